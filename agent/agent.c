@@ -87,9 +87,9 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 	 * that it is done with one. */
 	if (a->state == AGENT_DEGRADED &&
 	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
-		walk_arm(a, leg ? drift_delay_ns(&a->drift) : WALK_DEBOUNCE_NS);
+		reconcile_arm(a, leg ? drift_delay_ns(&a->drift) : RECONCILE_DEBOUNCE_NS);
 	else if (leg || !e->ifindex)
-		walk_arm(a, drift_delay_ns(&a->drift));
+		reconcile_arm(a, drift_delay_ns(&a->drift));
 }
 
 void agent_read_kernel(struct agent *a)
@@ -99,7 +99,7 @@ void agent_read_kernel(struct agent *a)
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
 			   strerror(-r));
-		walk_arm(a, drift_delay_ns(&a->drift));
+		reconcile_arm(a, drift_delay_ns(&a->drift));
 	}
 }
 
@@ -121,7 +121,7 @@ static int on_kernel(void *user, int fd, uint32_t revents)
  * without one its mounts would end. */
 void agent_end_if_done(struct agent *a)
 {
-	if (a->state == AGENT_STOPPING && !a->walk.applier &&
+	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&
 	    (a->leaves ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
 		loop_exit(a->loop, 0);
 }
@@ -164,14 +164,14 @@ static void on_worker_change(void *user)
 	health_look(a);
 	agent_update_state(a);
 	status_publish(a);
-	walk_note_worker(a);
+	reconcile_note_worker(a);
 	agent_end_if_done(a);
 }
 
 /* Whoever took the device is not done with it yet. */
 static void on_release(void *user)
 {
-	walk_arm(user, RELEASE_NS);
+	reconcile_arm(user, RELEASE_NS);
 }
 
 /* Remembered, so that the plans that follow choose another transport. */
@@ -190,11 +190,11 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
-		walk_keep_attempts(a);
-		walk_ask_soon(a, WALK_FALLBACK);
+		reconcile_keep_attempts(a);
+		reconcile_ask_soon(a, RECONCILE_FALLBACK);
 		/* Nobody shall wait for it, without a worker, until somebody has decided. */
-		if (is_auto && walk_is_on_trial(a, w->core))
-			walk_vouch_refuse(a, worker_id, reason);
+		if (is_auto && reconcile_is_on_trial(a, w->core))
+			reachability_refuse(a, worker_id, reason);
 		return;
 	}
 }
@@ -210,11 +210,11 @@ static int on_stop_timer(void *user)
 		agent_stop_all(a);
 		return 0;
 	}
-	if (a->walk.applier)
+	if (a->reconcile.applier)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "process %d still %s; it ends its apply alone",
-			   applier_pid(a->walk.applier),
-			   applier_stage_to_string(applier_stage(a->walk.applier)));
+			   applier_pid(a->reconcile.applier),
+			   applier_stage_to_string(applier_stage(a->reconcile.applier)));
 	if (a->leaves) {
 		loop_exit(a->loop, 0);
 		return 0;
@@ -239,8 +239,9 @@ static int on_terminate(void *user, int signo)
 	a->state = AGENT_STOPPING;
 	a->leaves = true;
 	loop_notify("STOPPING=1\nSTATUS=ending; workers go on");
-	loop_timer_arm(a->stop_timer, a->walk.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
-	walk_stop(a);
+	loop_timer_arm(a->stop_timer,
+		       a->reconcile.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
+	reconcile_stop(a);
 	agent_end_if_done(a);
 	return 0;
 }
@@ -254,7 +255,7 @@ void agent_stop_all(struct agent *a)
 	a->state = AGENT_STOPPING;
 	loop_notify("STOPPING=1\nSTATUS=stopping");
 	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
-	walk_stop(a);
+	reconcile_stop(a);
 	sup_stop_all(a->sup);
 	agent_end_if_done(a);
 }
@@ -273,7 +274,7 @@ static int on_reload(void *user, int signo)
 		return 0;
 	loop_notify("RELOADING=1\nMONOTONIC_USEC=%llu",
 		    (unsigned long long)(clock_now_ns() / NSEC_PER_USEC));
-	walk_ask(a, WALK_RELOAD);
+	reconcile_ask(a, RECONCILE_RELOAD);
 	return 0;
 }
 
@@ -366,7 +367,7 @@ static int open_supervision(struct agent *a)
 				.faults = &a->faults,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
-				.on_trial = walk_on_trial,
+				.on_trial = reconcile_on_trial,
 				.on_release = on_release,
 				.on_no_transport = on_no_transport,
 				.user = a};
@@ -407,7 +408,7 @@ static int open_sources(struct agent *a)
 	if (r >= 0 && a->host_fd >= 0)
 		r = loop_add_fd(l, a->host_fd, EPOLLIN, false, on_host_asked, a, &a->host_source);
 	if (r >= 0)
-		r = walk_init(a);
+		r = reconcile_init(a);
 	if (r >= 0)
 		r = health_init(a);
 	if (r >= 0)
@@ -497,7 +498,7 @@ static void close_all(struct agent *a)
 {
 	a->events.on_add = NULL;
 	if (a->loop)
-		walk_done(a);
+		reconcile_done(a);
 	control_looks_done(a);
 	labels_done(a);
 	faults_done(a);
@@ -513,7 +514,7 @@ static void close_all(struct agent *a)
 	json_decref(a->needs_told);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	walk_round_done(&a->now);
+	generation_done(&a->now);
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
@@ -561,7 +562,7 @@ static bool can_start(const struct agent_options *opt)
 
 	if (agent_check(opt) == 0)
 		return true;
-	last_good = rundir_path(opt->state_dir, WALK_LAST_GOOD_FILE);
+	last_good = rundir_path(opt->state_dir, RECONCILE_LAST_GOOD_FILE);
 	return last_good && access(last_good, F_OK) == 0;
 }
 
@@ -578,11 +579,11 @@ int agent_main(const struct agent_options *opt)
 	a->opt = *opt;
 	a->rundir.lock_fd = a->host_fd = -1;
 	a->started_ns = clock_now_ns();
-	a->verify_ns = WALK_VERIFY_NS;
+	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);
 	limit_files_raise(); /* it has those of all mounts, and nameless files of all exports */
 	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
-		walk_start(a);
+		reconcile_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;
 	}
 	close_all(a);

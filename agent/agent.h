@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor: it holds what is running, and whatever wakes it up asks for a walk (walk.h) from the
- * configuration to running workers. It never blocks: what may take long is done by a child. One per
- * process, single-threaded, driven by the loop.
+ * The monitor: it holds what is running, and whatever wakes it up asks for a walk (reconcile.h)
+ * from the configuration to running workers. It never blocks: what may take long is done by a
+ * child. One per process, single-threaded, driven by the loop.
  */
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
@@ -15,12 +15,12 @@
 #include "agent/health/health.h"
 #include "agent/lldp/carriers.h"
 #include "agent/lldp/labels.h"
+#include "agent/reconcile.h"
 #include "agent/supervise/capture.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/rundir.h"
 #include "agent/supervise/supervise.h"
-#include "agent/walk.h"
 #include "netcfg/plan/plan.h"
 
 struct agent_options {
@@ -57,8 +57,8 @@ struct agent {
 	struct capture *capture;
 	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
-	struct walk walk;
-	struct walk_round now;	       /* what runs */
+	struct reconcile reconcile;
+	struct generation now;	       /* what runs */
 	struct plan_failures failures; /* what was tried in this boot and did not work */
 	struct carriers carriers;
 	struct labels labels;
@@ -67,8 +67,8 @@ struct agent {
 	struct problems problems;
 	struct health health;
 	struct drift drift;
-	struct faults faults;		  /* on purpose */
-	json_t *needs_told;		  /* what the operator has been told to do (needs.h) */
+	struct faults faults; /* on purpose */
+	json_t *needs_told;   /* what the operator has been told to do (required_actions.h) */
 	struct applier_host applier_host; /* tests bring their own */
 	struct control_looking *looks[CONTROL_LOOKS_MAX];
 	struct {
@@ -78,7 +78,7 @@ struct agent {
 	} applied;
 	bool leaves; /* stopping: without its workers, which go on */
 	uint64_t started_ns;
-	uint64_t verify_ns; /* WALK_VERIFY_NS; tests have less patience */
+	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests have less patience */
 	struct loop_source *kernel_source, *stop_timer, *host_source;
 	int host_fd; /* host_lock.h; -1: without it */
 };
@@ -106,8 +106,8 @@ void agent_update_state(struct agent *a);
 void agent_end_if_done(struct agent *a);
 
 /* Workers' configurations from a plan; heap array, caller frees. -EINVAL with reasons in d. */
-int wants_build(const struct spec *spec, const struct plan *plan, enum log_level level,
-		struct diag *d, struct launch_config **ret, size_t *ret_n);
+int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
+			struct diag *d, struct launch_config **ret, size_t *ret_n);
 
 /* The cluster's keys, read anew from its file, into those configurations. -EINVAL with the reason
  * in d. */

@@ -33,9 +33,9 @@ static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *det
 {
 	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];
 
-	walk_pending_describe(a, text, sizeof(text));
-	snprintf(message, sizeof(message), "%s; " WALK_PENDING_WORDS, text, a->walk.pending.entry,
-		 a->walk.pending.entry);
+	reconcile_pending_describe(a, text, sizeof(text));
+	snprintf(message, sizeof(message), "%s; " RECONCILE_PENDING_WORDS, text,
+		 a->reconcile.pending.entry, a->reconcile.pending.entry);
 	control_error(r, 409, "waiting", message, details);
 }
 
@@ -96,7 +96,7 @@ static void note_files(struct agent *a, json_t *notes)
 	const char *error = NULL, *disk;
 	autofree char *runs = NULL;
 
-	if (!a->now.spec || walk_is_active(a) || a->walk.pending.applier ||
+	if (!a->now.spec || reconcile_is_active(a) || a->reconcile.pending.applier ||
 	    problems_count(&a->problems, PROBLEMS_FILES) > 0)
 		return;
 	disk = store_look(&a->store, &error);
@@ -177,8 +177,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_INVENTORY:
 	case PRIVSEP_PLAN:
 	case PRIVSEP_PLAN_RUNNING:
-		control_look(a, &(struct walk_client){.id = cl->id}, (enum privsep_what)m->get.what,
-			     r);
+		control_look(a, &(struct reconcile_client){.id = cl->id},
+			     (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
 		if (a->now.spec)
@@ -193,7 +193,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		get_staged(a, r);
 		break;
 	case PRIVSEP_HISTORY:
-		control_json(r, 200, history_to_json(&a->walk.history));
+		control_json(r, 200, history_to_json(&a->reconcile.history));
 		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
@@ -229,7 +229,7 @@ int control_may_stage(struct agent *a, const struct privsep_msg *m)
 	uint64_t tag = 0;
 	int k;
 
-	if (walk_holds_staged(a))
+	if (reconcile_holds_staged(a))
 		return -EINPROGRESS;
 	if (!m->if_match)
 		return 0;
@@ -244,7 +244,7 @@ int control_may_stage(struct agent *a, const struct privsep_msg *m)
 /* What was staged before and failed is asked for no longer. */
 static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
-	walk_forget_staged(a);
+	reconcile_forget_staged(a);
 	control_json(r, 200, json_pack("{s:b}", "staged", staged));
 }
 
@@ -285,9 +285,9 @@ static void on_drop_staged(struct agent *a, const struct client *cl, const struc
 
 /* What a client says of how it wants to have it done. */
 static void take_apply(const struct client *cl, const struct privsep_apply *m,
-		       struct walk_client *ret)
+		       struct reconcile_client *ret)
 {
-	*ret = (struct walk_client){.id = cl->id, .confirm_s = m->confirm_s};
+	*ret = (struct reconcile_client){.id = cl->id, .confirm_s = m->confirm_s};
 	memcpy(ret->forced, m->forces, sizeof(ret->forced));
 	while (ret->n_forced < ARRAY_SIZE(ret->forced) && ret->forced[ret->n_forced][0])
 		ret->n_forced++;
@@ -299,7 +299,7 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 		     struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct walk_client client;
+	struct reconcile_client client;
 	int k = m->if_match ? control_may_stage(a, m) : 0;
 
 	if (k < 0) {
@@ -313,21 +313,21 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	}
 	control_note(a, cl, "an apply is asked for");
 	r->later = true;
-	walk_ask_client(a, &client);
+	reconcile_ask_client(a, &client);
 }
 
 /* What became of the apply that waited is answered by control_on_decided. */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
 	char by[CLIENTS_BY_MAX];
-	int k = walk_pending_decide(a, keep, cl->id, clients_describe(cl, by, sizeof(by)));
+	int k = reconcile_pending_decide(a, keep, cl->id, clients_describe(cl, by, sizeof(by)));
 
 	if (k == -ENOENT)
 		control_error(r, 404, "nothing-waits", "no apply waits for a confirmation", NULL);
 	else if (k == -EALREADY)
 		control_error(r, 409, "busy", "somebody has decided just now", NULL);
 	else if (k == -EHOSTUNREACH)
-		control_error(r, 409, "not-yet", a->walk.vouch.lost, NULL);
+		control_error(r, 409, "not-yet", a->reconcile.vouch.lost, NULL);
 	else if (k < 0)
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	else
@@ -339,7 +339,8 @@ static bool is_meant(struct agent *a, const struct client *cl, const struct priv
 		     bool keep, struct control_reply *r)
 {
 	char why[EVENTS_TEXT_MAX];
-	int k = walk_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, why, sizeof(why));
+	int k = reconcile_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, why,
+					   sizeof(why));
 
 	if (k < 0)
 		control_error(r, k == -ENOENT ? 404 : 409,
@@ -367,7 +368,7 @@ static bool may_replace_files(struct agent *a, const struct privsep_msg *m, stru
 		store_forget_base(&a->store);
 		return true;
 	}
-	k = walk_pending_check_files(a, &d);
+	k = reconcile_pending_check_files(a, &d);
 	if (k >= 0)
 		return true;
 	if (k != -ESTALE) {
@@ -378,7 +379,7 @@ static bool may_replace_files(struct agent *a, const struct privsep_msg *m, stru
 		 "apply %" PRIu64 " goes on waiting: kept, it would replace what somebody has "
 		 "written meanwhile; 'plenum confirm %" PRIu64 " --force files' does so and leaves "
 		 "that beside it, with a ~",
-		 a->walk.pending.entry, a->walk.pending.entry);
+		 a->reconcile.pending.entry, a->reconcile.pending.entry);
 	control_error(r, 409, "files-changed", message, store_diag_to_json(&a->store, &d));
 	return false;
 }
@@ -388,17 +389,17 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 {
 	if (!is_meant(a, cl, m, true, r) || !may_replace_files(a, m, r))
 		return;
-	control_note(a, cl, "apply %" PRIu64 " is confirmed", a->walk.pending.entry);
+	control_note(a, cl, "apply %" PRIu64 " is confirmed", a->reconcile.pending.entry);
 	decide(a, cl, true, r);
 }
 
 /* Who wants to undo what is being done does not want what was before it undone as well. */
 static bool is_under_way(const struct agent *a, char *why, size_t size)
 {
-	const struct walk *w = &a->walk;
+	const struct reconcile *w = &a->reconcile;
 	const struct history_entry *e = w->entry ? history_find(&w->history, w->entry) : NULL;
 
-	if (w->n_clients == 0 && !(walk_is_active(a) && w->entry))
+	if (w->n_clients == 0 && !(reconcile_is_active(a) && w->entry))
 		return false;
 	if (e)
 		snprintf(why, size,
@@ -430,7 +431,7 @@ static bool is_undone(const struct history *h, char *why, size_t size)
 /* The apply before the one that runs. 0: r has the answer. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
-	const struct history *h = &a->walk.history;
+	const struct history *h = &a->reconcile.history;
 	autofree char *now = a->now.spec ? spec_to_yaml(a->now.spec) : NULL;
 	uint64_t number = 0;
 	char why[320];
@@ -450,14 +451,14 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
-	struct walk_client client;
+	struct reconcile_client client;
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
 	control_note(a, cl, "a rollback is asked for");
 	/* The one that waits has left nothing to go back to: its number is itself. */
-	if (a->walk.pending.applier &&
-	    (!client.back_to || client.back_to == a->walk.pending.entry)) {
+	if (a->reconcile.pending.applier &&
+	    (!client.back_to || client.back_to == a->reconcile.pending.entry)) {
 		if (is_meant(a, cl, m, false, r))
 			decide(a, cl, false, r);
 		return;
@@ -467,7 +468,7 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	if (!client.back_to)
 		return;
 	r->later = true;
-	walk_ask_client(a, &client);
+	reconcile_ask_client(a, &client);
 }
 
 #define CONTROL_STOP_DELAY_NS (100 * NSEC_PER_MSEC)
@@ -629,7 +630,8 @@ static json_t *actions(const struct plan *p)
 	return list;
 }
 
-void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w)
+void control_on_applied(struct agent *a, const struct reconcile_client *c,
+			const struct reconcile_answer *w)
 {
 	struct control_reply r = {.http_status = 0};
 	json_t *warnings, *legs;

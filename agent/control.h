@@ -15,7 +15,8 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 /* events' on_add; user: struct agent. Wakes the clients that wait for events. */
 void control_on_event(void *user, uint64_t next);
 /* The end of an apply; nobody is answered where c->id is 0. */
-void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w);
+void control_on_applied(struct agent *a, const struct reconcile_client *c,
+			const struct reconcile_answer *w);
 
 /* The apply that waited was kept (error 0) or not, after `client` (0: nobody) wanted it kept or
  * rolled back. written: its files are what is kept. */

@@ -69,7 +69,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 
 /* Answers PRIVSEP_PLAN, with what c forces, and PRIVSEP_INVENTORY: begins a child and sets
  * r->later, or makes the error. */
-void control_look(struct agent *a, const struct walk_client *c, enum privsep_what what,
+void control_look(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 		  struct control_reply *r);
 
 #endif

@@ -5,19 +5,19 @@
  * network lock, an applier's long step for one; the monitor only passes the answer on.
  */
 #include "agent/actions.h"
-#include "agent/base/job.h"
+#include "agent/base/child_task.h"
 #include "agent/control.h"
 #include "agent/control_internal.h"
-#include "agent/legs.h"
-#include "agent/walk_internal.h"
-#include "netcfg/apply/plan_way.h"
+#include "agent/leg_policy.h"
+#include "agent/reconcile_internal.h"
+#include "netcfg/apply/route_check.h"
 #include "netcfg/base/memfd.h"
 #include <string.h>
 
 struct control_looking {
 	struct agent *agent;
-	struct job *job;
-	struct walk_client client;
+	struct child_task *job;
+	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* of a plan */
 	struct diag diag;  /* what loading that said */
@@ -38,42 +38,43 @@ static json_t *plan_with_warnings(struct control_looking *l, const struct plan *
 static void answer_plan(struct control_looking *l, struct kernel *k, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	PLENUM_CLEANUP(walk_round_done) struct walk_round round = {.spec = ptr_take(l->spec)};
+	PLENUM_CLEANUP(generation_done) struct generation round = {.spec = ptr_take(l->spec)};
 	struct agent *a = l->agent;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct walk *w = &a->walk;
+	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
+	const struct reconcile *w = &a->reconcile;
 	autofree unsigned *witnessed = NULL;
 	struct plan_context ctx = {.running = a->now.plan,
 				   .held_hugepages = legs_held_hugepages(a->sup),
 				   .owned = &owned,
 				   .places = &places,
-				   .agreed = walk_agreed_now(w),
+				   .agreed = reconcile_choice_now(w),
 				   .may_move = l->what == PRIVSEP_PLAN,
-				   .by_witness = walk_by_witness(a, &l->client, round.spec),
+				   .by_witness =
+					   reconcile_by_verified_peer(a, &l->client, round.spec),
 				   .made = (const char(*)[16])w->made,
 				   .n_made = w->pending.applier ? w->n_made : 0,
 				   .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
 				   .n_forced = l->client.n_forced};
-	int e = walk_vouch_witnesses(a, round.spec, &witnessed, &ctx.n_witnessed);
+	int e = reachability_witnesses(a, round.spec, &witnessed, &ctx.n_witnessed);
 
 	ctx.witnessed = witnessed;
 	if (e >= 0)
 		e = inv_collect(k, &d, &round.inv);
 	if (e >= 0)
-		e = plan_owned_load(&owned, a->walk.owned_path, &d);
+		e = plan_owned_load(&owned, a->reconcile.owned_path, &d);
 	if (e >= 0)
-		e = plan_places_load(&places, a->walk.places_path, &d);
+		e = plan_worker_ids_load(&places, a->reconcile.places_path, &d);
 	/* Who applies wants what failed to be tried again. */
 	if (e >= 0)
 		e = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);
 	if (e >= 0)
-		e = wants_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
-				&round.n_wants);
+		e = worker_config_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
+					&round.n_wants);
 	if (e >= 0)
 		e = secrets_fill(round.spec, &d, round.wants, round.n_wants);
 	if (e >= 0) {
-		plan_check_ways(k, round.inv, round.plan);
+		plan_check_routes(k, round.inv, round.plan);
 		legs_keep_ports(a->sup, round.plan, true, round.wants, round.n_wants);
 		e = actions_add(a->sup,
 				&(struct actions_task){a->now.spec, round.spec, round.wants,
@@ -122,7 +123,7 @@ static int work(void *user, int channel)
 	if (fd < 0)
 		return 1;
 	head = (struct privsep_reply){r.http_status, r.content, strlen(text), 0};
-	job_send(channel, &head, sizeof(head), fd);
+	child_task_send(channel, &head, sizeof(head), fd);
 	return 0;
 }
 
@@ -148,7 +149,7 @@ static void forget(struct control_looking *l)
 	for (size_t i = 0; i < CONTROL_LOOKS_MAX; i++)
 		if (l->agent->looks[i] == l)
 			l->agent->looks[i] = NULL;
-	job_forget(l->job);
+	child_task_forget(l->job);
 	spec_free(l->spec);
 	diag_done(&l->diag);
 	free(l);
@@ -198,17 +199,17 @@ static int load_spec(struct agent *a, struct control_looking *l)
 	return yaml ? spec_parse("running", yaml, strlen(yaml), &l->diag, &l->spec) : -ENOMEM;
 }
 
-void control_look(struct agent *a, const struct walk_client *client, enum privsep_what what,
+void control_look(struct agent *a, const struct reconcile_client *client, enum privsep_what what,
 		  struct control_reply *r)
 {
 	struct control_looking **place = free_place(a);
 	struct control_looking *l = place ? calloc(1, sizeof(*l)) : NULL;
-	struct job_setup setup = {.loop = a->loop,
-				  .name = "plenumd-look",
-				  .work = work,
-				  .on_message = on_message,
-				  .on_end = on_end,
-				  .user = l};
+	struct child_task_setup setup = {.loop = a->loop,
+					 .name = "plenumd-look",
+					 .work = work,
+					 .on_message = on_message,
+					 .on_end = on_end,
+					 .user = l};
 	int e;
 
 	if (!l) {
@@ -218,7 +219,7 @@ void control_look(struct agent *a, const struct walk_client *client, enum privse
 	*l = (struct control_looking){.agent = a, .client = *client, .what = what};
 	e = load_spec(a, l);
 	if (e >= 0)
-		e = job_start(&setup, &l->job);
+		e = child_task_start(&setup, &l->job);
 	if (e < 0) {
 		control_failure(a, r, e, &l->diag);
 		forget(l);

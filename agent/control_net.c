@@ -242,7 +242,7 @@ void control_net_add(struct agent *a, const struct client *cl, const struct priv
 		return;
 	}
 	name_of(json, name, sizeof(name));
-	walk_forget_staged(a);
+	reconcile_forget_staged(a);
 	control_note(a, cl, "net %s is staged; apply to use it", name);
 	answer_net(a, name, 201, r);
 }
@@ -262,7 +262,7 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 		fail_net(a, m->net.name, k, &d, r);
 		return;
 	}
-	walk_forget_staged(a);
+	reconcile_forget_staged(a);
 	control_note(a, cl, "a change to net %s is staged; apply to use it", m->net.name);
 	answer_net(a, m->net.name, 200, r);
 }
@@ -279,7 +279,7 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 		fail_net(a, m->net.name, k, &d, r);
 		return;
 	}
-	walk_forget_staged(a);
+	reconcile_forget_staged(a);
 	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net.name, "file", a->store.cli_file));

@@ -90,7 +90,7 @@ static void tell(struct agent *a)
 		snprintf(text, sizeof(text),
 			 "%s: another program keeps undoing what is ours, last: %s; %s%s",
 			 p->leg[0] ? p->leg : "host", p->last, p->who,
-			 drift_delay_ns(&a->drift) > WALK_DEBOUNCE_NS
+			 drift_delay_ns(&a->drift) > RECONCILE_DEBOUNCE_NS
 				 ? ". Until it stops, repairs wait"
 				 : "");
 		json_array_append_new(list, json_string(text));
@@ -141,7 +141,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
 	/* All steps of one repair are one. */
-	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->walk.began_ns)
+	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
 	note_manager(a, place, s, now);
@@ -158,8 +158,8 @@ uint64_t drift_delay_ns(const struct drift *d)
 {
 	uint64_t credit = clock_now_ns() + DRIFT_BURST * DRIFT_REFILL_NS;
 
-	return d->spent_ns > credit ? MAX_OF(d->spent_ns - credit, WALK_DEBOUNCE_NS)
-				    : WALK_DEBOUNCE_NS;
+	return d->spent_ns > credit ? MAX_OF(d->spent_ns - credit, RECONCILE_DEBOUNCE_NS)
+				    : RECONCILE_DEBOUNCE_NS;
 }
 
 uint64_t drift_verify_ns(const struct plan *p)
@@ -227,10 +227,10 @@ void drift_look(struct agent *a)
 {
 	end_fights(a);
 	/* One that is on its way looks at everything. */
-	if (!a->now.plan || walk_is_active(a) || !plan_has_drifted(a->kernel, a->now.plan))
+	if (!a->now.plan || reconcile_is_active(a) || !plan_has_drifted(a->kernel, a->now.plan))
 		return;
 	agent_forget_host(a); /* or the walk finds what was there before */
-	walk_arm(a, drift_delay_ns(&a->drift));
+	reconcile_arm(a, drift_delay_ns(&a->drift));
 }
 
 static int on_timer(void *user)

@@ -2,7 +2,7 @@
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
 #include "agent/apply/progress.h"
-#include "agent/health/needs.h"
+#include "agent/health/required_actions.h"
 #include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
@@ -424,19 +424,20 @@ static void add_apply(const struct agent *a, struct status *st)
 {
 	char step[PROGRESS_TEXT_MAX];
 
-	if (a->walk.applier)
+	if (a->reconcile.applier)
 		snprintf(st->apply, sizeof(st->apply),
 			 "an apply is on its way: process %d is %s, %llu s after it was asked "
 			 "for%s%s",
-			 applier_pid(a->walk.applier),
-			 applier_stage_to_string(applier_stage(a->walk.applier)),
-			 (unsigned long long)((clock_now_ns() - a->walk.began_ns) / NSEC_PER_SEC),
+			 applier_pid(a->reconcile.applier),
+			 applier_stage_to_string(applier_stage(a->reconcile.applier)),
+			 (unsigned long long)((clock_now_ns() - a->reconcile.began_ns) /
+					      NSEC_PER_SEC),
 			 progress_of(a, step) != PROGRESS_NONE ? ": " : "", step);
 }
 
 static void add_waiting(const struct agent *a, struct status *st)
 {
-	const struct walk_pending *p = &a->walk.pending;
+	const struct reconcile_pending *p = &a->reconcile.pending;
 	char text[EVENTS_TEXT_MAX];
 	const char *missed;
 
@@ -444,14 +445,14 @@ static void add_waiting(const struct agent *a, struct status *st)
 		return;
 	missed = applier_missed(p->applier);
 	if (!missed[0])
-		missed = walk_vouch_missed(a);
+		missed = reachability_missed(a);
 	st->waits_entry = p->entry;
 	st->waits_since_s = p->since_s;
-	st->waits_left_s = walk_pending_left_s(a);
+	st->waits_left_s = reconcile_pending_left_s(a);
 	st->waits_by = p->by;
-	walk_pending_describe(a, text, sizeof(text));
-	snprintf(st->apply, sizeof(st->apply), "%s; " WALK_PENDING_WORDS "%s%s", text, p->entry,
-		 p->entry, missed[0] ? "; not yet: " : "", missed);
+	reconcile_pending_describe(a, text, sizeof(text));
+	snprintf(st->apply, sizeof(st->apply), "%s; " RECONCILE_PENDING_WORDS "%s%s", text,
+		 p->entry, p->entry, missed[0] ? "; not yet: " : "", missed);
 }
 
 int status_collect(const struct agent *a, struct status *ret)
@@ -476,7 +477,7 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
-	st.needs = needs_to_json(a->now.plan, "");
+	st.needs = required_actions_to_json(a->now.plan, "");
 	add_waiting(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_degrading;

@@ -101,7 +101,7 @@ struct status {
 	/* The apply that waits for its confirmation; entry 0: none does. */
 	uint64_t waits_entry, waits_since_s, waits_left_s;
 	const char *waits_by;  /* borrowed */
-	json_t *needs;	       /* needs.h; a new reference */
+	json_t *needs;	       /* required_actions.h; a new reference */
 	char *const *problems; /* borrowed from the agent; behind the degrading ones its warnings */
 	size_t n_problems, n_warnings;
 };

@@ -19,8 +19,8 @@
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
 #define LAUNCH_VERSION 23
 
-/* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
- * and the version above do: workers that are still at work in the former one keep it. */
+/* Of launch_config.share_fd; what lies in it is fuse_server_share.c's. Where its layout changes
+ * this and the version above do: workers that are still at work in the former one keep it. */
 #define LAUNCH_SHARE_BYTES 974131200
 
 /*

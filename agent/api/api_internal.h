@@ -8,8 +8,8 @@
 #define PLENUM_AGENT_API_INTERNAL_H
 
 #include "agent/api/api_route.h"
+#include "agent/base/child_role.h"
 #include "agent/base/loop.h"
-#include "agent/base/role.h"
 
 struct MHD_Daemon;
 struct api_call;

@@ -26,7 +26,7 @@ struct listener {
 struct clients {
 	struct clients_setup setup;
 	struct clients_rights rights;
-	struct role *roles[PRIVSEP_ROLE_MAX];
+	struct child_role *roles[PRIVSEP_ROLE_MAX];
 	struct listener listeners[PRIVSEP_ROLE_MAX];
 	struct client *list; /* oldest first */
 	struct loop_source *timer;
@@ -86,7 +86,7 @@ static void drop(struct clients *c, struct client *cl)
 	cleanup_close(&cl->fd);
 	cl->fd = -1;
 	set_state(cl, CLIENT_DROPPED);
-	role_send(c->roles[cl->role], &m, -1);
+	child_role_send(c->roles[cl->role], &m, -1);
 }
 
 static int new_id(const struct clients *c, uint64_t *ret)
@@ -159,7 +159,7 @@ static int hand_over(struct clients *c, struct client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CONNECTION, .connection = cl->id};
 
-	return role_send(c->roles[cl->role], &m, cl->fd);
+	return child_role_send(c->roles[cl->role], &m, cl->fd);
 }
 
 /* Takes fd and the peer's groups. */
@@ -240,7 +240,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 		int peer;
 
 		/* Until it is back the clients wait in the socket's queue. */
-		if (!role_is_up(l->clients->roles[l->role])) {
+		if (!child_role_is_up(l->clients->roles[l->role])) {
 			pause_listener(l);
 			return 0;
 		}
@@ -265,7 +265,7 @@ static void resume_listener(struct listener *l)
 	struct clients *c = l->clients;
 	int r;
 
-	if (l->source || l->fd < 0 || !role_is_up(c->roles[l->role]))
+	if (l->source || l->fd < 0 || !child_role_is_up(c->roles[l->role]))
 		return;
 	r = loop_add_fd(c->setup.loop, l->fd, EPOLLIN, false, on_listener, l, &l->source);
 	if (r < 0)
@@ -300,7 +300,7 @@ static int on_tick(void *user)
 		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
 			drop(c, cl);
 		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
-			role_end(c->roles[cl->role], "does not close what was dropped");
+			child_role_end(c->roles[cl->role], "does not close what was dropped");
 	}
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		if (c->listeners[i].clients)
@@ -321,12 +321,12 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 	return NULL;
 }
 
-static const char *on_message(void *user, struct role *r, const struct privsep_msg *m, int fd)
+static const char *on_message(void *user, struct child_role *r, const struct privsep_msg *m, int fd)
 {
 	struct clients *c = user;
 	struct client *cl = find(c, m->connection);
 
-	if (!cl || cl->role != role_kind(r))
+	if (!cl || cl->role != child_role_kind(r))
 		return "a connection that it does not have";
 	if (m->type == PRIVSEP_CLOSED) {
 		forget(c, cl);
@@ -343,7 +343,7 @@ static const char *on_message(void *user, struct role *r, const struct privsep_m
 	return NULL;
 }
 
-static void on_child_start(void *user, struct role *r)
+static void on_child_start(void *user, struct child_role *r)
 {
 	struct clients *c = user;
 	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
@@ -351,17 +351,17 @@ static void on_child_start(void *user, struct role *r)
 
 	/* It knows no event yet. */
 	if (c->next_event)
-		role_send(r, &m, -1);
-	resume_listener(&c->listeners[role_kind(r)]);
+		child_role_send(r, &m, -1);
+	resume_listener(&c->listeners[child_role_kind(r)]);
 }
 
-static void on_child_end(void *user, struct role *r)
+static void on_child_end(void *user, struct child_role *r)
 {
 	struct clients *c = user;
 
 	for (struct client *cl = c->list, *next; cl; cl = next) {
 		next = cl->next;
-		if (cl->role == role_kind(r))
+		if (cl->role == child_role_kind(r))
 			forget(c, cl);
 	}
 }
@@ -395,7 +395,7 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
 	set_state(cl, CLIENT_ANSWERED);
-	return role_send(c->roles[cl->role], &m, body);
+	return child_role_send(c->roles[cl->role], &m, body);
 }
 
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
@@ -408,7 +408,7 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	c->instance = instance;
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		if (c->roles[i])
-			role_send(c->roles[i], &m, -1);
+			child_role_send(c->roles[i], &m, -1);
 }
 
 /* Whom the file names must be able to connect; who is refused is decided by what the kernel says of
@@ -439,15 +439,15 @@ static int open_listener(struct clients *c, enum privsep_role role, const char *
 
 static int open_child(struct clients *c, enum privsep_role role)
 {
-	struct role_setup setup = {.role = role,
-				   .loop = c->setup.loop,
-				   .events = c->setup.events,
-				   .log_level = c->setup.log_level,
-				   .on_message = on_message,
-				   .on_start = on_child_start,
-				   .on_end = on_child_end,
-				   .user = c};
-	int r = role_new(&setup, &c->roles[role]);
+	struct child_role_setup setup = {.role = role,
+					 .loop = c->setup.loop,
+					 .events = c->setup.events,
+					 .log_level = c->setup.log_level,
+					 .on_message = on_message,
+					 .on_start = on_child_start,
+					 .on_end = on_child_end,
+					 .user = c};
+	int r = child_role_new(&setup, &c->roles[role]);
 
 	if (r >= 0)
 		resume_listener(&c->listeners[role]);
@@ -485,7 +485,7 @@ int clients_new(const struct clients_setup *setup, struct clients **ret)
 
 pid_t clients_child_pid(const struct clients *c, enum privsep_role role)
 {
-	return c ? role_pid(c->roles[role]) : 0;
+	return c ? child_role_pid(c->roles[role]) : 0;
 }
 
 struct clients *clients_free(struct clients *c)
@@ -495,7 +495,7 @@ struct clients *clients_free(struct clients *c)
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++) {
 		struct listener *l = &c->listeners[i];
 
-		role_free(c->roles[i]);
+		child_role_free(c->roles[i]);
 		loop_source_free(l->source);
 		if (l->fd >= 0)
 			unlink(l->path);

@@ -2,7 +2,7 @@
 /* The monitor's side of the applier: it starts the process, or finds the one that an earlier
  * monitor has started, hears how it goes, and has a recovery follow where it is killed. */
 #include "agent/apply/applier_internal.h"
-#include "agent/base/job.h"
+#include "agent/base/child_task.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 struct applier {
 	struct applier_task task; /* of what it points to only loop, host and the paths */
-	struct job *job;	  /* NULL: an earlier monitor's, or it has ended */
+	struct child_task *job;	  /* NULL: an earlier monitor's, or it has ended */
 	int channel;		  /* to an earlier monitor's; -1 */
 	pid_t pid;		  /* of that */
 	struct loop_source *source;
@@ -156,7 +156,7 @@ static struct applier *applier_free(struct applier *ap)
 {
 	if (!ap)
 		return NULL;
-	job_forget(ap->job);
+	child_task_forget(ap->job);
 	loop_source_free(ap->source);
 	cleanup_close(&ap->channel);
 	diag_done(&ap->diag);
@@ -186,30 +186,31 @@ static int work(void *user, int channel)
 {
 	const struct applier *ap = user;
 
-	return applier_work(&ap->task, channel, ap->listens ? JOB_KEPT_FD : -1);
+	return applier_work(&ap->task, channel, ap->listens ? CHILD_TASK_KEPT_FD : -1);
 }
 
 static int start_job(struct applier *ap)
 {
 	autoclose int listener =
 		ap->task.plan && ap->task.socket ? applier_line_listen(ap->task.socket) : -1;
-	const struct job_setup setup = {.loop = ap->task.loop,
-					.name = "plenumd-applier",
-					.kept = MAX_OF(listener, 0),
-					.work = work,
-					.on_message = on_message,
-					.on_end = on_end,
-					.user = ap};
+	const struct child_task_setup setup = {.loop = ap->task.loop,
+					       .name = "plenumd-applier",
+					       .kept = MAX_OF(listener, 0),
+					       .work = work,
+					       .on_message = on_message,
+					       .on_end = on_end,
+					       .user = ap};
 
 	ap->listens = listener >= 0;
-	return job_start(&setup, &ap->job);
+	return child_task_start(&setup, &ap->job);
 }
 
 static struct applier *applier_new(const struct applier_task *task)
 {
 	struct applier *ap = calloc(1, sizeof(*ap));
 
-	_Static_assert(sizeof(struct applier_message) <= JOB_MESSAGE_MAX, "a message is one piece");
+	_Static_assert(sizeof(struct applier_message) <= CHILD_TASK_MESSAGE_MAX,
+		       "a message is one piece");
 	if (!ap)
 		return NULL;
 	ap->task = *task;
@@ -310,7 +311,7 @@ int applier_tell(const struct applier *ap, bool keep, const char *by)
 	if (!ap->job && ap->channel < 0)
 		return -ESRCH;
 	snprintf(m.by, sizeof(m.by), "%s", by);
-	return ap->job ? job_tell(ap->job, &m, sizeof(m))
+	return ap->job ? child_task_tell(ap->job, &m, sizeof(m))
 		       : fdpass_send(ap->channel, &m, sizeof(m), -1);
 }
 
@@ -331,5 +332,5 @@ const char *applier_missed(const struct applier *ap)
 
 pid_t applier_pid(const struct applier *ap)
 {
-	return ap->job ? job_pid(ap->job) : ap->pid;
+	return ap->job ? child_task_pid(ap->job) : ap->pid;
 }

@@ -2,7 +2,7 @@
 /* How the applier's process hears and is heard: apart because it outlives the monitor that started
  * it, and the next one finds it by a socket. */
 #include "agent/apply/applier_internal.h"
-#include "agent/base/job.h"
+#include "agent/base/child_task.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
 #include <poll.h>
@@ -64,9 +64,9 @@ static void tell_what_was(const struct applier_line *l, int fd)
 		const struct applier_message m = {.type = APPLIER_CONFLICT,
 						  .conflict = l->conflicts->entries[i]};
 
-		job_mention(fd, &m, sizeof(m));
+		child_task_mention(fd, &m, sizeof(m));
 	}
-	job_mention(fd, &l->now, sizeof(l->now));
+	child_task_mention(fd, &l->now, sizeof(l->now));
 }
 
 /* Those who have connected meanwhile; only one of our own user may. */
@@ -106,9 +106,9 @@ void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64
 	l->now = (struct applier_message){
 		.type = APPLIER_STAGE, .stage = stage, .until_ns = until_ns};
 	for (size_t i = 0; i < l->n; i++)
-		job_mention(l->hearers[i], &l->now, sizeof(l->now));
+		child_task_mention(l->hearers[i], &l->now, sizeof(l->now));
 	if (l->monitor >= 0)
-		job_mention(l->monitor, &l->now, sizeof(l->now));
+		child_task_mention(l->monitor, &l->now, sizeof(l->now));
 	take_hearers(l);
 }
 
@@ -116,18 +116,18 @@ void applier_line_mention(struct applier_line *l, const struct applier_message *
 {
 	take_hearers(l);
 	for (size_t i = 0; i < l->n; i++)
-		job_mention(l->hearers[i], m, sizeof(*m));
+		child_task_mention(l->hearers[i], m, sizeof(*m));
 	if (l->monitor >= 0)
-		job_mention(l->monitor, m, sizeof(*m));
+		child_task_mention(l->monitor, m, sizeof(*m));
 }
 
 void applier_line_say(struct applier_line *l, const struct applier_message *m)
 {
 	take_hearers(l);
 	for (size_t i = 0; i < l->n; i++)
-		job_send(l->hearers[i], m, sizeof(*m), -1);
+		child_task_send(l->hearers[i], m, sizeof(*m), -1);
 	if (l->monitor >= 0)
-		job_send(l->monitor, m, sizeof(*m), -1);
+		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
 /* An order; 0: something else; negative errno: nobody is at the other end any more. */

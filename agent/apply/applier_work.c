@@ -3,8 +3,8 @@
  * applier.c because nothing here may ask anything of the monitor, which may be gone. */
 #include "agent/apply/applier_addresses.h"
 #include "agent/apply/applier_internal.h"
-#include "agent/base/job.h"
-#include "agent/base/scope.h"
+#include "agent/base/child_task.h"
+#include "agent/base/systemd_scope.h"
 #include "netcfg/apply/apply_reach.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
@@ -386,7 +386,7 @@ int applier_work(const struct applier_task *t, int channel, int listener)
 
 	applier_line_open(&line, channel, listener, t->socket);
 	if (t->plan && t->socket)
-		scope_enter("plenum-apply");
+		systemd_scope_enter("plenum-apply");
 	res->error = applier_open_kernel(t->host, &k);
 	if (res->error == 0)
 		prepare(k, t->plan);

@@ -87,5 +87,6 @@ enum progress progress_read(const char *journal, const struct plan *p, const str
 
 enum progress progress_of(const struct agent *a, char buf[static PROGRESS_TEXT_MAX])
 {
-	return progress_read(a->journal, a->walk.next.plan, a->walk.next.inv, time(NULL), buf);
+	return progress_read(a->journal, a->reconcile.next.plan, a->reconcile.next.inv, time(NULL),
+			     buf);
 }

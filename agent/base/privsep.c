@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages between the agent's processes: their rules and how they travel. Apart from role.c,
- * which keeps the processes, so that both ends and the tests share one table.
+ * The messages between the agent's processes: their rules and how they travel. Apart from
+ * child_role.c, which keeps the processes, so that both ends and the tests share one table.
  */
 #include "agent/base/privsep.h"
 #include "netcfg/base/fdpass.h"

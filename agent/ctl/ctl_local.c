@@ -5,10 +5,10 @@
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
-#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/plan_worker_ids.h"
 #include "netcfg/plan/snapshot.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
 #include <sys/random.h>
@@ -360,9 +360,9 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-static int load_agreed(struct plan_agreed *g, const char *path, struct diag *d)
+static int load_agreed(struct transport_choice *g, const char *path, struct diag *d)
 {
-	int r = access(path, R_OK) == 0 ? plan_agreed_load(g, path) : 0;
+	int r = access(path, R_OK) == 0 ? transport_choice_load(g, path) : 0;
 
 	if (r == 0 || r == -ENOENT || r == -ENOMEM)
 		return r == -ENOMEM ? r : 0;
@@ -374,7 +374,7 @@ static int load_agreed(struct plan_agreed *g, const char *path, struct diag *d)
 }
 
 /* What the agent of this host has changed, and where its workers are, for who may read it. */
-static int load_records(struct plan_owned *o, struct plan_places *p, struct plan_agreed *g,
+static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct transport_choice *g,
 			struct diag *d)
 {
 	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers",
@@ -382,7 +382,7 @@ static int load_records(struct plan_owned *o, struct plan_places *p, struct plan
 	int r = access(owned, R_OK) == 0 ? plan_owned_load(o, owned, d) : 0;
 
 	if (r >= 0 && access(places, R_OK) == 0)
-		r = plan_places_load(p, places, d);
+		r = plan_worker_ids_load(p, places, d);
 	return r >= 0 ? load_agreed(g, agreed, d) : r;
 }
 
@@ -390,8 +390,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 		  struct plan **ret)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
+	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
 	const struct plan_context ctx = {.owned = &owned, .places = &places, .agreed = &agreed};
 	int r = load_records(&owned, &places, &agreed, d);
 

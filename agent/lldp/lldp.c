@@ -4,7 +4,7 @@
  * what the table means, and from lldp_role.c, which runs in that process.
  */
 #include "agent/lldp/lldp.h"
-#include "agent/base/role.h"
+#include "agent/base/child_role.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/packet_socket.h"
 #include <linux/if_ether.h>
@@ -21,7 +21,7 @@
 
 struct lldp {
 	struct lldp_setup setup;
-	struct role *role;
+	struct child_role *role;
 	struct neighbours table;
 	struct loop_source *timer;
 	uint64_t saved_ns;
@@ -77,7 +77,7 @@ static void hand_over(struct lldp *l, struct neighbours_link *link)
 	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
 	autoclose int fd = socket_open(link->ifindex);
 
-	link->error = fd < 0 ? fd : role_send(l->role, &m, fd);
+	link->error = fd < 0 ? fd : child_role_send(l->role, &m, fd);
 	if (link->error == -ENOTCONN) /* it is being started again: on_start comes back to it */
 		link->error = 0;
 	if (link->error < 0)
@@ -144,7 +144,8 @@ static int on_timer(void *user)
 
 /* ---- the process ---- */
 
-static const char *on_message(void *user, struct role *role, const struct privsep_msg *m, int fd)
+static const char *on_message(void *user, struct child_role *role, const struct privsep_msg *m,
+			      int fd)
 {
 	struct lldp *l = user;
 	struct neighbours_link *link = neighbours_find(&l->table, m->neighbour.ifindex);
@@ -162,25 +163,25 @@ static const char *on_message(void *user, struct role *role, const struct privse
 	return NULL;
 }
 
-static void on_start(void *user, struct role *role)
+static void on_start(void *user, struct child_role *role)
 {
 	struct lldp *l = user;
 
-	l->role = role; /* the first time it is within role_new */
+	l->role = role; /* the first time it is within child_role_new */
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
 }
 
 static void start(struct lldp *l)
 {
-	const struct role_setup setup = {.role = PRIVSEP_LLDP,
-					 .loop = l->setup.loop,
-					 .events = l->setup.events,
-					 .log_level = l->setup.log_level,
-					 .on_message = on_message,
-					 .on_start = on_start,
-					 .user = l};
-	int r = role_new(&setup, &l->role);
+	const struct child_role_setup setup = {.role = PRIVSEP_LLDP,
+					       .loop = l->setup.loop,
+					       .events = l->setup.events,
+					       .log_level = l->setup.log_level,
+					       .on_message = on_message,
+					       .on_start = on_start,
+					       .user = l};
+	int r = child_role_new(&setup, &l->role);
 
 	if (r >= 0)
 		return;
@@ -211,7 +212,7 @@ static bool drop_others(struct lldp *l, const struct lldp_link *links, size_t n)
 
 		if (is_in(links, n, &l->table.links[i]))
 			continue;
-		role_send(l->role, &m, -1);
+		child_role_send(l->role, &m, -1);
 		neighbours_remove(&l->table, m.link.ifindex);
 		any = true;
 	}
@@ -277,7 +278,7 @@ const struct neighbours *lldp_neighbours(const struct lldp *l)
 
 pid_t lldp_pid(const struct lldp *l)
 {
-	return l ? role_pid(l->role) : 0;
+	return l ? child_role_pid(l->role) : 0;
 }
 
 /* ---- life ---- */
@@ -304,7 +305,7 @@ struct lldp *lldp_free(struct lldp *l)
 {
 	if (!l)
 		return NULL;
-	role_free(l->role);
+	child_role_free(l->role);
 	loop_source_free(l->timer);
 	neighbours_done(&l->table);
 	json_decref(l->remembered);

@@ -5,8 +5,8 @@
  * identity, and no system call by which a packet socket could be sent from. It keeps nothing: the
  * table is the monitor's.
  */
+#include "agent/base/child_role.h"
 #include "agent/base/loop.h"
-#include "agent/base/role.h"
 #include "agent/base/sandbox.h"
 #include <poll.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * which they move. */
 #include "agent/supervise/exports.h"
 #include "agent/base/loop.h"
-#include "agent/supervise/holds.h"
+#include "agent/supervise/pinned_files.h"
 #include "netcfg/base/memfd.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct export
 	char name[PLENUM_NAME_MAX];
 	int state_fd;	     /* -1: none yet */
 	uint64_t removed_ns; /* since when no configuration has it; 0: one has */
-	struct holds holds;
+	struct pinned_files holds;
 	struct export *next;
 };
 
@@ -59,12 +59,12 @@ static void forget(struct export *e)
 
 	if (e->state_fd >= 0)
 		loop_unstore_fd(state_name(e->name, name));
-	holds_clear(&e->holds, e->name);
+	pinned_files_clear(&e->holds, e->name);
 }
 
 static void export_free(struct export *e)
 {
-	holds_done(&e->holds);
+	pinned_files_done(&e->holds);
 	cleanup_close(&e->state_fd);
 	free(e);
 }
@@ -78,7 +78,7 @@ int exports_state(struct exports *x, const char *name)
 		return -ENOMEM;
 	if (e->state_fd >= 0)
 		return e->state_fd;
-	holds_clear(&e->holds, e->name);
+	pinned_files_clear(&e->holds, e->name);
 	/* All of its workers write there: none shall end the others. */
 	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
@@ -121,7 +121,7 @@ int exports_adopt_stored(struct exports *x, int fd, const char *stored)
 
 	if (strncmp(stored, NAME_HEAD, strlen(NAME_HEAD)) == 0)
 		return exports_adopt(x, stored + strlen(NAME_HEAD), fd);
-	name = holds_parse_name(stored, &key);
+	name = pinned_files_parse_name(stored, &key);
 	if (!name)
 		return -ENOENT;
 	exports_hold(x, name, key, fd);
@@ -135,7 +135,7 @@ int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
 	exports_drop(x, key);
 	e = get(x, name);
 	if (e)
-		return holds_add(&e->holds, e->name, key, fd);
+		return pinned_files_add(&e->holds, e->name, key, fd);
 	close(fd);
 	return -ENOMEM;
 }
@@ -143,7 +143,7 @@ int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
 void exports_drop(struct exports *x, uint64_t key)
 {
 	for (struct export *e = x->first; e; e = e->next)
-		if (holds_drop(&e->holds, e->name, key))
+		if (pinned_files_drop(&e->holds, e->name, key))
 			return;
 }
 
@@ -188,7 +188,7 @@ void exports_settle(struct exports *x)
 
 	for (e = x->first; e; e = e->next)
 		if (e->removed_ns)
-			holds_clear(&e->holds, e->name); /* they keep its file system busy */
+			pinned_files_clear(&e->holds, e->name); /* they keep its file system busy */
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;
 		*oldest = e->next;

@@ -3,7 +3,7 @@
  * looked at without entering it, is mountinfo.c's; how one is unmounted without waiting,
  * unmount.c's. */
 #include "agent/supervise/mounts.h"
-#include "agent/supervise/dirs.h"
+#include "agent/supervise/async_open.h"
 #include "agent/supervise/mountinfo.h"
 #include "agent/supervise/unmount.h"
 #include "netcfg/base/memfd.h"
@@ -36,8 +36,8 @@ struct mount_point {
 struct mounts {
 	struct mounts_setup setup;
 	struct mount_point *points;
-	struct dirs dirs; /* that are mounted on */
-	int info_fd;	  /* /proc/self/mountinfo: says when anything is mounted or unmounted */
+	struct async_open dirs; /* that are mounted on */
+	int info_fd; /* /proc/self/mountinfo: says when anything is mounted or unmounted */
 	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
@@ -94,7 +94,7 @@ struct mounts *mounts_free(struct mounts *m)
 	loop_source_free(m->info_source);
 	loop_source_free(m->look_timer);
 	loop_source_free(m->place_timer);
-	dirs_done(&m->dirs);
+	async_open_done(&m->dirs);
 	cleanup_close(&m->info_fd);
 	free(m);
 	return NULL;
@@ -157,7 +157,7 @@ static int open_point(struct mounts *m, const char *path, char *real, size_t siz
 
 	if (mountinfo_top(path, &mi) > 0)
 		return busy(path, &mi, why);
-	fd = dirs_open_empty(&m->dirs, path);
+	fd = async_open_open_empty(&m->dirs, path);
 	if (fd < 0)
 		return refuse(path, fd, why);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);

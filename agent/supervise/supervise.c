@@ -69,7 +69,7 @@ static int on_timer(void *user)
 		e = SUP_EV_START_TIMEOUT;
 	if (w->state == SUP_FAILED && sup_check_resources(w) < 0)
 		return loop_timer_arm(w->timer, RETRY_NS);
-	sup_feed(w, e);
+	sup_handle_event(w, e);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static int on_heartbeat_check(void *user)
 		sup_tell_ports(w);
 		sup_tell_rdma(w, now);
 		if (is_stuck(w, now))
-			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
+			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->deferred == SUP_EVENT_MAX &&
 			 (sup_gains_export(w) || sup_lanes_differ(w))) /* nobody notices */
 			feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
@@ -164,7 +164,7 @@ static void do_spawn(struct sup_worker *w)
 	if (other) {
 		snprintf(w->reason, sizeof(w->reason), "worker %u still serves %.150s", other->id,
 			 what);
-		sup_feed(w, SUP_EV_MUST_WAIT);
+		sup_handle_event(w, SUP_EV_MUST_WAIT);
 		return;
 	}
 	r = sup_start(w);
@@ -182,9 +182,9 @@ static void do_spawn(struct sup_worker *w)
 		if (!sup_is_reported(w))
 			sup_say(w, LOG_LEVEL_ERR, "%s", w->reason);
 		snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
-		sup_feed(w, SUP_EV_CRASHED);
+		sup_handle_event(w, SUP_EV_CRASHED);
 	} else {
-		sup_feed(w, SUP_EV_SPAWN_FAILED); /* giving up reports it */
+		sup_handle_event(w, SUP_EV_SPAWN_FAILED); /* giving up reports it */
 	}
 }
 
@@ -341,7 +341,7 @@ static void do_reaped(struct sup_worker *w)
 	loop_timer_disarm(w->timer);
 	w->up_since_ns = 0;
 	if (w->wanted)
-		sup_feed(w, SUP_EV_WANT);
+		sup_handle_event(w, SUP_EV_WANT);
 	else
 		sup_say(w, LOG_LEVEL_NOTICE, "stopped");
 }
@@ -401,7 +401,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	}
 }
 
-void sup_feed(struct sup_worker *w, enum sup_event e)
+void sup_handle_event(struct sup_worker *w, enum sup_event e)
 {
 	const struct sup_rule *rule = sup_rule_get(w->state, e);
 	enum sup_state was = w->state;
@@ -487,7 +487,7 @@ void sup_process_gone(struct sup *s)
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		if (w->waits && w->state == SUP_BACKOFF) {
 			w->waits = false;
-			sup_feed(w, SUP_EV_TIMER);
+			sup_handle_event(w, SUP_EV_TIMER);
 		}
 	if (sup_sweep(s) && s->setup.on_change)
 		s->setup.on_change(s->setup.user);
@@ -533,7 +533,7 @@ struct sup *sup_free(struct sup *s)
 			worker_free(w);
 	}
 	exports_done(&s->exports, s->stopping);
-	dirs_done(&s->dirs);
+	async_open_done(&s->dirs);
 	loop_source_free(s->heartbeat);
 	cleanup_close(&s->alive[0]);
 	cleanup_close(&s->alive[1]);
@@ -563,7 +563,7 @@ static void feed_when_unmounted(struct sup_worker *w, enum sup_event e)
 		return;
 	}
 	w->deferred = SUP_EVENT_MAX;
-	sup_feed(w, e);
+	sup_handle_event(w, e);
 }
 
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is)
@@ -611,7 +611,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		w->deferred = SUP_EV_CONFIG_CHANGED; /* its mounts are others now */
 	} else if (!was_wanted) {
 		w->n_restarts = 0;
-		sup_feed(w, SUP_EV_WANT);
+		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		w->n_deaths = 0; /* somebody has seen to it */
 		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);

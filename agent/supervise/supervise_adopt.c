@@ -323,7 +323,7 @@ static void take_over(struct sup_worker *w)
 		snprintf(w->reason, sizeof(w->reason), "%s", why);
 	else
 		store_all(w);
-	sup_feed(w, why ? SUP_EV_FOUND_OTHER : SUP_EV_FOUND);
+	sup_handle_event(w, why ? SUP_EV_FOUND_OTHER : SUP_EV_FOUND);
 }
 
 static void close_found(struct sup_worker *w)

@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
-#include "agent/supervise/dirs.h"
+#include "agent/supervise/async_open.h"
 #include "agent/supervise/exports.h"
 #include "agent/supervise/supervise.h"
 
@@ -19,15 +19,15 @@ struct sup {
 	bool reconciled; /* it is known what is wanted */
 	struct sup_worker *workers; /* ascending id */
 	struct exports exports;	    /* what outlives the workers that serve them */
-	struct dirs dirs;	    /* directories of exports */
+	struct async_open dirs;	    /* directories of exports */
 	struct loop_source *heartbeat;
 };
 
 /* ---- supervise.c ---- */
 
-void sup_feed(struct sup_worker *w, enum sup_event e);
-/* A process that served something has ended: who waits for that may start. Not within sup_feed; a
- * worker that is not wanted is freed. */
+void sup_handle_event(struct sup_worker *w, enum sup_event e);
+/* A process that served something has ended: who waits for that may start. Not within
+ * sup_handle_event; a worker that is not wanted is freed. */
 void sup_process_gone(struct sup *s);
 /* The worker of that id, made where there is none. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);

@@ -96,7 +96,7 @@ static void start_cleanup(struct start **st)
 
 static int open_export(struct sup_worker *w, const struct launch_export *e)
 {
-	int fd = dirs_open(&w->sup->dirs, e->path);
+	int fd = async_open_open(&w->sup->dirs, e->path);
 
 	if (fd == -ETIMEDOUT)
 		snprintf(w->reason, sizeof(w->reason),
@@ -111,7 +111,7 @@ static int open_export(struct sup_worker *w, const struct launch_export *e)
 static void ask_exports(struct sup_worker *w, const struct launch_config *c)
 {
 	for (uint32_t i = 0; i < c->n_exports; i++)
-		dirs_ask(&w->sup->dirs, c->exports[i].path);
+		async_open_ask(&w->sup->dirs, c->exports[i].path);
 }
 
 int sup_check_resources(struct sup_worker *w)
@@ -140,7 +140,7 @@ bool sup_gains_export(struct sup_worker *w)
 	const struct launch_config *c = w->started;
 
 	for (uint32_t i = 0; c && i < c->n_missing; i++)
-		if (dirs_is_there(&w->sup->dirs, c->exports[c->n_exports + i].path))
+		if (async_open_is_there(&w->sup->dirs, c->exports[c->n_exports + i].path))
 			return true;
 	return false;
 }
@@ -652,11 +652,11 @@ static void take_message(struct sup_worker *w, const struct launch_msg *msg, int
 		exports_drop(&w->sup->exports, msg->key);
 		break;
 	case LAUNCH_MSG_READY:
-		sup_feed(w, SUP_EV_READY);
+		sup_handle_event(w, SUP_EV_READY);
 		break;
 	case LAUNCH_MSG_FAILED:
 		snprintf(w->reason, sizeof(w->reason), "%s", msg->text);
-		sup_feed(w, SUP_EV_FAILED_MSG);
+		sup_handle_event(w, SUP_EV_FAILED_MSG);
 		break;
 	case LAUNCH_MSG_EVENT:
 		take_event(w, msg);
@@ -744,7 +744,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);
 	if (w->state != SUP_STOPPING)
 		report_end(w, e, how);
-	sup_feed(w, e);
+	sup_handle_event(w, e);
 	sup_process_gone(s);
 	return 0;
 }

@@ -253,7 +253,7 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call);
  * first always. So one that gives none back blocks nobody. For buf_get, and for whatever answers
  * are made in.
  */
-static inline bool rudp_share_allows(unsigned held, unsigned n_free, unsigned n)
+static inline bool rudp_incast_allows(unsigned held, unsigned n_free, unsigned n)
 {
 	return n_free > 0 && (held == 0 || (held < n_free && held < n / 8));
 }

@@ -2,13 +2,13 @@
 /*
  * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
  * rudp_session.c: life of a session. rudp_hello.c, rudp_accept.c: handshake. rudp_call.c: slots,
- * requests, responses. rudp_grant.c: whose request may come next. rudp_share.c: what many senders
+ * requests, responses. rudp_grant.c: whose request may come next. rudp_incast.c: what many senders
  * of small ones may have on their way. rudp_tx.c: which chunk goes on which path. rudp_rx.c:
- * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_doubt.c: what
+ * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_suspect.c: what
  * goes by another path before that. rudp_loss.c: acknowledgements in, what they and losses mean.
  * Parts of a path that know nothing of the rest, each with a header of its own: rudp_sent (what is
- * on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks (what has come in), rudp_train
- * (whether trains arrive), rudp_sources (which source ports do).
+ * on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks (what has come in), rudp_gso
+ * (whether trains arrive), rudp_src_ports (which source ports do).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a
@@ -22,12 +22,12 @@
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_acks.h"
 #include "dataplane/rudp/rudp_cc.h"
+#include "dataplane/rudp/rudp_gso.h"
 #include "dataplane/rudp/rudp_mtu.h"
 #include "dataplane/rudp/rudp_rtt.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/rudp_sent.h"
-#include "dataplane/rudp/rudp_sources.h"
-#include "dataplane/rudp/rudp_train.h"
+#include "dataplane/rudp/rudp_src_ports.h"
 #include "dataplane/rudp/wire.h"
 
 #define RUDP_TIME_NEVER UINT64_MAX
@@ -39,14 +39,14 @@
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
-#define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
-#define RUDP_TRAIN_PACKETS 64U
+#define RUDP_GSO_BYTES 65000U /* a train fits one segmented send */
+#define RUDP_GSO_PACKETS 64U
 #define RUDP_INDEX_MASK 0xffffULL /* the low bits of a session's number are its place */
 #define RUDP_FIRST_CALLS 4U
-#define RUDP_TRAIN_LONG 16384U /* bytes: when it leaves is worth knowing */
-#define RUDP_TRAINS_MAX 16U
+#define RUDP_GSO_LONG 16384U /* bytes: when it leaves is worth knowing */
+#define RUDP_GSOS_MAX 16U
 #define RUDP_FLUSH_BYTES 100000U /* two trains: then the ports send, so that the peer has work */
-_Static_assert(RUDP_TRAINS_MAX *RUDP_TRAIN_LONG >= RUDP_FLUSH_BYTES, "no long train is missed");
+_Static_assert(RUDP_GSOS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES, "no long train is missed");
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
@@ -186,10 +186,10 @@ enum path_state {
 
 /* Up, and silent while the peer answers on another path. */
 enum path_doubt {
-	DOUBT_NONE,
-	DOUBT_ASKED,  /* the oldest small message on it went by another path, too */
-	DOUBT_PROVEN, /* the peer answered there, and still not here: all small messages did */
-	DOUBT_LEFT,   /* for long: everything did */
+	SUSPECT_NONE,
+	SUSPECT_ASKED,	/* the oldest small message on it went by another path, too */
+	SUSPECT_PROVEN, /* the peer answered there, and still not here: all small messages did */
+	SUSPECT_LEFT,	/* for long: everything did */
 };
 
 struct rudp_path {
@@ -207,8 +207,8 @@ struct rudp_path {
 	struct rudp_rtt rtt;
 	struct rudp_cc cc;
 	struct rudp_acks acks;
-	struct rudp_train train;
-	struct rudp_sources sources;
+	struct rudp_gso train;
+	struct rudp_src_ports sources;
 	uint64_t pace_ns; /* nothing big is sent before */
 
 	/* health */
@@ -219,8 +219,8 @@ struct rudp_path {
 	unsigned unanswered, missed; /* probes since the last answer; while the peer was heard */
 	uint64_t asked_ns;	     /* when the last of them left */
 	unsigned asks, answers;	     /* probes, and how many of them, since answered_since */
-	uint64_t hold_ns; /* how long it must have answered to be up again: more while it flaps */
-	uint64_t back_ns; /* when it came back last; 0: it never was down */
+	uint64_t hold_ns;   /* how long it must have answered to be up again: more while it flaps */
+	uint64_t server_ns; /* when it came back last; 0: it never was down */
 	uint64_t suspect_ns,
 		alive_elsewhere_ns; /* the peer answers on another path, but not here */
 	int tx_error_code;
@@ -270,7 +270,7 @@ struct grants {				   /* of the endpoint */
 	uint64_t check_ns, retry_ns;
 };
 
-/* What comes to one of our ports, by whomever: rudp_share.c. */
+/* What comes to one of our ports, by whomever: rudp_incast.c. */
 struct rudp_incast {
 	uint64_t window_ns; /* since when it is counted */
 	uint32_t stamp;	    /* of this window */
@@ -413,7 +413,7 @@ struct rudp {
 	unsigned sent_in_poll;
 	uint32_t unflushed; /* bytes of its messages since the last flush */
 	unsigned n_trains;  /* since then */
-	struct train trains[RUDP_TRAINS_MAX];
+	struct train trains[RUDP_GSOS_MAX];
 	uint64_t reset_tokens_ns;
 	uint64_t drops;
 	struct grants grants;
@@ -432,7 +432,7 @@ struct rudp {
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a packet that was deciphered */
 };
 /* Between two flushes, with some probes of the packet size. */
-#define RUDP_ROOM_BYTES (RUDP_FLUSH_BYTES + 4 * (size_t)RUDP_TRAIN_BYTES)
+#define RUDP_ROOM_BYTES (RUDP_FLUSH_BYTES + 4 * (size_t)RUDP_GSO_BYTES)
 
 static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
 {
@@ -550,15 +550,15 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_prove.c: source ports. Where our port has more than one. */
-void rudp_prove_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-uint64_t rudp_prove_deadline(const struct rudp_path *p);
+/* rudp_validate.c: source ports. Where our port has more than one. */
+void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+uint64_t rudp_validate_deadline(const struct rudp_path *p);
 /* A packet from another address than the path's may be its peer's all the same, if it opens. */
-bool rudp_prove_is_from(const struct rudp_path *p, const struct datagram_addr *src,
-			const struct wire_common *c);
+bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
+			   const struct wire_common *c);
 /* LABEL with SOURCE. */
-int rudp_prove_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
-		  const struct wire_common *c, const uint8_t *data, size_t len);
+int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
+		     const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_keys.c: keys that change. While s->key_gone: the session ends, or waits for the next poll.
  */
@@ -626,11 +626,11 @@ static inline void rudp_path_quiet(struct rudp_path *p)
 /* No other path is up. */
 bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p);
 
-/* rudp_doubt.c */
-void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* rudp_suspect.c */
+void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* The path has answered. */
-void rudp_doubt_over(struct rudp_session *s, struct rudp_path *p);
-uint64_t rudp_doubt_deadline(const struct rudp_session *s, const struct rudp_path *p);
+void rudp_suspect_over(struct rudp_session *s, struct rudp_path *p);
+uint64_t rudp_suspect_deadline(const struct rudp_session *s, const struct rudp_path *p);
 
 /* rudp_loss.c */
 int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct rudp_path *via,
@@ -726,18 +726,18 @@ void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets);
 /* How much of a request this peer may send before it is granted. */
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s);
 
-/* rudp_share.c */
+/* rudp_incast.c */
 /* A packet of len bytes came; its number is so much ahead of the highest before. */
-void rudp_share_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
-		     uint64_t now);
+void rudp_incast_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
+		      uint64_t now);
 /* The peer hears of its share, where there is one and it has not heard. */
-void rudp_share_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* As much as the peer says of our small messages on its way by p. */
-int rudp_share_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data, size_t len,
-		  uint64_t now);
+int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
+		   size_t len, uint64_t now);
 
 /* So many bytes of a small message were sent by p, whose share is valid. */
-void rudp_share_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);
+void rudp_incast_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);

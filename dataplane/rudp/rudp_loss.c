@@ -92,9 +92,9 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		rudp_path_mtu_news(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
 	if (rec->slot == PKT_NO_SLOT)
 		return;
-	rudp_train_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
+	rudp_gso_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
 	if (PLENUM_UNLIKELY(rec->source)) /* its way is another, for packets of any size */
-		rudp_sources_acked(&p->sources, rec->source);
+		rudp_src_ports_acked(&p->sources, rec->source);
 	else
 		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
@@ -105,10 +105,10 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 
 static void trains_learn(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	enum rudp_train_news news = rudp_train_heard(&p->train, now);
+	enum rudp_gso_news news = rudp_gso_heard(&p->train, now);
 
 	if (PLENUM_UNLIKELY(news))
-		rudp_session_event(s, RUDP_PATH_TRAINS, p->index, news == RUDP_TRAIN_ARE_LOST);
+		rudp_session_event(s, RUDP_PATH_TRAINS, p->index, news == RUDP_GSO_ARE_LOST);
 }
 
 static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struct wire_ack *a,
@@ -122,7 +122,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (sum->newest)
 		p->sent.answered_ns = sum->newest_sent_ns;
 	if (PLENUM_UNLIKELY(p->doubt))
-		rudp_doubt_over(s, p);
+		rudp_suspect_over(s, p);
 	/* The path is well if its first source is: small messages have no other. */
 	if (PLENUM_LIKELY(sum->first)) {
 		p->sent.progress_ns = p->sent.acked_ns = now;
@@ -228,7 +228,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		if (PLENUM_LIKELY(!copied))
 			(void)packet_lost(s, rec);
 		if (PLENUM_UNLIKELY(rec->source)) { /* where it is not the source, others tell */
-			rudp_sources_packet_lost(&p->sources, rec->source, now);
+			rudp_src_ports_packet_lost(&p->sources, rec->source, now);
 			continue;
 		}
 		news |= rudp_mtu_packet_lost(&p->mtu, pn - 1, rudp_path_packet(s, p, rec->bytes),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of a path. UP: carries load, unless rudp_doubt.c has doubts. Suspect: up, but silent
+ * The health of a path. UP: carries load, unless rudp_suspect.c has doubts. Suspect: up, but silent
  * for two timeouts while others are not; what was on it travels elsewhere, nothing is lost if it
  * answers after all. DOWN: the link is gone, the peer says so, or it stayed silent while the peer
  * answered on another path; it is probed and used again when it has answered for a while. A peer
@@ -139,11 +139,11 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->failovers)
-		p->back_ns = now;
+		p->server_ns = now;
 	p->state = PATH_UP;
 	p->since_ns = now;
 	p->suspect = false;
-	p->doubt = DOUBT_NONE;
+	p->doubt = SUSPECT_NONE;
 	p->sent.pto_count = 0;
 	p->answered_since = 0;
 	p->unanswered = p->missed = 0;
@@ -166,7 +166,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
  */
 static void hold_learn(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	bool flaps = p->back_ns && now < p->back_ns + STEADY_HOLDS * p->hold_ns;
+	bool flaps = p->server_ns && now < p->server_ns + STEADY_HOLDS * p->hold_ns;
 
 	p->hold_ns = (flaps ? HOLD_FLAPS : 1) * s->r->lim.hold_ns;
 }
@@ -187,7 +187,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	rudp_path_cut(s);
 	rudp_loss_move_all(s, p);
 	p->suspect = false;
-	p->doubt = DOUBT_NONE;
+	p->doubt = SUSPECT_NONE;
 	p->sent.pto_count = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
@@ -332,7 +332,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
-	rudp_doubt_poll(s, p, now);
+	rudp_suspect_poll(s, p, now);
 	if (p->sent.in_flight && now >= silent_least(s, p->sent.pto_base) &&
 	    now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
@@ -454,7 +454,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 	if (PLENUM_UNLIKELY(p->suspect))
 		d = MIN_OF(d, after(dead_at(s, p), now));
 	if (s->n_paths > 1)
-		d = MIN_OF(d, after(rudp_doubt_deadline(s, p), now));
+		d = MIN_OF(d, after(rudp_suspect_deadline(s, p), now));
 	if (!p->suspect)
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
 	if (rudp_tx_pending(s)) {

@@ -31,7 +31,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
-	rudp_share_came(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
+	rudp_incast_came(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
 	rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	if (c->flags & WIRE_F_WANT_ACK)
 		p->acks.now = true;
@@ -156,7 +156,7 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 
 	if (PLENUM_UNLIKELY(p->state == PATH_NONE || p->port != port ||
 			    (PLENUM_UNLIKELY(!rudp_addr_equal(&p->remote, src)) &&
-			     !rudp_prove_is_from(p, src, c)) ||
+			     !rudp_validate_is_from(p, src, c)) ||
 			    rudp_rx_open(s, c, &data, &len)))
 		return -EBADMSG;
 	opening_over(s);
@@ -176,11 +176,11 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	case WIRE_JOINED:
 		return rudp_hello_joined(s, p, c, data, len, now);
 	case WIRE_LABEL:
-		res = c->flags & WIRE_F_SOURCE ? rudp_prove_rx(s, p, src, c, data, len)
+		res = c->flags & WIRE_F_SOURCE ? rudp_validate_rx(s, p, src, c, data, len)
 					       : rudp_label_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_SHARE:
-		res = rudp_share_rx(p, c, data, len, now);
+		res = rudp_incast_rx(p, c, data, len, now);
 		break;
 	default:
 		return close_rx(s, len, now);
@@ -313,7 +313,7 @@ void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 		if (p->state == PATH_NONE)
 			continue;
 		if (PLENUM_UNLIKELY(s->r->incasts[p->port].limit_bytes))
-			rudp_share_tell(s, p, now);
+			rudp_incast_tell(s, p, now);
 		if (rudp_acks_due(&p->acks, now) || (p->acks.pending && !ack_may_wait(s)))
 			acks_send(s, p, now);
 	}

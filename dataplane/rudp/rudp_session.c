@@ -281,7 +281,7 @@ static uint64_t session_deadline(const struct rudp_session *s)
 		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
-			d = MIN_OF(d, rudp_prove_deadline(&s->paths[i]));
+			d = MIN_OF(d, rudp_validate_deadline(&s->paths[i]));
 	if (PLENUM_UNLIKELY(rudp_port_untold(s)))
 		d = MIN_OF(d, s->tell_ns);
 	return d;
@@ -297,7 +297,7 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 		if (PLENUM_UNLIKELY(s->paths[i].telling))
 			rudp_label_poll(s, &s->paths[i], now);
 		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
-			rudp_prove_poll(s, &s->paths[i], now);
+			rudp_validate_poll(s, &s->paths[i], now);
 	}
 	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_untold(s)))
 		rudp_port_poll(s, now);

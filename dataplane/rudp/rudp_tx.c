@@ -76,7 +76,7 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 /* The least room for which a window that is half used or more is worth a train of bulk data. */
 static uint32_t room_least(const struct rudp_path *p)
 {
-	return MIN_OF(RUDP_TRAIN_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.now));
+	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.now));
 }
 
 /* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
@@ -185,7 +185,7 @@ static unsigned chunks_per_packet(const struct rudp_session *s, const struct rud
 /* How many packets a train of m has at most. */
 static unsigned train_most(const struct tx_msg *m, uint32_t mtu)
 {
-	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_TRAIN_BYTES / mtu, RUDP_TRAIN_PACKETS);
+	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
 /* Sends n chunks in a packet; pkt->hdr is what header_init made. As ops->tx. */
@@ -201,7 +201,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
 	int res;
 
-	pkt->alone = rudp_train_alone(&p->train, now);
+	pkt->alone = rudp_gso_alone(&p->train, now);
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
@@ -245,13 +245,13 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 /* Notes what was sent on p since first_pn; much of it leaves at once. */
 static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
 {
-	if (bytes >= RUDP_TRAIN_LONG)
+	if (bytes >= RUDP_GSO_LONG)
 		r->trains[r->n_trains++] = (struct train){
 			.path = p,
 			.first_pn = first_pn,
 			.n = (unsigned)(p->sent.next_pn - first_pn),
 		};
-	if (r->unflushed >= RUDP_FLUSH_BYTES || r->n_trains == RUDP_TRAINS_MAX)
+	if (r->unflushed >= RUDP_FLUSH_BYTES || r->n_trains == RUDP_GSOS_MAX)
 		rudp_flush(r);
 }
 
@@ -279,7 +279,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	uint64_t first_pn = p->sent.next_pn;
 	bool shared = small && now < p->share_until;
 	/* What goes again goes by the surest. */
-	unsigned by = small ? 0 : rudp_sources_choose(&p->sources, m->turn);
+	unsigned by = small ? 0 : rudp_src_ports_choose(&p->sources, m->turn);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
@@ -313,10 +313,10 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	if (sent)
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
-		rudp_share_sent(p, sent, now);
+		rudp_incast_sent(p, sent, now);
 	if (by == 0) /* the fate of others may be their source's */
-		rudp_train_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
-				(uint64_t)slot->gen << 16 | slot->index, now);
+		rudp_gso_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
+			      (uint64_t)slot->gen << 16 | slot->index, now);
 	train_end(s->r, p, first_pn, sent);
 	return sent;
 }
@@ -329,7 +329,7 @@ static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg
 	int res;
 
 	header_init(s, p, m, &pkt);
-	pkt.alone = rudp_train_alone(&p->train, now);
+	pkt.alone = rudp_gso_alone(&p->train, now);
 	pkt.hdr_len = WIRE_DATA_BYTES;
 	pkt.payload_len = 0;
 	pkt.payload = NULL;
@@ -360,7 +360,7 @@ static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
 
 	if (!big)
 		big = queue_head(s, TX_BIG);
-	if (small && (!big || s->small_run < RUDP_TRAIN_BYTES))
+	if (small && (!big || s->small_run < RUDP_GSO_BYTES))
 		return small;
 	return bulk ? big : NULL;
 }

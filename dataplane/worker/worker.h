@@ -215,7 +215,7 @@ bool worker_rdma_publish(struct worker *w);
 
 /* worker_control.c: the agent, the signals and the statistics page */
 
-/* fuse_back_hold_cb, by the agent. */
+/* fuse_server_hold_cb, by the agent. */
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,

@@ -20,7 +20,7 @@ struct worker_active {
 	unsigned doubled;		     /* how often the hold time is doubled now */
 	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* it works since then */
 	bool works[LAUNCH_PORTS_MAX];
-	uint64_t back_ns; /* when an earlier port was taken back last; 0: never */
+	uint64_t server_ns; /* when an earlier port was taken back last; 0: never */
 };
 
 /* n ports that work, of which the first carries. */

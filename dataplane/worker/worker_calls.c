@@ -101,7 +101,7 @@ static const struct seccomp_rule rules_descriptors[] = {
 };
 
 /* A compute worker looks into what the kernel remembers and moves data of open files; all else
- * hands do (fuse_hands.h). */
+ * hands do (fs_helper.h). */
 static const int calls_files[] = {
 	SYS_io_uring_enter,
 	SYS_openat2,

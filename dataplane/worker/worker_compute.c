@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a compute worker: one fuse_back with the exports, a client of it for each session.
+ * The role of a compute worker: one fuse_server with the exports, a client of it for each session.
  * Apart from the other roles because it shares no state with them.
  */
-#include "dataplane/fuse/server/fuse_back.h"
+#include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -15,7 +15,7 @@
 #define FULL_NS (3 * NSEC_PER_SEC)
 
 struct compute_end {
-	struct fuse_back *back;
+	struct fuse_server *back;
 	uint64_t full_ns; /* when one was last refused for want of room; 0: not, or long ago */
 };
 
@@ -24,7 +24,7 @@ static struct compute_end *end_of(const struct worker *w)
 	return w->end;
 }
 
-static struct fuse_back *back_of(const struct worker *w)
+static struct fuse_server *server_of(const struct worker *w)
 {
 	return end_of(w)->back;
 }
@@ -70,58 +70,58 @@ static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, ui
 			size_t len)
 {
 	/* A server asks nothing. */
-	return is_response ? NULL : fuse_back_buf_get(back_of(user), fuse_back_peer(s), len);
+	return is_response ? NULL : fuse_server_buf_get(server_of(user), fuse_server_peer(s), len);
 }
 
 static void on_buf_put(void *user, struct rudp_session *s, void *buf)
 {
-	fuse_back_buf_put(back_of(user), buf);
+	fuse_server_buf_put(server_of(user), buf);
 }
 
 static void on_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
 		       size_t len)
 {
-	fuse_back_request(rudp_session_user(s), call, buf, len);
+	fuse_server_request(rudp_session_user(s), call, buf, len);
 }
 
 static void on_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
 {
-	fuse_back_call_gone(rudp_session_user(s), call);
+	fuse_server_call_gone(rudp_session_user(s), call);
 }
 
 static void on_sent(void *user, struct rudp_session *s, void *token)
 {
-	fuse_back_sent(back_of(user), token);
+	fuse_server_sent(server_of(user), token);
 }
 
 static int on_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
 		     void **ret_user)
 {
-	struct fuse_back_client *client;
+	struct fuse_server_client *client;
 	struct worker *w = user;
 	struct datagram_addr from;
 	int e;
 
 	rudp_session_from(s, &from);
-	e = fuse_back_accept(back_of(w), s, &from.ip, hello, len, &client);
+	e = fuse_server_accept(server_of(w), s, &from.ip, hello, len, &client);
 	if (e == 0)
 		*ret_user = client;
 	else if (e == -EREMCHG)
 		rudp_session_refuse_with(s, w->cfg->host);
 	else if (e == -EREMOTE)
-		rudp_session_refuse_with(s, fuse_back_elsewhere(back_of(w)));
+		rudp_session_refuse_with(s, fuse_server_elsewhere(server_of(w)));
 	else if (e == -ENOSPC)
 		full_report(w);
 	return e == -EDQUOT ? -ENOSPC : e; /* there is room for mounts: nothing to mend */
 }
 
 /* Bulk data are not left waiting for a leg that packets have left. */
-static void path_down(struct rudp_session *s, struct fuse_back_client *client, unsigned path)
+static void path_down(struct rudp_session *s, struct fuse_server_client *client, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 
 	if (path < rudp_session_paths(s, info, RUDP_PATHS_MAX))
-		fuse_back_path_down(client, info[path].port);
+		fuse_server_path_down(client, info[path].port);
 }
 
 static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
@@ -132,7 +132,7 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	if (e == RUDP_PATH_DOWN && client)
 		path_down(s, client, path);
 	if (e == RUDP_SESSION_CLOSED && client)
-		fuse_back_client_gone(client);
+		fuse_server_client_gone(client);
 }
 
 static const struct rudp_ops compute_ops = {
@@ -156,18 +156,18 @@ static int compute_build(struct worker *w, char *why)
 
 	w->end = end;
 	if (end)
-		e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
-				  w->sandbox.boot, &end->back);
+		e = fuse_server_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
+				    w->sandbox.boot, &end->back);
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
 	else
-		fuse_back_rdma(end->back, w->rdma);
+		fuse_server_rdma(end->back, w->rdma);
 	return e;
 }
 
 static void compute_rdma_came(struct worker *w)
 {
-	fuse_back_rdma(end_of(w)->back, w->rdma);
+	fuse_server_rdma(end_of(w)->back, w->rdma);
 }
 
 /* The end without a goodbye: clients keep their sessions for the successor. */
@@ -176,19 +176,19 @@ static void compute_end_sessions(struct worker *w)
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
 	     s = rudp_session_next(w->rudp, s))
 		if (rudp_session_user(s))
-			fuse_back_client_gone(rudp_session_user(s));
+			fuse_server_client_gone(rudp_session_user(s));
 }
 
 static void compute_free(struct worker *w)
 {
 	if (w->end)
-		fuse_back_free(back_of(w));
+		fuse_server_free(server_of(w));
 	free(w->end);
 	w->end = NULL;
 }
 
 /* A new worker has new ones. */
-static void hand_gone(struct worker *w)
+static void helper_gone(struct worker *w)
 {
 	log_err("a process that makes this worker's system calls has ended");
 	w->exit_status = EXIT_FAILURE;
@@ -197,30 +197,31 @@ static void hand_gone(struct worker *w)
 
 static void compute_watch(struct worker *w)
 {
-	worker_watch(w, fuse_back_fd(back_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
-	worker_watch(w, fuse_back_hands_fd(back_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
+	worker_watch(w, fuse_server_fd(server_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
+	worker_watch(w, fuse_server_helpers_fd(server_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
 }
 
 static unsigned compute_turn(struct worker *w)
 {
-	int n = fuse_back_poll(back_of(w), w->now_ns, false);
+	int n = fuse_server_poll(server_of(w), w->now_ns, false);
 
 	if (PLENUM_UNLIKELY(n == -EPIPE))
-		hand_gone(w);
+		helper_gone(w);
 	return n > 0 ? (unsigned)n : 0;
 }
 
 static bool compute_arm(struct worker *w)
 {
-	return fuse_back_arm(back_of(w));
+	return fuse_server_arm(server_of(w));
 }
 
 static uint64_t compute_tick(struct worker *w)
 {
-	uint64_t due = MIN_OF(fuse_back_due_ns(back_of(w), w->now_ns), full_forget(w)), due_ping;
+	uint64_t due = MIN_OF(fuse_server_due_ns(server_of(w), w->now_ns), full_forget(w)),
+		 due_ping;
 	struct launch_ping ping;
 
-	if (fuse_back_ping_take(back_of(w), w->now_ns, &ping, &due_ping))
+	if (fuse_server_ping_take(server_of(w), w->now_ns, &ping, &due_ping))
 		worker_send_ping(w, &ping);
 	return MIN_OF(due, due_ping);
 }
@@ -234,10 +235,10 @@ static int compute_ping(struct worker *w, const struct launch_ping *p)
 
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s && r != 0;
 	     s = rudp_session_next(w->rudp, s)) {
-		struct fuse_back_client *client = rudp_session_user(s);
+		struct fuse_server_client *client = rudp_session_user(s);
 
-		if (client && strcmp(fuse_back_client_host(client), p->peer) == 0)
-			r = fuse_back_ping(client, p, w->now_ns, &why);
+		if (client && strcmp(fuse_server_client_host(client), p->peer) == 0)
+			r = fuse_server_ping(client, p, w->now_ns, &why);
 		if (r == -EBUSY)
 			break;
 	}
@@ -252,28 +253,28 @@ static int compute_ping(struct worker *w, const struct launch_ping *p)
 
 static unsigned compute_left(struct worker *w)
 {
-	return fuse_back_in_flight(back_of(w));
+	return fuse_server_in_flight(server_of(w));
 }
 
 static void compute_rdma_bytes(const struct worker *w, const struct rudp_session *s, unsigned port,
 			       uint64_t *ret_read, uint64_t *ret_write)
 {
-	const struct fuse_back_client *client = rudp_session_user(s);
+	const struct fuse_server_client *client = rudp_session_user(s);
 
 	if (client)
-		fuse_back_rdma_bytes(client, port, ret_read, ret_write);
+		fuse_server_rdma_bytes(client, port, ret_read, ret_write);
 }
 
 static const char *compute_peer_name(const struct worker *w, const struct rudp_session *s)
 {
-	const struct fuse_back_client *client = rudp_session_user(s);
+	const struct fuse_server_client *client = rudp_session_user(s);
 
-	return client ? fuse_back_client_host(client) : "";
+	return client ? fuse_server_client_host(client) : "";
 }
 
 static void compute_adopted(struct worker *w)
 {
-	fuse_back_hold_again(back_of(w));
+	fuse_server_hold_again(server_of(w));
 }
 
 const struct worker_role worker_role_compute = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a worker does with its sessions: a const table a role, in a file of its own (worker_front.c,
- * worker_compute.c), chosen once from the list in worker_role.c. The loop and the control channel
- * know nothing else of roles, so a new one is its file and one line of that list.
+ * What a worker does with its sessions: a const table a role, in a file of its own
+ * (worker_frontend.c, worker_compute.c), chosen once from the list in worker_role.c. The loop and
+ * the control channel know nothing else of roles, so a new one is its file and one line of that
+ * list.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
 #define PLENUM_DATAPLANE_WORKER_ROLE_H

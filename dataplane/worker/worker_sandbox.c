@@ -4,7 +4,7 @@
  * worker_calls.c. Apart from the worker's start because a test enters it without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
-#include "dataplane/fuse/server/fuse_back.h"
+#include "dataplane/fuse/server/fuse_server.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/limit.h"
 #include <fcntl.h>
@@ -120,20 +120,20 @@ static int boot_read(uint64_t *ret)
 	return 0;
 }
 
-static int hands_start(struct sandbox *s, const struct launch_config *cfg, int key_fd, char *why)
+static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int key_fd, char *why)
 {
-	struct fuse_hands_config hc = {
+	struct fs_helper_config hc = {
 		.worker_id = cfg->worker_id,
 		.key_fd = key_fd,
 		.n_exports = cfg->n_exports,
-		.arena_bytes = fuse_back_arena_bytes(),
+		.arena_bytes = fuse_server_arena_bytes(),
 	};
 
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
 		hc.exports[i].name = cfg->exports[i].name;
 		hc.exports[i].state_fd = cfg->exports[i].state_fd;
 	}
-	return fuse_hands_start(&hc, &s->hands, why);
+	return fs_helper_start(&hc, &s->hands, why);
 }
 
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
@@ -167,7 +167,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
 	limit_files_raise(); /* each open file of each client is a descriptor here */
-	return hands_start(s, cfg, key_fd, why);
+	return helpers_start(s, cfg, key_fd, why);
 }
 
 /* ------------------------------------------------------------------ an empty root */
@@ -404,7 +404,7 @@ int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 	if (s->kind == SANDBOX_FILES) {
 		for (uint32_t i = 0; i < cfg->n_exports; i++)
 			fds[i] = cfg->exports[i].dir_fd;
-		e = fuse_hands_roots(s->hands, fds, s->uid, s->gid, why);
+		e = fs_helper_roots(s->hands, fds, s->uid, s->gid, why);
 		if (e < 0)
 			return e;
 	}
@@ -417,7 +417,7 @@ void sandbox_done(struct sandbox *s)
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		cleanup_close(&s->trees[i]);
 	memset(s->trees, 0xff, sizeof(s->trees));
-	s->hands = fuse_hands_free(s->hands);
+	s->hands = fs_helper_free(s->hands);
 	cleanup_close(&s->device_fd);
 	cleanup_close(&s->proc_fd);
 	s->device_fd = s->proc_fd = -1;

@@ -5,7 +5,7 @@
  *needs the host's files until its devices are open:
  *
  *	sandbox_begin	one thread, full privilege: a mount namespace of its own, the exports as
- *			detached mounts, the hands (fuse_hands.h)
+ *			detached mounts, the hands (fs_helper.h)
  *			(ports are opened)
  *	sandbox_enter	an empty root with nothing in it but the exports; own uid; of the
  *			privileges those that serving files of other users needs, or none
@@ -18,7 +18,7 @@
 #ifndef PLENUM_DATAPLANE_WORKER_SANDBOX_H
 #define PLENUM_DATAPLANE_WORKER_SANDBOX_H
 
-#include "dataplane/fuse/helper/fuse_hands.h"
+#include "dataplane/fuse/helper/fs_helper.h"
 #include "dataplane/launch.h"
 #include <sys/types.h>
 
@@ -33,7 +33,7 @@ struct sandbox {
 	uid_t uid;
 	gid_t gid;
 	int trees[LAUNCH_EXPORTS_MAX]; /* detached mounts of the exports; -1: none, or attached */
-	struct fuse_hands *hands;      /* SANDBOX_FILES only */
+	struct fs_helper *hands;       /* SANDBOX_FILES only */
 	uint64_t boot;		       /* names this run of the host's kernel */
 	int device_fd;		       /* the number by which the files of RDMA devices are found
 					* that come later: /dev/infiniband/uverbs* of the empty root
@@ -46,7 +46,7 @@ struct sandbox {
 /* Whom workers run as: user plenum-worker, where the host has it, else nobody. */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each: 0; negative errno with a line in why (LAUNCH_REASON_MAX bytes). */
-/* key_fd: as fuse_hands_start(); the key is not read here. */
+/* key_fd: as fs_helper_start(); the key is not read here. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, char *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */

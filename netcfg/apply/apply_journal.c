@@ -3,7 +3,7 @@
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/home.h"
+#include "netcfg/plan/boot_stamp.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,10 +38,10 @@ static int append(struct apply_journal *j, const char *line, size_t len)
 
 static int write_head(struct apply_journal *j)
 {
-	char home[HOME_TEXT_MAX];
+	char home[BOOT_STAMP_TEXT_MAX];
 	autofree char *head = NULL;
 	int len = asprintf(&head, NAME " %d %s\n%s%s%s", APPLY_JOURNAL_VERSION,
-			   home_text(home, sizeof(home)), j->record ? "record " : "",
+			   boot_stamp_text(home, sizeof(home)), j->record ? "record " : "",
 			   j->record ? j->record : "", j->record ? "\n" : "");
 
 	if (len < 0) {
@@ -169,7 +169,7 @@ static int parse_line(struct apply_journal *j, const char *line)
 static int parse_head(struct apply_journal *j, const char *line, size_t n)
 {
 	if (n == 1)
-		return home_parse(line, NAME, APPLY_JOURNAL_VERSION, &j->stale);
+		return boot_stamp_parse(line, NAME, APPLY_JOURNAL_VERSION, &j->stale);
 	j->record = strdup(line + strlen(RECORD));
 	return j->record ? 0 : -ENOMEM;
 }

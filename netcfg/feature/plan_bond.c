@@ -2,7 +2,7 @@
 /* Bonds in the plan. Apart from the legs, which know links only, and from plugins/, which know the
  * modes only. */
 #include "netcfg/feature/plan_bond.h"
-#include "netcfg/feature/plan_move.h"
+#include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_guard.h"
@@ -98,7 +98,8 @@ static bool is_refused(struct plan_builder *b, const struct inv_link *l, struct 
 		return true;
 	if (is_port_of_ours(b, l))
 		return false;
-	return is_held(b, l, why) || carries_links(b, l, why) || plan_move_is_refused(b, l, why);
+	return is_held(b, l, why) || carries_links(b, l, why) ||
+	       bond_takeover_is_refused(b, l, why);
 }
 
 static void member_judge(struct plan_builder *b, struct plan_member *m)
@@ -501,7 +502,7 @@ int plan_bond_want(struct plan_builder *b)
 	int r = leg ? want_bond(b, leg) : 0;
 
 	if (leg && r == 0)
-		r = plan_move_want(b, leg);
+		r = bond_takeover_want(b, leg);
 	for (size_t i = 0; leg && i < b->bond.n_members && r == 0; i++)
 		if (member_joins(&b->bond.members[i]))
 			r = want_port(b, leg, &b->bond.members[i]);

@@ -110,7 +110,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_place *p, st
 	return true;
 }
 
-void plan_dcb_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+void plan_dcb_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);

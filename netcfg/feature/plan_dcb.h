@@ -9,7 +9,7 @@
 #include "netcfg/plan/planner.h"
 
 /* A leg that cannot have what it asks for is degraded: it carries data all the same. */
-void plan_dcb_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg);
+void plan_dcb_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg);
 /* What of it the drivers have. 0, -ENOMEM. */
 int plan_dcb_want(struct plan_builder *b, const struct plan_leg *leg);
 

@@ -106,7 +106,7 @@ static void judge_place(struct plan_builder *b, const struct plan_place *p)
 	}
 }
 
-void plan_devlink_judge(struct plan_builder *b, const struct plan_leg *leg)
+void plan_devlink_check_leg(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);

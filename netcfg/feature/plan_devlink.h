@@ -7,7 +7,7 @@
 #include "netcfg/plan/planner.h"
 
 /* Says what only an operator can set, or put into effect: needs of the plan. */
-void plan_devlink_judge(struct plan_builder *b, const struct plan_leg *leg);
+void plan_devlink_check_leg(struct plan_builder *b, const struct plan_leg *leg);
 /* Adds the parameters that the leg's ports shall have. 0, -ENOMEM. */
 int plan_devlink_want(struct plan_builder *b, const struct plan_leg *leg);
 /* Whether the device's SR-IOV is a permanent parameter that is off: then the need is added that

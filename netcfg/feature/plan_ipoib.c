@@ -29,7 +29,7 @@ bool plan_ipoib_mtu_impossible(const struct plan_leg *leg, struct reason *why)
 	return true;
 }
 
-void plan_ipoib_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+void plan_ipoib_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct reason why;
 

@@ -67,7 +67,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, st
 	return true;
 }
 
-void plan_roce_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+void plan_roce_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct reason why;
 

@@ -58,7 +58,7 @@ static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
 	return false;
 }
 
-void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	struct reason why;

@@ -12,7 +12,7 @@
  * that is not in this network namespace. */
 const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link);
 /* Leg i becomes degraded where it cannot have the soft-RoCE device that it asks for. */
-void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg);
+void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg);
 /* The device, where the leg asks for one and has no RDMA device of its own. 0, -ENOMEM. */
 int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg);
 /* Whether an address on the link shall be a GID of a device of ours, and the kernel has not made it

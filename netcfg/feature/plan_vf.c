@@ -6,7 +6,7 @@
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/feature/plan_devlink.h"
-#include "netcfg/feature/plan_vf_deal.h"
+#include "netcfg/feature/plan_vf_assign.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/plan_guard.h"
@@ -431,7 +431,7 @@ static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
 			b->plan->workers[i].vf[leg->index] = 0;
 }
 
-void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg)
+void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg)
 {
 	const struct spec_net *net = leg->net;
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
@@ -443,7 +443,7 @@ void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg)
 	if (net->vfs == 0 || leg->shared)
 		return;
 	if (pf && pf->max_vfs)
-		plan_vf_deal(b, leg, numbers_of(net, pf, family));
+		plan_vf_assign(b, leg, numbers_of(net, pf, family));
 	needed = plan_vf_needed(b->plan, leg, false);
 	if (net->vfs == SPEC_VFS_AUTO &&
 	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))

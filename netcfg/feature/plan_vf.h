@@ -13,7 +13,7 @@
 /* Gives each worker that claims one its VF of the leg, and fills leg->n_vfs, and leg->why_no_vfs
  * where somebody goes without; what the spec asks for and the device can never give goes to b->d,
  * what others have made of its VFs to the leg's state. */
-void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg);
+void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg);
 /* One more, for a worker that nobody has asked any for by name: into w->vf and leg->n_vfs. False:
  * it cannot have one, and why. */
 bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,

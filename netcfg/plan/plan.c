@@ -7,8 +7,8 @@
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/plan_owner.h"
 #include "netcfg/plan/plan_project.h"
+#include "netcfg/plan/plan_setting_conflicts.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -219,7 +219,7 @@ static int build(struct plan_builder *b)
 		return -EINVAL;
 	r = ops->want(b);
 	if (r == 0)
-		r = plan_owner_check(b);
+		r = plan_setting_conflicts_check(b);
 	if (r == 0)
 		r = plan_diff_build(b);
 	if (r == 0)

@@ -80,13 +80,14 @@ struct plan_port { /* one leg of one worker */
 #define PLAN_DEVICE_MAX 18 /* a MAC or a PCI address, with a NUL */
 
 struct plan_worker {
-	uint32_t id; /* from 1; stays with the core (plan_places.h), a new one's is the lowest that
-		      * is free */
+	uint32_t id; /* from 1; stays with the core (plan_worker_ids.h), a new one's is the lowest
+		      * that is free */
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* What VFs are kept for it for: the transport that it asks for by name or, under auto, was
-	 * agreed to (plan_agreed.h) or is taken to by this plan; SPEC_TRANSPORT_UDP: none are. */
+	 * agreed to (transport_choice.h) or is taken to by this plan; SPEC_TRANSPORT_UDP: none are.
+	 */
 	enum spec_transport claim;
 	bool moves; /* auto: this plan takes it to what nobody has agreed to yet */
 	bool lost;  /* auto: it does without something that was agreed to */
@@ -256,9 +257,9 @@ void plan_failures_clear(struct plan_failures *f);
 void plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);
 
-struct plan_agreed;
+struct transport_choice;
 struct plan_owned;
-struct plan_places;
+struct plan_worker_ids;
 struct plan_conflicts;
 
 /* What besides spec and inventory a plan depends on. Everything is borrowed and may be NULL. */
@@ -273,9 +274,10 @@ struct plan_context {
 	const struct plan_failures *failures; /* these do not get DPDK again */
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;
-	const struct plan_places *places; /* which worker is on which core; NULL: on none */
-	/* Which workers with auto were taken to VFs, and whose VFs are which (plan_agreed.h). */
-	const struct plan_agreed *agreed;
+	const struct plan_worker_ids *places; /* which worker is on which core; NULL: on none */
+	/* Which workers with auto were taken to VFs, and whose VFs are which (transport_choice.h).
+	 */
+	const struct transport_choice *agreed;
 	/* Somebody asks for this apply and can undo it: workers with auto are taken to the best
 	 * that can be had. Else they stay what was agreed. */
 	bool may_move;

@@ -2,7 +2,7 @@
 /* What was tried in this boot and did not work: a list, and a file for the next process. Apart from
  * plan.c, which only asks whether something is in it. */
 #include "netcfg/base/file.h"
-#include "netcfg/plan/home.h"
+#include "netcfg/plan/boot_stamp.h"
 #include "netcfg/plan/plan.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ void plan_failures_load(struct plan_failures *f, const char *path)
 	if (file_read(path, BYTES_MAX, &text, &len) < 0)
 		return;
 	line = strtok_r(text, "\n", &rest);
-	if (!line || home_parse(line, NAME, ATTEMPTS_VERSION, &stale) < 0 || stale)
+	if (!line || boot_stamp_parse(line, NAME, ATTEMPTS_VERSION, &stale) < 0 || stale)
 		return;
 	while ((line = strtok_r(NULL, "\n", &rest)))
 		if (parse_line(f, line) < 0) {
@@ -122,11 +122,11 @@ static void print_words(FILE *out, const char *text)
 static int format(const struct plan_failures *f, char **ret, size_t *ret_len)
 {
 	FILE *out = open_memstream(ret, ret_len);
-	char home[HOME_TEXT_MAX];
+	char home[BOOT_STAMP_TEXT_MAX];
 
 	if (!out)
 		return -ENOMEM;
-	fprintf(out, NAME " %d %s\n", ATTEMPTS_VERSION, home_text(home, sizeof(home)));
+	fprintf(out, NAME " %d %s\n", ATTEMPTS_VERSION, boot_stamp_text(home, sizeof(home)));
 	for (size_t i = 0; i < f->n; i++) {
 		const struct plan_failure *e = &f->entries[i];
 

@@ -3,8 +3,8 @@
  * Steps = what is wanted, less what is there, plus the removal of what is ours and no longer
  * wanted, plus giving back the values that we changed and no longer want. What is exactly as wanted
  * counts as there, whoever made it; what others made is removed only where a wanted step says so
- * (plan_move.h), and what others have set after us is theirs. Kinds and the order of their steps
- * are object.h's; this file knows none.
+ * (bond_takeover.h), and what others have set after us is theirs. Kinds and the order of their
+ * steps are object.h's; this file knows none.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"

@@ -598,10 +598,10 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 				plan_explain_carrier(leg.link, &why);
 				planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 			}
-			plan_rxe_judge(b, i, &leg);
-			plan_dcb_judge(b, i, &leg);
-			plan_devlink_judge(b, &leg);
-			plan_roce_judge(b, i, &leg);
+			plan_rxe_check_leg(b, i, &leg);
+			plan_dcb_check_leg(b, i, &leg);
+			plan_devlink_check_leg(b, &leg);
+			plan_roce_check_leg(b, i, &leg);
 			leg_take(b, &leg);
 			return;
 		}
@@ -651,11 +651,11 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				.mtu = network->mtu ? network->mtu : link->mtu};
 	if (!leg_judge(b, i, &leg))
 		return 0;
-	plan_rxe_judge(b, i, &leg);
-	plan_dcb_judge(b, i, &leg);
-	plan_devlink_judge(b, &leg);
-	plan_roce_judge(b, i, &leg);
-	plan_ipoib_judge(b, i, &leg);
+	plan_rxe_check_leg(b, i, &leg);
+	plan_dcb_check_leg(b, i, &leg);
+	plan_devlink_check_leg(b, &leg);
+	plan_roce_check_leg(b, i, &leg);
+	plan_ipoib_check_leg(b, i, &leg);
 	leg_take(b, &leg);
 	return 0;
 }

@@ -4,7 +4,7 @@
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/home.h"
+#include "netcfg/plan/boot_stamp.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int parse_all(struct plan_owned *o, char *text)
 		if (!end)
 			return -EBADMSG;
 		*end = '\0';
-		r = first ? home_parse(text, NAME, PLAN_OWNED_VERSION, &stale)
+		r = first ? boot_stamp_parse(text, NAME, PLAN_OWNED_VERSION, &stale)
 			  : parse_line(o, text);
 		first = false;
 	}
@@ -136,7 +136,7 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, enum apply_
 
 int plan_owned_format(const struct plan_owned *o, char **ret, size_t *ret_len)
 {
-	char home[HOME_TEXT_MAX], line[256];
+	char home[BOOT_STAMP_TEXT_MAX], line[256];
 	autofree char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -145,7 +145,7 @@ int plan_owned_format(const struct plan_owned *o, char **ret, size_t *ret_len)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, NAME " %d %s\n", PLAN_OWNED_VERSION, home_text(home, sizeof(home)));
+	fprintf(f, NAME " %d %s\n", PLAN_OWNED_VERSION, boot_stamp_text(home, sizeof(home)));
 	for (size_t i = 0; i < o->n && r >= 0; i++) {
 		r = object_format(&o->steps[i], line, sizeof(line));
 		fprintf(f, "%u %s\n", o->steps[i].change.ifindex, line);

@@ -6,7 +6,7 @@
 #include "netcfg/feature/plan_shared.h"
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/backend.h"
-#include "netcfg/plan/plan_agreed.h"
+#include "netcfg/plan/transport_choice.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -264,7 +264,7 @@ static enum spec_transport claim_agreed(const struct plan_builder *b, const stru
 	for (size_t i = 0; i < b->spec->n_nets; i++)
 		if (b->spec->nets[i].enabled && b->spec->nets[i].vfs == 0)
 			return SPEC_TRANSPORT_UDP;
-	return plan_agreed_transport(b->ctx->agreed, w->core);
+	return transport_choice_transport(b->ctx->agreed, w->core);
 }
 
 /* A leg that is not there may have no VFs, and a worker that has them on some legs alone would be
@@ -480,9 +480,10 @@ void plan_transport_claim(struct plan_builder *b)
 		w->claim = w->asked == SPEC_TRANSPORT_AUTO ? claim_agreed(b, w) : w->asked;
 	}
 	for (size_t i = 0; i < b->n_legs; i++)
-		plan_agreed_identify(b->legs[i].device, b->plan->legs[b->legs[i].index].identity);
+		transport_choice_identify(b->legs[i].device,
+					  b->plan->legs[b->legs[i].index].identity);
 	for (size_t i = 0; i < b->n_legs; i++)
-		plan_vf_judge(b, &b->legs[i]);
+		plan_vf_check_leg(b, &b->legs[i]);
 	move_all(b);
 	count_hugepages(b);
 }
@@ -508,7 +509,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 	for (size_t i = 0; i < b->plan->n_legs; i++) {
 		const struct plan_leg_info *leg = &b->plan->legs[i];
 
-		if (!plan_agreed_find(b->ctx->agreed, w->core, leg->name, NULL))
+		if (!transport_choice_find(b->ctx->agreed, w->core, leg->name, NULL))
 			continue;
 		if (plan_leg_is_configured(leg))
 			return false;
@@ -522,7 +523,7 @@ static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *
 			const struct plan_leg *leg)
 {
 	return !has_vf_of(w, leg) &&
-	       plan_agreed_find(b->ctx->agreed, w->core, leg->net->name, NULL);
+	       transport_choice_find(b->ctx->agreed, w->core, leg->net->name, NULL);
 }
 
 static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)

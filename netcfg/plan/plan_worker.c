@@ -4,8 +4,8 @@
 #include "netcfg/feature/plan_shared.h"
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/plan_conflict.h"
-#include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/plan_transport.h"
+#include "netcfg/plan/plan_worker_ids.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -382,7 +382,7 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 /* The number that the core's worker has had, while there are addresses for it; 0: it has none. */
 static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 {
-	const struct plan_places *places = b->ctx->places;
+	const struct plan_worker_ids *places = b->ctx->places;
 
 	for (size_t i = 0; places && i < places->n; i++)
 		if (places->entries[i].core == core &&

@@ -5,7 +5,7 @@
  *
  *	fskill PID N
  */
-#include "tests/lib/hand_trace.h"
+#include "tests/lib/helper_trace.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -33,11 +33,11 @@ int main(int argc, char **argv)
 	pid = (pid_t)atol(argv[1]);
 	left = atol(argv[2]);
 	signal(SIGALRM, on_alarm);
-	if (hand_trace_begin(pid) < 0)
+	if (helper_trace_begin(pid) < 0)
 		return 1;
 	alarm(1); /* it does nothing just now: then anywhere */
 	for (;;) {
-		long nr = hand_trace_next(pid);
+		long nr = helper_trace_next(pid);
 
 		if (nr < 0)
 			return 0;

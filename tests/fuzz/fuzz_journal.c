@@ -2,7 +2,7 @@
 /* Any bytes as a line of the journal or the record: a step or an error, never both half; a step
  * that was read is written and read again as the same, and turned round twice it is itself. */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/home.h"
+#include "netcfg/plan/boot_stamp.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *rest = text;
 
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-		(void)home_parse(line, "plenum-journal", 2, &stale);
+		(void)boot_stamp_parse(line, "plenum-journal", 2, &stale);
 		if (object_parse(line, &s) == 0)
 			check_step(&s);
 	}

@@ -9,7 +9,7 @@
 
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/apply/apply.h"
-#include "netcfg/apply/plan_way.h"
+#include "netcfg/apply/route_check.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
@@ -148,7 +148,7 @@ static inline void rig_plan(struct rig *g)
 	assert_non_null(g->p.plan);
 	diag_done(&d);
 	if (g->p.plan->n_steps == 0)
-		plan_check_ways(g->kernel, g->p.inv, g->p.plan);
+		plan_check_routes(g->kernel, g->p.inv, g->p.plan);
 	if (g->need)
 		plan_need_add(g->p.plan, g->need, "the machine lacks something");
 	json_decref(g->p.steps);

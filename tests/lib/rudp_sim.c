@@ -106,8 +106,8 @@ static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, u
 	for (unsigned i = 0; i < SIM_BUF_CLASSES; i++) {
 		if (len > class_bytes[i] ||
 		    (end->sim->cfg.bufs[i] &&
-		     !rudp_share_allows(m->used_by[who][i][big], class_free(end->sim, m, i, big),
-					end->sim->cfg.bufs[i])))
+		     !rudp_incast_allows(m->used_by[who][i][big], class_free(end->sim, m, i, big),
+					 end->sim->cfg.bufs[i])))
 			continue;
 		if (i == SIM_BUF_CLASSES - 1 && len <= class_bytes[i - 1])
 			return NULL;
@@ -172,7 +172,7 @@ static void op_buf_put(void *user, struct rudp_session *s, void *buf)
 }
 
 /* The request's memory is free only with its answer, as in the file system. */
-static void job_free(struct sim_job *job, bool answered)
+static void child_task_free(struct sim_job *job, bool answered)
 {
 	block_free(block_of(job->buf));
 	if (job->answer && !answered)
@@ -191,10 +191,10 @@ static void answer(struct sim_end *end, struct sim_job *job)
 	end->bufs--;
 	end->request_bytes -= job->req_len;
 	rudp_respond(job->call, t->data, c->resp_len, t);
-	job_free(job, true);
+	child_task_free(job, true);
 }
 
-static bool job_start(struct sim_end *end, struct sim_job *job)
+static bool child_task_start(struct sim_end *end, struct sim_job *job)
 {
 	struct sim *sim = end->sim;
 
@@ -242,7 +242,7 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	rudp_call_set_user(call, job);
 	if (rudp_call_session(call) != s || rudp_call_user(call) != job)
 		FAULT(sim, "call's user or session");
-	if (job_start(end, job))
+	if (child_task_start(end, job))
 		return;
 	*end->waiting_tail = job;
 	end->waiting_tail = &job->next;
@@ -260,7 +260,7 @@ static void jobs_waiting_run(struct sim_end *end)
 
 		left = job->next;
 		job->next = NULL;
-		if (job_start(end, job))
+		if (child_task_start(end, job))
 			continue;
 		*end->waiting_tail = job;
 		end->waiting_tail = &job->next;
@@ -296,7 +296,7 @@ static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *c
 			end->calls--;
 			end->bufs--;
 			end->request_bytes -= job->req_len;
-			job_free(job, false);
+			child_task_free(job, false);
 			return;
 		}
 	}

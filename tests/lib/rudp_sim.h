@@ -25,15 +25,15 @@ struct sim_config {
 	uint64_t bits_per_s; /* of each port, each way; 0: no limit */
 	uint64_t delay_ns;   /* one way */
 	uint64_t jitter_ns;
-	uint64_t back_delay_ns; /* more, for what the server sends */
-	uint32_t queue_bytes;	/* 0: endless */
+	uint64_t server_delay_ns; /* more, for what the server sends */
+	uint32_t queue_bytes;	  /* 0: endless */
 	/* From the switch to an endpoint's port, shared by all that send there; 0: no limit. */
 	uint64_t down_bits_per_s;
 	uint32_t down_queue_bytes;
 	uint32_t mtu;
 	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets vanish on this leg; 0: none do */
 	/* Buffers that the server has for requests, and as many for answers: up to 7.5 KiB, up to
-	 * 132 KiB, larger; each client has its share (rudp_share_allows). 0: endless. */
+	 * 132 KiB, larger; each client has its share (rudp_incast_allows). 0: endless. */
 	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;

@@ -205,7 +205,7 @@ static void want(struct spec *s, struct plan *p, struct launch_config **ret, siz
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 
-	assert_int_equal(wants_build(s, p, LOG_LEVEL_INFO, &d, ret, ret_n), 0);
+	assert_int_equal(worker_config_build(s, p, LOG_LEVEL_INFO, &d, ret, ret_n), 0);
 	assert_int_equal(secrets_fill(s, &d, *ret, *ret_n), 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
-#include "agent/base/job.h"
+#include "agent/base/child_task.h"
 #include "agent/supervise/exports.h"
 #include "agent/supervise/mountinfo.h"
 #include "netcfg/base/file.h"
@@ -556,58 +556,58 @@ static void test_carriers(void **state)
 
 /* ---- jobs ---- */
 
-struct job_seen {
+struct child_task_seen {
 	struct loop *loop;
-	struct job *job;
+	struct child_task *job;
 	unsigned n_messages, n_fds;
 	bool ended, wait;
 	int status;
 	char how[64];
 };
 
-static int job_work(void *user, int channel)
+static int child_task_work(void *user, int channel)
 {
-	const struct job_seen *s = user;
+	const struct child_task_seen *s = user;
 	uint32_t text = 7;
 
 	for (int i = 0; i < 1000; i++) /* more than a socket holds */
-		job_send(channel, &text, sizeof(text), i == 500 ? STDIN_FILENO : -1);
+		child_task_send(channel, &text, sizeof(text), i == 500 ? STDIN_FILENO : -1);
 	if (s->wait)
 		pause();
 	return fcntl(CHECKED_FD, F_GETFD) < 0 ? 3 : 4;
 }
 
-static void job_on_message(void *user, const void *msg, size_t len, int fd)
+static void child_task_on_message(void *user, const void *msg, size_t len, int fd)
 {
-	struct job_seen *s = user;
+	struct child_task_seen *s = user;
 
 	assert_int_equal(len, sizeof(uint32_t));
 	s->n_messages++;
 	s->n_fds += fd >= 0;
 	if (s->wait && s->n_messages == 1000)
-		kill(job_pid(s->job), SIGKILL);
+		kill(child_task_pid(s->job), SIGKILL);
 }
 
-static void job_on_end(void *user, int status, const char *how)
+static void child_task_on_end(void *user, int status, const char *how)
 {
-	struct job_seen *s = user;
+	struct child_task_seen *s = user;
 
 	s->ended = true;
 	s->status = status;
 	snprintf(s->how, sizeof(s->how), "%s", how);
 }
 
-static void run_job(struct job_seen *s)
+static void run_job(struct child_task_seen *s)
 {
-	struct job_setup setup = {.name = "test-job",
-				  .work = job_work,
-				  .on_message = job_on_message,
-				  .on_end = job_on_end,
-				  .user = s};
+	struct child_task_setup setup = {.name = "test-job",
+					 .work = child_task_work,
+					 .on_message = child_task_on_message,
+					 .on_end = child_task_on_end,
+					 .user = s};
 
 	assert_int_equal(loop_new(&s->loop), 0);
 	setup.loop = s->loop;
-	assert_int_equal(job_start(&setup, &s->job), 0);
+	assert_int_equal(child_task_start(&setup, &s->job), 0);
 	while (!s->ended)
 		assert_true(loop_turn(s->loop, 10 * NSEC_PER_SEC) > 0);
 	loop_free(s->loop);
@@ -618,7 +618,7 @@ static void run_job(struct job_seen *s)
 /* All that it said is heard before its end, and it holds nothing of ours. */
 static void test_job_says_all_and_holds_nothing(void **state)
 {
-	struct job_seen s = {0};
+	struct child_task_seen s = {0};
 	int fd = fcntl(STDERR_FILENO, F_DUPFD, CHECKED_FD);
 
 	assert_int_equal(fd, CHECKED_FD);
@@ -629,7 +629,7 @@ static void test_job_says_all_and_holds_nothing(void **state)
 
 static void test_killed_job(void **state)
 {
-	struct job_seen s = {.wait = true};
+	struct child_task_seen s = {.wait = true};
 
 	run_job(&s);
 	assert_int_equal(s.status, -1);
@@ -648,7 +648,7 @@ static void wants_of(const char *text, struct spec **ret_spec, struct launch_con
 	assert_int_equal(spec_parse("test", text, strlen(text), &d, ret_spec), 0);
 	w.exports = (*ret_spec)->workers[0].exports;
 	w.n_exports = (*ret_spec)->workers[0].n_exports;
-	assert_int_equal(wants_build(*ret_spec, &plan, LOG_LEVEL_INFO, &d, ret, &n), 0);
+	assert_int_equal(worker_config_build(*ret_spec, &plan, LOG_LEVEL_INFO, &d, ret, &n), 0);
 	assert_int_equal(n, 1);
 	diag_done(&d);
 }

@@ -4,7 +4,7 @@
  * VFs, that it is kept only where the worker is seen to run with them, and that what was agreed to
  * is on disk when it is kept, and not before, whatever dies or cannot be read or written.
  */
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 #include <sys/wait.h>
 
@@ -95,7 +95,7 @@ static int setup_pfs(void **state)
 	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
 	inv_free(inv);
 	write_file(f, AUTO_YAML);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static enum spec_transport transport_of(const struct fixture *f)
 
 static bool agreed(const struct fixture *f)
 {
-	autofree char *text = read_text(f->a.walk.agreed_path);
+	autofree char *text = read_text(f->a.reconcile.agreed_path);
 
 	return text && strstr(text, "core 1 transport dpdk\n");
 }
@@ -181,9 +181,9 @@ static struct launch_stats *come_up(struct fixture *f, uint32_t core)
 
 static void ask(struct fixture *f, unsigned confirm_s)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = confirm_s};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = confirm_s};
 
-	walk_ask_client(&f->a, &client);
+	reconcile_ask_client(&f->a, &client);
 }
 
 /* Up to where it waits; its worker runs, and a client answers it as before. */
@@ -199,19 +199,19 @@ static void apply(struct fixture *f)
 {
 	try(f, 0);
 	turn_until_it_ends(f);
-	assert_int_equal(f->a.walk.error, 0);
+	assert_int_equal(f->a.reconcile.error, 0);
 }
 
 static void decide(struct fixture *f, bool keep)
 {
-	assert_int_equal(walk_pending_decide(&f->a, keep, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, keep, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 }
 
 static void test_only_who_asks_moves_it(void **state)
 {
-	static const enum walk_trigger others[] = {WALK_KERNEL, WALK_FALLBACK, WALK_RELOAD,
-						   WALK_START};
+	static const enum reconcile_trigger others[] = {RECONCILE_KERNEL, RECONCILE_FALLBACK,
+							RECONCILE_RELOAD, RECONCILE_START};
 	struct fixture *f = *state;
 
 	check_sockets(f);
@@ -235,13 +235,13 @@ static void test_the_next_agent_finds_it_so(void **state)
 	struct fixture *f = *state;
 
 	die_and_come_back(f);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_sockets(f);
 	apply(f);
 	die_and_come_back(f);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_vfs(f);
-	assert_int_equal(f->a.walk.n_steps, 0);
+	assert_int_equal(f->a.reconcile.n_steps, 0);
 	assert_true(agreed(f));
 }
 
@@ -256,7 +256,7 @@ static void test_on_trial(void **state)
 	check_sockets(f);
 	/* What the files say runs: nothing is wrong with them. */
 	assert_int_equal(f->a.problems.n_all, 0);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_sockets(f);
 	try(f, 600);
 	decide(f, true);
@@ -269,16 +269,16 @@ static void test_worker_fails_on_trial(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_false(walk_is_on_trial(&f->a, 1));
+	assert_false(reconcile_is_on_trial(&f->a, 1));
 	try(f, 600);
-	assert_true(walk_is_on_trial(&f->a, 1));
-	assert_false(walk_is_on_trial(&f->a, 2));
-	walk_vouch_refuse(&f->a, 1, "it does not attach");
+	assert_true(reconcile_is_on_trial(&f->a, 1));
+	assert_false(reconcile_is_on_trial(&f->a, 2));
+	reachability_refuse(&f->a, 1, "it does not attach");
 	turn_until_it_ends(f);
 	check_sockets(f);
 	assert_true(event_has(&f->a, "it does not attach"));
 	apply(f);
-	assert_false(walk_is_on_trial(&f->a, 1));
+	assert_false(reconcile_is_on_trial(&f->a, 1));
 }
 
 /* The policy's time counts, whatever the drivers promise. */
@@ -292,12 +292,12 @@ static void test_policy(void **state)
 	/* The same VFs, by another back end: no step of the plan disturbs anybody. */
 	set_host(f, "ice", true);
 	write_file(f, AUTO_YAML "policy: {confirm: 60s}\n");
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
-	assert_null(f->a.walk.pending.applier);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_null(f->a.reconcile.pending.applier);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	try(f, 0);
 	check_on_vfs(f);
-	assert_false(f->a.walk.vouch.alone);
+	assert_false(f->a.reconcile.vouch.alone);
 	decide(f, false);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	assert_false(agreed(f));
@@ -312,8 +312,8 @@ static void test_confirm_of_a_move_alone(void **state)
 	apply(f);
 	set_host(f, "ice", true);
 	try(f, 600);
-	assert_int_equal(f->a.walk.pending.n_steps, 0);
-	assert_false(f->a.walk.vouch.alone);
+	assert_int_equal(f->a.reconcile.pending.n_steps, 0);
+	assert_false(f->a.reconcile.vouch.alone);
 	check_on_vfs(f);
 	assert_false(agreed(f));
 	decide(f, true);
@@ -331,7 +331,7 @@ static void test_without_a_witness(void **state)
 	come_up(f, 1)->paths[0].up = 0;
 	ask(f, 0);
 	wait_for_walk(f);
-	assert_null(f->a.walk.pending.applier);
+	assert_null(f->a.reconcile.pending.applier);
 	check_sockets(f);
 	assert_string_equal(f->a.now.plan->workers[0].reason.code, "no-witness");
 	ask(f, 600);
@@ -339,8 +339,8 @@ static void test_without_a_witness(void **state)
 	check_on_vfs(f);
 	w = worker_on(f, 1);
 	assert_int_not_equal(w->state, SUP_UP);
-	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
-	assert_non_null(strstr(walk_vouch_missed(&f->a), "since it was taken to VFs"));
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(strstr(reachability_missed(&f->a), "since it was taken to VFs"));
 	come_up(f, 1)->paths[0].up = 0;
 	decide(f, true);
 	assert_true(agreed(f));
@@ -349,7 +349,7 @@ static void test_without_a_witness(void **state)
 /* As if it had been waited for long enough. */
 static void time_is_up(struct fixture *f)
 {
-	f->a.walk.vouch.busy_ns = clock_now_ns() - 2 * WALK_PROBE_NS;
+	f->a.reconcile.vouch.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
 }
 
 static void set_worker(struct fixture *f, const char *text)
@@ -371,7 +371,7 @@ static void fall(struct fixture *f)
 
 static void test_worker_does_not_come_up(void **state)
 {
-	static const struct walk_client forced = {
+	static const struct reconcile_client forced = {
 		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
 	struct fixture *f = *state;
 
@@ -381,11 +381,11 @@ static void test_worker_does_not_come_up(void **state)
 		if (i == 0)
 			ask(f, 0);
 		else
-			walk_ask_client(&f->a, &forced); /* whoever answers does not count */
+			reconcile_ask_client(&f->a, &forced); /* whoever answers does not count */
 		turn_until_it_waits(f);
-		assert_true(f->a.walk.vouch.alone);
+		assert_true(f->a.reconcile.vouch.alone);
 		fall(f);
-		while (f->a.walk.pending.applier) {
+		while (f->a.reconcile.pending.applier) {
 			time_is_up(f);
 			assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 		}
@@ -393,7 +393,7 @@ static void test_worker_does_not_come_up(void **state)
 		turn_until_it_ends(f);
 		check_sockets(f);
 		assert_true(event_has(&f->a, "since it was taken to VFs: exit status 1"));
-		assert_int_equal(walk(f, WALK_RELOAD), 0);
+		assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	}
 }
 
@@ -404,7 +404,7 @@ static void test_nobody_vouches_for_another(void **state)
 	struct launch_stats *page;
 
 	write_file(f, TWO_YAML);
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	come_up(f, 1);
 	come_up(f, 2)->paths[0].up = 0;
 	ask(f, 0);
@@ -428,11 +428,11 @@ static void test_trial_is_inherited(void **state)
 	for (int keep = 0; keep < 2; keep++) {
 		try(f, 600);
 		die_and_come_back(f);
-		walk_start(&f->a);
+		reconcile_start(&f->a);
 		turn_until_it_waits(f);
 		check_on_vfs(f);
 		assert_false(agreed(f));
-		assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"),
+		assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"),
 				 -EHOSTUNREACH);
 		come_up(f, 1);
 		decide(f, keep);
@@ -452,20 +452,20 @@ static void test_kept_by_its_ticket(void **state)
 	autofree char *ticket = NULL;
 
 	try(f, 600);
-	ticket = read_text(a->walk.pending_path);
+	ticket = read_text(a->reconcile.pending_path);
 	assert_non_null(ticket);
 	decide(f, true);
 	/* One of an agent that knew nothing of it takes nothing back. */
-	assert_int_equal(file_write(a->walk.pending_path, old, strlen(old), 0600), 0);
-	assert_int_equal(unlink(a->walk.outcome_path), 0);
+	assert_int_equal(file_write(a->reconcile.pending_path, old, strlen(old), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.outcome_path), 0);
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(agreed(f));
-	assert_int_equal(file_write(a->walk.pending_path, ticket, strlen(ticket), 0600), 0);
-	assert_int_equal(unlink(a->walk.agreed_path), 0);
+	assert_int_equal(file_write(a->reconcile.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.agreed_path), 0);
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(agreed(f));
 	check_vfs(f);
@@ -479,11 +479,11 @@ static void test_reset_on_trial(void **state)
 
 	try(f, 600);
 	host_save(f);
-	pid = applier_pid(f->a.walk.pending.applier);
+	pid = applier_pid(f->a.reconcile.pending.applier);
 	die_and_come_back(f);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	walk_start(&f->a);
+	reconcile_start(&f->a);
 	wait_for_walk(f);
 	check_sockets(f);
 }
@@ -495,10 +495,10 @@ static void die_and_find_it(struct fixture *f)
 {
 	struct agent *a = &f->a;
 
-	walk_done(a);
-	a->walk = (struct walk){.active = false};
-	walk_round_done(&a->now);
-	assert_int_equal(walk_init(a), 0);
+	reconcile_done(a);
+	a->reconcile = (struct reconcile){.active = false};
+	generation_done(&a->now);
+	assert_int_equal(reconcile_init(a), 0);
 }
 
 /* Those that the dead agent's successor was to end have ended. */
@@ -513,13 +513,14 @@ static void end_workers(struct fixture *f)
 
 static void spoil(struct fixture *f)
 {
-	assert_int_equal(file_write(f->a.walk.agreed_path, "spoilt\n", 7, 0600), 0);
+	assert_int_equal(file_write(f->a.reconcile.agreed_path, "spoilt\n", 7, 0600), 0);
 }
 
 /* Whoever spoils it while an agent runs changes nothing. */
 static void test_memory_counts(void **state)
 {
-	static const enum walk_trigger all[] = {WALK_KERNEL, WALK_FALLBACK, WALK_RELOAD};
+	static const enum reconcile_trigger all[] = {RECONCILE_KERNEL, RECONCILE_FALLBACK,
+						     RECONCILE_RELOAD};
 	struct fixture *f = *state;
 
 	apply(f);
@@ -539,31 +540,31 @@ static void test_record_cannot_be_read(void **state)
 	autofree char *text = NULL, *path = NULL;
 
 	apply(f);
-	path = strdup(f->a.walk.agreed_path);
+	path = strdup(f->a.reconcile.agreed_path);
 	text = read_text(path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	die_and_find_it(f);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_vfs(f);
 	assert_true(problem_has(&f->a, "those that run stay as they are"));
-	assert_int_equal(f->a.walk.n_steps, 0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(f->a.reconcile.n_steps, 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(problem_has(&f->a, "cannot be read (Is a directory)"));
-	assert_true(loop_timer_armed(f->a.walk.debounce));
+	assert_true(loop_timer_armed(f->a.reconcile.debounce));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(f->a.problems.n_all, 0);
 	/* Who removes one that is spoilt takes what runs for it. */
 	spoil(f);
 	die_and_find_it(f);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_vfs(f);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(agreed(f));
 	assert_int_equal(f->a.problems.n_all, 0);
@@ -580,10 +581,10 @@ static void test_record_is_spoilt(void **state)
 	spoil(f);
 	die_and_come_back(f);
 	end_workers(f);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(problem_has(&f->a, "'plenum apply' writes it anew"));
-	text = read_text(f->a.walk.agreed_path);
+	text = read_text(f->a.reconcile.agreed_path);
 	assert_string_equal(text, "spoilt\n");
 	apply(f);
 	check_vfs(f);
@@ -597,16 +598,16 @@ static void test_record_cannot_be_written(void **state)
 	struct fixture *f = *state;
 	autofree char *beside = NULL;
 
-	assert_true(asprintf(&beside, "%s.new", f->a.walk.agreed_path) > 0);
+	assert_true(asprintf(&beside, "%s.new", f->a.reconcile.agreed_path) > 0);
 	assert_int_equal(mkdir(beside, 0700), 0);
 	apply(f);
 	assert_false(agreed(f));
 	assert_true(problem_has(&f->a, "the next start of the host finds workers"));
-	assert_true(loop_timer_armed(f->a.walk.debounce));
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_true(loop_timer_armed(f->a.reconcile.debounce));
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(rmdir(beside), 0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(agreed(f));
 	assert_int_equal(f->a.problems.n_all, 0);
@@ -620,7 +621,7 @@ static void test_loss_is_said(void **state)
 
 	apply(f);
 	set_host(f, "igb", false); /* which can only be polled */
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(
 		event_has(&f->a, "worker 1 does without what was agreed to (dpdk): core-shared"));
@@ -629,7 +630,7 @@ static void test_loss_is_said(void **state)
 	assert_true(problem_has(&f->a, "worker 1: core-shared"));
 	assert_true(agreed(f));
 	set_host(f, "igb", true);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_on_vfs(f);
 	assert_true(event_has(&f->a, "worker 1 has what was agreed to (dpdk) again"));
 	come_up(f, 1);

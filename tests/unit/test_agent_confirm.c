@@ -5,7 +5,7 @@
  * again by itself. What the kernel makes of it is tests/e2e/agent_confirm's to see.
  */
 #include "tests/lib/fake_probe.h"
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -23,11 +23,12 @@
 /* The first one is kept without a word; the second waits. */
 static void begin(struct fixture *f, unsigned confirm_s)
 {
-	const struct walk_client client = {.id = 0, .by = "uid 0, pid 7", .confirm_s = confirm_s};
+	const struct reconcile_client client = {
+		.id = 0, .by = "uid 0, pid 7", .confirm_s = confirm_s};
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
-	walk_ask_client(&f->a, &client);
+	reconcile_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
 }
 
@@ -41,7 +42,7 @@ static bool running_has(struct fixture *f, const char *text)
 
 static bool last_good_has(struct fixture *f, const char *text)
 {
-	autofree char *yaml = read_text(f->a.walk.last_good);
+	autofree char *yaml = read_text(f->a.reconcile.last_good);
 
 	return yaml && strstr(yaml, text);
 }
@@ -61,7 +62,7 @@ static bool host_has(struct fixture *f, const char *prefix)
 
 static enum history_outcome outcome(struct fixture *f, uint64_t number)
 {
-	const struct history_entry *e = history_find(&f->a.walk.history, number);
+	const struct history_entry *e = history_find(&f->a.reconcile.history, number);
 
 	return e ? e->outcome : HISTORY_OUTCOME_MAX;
 }
@@ -69,7 +70,7 @@ static enum history_outcome outcome(struct fixture *f, uint64_t number)
 /* What is waited for is written nowhere, and nobody else applies meanwhile. */
 static void test_it_waits(void **state)
 {
-	const struct walk_client second = {.by = "uid 1, pid 8"};
+	const struct reconcile_client second = {.by = "uid 1, pid 8"};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	struct status st;
@@ -79,26 +80,26 @@ static void test_it_waits(void **state)
 	assert_false(last_good_has(f, "10.10.2.10"));
 	assert_int_equal(outcome(f, 2), HISTORY_WAITING);
 	assert_int_equal(a->state, AGENT_WELL);
-	assert_true(walk_pending_left_s(a) > 500 && walk_pending_left_s(a) <= 600);
+	assert_true(reconcile_pending_left_s(a) > 500 && reconcile_pending_left_s(a) <= 600);
 	assert_int_equal(status_collect(a, &st), 0);
 	assert_int_equal(st.waits_entry, 2);
 	assert_non_null(strstr(st.apply, "uid 0, pid 7"));
 	status_done(&st);
-	walk_ask_client(a, &second);
-	walk_ask(a, WALK_RELOAD);
-	walk_ask(a, WALK_KERNEL);
-	assert_false(walk_is_active(a));
-	assert_int_equal(a->walk.n_clients, 0);
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	reconcile_ask_client(a, &second);
+	reconcile_ask(a, RECONCILE_RELOAD);
+	reconcile_ask(a, RECONCILE_KERNEL);
+	assert_false(reconcile_is_active(a));
+	assert_int_equal(a->reconcile.n_clients, 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(last_good_has(f, "10.10.2.10"));
 	assert_true(event_has(a, "confirmed by uid 0, pid 9"));
 	assert_true(host_has(f, "10.10.2.10/16"));
 	assert_false(host_has(f, "10.20.1.10/16"));
-	assert_int_equal(access(a->walk.pending_path, F_OK), -1);
-	assert_int_equal(access(a->walk.applier_socket, F_OK), -1);
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
+	assert_int_equal(access(a->reconcile.pending_path, F_OK), -1);
+	assert_int_equal(access(a->reconcile.applier_socket, F_OK), -1);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
 }
 
 /* What ran before runs, the files stay as they are, and only somebody who asks tries them again. */
@@ -114,12 +115,12 @@ static void check_rolled_back(struct fixture *f)
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "apply 2 (files, by uid 0, pid 7) was rolled back"));
 	writes = a->kernel->n_writes;
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
-	assert_int_equal(walk(f, WALK_START), -ECANCELED);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_START), -ECANCELED);
 	assert_int_equal(a->kernel->n_writes, writes);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(a, "was rolled back"));
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_false(problem_has(a, "was rolled back"));
 	assert_int_equal(a->state, AGENT_WELL);
@@ -130,7 +131,7 @@ static void test_rolled_back_by_word(void **state)
 	struct fixture *f = *state;
 
 	begin(f, 600);
-	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(event_has(&f->a, "rolled back by uid 0, pid 9"));
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
@@ -154,8 +155,8 @@ static void test_a_reload_that_waited_tries_nothing_again(void **state)
 	struct fixture *f = *state;
 
 	begin(f, 600);
-	walk_ask(&f->a, WALK_RELOAD);
-	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	reconcile_ask(&f->a, RECONCILE_RELOAD);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	check_rolled_back(f);
@@ -168,8 +169,8 @@ static void test_a_reload_that_waited_reads_what_is_new(void **state)
 
 	begin(f, 600);
 	write_file(f, HOST_YAML "policy: {on-fallback: degrade, confirm: 60s}\n");
-	walk_ask(&f->a, WALK_RELOAD);
-	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	reconcile_ask(&f->a, RECONCILE_RELOAD);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(running_has(f, "confirm: 60s"));
@@ -179,19 +180,19 @@ static void test_a_reload_that_waited_reads_what_is_new(void **state)
 /* What was to be confirmed and fails half-way is not done a moment later without a word. */
 static void test_what_failed_is_not_done_unconfirmed(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
-	walk_ask_client(a, &client);
+	reconcile_ask_client(a, &client);
 	wait_for_walk(f);
 	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
-	assert_int_equal(a->walk.error, -EIO);
+	assert_int_equal(a->reconcile.error, -EIO);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
-	assert_false(a->walk.retry_files);
+	assert_false(a->reconcile.retry_files);
 	check_rolled_back(f);
 }
 
@@ -199,22 +200,22 @@ static void test_what_failed_is_not_done_unconfirmed(void **state)
  * undone. */
 static void test_what_runs_after_all_is_an_entry(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7"};
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	const struct history_entry *e;
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
-	walk_ask_client(a, &client);
+	reconcile_ask_client(a, &client);
 	wait_for_walk(f);
 	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 	while (!running_has(f, "10.10.2.10"))
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
 	wait_for_walk(f);
-	e = history_find(&a->walk.history, 3);
+	e = history_find(&a->reconcile.history, 3);
 	assert_non_null(e);
 	assert_string_equal(e->what, "files, tried again");
 	assert_string_equal(e->by, "plenumd");
@@ -225,16 +226,16 @@ static void test_what_runs_after_all_is_an_entry(void **state)
 /* Who reads the history has not seen the error: it names the key. */
 static void test_history_names_the_key(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7"};
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	const struct history_entry *e;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, "bogus: 1\n");
-	walk_ask_client(a, &client);
+	reconcile_ask_client(a, &client);
 	wait_for_walk(f);
-	e = history_find(&a->walk.history, 2);
+	e = history_find(&a->reconcile.history, 2);
 	assert_non_null(e);
 	assert_int_equal(e->outcome, HISTORY_FAILED);
 	assert_non_null(strstr(e->text, "bogus: unknown key"));
@@ -252,7 +253,7 @@ static void test_what_workers_could_not_be_given_is_not_tried_again(void **state
 	was = a->now.spec;
 	a->now.spec = NULL; /* the former one runs on, as where the second half fails */
 	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &a->now.spec), 0);
-	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	spec_free(was); /* of which the plan borrowed */
 	check_rolled_back(f);
@@ -264,7 +265,7 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 
 	begin(f, 600);
 	host_save(f); /* nothing of what it did is in the memory of the one that recovers */
-	kill(applier_pid(f->a.walk.pending.applier), SIGKILL);
+	kill(applier_pid(f->a.reconcile.pending.applier), SIGKILL);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	assert_true(running_has(f, "10.20.1.10"));
@@ -275,22 +276,22 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 /* What could not be written is not forgotten: what is undone after that leaves it. */
 static void test_rolled_back_to_what_could_not_be_written(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
-	struct walk *w = &f->a.walk;
+	struct reconcile *w = &f->a.reconcile;
 
 	begin(f, 600);
 	assert_int_equal(unlink(w->last_good), 0);
 	assert_int_equal(mkdir(w->last_good, 0700), 0); /* which no file replaces */
-	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(event_has(&f->a, "running.yaml: Is a directory"));
 	write_file(f, HOST_YAML);
-	walk_ask_client(&f->a, &client);
+	reconcile_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_int_equal(rmdir(w->last_good), 0);
-	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_false(running_has(f, "10.20.1.10"));
 	assert_true(running_has(f, "10.10.2.10"));
@@ -303,14 +304,14 @@ static void test_the_next_agent_adopts_it(void **state)
 
 	begin(f, 600);
 	die_and_come_back(f);
-	walk_start(a);
-	assert_int_equal(applier_stage(a->walk.applier), APPLIER_APPLYING);
+	reconcile_start(a);
+	assert_int_equal(applier_stage(a->reconcile.applier), APPLIER_APPLYING);
 	turn_until_it_waits(f);
 	assert_true(running_has(f, "10.10.2.10"));
-	assert_int_equal(a->walk.pending.entry, 2);
-	assert_string_equal(a->walk.pending.by, "uid 0, pid 7");
+	assert_int_equal(a->reconcile.pending.entry, 2);
+	assert_string_equal(a->reconcile.pending.by, "uid 0, pid 7");
 	assert_false(last_good_has(f, "10.10.2.10"));
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(last_good_has(f, "10.10.2.10"));
@@ -326,7 +327,7 @@ static void in_child(void)
 		raise(SIGSTOP);
 }
 
-static void ask_for_one_that_stops(struct agent *a, const struct walk_client *client)
+static void ask_for_one_that_stops(struct agent *a, const struct reconcile_client *client)
 {
 	static bool known;
 
@@ -334,32 +335,32 @@ static void ask_for_one_that_stops(struct agent *a, const struct walk_client *cl
 		assert_int_equal(pthread_atfork(NULL, NULL, in_child), 0);
 	known = true;
 	stop_child = true;
-	walk_ask_client(a, client);
+	reconcile_ask_client(a, client);
 	stop_child = false;
 }
 
 /* The agent is killed when it has forked its applier, and that has not done a thing yet. */
 static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	siginfo_t si;
 	pid_t pid;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	ask_for_one_that_stops(a, &client);
-	pid = applier_pid(a->walk.applier);
+	pid = applier_pid(a->reconcile.applier);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
 	die_and_come_back(f);
-	walk_start(a);
-	assert_int_equal(applier_stage(a->walk.applier), APPLIER_APPLYING);
-	assert_int_equal(access(a->walk.pending_path, F_OK), 0);
+	reconcile_start(a);
+	assert_int_equal(applier_stage(a->reconcile.applier), APPLIER_APPLYING);
+	assert_int_equal(access(a->reconcile.pending_path, F_OK), 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	turn_until_it_waits(f);
 	assert_true(running_has(f, "10.10.2.10"));
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(host_has(f, "10.10.2.10/16"));
@@ -368,19 +369,19 @@ static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
 /* Nor had it any time at all: nothing was changed, and nothing will be. */
 static void test_one_that_was_killed_before_it_began(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	siginfo_t si;
 	pid_t pid;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	ask_for_one_that_stops(a, &client);
-	pid = applier_pid(a->walk.applier);
+	pid = applier_pid(a->reconcile.applier);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	wait_for_walk(f);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
@@ -401,16 +402,16 @@ static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
 	other.ip = host_addr("10.10.2.10");
 	fake_probe_others(&other, 1);
 	begin(f, 600);
-	assert_int_equal(a->walk.conflicts.n, 1);
+	assert_int_equal(a->reconcile.conflicts.n, 1);
 	assert_false(host_has(f, "10.10.2.10/16"));
 	die_and_come_back(f);
-	assert_int_equal(a->walk.conflicts.n, 0);
-	walk_start(a);
+	assert_int_equal(a->reconcile.conflicts.n, 0);
+	reconcile_start(a);
 	turn_until_it_waits(f);
 	fake_probe_others(NULL, 0);
-	assert_int_equal(a->walk.conflicts.n, 1);
-	assert_true(ip_addr_equal(&a->walk.conflicts.entries[0].ip, &other.ip));
-	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(a->reconcile.conflicts.n, 1);
+	assert_true(ip_addr_equal(&a->reconcile.conflicts.entries[0].ip, &other.ip));
+	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 }
 
@@ -421,9 +422,9 @@ static void test_the_next_agent_finds_how_it_ended(void **state)
 
 	begin(f, 1);
 	die_and_come_back(f);
-	while (access(a->walk.applier_socket, F_OK) == 0)
+	while (access(a->reconcile.applier_socket, F_OK) == 0)
 		loop_turn(a->loop, 10 * NSEC_PER_MSEC);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	check_rolled_back(f);
@@ -438,11 +439,11 @@ static void test_nobody_lives(void **state)
 
 	begin(f, 600);
 	host_save(f);
-	pid = applier_pid(a->walk.pending.applier);
+	pid = applier_pid(a->reconcile.pending.applier);
 	die_and_come_back(f);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 	assert_true(problem_has(a, "was rolled back: it was interrupted"));
@@ -458,14 +459,14 @@ static void test_what_was_kept_stays_so(void **state)
 	autofree char *ticket = NULL;
 
 	begin(f, 600);
-	ticket = read_text(a->walk.pending_path);
+	ticket = read_text(a->reconcile.pending_path);
 	assert_non_null(ticket);
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_int_equal(file_write(a->walk.pending_path, ticket, strlen(ticket), 0600), 0);
-	assert_int_equal(unlink(a->walk.outcome_path), 0);
+	assert_int_equal(file_write(a->reconcile.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.outcome_path), 0);
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(running_has(f, "10.10.2.10"));
@@ -480,61 +481,61 @@ static void test_a_start_is_no_apply(void **state)
 	struct agent *a = &f->a;
 
 	begin(f, 600);
-	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_int_equal(a->walk.history.n, 2);
+	assert_int_equal(a->reconcile.history.n, 2);
 	write_file(f, HOST_YAML);
 	for (unsigned i = 0; i < 2; i++) {
 		die_and_come_back(f);
 		host_load(f);
 		assert_int_equal(kernel_fake_replace(a->kernel, f->inv), 0); /* a new boot */
-		walk_start(a);
+		reconcile_start(a);
 		wait_for_walk(f);
 		assert_true(running_has(f, "10.20.1.10"));
-		assert_true(a->walk.n_steps > 0);
-		assert_int_equal(a->walk.history.n, 2);
+		assert_true(a->reconcile.n_steps > 0);
+		assert_int_equal(a->reconcile.history.n, 2);
 	}
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	die_and_come_back(f);
 	write_file(f, OTHER_YAML);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(running_has(f, "10.10.2.10"));
-	assert_int_equal(a->walk.history.n, 3);
+	assert_int_equal(a->reconcile.history.n, 3);
 }
 
-static void apply_for(struct fixture *f, const struct walk_client *client)
+static void apply_for(struct fixture *f, const struct reconcile_client *client)
 {
-	walk_ask_client(&f->a, client);
-	while (walk_is_active(&f->a))
+	reconcile_ask_client(&f->a, client);
+	while (reconcile_is_active(&f->a))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
 /* By policy those wait that touch what is there, and only where somebody asks for them. */
 static void test_policy(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7"};
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
 	write_file(f, HOST_YAML "policy: {confirm: 600s}\n");
-	assert_int_equal(walk(f, WALK_START), 0);
-	assert_null(a->walk.pending.applier);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_null(a->reconcile.pending.applier);
 	write_file(f, HOST_YAML "  - {role: compute, cores: [2], transport: udp}\n"
 				"policy: {confirm: 600s}\n");
 	apply_for(f, &client);
-	assert_int_equal(a->walk.error, 0);
-	assert_null(a->walk.pending.applier); /* one more worker, one more address a leg */
+	assert_int_equal(a->reconcile.error, 0);
+	assert_null(a->reconcile.pending.applier); /* one more worker, one more address a leg */
 	write_file(f, OTHER_YAML);
 	apply_for(f, &client);
-	assert_non_null(a->walk.pending.applier);
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 7"), 0);
+	assert_non_null(a->reconcile.pending.applier);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 7"), 0);
 	turn_until_it_ends(f);
 	assert_true(running_has(f, "10.10.2.10"));
 	/* Now there is no policy any more. */
 	write_file(f, HOST_YAML);
 	apply_for(f, &client);
-	assert_null(a->walk.pending.applier);
+	assert_null(a->reconcile.pending.applier);
 	assert_true(running_has(f, "10.20.1.10"));
 }
 
@@ -543,7 +544,7 @@ static bool is_refused_as(const struct agent *a, uint64_t number, uid_t uid, boo
 			  const char *text)
 {
 	char why[EVENTS_TEXT_MAX] = "";
-	int r = walk_pending_is_meant(a, number, uid, keep, why, sizeof(why));
+	int r = reconcile_pending_is_meant(a, number, uid, keep, why, sizeof(why));
 
 	if (r == error && strstr(why, text))
 		return true;
@@ -560,9 +561,9 @@ static void test_each_decides_about_his_own(void **state)
 	assert_true(is_refused_as(a, 0, 0, true, -ENOENT, "no apply waits"));
 	assert_true(is_refused_as(a, 9, 0, true, -ENOENT, "no apply waits"));
 	begin(f, 600);
-	assert_int_equal(walk_pending_is_meant(a, 2, 1000, true, NULL, 0), 0);
-	assert_int_equal(walk_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
-	assert_int_equal(walk_pending_is_meant(a, 0, 0, false, NULL, 0), 0);
+	assert_int_equal(reconcile_pending_is_meant(a, 2, 1000, true, NULL, 0), 0);
+	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
+	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, false, NULL, 0), 0);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM,
 				  "apply 2 (files, by uid 0, pid 7) is another user's; where it is "
 				  "meant write 'plenum confirm 2'"));
@@ -572,11 +573,11 @@ static void test_each_decides_about_his_own(void **state)
 				  "uid 0, pid 7) does; where that is meant write 'plenum confirm "
 				  "2'"));
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	turn_until_it_waits(f);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM, "'plenum confirm 2'"));
-	assert_int_equal(walk_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
-	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
+	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(is_refused_as(a, 2, 0, true, -ENOENT,
 				  "no apply waits for a confirmation: 'plenum history' has apply 2 "
@@ -592,19 +593,19 @@ static bool file_has(const char *path, const char *text)
 
 static void stage_and_begin(struct fixture *f)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(store_put_staged(&f->a.store, OTHER_YAML, strlen(OTHER_YAML), &d), 0);
-	walk_ask_client(&f->a, &client);
+	reconcile_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
 }
 
 static int files_checked(struct fixture *f)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int r = walk_pending_check_files(&f->a, &d);
+	int r = reconcile_pending_check_files(&f->a, &d);
 
 	if (r < 0)
 		assert_string_equal(d.entries[0].file, f->file);
@@ -614,7 +615,7 @@ static int files_checked(struct fixture *f)
 /* Who edits the file while what is staged waits is not overruled by a confirmation. */
 static void test_a_file_that_is_edited_meanwhile(void **state)
 {
-	const struct walk_client again = {.by = "uid 0, pid 11"};
+	const struct reconcile_client again = {.by = "uid 0, pid 11"};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
@@ -623,11 +624,11 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	write_file(f, "# by hand\n" OTHER_YAML);
 	assert_int_equal(files_checked(f), -ESTALE);
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	turn_until_it_waits(f);
 	assert_int_equal(files_checked(f), -ESTALE);
 	/* One whose confirmation was on its way already. */
-	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(file_has(f->file, "# by hand"));
 	assert_true(running_has(f, "10.10.2.10"));
@@ -636,7 +637,7 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	assert_true(problem_has(a, "what somebody has written meanwhile"));
 	assert_true(store_has_staged(&a->store));
 	/* He has been told: now it is replaced. */
-	walk_ask_client(a, &again);
+	reconcile_ask_client(a, &again);
 	wait_for_walk(f);
 	assert_false(file_has(f->file, "# by hand"));
 	assert_false(store_has_staged(&a->store));
@@ -652,7 +653,7 @@ static void test_a_file_that_is_replaced_by_force(void **state)
 	write_file(f, "# by hand\n" OTHER_YAML);
 	store_forget_base(&f->a.store);
 	assert_int_equal(files_checked(f), 0);
-	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	snprintf(former, sizeof(former), "%s~", f->file);
 	assert_false(file_has(f->file, "# by hand"));
@@ -662,23 +663,23 @@ static void test_a_file_that_is_replaced_by_force(void **state)
 
 static void test_back_to_a_number(void **state)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7"},
-				 back = {.by = "uid 0, pid 7", .back_to = 1},
-				 nowhere = {.by = "uid 0, pid 7", .back_to = 9};
+	const struct reconcile_client client = {.by = "uid 0, pid 7"},
+				      back = {.by = "uid 0, pid 7", .back_to = 1},
+				      nowhere = {.by = "uid 0, pid 7", .back_to = 9};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	apply_for(f, &client);
 	assert_true(host_has(f, "10.10.2.10/16"));
 	{
 		autofree char *now = spec_to_yaml(a->now.spec);
 
-		assert_int_equal(history_kept_other(&a->walk.history, now), 1);
+		assert_int_equal(history_kept_other(&a->reconcile.history, now), 1);
 	}
 	apply_for(f, &back);
-	assert_int_equal(a->walk.error, 0);
+	assert_int_equal(a->reconcile.error, 0);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(last_good_has(f, "10.20.1.10"));
 	assert_true(host_has(f, "10.20.1.10/16"));
@@ -686,12 +687,12 @@ static void test_back_to_a_number(void **state)
 	assert_true(problem_has(a, "what runs is not what the files say since apply 3 (rollback "
 				   "to 1, by uid 0, pid 7)"));
 	die_and_come_back(f);
-	walk_start(a);
+	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(a, "what runs is not what the files say"));
 	apply_for(f, &nowhere);
-	assert_int_equal(a->walk.error, -ENOENT);
+	assert_int_equal(a->reconcile.error, -ENOENT);
 	assert_true(running_has(f, "10.20.1.10"));
 	apply_for(f, &client);
 	assert_true(running_has(f, "10.10.2.10"));

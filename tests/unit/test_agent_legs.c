@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Devices that come and go, and what that means for workers. */
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 static char *replaced(const char *text, const char *find, const char *with)
 {
@@ -70,11 +70,11 @@ static void goes_and_comes(struct fixture *f)
 	const struct sup_worker *w;
 	pid_t pid;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	w = sup_first(a->sup);
 	pid = w->pid;
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_int_equal(a->now.plan->workers[0].n_ports, 1);
 	assert_true(problem_has(a, "leg leg-b (veth1) is absent: not-found"));
@@ -82,9 +82,9 @@ static void goes_and_comes(struct fixture *f)
 	assert_int_equal(w->pid, pid);
 	assert_int_equal(w->config.n_ports, 2);
 	add_link(f, 9, "veth1");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_WELL);
-	assert_int_equal(a->walk.n_steps > 0, 1);
+	assert_int_equal(a->reconcile.n_steps > 0, 1);
 	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
 	assert_int_equal(w->pid, pid);
 }
@@ -101,7 +101,7 @@ static void test_leg_goes_and_comes(void **state)
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->started->ports[1].ifindex, HOST_VETH1); /* until it is up */
 	assert_int_equal(w->state, SUP_STARTING);
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STARTING);
 }
 
@@ -118,8 +118,8 @@ static void test_device_goes_and_comes(void **state)
 	w = sup_first(a->sup);
 	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
 	assert_int_equal(w->state, SUP_STARTING);
-	assert_true(loop_timer_armed(a->walk.debounce)); /* it is looked at again */
-	assert_int_equal(walk(f, WALK_RELOAD), 0);	 /* who asks does not wait */
+	assert_true(loop_timer_armed(a->reconcile.debounce)); /* it is looked at again */
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);	      /* who asks does not wait */
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->state, SUP_STOPPING);
 }
@@ -133,15 +133,15 @@ static void test_all_legs_go(void **state)
 	pid_t pid;
 
 	write_file(f, yaml);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	w = sup_first(f->a.sup);
 	pid = w->pid;
 	assert_int_equal(w->config.transport, LAUNCH_DPDK);
 	remove_link(f, HOST_VETH0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(w->config.n_ports, 2);
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->pid, pid);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_int_equal(w->config.n_ports, 2);
@@ -154,14 +154,14 @@ static void test_device_is_had_again(void **state)
 	struct agent *a = &f->a;
 	struct sup_worker *w;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	w = (struct sup_worker *)sup_first(a->sup);
 	w->released[1] = true;
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(w->state, SUP_STARTING); /* too young */
 	assert_int_equal(w->config.ports[1].again, 0);
-	assert_true(loop_timer_armed(a->walk.debounce));
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_true(loop_timer_armed(a->reconcile.debounce));
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STOPPING);
 	assert_int_equal(w->config.ports[0].again, 0);
 	assert_int_equal(w->config.ports[1].again, 1);
@@ -169,7 +169,7 @@ static void test_device_is_had_again(void **state)
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
 	assert_false(w->released[1]);
 	assert_int_equal(w->started->ports[1].again, 1);
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_int_equal(w->config.ports[1].again, 1);
 }
@@ -183,7 +183,7 @@ static void test_worker_waits_for_a_leg(void **state)
 
 	remove_link(f, HOST_VETH0);
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(sup_first(a->sup)->state, SUP_FAILED);
 	assert_int_equal(sup_count_processes(a->sup), 0);
 	assert_int_equal(status_collect(a, &st), 0);
@@ -192,7 +192,7 @@ static void test_worker_waits_for_a_leg(void **state)
 	assert_non_null(strstr(st.legs[0].reason, "this host has no device veth0"));
 	status_done(&st);
 	add_link(f, 9, "veth1");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 1);
 	assert_string_equal(sup_first(a->sup)->config.ports[0].leg, "leg-b");
@@ -206,10 +206,10 @@ static void test_refused_leg_is_left_at_once(void **state)
 	autofree char *step = replaced(HOST_YAML, "interface: eth0", "interface: veth1");
 	autofree char *yaml = replaced(step, "device: veth1", "device: \"02:00:00:00:00:04\"");
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 2);
 	write_file(f, yaml);
-	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_string_equal(f->a.now.plan->legs[1].reason.code, "management");
 	assert_int_equal(sup_first(f->a.sup)->state, SUP_STOPPING);
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 1);

@@ -4,7 +4,7 @@
  * longer. Apart from test_agent_confirm.c: what is seen here is the supervisor's list.
  */
 #include "agent/supervise/supervise_internal.h"
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 #include <fcntl.h>
 
@@ -44,19 +44,19 @@ static bool is_held(void)
 /* An apply that waits has removed it, and its process has ended. What it knows. */
 static ino_t begin_without_second(struct fixture *f)
 {
-	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	const struct sup_worker *w;
 	ino_t state;
 
 	write_file(f, HOST_YAML "  - {role: compute, cores: [0], transport: udp, exports: [{name: "
 				"y, path: /srv}]}\n");
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	w = second_worker(&f->a);
 	assert_true(w && w->state == SUP_STARTING);
 	state = state_of(w);
 	hold_one(f->a.sup);
 	write_file(f, HOST_YAML);
-	walk_ask_client(&f->a, &client);
+	reconcile_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
 	assert_false(second_worker(&f->a)->wanted);
 	if (second_worker(&f->a)->pid > 0) /* it does not hear that it is to stop */
@@ -88,7 +88,7 @@ static void test_a_worker_on_trial_comes_back(void **state)
 	assert_non_null(w);
 	assert_true(state_of(w) == knows);
 	assert_false(is_shown(&f->a, 2));
-	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	w = second_worker(&f->a);
 	assert_true(w && w->wanted && w->state == SUP_STARTING);
@@ -104,7 +104,7 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 	begin_without_second(f);
 	assert_non_null(second_worker(&f->a));
 	assert_true(is_held());
-	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_null(second_worker(&f->a));
 	assert_false(is_held());
@@ -114,17 +114,17 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 static void test_on_trial_until_it_runs(void **state)
 {
 	struct fixture *f = *state;
-	struct walk *w = &f->a.walk;
-	const enum walk_source source = w->source;
+	struct reconcile *w = &f->a.reconcile;
+	const enum reconcile_source source = w->source;
 
-	assert_false(walk_on_trial(&f->a));
+	assert_false(reconcile_on_trial(&f->a));
 	w->last_good_waits = true;
-	assert_true(walk_on_trial(&f->a));
+	assert_true(reconcile_on_trial(&f->a));
 	w->last_good_waits = false;
 	w->applier = (void *)f; /* at work */
-	assert_false(walk_on_trial(&f->a));
-	w->source = WALK_FROM_LAST_GOOD;
-	assert_true(walk_on_trial(&f->a));
+	assert_false(reconcile_on_trial(&f->a));
+	w->source = RECONCILE_FROM_LAST_GOOD;
+	assert_true(reconcile_on_trial(&f->a));
 	w->source = source;
 	w->applier = NULL;
 }

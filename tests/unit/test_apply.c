@@ -5,7 +5,7 @@
  * changes are carried out by the parent, so that the host outlives it.
  */
 #include "netcfg/apply/apply.h"
-#include "netcfg/plan/home.h"
+#include "netcfg/plan/boot_stamp.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include <fcntl.h>
@@ -477,13 +477,13 @@ static void test_journal_with_a_verb_of_another_kind(void **state)
 		"sysctl-add veth0 net/ipv4/conf/veth0/arp_announce 0 2",
 	};
 	struct fixture *f = *state;
-	char here[HOME_TEXT_MAX], text[2 * HOME_TEXT_MAX];
+	char here[BOOT_STAMP_TEXT_MAX], text[2 * BOOT_STAMP_TEXT_MAX];
 	char *before = host_text(f);
 	struct apply_outcome o;
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		snprintf(text, sizeof(text), "plenum-journal 2 %s\nbegin 0 %s\n",
-			 home_text(here, sizeof(here)), steps[i]);
+			 boot_stamp_text(here, sizeof(here)), steps[i]);
 		write_journal(f, text, 0);
 		assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
 		assert_non_null(strstr(o.why, "line 2"));

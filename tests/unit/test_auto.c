@@ -4,7 +4,7 @@
  * whose VF is which, and what the worker says of what it does not have.
  */
 #include "netcfg/feature/plan_vf.h"
-#include "netcfg/plan/plan_agreed.h"
+#include "netcfg/plan/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 
@@ -29,7 +29,7 @@
 struct host {
 	struct inventory *inv;
 	struct plan_failures failures;
-	struct plan_agreed agreed;
+	struct transport_choice agreed;
 	struct spec *spec;
 	struct plan *plan;
 	char made[PLAN_PORTS_MAX][16], held[1][16];
@@ -98,7 +98,7 @@ static int teardown(void **state)
 	struct host *h = *state;
 
 	plan_free(h->plan);
-	plan_agreed_done(&h->agreed);
+	transport_choice_done(&h->agreed);
 	plan_failures_clear(&h->failures);
 	spec_free(h->spec);
 	inv_free(h->inv);
@@ -136,7 +136,7 @@ static const struct plan_worker *plan(struct host *h, const char *yaml, bool ask
 
 static void keep(struct host *h)
 {
-	assert_int_equal(plan_agreed_follow(&h->agreed, h->plan, &h->agreed), 0);
+	assert_int_equal(transport_choice_follow(&h->agreed, h->plan, &h->agreed), 0);
 }
 
 static const struct plan_worker *on_core(const struct host *h, unsigned core)
@@ -264,7 +264,7 @@ static void test_agreed_returns(void **state)
 	check_vf(plan(h, yaml, false), 0, PF_A "/vf0");
 	assert_true(plan_worker_is_content(on_core(h, 1)));
 	/* What nobody has agreed to is missed by nobody. */
-	plan_agreed_done(&h->agreed);
+	transport_choice_done(&h->agreed);
 	h->inv->hugepages[0].free = 8;
 	check_udp(plan(h, yaml, true), "no-hugepages");
 	assert_int_equal(h->plan->n_needs, 0);
@@ -350,7 +350,7 @@ static void test_legs_do_not_pin_each_other(void **state)
 	assert_true(w->ports[1].kernel_owned);
 	assert_false(plan_worker_is_content(w)); /* it had one */
 	/* Nobody is taken to that. */
-	plan_agreed_done(&h->agreed);
+	transport_choice_done(&h->agreed);
 	check_udp(plan(h, HEAD AUTO(1), true), "no-vf");
 	assert_int_equal(vfs_made(h, PF_A), 0);
 }
@@ -365,7 +365,7 @@ static void test_its_one_leg_with_a_vf_is_away(void **state)
 	struct inv_link *away = link_of(h, HOST_VETH0);
 	const struct plan_worker *w;
 
-	assert_int_equal(plan_agreed_parse(&h->agreed, record), 0);
+	assert_int_equal(transport_choice_parse(&h->agreed, record), 0);
 	pf_of(h, PF_B)->max_vfs = link_of(h, HOST_VETH1)->max_vfs = 0;
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
@@ -512,12 +512,15 @@ static void test_fewer_numbers_are_dealt_anew(void **state)
 				  "net: [{name: leg-a, device: veth0, network: data-a, vfs: 2}]\n"
 				  "ha: {mode: none}\n"
 				  "workers:\n" AUTO(1);
-	const struct plan_agreed_entry dpdk = {.core = 1, .transport = SPEC_TRANSPORT_DPDK},
-				       vf3 = {.core = 1, .leg = "leg-a", .device = PF_A, .vf = 3};
+	const struct transport_choice_entry dpdk = {.core = 1, .transport = SPEC_TRANSPORT_DPDK},
+					    vf3 = {.core = 1,
+						   .leg = "leg-a",
+						   .device = PF_A,
+						   .vf = 3};
 	struct host *h = *state;
 
-	assert_int_equal(plan_agreed_add(&h->agreed, &dpdk), 0);
-	assert_int_equal(plan_agreed_add(&h->agreed, &vf3), 0);
+	assert_int_equal(transport_choice_add(&h->agreed, &dpdk), 0);
+	assert_int_equal(transport_choice_add(&h->agreed, &vf3), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		check_vf(plan(h, two, false), 0, PF_A "/vf0");
 		keep(h);
@@ -589,9 +592,10 @@ static void test_polling_wants_a_core(void **state)
 
 /* ---- the record ---- */
 
-static uint32_t vf_of(const struct plan_agreed *a, unsigned core, const char *leg, const char *dev)
+static uint32_t vf_of(const struct transport_choice *a, unsigned core, const char *leg,
+		      const char *dev)
 {
-	const struct plan_agreed_entry *e = plan_agreed_find(a, core, leg, dev);
+	const struct transport_choice_entry *e = transport_choice_find(a, core, leg, dev);
 
 	assert_non_null(e);
 	return e->vf;
@@ -608,37 +612,37 @@ static void test_record(void **state)
 					  "core 1 leg leg-a device " PF_A " x\n",
 					  "core\n"};
 	struct host *h = *state;
-	struct plan_agreed a = {0};
+	struct transport_choice a = {0};
 	char *text, *spoilt;
 
 	plan(h, HEAD AUTO(1) DPDK(2), true);
 	keep(h);
-	text = plan_agreed_format(&h->agreed);
-	assert_int_equal(plan_agreed_parse(&a, text), 0);
+	text = transport_choice_format(&h->agreed);
+	assert_int_equal(transport_choice_parse(&a, text), 0);
 	assert_int_equal(a.n, h->agreed.n);
-	assert_int_equal(plan_agreed_transport(&a, 1), SPEC_TRANSPORT_DPDK);
-	assert_int_equal(plan_agreed_transport(&a, 2), SPEC_TRANSPORT_UDP);
+	assert_int_equal(transport_choice_transport(&a, 1), SPEC_TRANSPORT_DPDK);
+	assert_int_equal(transport_choice_transport(&a, 2), SPEC_TRANSPORT_UDP);
 	assert_int_equal(vf_of(&a, 1, "leg-b", PF_B), 1);
 	assert_int_equal(vf_of(&a, 2, "leg-b", PF_B), 0);
-	assert_null(plan_agreed_find(&a, 1, "leg-b", PF_A));
+	assert_null(transport_choice_find(&a, 1, "leg-b", PF_A));
 	/* What is no record costs nobody what is known. */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_true(asprintf(&spoilt, "%s%s", text, bad[i]) > 0);
-		assert_int_equal(plan_agreed_parse(&a, spoilt), -EBADMSG);
+		assert_int_equal(transport_choice_parse(&a, spoilt), -EBADMSG);
 		assert_int_equal(a.n, h->agreed.n);
 		free(spoilt);
 	}
 	/* After a reboot what was agreed counts, and nobody has a VF yet. */
-	assert_int_equal(plan_agreed_parse(&a, "plenum-agreed 1 boot x netns 1\n"
-					       "core 1 transport dpdk\n"
-					       "core 1 leg leg-a device " PF_A " vf 3\n"),
+	assert_int_equal(transport_choice_parse(&a, "plenum-agreed 1 boot x netns 1\n"
+						    "core 1 transport dpdk\n"
+						    "core 1 leg leg-a device " PF_A " vf 3\n"),
 			 0);
-	assert_int_equal(plan_agreed_transport(&a, 1), SPEC_TRANSPORT_DPDK);
-	assert_int_equal(vf_of(&a, 1, "leg-a", PF_A), PLAN_AGREED_NO_VF);
+	assert_int_equal(transport_choice_transport(&a, 1), SPEC_TRANSPORT_DPDK);
+	assert_int_equal(vf_of(&a, 1, "leg-a", PF_A), TRANSPORT_CHOICE_NO_VF);
 	free(text);
-	text = plan_agreed_format(&a);
+	text = transport_choice_format(&a);
 	assert_non_null(strstr(text, "core 1 leg leg-a device " PF_A "\n"));
-	plan_agreed_done(&a);
+	transport_choice_done(&a);
 	free(text);
 }
 

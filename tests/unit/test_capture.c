@@ -4,7 +4,7 @@
  * what is captured can be read is for the main job to show.
  */
 #include "agent/supervise/capture.h"
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 #define FRAME_BYTES 1400U
 #define BUFFER_BYTES (8U << 20) /* two answers */
@@ -72,7 +72,7 @@ static void begin_with(struct world *o, struct fixture *f, bool keys)
 	char why[256];
 
 	*o = (struct world){.f = f};
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	o->w = (struct sup_worker *)sup_first(f->a.sup);
 	o->w->state = SUP_UP;
 	assert_int_equal(capture_new(&setup, &o->c), 0);

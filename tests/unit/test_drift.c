@@ -5,7 +5,7 @@
  */
 #include "agent/drift.h"
 #include "agent/health/managers.h"
-#include "tests/lib/walk_host.h"
+#include "tests/lib/reconcile_host.h"
 
 static void remove_rule(struct fixture *f, const char *from)
 {
@@ -29,7 +29,7 @@ static void test_each_change_has_its_words(void **state)
 				 .oif = HOST_VETH0,
 				 .dst = host_prefix("10.10.0.0/16")};
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	host_load(f);
 	kernel_route_normalize(&gone);
 	assert_int_equal(kernel_do_route_del(a->kernel, &gone, NULL), 0);
@@ -37,15 +37,15 @@ static void test_each_change_has_its_words(void **state)
 			 0);
 	assert_int_equal(kernel_do_link(a->kernel, HOST_VETH1, KERNEL_LINK_MTU, 1400, NULL), 0);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_true(event_has(a, "route 10.10.0.0/16 on leg-a (veth0) in table 7000 was removed by "
 				 "another program; repairing"));
 	assert_true(event_has(a, "net/ipv4/conf/veth1/arp_filter of leg-b (veth1) was set to 0 (1 "
 				 "is wanted) by another program"));
 	assert_true(event_has(a, "the mtu of leg-b (veth1) was set to 1400 (9000 is wanted)"));
 	assert_true(event_has(a, "rule 7000: from 10.10.1.10 lookup table 7000 was removed"));
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
-	assert_int_equal(a->walk.n_writes, 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(a->reconcile.n_writes, 0);
 }
 
 /* What nobody is notified of is found by looking at it alone. */
@@ -54,17 +54,17 @@ static void test_unannounced(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	host_load(f);
 	assert_true(a->now.plan->n_unannounced > 4);
 	assert_false(plan_has_drifted(a->kernel, a->now.plan));
 	drift_look(a);
-	assert_false(loop_timer_armed(a->walk.debounce));
+	assert_false(loop_timer_armed(a->reconcile.debounce));
 	assert_int_equal(kernel_do_sysctl(a->kernel, "net/ipv4/conf/veth1/arp_filter", "0", NULL),
 			 0);
 	assert_true(plan_has_drifted(a->kernel, a->now.plan));
 	drift_look(a);
-	assert_true(loop_timer_armed(a->walk.debounce));
+	assert_true(loop_timer_armed(a->reconcile.debounce));
 }
 
 /* A device that was made anew has lost its addresses to nobody. */
@@ -74,14 +74,14 @@ static void test_what_is_new_is_no_drift(void **state)
 	struct agent *a = &f->a;
 	struct inv_link link;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	host_load(f);
 	link = *inv_link_by_index(kernel_fake_inventory(a->kernel), HOST_VETH1);
 	assert_int_equal(kernel_fake_remove_link(a->kernel, HOST_VETH1), 0);
 	link.ifindex = 40;
 	assert_int_equal(kernel_fake_add_link(a->kernel, &link), 0);
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
-	assert_true(a->walk.n_writes > 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_true(a->reconcile.n_writes > 0);
 	assert_false(event_has(a, "another program"));
 }
 
@@ -91,12 +91,12 @@ static void test_fight(void **state)
 	struct agent *a = &f->a;
 
 	a->drift.root = "/nowhere";
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	for (unsigned i = 1; i <= DRIFT_FIGHT; i++) {
 		assert_int_equal(a->state, AGENT_WELL);
 		remove_rule(f, "10.10.1.10/32");
-		assert_int_equal(walk(f, WALK_KERNEL), 0);
-		assert_true(drift_delay_ns(&a->drift) == WALK_DEBOUNCE_NS);
+		assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+		assert_true(drift_delay_ns(&a->drift) == RECONCILE_DEBOUNCE_NS);
 	}
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "leg-a: another program keeps undoing what is ours, last: rule "
@@ -117,17 +117,17 @@ static void test_pace(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	a->drift.spent_ns = clock_now_ns() + (DRIFT_BURST - 2) * DRIFT_REFILL_NS;
 	for (int i = 0; i < 3; i++) {
-		assert_true(drift_delay_ns(&a->drift) == WALK_DEBOUNCE_NS);
+		assert_true(drift_delay_ns(&a->drift) == RECONCILE_DEBOUNCE_NS);
 		remove_rule(f, "10.10.1.10/32");
-		assert_int_equal(walk(f, WALK_KERNEL), 0);
+		assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	}
-	assert_in_range(drift_delay_ns(&a->drift), WALK_DEBOUNCE_NS, DRIFT_REFILL_NS);
+	assert_in_range(drift_delay_ns(&a->drift), RECONCILE_DEBOUNCE_NS, DRIFT_REFILL_NS);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
-	assert_true(drift_delay_ns(&a->drift) > WALK_DEBOUNCE_NS);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_true(drift_delay_ns(&a->drift) > RECONCILE_DEBOUNCE_NS);
 }
 
 /* ---- network managers ---- */
@@ -262,13 +262,13 @@ static void test_who_is_found_late_is_named(void **state)
 	assert_int_equal(root_setup(&of_root), 0);
 	r = of_root;
 	a->drift.root = r->dir;
-	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_false(event_has(a, "systemd-networkd runs here"));
 	put_process(r, "90", "systemd-network\n", "net:[1]");
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_true(event_has(a, "systemd-networkd runs here and removes rules"));
 	a->drift.root = NULL;
 	assert_int_equal(root_teardown(&of_root), 0);

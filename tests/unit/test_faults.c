@@ -10,8 +10,8 @@
  * PLENUM_FAULTS=all: every action of the second client at every point (minutes); else one of them
  * by turns. Needs root.
  */
-#include "tests/lib/hand_trace.h"
-#include "tests/lib/hands_rig.h"
+#include "tests/lib/helper_rig.h"
+#include "tests/lib/helper_trace.h"
 
 #include <dirent.h>
 #include <sys/prctl.h>
@@ -256,19 +256,19 @@ static int plain_do(const struct place *p, const struct step *s, bool first)
 
 /* ------------------------------------------------------------------ operations, by a hand */
 
-static void call_fill(struct rig *g, struct hand_call *c, const struct place *p,
+static void call_fill(struct rig *g, struct helper_call *c, const struct place *p,
 		      const struct step *s)
 {
-	static const enum hand_op ops[] = {
-		[MKDIR] = HAND_MKDIR,	     [RMDIR] = HAND_RMDIR,
-		[CREATE] = HAND_CREATE,	     [CREATE_EXCL] = HAND_CREATE,
-		[UNLINK] = HAND_UNLINK,	     [RENAME] = HAND_RENAME,
-		[EXCHANGE] = HAND_RENAME,    [NOREPLACE] = HAND_RENAME,
-		[LINK] = HAND_LINK,	     [SYMLINK] = HAND_SYMLINK,
-		[FIFO] = HAND_MKNOD,	     [APPEND] = HAND_APPEND,
-		[TRUNCATE] = HAND_SETATTR,   [OPEN_TRUNC] = HAND_OPEN,
-		[ALLOCATE] = HAND_FALLOCATE, [COPY] = HAND_COPY,
-		[XATTR_SET] = HAND_SETXATTR, [XATTR_REMOVE] = HAND_REMOVEXATTR,
+	static const enum helper_op ops[] = {
+		[MKDIR] = HELPER_MKDIR,	       [RMDIR] = HELPER_RMDIR,
+		[CREATE] = HELPER_CREATE,      [CREATE_EXCL] = HELPER_CREATE,
+		[UNLINK] = HELPER_UNLINK,      [RENAME] = HELPER_RENAME,
+		[EXCHANGE] = HELPER_RENAME,    [NOREPLACE] = HELPER_RENAME,
+		[LINK] = HELPER_LINK,	       [SYMLINK] = HELPER_SYMLINK,
+		[FIFO] = HELPER_MKNOD,	       [APPEND] = HELPER_APPEND,
+		[TRUNCATE] = HELPER_SETATTR,   [OPEN_TRUNC] = HELPER_OPEN,
+		[ALLOCATE] = HELPER_FALLOCATE, [COPY] = HELPER_COPY,
+		[XATTR_SET] = HELPER_SETXATTR, [XATTR_REMOVE] = HELPER_REMOVEXATTR,
 	};
 	bool on_file = s->kind >= APPEND;
 
@@ -287,7 +287,7 @@ static void call_fill(struct rig *g, struct hand_call *c, const struct place *p,
 	c->data = g->arena;
 	c->offset2 = 1;
 	c->length = s->kind == COPY ? 2 : 8;
-	c->set = (struct hand_setattr){.valid = FATTR_SIZE, .size = 1};
+	c->set = (struct helper_setattr){.valid = FATTR_SIZE, .size = 1};
 	if (s->kind == SYMLINK)
 		c->data_size = (size_t)snprintf((char *)g->arena, 8, "one");
 	if (s->kind == APPEND)
@@ -300,7 +300,7 @@ static void call_fill(struct rig *g, struct hand_call *c, const struct place *p,
 		snprintf(c->name, sizeof(c->name), "user.x");
 	if (s->kind == OPEN_TRUNC) {
 		c->oflags = O_RDWR | O_TRUNC;
-		c->flags = HAND_NAMELESS;
+		c->flags = HELPER_NAMELESS;
 	}
 	if (s->kind == ALLOCATE)
 		c->mode = 0;
@@ -334,12 +334,12 @@ static bool outcome_is_one_of(const struct outcome *o, const struct outcome *of,
 }
 
 static void outcome_check(const struct outcome *o, const struct step *op, const struct step *action,
-			  bool hand_killed, unsigned point)
+			  bool helper_killed, unsigned point)
 {
 	static const struct step none;
 	char path[128];
 	struct outcome may[3];
-	bool unsure = o->op == EIO && hand_killed;
+	bool unsure = o->op == EIO && helper_killed;
 
 	snprintf(path, sizeof(path), "%s-model", rig->dir);
 	model_run(path, op, true, action, &may[0]);
@@ -350,7 +350,7 @@ static void outcome_check(const struct outcome *o, const struct step *op, const 
 		return;
 	print_message("# op %d %s, action %d %s %s, %s killed before call %u\n# it is %s, %s: %s\n",
 		      op->kind, op->name, action->kind, action->name ? action->name : "",
-		      action->name2 ? action->name2 : "", hand_killed ? "hand" : "worker", point,
+		      action->name2 ? action->name2 : "", helper_killed ? "hand" : "worker", point,
 		      strerror(o->op), strerror(o->action), o->state);
 	for (unsigned i = 0; i < 3; i++)
 		print_message("# may be %s, %s: %s\n", strerror(may[i].op), strerror(may[i].action),
@@ -364,7 +364,7 @@ static void outcome_check(const struct outcome *o, const struct step *op, const 
 static void worker_run(const struct step *op, const char *path, int tell)
 {
 	struct rig g = *rig;
-	struct hand_call *c;
+	struct helper_call *c;
 	struct place p;
 	pid_t pids[2];
 
@@ -372,15 +372,15 @@ static void worker_run(const struct step *op, const char *path, int tell)
 	g.worker_id++;
 	rig_pool_start(&g);
 	place_open(path, &p);
-	c = rig_call(&g, HAND_CLOSE, -1, NULL);
+	c = rig_call(&g, HELPER_CLOSE, -1, NULL);
 	call_fill(&g, c, &p, op);
 	rig_once(&g, c);
 	for (unsigned i = 0; i < 2; i++)
-		pids[i] = fuse_hands_pid(g.hands, i + 1);
+		pids[i] = fs_helper_pid(g.hands, i + 1);
 	if (write(tell, pids, sizeof(pids)) != sizeof(pids))
 		_exit(1);
 	raise(SIGSTOP);
-	fuse_hands_submit(g.hands, c, HANDS_QUICK);
+	fs_helper_submit(g.hands, c, HELPERS_QUICK);
 	if (write(tell, pids, 1) != 1)
 		_exit(1);
 	for (;;)
@@ -400,9 +400,9 @@ static void process_await(pid_t pid)
 /* The request comes again, to the successor. Positive errno. */
 static int op_again(const struct step *op, const struct place *p)
 {
-	struct journal *j = fuse_hands_journal(rig->hands, 0);
+	struct journal *j = fs_helper_journal(rig->hands, 0);
 	struct journal_record *rec;
-	struct hand_call *c;
+	struct helper_call *c;
 	uint64_t ticket;
 	int r;
 
@@ -415,12 +415,12 @@ static int op_again(const struct step *op, const struct place *p)
 	default:
 		fail_msg("neither an answer nor ours to run");
 	}
-	c = rig_call(rig, HAND_CLOSE, -1, NULL);
+	c = rig_call(rig, HELPER_CLOSE, -1, NULL);
 	call_fill(rig, c, p, op);
 	c->record = rec;
 	c->ticket = ticket;
 	r = -rig_do(rig, c, NULL);
-	if (rec->result.flags & HAND_RESULT_UNSURE)
+	if (rec->result.flags & HELPER_RESULT_UNSURE)
 		tally.unsure++;
 	else if (JOURNAL_STATE(ticket) == JOURNAL_SUSPECT)
 		tally.innocent++;
@@ -428,7 +428,8 @@ static int op_again(const struct step *op, const struct place *p)
 }
 
 /* True: the call was over before the point; nothing was injected. */
-static bool run(const struct step *op, const struct step *action, unsigned point, bool hand_killed)
+static bool run(const struct step *op, const struct step *action, unsigned point,
+		bool helper_killed)
 {
 	char path[128];
 	struct place p;
@@ -448,7 +449,7 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 	close(tell[1]);
 	assert_int_equal(read(tell[0], pids, sizeof(pids)), sizeof(pids));
 	assert_int_equal(waitpid(worker, NULL, WUNTRACED), worker);
-	assert_int_equal(hand_trace_begin(pids[0]), 0);
+	assert_int_equal(helper_trace_begin(pids[0]), 0);
 	kill(pids[1], SIGSTOP); /* the first shall do it */
 	kill(worker, SIGCONT);
 	/* Else the hand could look, and the record be asked for, before there is anything. */
@@ -458,25 +459,25 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 		struct journal_record *rec;
 		uint64_t ticket;
 
-		over = hand_trace_next(pids[0]) == SYS_ppoll && i > 1 &&
-		       journal_begin(fuse_hands_journal(rig->hands, 0), rig->mount, rig->unique,
+		over = helper_trace_next(pids[0]) == SYS_ppoll && i > 1 &&
+		       journal_begin(fs_helper_journal(rig->hands, 0), rig->mount, rig->unique,
 				     FUSE_MKDIR, true, &rec, &ticket) == JOURNAL_ANSWER;
 	}
 	o.action = plain_do(&p, action, false);
-	if (hand_killed) {
+	if (helper_killed) {
 		kill(pids[0], SIGKILL);
 		waitpid(pids[0], NULL, __WALL);
 	}
 	kill(worker, SIGKILL);
 	waitpid(worker, NULL, 0);
-	if (!hand_killed)
-		hand_trace_end(pids[0]);
+	if (!helper_killed)
+		helper_trace_end(pids[0]);
 	kill(pids[1], SIGCONT);
 	process_await(pids[0]);
 	o.op = op_again(op, &p);
 	place_close(&p);
 	place_look(path, o.state);
-	outcome_check(&o, op, action, hand_killed, point);
+	outcome_check(&o, op, action, helper_killed, point);
 	tally.runs++;
 	return over;
 }
@@ -534,7 +535,7 @@ int main(void)
 		pause();
 		_exit(0);
 	}
-	if (pid < 0 || hand_trace_begin(pid) < 0) {
+	if (pid < 0 || helper_trace_begin(pid) < 0) {
 		print_message("1..0 # SKIP needs root, and to trace processes\n");
 		return 0;
 	}

@@ -56,7 +56,7 @@ static enum journal_verdict begin(struct world *w, uint64_t unique, bool again,
 }
 
 /* A child that takes a life and carries the request out, as far as upto, and stays there. */
-static pid_t hand_start(struct world *w, uint64_t unique, bool again, enum journal_state upto)
+static pid_t helper_start(struct world *w, uint64_t unique, bool again, enum journal_state upto)
 {
 	int ready[2];
 	char byte;
@@ -65,7 +65,7 @@ static pid_t hand_start(struct world *w, uint64_t unique, bool again, enum journ
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct hand_result result = {.error = -EEXIST, .count = 7};
+		struct helper_result result = {.error = -EEXIST, .count = 7};
 		int life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
 		struct journal_record *rec;
 		struct journal_claim c;
@@ -76,7 +76,7 @@ static pid_t hand_start(struct world *w, uint64_t unique, bool again, enum journ
 		    journal_claim(&c, rec, ticket, (unsigned)life) < 0)
 			_exit(1);
 		if (upto == JOURNAL_PERHAPS || upto == JOURNAL_DONE)
-			journal_perhaps(&c);
+			journal_log_intent(&c);
 		if (upto == JOURNAL_DONE)
 			journal_done(&c, &result);
 		if (write(ready[1], "x", 1) != 1)
@@ -90,7 +90,7 @@ static pid_t hand_start(struct world *w, uint64_t unique, bool again, enum journ
 	return pid;
 }
 
-static void hand_kill(pid_t pid)
+static void helper_kill(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -102,7 +102,7 @@ static void test_answer(void **state)
 	struct journal_record *rec, *again;
 	uint64_t other;
 
-	hand_kill(hand_start(w, 10, false, JOURNAL_DONE));
+	helper_kill(helper_start(w, 10, false, JOURNAL_DONE));
 	assert_int_equal(begin(w, 10, true, &rec, &other), JOURNAL_ANSWER);
 	assert_int_equal(rec->result.error, -EEXIST);
 	assert_int_equal(rec->result.count, 7);
@@ -133,13 +133,13 @@ static void test_started_is_taken_over(void **state)
 static void test_running(void **state)
 {
 	struct world *w = *state;
-	pid_t pid = hand_start(w, 12, false, JOURNAL_RUNNING);
+	pid_t pid = helper_start(w, 12, false, JOURNAL_RUNNING);
 	struct journal_record *rec;
 	struct journal_claim c;
 	uint64_t ticket;
 
 	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_WAIT);
-	hand_kill(pid);
+	helper_kill(pid);
 	/* It had changed nothing. */
 	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
@@ -148,15 +148,15 @@ static void test_running(void **state)
 static void test_perhaps(void **state)
 {
 	struct world *w = *state;
-	pid_t pid = hand_start(w, 13, false, JOURNAL_PERHAPS);
+	pid_t pid = helper_start(w, 13, false, JOURNAL_PERHAPS);
 	struct journal_record *rec;
 	struct journal_claim c;
 	uint64_t ticket;
 
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_WAIT);
-	hand_kill(pid);
+	helper_kill(pid);
 	/* Who judges it may be killed too: it stays suspect. */
-	hand_kill(hand_start(w, 13, true, JOURNAL_PERHAPS));
+	helper_kill(helper_start(w, 13, true, JOURNAL_PERHAPS));
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 1);
 	journal_innocent(&c);
@@ -171,12 +171,12 @@ static void test_life_used_again(void **state)
 	uint64_t ticket;
 	pid_t pid;
 
-	hand_kill(hand_start(w, 14, false, JOURNAL_RUNNING));
-	pid = hand_start(w, 15, false, JOURNAL_RUNNING);
+	helper_kill(helper_start(w, 14, false, JOURNAL_RUNNING));
+	pid = helper_start(w, 15, false, JOURNAL_RUNNING);
 	assert_int_equal(begin(w, 14, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(begin(w, 15, true, &rec, &ticket), JOURNAL_WAIT);
 	assert_int_equal(JOURNAL_LIFE(rec->word), 1);
-	hand_kill(pid);
+	helper_kill(pid);
 }
 
 static void test_cancel(void **state)
@@ -198,7 +198,7 @@ static void test_ring(void **state)
 	struct journal_record *rec;
 	uint64_t ticket;
 	struct journal_claim c;
-	const struct hand_result result = {};
+	const struct helper_result result = {};
 
 	for (uint64_t i = 0; i < 3 * JOURNAL_RECORDS; i++) {
 		assert_int_equal(begin(w, 1000 + i, false, &rec, &ticket), JOURNAL_RUN);
@@ -342,7 +342,7 @@ static void test_worker_lives(void **state)
 	assert_true(journal_worker_lives(&w->j, 5));
 	assert_true(journal_worker_lives(&w->j, 6));
 	assert_false(journal_worker_lives(&w->j, 7));
-	hand_kill(pid);
+	helper_kill(pid);
 	assert_false(journal_worker_lives(&w->j, 5));
 	assert_false(journal_worker_lives(&w->j, 6));
 	close(ready[0]);

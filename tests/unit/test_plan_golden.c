@@ -10,8 +10,8 @@
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/feature/plan_vf.h"
-#include "netcfg/plan/plan_agreed.h"
-#include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/plan_worker_ids.h"
+#include "netcfg/plan/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel_fake.h"
 #include <dirent.h>
@@ -171,14 +171,14 @@ static const char *trial_failures(struct trial *t, const struct plan *p)
 static const char *apply_check(const struct spec *s, const struct inventory *inv,
 			       const struct plan_context *ctx, const struct plan *p)
 {
-	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed deal = {0};
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice deal = {0};
 	char made[PLAN_PORTS_MAX][16];
 	struct plan_context settled = *ctx;
 	struct trial t;
 	const char *wrong = NULL;
 
 	/* As an applier has it: what was decided stays so. */
-	if (plan_agreed_follow(ctx->agreed, p, &deal) < 0 || !trial_init(&t, inv))
+	if (transport_choice_follow(ctx->agreed, p, &deal) < 0 || !trial_init(&t, inv))
 		return "no host in memory";
 	settled.agreed = &deal;
 	settled.may_move = false;
@@ -215,8 +215,8 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	autofree char *json = file_read(name, "inventory.json");
 	autofree char *path = path_of(name, "workers"), *words = file_read(name, "forced");
 	autofree char *agreed_path = path_of(name, "agreed"), *moves = file_read(name, "moves");
-	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
-	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
+	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX] = {""};
 	const struct plan_context ctx = {.places = &places,
 					 .agreed = &agreed,
@@ -235,8 +235,8 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 		return -ENOENT;
 	if (spec_parse("spec.yaml", yaml, strlen(yaml), &d, &s) < 0 ||
 	    inv_from_json(json, strlen(json), &d, &inv) < 0 ||
-	    plan_places_load(&places, path, &d) < 0 ||
-	    (access(agreed_path, F_OK) == 0 && plan_agreed_load(&agreed, agreed_path) < 0)) {
+	    plan_worker_ids_load(&places, path, &d) < 0 ||
+	    (access(agreed_path, F_OK) == 0 && transport_choice_load(&agreed, agreed_path) < 0)) {
 		diag_print(&d, stderr);
 		r = -EINVAL;
 	} else if (plan_build(s, inv, &ctx, &d, &p) < 0) {

@@ -588,7 +588,7 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 	c.limits.rx_bytes_per_session = 2U << 20;
 	if (sim_random(&dice, 3) == 0) { /* a rough way */
 		c.jitter_ns = sim_random(&dice, 2 * MS);
-		c.back_delay_ns = sim_random(&dice, 3) ? 0 : sim_random(&dice, 5 * MS);
+		c.server_delay_ns = sim_random(&dice, 3) ? 0 : sim_random(&dice, 5 * MS);
 		c.hold = (uint32_t)sim_random(&dice, 2000);
 		c.hold_ns = sim_random(&dice, 2 * MS);
 		c.burst = (uint32_t)sim_random(&dice, 3000);

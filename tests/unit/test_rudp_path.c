@@ -623,7 +623,7 @@ static void test_silent_while_held(void **state)
 }
 
 struct rough {
-	uint64_t delay_ns, jitter_ns, back_delay_ns, reorder_ns, hold_ns;
+	uint64_t delay_ns, jitter_ns, server_delay_ns, reorder_ns, hold_ns;
 	uint32_t reorder, hold, burst;
 };
 
@@ -659,7 +659,7 @@ static unsigned rough_way(const struct rough *w, uint64_t seed)
 				 .bits_per_s = 10000000000ULL,
 				 .delay_ns = 20 * US + w->delay_ns,
 				 .jitter_ns = w->jitter_ns,
-				 .back_delay_ns = w->back_delay_ns,
+				 .server_delay_ns = w->server_delay_ns,
 				 .reorder = w->reorder,
 				 .reorder_ns = w->reorder_ns,
 				 .hold = w->hold,
@@ -689,7 +689,7 @@ static unsigned rough_way(const struct rough *w, uint64_t seed)
 	again = sent_again(sim);
 	print_message("# jitter %4u us, back %5u us: %u calls; %6llu packets, %4llu dropped, "
 		      "%4llu sent again\n",
-		      (unsigned)(w->jitter_ns / US), (unsigned)(w->back_delay_ns / US), calls,
+		      (unsigned)(w->jitter_ns / US), (unsigned)(w->server_delay_ns / US), calls,
 		      (unsigned long long)packets, (unsigned long long)dropped,
 		      (unsigned long long)again);
 	CHECK(sim, again <= dropped + packets / 50 + 20);
@@ -704,8 +704,8 @@ static void test_rough_ways(void **state)
 		{.jitter_ns = 50 * US},
 		{.jitter_ns = 500 * US},
 		{.jitter_ns = 3 * MS},
-		{.back_delay_ns = 2 * MS},
-		{.back_delay_ns = 10 * MS, .jitter_ns = MS},
+		{.server_delay_ns = 2 * MS},
+		{.server_delay_ns = 10 * MS, .jitter_ns = MS},
 		{.reorder = 100000, .reorder_ns = 200 * US},
 		{.reorder = 300000, .reorder_ns = 2 * MS},
 		{.hold = 2000, .hold_ns = MS},

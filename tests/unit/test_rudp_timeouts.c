@@ -56,7 +56,7 @@ static void path_look(struct sim *sim, const struct rudp_session *s, const struc
 	}
 	if (p->sent.loss_deadline != RUDP_TIME_NEVER)
 		look_at(sim, s, p->sent.loss_deadline);
-	doubt = rudp_doubt_deadline(s, p);
+	doubt = rudp_suspect_deadline(s, p);
 	if (doubt != RUDP_TIME_NEVER && doubt > sim->now) {
 		seen->doubtful++;
 		CHECK(sim, rudp_deadline(s->r) <= MAX_OF(doubt, s->r->now + RUDP_ACK_DELAY_NS));

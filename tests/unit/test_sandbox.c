@@ -5,7 +5,7 @@
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
-#include "tests/lib/hand_trace.h"
+#include "tests/lib/helper_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -372,7 +372,8 @@ static void run_confined(void (*attack)(void), uint64_t caps)
 
 #define C(x) (1ULL << CAP_##x)
 #define COMPUTE_CAPS (C(DAC_OVERRIDE) | C(FSETID) | C(SETUID) | C(SETGID))
-#define HAND_CAPS (COMPUTE_CAPS | C(CHOWN) | C(DAC_READ_SEARCH) | C(FOWNER) | C(MKNOD) | C(SETFCAP))
+#define HELPER_CAPS \
+	(COMPUTE_CAPS | C(CHOWN) | C(DAC_READ_SEARCH) | C(FOWNER) | C(MKNOD) | C(SETFCAP))
 
 /* ------------------------------------------------------------------ the cases */
 
@@ -485,19 +486,20 @@ static void test_compute(void **state)
 	run_confined(compute, COMPUTE_CAPS);
 }
 
-static void on_call(void *user, struct hand_call *call)
+static void on_call(void *user, struct helper_call *call)
 {
-	*(struct hand_call **)user = call;
+	*(struct helper_call **)user = call;
 }
 
 /* What the call comes to: a descriptor, 0, or -1 and errno. It is about a handle or a descriptor.
  */
 static const char *ask_name = "";
 
-static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct fuse_handle *ret)
+static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
+		      struct fuse_handle *ret)
 {
-	struct fuse_hands *hands = world.sandbox.hands;
-	struct hand_call *call = fuse_hands_call_new(hands, 0), *done = NULL;
+	struct fs_helper *hands = world.sandbox.hands;
+	struct helper_call *call = fs_helper_call_new(hands, 0), *done = NULL;
 	int r;
 
 	call->op = op;
@@ -507,8 +509,8 @@ static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct
 		call->a.len = h->len;
 		memcpy(call->a.handle, h->bytes, sizeof(h->bytes));
 	}
-	fuse_hands_submit(hands, call, HANDS_QUICK);
-	while (!done && fuse_hands_poll(hands, false, on_call, &done) >= 0)
+	fs_helper_submit(hands, call, HELPERS_QUICK);
+	while (!done && fs_helper_poll(hands, false, on_call, &done) >= 0)
 		sched_yield();
 	if (!done)
 		return -1;
@@ -519,7 +521,7 @@ static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct
 		memcpy(ret->bytes, done->result.handle, ret->len);
 	}
 	fd = done->fd;
-	fuse_hands_call_free(hands, done);
+	fs_helper_call_free(hands, done);
 	return r < 0 ? -1 : MAX_OF(fd, 0);
 }
 
@@ -534,40 +536,40 @@ static void forge(void)
 	h.bytes[1] = (uint8_t)world.secret.h.handle_type;
 	h.bytes[2] = (uint8_t)world.secret.h.handle_bytes;
 	memcpy(h.bytes + 3, world.secret.h.f_handle, h.bytes[2]);
-	h.len = (uint8_t)(3 + h.bytes[2] + HANDS_SIGNATURE_BYTES);
-	REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
+	h.len = (uint8_t)(3 + h.bytes[2] + HELPERS_SIGNATURE_BYTES);
+	REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
 	WORKS(fd = openat(dir, "file", O_PATH | O_CLOEXEC));
-	WORKS(hand_ask(HAND_GETATTR, NULL, fd, &real));
+	WORKS(helper_ask(HELPER_GETATTR, NULL, fd, &real));
 	WORKS(real.len > 0 ? 0 : -1);
-	memcpy(h.bytes + h.len - HANDS_SIGNATURE_BYTES,
-	       real.bytes + real.len - HANDS_SIGNATURE_BYTES, HANDS_SIGNATURE_BYTES);
-	REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
+	memcpy(h.bytes + h.len - HELPERS_SIGNATURE_BYTES,
+	       real.bytes + real.len - HELPERS_SIGNATURE_BYTES, HELPERS_SIGNATURE_BYTES);
+	REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
 	/* A descriptor of anything else gets none. */
-	WORKS(hand_ask(HAND_GETATTR, NULL, world.outside, &none));
+	WORKS(helper_ask(HELPER_GETATTR, NULL, world.outside, &none));
 	WORKS(none.len == 0 ? 0 : -1);
-	WORKS(hand_ask(HAND_GETATTR, NULL, world.state_fd, &none));
+	WORKS(helper_ask(HELPER_GETATTR, NULL, world.state_fd, &none));
 	WORKS(none.len == 0 ? 0 : -1);
 	/* Every single bit of a good one counts; wrong exports and lengths do no harm. */
 	for (unsigned i = 0; i < real.len * 8U; i++) {
 		h = real;
 		h.bytes[i / 8] ^= (uint8_t)(1U << i % 8);
-		REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
+		REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
 	}
 	for (unsigned len = 0; len <= UINT8_MAX; len++) {
 		h = real;
 		h.len = (uint8_t)len;
 		if (len != real.len)
-			REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
+			REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
 	}
 	/* And what was shown is opened, as long as it is there. */
 	close(fd);
-	WORKS(fd = hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
+	WORKS(fd = helper_ask(HELPER_OPEN_PATH, &real, -1, NULL));
 	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
 	close(fd);
 	ask_name = "file";
-	WORKS(fd = hand_ask(HAND_UNLINK, NULL, dir, NULL));
+	WORKS(fd = helper_ask(HELPER_UNLINK, NULL, dir, NULL));
 	close(fd); /* what was removed */
-	REFUSED(hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
+	REFUSED(helper_ask(HELPER_OPEN_PATH, &real, -1, NULL));
 }
 
 static void test_hands_cannot_be_fooled(void **state)
@@ -582,14 +584,14 @@ static void read_only(void)
 	WORKS(openat(dir, "file", O_RDONLY));
 	REFUSED(openat(dir, "file", O_WRONLY));
 	ask_name = "file";
-	REFUSED(hand_ask(HAND_UNLINK, NULL, dir, NULL));
+	REFUSED(helper_ask(HELPER_UNLINK, NULL, dir, NULL));
 	ask_name = "made";
-	REFUSED(hand_ask(HAND_MKDIR, NULL, dir, NULL));
+	REFUSED(helper_ask(HELPER_MKDIR, NULL, dir, NULL));
 }
 
 /* ------------------------------------------------------------------ a hand that was taken over */
 
-static pid_t hand_of(pid_t pid)
+static pid_t helper_of(pid_t pid)
 {
 	char path[64], comm[32];
 	FILE *f;
@@ -611,61 +613,61 @@ static pid_t hand_of(pid_t pid)
 	return pid;
 }
 
-#define MADE(nr, ...) hand_trace_inject(pid, nr, (const long[6]){__VA_ARGS__})
-#define HAND_REFUSED(nr, ...)                                                                \
+#define MADE(nr, ...) helper_trace_inject(pid, nr, (const long[6]){__VA_ARGS__})
+#define HELPER_REFUSED(nr, ...)                                                              \
 	do {                                                                                 \
 		long r_ = MADE(nr, __VA_ARGS__);                                             \
 		if (r_ >= 0 || r_ == -ESRCH || r_ == -ENOSYS) {                              \
 			fprintf(stderr, "# line %d: a hand's %s: %ld\n", __LINE__, #nr, r_); \
 			failures++;                                                          \
 		}                                                                            \
-		assert_true(hand_trace_next(pid) >= 0);                                      \
+		assert_true(helper_trace_next(pid) >= 0);                                    \
 	} while (0)
 
-static void hand_attack(pid_t worker)
+static void helper_attack(pid_t worker)
 {
 	static const char *const files[] = {"/etc/passwd", "/proc/1/environ", "../../etc/passwd",
 					    "/proc/self/mem", "/dev/mem"};
 	static const char sh[] = "/bin/sh", none[] = "none", slash[] = "/", tmpfs[] = "tmpfs";
-	pid_t pid = hand_of(worker);
+	pid_t pid = helper_of(worker);
 
 	failures = 0;
-	expect_status(pid, HAND_CAPS);
-	if (!HAND_TRACE_INJECTS || hand_trace_begin(pid) < 0)
+	expect_status(pid, HELPER_CAPS);
+	if (!HELPER_TRACE_INJECTS || helper_trace_begin(pid) < 0)
 		return; /* what it has not is seen, what it cannot is not tried here */
-	assert_true(hand_trace_next(pid) >= 0);
+	assert_true(helper_trace_next(pid) >= 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
-		HAND_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDONLY);
-		HAND_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDWR);
+		HELPER_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDONLY);
+		HELPER_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDWR);
 	}
-	HAND_REFUSED(SYS_execve, (long)sh, 0, 0);
-	HAND_REFUSED(SYS_fork);
-	HAND_REFUSED(SYS_clone, CLONE_NEWUSER | SIGCHLD);
-	HAND_REFUSED(SYS_unshare, CLONE_NEWUSER);
-	HAND_REFUSED(SYS_unshare, CLONE_NEWNS);
-	HAND_REFUSED(SYS_kill, world.victim, SIGTERM);
-	HAND_REFUSED(SYS_kill, worker, SIGTERM);
-	HAND_REFUSED(SYS_ptrace, PTRACE_ATTACH, world.victim);
-	HAND_REFUSED(SYS_pidfd_open, world.victim);
-	HAND_REFUSED(SYS_mount, (long)none, (long)slash, (long)tmpfs);
-	HAND_REFUSED(SYS_umount2, (long)slash, MNT_DETACH);
-	HAND_REFUSED(SYS_chroot, (long)slash);
-	HAND_REFUSED(SYS_setuid, 0);
-	HAND_REFUSED(SYS_setresgid, 0, 0, 0);
-	HAND_REFUSED(SYS_socket, AF_INET, SOCK_DGRAM);
-	HAND_REFUSED(SYS_socket, AF_UNIX, SOCK_STREAM);
-	HAND_REFUSED(SYS_socket, AF_NETLINK, SOCK_RAW);
-	HAND_REFUSED(SYS_sendmsg, world.outside, 0, 0);
-	HAND_REFUSED(SYS_ioctl, 0, 0x5412);
-	HAND_REFUSED(SYS_bpf, 5, 0, 0);
-	HAND_REFUSED(SYS_io_uring_setup, 8, 0);
-	HAND_REFUSED(SYS_userfaultfd, 0);
-	HAND_REFUSED(SYS_prctl, PR_SET_DUMPABLE, 1);
-	HAND_REFUSED(SYS_mprotect, (long)sh & -4096L, 4096, PROT_READ | PROT_EXEC);
-	HAND_REFUSED(SYS_seccomp, 0, 0, 0);
-	HAND_REFUSED(SYS_init_module, 0, 0, (long)none);
-	HAND_REFUSED(SYS_quotactl, 0, 0, 0, 0);
-	hand_trace_end(pid);
+	HELPER_REFUSED(SYS_execve, (long)sh, 0, 0);
+	HELPER_REFUSED(SYS_fork);
+	HELPER_REFUSED(SYS_clone, CLONE_NEWUSER | SIGCHLD);
+	HELPER_REFUSED(SYS_unshare, CLONE_NEWUSER);
+	HELPER_REFUSED(SYS_unshare, CLONE_NEWNS);
+	HELPER_REFUSED(SYS_kill, world.victim, SIGTERM);
+	HELPER_REFUSED(SYS_kill, worker, SIGTERM);
+	HELPER_REFUSED(SYS_ptrace, PTRACE_ATTACH, world.victim);
+	HELPER_REFUSED(SYS_pidfd_open, world.victim);
+	HELPER_REFUSED(SYS_mount, (long)none, (long)slash, (long)tmpfs);
+	HELPER_REFUSED(SYS_umount2, (long)slash, MNT_DETACH);
+	HELPER_REFUSED(SYS_chroot, (long)slash);
+	HELPER_REFUSED(SYS_setuid, 0);
+	HELPER_REFUSED(SYS_setresgid, 0, 0, 0);
+	HELPER_REFUSED(SYS_socket, AF_INET, SOCK_DGRAM);
+	HELPER_REFUSED(SYS_socket, AF_UNIX, SOCK_STREAM);
+	HELPER_REFUSED(SYS_socket, AF_NETLINK, SOCK_RAW);
+	HELPER_REFUSED(SYS_sendmsg, world.outside, 0, 0);
+	HELPER_REFUSED(SYS_ioctl, 0, 0x5412);
+	HELPER_REFUSED(SYS_bpf, 5, 0, 0);
+	HELPER_REFUSED(SYS_io_uring_setup, 8, 0);
+	HELPER_REFUSED(SYS_userfaultfd, 0);
+	HELPER_REFUSED(SYS_prctl, PR_SET_DUMPABLE, 1);
+	HELPER_REFUSED(SYS_mprotect, (long)sh & -4096L, 4096, PROT_READ | PROT_EXEC);
+	HELPER_REFUSED(SYS_seccomp, 0, 0, 0);
+	HELPER_REFUSED(SYS_init_module, 0, 0, (long)none);
+	HELPER_REFUSED(SYS_quotactl, 0, 0, 0, 0);
+	helper_trace_end(pid);
 	assert_int_equal(failures, 0);
 }
 
@@ -675,7 +677,7 @@ static void nothing(void)
 
 static void test_hand(void **state)
 {
-	meanwhile = hand_attack;
+	meanwhile = helper_attack;
 	run_confined(nothing, COMPUTE_CAPS);
 	meanwhile = NULL;
 }

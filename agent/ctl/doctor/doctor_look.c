@@ -5,7 +5,7 @@
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
-#include "netcfg/apply/plan_way.h"
+#include "netcfg/apply/route_check.h"
 #include "netcfg/linux/sysfs.h"
 #include "netcfg/spec/spec.h"
 #include <fcntl.h>
@@ -140,7 +140,7 @@ static void look_at_plan(const struct ctl_args *a, const char *file, struct doct
 	}
 	p->steps = find_steps(a, file, p);
 	if (json_array_size(p->steps) == 0)
-		plan_check_ways(p->kernel, p->inv, p->plan);
+		plan_check_routes(p->kernel, p->inv, p->plan);
 }
 
 /* ---- what only a call tells ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A file as a client names it: the file system's own handle of it, signed for one export by a hand
- * (fuse_hands.h). Here is what can be said of it without the key: its bytes, and which handle a
+ * (fs_helper.h). Here is what can be said of it without the key: its bytes, and which handle a
  * descriptor's would begin with. Pure but for name_to_handle_at; owns nothing.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HANDLE_H

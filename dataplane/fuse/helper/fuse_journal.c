@@ -434,7 +434,7 @@ static void claim_state(struct journal_claim *c, enum journal_state to)
 		c->word = word;
 }
 
-void journal_perhaps(struct journal_claim *c)
+void journal_log_intent(struct journal_claim *c)
 {
 	claim_state(c, JOURNAL_PERHAPS);
 }
@@ -450,7 +450,7 @@ void journal_return(struct journal_claim *c, uint64_t ticket)
 	c->rec = NULL;
 }
 
-void journal_done(struct journal_claim *c, const struct hand_result *result)
+void journal_done(struct journal_claim *c, const struct helper_result *result)
 {
 	if (word_get(c->rec) != c->word)
 		return;

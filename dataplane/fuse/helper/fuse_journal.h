@@ -2,7 +2,7 @@
 /*
  * The journal of an export: what became of each request that must run once. It lies in a memfd
  * that outlives workers and is written by two kinds of process: the worker opens a record before it
- * gives the request away, the process that carries it out (fuse_hands.h) claims the record, writes
+ * gives the request away, the process that carries it out (fs_helper.h) claims the record, writes
  * down what will prove whether it ran, and closes it with the outcome. So whoever dies, the
  * successor finds for a request that is sent again either its answer, or a hand that still works on
  * it, or proof that it did not run, or the evidence to judge by. Several workers may serve one
@@ -44,23 +44,23 @@ enum journal_state {
 };
 
 enum {
-	HAND_RESULT_ATTR = 1,	 /* attr and dev are valid */
-	HAND_RESULT_HANDLE = 2,	 /* handle is valid */
-	HAND_RESULT_CREATED = 4, /* CREATE: it made the file */
-	HAND_RESULT_UNSURE = 8,	 /* -EIO because nobody can say whether it ran */
-	HAND_RESULT_BARE = 16,	 /* what attr is of had no extended attributes */
-	HAND_RESULT_END = 32,	 /* READDIR: behind these entries there are none */
+	HELPER_RESULT_ATTR = 1,	   /* attr and dev are valid */
+	HELPER_RESULT_HANDLE = 2,  /* handle is valid */
+	HELPER_RESULT_CREATED = 4, /* CREATE: it made the file */
+	HELPER_RESULT_UNSURE = 8,  /* -EIO because nobody can say whether it ran */
+	HELPER_RESULT_BARE = 16,   /* what attr is of had no extended attributes */
+	HELPER_RESULT_END = 32,	   /* READDIR: behind these entries there are none */
 };
 
 /* What a call has come to. */
-struct hand_result {
+struct helper_result {
 	int32_t error;	/* 0; negative errno */
-	uint32_t flags; /* HAND_RESULT_* */
+	uint32_t flags; /* HELPER_RESULT_* */
 	uint64_t count; /* bytes; LSEEK: the position */
 	uint64_t dev;	/* st_dev of attr */
 	struct fuse_attr attr;
 	uint8_t handle_len;
-	uint8_t handle[FUSE_PROTO_HANDLE_MAX]; /* signed (fuse_hands.h) */
+	uint8_t handle[FUSE_PROTO_HANDLE_MAX]; /* signed (fs_helper.h) */
 	uint8_t pad[7];
 };
 
@@ -77,7 +77,7 @@ struct journal_record {
 	uint64_t unique;
 	uint32_t opcode;
 	uint32_t pad;
-	struct hand_result result;
+	struct helper_result result;
 	uint64_t before_ns;	    /* CLOCK_REALTIME when the evidence was taken */
 	struct journal_object a, b; /* the evidence: what the change is made to, before it */
 	uint64_t room[9];
@@ -166,11 +166,11 @@ struct journal_claim {
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
 		  unsigned life);
 /* After the evidence was written, before the change is made. */
-void journal_perhaps(struct journal_claim *c);
+void journal_log_intent(struct journal_claim *c);
 /* A suspect did not run: as if newly claimed. */
 void journal_innocent(struct journal_claim *c);
 /* As before the claim: the same ticket will do. */
 void journal_return(struct journal_claim *c, uint64_t ticket);
-void journal_done(struct journal_claim *c, const struct hand_result *result);
+void journal_done(struct journal_claim *c, const struct helper_result *result);
 
 #endif

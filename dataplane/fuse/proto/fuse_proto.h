@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fuse_front and fuse_back agree on: the shape of their messages, and what the mount has
+ * What fuse_client and fuse_server agree on: the shape of their messages, and what the mount has
  * negotiated with its kernel. Constants and sizes only; owns nothing, calls nothing.
  *
  * The client owns nodes and open files; the server is told with each request which objects it is

@@ -16,8 +16,8 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-#define DOUBT_NS NSEC_PER_SEC /* a link that is back and silent for so long is doubted */
-#define DOUBT_MAX_NS (64 * NSEC_PER_SEC)
+#define SUSPECT_NS NSEC_PER_SEC /* a link that is back and silent for so long is doubted */
+#define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ link and reset */
 
@@ -95,8 +95,8 @@ void port_dpdk_state_look(struct port_dpdk_state *s, uint64_t frames, uint64_t n
 	s->up = !s->tells || link.link_status == RTE_ETH_LINK_UP;
 	if (s->up && !was_up) {
 		s->frames = frames;
-		s->wait_ns = DOUBT_NS;
-		s->doubt_ns = now_ns + DOUBT_NS;
+		s->wait_ns = SUSPECT_NS;
+		s->doubt_ns = now_ns + SUSPECT_NS;
 	} else if (!s->up || frames != s->frames) {
 		s->doubt_ns = UINT64_MAX;
 	}
@@ -112,7 +112,7 @@ bool port_dpdk_state_wants_start(struct port_dpdk_state *s, uint64_t now_ns)
 		return true;
 	if (now_ns < s->doubt_ns)
 		return false;
-	s->wait_ns = MIN_OF(2 * s->wait_ns, DOUBT_MAX_NS);
+	s->wait_ns = MIN_OF(2 * s->wait_ns, SUSPECT_MAX_NS);
 	s->doubt_ns = now_ns + s->wait_ns;
 	return true;
 }

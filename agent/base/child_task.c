@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Forking a job and listening to it; what a job does is said by those who start one. */
+#include "agent/base/child_task.h"
+#include "agent/base/spawn.h"
+#include "netcfg/base/fdpass.h"
+#include "netcfg/base/log.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define CHANNEL_FD 3 /* in the child */
+
+struct child_task {
+	struct child_task_setup setup;
+	pid_t pid;
+	int pidfd, channel;
+	struct loop_source *pid_source, *channel_source;
+};
+
+/* ---- in the child ---- */
+
+/*
+ * Nobody ends it half-way but by SIGKILL: not the terminal, not a service manager that tells every
+ * process of the unit to stop. A write to a socket that nobody reads any more is no reason either.
+ */
+static void child_signals(void)
+{
+	sigset_t none;
+
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int child_descriptors(int channel, int kept)
+{
+	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
+		return -errno;
+	if (kept) /* out of the way of the channel */
+		kept = fcntl(kept, F_DUPFD_CLOEXEC, CHILD_TASK_KEPT_FD + 1);
+	if (kept < 0 || (channel != CHANNEL_FD && dup2(channel, CHANNEL_FD) < 0))
+		return -errno;
+	if (kept && dup3(kept, CHILD_TASK_KEPT_FD, O_CLOEXEC) < 0)
+		return -errno;
+	return close_range(kept ? CHILD_TASK_KEPT_FD + 1 : CHANNEL_FD + 1, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static void __attribute__((noreturn)) run_child(const struct child_task_setup *setup, int channel)
+{
+	child_signals();
+	setsid();
+	prctl(PR_SET_NAME, setup->name);
+	if (child_descriptors(channel, setup->kept) < 0)
+		_exit(126);
+	_exit(setup->work(setup->user, CHANNEL_FD));
+}
+
+void child_task_send(int channel, const void *msg, size_t len, int fd)
+{
+	struct pollfd room = {.fd = channel, .events = POLLOUT};
+	int r = fdpass_send(channel, msg, len, fd);
+
+	while (r == -EAGAIN || r == -EINTR) {
+		(void)poll(&room, 1, -1); /* the other end's close ends the waiting too */
+		r = fdpass_send(channel, msg, len, fd);
+	}
+	if (r < 0)
+		log_debug("nobody hears the job: %s", strerror(-r));
+}
+
+void child_task_mention(int channel, const void *msg, size_t len)
+{
+	(void)fdpass_send(channel, msg, len, -1);
+}
+
+/* ---- in the monitor ---- */
+
+static void read_messages(struct child_task *j)
+{
+	uint8_t msg[CHILD_TASK_MESSAGE_MAX];
+
+	for (;;) {
+		autoclose int fd = -1;
+		bool whole = false;
+		ssize_t n = fdpass_recv(j->channel, msg, sizeof(msg), &fd, &whole);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		if (whole && j->setup.on_message)
+			j->setup.on_message(j->setup.user, msg, (size_t)n, fd);
+	}
+}
+
+static int on_channel(void *user, int fd, uint32_t revents)
+{
+	struct child_task *j = user;
+
+	read_messages(j);
+	/* End of file: its exit follows on the pidfd. */
+	if (revents & (EPOLLHUP | EPOLLERR))
+		j->channel_source = loop_source_free(j->channel_source);
+	return 0;
+}
+
+static int on_exit_of_child(void *user, int fd, uint32_t revents)
+{
+	struct child_task *j = user;
+	struct child_task_setup setup = j->setup;
+	char how[96] = "gone";
+	int status = -1;
+
+	read_messages(j);
+	spawn_reap(fd, &status, how, sizeof(how));
+	child_task_forget(j);
+	setup.on_end(setup.user, status, how);
+	return 0;
+}
+
+static int watch(struct child_task *j)
+{
+	struct loop *l = j->setup.loop;
+	int r = loop_add_fd(l, j->channel, EPOLLIN, false, on_channel, j, &j->channel_source);
+
+	return r < 0 ? r
+		     : loop_add_fd(l, j->pidfd, EPOLLIN, false, on_exit_of_child, j,
+				   &j->pid_source);
+}
+
+struct child_task *child_task_forget(struct child_task *j)
+{
+	if (!j)
+		return NULL;
+	loop_source_free(j->channel_source);
+	loop_source_free(j->pid_source);
+	cleanup_close(&j->channel);
+	cleanup_close(&j->pidfd);
+	free(j);
+	return NULL;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int child_task_start(const struct child_task_setup *setup, struct child_task **ret)
+{
+	struct child_task *j = calloc(1, sizeof(*j));
+	autoclose int theirs = -1;
+	int pair[2], r;
+
+	if (!j)
+		return -ENOMEM;
+	*j = (struct child_task){.setup = *setup, .pidfd = -1, .channel = -1};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = -errno;
+		goto fail;
+	}
+	j->channel = pair[0];
+	theirs = pair[1];
+	/* The child waits where we do not read at once; we never wait for the child. */
+	if (fcntl(j->channel, F_SETFL, O_NONBLOCK) < 0) {
+		r = -errno;
+		goto fail;
+	}
+	j->pid = fork();
+	if (j->pid < 0) {
+		r = -errno;
+		goto fail;
+	}
+	if (j->pid == 0)
+		run_child(setup, theirs);
+	/* Not reaped yet, so the pid is still the child's. */
+	j->pidfd = pidfd_open(j->pid, 0);
+	r = j->pidfd < 0 ? -errno : watch(j);
+	if (r < 0) {
+		end_child(j->pid);
+		goto fail;
+	}
+	*ret = j;
+	return 0;
+fail:
+	child_task_forget(j);
+	return r;
+}
+
+bool child_task_await(struct child_task *j, unsigned ms)
+{
+	struct pollfd end = {.fd = j->pidfd, .events = POLLIN};
+	int r;
+
+	do
+		r = poll(&end, 1, (int)ms);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return false;
+	on_exit_of_child(j, j->pidfd, POLLIN);
+	return true;
+}
+
+int child_task_tell(const struct child_task *j, const void *msg, size_t len)
+{
+	return fdpass_send(j->channel, msg, len, -1);
+}
+
+pid_t child_task_pid(const struct child_task *j)
+{
+	return j->pid;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From needs to commands, and which of them are new. Apart from the plan, which is the same on
+ * every distribution. */
+#include "agent/health/required_actions.h"
+#include "agent/agent.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_there(const char *root, const char *path)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	return access(full, F_OK) == 0;
+}
+
+/* The words of one processor's maker do nothing on the other's: only those that count. The tables
+ * of the firmware tell which; without any the IOMMU is off there. */
+static void choose_args(const char *root, const struct plan_need *need, char *buf, size_t size)
+{
+	const bool intel = is_there(root, "/sys/firmware/acpi/tables/DMAR");
+	const bool amd = is_there(root, "/sys/firmware/acpi/tables/IVRS");
+	const bool both = strcmp(need->code, "iommu") != 0 || intel == amd;
+
+	snprintf(buf, size, "%s",
+		 both	 ? need->kernel_args
+		 : intel ? "intel_iommu=on iommu=pt"
+			 : "amd_iommu=on iommu=pt");
+}
+
+static void kernel_command(const char *root, const char *args, char *buf, size_t size)
+{
+	if (is_there(root, "/usr/sbin/grubby"))
+		snprintf(buf, size, "grubby --update-kernel=ALL --args='%s'", args);
+	else if (is_there(root, "/usr/sbin/update-grub"))
+		snprintf(buf, size,
+			 "mkdir -p /etc/default/grub.d && echo 'GRUB_CMDLINE_LINUX=\""
+			 "$GRUB_CMDLINE_LINUX %s\"' >>/etc/default/grub.d/plenum.cfg && "
+			 "update-grub",
+			 args);
+	else
+		snprintf(buf, size, "# add to the kernel's command line: %s", args);
+}
+
+static json_t *need_to_json(const struct plan_need *need, const char *root)
+{
+	char args[sizeof(need->kernel_args)], command[320];
+	json_t *commands = json_array();
+	bool firmware = need->firmware[0];
+
+	if (need->command[0])
+		json_array_append_new(commands, json_string(need->command));
+	choose_args(root, need, args, sizeof(args));
+	/* Pages that the running kernel can find need no other boot. */
+	if (args[0] && (need->reboot || !need->command[0])) {
+		kernel_command(root, args, command, sizeof(command));
+		json_array_append_new(commands, json_string(command));
+	}
+	if (strcmp(need->code, "iommu") == 0)
+		firmware = !is_there(root, "/sys/firmware/acpi/tables/DMAR") &&
+			   !is_there(root, "/sys/firmware/acpi/tables/IVRS");
+	return json_pack("{s:s, s:s, s:o, s:s, s:b}", "code", need->code, "why", need->why,
+			 "commands", commands, "firmware", firmware ? need->firmware : "", "reboot",
+			 (int)need->reboot);
+}
+
+json_t *required_actions_to_json(const struct plan *p, const char *root)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; p && list && i < p->n_needs; i++)
+		json_array_append_new(list, need_to_json(&p->needs[i], root));
+	return list;
+}
+
+static bool is_told(const json_t *told, const struct plan_need *need)
+{
+	for (size_t i = 0; i < json_array_size(told); i++)
+		if (strcmp(json_string_value(json_array_get(told, i)), need->why) == 0)
+			return true;
+	return false;
+}
+
+void required_actions_note(struct agent *a)
+{
+	json_t *told = json_array();
+
+	for (size_t i = 0; told && i < a->now.plan->n_needs; i++) {
+		const struct plan_need *need = &a->now.plan->needs[i];
+
+		json_array_append_new(told, json_string(need->why));
+		if (!is_told(a->needs_told, need))
+			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+				   "%s: %s; 'plenum status' shows the commands",
+				   need->reboot ? "a reboot is needed" : "something is needed",
+				   need->why);
+	}
+	json_decref(a->needs_told);
+	a->needs_told = told;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Legs come and go, workers had better not. A worker that sends by sockets is told of a leg that
+ * comes; the devices of others are fixed when they start, so that taking a leg in means a restart.
+ * Leaving one out would mean one too: this file keeps that from happening, and the other from
+ * happening too often.
+ */
+#include "agent/leg_policy.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct plan_leg_info *leg_find(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; p && i < p->n_legs; i++)
+		if (strcmp(p->legs[i].name, name) == 0)
+			return &p->legs[i];
+	return NULL;
+}
+
+void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size)
+{
+	char why[REASON_FORMAT_MAX];
+
+	snprintf(buf, size, "leg %s (%s) is %s%s%s", leg->name,
+		 leg->ifname[0] ? leg->ifname : leg->device, plan_leg_state_to_string(leg->state),
+		 reason_is_set(&leg->reason) ? ": " : "",
+		 reason_format(&leg->reason, why, sizeof(why)));
+}
+
+bool leg_policy_are_about(const json_t *texts, const char *name)
+{
+	char head[PLENUM_NAME_MAX + 8];
+	int len = snprintf(head, sizeof(head), "leg %s (", name);
+
+	for (size_t i = 0; i < json_array_size(texts); i++)
+		if (strncmp(json_string_value(json_array_get(texts, i)), head, (size_t)len) == 0)
+			return true;
+	return false;
+}
+
+/* ---- ports ---- */
+
+static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
+{
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		if (w->id == id)
+			return w->state == SUP_UP || w->state == SUP_STARTING ? w : NULL;
+	return NULL;
+}
+
+/* Whether `has` lacks a port of `wants`, or has another one on the leg. */
+static bool gains_port(const struct launch_config *has, const struct launch_config *wants)
+{
+	for (uint32_t i = 0; i < wants->n_ports; i++) {
+		const struct launch_port *p = sup_port_find(has, wants->ports[i].leg);
+
+		if (!p || !sup_port_equal(p, &wants->ports[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Whether every port that `wants` does without is one of an absent leg. */
+static bool loses_absent_only(const struct launch_config *has, const struct launch_config *wants,
+			      const struct plan *plan)
+{
+	for (uint32_t i = 0; i < has->n_ports; i++) {
+		const struct plan_leg_info *leg = leg_find(plan, has->ports[i].leg);
+
+		if (!sup_port_find(wants, has->ports[i].leg) &&
+		    (!leg || leg->state != PLAN_LEG_ABSENT))
+			return false;
+	}
+	return true;
+}
+
+/* Whether nothing but the ports is new. */
+static bool differs_in_ports_only(const struct launch_config *has,
+				  const struct launch_config *wants, struct launch_config *scratch)
+{
+	memcpy(scratch, wants, sizeof(*scratch));
+	sup_config_normalise(scratch);
+	memcpy(scratch->ports, has->ports, sizeof(scratch->ports));
+	scratch->n_ports = has->n_ports;
+	return memcmp(scratch, has, sizeof(*has)) == 0;
+}
+
+/* A device that the worker has let go of and that is wanted of it still is another port than the
+ * one that it has: a worker opens devices only when it starts. */
+static void count_releases(const struct sup_worker *w, struct launch_config *wants)
+{
+	for (uint32_t i = 0; w->started && i < wants->n_ports; i++) {
+		const struct launch_port *p = sup_port_find(w->started, wants->ports[i].leg);
+
+		if (p)
+			wants->ports[i].again = p->again + w->released[p - w->started->ports];
+	}
+}
+
+/* What it has of absent legs goes on waiting there, behind those that are wanted. */
+static void keep_absent(const struct launch_config *has, struct launch_config *wants)
+{
+	for (uint32_t i = 0; i < has->n_ports && wants->n_ports < LAUNCH_PORTS_MAX; i++) {
+		struct launch_port *p = &wants->ports[wants->n_ports];
+
+		if (sup_port_find(wants, has->ports[i].leg))
+			continue;
+		*p = has->ports[i];
+		memset(p->label, 0, sizeof(p->label));
+		wants->n_ports++;
+	}
+}
+
+/* Whether it can be told of all that it lacks. */
+static bool is_told(const struct launch_config *has, const struct launch_config *wants)
+{
+	autofree struct launch_config *all = malloc(sizeof(*all));
+
+	if (!all)
+		return false;
+	memcpy(all, wants, sizeof(*all));
+	keep_absent(has, all);
+	return sup_ports_follow(has, all);
+}
+
+uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
+			 struct launch_config *wants, size_t n)
+{
+	autofree struct launch_config *scratch = malloc(sizeof(*scratch));
+	uint64_t now = clock_now_ns(), again = 0;
+
+	for (size_t i = 0; scratch && i < n; i++) {
+		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
+		const struct launch_config *has = w && w->started ? w->started : NULL;
+		uint64_t settles;
+
+		if (w)
+			count_releases(w, &wants[i]);
+		if (!has || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
+		    !loses_absent_only(has, &wants[i], plan))
+			continue;
+		if (is_told(has, &wants[i])) {
+			keep_absent(has, &wants[i]);
+			continue;
+		}
+		if (gains_port(&w->config, &wants[i])) {
+			settles = w->started_ns + LEGS_SETTLE_NS;
+			if (asked || now >= settles)
+				continue;
+			again = again ? MIN_OF(again, settles - now) : settles - now;
+		}
+		memcpy(wants[i].ports, w->config.ports, sizeof(wants[i].ports));
+		wants[i].n_ports = w->config.n_ports;
+	}
+	return again;
+}
+
+/* ---- functions ---- */
+
+int leg_policy_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
+{
+	char(*held)[16] = NULL;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
+			char(*grown)[16];
+
+			if (!launch_port_is_function(&w->started->ports[i]) || w->released[i])
+				continue;
+			grown = reallocarray(held, n + 1, sizeof(*grown));
+			if (!grown) {
+				free(held);
+				return -ENOMEM;
+			}
+			held = grown;
+			snprintf(held[n++], sizeof(*held), "%.15s", w->started->ports[i].device);
+		}
+	*ret = held;
+	*ret_n = n;
+	return 0;
+}
+
+/* As plan_worker.c counts them. */
+static uint64_t hugepages_of(const struct launch_config *c)
+{
+	bool all_xdp = true;
+
+	if (c->transport == LAUNCH_UDP)
+		return 0;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		all_xdp &= launch_port_is_xdp(&c->ports[i]);
+	if (all_xdp)
+		return 0;
+	return MAX_OF((launch_dpdk_mib(c) + 1) / 2, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
+}
+
+uint64_t legs_held_hugepages(const struct sup *sup)
+{
+	uint64_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		n += w->started ? hugepages_of(w->started) : 0;
+	return n;
+}

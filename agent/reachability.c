@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether those who answered the workers before an apply answer them after it. Apart from the
+ * applier's probes, which are the kernel's: of a leg whose packets only a worker sees, only the
+ * worker can tell. So the applier waits, as for somebody's confirmation, while this file looks at
+ * the paths of the workers' sessions; an agent that dies meanwhile has confirmed nothing.
+ */
+#include "agent/control.h"
+#include "agent/reconcile_internal.h"
+#include "agent/status.h"
+#include "netcfg/apply/apply_reach.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_NS (200 * NSEC_PER_MSEC)
+#define ANSWER_NS (15 * NSEC_PER_SEC) /* of workers that run; a peer may be restarting its own */
+#define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
+#define NEWS 2 /* packets: one may have been under way before the change */
+
+/* ---- what is asked for ---- */
+
+static bool is_forced(const struct reconcile_client *c)
+{
+	for (size_t i = 0; i < c->n_forced; i++)
+		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
+			return true;
+	return false;
+}
+
+static const struct launch_port *port_find(const struct launch_config *c, const char *leg)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->failover || strcmp(c->ports[i].leg, leg) == 0)
+			return &c->ports[i];
+	return NULL;
+}
+
+static bool has_peer(const struct launch_config *c, const char *peer)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (strcmp(c->mounts[i].peer, peer) == 0)
+			return true;
+	for (uint32_t i = 0; i < c->n_lanes; i++)
+		if (strcmp(c->lanes[i].peer, peer) == 0)
+			return true;
+	return c->role != LAUNCH_FRONTEND; /* whose clients are not in the configuration */
+}
+
+static bool is_debtor(const struct launch_config *c, const struct verified_peer *p)
+{
+	return c->role == p->role && port_find(c, p->leg) && has_peer(c, p->peer) &&
+	       (p->by_dpdk || c->transport != LAUNCH_UDP);
+}
+
+/* The worker that owes an answer by its leg and peer in that round: whose path it was, or who has
+ * it now; NULL: none does. */
+static const struct launch_config *debtor_find(const struct generation *r,
+					       const struct verified_peer *p)
+{
+	const struct launch_config *other = NULL;
+
+	for (size_t i = 0; i < r->n_wants; i++) {
+		const struct launch_config *c = &r->wants[i];
+
+		if (!is_debtor(c, p))
+			continue;
+		if (c->worker_id == p->worker)
+			return c;
+		if (!other)
+			other = c;
+	}
+	return other;
+}
+
+/* Whether the walk on its way does anything to that leg. */
+static bool is_touched(const struct agent *a, const char *leg)
+{
+	const struct generation *now = &a->now, *next = &a->reconcile.next;
+
+	for (size_t i = 0; i < next->plan->n_steps; i++)
+		if (strcmp(next->plan->steps[i].leg, leg) == 0)
+			return true;
+	for (size_t i = 0; i < next->n_wants; i++) {
+		const struct launch_port *p = port_find(&next->wants[i], leg), *was = NULL;
+
+		for (size_t j = 0; j < now->n_wants && !was; j++)
+			if (now->wants[j].worker_id == next->wants[i].worker_id)
+				was = port_find(&now->wants[j], leg);
+		if (p && (!was || memcmp(p, was, sizeof(*p)) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* What arrived, not what is hoped for until that is known. */
+static bool is_full(const struct launch_path_stats *s)
+{
+	return s->mtu >= s->mtu_most;
+}
+
+static void note_path(struct agent *a, const struct sup_worker *w, const struct status_path *path)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	struct verified_peer p = {.worker = w->id,
+				  .role = w->config.role,
+				  .by_dpdk = w->config.transport != LAUNCH_UDP,
+				  .full = is_full(&path->s),
+				  .counted = true};
+
+	memcpy(p.leg, path->s.leg, sizeof(p.leg));
+	memcpy(p.peer, path->s.peer, sizeof(p.peer));
+	memcpy(p.remote, path->s.remote, sizeof(p.remote));
+	for (size_t i = 0; i < v->n; i++) /* another mount's */
+		if (v->paths[i].worker == p.worker && strcmp(v->paths[i].leg, p.leg) == 0 &&
+		    strcmp(v->paths[i].peer, p.peer) == 0 &&
+		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
+			return;
+	if (v->n < REACHABILITY_MAX && path->s.up && is_touched(a, p.leg) &&
+	    debtor_find(&a->reconcile.next, &p))
+		v->paths[v->n++] = p;
+}
+
+/* How many paths the worker has: none where it does not run. */
+static size_t paths_of(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
+{
+	return w->state == SUP_UP && w->stats ? status_read_paths(w, ret) : 0;
+}
+
+void reachability_before(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+	struct status_path paths[LAUNCH_PATHS_MAX];
+
+	w->vouch.n = 0;
+	w->vouch.inherited = false;
+	w->vouch.moves = reconcile_is_ordered(w) && w->next.plan->n_moves > 0;
+	if (!reconcile_is_ordered(w) || is_forced(&w->client))
+		return;
+	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
+		size_t n = paths_of(s, paths);
+
+		for (size_t i = 0; i < n; i++)
+			note_path(a, s, &paths[i]);
+	}
+}
+
+bool reachability_waits(const struct reconcile *w)
+{
+	return w->vouch.n > 0 || w->vouch.moves;
+}
+
+/* ---- who could tell ---- */
+
+bool reconcile_by_verified_peer(const struct agent *a, const struct reconcile_client *c,
+				const struct spec *spec)
+{
+	return !c->confirm_s && !is_forced(c) && !(a->now.spec && a->now.spec->confirm_s) &&
+	       !(spec && spec->confirm_s);
+}
+
+/* A server's clients are not in the file. */
+static bool stays(const struct spec *spec, const struct sup_worker *w, const char *peer)
+{
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t j = 0; j < spec->workers[i].n_mounts; j++)
+			if (strcmp(spec->workers[i].mounts[j].from_host, peer) == 0)
+				return true;
+	return w->config.role != LAUNCH_FRONTEND;
+}
+
+static bool is_answered(const struct sup_worker *w, const struct spec *spec)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = paths_of(w, paths);
+
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && stays(spec, w, paths[i].s.peer))
+			return true;
+	return false;
+}
+
+int reachability_witnesses(const struct agent *a, const struct spec *spec, unsigned **ret,
+			   size_t *ret_n)
+{
+	autofree unsigned *cores = NULL;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		unsigned *grown;
+
+		if (!is_answered(w, spec))
+			continue;
+		grown = reallocarray(cores, n + 1, sizeof(*cores));
+		if (!grown)
+			return -ENOMEM;
+		cores = grown;
+		cores[n++] = w->config.core;
+	}
+	free(*ret);
+	*ret = ptr_take(cores);
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- what is answered ---- */
+
+static bool is_same(const struct verified_peer *p, const struct launch_path_stats *s,
+		    const struct launch_config *c)
+{
+	return strcmp(s->peer, p->peer) == 0 && (c->failover || strcmp(s->leg, p->leg) == 0);
+}
+
+/* A path of a worker that was not restarted is as it was until something is missed on it: there
+ * only what comes in now tells. */
+static bool is_news(const struct agent *a, const struct verified_peer *p,
+		    const struct sup_worker *w, const struct launch_path_stats *s)
+{
+	if (w->started_ns >= a->reconcile.vouch.began_ns)
+		return true;
+	return p->counted && w->id == p->worker && strcmp(s->remote, p->remote) == 0 &&
+	       s->rx_packets >= p->rx + NEWS;
+}
+
+enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
+
+/* Where the leg becomes the kernel's the kernel's interface is what its frames are judged by. */
+static enum answer answer_of(const struct agent *a, const struct verified_peer *p,
+			     const struct launch_config *debtor)
+{
+	const bool full = p->full && debtor->transport != LAUNCH_UDP;
+	/* Of one that was taken to VFs nobody else can tell whether it is heard there. */
+	const bool alone = debtor->worker_id == p->worker && reconcile_is_on_trial(a, debtor->core);
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	enum answer best = ANSWER_NONE;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct launch_path_stats *s = &paths[i].s;
+
+			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s) ||
+			    (alone && w->id != p->worker))
+				continue;
+			if (!full || is_full(s))
+				return ANSWER_GOOD;
+			best = ANSWER_SMALL;
+		}
+	}
+	return best;
+}
+
+/* It cannot have its transport, of which nobody on the way is the cause. It gets another, for which
+ * this apply has to be over, or waits for what it lacks. */
+static bool has_failed(const struct agent *a, uint32_t worker)
+{
+	const struct plan *p = a->now.plan;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->id == worker && w->no_transport)
+			return true;
+	for (size_t i = 0; p && i < p->n_workers; i++)
+		if (p->workers[i].id == worker)
+			return plan_failures_find(&a->failures, &p->workers[i]) != NULL;
+	return false;
+}
+
+/* What of an earlier agent's had come in when its host was as wanted is not known: it is counted
+ * from when this agent sees the path up, which by then may be another worker's, or to another port.
+ */
+static void count_inherited(const struct agent *a, struct verified_peer *p)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	const bool was = p->counted;
+	const struct verified_peer old = *p;
+
+	p->counted = false;
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct launch_path_stats *s = &paths[i].s;
+
+			if (!is_same(p, s, &w->config) || !s->up)
+				continue;
+			if (was && w->id == old.worker && strcmp(s->remote, old.remote) == 0) {
+				*p = old;
+				return;
+			}
+			if (p->counted)
+				continue;
+			p->counted = true;
+			p->worker = w->id;
+			p->rx = s->rx_packets;
+			memcpy(p->remote, s->remote, sizeof(p->remote));
+		}
+	}
+}
+
+/* How many of those who are taken to VFs do not run with them (yet). */
+static size_t count_not_up(struct agent *a)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w && v->moves; w = w->next) {
+		if (!w->wanted || w->state == SUP_UP || !reconcile_is_on_trial(a, w->config.core) ||
+		    n++ > 0)
+			continue;
+		snprintf(v->lost, sizeof(v->lost),
+			 "worker %u is %s since it was taken to VFs%s%.120s", w->id,
+			 sup_state_to_string(w->state), w->reason[0] ? ": " : "", w->reason);
+	}
+	return n;
+}
+
+/* How many do not answer (yet); the first of them in v->lost. */
+static size_t count_lost(struct agent *a)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	size_t n_lost = count_not_up(a);
+
+	for (size_t i = 0; i < v->n && v->inherited; i++)
+		count_inherited(a, &v->paths[i]);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct verified_peer *p = &v->paths[i];
+		const struct launch_config *debtor = debtor_find(&a->now, p);
+		enum answer answer = debtor && !has_failed(a, debtor->worker_id)
+					     ? answer_of(a, p, debtor)
+					     : ANSWER_GOOD;
+
+		if (answer == ANSWER_GOOD || n_lost++ > 0)
+			continue;
+		snprintf(v->lost, sizeof(v->lost),
+			 "%s does not answer worker %u on %s%s; before the change it did. Mend "
+			 "what is wrong, or apply --force " PLAN_FORCE_PROBES,
+			 p->peer, p->worker, p->leg,
+			 answer == ANSWER_SMALL ? " with frames of the leg's MTU" : "");
+	}
+	if (n_lost == 0) /* who answers by now is no reason for what comes later */
+		v->lost[0] = '\0';
+	return n_lost;
+}
+
+static bool is_starting(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->state == SUP_STARTING || w->state == SUP_STOPPING)
+			return true;
+	return false;
+}
+
+/* ---- while it waits ---- */
+
+static void forget(struct reachability *v)
+{
+	v->n = 0;
+	v->moves = false;
+}
+
+static void decide(struct agent *a, bool keep)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	bool all = keep && v->n > 0;
+
+	for (size_t i = 0; i < v->n && all; i++) {
+		const struct launch_config *debtor = debtor_find(&a->now, &v->paths[i]);
+
+		all = !debtor || !has_failed(a, debtor->worker_id);
+	}
+	forget(v); /* that was all */
+	if (all)
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "apply %llu: whoever answered the workers before still does",
+			   (unsigned long long)a->reconcile.pending.entry);
+	if (!keep || v->alone)
+		(void)reconcile_pending_decide(a, keep, 0, "its workers");
+}
+
+void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
+{
+	struct reachability *v = &a->reconcile.vouch;
+
+	forget(v); /* who answers the others does not count any more */
+	snprintf(v->lost, sizeof(v->lost), "worker %u cannot have what it is taken to: %.160s",
+		 worker, why);
+	(void)reconcile_pending_decide(a, false, 0, "plenumd");
+}
+
+const char *reachability_missed(const struct agent *a)
+{
+	const struct reachability *v = &a->reconcile.vouch;
+
+	return reachability_waits(&a->reconcile) && v->patient ? v->lost : "";
+}
+
+bool reachability_misses(struct agent *a)
+{
+	return reachability_waits(&a->reconcile) && count_lost(a) > 0;
+}
+
+static int on_look(void *user)
+{
+	struct agent *a = user;
+	struct reachability *v = &a->reconcile.vouch;
+	const bool missed = v->lost[0];
+	uint64_t now = clock_now_ns();
+
+	if (!a->reconcile.pending.applier || !reachability_waits(&a->reconcile))
+		return 0;
+	if (a->reconcile.active || is_starting(a))
+		v->busy_ns = now;
+	else if (count_lost(a) == 0)
+		decide(a, true);
+	if (missed != (v->lost[0] != '\0'))
+		status_publish(a);
+	if (reachability_waits(&a->reconcile) && !v->patient &&
+	    (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
+		decide(a, false);
+	return reachability_waits(&a->reconcile) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
+}
+
+/* The workers still run as before, on a host that is as wanted by now. */
+void reachability_begin(struct agent *a)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	struct status_path paths[LAUNCH_PATHS_MAX];
+
+	v->began_ns = v->busy_ns = clock_now_ns();
+	v->lost[0] = '\0';
+	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0 && !v->inherited;
+	     w = w->next) {
+		size_t n = paths_of(w, paths);
+
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < v->n; j++)
+				if (v->paths[j].worker == w->id &&
+				    is_same(&v->paths[j], &paths[i].s, &w->config) &&
+				    strcmp(v->paths[j].remote, paths[i].s.remote) == 0)
+					v->paths[j].rx = paths[i].s.rx_packets;
+	}
+	if (reachability_waits(&a->reconcile))
+		loop_timer_arm(v->timer, LOOK_NS);
+}
+
+void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d)
+{
+	struct reachability *v = &a->reconcile.vouch;
+	const struct reconcile_pending *p = &a->reconcile.pending;
+	const struct reconcile_answer answer = {.error = res->error,
+						.number = a->applied.number,
+						.steps = p->n_steps,
+						.kernel_writes = res->n_writes,
+						.plan = res->error < 0 ? NULL : a->now.plan,
+						.diag = d,
+						.entry = p->entry};
+
+	loop_timer_disarm(v->timer);
+	control_on_applied(a, &v->client, &answer);
+	v->client.id = 0;
+	forget(v);
+	v->alone = v->patient = v->inherited = false;
+}
+
+/* ---- over the agent's death ---- */
+
+#define COMMENT "# answered worker "
+#define MOVES "# takes workers to VFs "
+
+static const char *mode_to_string(const struct reachability *v)
+{
+	return v->alone ? "alone" : v->patient ? "patient" : "brief";
+}
+
+/* The names are what workers, and their peers, say: what is none, and no address, is not written.
+ */
+static bool is_plain(const struct verified_peer *p)
+{
+	struct ip_addr addr;
+
+	return spec_name_is_valid(p->leg) &&
+	       (spec_name_is_valid(p->peer) || ip_addr_parse(p->peer, &addr) == 0);
+}
+
+int reachability_format(const struct agent *a, char **ret)
+{
+	const struct reachability *v = &a->reconcile.vouch;
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	if (v->moves)
+		fprintf(out, MOVES "%s\n", mode_to_string(v));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct verified_peer *p = &v->paths[i];
+
+		if (is_plain(p))
+			fprintf(out, COMMENT "%u role %u dpdk %d full %d leg %s peer %s %s\n",
+				p->worker, (unsigned)p->role, p->by_dpdk, p->full, p->leg, p->peer,
+				mode_to_string(v));
+	}
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	*ret = ptr_take(text);
+	return 0;
+}
+
+static void read_mode(struct reachability *v, const char *mode)
+{
+	v->alone = strcmp(mode, "alone") == 0;
+	v->patient = strcmp(mode, "patient") == 0;
+}
+
+static void read_line(struct reachability *v, const char *line)
+{
+	struct verified_peer p = {.worker = 0};
+	char mode[8] = "";
+	unsigned role, dpdk, full;
+
+	if (sscanf(line, MOVES "%7s", mode) == 1) {
+		v->moves = true;
+		read_mode(v, mode);
+		return;
+	}
+	if (sscanf(line, COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s", &p.worker,
+		   &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
+		return;
+	if (role >= LAUNCH_ROLE_MAX || !is_plain(&p) || v->n == REACHABILITY_MAX)
+		return;
+	p.role = (enum launch_role)role;
+	p.by_dpdk = dpdk;
+	p.full = full;
+	read_mode(v, mode);
+	v->paths[v->n++] = p;
+}
+
+void reachability_inherit(struct agent *a, const char *ticket)
+{
+	struct reachability *v = &a->reconcile.vouch;
+
+	forget(v);
+	v->alone = v->patient = false;
+	for (const char *line = ticket; *line == '#'; line += strcspn(line, "\n") + 1) {
+		read_line(v, line);
+		if (!strchr(line, '\n'))
+			break;
+	}
+	v->inherited = v->n > 0 || v->moves;
+}
+
+int reachability_init(struct agent *a)
+{
+	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_look, a, &a->reconcile.vouch.timer);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What workers with transport: auto were agreed to, over the life of an agent: read from the record
+ * once, in memory from then on, written when a walk is kept, and in the ticket of an apply that
+ * waits. Apart from the walk, which asks for it in three places; what it means is
+ * transport_choice.h's.
+ */
+#include "agent/agent.h"
+#include "agent/reconcile_internal.h"
+#include "netcfg/base/file.h"
+#include "netcfg/feature/plan_vf.h"
+#include <stdio.h>
+#include <string.h>
+
+#define DEAL "# agreed "
+#define MADE "# makes VFs of "
+
+/* ---- the record ---- */
+
+static void say(struct agent *a, const char *text)
+{
+	json_t *none = json_array();
+
+	if (problems_set(&a->problems, PROBLEMS_RECORD, text, none) && text)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+	json_decref(none);
+}
+
+static void say_unread(struct agent *a, int error)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		 "the record %.200s cannot be read (%s): of the workers with transport: auto those "
+		 "that run stay as they are, the others use the kernel's sockets; it is read again "
+		 "by and by, and 'plenum apply' writes it anew",
+		 a->reconcile.agreed_path,
+		 error == -EBADMSG ? "it is not of this version" : strerror(-error));
+	say(a, text);
+}
+
+static void say_unsaved(struct agent *a, int error)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		 "the record %.200s cannot be written (%s): until it is, which is tried again by "
+		 "and by, the next start of the host finds workers with transport: auto as they "
+		 "were agreed to before",
+		 a->reconcile.agreed_path, strerror(-error));
+	say(a, text);
+}
+
+static const struct inv_link *link_of(const struct inventory *inv, const char *pci)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].pci[0] && strcmp(inv->links[i].pci, pci) == 0)
+			return &inv->links[i];
+	return NULL;
+}
+
+/* The VFs that a worker has open. */
+static int add_running(struct transport_choice *to, const struct launch_config *c,
+		       const struct inventory *inv)
+{
+	struct transport_choice_entry e = {.core = c->core,
+					   .transport = c->transport == LAUNCH_DPDK
+								? SPEC_TRANSPORT_DPDK
+								: SPEC_TRANSPORT_DPDK_INTERRUPT};
+	bool any = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->n_ports && r == 0; i++) {
+		const struct launch_port *p = &c->ports[i];
+		const struct inv_function *fn =
+			launch_port_is_function(p) ? inv_function_find(inv, p->device) : NULL;
+		const struct inv_link *pf = fn ? link_of(inv, fn->physfn) : NULL;
+		struct transport_choice_entry vf = {.core = c->core,
+						    .transport = SPEC_TRANSPORT_UDP};
+
+		if (!pf)
+			continue;
+		any = true;
+		vf.vf = fn->vf;
+		snprintf(vf.leg, sizeof(vf.leg), "%s", p->leg);
+		transport_choice_identify(pf, vf.device);
+		r = transport_choice_add(to, &vf);
+	}
+	return r == 0 && any ? transport_choice_add(to, &e) : r;
+}
+
+/* While nobody can read what was agreed to, what the workers of an earlier agent do is taken for
+ * it. */
+static int take_running(struct agent *a, const struct inventory *inv)
+{
+	int r = 0;
+
+	for (const struct sup_worker *s = sup_first(a->sup); s && r == 0; s = s->next)
+		if (s->started && s->started->transport != LAUNCH_UDP)
+			r = add_running(&a->reconcile.agreed, s->started, inv);
+	return r;
+}
+
+static int read_record(struct agent *a, const struct inventory *inv)
+{
+	struct reconcile *w = &a->reconcile;
+	const bool again = problems_count(&a->problems, PROBLEMS_RECORD) > 0;
+	int r = transport_choice_load(&w->agreed, w->agreed_path);
+
+	if (r == -ENOMEM)
+		return r;
+	w->agreed_known = r == 0 || r == -ENOENT;
+	w->agreed_unsaved = r == -ENOENT && again; /* somebody has removed it: what runs counts */
+	if (w->agreed_known) {
+		say(a, NULL);
+		return 0;
+	}
+	say_unread(a, r);
+	return again || a->now.plan ? 0 : take_running(a, inv);
+}
+
+int reconcile_choice_look(struct agent *a, const struct inventory *inv)
+{
+	struct reconcile *w = &a->reconcile;
+	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
+	int r = w->agreed_known ? 0 : read_record(a, inv);
+
+	return r < 0 ? r : reachability_witnesses(a, spec, &w->witnessed, &w->n_witnessed);
+}
+
+const struct transport_choice *reconcile_choice_now(const struct reconcile *w)
+{
+	return (w->pending.applier || w->adopted) && w->has_deal ? &w->deal : &w->agreed;
+}
+
+bool reconcile_choice_waits(const struct reconcile *w)
+{
+	return !w->agreed_known || w->agreed_unsaved;
+}
+
+int reconcile_freeze(struct agent *a, struct plan_context *ctx)
+{
+	struct reconcile *w = &a->reconcile;
+	int r = transport_choice_follow(reconcile_choice_now(w), w->next.plan, &w->deal);
+
+	if (!w->pending.applier) {
+		w->n_made = plan_vf_made(w->next.plan, w->made);
+		w->deal_asked = reconcile_may_move(a);
+	}
+	w->has_deal = r == 0;
+	ctx->agreed = &w->deal;
+	ctx->may_move = false;
+	ctx->n_made = w->n_made;
+	return r;
+}
+
+/* What is in memory counts, also where it cannot be written: then that is tried again. */
+static void save(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *text = transport_choice_format(&w->agreed);
+	int r = text ? file_write(w->agreed_path, text, strlen(text), 0600) : -ENOMEM;
+
+	w->agreed_unsaved = r < 0;
+	if (r < 0) {
+		say_unsaved(a, r);
+		reconcile_arm(a, RECONCILE_AGREED_NS);
+	} else {
+		say(a, NULL);
+	}
+}
+
+void reconcile_choice_keep(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *was = transport_choice_format(&w->agreed),
+		      *is = transport_choice_format(&w->deal);
+
+	if (!w->has_deal)
+		return;
+	transport_choice_done(&w->agreed);
+	w->agreed = w->deal;
+	w->deal = (struct transport_choice){0};
+	w->has_deal = false;
+	/* One that cannot be read may still say more than what runs. */
+	if (!w->agreed_known && !w->deal_asked)
+		return;
+	if (!w->agreed_known || w->agreed_unsaved || !was || !is || strcmp(was, is) != 0)
+		save(a);
+	w->agreed_known = true;
+}
+
+/* ---- what a worker does without ---- */
+
+static const struct plan_worker *worker_on(const struct plan *p, unsigned core)
+{
+	for (size_t i = 0; p && i < p->n_workers; i++)
+		if (p->workers[i].core == core)
+			return &p->workers[i];
+	return NULL;
+}
+
+void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is)
+{
+	for (size_t i = 0; i < is->n_workers; i++) {
+		const struct plan_worker *w = &is->workers[i], *old = worker_on(was, w->core);
+		const bool had_lost = old && old->lost;
+		char why[REASON_FORMAT_MAX];
+
+		if (w->lost && !(had_lost && reason_equal(&old->reason, &w->reason)))
+			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+				   "worker %u does without what was agreed to (%s): %s", w->id,
+				   spec_transport_to_string(w->claim),
+				   reason_format(&w->reason, why, sizeof(why)));
+		else if (!w->lost && had_lost && w->claim != SPEC_TRANSPORT_UDP)
+			events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+				   "worker %u has what was agreed to (%s) again", w->id,
+				   spec_transport_to_string(w->claim));
+	}
+}
+
+bool reconcile_is_on_trial(const struct agent *a, unsigned core)
+{
+	const struct reconcile *w = &a->reconcile;
+
+	return w->pending.applier && w->has_deal &&
+	       transport_choice_moves(&w->agreed, &w->deal, core);
+}
+
+/* ---- in the ticket ---- */
+
+char *reconcile_choice_format(const struct reconcile *w)
+{
+	autofree char *agreed = transport_choice_format(&w->deal), *text = NULL;
+	size_t size;
+	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
+	const bool whole = w->has_deal && (w->agreed_known || w->deal_asked);
+
+	if (!out)
+		return NULL;
+	for (const char *line = agreed; whole && *line; line += strcspn(line, "\n") + 1)
+		fprintf(out, DEAL "%.*s\n", (int)strcspn(line, "\n"), line);
+	for (size_t i = 0; i < w->n_made; i++)
+		fprintf(out, MADE "%s\n", w->made[i]);
+	return file_text_end(out, &text, 0);
+}
+
+/* One that knew nothing of it, or not all, left what was agreed before. */
+void reconcile_choice_read(struct reconcile *w, const char *ticket)
+{
+	autofree char *agreed = NULL;
+	size_t size;
+	FILE *out = open_memstream(&agreed, &size);
+
+	w->n_made = 0;
+	w->has_deal = false;
+	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
+		if (strncmp(line, DEAL, strlen(DEAL)) == 0)
+			fprintf(out, "%.*s\n", (int)strcspn(line, "\n") - (int)strlen(DEAL),
+				line + strlen(DEAL));
+		else if (w->n_made < ARRAY_SIZE(w->made) &&
+			 sscanf(line, MADE "%15s", w->made[w->n_made]) == 1)
+			w->n_made++;
+		if (!strchr(line, '\n'))
+			break;
+	}
+	if (out && fclose(out) == 0)
+		w->deal_asked = w->has_deal = transport_choice_parse(&w->deal, agreed) == 0;
+}

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Applies that wait for a confirmation, and what is known of an apply whatever dies meanwhile. An
+ * apply that somebody asked for leaves a ticket in the state directory before its applier starts:
+ * what was to run, whose wish it was, how long it may wait. The next agent learns by it what the
+ * living applier is at, or, where that has ended, whether the new configuration runs or the former.
+ * What was rolled back is remembered, so that a start does not try it again by itself.
+ */
+#include "agent/control.h"
+#include "agent/reconcile_internal.h"
+#include "agent/status.h"
+#include "netcfg/base/file.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TICKET "# plenum-pending 1 "
+#define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with whom the workers look for */
+
+static uint64_t boottime_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+unsigned reconcile_pending_left_s(const struct agent *a)
+{
+	uint64_t now = boottime_now_ns(), until = a->reconcile.pending.until_ns;
+
+	return until > now ? (unsigned)((until - now + NSEC_PER_SEC - 1) / NSEC_PER_SEC) : 0;
+}
+
+/* ---- which applies wait ---- */
+
+static bool is_disruptive(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].disruptive)
+			return true;
+	return p->n_moves > 0;
+}
+
+/* What the workers serve may change without a step. */
+static bool is_other_config(const struct agent *a)
+{
+	autofree char *now = a->now.spec ? spec_to_yaml(a->now.spec) : NULL;
+	autofree char *next = a->reconcile.next.spec ? spec_to_yaml(a->reconcile.next.spec) : NULL;
+
+	return next && (!now || strcmp(now, next) != 0);
+}
+
+/* By force, what others have put on a link moves to another. */
+static bool is_takeover(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].change.foreign)
+			return true;
+	return false;
+}
+
+unsigned reconcile_confirm_s(const struct agent *a)
+{
+	const struct reconcile *w = &a->reconcile;
+	unsigned policy_s;
+
+	if (!reconcile_is_ordered(w))
+		return 0;
+	if (w->client.confirm_s)
+		return w->next.plan->n_steps > 0 || w->next.plan->n_moves > 0 || is_other_config(a)
+			       ? w->client.confirm_s
+			       : 0;
+	/* That which runs is what was agreed on: who takes the policy away confirms that, too. */
+	policy_s = a->now.spec ? a->now.spec->confirm_s : 0;
+	if (!policy_s && w->next.spec)
+		policy_s = w->next.spec->confirm_s;
+	if (!policy_s && is_takeover(w->next.plan))
+		policy_s = RECONCILE_TAKEOVER_CONFIRM_S;
+	if (is_disruptive(w->next.plan) && policy_s)
+		return policy_s;
+	return reachability_waits(w) ? REACHABILITY_S : 0;
+}
+
+/* Of those that wait: only until the workers have said whether who answered before still does. */
+static bool is_vouched_alone(const struct agent *a)
+{
+	const struct reconcile *w = &a->reconcile;
+	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
+			    (w->next.spec && w->next.spec->confirm_s) || is_takeover(w->next.plan);
+
+	return reachability_waits(w) && !w->client.confirm_s &&
+	       !(policy && is_disruptive(w->next.plan));
+}
+
+/* ---- the ticket ---- */
+
+static const char *const source_names[] = {[RECONCILE_FROM_FILES] = "files",
+					   [RECONCILE_FROM_STAGED] = "staged",
+					   [RECONCILE_FROM_HISTORY] = "history"};
+
+struct ticket {
+	uint64_t entry;
+	enum reconcile_source source;
+	unsigned confirm_s;
+	size_t n_steps;
+	char by[CLIENTS_BY_MAX];
+};
+
+static int ticket_write(struct agent *a, unsigned confirm_s)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
+	autofree char *deal = reconcile_choice_format(w);
+	int len;
+
+	if (!yaml || !deal || reachability_format(a, &vouch) < 0)
+		return -ENOMEM;
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", w->entry,
+		       source_names[w->source], confirm_s, w->next.plan->n_steps,
+		       w->client.by[0] ? w->client.by : "plenumd", deal, vouch, yaml);
+	if (len < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return file_write(w->pending_path, text, (size_t)len, 0600);
+}
+
+/* ret_text: the whole, the caller's; NULL: it is not asked for. */
+static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_text)
+{
+	autofree char *text = NULL;
+	struct ticket t = {.source = RECONCILE_FROM_RUNNING};
+	char source[16] = "";
+	size_t len;
+	int r = file_read(a->reconcile.pending_path, TICKET_BYTES_MAX, &text, &len);
+
+	if (r < 0)
+		return r;
+	if (sscanf(text, TICKET "%" SCNu64 " %15s %u %zu\n# %47[^\n]", &t.entry, source,
+		   &t.confirm_s, &t.n_steps, t.by) != 5)
+		return -EBADMSG;
+	for (size_t i = 0; i < ARRAY_SIZE(source_names); i++)
+		if (source_names[i] && strcmp(source, source_names[i]) == 0)
+			t.source = (enum reconcile_source)i;
+	if (t.source == RECONCILE_FROM_RUNNING)
+		return -EBADMSG;
+	*ret = t;
+	if (ret_text)
+		*ret_text = ptr_take(text);
+	return 0;
+}
+
+static void ticket_drop(const struct agent *a)
+{
+	if (unlink(a->reconcile.pending_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", a->reconcile.pending_path, strerror(errno));
+	file_sync_folder(a->reconcile.pending_path);
+}
+
+int reconcile_ticket(struct agent *a, struct applier_task *task)
+{
+	struct reconcile *w = &a->reconcile;
+	int r;
+
+	if (!reconcile_is_ordered(w))
+		return 0;
+	task->confirm_s = reconcile_confirm_s(a);
+	w->vouch.alone = is_vouched_alone(a);
+	w->wants_word = task->confirm_s && !w->vouch.alone;
+	if (is_disruptive(w->next.plan))
+		task->former = a->now.spec;
+	task->probe_ns = RECONCILE_PROBE_NS;
+	task->patient = w->vouch.patient = w->client.confirm_s > 0;
+	task->socket = w->applier_socket;
+	task->outcome = w->outcome_path;
+	task->number = w->entry;
+	/* Numbers that a full disk forgot come again: an outcome is of one that came after it. */
+	if (unlink(w->outcome_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", w->outcome_path, strerror(errno));
+	r = ticket_write(a, task->confirm_s);
+	if (r < 0)
+		diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+			 "%s cannot be written: %s; without it nobody could tell afterwards what "
+			 "became of this apply",
+			 w->pending_path, strerror(-r));
+	return r;
+}
+
+void reconcile_ticket_done(struct agent *a)
+{
+	if (reconcile_is_ordered(&a->reconcile) && a->reconcile.applied &&
+	    !a->reconcile.pending.applier)
+		ticket_drop(a);
+}
+
+/* ---- what was rolled back ---- */
+
+/* The configuration that is not to be tried again by itself, under a line that says why. */
+static void refused_write(struct agent *a, const char *why, const struct spec *spec)
+{
+	autofree char *yaml = spec ? spec_to_yaml(spec) : NULL, *text = NULL;
+	int len = yaml ? asprintf(&text, "# %s\n%s", why, yaml) : -1;
+
+	if (len < 0)
+		text = NULL;
+	if (!text || file_write(a->reconcile.refused_path, text, (size_t)len, 0600) < 0)
+		events_add(
+			&a->events, LOG_LEVEL_WARNING, "agent",
+			"%s cannot be written: the next start may try again what was rolled back",
+			a->reconcile.refused_path);
+}
+
+bool reconcile_is_refused(struct agent *a, const struct spec *spec,
+			  char why[static RECONCILE_REFUSED_MAX])
+{
+	autofree char *text = NULL, *yaml = NULL;
+	char *body;
+	size_t len;
+
+	if (file_read(a->reconcile.refused_path, SPEC_FILE_BYTES_MAX + 1024, &text, &len) < 0 ||
+	    strncmp(text, "# ", 2) != 0 || !(body = strchr(text, '\n')))
+		return false;
+	*body++ = '\0';
+	yaml = spec_to_yaml(spec);
+	if (!yaml || strcmp(yaml, body) != 0) {
+		reconcile_forget_refused(a); /* somebody has written something else */
+		return false;
+	}
+	snprintf(why, RECONCILE_REFUSED_MAX, "%s", text + 2);
+	return true;
+}
+
+void reconcile_forget_refused(struct agent *a)
+{
+	if (unlink(a->reconcile.refused_path) == 0)
+		file_sync_folder(a->reconcile.refused_path);
+}
+
+static void set_problem(struct agent *a, enum problems_kind kind, const char *text)
+{
+	json_t *none = json_array();
+
+	problems_set(&a->problems, kind, text, none);
+	json_decref(none);
+}
+
+/* The first error in d. */
+static const char *first_error(const struct diag *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)
+			return d->entries[i].text;
+	return "it was interrupted";
+}
+
+static bool is_last_good(struct agent *a, const struct spec *spec)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	autofree char *yaml = spec_to_yaml(spec), *last = NULL;
+	struct spec *s = NULL;
+
+	if (reconcile_has_last_good(&a->reconcile) &&
+	    reconcile_last_good_load(a, &ignored, &s) >= 0)
+		last = spec_to_yaml(s);
+	spec_free(s);
+	return yaml && last && strcmp(yaml, last) == 0;
+}
+
+void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
+			    const char *why, const struct spec *spec)
+{
+	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+	char text[RECONCILE_REFUSED_MAX];
+
+	snprintf(text, sizeof(text),
+		 "apply %" PRIu64 " (%s, by %s) was rolled back: %.120s; 'plenum plan' shows it, "
+		 "'plenum apply' tries it again",
+		 entry, e ? e->what : "?", e ? e->by : "?", why);
+	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
+	if (spec && is_last_good(a, spec))
+		return; /* it runs, only not by the transport that was to be had */
+	if (source == RECONCILE_FROM_FILES) {
+		refused_write(a, text, spec);
+		set_problem(a, PROBLEMS_FILES, text);
+	} else if (source == RECONCILE_FROM_STAGED) {
+		set_problem(a, PROBLEMS_STAGED, text);
+	}
+}
+
+/* The files say something else than what runs now, on purpose. */
+void reconcile_note_gone_back(struct agent *a, uint64_t entry)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+	struct store_source from = store_disk(&a->store);
+	autofree char *files = NULL, *now = spec_to_yaml(a->now.spec);
+	char text[RECONCILE_REFUSED_MAX];
+	struct spec *spec = NULL;
+
+	reconcile_forget_refused(a);
+	problems_clear(&a->problems, PROBLEMS_FILES);
+	if (spec_load(from.file, from.dropin_dir, &d, &spec) >= 0)
+		files = spec_to_yaml(spec);
+	if (files && now && strcmp(files, now) != 0) {
+		snprintf(text, sizeof(text),
+			 "what runs is not what the files say since apply %" PRIu64
+			 " (%s, by %s); 'plenum plan' shows the difference, 'plenum apply' returns "
+			 "to the files",
+			 entry, e ? e->what : "?", e ? e->by : "?");
+		refused_write(a, text, spec);
+		set_problem(a, PROBLEMS_FILES, text);
+	}
+	spec_free(spec);
+}
+
+/* ---- the wait ---- */
+
+void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns)
+{
+	struct reconcile *w = &a->reconcile;
+
+	w->pending =
+		(struct reconcile_pending){.applier = applier,
+					   .entry = w->entry,
+					   .since_s = (uint64_t)time(NULL),
+					   .until_ns = until_ns,
+					   .source = w->source,
+					   .n_steps = w->next.plan ? w->next.plan->n_steps : 0};
+	memcpy(w->pending.by, w->client.by, sizeof(w->pending.by));
+	reachability_begin(a);
+}
+
+void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
+{
+	const struct reconcile_pending *p = &a->reconcile.pending;
+	const struct history_entry *e = history_find(&a->reconcile.history, p->entry);
+	const time_t since = (time_t)p->since_s, until = time(NULL) + reconcile_pending_left_s(a);
+	char from[16] = "?", to[16] = "?";
+	struct tm tm;
+
+	if (localtime_r(&since, &tm))
+		strftime(from, sizeof(from), "%H:%M:%S", &tm);
+	if (localtime_r(&until, &tm))
+		strftime(to, sizeof(to), "%H:%M:%S", &tm);
+	snprintf(buf, size,
+		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
+		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
+		 !a->reconcile.vouch.alone ? "its confirmation"
+		 : a->reconcile.vouch.n	   ? "those who answered its workers before"
+					   : "its workers",
+		 from, to, reconcile_pending_left_s(a));
+}
+
+bool reconcile_on_trial(void *user)
+{
+	const struct agent *a = user;
+	const struct reconcile *w = &a->reconcile;
+
+	/* Nor is what ran before wanted again before it has been made again. */
+	return w->pending.applier || w->last_good_waits ||
+	       (w->source == RECONCILE_FROM_LAST_GOOD && w->applier);
+}
+
+/* It runs, and now for good. 0; negative errno: its files are the former ones. */
+static int keep(struct agent *a, const struct reconcile_pending *p,
+		const struct applier_result *res, struct diag *d)
+{
+	autofree char *yaml = spec_to_yaml(a->now.spec);
+	char text[80] = "";
+
+	if (res->by[0])
+		snprintf(text, sizeof(text), "confirmed by %s", res->by);
+	history_end(&a->reconcile.history, p->entry, HISTORY_APPLIED, p->n_steps, text, yaml);
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " is kept, %s", p->entry,
+		   text[0] ? text : "confirmed");
+	reconcile_keep_places(a);
+	(void)sup_sweep(a->sup);
+	return reconcile_keep_config(a, p->source, p->entry, d);
+}
+
+/* Nothing ran before it. */
+static void run_nothing(struct agent *a)
+{
+	sup_reconcile(a->sup, NULL, 0, true);
+	generation_done(&a->now);
+}
+
+static void take_back(struct agent *a, const struct reconcile_pending *p,
+		      const struct applier_result *res, const struct diag *d)
+{
+	struct reconcile *w = &a->reconcile;
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	const char *why = first_error(d);
+	struct spec *spec = NULL;
+
+	history_end(&w->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
+	w->retry_files = false; /* also where nothing can be written */
+	/* By the ticket: what runs is the former one where the workers could not be given it. */
+	(void)spec_load(w->pending_path, NULL, &ignored, &spec);
+	reconcile_note_refused(a, p->source, p->entry, why, spec);
+	spec_free(spec);
+	for (size_t i = 0; i < d->n; i++)
+		if (d->entries[i].text && d->entries[i].text != why)
+			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", d->entries[i].text);
+	if (res->stuck)
+		set_problem(a, PROBLEMS_HOST, d->n ? d->entries[d->n - 1].text : "it is stuck");
+	if (a->state == AGENT_STOPPING)
+		return;
+	if (reconcile_has_last_good(w))
+		w->last_good_waits = true;
+	else
+		run_nothing(a);
+}
+
+void reconcile_pending_end(struct agent *a, const struct applier_result *res, const struct diag *d)
+{
+	struct reconcile *w = &a->reconcile;
+	PLENUM_CLEANUP(diag_done) struct diag all = DIAG_INIT;
+	struct reconcile_pending p = w->pending;
+	int written = 0;
+
+	if (res->error < 0 && w->vouch.lost[0])
+		diag_add(&all, DIAG_ERROR, NULL, NULL, "%s", w->vouch.lost);
+	diag_append(&all, d);
+	reachability_answer(a, res, &all);
+	w->pending = (struct reconcile_pending){.applier = NULL};
+	if (res->error == 0)
+		written = keep(a, &p, res, &all);
+	else
+		take_back(a, &p, res, &all);
+	ticket_drop(a);
+	health_look(a);
+	agent_update_state(a);
+	status_publish(a);
+	control_on_decided(a, p.client, p.entry, p.keep, res->error, written >= 0, &all);
+}
+
+/* None waits: a number that somebody has in mind is at its end. */
+static void say_none_waits(const struct agent *a, uint64_t number, char *why, size_t size)
+{
+	const struct history_entry *e = history_find(&a->reconcile.history, number);
+
+	if (e)
+		snprintf(why, size,
+			 "no apply waits for a confirmation: 'plenum history' has apply %" PRIu64
+			 " as '%s'",
+			 number, history_outcome_to_string(e->outcome));
+	else
+		snprintf(why, size, "no apply waits for a confirmation");
+}
+
+int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep,
+			       char *why, size_t size)
+{
+	const struct reconcile_pending *p = &a->reconcile.pending;
+	const struct history_entry *e = history_find(&a->reconcile.history, p->entry);
+	const char *verb = keep ? "confirm" : "rollback", *by = p->by[0] ? p->by : "plenumd";
+
+	if (!p->applier) {
+		say_none_waits(a, number, why, size);
+		return -ENOENT;
+	}
+	if (number == p->entry || (!number && clients_is_by(by, uid)))
+		return 0;
+	if (number)
+		snprintf(why, size,
+			 "apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
+			 " (%s, by %s) does; where that is meant write 'plenum %s %" PRIu64 "'",
+			 number, p->entry, e ? e->what : "?", by, verb, p->entry);
+	else
+		snprintf(why, size,
+			 "apply %" PRIu64 " (%s, by %s) is another user's; where it is meant write "
+			 "'plenum %s %" PRIu64 "'",
+			 p->entry, e ? e->what : "?", by, verb, p->entry);
+	return -EPERM;
+}
+
+int reconcile_pending_check_files(struct agent *a, struct diag *d)
+{
+	return a->reconcile.pending.source == RECONCILE_FROM_STAGED ? store_check_base(&a->store, d)
+								    : 0;
+}
+
+int reconcile_pending_decide(struct agent *a, bool keep_it, uint64_t client, const char *by)
+{
+	struct reconcile_pending *p = &a->reconcile.pending;
+	int r;
+
+	if (!p->applier)
+		return -ENOENT;
+	if (p->client)
+		return -EALREADY;
+	if (keep_it && reachability_misses(a)) /* whoever else is to decide, or nobody */
+		return -EHOSTUNREACH;
+	r = applier_tell(p->applier, keep_it, by);
+	if (r < 0)
+		return r;
+	p->client = client;
+	p->keep = keep_it;
+	return 0;
+}
+
+void reconcile_on_not_yet(void *user, const char *why)
+{
+	struct agent *a = user;
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct reconcile_pending *p = &a->reconcile.pending;
+	const uint64_t client = p->client;
+
+	p->client = 0;
+	diag_add(&d, DIAG_ERROR, NULL, NULL, "%s", why);
+	control_on_decided(a, client, p->entry, p->keep, -EHOSTUNREACH, true, &d);
+}
+
+/* ---- what an earlier agent left ---- */
+
+/* The outcome that the applier of this ticket left. 0: it was kept; -ENODATA: none is known;
+ * another: why it was not, in buf. */
+static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
+{
+	autofree char *text = NULL;
+	uint64_t number = 0;
+	size_t len;
+	int error = 0, at = 0;
+
+	if (file_read(a->reconcile.outcome_path, 4096, &text, &len) < 0 ||
+	    sscanf(text, "%" SCNu64 " %d %n", &number, &error, &at) < 2 || number != t->entry)
+		return -ENODATA;
+	snprintf(buf, size, "%.*s", (int)strcspn(text + at, "\n"), text + at);
+	return error;
+}
+
+/* What was to run does: it is now what ran last. */
+static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
+{
+	struct reconcile *w = &a->reconcile;
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct generation round = {.spec = NULL};
+	autofree char *yaml = NULL;
+
+	if (spec_load(w->pending_path, NULL, &d, &round.spec) < 0)
+		return;
+	yaml = spec_to_yaml(round.spec);
+	history_end(&w->history, t->entry, HISTORY_APPLIED, t->n_steps, "an earlier agent's", yaml);
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
+		   t->entry);
+	reconcile_choice_read(w, text);
+	reconcile_choice_keep(a);
+	/* As if this agent had run it: what is kept is what runs. */
+	generation_done(&a->now);
+	a->now = round;
+	reconcile_keep_config(a, t->source, t->entry, &d);
+	generation_done(&a->now);
+}
+
+static void resolve_refused(struct agent *a, const struct ticket *t, int error, const char *why)
+{
+	struct reconcile *w = &a->reconcile;
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *spec = NULL;
+
+	history_end(&w->history, t->entry,
+		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
+		    NULL);
+	/* What was not to be kept without a word is not tried again without one. */
+	if ((t->confirm_s || error == -ECANCELED) &&
+	    spec_load(w->pending_path, NULL, &d, &spec) >= 0)
+		reconcile_note_refused(a, t->source, t->entry, why, spec);
+	else
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "apply %" PRIu64 " of an earlier agent was rolled back: %.150s",
+			   t->entry, why);
+	spec_free(spec);
+}
+
+static bool was_kept(const struct agent *a, uint64_t entry)
+{
+	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+
+	return e && e->outcome == HISTORY_APPLIED;
+}
+
+void reconcile_resolve(struct agent *a, const struct applier_result *res, const struct diag *d)
+{
+	char why[RECONCILE_REFUSED_MAX] = "it was interrupted";
+	autofree char *text = NULL;
+	struct ticket t;
+	int error;
+
+	if (ticket_read(a, &t, &text) < 0)
+		return;
+	if (res->committed || a->reconcile.adopted) {
+		error = res->committed ? 0 : res->error;
+		if (error < 0)
+			snprintf(why, sizeof(why), "%s", first_error(d));
+	} else {
+		/* A journal that was there decides: the outcome is written before it goes. That
+		 * goes with the machine; the history, which is written first, does not. */
+		error = outcome_read(a, &t, why, sizeof(why));
+		if (error == -ENODATA && was_kept(a, t.entry))
+			error = 0;
+		if (error == -ENODATA || (error == 0 && (res->error < 0 || res->n_rolled_back > 0)))
+			error = -EINTR;
+	}
+	if (error == 0)
+		resolve_kept(a, &t, text);
+	else
+		resolve_refused(a, &t, error, why);
+	ticket_drop(a);
+}
+
+int reconcile_adopt(struct agent *a, struct applier_task *task)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *text = NULL;
+	struct ticket t;
+	int r = ticket_read(a, &t, &text);
+
+	if (r < 0)
+		return r;
+	task->socket = w->applier_socket;
+	task->number = w->entry = t.entry;
+	w->source = t.source;
+	memcpy(w->client.by, t.by, sizeof(w->client.by));
+	r = applier_adopt(task, &w->applier);
+	w->adopted = r >= 0;
+	if (r >= 0)
+		reachability_inherit(a, text);
+	if (r >= 0)
+		reconcile_choice_read(w, text);
+	return r;
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the end of a walk means: which problems stay, when it is tried again, what is kept on disk
+ * for the next start, and what the client hears. Apart from the walk, which only does things. */
+#include "agent/control.h"
+#include "agent/health/required_actions.h"
+#include "agent/leg_policy.h"
+#include "agent/reconcile_internal.h"
+#include "netcfg/base/file.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what ran last ---- */
+
+int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
+{
+	const struct reconcile *w = &a->reconcile;
+
+	if (w->last_good_lost)
+		return spec_parse(w->last_good, w->last_good_lost, strlen(w->last_good_lost), d,
+				  ret);
+	return spec_load(w->last_good, NULL, d, ret);
+}
+
+/* Its normal form, which needs no drop-ins; replaced as a whole, so that a kill leaves one or the
+ * other. */
+static void save_last_good(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *text = spec_to_yaml(a->now.spec);
+	int r;
+
+	if (!text ||
+	    (!w->last_good_lost && w->last_good_text && strcmp(text, w->last_good_text) == 0))
+		return;
+	free(ptr_take(w->last_good_lost));
+	r = file_write(w->last_good, text, strlen(text), 0600);
+	if (r < 0) {
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "%s: %s; a restart with a broken configuration will find nothing to run",
+			   w->last_good, strerror(-r));
+		w->last_good_lost = ptr_take(text);
+		return;
+	}
+	free(w->last_good_text);
+	w->last_good_text = ptr_take(text);
+}
+
+/* ---- success ---- */
+
+/* The staged configuration takes the files' place. Where that fails it runs all the same, and is a
+ * problem: the next start would read the old files. */
+static int commit_staged(struct agent *a, struct diag *d)
+{
+	int r = a->store.prepared ? 0 : store_prepare(&a->store, d);
+	json_t *list;
+
+	if (r >= 0)
+		r = store_commit(&a->store, d);
+	if (r >= 0)
+		return 0;
+	if (r == -ESTALE)
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "it runs now, but is not written, and stays staged: a restart would read "
+			 "what somebody has written meanwhile. 'plenum apply' replaces that (and "
+			 "keeps it beside it, with a ~), 'plenum restore' and then 'plenum apply' "
+			 "runs it");
+	else
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "it runs now, but cannot be kept in %s: %s; a restart would read the "
+			 "former one. Once that is mended 'plenum apply' writes it",
+			 a->store.file, strerror(-r));
+	list = store_diag_to_json(&a->store, d);
+	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
+	json_decref(list);
+	return r;
+}
+
+/* A warning of the plan that note_legs says too, and for as long as it is so. */
+static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
+{
+	char head[PLENUM_NAME_MAX + 32];
+
+	for (size_t i = 0; e->text && i < p->n_legs; i++) {
+		snprintf(head, sizeof(head), "%s is %s: ", p->legs[i].name,
+			 plan_leg_state_to_string(p->legs[i].state));
+		if (strncmp(e->text, head, strlen(head)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void note_warnings(struct agent *a)
+{
+	json_t *all = store_diag_to_json(&a->store, &a->reconcile.diag), *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (!is_of_leg(a->now.plan, &a->reconcile.diag.entries[i]))
+			json_array_append(list, json_array_get(all, i));
+	problems_set(&a->problems, PROBLEMS_WARNINGS, NULL, list);
+	json_decref(list);
+	json_decref(all);
+}
+
+static bool is_in(const char *text, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	return false;
+}
+
+/* A leg that is missing or less than asked for is taken in when it comes; until then somebody shall
+ * know, and then that it has come. */
+static void note_legs(struct agent *a)
+{
+	json_t *list = json_array(), *was = problems_to_json(&a->problems, PROBLEMS_LEGS);
+
+	for (size_t i = 0; list && i < a->now.plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &a->now.plan->legs[i];
+		char text[LEGS_TEXT_MAX];
+
+		leg_policy_describe(leg, text, sizeof(text));
+		if (leg->state == PLAN_LEG_DISABLED)
+			continue;
+		if (leg->state != PLAN_LEG_USABLE) {
+			json_array_append_new(list, json_string(text));
+			if (!is_in(text, was))
+				events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+		} else if (leg_policy_are_about(was, leg->name)) {
+			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", text);
+		}
+	}
+	problems_set(&a->problems, PROBLEMS_LEGS, NULL, list);
+	json_decref(was);
+	json_decref(list);
+}
+
+int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
+			  struct diag *d)
+{
+	struct reconcile *w = &a->reconcile;
+
+	save_last_good(a);
+	if (source == RECONCILE_FROM_HISTORY) {
+		reconcile_note_gone_back(a, entry);
+		return 0;
+	}
+	problems_clear(&a->problems, PROBLEMS_FILES);
+	reconcile_forget_refused(a);
+	w->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	w->retry_files = false;
+	if (source != RECONCILE_FROM_STAGED)
+		return 0;
+	problems_clear(&a->problems, PROBLEMS_STAGED);
+	return commit_staged(a, d);
+}
+
+/* Of what was agreed to and cannot be had just now, as hugepages that others have, the kernel does
+ * not tell when it can. */
+static bool lacks_agreed(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		if (p->workers[i].lost)
+			return true;
+	return false;
+}
+
+static int succeed(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+	bool files = w->source == RECONCILE_FROM_FILES || w->source == RECONCILE_FROM_STAGED ||
+		     w->source == RECONCILE_FROM_HISTORY;
+
+	problems_clear(&a->problems, PROBLEMS_HOST);
+	note_legs(a);
+	required_actions_note(a);
+	w->of_running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	if (w->source != RECONCILE_FROM_RUNNING)
+		note_warnings(a);
+	if (lacks_agreed(a->now.plan) || reconcile_choice_waits(w))
+		reconcile_arm(a, RECONCILE_AGREED_NS);
+	/* What waits is written nowhere: the next start, were it now, has the former one. */
+	if (!files || w->pending.applier)
+		return 0;
+	return reconcile_keep_config(a, w->source, w->entry, &w->diag);
+}
+
+/* ---- failure ---- */
+
+static enum problems_kind kind_of(enum reconcile_source s)
+{
+	return s == RECONCILE_FROM_FILES    ? PROBLEMS_FILES
+	       : s == RECONCILE_FROM_STAGED ? PROBLEMS_STAGED
+					    : PROBLEMS_HOST;
+}
+
+static void say_failure(struct agent *a, int error)
+{
+	struct reconcile *w = &a->reconcile;
+	enum problems_kind kind = kind_of(w->source);
+	json_t *list = store_diag_to_json(&a->store, &w->diag);
+	char head[160];
+
+	snprintf(head, sizeof(head), "%s refused (%s); %s",
+		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(w->trigger)
+		 : w->trigger == RECONCILE_API
+			 ? "apply"
+			 : (w->trigger == RECONCILE_RELOAD ? "reload" : "the configuration was"),
+		 strerror(-error),
+		 a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
+	/* What fails the same way when it is tried again says nothing new. */
+	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
+	    w->trigger == RECONCILE_RELOAD || w->trigger == RECONCILE_API) {
+		for (size_t i = 0; i < json_array_size(list); i++)
+			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
+				   json_string_value(json_array_get(list, i)));
+		if (error != -ECANCELED) /* that says itself what was done */
+			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
+	}
+	json_decref(list);
+}
+
+/* Later, and each time later: what is wrong with the host may stay wrong. */
+static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
+{
+	p->blocked = blocked;
+	p->at_ns = clock_now_ns() + p->pause_ns;
+	reconcile_arm(a, p->pause_ns);
+	p->pause_ns = MIN_OF(2 * p->pause_ns, RECONCILE_RETRY_MAX_NS);
+}
+
+/* VFs that the kernel does not make are done without from the next plan on: each try would stop
+ * what the device carries, and end alike. */
+static void note_refused_vfs(struct agent *a, int error)
+{
+	const struct reconcile *w = &a->reconcile;
+	const struct plan_step *s =
+		w->failed_step ? &w->next.plan->steps[w->failed_step - 1] : NULL;
+	const struct kernel_pci *v = s ? &s->change.pci_value : NULL;
+
+	if (!s || s->change.kind != KERNEL_PCI || v->attr != KERNEL_PCI_VFS || v->value[0] == '0')
+		return;
+	if (plan_failures_add_vfs(&a->failures, s->link, (uint32_t)atoi(v->value),
+				  strerror(-error)) < 0)
+		return;
+	reconcile_keep_attempts(a);
+	events_add(&a->events, LOG_LEVEL_WARNING, s->leg,
+		   "the kernel does not make %s VFs of %s: %s; not tried again unless an apply or "
+		   "a reload asks for it",
+		   v->value, s->link, strerror(-error));
+}
+
+static void fail(struct agent *a, int error)
+{
+	struct reconcile *w = &a->reconcile;
+
+	/* It was begun, and cannot go on: whoever asked for it hears of one end. */
+	if (w->pending.applier)
+		reconcile_pending_decide(a, false, 0, "plenumd");
+	/* Of what an earlier apply left only the client hears: what runs goes on. */
+	if (w->source == RECONCILE_FROM_HISTORY)
+		return;
+	note_refused_vfs(a, error);
+	/* Why the files do not run is said, and tried again, already. */
+	if (w->source == RECONCILE_FROM_LAST_GOOD) {
+		log_notice("what ran before cannot run either: %s", strerror(-error));
+		return;
+	}
+	/* Undone before it was looked at: that is counted, and named when it does not end. */
+	if (reconcile_is_repair(w) && error == -ETIMEDOUT) {
+		reconcile_arm(a, drift_delay_ns(&a->drift));
+		return;
+	}
+	say_failure(a, error);
+	if (w->source == RECONCILE_FROM_FILES) {
+		if (reconcile_is_asked(w->trigger) && w->trigger != RECONCILE_START)
+			w->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+		/* What was rolled back for what it did is not tried again by itself, nor without a
+		 * word what was not to be kept without one. */
+		w->retry_files = w->loaded && error != -ECANCELED && !w->wants_word;
+		if (w->retry_files)
+			try_later(a, &w->of_files, w->applied);
+		if (!a->now.spec && reconcile_has_last_good(w))
+			w->last_good_waits = true;
+	} else if (w->source != RECONCILE_FROM_STAGED) {
+		try_later(a, &w->of_running, w->applied);
+	}
+}
+
+/* ---- the history ---- */
+
+static const char *what_is_applied(const struct reconcile *w, char *buf, size_t size)
+{
+	switch (w->source) {
+	case RECONCILE_FROM_STAGED:
+		return "staged";
+	case RECONCILE_FROM_LAST_GOOD:
+	case RECONCILE_FROM_PENDING:
+	case RECONCILE_FROM_RUNNING:
+		return "what ran before";
+	case RECONCILE_FROM_HISTORY:
+		snprintf(buf, size, "rollback to %llu", (unsigned long long)w->client.back_to);
+		return buf;
+	default:
+		return w->trigger == RECONCILE_START	? "files, at the start"
+		       : w->trigger == RECONCILE_KERNEL ? "files, tried again"
+		       : w->trigger == RECONCILE_RELOAD ? "files, by a reload"
+							: "files";
+	}
+}
+
+/* A start with what the latest entry left: nobody asked for that anew. Entries of it would push the
+ * others out, and hide from who comes to undo it that an apply was cut off. */
+static bool is_same_again(const struct agent *a)
+{
+	const struct reconcile *w = &a->reconcile;
+	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
+	autofree char *yaml = w->trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
+
+	return yaml && history_is_last(&w->history, yaml);
+}
+
+static void enter(struct reconcile *w)
+{
+	char buf[48];
+
+	w->entry = history_begin(&w->history, w->client.by, what_is_applied(w, buf, sizeof(buf)));
+}
+
+void reconcile_enter(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+
+	if (reconcile_is_asked(w->trigger) && w->source != RECONCILE_FROM_LAST_GOOD &&
+	    w->source != RECONCILE_FROM_PENDING && !w->entry && !is_same_again(a))
+		enter(w);
+}
+
+/* What failed when somebody asked for it runs now, without anybody: who reads the list, or wants to
+ * go back by it, finds that. The tries that failed are no entries. */
+static bool is_done_after_all(const struct agent *a, int error)
+{
+	const struct reconcile *w = &a->reconcile;
+
+	return error >= 0 && w->trigger == RECONCILE_KERNEL && w->source == RECONCILE_FROM_FILES &&
+	       !w->entry && (w->n_steps > 0 || a->now.plan->n_actions > 0);
+}
+
+/* The first error that the walk met, with the key that it is about. */
+static const char *first_error(const struct reconcile *w, int error, char buf[EVENTS_TEXT_MAX])
+{
+	for (size_t i = 0; i < w->diag.n; i++) {
+		const struct diag_entry *e = &w->diag.entries[i];
+
+		if (e->severity != DIAG_ERROR || !e->text)
+			continue;
+		snprintf(buf, EVENTS_TEXT_MAX, "%s%s%s", e->path ? e->path : "",
+			 e->path ? ": " : "", e->text);
+		return buf;
+	}
+	return strerror(-error);
+}
+
+/* What did nothing is no apply; what somebody asked for and could not be done is one. A start that
+ * fails is tried again by itself, and says so elsewhere. */
+static void note_history(struct agent *a, int error, bool runs)
+{
+	struct reconcile *w = &a->reconcile;
+	autofree char *yaml = NULL;
+	char why[EVENTS_TEXT_MAX];
+
+	if (error < 0 ? w->trigger != RECONCILE_START : a->now.plan->n_actions > 0)
+		reconcile_enter(a);
+	if (is_done_after_all(a, error))
+		enter(w);
+	if (!w->entry)
+		return;
+	yaml = !runs || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
+	history_end(&w->history, w->entry,
+		    w->pending.applier	  ? HISTORY_WAITING
+		    : runs		  ? HISTORY_APPLIED
+		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
+					  : HISTORY_FAILED,
+		    w->n_steps, error < 0 ? first_error(w, error, why) : NULL, yaml);
+}
+
+/* ---- all of it ---- */
+
+static void answer_client(struct agent *a, int error)
+{
+	struct reconcile *w = &a->reconcile;
+	const struct reconcile_answer answer = {
+		.error = error,
+		.number = a->applied.number,
+		.steps = w->n_steps,
+		.kernel_writes = w->n_writes,
+		.plan = error < 0 ? NULL : a->now.plan,
+		.diag = &w->diag,
+		.entry = w->entry,
+		.confirm_s = w->pending.applier ? reconcile_pending_left_s(a) : 0};
+
+	if (w->pending.applier && w->vouch.alone)
+		w->vouch.client = w->client; /* hears what became of it */
+	else
+		control_on_applied(a, &w->client, &answer);
+}
+
+void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error)
+{
+	const struct reconcile_answer answer = {.error = error, .diag = &(struct diag)DIAG_INIT};
+
+	control_on_applied(a, c, &answer);
+}
+
+void reconcile_forget_staged(struct agent *a)
+{
+	if (problems_clear(&a->problems, PROBLEMS_STAGED))
+		agent_update_state(a);
+}
+
+/* Whether it is not to be tried again until somebody asks for it. */
+static bool is_refused(const struct agent *a, int error, bool runs)
+{
+	const struct reconcile *w = &a->reconcile;
+
+	if (runs || !w->applied || !reconcile_is_ordered(w))
+		return false;
+	/* While its applier waits, or the agent goes, its end is still to come. */
+	return error == -ECANCELED ||
+	       (w->wants_word && !w->pending.applier && a->state != AGENT_STOPPING);
+}
+
+void reconcile_conclude(struct agent *a, int error)
+{
+	struct reconcile *w = &a->reconcile;
+	const bool runs = error >= 0; /* also where its files cannot be written */
+	char why[EVENTS_TEXT_MAX];
+
+	if (w->source == RECONCILE_FROM_HISTORY)
+		reconcile_enter(a); /* also where it turns out to be what runs already */
+	if (error >= 0)
+		error = succeed(a);
+	else if (a->state != AGENT_STOPPING)
+		fail(a, error);
+	w->error = error;
+	note_history(a, error, runs);
+	if (is_refused(a, error, runs))
+		reconcile_note_refused(a, w->source, w->entry, first_error(w, error, why),
+				       w->next.spec);
+	/* Whoever asks for the state now wants to know whether what he ordered runs. */
+	if (runs && reconcile_is_ordered(w))
+		a->begun = false;
+	health_look(a);
+	agent_update_state(a);
+	if ((w->n_steps > 0 && !reconcile_is_repair(w)) ||
+	    (error >= 0 && w->trigger != RECONCILE_KERNEL))
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
+			   w->source == RECONCILE_FROM_LAST_GOOD
+				   ? "what ran before"
+				   : reconcile_trigger_to_string(w->trigger),
+			   w->n_steps, (double)(clock_now_ns() - w->began_ns) / NSEC_PER_MSEC,
+			   a->now.n_wants);
+	if (w->trigger == RECONCILE_RELOAD)
+		loop_notify("READY=1");
+	answer_client(a, error);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an agent takes up what an earlier one left: an applier that lives, how one ended, or the
+ * journal of one that was killed. Apart from reconcile.c because no walk is taken until that is
+ * known.
+ */
+#include "agent/reconcile_internal.h"
+#include "agent/status.h"
+#include <string.h>
+
+#define ORPHAN_POLL_NS (250 * NSEC_PER_MSEC)
+
+static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
+static void note_orphan(struct agent *a);
+
+/* An earlier agent's apply has come to where it waits: this agent's workers run with it, too. */
+static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
+{
+	struct agent *a = user;
+	struct reconcile *w = &a->reconcile;
+	const struct history_entry *e = history_find(&w->history, w->entry);
+	const struct reconcile_client client = w->client;
+
+	problems_clear(&a->problems, PROBLEMS_HOST);
+	history_settle(&w->history, w->entry);
+	reconcile_pending_begin(a, ptr_take(w->applier), until_ns);
+	if (e)
+		w->pending.since_s = e->time_s;
+	if (reconcile_take_conflicts(w, conflicts) < 0)
+		log_warning("out of memory: not all addresses of others are known");
+	w->adopted = false;
+	reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_PENDING, &client);
+}
+
+static void on_adopted_end(void *user, const struct applier_result *res, const struct diag *d)
+{
+	struct agent *a = user;
+
+	if (a->reconcile.pending.applier) {
+		reconcile_on_applied(user, res, d);
+		return;
+	}
+	reconcile_resolve(a, res, d);
+	a->reconcile.adopted = false;
+	on_recovered(user, res, d);
+}
+
+/* One that is left by an agent that was killed, and lives. */
+static bool adopt(struct agent *a)
+{
+	struct applier_task task = {.loop = a->loop,
+				    .host = &a->applier_host,
+				    .journal = a->journal,
+				    .on_wait = on_adopted_wait,
+				    .on_not_yet = reconcile_on_not_yet,
+				    .on_end = on_adopted_end,
+				    .user = a};
+	int r = reconcile_adopt(a, &task);
+
+	if (r >= 0)
+		note_orphan(a);
+	return r >= 0;
+}
+
+static void recover(struct agent *a)
+{
+	const struct applier_task task = {.loop = a->loop,
+					  .host = &a->applier_host,
+					  .journal = a->journal,
+					  .on_end = on_recovered,
+					  .user = a};
+	int r = applier_start(&task, &a->reconcile.applier);
+
+	if (r < 0) {
+		struct applier_result res = {.error = r};
+
+		on_recovered(a, &res, &(struct diag)DIAG_INIT);
+	}
+}
+
+int reconcile_on_orphan_timer(void *user)
+{
+	if (!adopt(user))
+		recover(user);
+	return 0;
+}
+
+static void note_orphan(struct agent *a)
+{
+	static const char text[] = "an apply that an earlier agent began is still on its way; "
+				   "waiting for its end";
+	json_t *none = json_array();
+
+	if (!a->reconcile.waits_orphan)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+	a->reconcile.waits_orphan = true;
+	problems_set(&a->problems, PROBLEMS_HOST, text, none);
+	json_decref(none);
+	status_publish(a);
+}
+
+static void on_recovered(void *user, const struct applier_result *res, const struct diag *d)
+{
+	struct agent *a = user;
+	struct reconcile *w = &a->reconcile;
+
+	w->applier = NULL;
+	if (a->state == AGENT_STOPPING) {
+		w->active = false;
+		agent_end_if_done(a);
+		return;
+	}
+	if (res->error == -EBUSY) {
+		note_orphan(a);
+		loop_timer_arm(w->orphan, ORPHAN_POLL_NS);
+		return;
+	}
+	problems_clear(&a->problems, PROBLEMS_HOST);
+	reconcile_resolve(a, res, d);
+	history_settle(&w->history, 0);
+	for (size_t i = 0; i < d->n; i++)
+		events_add(&a->events,
+			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
+			   "agent", "%s", d->entries[i].text);
+	/* The walk that follows takes the host to what is wanted from wherever it is. */
+	w->active = false;
+	reconcile_ask(a, RECONCILE_START);
+}
+
+void reconcile_start(struct agent *a)
+{
+	struct reconcile *w = &a->reconcile;
+
+	w->active = true;
+	w->began_ns = clock_now_ns();
+	w->mention_ns = RECONCILE_TICK_NS;
+	loop_timer_arm(w->tick, RECONCILE_TICK_NS);
+	if (!adopt(a))
+		recover(a);
+}

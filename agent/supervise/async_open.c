@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is asked of file systems that may not answer, by path; apart because answers outlast those
+ * who asked. */
+#include "agent/supervise/async_open.h"
+#include "agent/base/child_task.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* So many may keep the monitor waiting in that time, further ones only so long. */
+#define LATE_MAX 2
+#define LATE_NS (10 * NSEC_PER_SEC)
+#define HASTE_MS 5
+
+struct dir {
+	char *path;
+	struct child_task *job; /* NULL: it has ended */
+	uint64_t asked_ns;
+	bool empty;    /* it has to be */
+	bool is_look;  /* nobody waits for the descriptor: one that is kept keeps its file
+			* system busy */
+	int error, fd; /* once the job has ended */
+	struct dir *next;
+};
+
+/* ---- in the job ---- */
+
+static bool is_empty(int fd)
+{
+	DIR *d = fdopendir(dup(fd));
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			return false;
+	return d != NULL;
+}
+
+static int work(void *user, int channel)
+{
+	const struct dir *e = user;
+	int fd, error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks anew */
+	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (e->empty ? O_NOFOLLOW : 0));
+	error = fd < 0 ? -errno : 0;
+	if (fd >= 0 && e->empty && !is_empty(fd))
+		error = -ENOTEMPTY;
+	child_task_send(channel, &error, sizeof(error), fd);
+	return 0;
+}
+
+/* ---- in the monitor ---- */
+
+static void on_message(void *user, const void *msg, size_t len, int fd)
+{
+	struct dir *e = user;
+
+	if (len != sizeof(e->error))
+		return;
+	memcpy(&e->error, msg, sizeof(e->error));
+	if (fd >= 0 && !e->is_look)
+		e->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (e->error == 0 && !e->is_look && e->fd < 0)
+		e->error = fd < 0 ? -EIO : -errno;
+}
+
+static void on_end(void *user, int status, const char *how)
+{
+	struct dir *e = user;
+
+	e->job = NULL;
+	if (!e->is_look)
+		return;
+	cleanup_close(&e->fd); /* of one that answered as it was given up */
+	e->fd = -1;
+}
+
+static struct dir **find(struct async_open *d, const char *path, bool empty)
+{
+	struct dir **at = &d->first;
+
+	while (*at && ((*at)->empty != empty || strcmp((*at)->path, path) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void dir_free(struct dir *e)
+{
+	if (e->job)
+		kill(child_task_pid(e->job), SIGKILL); /* not reaped, so the pid is its own */
+	child_task_forget(e->job);
+	cleanup_close(&e->fd);
+	free(e->path);
+	free(e);
+}
+
+static void forget(struct dir **at)
+{
+	struct dir *e = *at;
+
+	*at = e->next;
+	dir_free(e);
+}
+
+static int begin(struct async_open *d, const char *path, bool empty, bool is_look, struct dir **ret)
+{
+	struct child_task_setup setup = {.loop = d->loop,
+					 .name = "plenum-dir",
+					 .work = work,
+					 .on_message = on_message,
+					 .on_end = on_end};
+	struct dir *e = calloc(1, sizeof(*e));
+	int r = -ENOMEM;
+
+	if (!e)
+		return r;
+	*e = (struct dir){.path = strdup(path),
+			  .asked_ns = clock_now_ns(),
+			  .empty = empty,
+			  .is_look = is_look,
+			  .error = -EIO,
+			  .fd = -1};
+	setup.user = e;
+	if (e->path)
+		r = child_task_start(&setup, &e->job);
+	if (r < 0) {
+		dir_free(e);
+		return r;
+	}
+	e->next = d->first;
+	*ret = d->first = e;
+	return 0;
+}
+
+void async_open_ask(struct async_open *d, const char *path)
+{
+	struct dir **at = find(d, path, false), *e;
+
+	if (*at && (*at)->job)
+		return;
+	if (*at)
+		forget(at);
+	(void)begin(d, path, false, false, &e); /* who opens it then hears why not */
+}
+
+/* Whether it has answered, for which it has had its time from when it was asked on. */
+static bool await(struct async_open *d, struct dir *e)
+{
+	uint64_t now = clock_now_ns();
+	bool hasty = d->n_late >= LATE_MAX && now - d->late_ns < LATE_NS;
+	uint64_t end_ns = e->asked_ns + (hasty ? HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
+
+	if (!e->job ||
+	    child_task_await(e->job,
+			     now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0))
+		return true;
+	if (now - d->late_ns >= LATE_NS) {
+		d->late_ns = now;
+		d->n_late = 0;
+	}
+	d->n_late += now < end_ns;
+	return false;
+}
+
+static int open_one(struct async_open *d, const char *path, bool empty)
+{
+	struct dir **at, *e = *find(d, path, empty);
+	int r = e ? 0 : begin(d, path, empty, false, &e);
+
+	if (r < 0)
+		return r;
+	if (!await(d, e)) {
+		e->is_look = true;
+		return -ETIMEDOUT;
+	}
+	if (e->is_look) { /* what it found is given up already */
+		forget(find(d, path, empty));
+		return open_one(d, path, empty);
+	}
+	at = find(d, path, empty);
+	r = e->error < 0 ? e->error : fd_take(e->fd);
+	forget(at);
+	return r;
+}
+
+int async_open_open(struct async_open *d, const char *path)
+{
+	return open_one(d, path, false);
+}
+
+int async_open_open_empty(struct async_open *d, const char *path)
+{
+	return open_one(d, path, true);
+}
+
+bool async_open_is_there(struct async_open *d, const char *path)
+{
+	struct dir **at = find(d, path, false), *e = *at;
+	bool is_there;
+
+	if (e && e->job)
+		return false;
+	is_there = e && e->error == 0;
+	if (e)
+		forget(at);
+	if (!is_there)
+		(void)begin(d, path, false, true, &e);
+	return is_there;
+}
+
+void async_open_done(struct async_open *d)
+{
+	while (d->first)
+		forget(&d->first);
+}

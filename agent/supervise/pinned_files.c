@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names and numbers of held descriptors: apart because a hold outlives worker and agent alike. */
+#include "agent/supervise/pinned_files.h"
+#include "agent/base/loop.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define HOLD_NAME_MAX (PLENUM_NAME_MAX + 32)
+
+static const char *hold_name(const char *owner, uint64_t key, char *buf)
+{
+	snprintf(buf, HOLD_NAME_MAX, "hold-%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
+	return buf;
+}
+
+const char *pinned_files_parse_name(const char *name, uint64_t *ret_key)
+{
+	int n = 0;
+
+	return sscanf(name, "hold-%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
+}
+
+static struct pinned_file **hold_find(struct pinned_files *h, uint64_t key)
+{
+	struct pinned_file **at = &h->first;
+
+	while (*at && (*at)->key != key)
+		at = &(*at)->next;
+	return at;
+}
+
+static void hold_remove(struct pinned_files *h, const char *owner, struct pinned_file **at)
+{
+	struct pinned_file *hold = *at;
+	char name[HOLD_NAME_MAX];
+
+	*at = hold->next;
+	h->n--;
+	loop_unstore_fd(hold_name(owner, hold->key, name));
+	close(hold->fd);
+	free(hold);
+}
+
+static bool hold_is_path(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_PATH;
+}
+
+int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd)
+{
+	autoclose int own = fd;
+	char name[HOLD_NAME_MAX];
+	struct pinned_file *hold;
+
+	pinned_files_drop(h, owner, key);
+	if (!hold_is_path(fd))
+		return -EBADF;
+	if (h->n >= HOLDS_MAX)
+		return -ENOSPC;
+	hold = malloc(sizeof(*hold));
+	if (!hold)
+		return -ENOMEM;
+	*hold = (struct pinned_file){.key = key, .fd = fd_take(own), .next = h->first};
+	h->first = hold;
+	h->n++;
+	loop_store_fd(hold->fd, hold_name(owner, key, name));
+	return 0;
+}
+
+bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key)
+{
+	struct pinned_file **at = hold_find(h, key);
+
+	if (!*at)
+		return false;
+	hold_remove(h, owner, at);
+	return true;
+}
+
+void pinned_files_done(struct pinned_files *h)
+{
+	while (h->first) {
+		struct pinned_file *hold = h->first;
+
+		h->first = hold->next;
+		close(hold->fd);
+		free(hold);
+	}
+	h->n = 0;
+}
+
+void pinned_files_clear(struct pinned_files *h, const char *owner)
+{
+	while (h->first)
+		hold_remove(h, owner, &h->first);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a plan's workers to the configurations that they are started with. Apart from the walk, as
+ * the only place that knows both the plan's words and the launch contract's. Pure.
+ */
+#include "agent/agent.h"
+#include "netcfg/plan/backend.h"
+#include <stdio.h>
+#include <string.h>
+
+/* A little more than a round trip: the answer to a request is met spinning, idleness is not. */
+#define WANTS_SPIN_US 100
+
+static enum launch_transport transport_of(enum spec_transport t)
+{
+	switch (t) {
+	case SPEC_TRANSPORT_DPDK:
+		return LAUNCH_DPDK;
+	case SPEC_TRANSPORT_DPDK_INTERRUPT:
+		return LAUNCH_DPDK_INTERRUPT;
+	default:
+		return LAUNCH_UDP;
+	}
+}
+
+static enum launch_role role_of(enum spec_role r)
+{
+	switch (r) {
+	case SPEC_ROLE_FRONTEND:
+		return LAUNCH_FRONTEND;
+	case SPEC_ROLE_DRIVES:
+		return LAUNCH_DRIVES;
+	default:
+		return LAUNCH_COMPUTE;
+	}
+}
+
+static void fill_port(const struct plan_worker *pw, const struct plan_port *pp,
+		      struct launch_port *lp)
+{
+	const struct backend *b = backend_find(pw->effective);
+
+	memcpy(lp->leg, pp->leg, sizeof(lp->leg));
+	memcpy(lp->ifname, pp->ifname, sizeof(lp->ifname));
+	lp->ifindex = pp->ifindex;
+	lp->mtu = pp->mtu;
+	lp->ip = pp->ip;
+	lp->gateway = pp->gateway;
+	lp->udp_port = pw->udp_port;
+	lp->mac = pp->mac;
+	lp->rdma = pp->rdma;
+	lp->rdma_asked = pp->rdma_asked;
+	lp->rdma_only = pp->rdma_only;
+	lp->roce = pp->roce;
+	if (b->device)
+		b->device(pp, lp->device, sizeof(lp->device));
+	else
+		lp->udp_sources = pp->udp_sources;
+	lp->shared = b->device && pp->shared;
+}
+
+static const struct spec_peer *find_peer(const struct spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->n_peers; i++)
+		if (strcmp(spec->peers[i].name, name) == 0)
+			return &spec->peers[i];
+	return NULL;
+}
+
+/* A mount from this very host reaches the data IPs of its own workers. */
+static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
+{
+	for (size_t i = 0; i < plan->n_workers; i++) {
+		const struct plan_worker *pw = &plan->workers[i];
+
+		for (size_t j = 0; pw->role == SPEC_ROLE_COMPUTE && j < pw->n_ips; j++) {
+			if (lm->n_addrs == LAUNCH_PEER_ADDRS_MAX)
+				return;
+			lm->addrs[lm->n_addrs].ip = pw->ips[j];
+			lm->addrs[lm->n_addrs++].port = pw->udp_port;
+		}
+	}
+}
+
+static int copy_path(const char *path, const struct diag_pos *pos, struct diag *d, char *to,
+		     size_t size)
+{
+	if ((size_t)snprintf(to, size, "%s", path) < size)
+		return 0;
+	diag_add(d, DIAG_ERROR, pos, NULL, "the path is longer than %zu bytes; use a shorter one",
+		 size - 1);
+	return -EINVAL;
+}
+
+static int fill_mount(const struct spec *spec, const struct plan *plan,
+		      const struct plan_worker *pw, const struct spec_mount *sm, struct diag *d,
+		      struct launch_mount *lm)
+{
+	const struct spec_peer *peer = find_peer(spec, sm->from_host);
+
+	memcpy(lm->export_name, sm->from_export, sizeof(lm->export_name));
+	memcpy(lm->peer, sm->from_host, sizeof(lm->peer));
+	lm->read_only = sm->read_only;
+	lm->soft_s = sm->soft_s;
+	lm->locks_none = sm->locks == SPEC_LOCKS_NONE;
+	lm->suid = sm->suid;
+	lm->dev = sm->dev;
+	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
+		lm->addrs[lm->n_addrs].ip = peer->ips[i];
+		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : spec->port;
+	}
+	if (!peer && strcmp(sm->from_host, spec->host) == 0)
+		add_own_addrs(plan, lm);
+	if (lm->n_addrs == 0) {
+		diag_add(d, DIAG_ERROR, &sm->pos, NULL,
+			 "mount %s comes from host '%s', of which no address is known; name it "
+			 "under "
+			 "peers",
+			 sm->path, sm->from_host);
+		return -EINVAL;
+	}
+	return copy_path(sm->path, &sm->pos, d, lm->path, sizeof(lm->path));
+}
+
+static enum launch_squash squash_of(enum spec_squash s)
+{
+	switch (s) {
+	case SPEC_SQUASH_NONE:
+		return LAUNCH_SQUASH_NONE;
+	case SPEC_SQUASH_ALL:
+		return LAUNCH_SQUASH_ALL;
+	default:
+		return LAUNCH_SQUASH_ROOT;
+	}
+}
+
+static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *c)
+{
+	for (size_t i = 0; i < n && c->n_ids < LAUNCH_IDS_MAX; i++)
+		c->ids[c->n_ids++] =
+			(struct launch_ids){map[i].client, map[i].server, map[i].count};
+}
+
+/* Member by member into memory that was zeroed: configurations are compared byte by byte. */
+static void add_client(const struct spec_client *sc, const char *host,
+		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
+{
+	struct launch_client *to;
+
+	if (c->n_clients == LAUNCH_CLIENTS_MAX)
+		return;
+	to = &c->clients[c->n_clients++];
+	if (host)
+		snprintf(to->host, sizeof(to->host), "%s", host);
+	if (network)
+		to->network = *network;
+	to->read_only = sc->access == SPEC_ACCESS_RO;
+	to->squash = squash_of(sc->squash);
+	to->anonuid = sc->anonuid;
+	to->anongid = sc->anongid;
+	to->first_ids = first_ids;
+	to->n_uids = (uint32_t)sc->n_uid_map;
+	to->n_gids = (uint32_t)sc->n_gid_map;
+}
+
+/* One rule a host and network; a spec that was checked has no more of them than fit. */
+static void fill_clients(const struct spec_export *se, struct launch_config *c,
+			 struct launch_export *e)
+{
+	static const struct spec_client anyone = {
+		.squash = SPEC_SQUASH_ROOT, .anonuid = SPEC_ID_NOBODY, .anongid = SPEC_ID_NOBODY};
+	const struct spec_client *clients = se->n_clients ? se->clients : &anyone;
+
+	e->first_client = c->n_clients;
+	for (size_t i = 0; i < MAX_OF(se->n_clients, 1); i++) {
+		const struct spec_client *sc = &clients[i];
+		uint32_t first_ids = c->n_ids;
+
+		add_ids(sc->uid_map, sc->n_uid_map, c);
+		add_ids(sc->gid_map, sc->n_gid_map, c);
+		for (size_t j = 0; j < sc->n_hosts; j++)
+			add_client(sc, sc->hosts[j], NULL, first_ids, c);
+		for (size_t j = 0; j < sc->n_networks; j++)
+			add_client(sc, NULL, &sc->networks[j], first_ids, c);
+		if (sc->n_hosts == 0 && sc->n_networks == 0)
+			add_client(sc, NULL, NULL, first_ids, c);
+	}
+	e->n_clients = c->n_clients - e->first_client;
+}
+
+static int fill_worker(const struct spec *spec, const struct plan *plan,
+		       const struct plan_worker *pw, struct diag *d, struct launch_config *c)
+{
+	int r = 0;
+
+	memcpy(c->host, spec->host, sizeof(c->host));
+	c->worker_id = pw->id;
+	c->role = role_of(pw->role);
+	c->transport = transport_of(pw->effective);
+	c->core = pw->core;
+	c->spin_us = WANTS_SPIN_US;
+	c->sessions = pw->sessions;
+	if (c->role == LAUNCH_FRONTEND) {
+		c->rdma_read_min = spec->rdma_read_min_kib << 10;
+		c->rdma_write_min = spec->rdma_write_min_kib << 10;
+	}
+	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
+		fill_port(pw, &pw->ports[i], &c->ports[c->n_ports++]);
+	c->failover = plan->hold_s && c->transport != LAUNCH_UDP;
+	c->hold_ms = c->failover ? plan->hold_s * 1000 : 0;
+	if (pw->n_mounts > LAUNCH_MOUNTS_MAX) {
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "worker %u has more than %d mounts; give the entry more cores", pw->id,
+			 LAUNCH_MOUNTS_MAX);
+		return -EINVAL;
+	}
+	if (pw->n_exports > LAUNCH_EXPORTS_MAX) {
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "worker %u has %zu exports, %d at most; divide them among more entries",
+			 pw->id, pw->n_exports, LAUNCH_EXPORTS_MAX);
+		return -EINVAL;
+	}
+	for (size_t i = 0; r >= 0 && i < pw->n_mounts; i++)
+		r = fill_mount(spec, plan, pw, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		c->mounts[i].has_lanes = pw->has_lanes;
+	if (r >= 0 && pw->lane_of) {
+		c->lanes[0].lane = pw->lane;
+		r = fill_mount(spec, plan, pw, pw->lane_of, d, &c->lanes[c->n_lanes++]);
+	}
+	for (size_t i = 0; r >= 0 && i < pw->n_exports; i++) {
+		struct launch_export *e = &c->exports[c->n_exports++];
+
+		memcpy(e->name, pw->exports[i].name, sizeof(e->name));
+		e->read_only = pw->exports[i].read_only;
+		e->crosses = pw->exports[i].submounts == SPEC_SUBMOUNTS_CROSS;
+		fill_clients(&pw->exports[i], c, e);
+		r = copy_path(pw->exports[i].path, &pw->exports[i].pos, d, e->path,
+			      sizeof(e->path));
+	}
+	return r;
+}
+
+int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
+			struct diag *d, struct launch_config **ret, size_t *ret_n)
+{
+	autofree struct launch_config *c = calloc(MAX_OF(plan->n_workers, 1), sizeof(*c));
+	int r = 0;
+
+	if (!c)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->n_workers; i++) {
+		int one = fill_worker(spec, plan, &plan->workers[i], d, &c[i]);
+
+		c[i].log_level = level;
+		r = one < 0 ? one : r;
+	}
+	if (r < 0)
+		return r;
+	*ret = ptr_take(c);
+	*ret_n = plan->n_workers;
+	return 0;
+}

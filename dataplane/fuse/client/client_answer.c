@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers on their way from the server to the kernel: handles become nodes and files of our own,
+ * and what was acknowledged is noted before the kernel hears it. Nothing that the server says is
+ * taken for true where the kernel would fall over it: such an answer is EIO.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "netcfg/base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How long the kernel may believe attributes and names of directories. Other names are looked up
+ * each time, unless the server says that it keeps others from changing them, so that an open never
+ * gets what bore the name before (plenum-consistency(7)). */
+#define ATTR_VALID_S 1U
+#define DIR_VALID_S 1U
+#define LEASE_NS NSEC_PER_SEC
+
+/* What an acknowledged request has changed: the first node it names, the second. */
+static unsigned changes_of(const struct client_slot *s)
+{
+	switch (s->opcode) {
+	case FUSE_SETATTR:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+	case FUSE_FALLOCATE:
+	case FUSE_SYMLINK:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_CREATE:
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_WRITE:
+		return 1;
+	case FUSE_COPY_FILE_RANGE:
+		return 2;
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_LINK:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+static void note_changes(const struct client_slot *s)
+{
+	unsigned which = changes_of(s);
+
+	for (unsigned i = 0; i < s->refs.n_nodes; i++)
+		if (which & 1U << i)
+			client_node_changed(s->nodes[i]);
+}
+
+static struct client_stamp stamp_of(const struct fuse_attr *attr)
+{
+	return (struct client_stamp){.size = attr->size,
+				     .mtime_ns = attr->mtime * NSEC_PER_SEC + attr->mtimensec,
+				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
+}
+
+/* Sent before: the answer may be of that time. */
+static bool is_again(const struct client_slot *s)
+{
+	return s->again || s->unique & FUSE_PROTO_UNIQUE_RESEND;
+}
+
+/* ------------------------------------------------------------------ entries */
+
+/* The kernel may keep the name and all that it shows for what is left of the second. */
+static void entry_lend(struct fuse_entry_out *entry, uint64_t age_ns)
+{
+	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
+
+	if (left_ns == 0)
+		return;
+	entry->entry_valid = entry->attr_valid = left_ns / NSEC_PER_SEC;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = (uint32_t)(left_ns % NSEC_PER_SEC);
+}
+
+static uint64_t valid_ns(const struct fuse_entry_out *entry)
+{
+	return MIN_OF(entry->entry_valid * NSEC_PER_SEC + entry->entry_valid_nsec,
+		      entry->attr_valid * NSEC_PER_SEC + entry->attr_valid_nsec);
+}
+
+/*
+ * Who reads a folder is shown what the kernel does not know. Of a file that it believes all of, and
+ * that nobody else changes meanwhile, it would only throw away what else it has learnt: its access
+ * lists, which it would ask for one by one.
+ */
+static bool entry_is_told(const struct fuse_client *f, const struct client_slot *s,
+			  const struct client_node *node, uint64_t now_ns)
+{
+	return s->opcode == FUSE_READDIRPLUS && client_cache_told(&f->known, node, now_ns);
+}
+
+/* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist, or
+ * that the kernel need not be told of; else what the kernel is told. */
+static int entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
+		      struct fuse_entry_out *entry, struct client_node **ret)
+{
+	bool is_bare = entry->generation & FUSE_PROTO_BARE;
+	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
+	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
+	uint64_t now_ns = s->born_ns + a->age_ns;
+	struct client_handle h;
+	struct client_node *node;
+
+	entry->generation = 0;
+	entry->entry_valid = entry->attr_valid = 0;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = 0;
+	if (entry->nodeid == 0) {
+		*ret = NULL;
+		return 0;
+	}
+	if (!client_answer_handle(a, &h) || !client_attr_is_valid(&entry->attr))
+		return -EIO;
+	node = client_node_of(&f->nodes, h.bytes, h.len);
+	if (!node)
+		return -ENOMEM;
+	if (node->n_lookups == 0 && node->n_pins == 0)
+		client_cache_fresh(&f->known, node);
+	client_cache_written_drop(&f->known, node);
+	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s);
+	client_cache_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
+	if (is_leased && entry_is_told(f, s, node, now_ns)) {
+		entry->nodeid = 0;
+		*ret = NULL;
+		return 0;
+	}
+	client_node_looked_up(node);
+	client_node_seen(node, &entry->attr);
+	entry->nodeid = client_node_id(&f->nodes, node);
+	if (entry->nodeid != FUSE_ROOT_ID)
+		entry->generation = f->state.head->generation;
+	entry->attr_valid = ATTR_VALID_S;
+	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
+	if (is_leased) {
+		entry_lend(entry, a->age_ns);
+		client_cache_told_set(&f->known, node, now_ns + valid_ns(entry));
+	}
+	if (is_empty && s->opcode == FUSE_MKDIR && !is_again(s))
+		client_cache_empty_set(&f->known, node, s->born_ns);
+	*ret = node;
+	return 0;
+}
+
+/* The kind of file that the request makes; 0: any. */
+static mode_t kind_wanted(const struct client_slot *s)
+{
+	struct fuse_mknod_in mknod;
+
+	switch (s->opcode) {
+	case FUSE_MKDIR:
+		return S_IFDIR;
+	case FUSE_SYMLINK:
+		return S_IFLNK;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		return S_IFREG;
+	case FUSE_MKNOD:
+		memcpy(&mknod, s->req + sizeof(struct fuse_in_header), sizeof(mknod));
+		return mknod.mode & S_IFMT;
+	default:
+		return 0;
+	}
+}
+
+/* What CREATE made is new, so nobody has changed it before, and nothing of it is on its way. */
+static void made_note(struct fuse_client *f, const struct client_slot *s,
+		      const struct client_node *n, const struct fuse_entry_out *entry,
+		      bool is_leased)
+{
+	struct fuse_create_in in;
+
+	if (s->opcode != FUSE_CREATE || !is_leased || is_again(s))
+		return;
+	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
+	if (in.flags & O_EXCL)
+		client_cache_made_set(&f->known, n, &entry->attr, s->born_ns);
+}
+
+static int answer_entry(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
+			struct client_node **ret)
+{
+	struct fuse_entry_out entry;
+	mode_t kind = kind_wanted(s);
+	bool is_leased;
+	int r;
+
+	if (a->body_len < sizeof(entry))
+		return -EIO;
+	memcpy(&entry, a->body, sizeof(entry));
+	is_leased = entry.generation & FUSE_PROTO_LEASED;
+	if (entry.nodeid == 0 && s->opcode != FUSE_LOOKUP)
+		return -EIO;
+	if (entry.nodeid != 0 && kind != 0 && (entry.attr.mode & S_IFMT) != kind)
+		return -EIO;
+	r = entry_take(f, s, a, &entry, ret);
+	if (r < 0)
+		return r;
+	if (entry.nodeid == FUSE_ROOT_ID && s->opcode != FUSE_LOOKUP)
+		return -EIO;
+	if (*ret && s->opcode != FUSE_LOOKUP && s->opcode != FUSE_LINK)
+		client_node_changed(*ret);
+	if (*ret)
+		made_note(f, s, *ret, &entry, is_leased);
+	memcpy(a->body, &entry, sizeof(entry));
+	return 0;
+}
+
+void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool special,
+			  struct fuse_entry_out *entry)
+{
+	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .born_ns = l->sent_ns};
+	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
+	struct client_handle skipped;
+	struct client_node *node;
+
+	if (entry->nodeid == 0)
+		return;
+	/* What others may have changed since is looked up each time anyway. */
+	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
+		(void)client_answer_handle(&l->a, &skipped);
+		entry->nodeid = 0;
+		return;
+	}
+	if (entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID)
+		entry->nodeid = 0;
+	if (entry->nodeid == 0)
+		return;
+	/* What the kernel has learnt of it since is newer; of what a lane has told it we hear
+	 * later. */
+	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has(f, node)) {
+		client_cache_told_drop(&f->known, node);
+		client_node_forget(&f->nodes, node, 1);
+		entry->nodeid = 0;
+		return;
+	}
+	entry->entry_valid = entry->attr_valid = 0;
+	entry_lend(entry, l->a.age_ns);
+}
+
+/* ------------------------------------------------------------------ files */
+
+/*
+ * A record that is appended comes in one request only past the kernel's page cache: from there each
+ * page that is written in part goes by itself. So does, with a copy less, what is only written,
+ * where nobody can have pages of it that the kernel would not know to be old: either all who have a
+ * file open go past its pages, or none does.
+ *
+ * Who reads and writes by O_DIRECT is let past them by the kernel for each call, which then asks
+ * for the attributes before it reads what it has changed, and for privileges before it writes
+ * again, and lets one write at a time. A file that is open so from the beginning costs none of
+ * that. Who only reads or only writes it may have several requests of one call under way instead.
+ */
+static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
+			       uint32_t open_flags)
+{
+	uint32_t mode = open_flags & O_ACCMODE;
+
+	if (open_flags & O_APPEND)
+		return FOPEN_PARALLEL_DIRECT_WRITES | FOPEN_DIRECT_IO;
+	if (!(f->state.head->kernel & CLIENT_KERNEL_DIRECT_MMAP))
+		return FOPEN_PARALLEL_DIRECT_WRITES;
+	if (open_flags & O_DIRECT)
+		return FOPEN_PARALLEL_DIRECT_WRITES |
+		       (mode == O_RDWR && node->n_cached == 0 ? FOPEN_DIRECT_IO : 0);
+	if (node->n_direct > 0 || (mode == O_WRONLY && node->n_cached == 0))
+		return FOPEN_DIRECT_IO;
+	return FOPEN_PARALLEL_DIRECT_WRITES;
+}
+
+/* How its node counts it. */
+static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
+{
+	if (open_flags & O_APPEND)
+		return 0;
+	if (fopen_flags & FOPEN_DIRECT_IO)
+		return CLIENT_FILE_DIRECT;
+	return open_flags & O_DIRECT ? 0 : CLIENT_FILE_CACHED;
+}
+
+static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t *at,
+		     struct client_node *node, uint32_t open_flags, uint32_t fopen_flags,
+		     struct client_file **ret)
+{
+	struct fuse_in_header in;
+	struct fuse_open_out out;
+	struct client_file as = {.flags = s->opcode == FUSE_OPENDIR
+						  ? CLIENT_FILE_DIR
+						  : file_mode(open_flags, fopen_flags)};
+	struct client_file *file;
+
+	memcpy(&in, s->req, sizeof(in));
+	memcpy(&out, at, sizeof(out));
+	as.server_fh = out.fh;
+	as.incarnation = f->server.incarnation;
+	as.open_flags = open_flags;
+	as.uid = in.uid;
+	as.gid = in.gid;
+	file = is_again(s) ? client_file_twin(&f->files, out.fh, as.incarnation) : NULL;
+	if (file && !(open_flags & O_APPEND)) /* as it was to be then */
+		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
+							       : fopen_flags & ~FOPEN_DIRECT_IO;
+	if (!file)
+		file = client_file_new(&f->files, node, &as);
+	if (!file)
+		return -ENOMEM;
+	out = (struct fuse_open_out){.fh = client_file_fh(&f->files, file),
+				     .open_flags = fopen_flags};
+	memcpy(at, &out, sizeof(out));
+	*ret = file;
+	return 0;
+}
+
+static int answer_create(struct fuse_client *f, const struct client_slot *s,
+			 struct client_answer *a, struct client_node **ret_node,
+			 struct client_file **ret_file)
+{
+	struct fuse_create_in create;
+	int r;
+
+	if (a->body_len != sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out))
+		return -EIO;
+	memcpy(&create, s->req + sizeof(struct fuse_in_header), sizeof(create));
+	r = answer_entry(f, s, a, ret_node);
+	if (r < 0)
+		return r;
+	return file_take(f, s, a->body + sizeof(struct fuse_entry_out), *ret_node, create.flags,
+			 fopen_flags_of(f, *ret_node, create.flags), ret_file);
+}
+
+/* Close-to-open: the kernel may keep the pages it has if the file is as it was when they were read
+ * and changed through nobody else. */
+static int answer_open(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
+		       struct client_file **ret)
+{
+	struct client_stamp now = {.size = UINT64_MAX};
+	struct fuse_open_in open;
+	uint32_t flags = 0;
+	int r;
+
+	if (a->body_len != sizeof(struct fuse_open_out) &&
+	    (s->opcode != FUSE_OPENDIR || !a->is_end || a->body_len < sizeof(struct fuse_open_out)))
+		return -EIO;
+	memcpy(&open, s->req + sizeof(struct fuse_in_header), sizeof(open));
+	if (open.flags & O_TRUNC)
+		client_node_changed(s->nodes[0]);
+	if (s->opcode == FUSE_OPEN && !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL)) {
+		flags = fopen_flags_of(f, s->nodes[0], open.flags);
+		if (a->has_attr)
+			now = stamp_of(&a->attr);
+		if (now.size != UINT64_MAX && memcmp(&now, &s->nodes[0]->stamp, sizeof(now)) == 0)
+			flags |= FOPEN_KEEP_CACHE;
+		s->nodes[0]->stamp = now;
+	}
+	r = file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
+	if (r == 0 && a->is_end)
+		r = client_prefetch_take(f, s, a, client_file_fh(&f->files, *ret));
+	else if (r == 0 && s->opcode == FUSE_OPENDIR)
+		client_prefetch_none(f, s);
+	return r;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+/* A bad entry spoils all: the kernel would stop there and not count those behind it. */
+static int dir_check(const struct client_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+	int r;
+
+	do
+		r = client_direntplus_next(a->body, a->body_len, &off, &at, &special);
+	while (r > 0);
+	return r < 0 ? -EIO : 0;
+}
+
+static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
+			  struct client_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+
+	if (dir_check(a) < 0)
+		return -EIO;
+	while (client_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
+		struct fuse_entry_out entry;
+		struct client_handle skipped;
+		struct client_node *node = NULL;
+
+		memcpy(&entry, a->body + at, sizeof(entry));
+		/* Of these the kernel makes no node, and counts no lookup. */
+		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
+			(void)client_answer_handle(a, &skipped);
+			entry.nodeid = 0;
+		}
+		if (entry_take(f, s, a, &entry, &node) < 0)
+			entry.nodeid = 0;
+		if (entry.nodeid == FUSE_ROOT_ID)
+			entry.nodeid = 0;
+		if (entry.nodeid != 0)
+			client_prefetch_shown(f, entry.nodeid);
+		memcpy(a->body + at, &entry, sizeof(entry));
+	}
+	return 0;
+}
+
+void client_answer_unlist(struct fuse_client *f, const struct client_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+
+	while (client_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
+		struct fuse_entry_out entry;
+		struct client_node *node;
+
+		memcpy(&entry, a->body + at, sizeof(entry));
+		node = entry.nodeid ? client_node_get(&f->nodes, entry.nodeid) : NULL;
+		if (node)
+			client_node_forget(&f->nodes, node, 1);
+	}
+}
+
+static int answer_attr(struct fuse_client *f, const struct client_slot *s,
+		       const struct client_answer *a)
+{
+	struct fuse_attr_out out;
+
+	if (a->body_len != sizeof(out))
+		return -EIO;
+	memcpy(&out, a->body, sizeof(out));
+	if (!client_attr_is_valid(&out.attr))
+		return -EIO;
+	client_node_seen(s->nodes[0], &out.attr);
+	client_cache_bare_set(&f->known, s->nodes[0], out.dummy & FUSE_PROTO_BARE && !is_again(s),
+			      s->born_ns);
+	out.dummy = 0;
+	out.attr_valid = ATTR_VALID_S;
+	out.attr_valid_nsec = 0;
+	memcpy(a->body, &out, sizeof(out));
+	return 0;
+}
+
+/* Kernels trust the count. Only a synchronous write is as good as synced. */
+static int answer_write(const struct client_slot *s, const struct client_answer *a)
+{
+	struct fuse_copy_file_range_in copy;
+	struct fuse_write_in write;
+	struct fuse_write_out out;
+	uint64_t asked;
+	bool synced = false;
+
+	if (a->body_len != sizeof(out))
+		return -EIO;
+	memcpy(&out, a->body, sizeof(out));
+	if (s->opcode == FUSE_WRITE) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		asked = write.size;
+		synced = write.flags & O_DSYNC;
+	} else {
+		memcpy(&copy, s->req + sizeof(struct fuse_in_header), sizeof(copy));
+		asked = copy.len;
+	}
+	if (out.size > asked)
+		return -EIO;
+	if (synced)
+		client_node_unstamp(s->nodes[0]);
+	else
+		note_changes(s);
+	return 0;
+}
+
+/* What was lost with the server's host is told once to each that has the file open. */
+static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
+{
+	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
+	struct client_node *node = s->nodes[0];
+
+	/* What lanes have written the kernel may know, and count here it does when they say so. */
+	if (node->n_changes == s->n_changes && !client_dispatch_has(f, node))
+		client_node_synced(node);
+	return file && client_node_lost_tell(node, &file->lost);
+}
+
+/*
+ * The folder as it was after the change is what the kernel will ask for next. It counts where no
+ * other change of the folder by this client was acknowledged since this one was sent: that one may
+ * have come later. What a move or a removal does to the folder that goes nobody says.
+ */
+static void folder_note(struct fuse_client *f, const struct client_slot *s,
+			const struct client_answer *a, uint32_t n_changes)
+{
+	switch (s->opcode) {
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		memset(f->known.folders, 0, sizeof(f->known.folders));
+		break;
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS: /* it was read, and shows when */
+	case FUSE_OPENDIR:
+		client_cache_folder_drop(&f->known, s->nodes[0]);
+		break;
+	default:
+		break;
+	}
+	if (a->has_folder && n_changes == s->n_changes && !is_again(s) && S_ISDIR(a->folder.mode) &&
+	    client_attr_is_valid(&a->folder))
+		client_cache_folder_set(&f->known, s->nodes[0], &a->folder, s->born_ns);
+}
+
+struct answer_effects { /* to be taken back where the kernel did not want the answer */
+	struct client_node *node;
+	struct client_file *file;
+	bool dir;
+	bool lost; /* the call succeeded, but what it was to make safe is gone */
+};
+
+static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
+			 struct answer_effects *e)
+{
+	int r;
+
+	switch (s->opcode) {
+	case FUSE_WRITE:
+		client_cache_made_stale(&f->known, s->nodes[0]);
+		return answer_write(s, a);
+	case FUSE_COPY_FILE_RANGE:
+		return answer_write(s, a);
+	case FUSE_FSYNC:
+	case FUSE_FSYNCDIR:
+		e->lost = answer_sync(f, s);
+		return 0;
+	case FUSE_GETATTR:
+		return answer_attr(f, s, a);
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		return answer_open(f, s, a, &e->file);
+	case FUSE_READDIRPLUS:
+		r = answer_dirplus(f, s, a);
+		e->dir = r == 0;
+		return r;
+	default:
+		break;
+	}
+	note_changes(s);
+	switch (s->opcode) {
+	case FUSE_SETATTR:
+		return answer_attr(f, s, a);
+	case FUSE_LOOKUP:
+	case FUSE_LINK:
+	case FUSE_MKDIR:
+	case FUSE_MKNOD:
+	case FUSE_SYMLINK:
+		return a->body_len == sizeof(struct fuse_entry_out)
+			       ? answer_entry(f, s, a, &e->node)
+			       : -EIO;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		return answer_create(f, s, a, &e->node, &e->file);
+	default:
+		return 0;
+	}
+}
+
+static void answer_undo(struct fuse_client *f, const struct client_answer *a,
+			const struct answer_effects *e)
+{
+	if (e->file)
+		client_file_close(&f->files, e->file);
+	if (e->node)
+		client_node_forget(&f->nodes, e->node, 1);
+	if (e->dir)
+		client_answer_unlist(f, a);
+}
+
+/* A pipe without a name that a program has open: the server has nothing of it any more. True: the
+ * kernel was told what there was. */
+static bool answer_recall(struct fuse_client *f, struct client_slot *s, int error)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_attr_out attr;
+	} reply = {.out = {.len = sizeof(reply), .unique = s->unique}};
+
+	if (error != -ESTALE || s->opcode != FUSE_GETATTR || s->answered ||
+	    !client_node_recall(s->nodes[0], &reply.attr.attr))
+		return false;
+	(void)client_reply(f, &reply, sizeof(reply));
+	client_slot_free(f, s);
+	return true;
+}
+
+static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
+{
+	if (f->bad_responses++ == 0)
+		log_warning("%s: an answer of the server's is not one to FUSE opcode %u: %s",
+			    f->mount->path, s->opcode, strerror(-error));
+	launch_stat_add(&f->stats->request_errors, 1);
+	client_slot_fail(f, s, error);
+}
+
+/* Of an answer without bytes the kernel makes a size: where its request began. The end may lie
+ * before that. It is told not to believe it, after the answer: before, it would keep the old size
+ * and lay zeros there. */
+static void answer_beyond_end(struct fuse_client *f, const struct client_slot *s)
+{
+	struct fuse_read_in read;
+	struct {
+		struct fuse_out_header out;
+		struct fuse_notify_inval_inode_out inval;
+	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
+		    .inval = {.ino = s->refs.nodeids[0],
+			      .off = -1}}; /* attributes alone: it waits for no page */
+
+	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
+	if (read.offset > 0)
+		(void)client_reply(f, &notice, sizeof(notice));
+}
+
+/* Where no change by this client is between it and what it says. */
+static void end_note(struct fuse_client *f, const struct client_slot *s,
+		     const struct client_answer *a)
+{
+	uint64_t off;
+
+	if (a->is_end && (s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS) &&
+	    s->n_changes == s->nodes[0]->n_changes && !is_again(s) &&
+	    client_dirents_end(a->body, a->body_len, s->opcode == FUSE_READDIRPLUS, &off))
+		client_cache_end_set(&f->known, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
+}
+
+/*
+ * Whom the answer shows or has changed. What loses a name is not among them: it stood in the folder
+ * that is, or has more names and is not told of by lists. What moves may be a folder, whose list
+ * says in which other it is.
+ */
+static void shown_note(struct fuse_client *f, const struct client_slot *s)
+{
+	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
+	    s->opcode == FUSE_READDIRPLUS) /* nothing of the folder itself */
+		return;
+	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
+		client_prefetch_shown_all(f);
+	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
+		client_prefetch_shown(f, s->refs.nodeids[i]);
+		if (changes_of(s)) /* part of what has failed may be done */
+			client_prefetch_forget(f, s->refs.nodeids[i]);
+		if (s->opcode != FUSE_GETXATTR)
+			client_cache_told_drop(&f->known, s->nodes[i]);
+	}
+}
+
+/*
+ * Whatever shows a file, or may have changed it, its time of access too, comes before or after what
+ * was known of it, and before or after a WRITE that is on its way. What removes or moves a name
+ * changes a file that it does not tell us. Whether the answer is to the last that was asked.
+ */
+static bool written_drop(struct fuse_client *f, const struct client_slot *s)
+{
+	bool last =
+		s->nodes[0] && s->n_written == client_cache_written_count(&f->known, s->nodes[0]);
+
+	switch (s->opcode) {
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+	case FUSE_LSEEK:
+		break;
+	case FUSE_UNLINK:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		client_cache_written_drop_all(&f->known);
+		break;
+	default:
+		for (unsigned i = 0; i < s->refs.n_nodes; i++)
+			client_cache_written_drop(&f->known, s->nodes[i]);
+		break;
+	}
+	return last;
+}
+
+static void written_note(struct fuse_client *f, const struct client_slot *s,
+			 const struct client_answer *a)
+{
+	if (s->opcode == FUSE_WRITE && a->has_attr && !is_again(s) && S_ISREG(a->attr.mode) &&
+	    client_attr_is_valid(&a->attr))
+		client_cache_written_set(&f->known, s->nodes[0], &a->attr, s->born_ns);
+}
+
+/* What an answer says without being asked; what it may have changed. */
+static void answer_note(struct fuse_client *f, const struct client_slot *s,
+			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
+{
+	struct fuse_attr_out attr;
+
+	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
+		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
+	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
+		client_cache_made_drop(&f->known, s->nodes[i]); /* part of it may be done */
+	if (a->out.error != 0)
+		return;
+	client_deferred_ctime_paid(f, s);
+	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !is_again(s)) {
+		memcpy(&attr, a->body, sizeof(attr));
+		client_cache_made_changed(&f->known, s->nodes[0], &attr.attr);
+	}
+	folder_note(f, s, a, n_changes);
+	end_note(f, s, a);
+}
+
+void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
+			uint64_t now_ns)
+{
+	struct answer_effects e = {.node = NULL};
+	struct fuse_out_header *out;
+	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
+	bool last = written_drop(f, s), told;
+	struct client_answer a;
+	int r;
+
+	launch_stat_add(&f->stats->responses, 1);
+	shown_note(f, s);
+	if (len > s->resp_max || client_answer_read(msg, len, &a) < 0 ||
+	    client_rdma_take(f, s, &a, &msg) < 0) {
+		bad_answer(f, s, -EIO);
+		return;
+	}
+	if (client_rdma_again(f, s, &a))
+		return;
+	a.age_ns = now_ns - s->born_ns;
+	if (answer_recall(f, s, a.out.error))
+		return;
+	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
+	if (r == 0)
+		answer_note(f, s, &a, n_changes, now_ns);
+	if (r == 0 && last && a.out.error == 0)
+		written_note(f, s, &a);
+	if (e.node)
+		client_prefetch_shown(f, client_node_id(&f->nodes, e.node));
+	if (r < 0) {
+		answer_undo(f, &a, &e);
+		bad_answer(f, s, r);
+		return;
+	}
+	if (e.lost) {
+		client_slot_fail(f, s, -EIO);
+		return;
+	}
+	out = msg;
+	client_mount_worker_renumber(f, s);
+	memcpy(&out->unique, &s->unique, sizeof(out->unique));
+	client_mount_worker_said(f, s, msg, a.out.len);
+	if (s->opcode == FUSE_READ)
+		launch_stat_add(&f->stats->read_bytes, a.body_len);
+	told = !s->answered && client_reply(f, msg, a.out.len);
+	s->heard |= told;
+	if (!told)
+		answer_undo(f, &a, &e);
+	else if (s->opcode == FUSE_READ && a.out.error == 0 && a.body_len == 0)
+		answer_beyond_end(f, s);
+	client_slot_free(f, s);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Changes that change nothing: an owner, group or mode that the file has already, as programs set
+ * them that unpack or copy. Where the server has lent the file and leaves it to the client's kernel
+ * who may do what, the client knows that all that comes of it is the time of the last change. That
+ * is marked for update, as POSIX has it: it is given by what changes the file next, or else asked
+ * for in a few milliseconds, and before this client looks at the file. Until then the mark lies in
+ * the mount's state. Apart from what else is known because here the server still is to act.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OWED_NS (5 * NSEC_PER_MSEC)
+
+static struct client_deferred_ctime *owed_find(struct fuse_client *f, const struct client_node *n)
+{
+	for (unsigned i = 0; i < f->n_owed; i++)
+		if (f->owed[i].node == n)
+			return &f->owed[i];
+	return NULL;
+}
+
+static void owed_add(struct fuse_client *f, struct client_node *n, uint64_t due_ns)
+{
+	n->flags |= CLIENT_NODE_OWED;
+	client_node_pin(n);
+	f->owed[f->n_owed++] = (struct client_deferred_ctime){.node = n, .due_ns = due_ns};
+}
+
+static void owed_drop(struct fuse_client *f, struct client_deferred_ctime *o)
+{
+	struct client_node *n = o->node;
+
+	n->flags &= (uint8_t)~CLIENT_NODE_OWED;
+	*o = f->owed[--f->n_owed];
+	client_node_unpin(&f->nodes, n);
+}
+
+void client_deferred_ctime_restore(struct fuse_client *f)
+{
+	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes;
+	     i = client_nodes_next(&f->nodes, i + 1)) {
+		struct client_node *n = &f->state.nodes[i];
+
+		if (n->flags & CLIENT_NODE_USED && n->flags & CLIENT_NODE_OWED &&
+		    f->n_owed < CLIENT_DEFERRED_CTIME_MAX)
+			owed_add(f, n, 0);
+	}
+}
+
+/* ------------------------------------------------------------------ what is answered here */
+
+/* Something of it is on its way, and may change it. */
+static bool is_busy(const struct fuse_client *f, const struct client_node *n)
+{
+	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
+		const struct client_slot *s = &f->slots[i];
+
+		if (s->state != CLIENT_SLOT_FREE && s->kind != CLIENT_SLOT_RELEASE &&
+		    (s->nodes[0] == n || s->nodes[1] == n))
+			return true;
+	}
+	return client_dispatch_has(f, n);
+}
+
+/* The request leaves the attributes as they are, but for the time. */
+static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_attr *attr)
+{
+	const uint32_t what = FATTR_UID | FATTR_GID | FATTR_MODE;
+
+	return in->valid & what && !(in->valid & ~(what | FATTR_FH | FATTR_KILL_SUIDGID)) &&
+	       S_ISREG(attr->mode) && !(attr->mode & (S_ISUID | S_ISGID)) &&
+	       (!(in->valid & FATTR_UID) || in->uid == attr->uid) &&
+	       (!(in->valid & FATTR_GID) || in->gid == attr->gid) &&
+	       (!(in->valid & FATTR_MODE) || (in->mode & 07777) == (attr->mode & 07777));
+}
+
+bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t len,
+				  uint64_t now_ns)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_attr_out attr; /* not to be kept: the time is still to come */
+	} reply = {.out = {.len = sizeof(reply)}};
+	const struct fuse_attr *attr;
+	struct fuse_in_header in;
+	struct fuse_setattr_in set;
+	struct client_node *n;
+	struct client_deferred_ctime *o;
+
+	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH) || len < sizeof(in) + sizeof(set))
+		return false;
+	memcpy(&in, req, sizeof(in));
+	memcpy(&set, (const uint8_t *)req + sizeof(in), sizeof(set));
+	n = client_node_get(&f->nodes, in.nodeid);
+	attr = n ? client_cache_made(&f->known, n, now_ns) : NULL;
+	if (!attr || !changes_nothing(&set, attr) || !client_cache_bare(&f->known, n, now_ns) ||
+	    in.unique & FUSE_PROTO_UNIQUE_RESEND || is_busy(f, n))
+		return false;
+	o = owed_find(f, n);
+	if (!o && f->n_owed == CLIENT_DEFERRED_CTIME_MAX)
+		return false;
+	if (!o)
+		owed_add(f, n, now_ns + OWED_NS);
+	reply.out.unique = in.unique;
+	reply.attr.attr = *attr;
+	(void)client_reply(f, &reply, sizeof(reply));
+	return true;
+}
+
+/* ------------------------------------------------------------------ what the server does */
+
+/* An answer that may show the file, whatever it is about. */
+static bool shows_any(const struct client_slot *s)
+{
+	struct fuse_create_in in;
+
+	if (s->opcode != FUSE_CREATE)
+		return s->opcode == FUSE_LOOKUP || s->opcode == FUSE_READDIRPLUS ||
+		       s->opcode == FUSE_OPENDIR;
+	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
+	return !(in.flags & O_EXCL);
+}
+
+bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot *s)
+{
+	bool any = shows_any(s), holds = false;
+	bool pays = s->opcode == FUSE_SETATTR || s->opcode == FUSE_WRITE;
+
+	for (unsigned i = 0; i < f->n_owed; i++) {
+		struct client_deferred_ctime *o = &f->owed[i];
+		bool of_it = s->nodes[0] == o->node || s->nodes[1] == o->node;
+
+		if (!any && (!of_it || s->opcode == FUSE_READ || (pays && !o->sent)))
+			continue;
+		o->due_ns = 0;
+		holds = true;
+	}
+	if (holds)
+		client_deferred_ctime_flush(f, 0);
+	return holds;
+}
+
+/* Nothing of the file was on its way when the mark was made: what changes it gives the time. */
+void client_deferred_ctime_paid(struct fuse_client *f, const struct client_slot *s)
+{
+	struct client_deferred_ctime *o = f->n_owed > 0 ? owed_find(f, s->nodes[0]) : NULL;
+	struct fuse_setattr_in set;
+	struct fuse_write_in write;
+
+	if (!o || o->sent)
+		return;
+	if (s->opcode == FUSE_SETATTR) {
+		memcpy(&set, s->req + sizeof(struct fuse_in_header), sizeof(set));
+		if (set.valid & (FATTR_UID | FATTR_GID | FATTR_MODE | FATTR_ATIME | FATTR_MTIME |
+				 FATTR_ATIME_NOW | FATTR_MTIME_NOW))
+			owed_drop(f, o);
+	} else if (s->opcode == FUSE_WRITE) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		if (write.size > 0)
+			owed_drop(f, o);
+	}
+}
+
+void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
+{
+	const struct fuse_setattr_in in = {.valid = FATTR_CTIME};
+
+	if (f->link != CLIENT_READY)
+		return;
+	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH)) { /* nobody to ask any more */
+		while (f->n_owed > 0)
+			owed_drop(f, &f->owed[0]);
+		return;
+	}
+	for (unsigned i = 0; i < f->n_owed; i++) {
+		struct client_deferred_ctime *o = &f->owed[i];
+
+		if (!o->sent && o->due_ns <= until_ns)
+			o->sent = client_internal_ask(f, CLIENT_SLOT_TOUCH, FUSE_SETATTR, o->node,
+						      &in, sizeof(in));
+	}
+}
+
+void client_deferred_ctime_told(struct fuse_client *f, const struct client_slot *s, void *msg,
+				size_t len)
+{
+	struct client_deferred_ctime *o = owed_find(f, s->nodes[0]);
+	struct client_answer a;
+
+	if (!o)
+		return;
+	o->sent = false;
+	o->due_ns = 0;
+	/* Of errors, those of the moment alone are no last word. */
+	if (!msg || (client_answer_read(msg, len, &a) == 0 &&
+		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
+		return;
+	client_node_changed(s->nodes[0]);
+	client_cache_written_drop(&f->known, s->nodes[0]);
+	client_prefetch_shown(f, client_node_id(&f->nodes, s->nodes[0]));
+	owed_drop(f, o);
+}
+
+uint64_t client_deferred_ctime_due(const struct fuse_client *f)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned i = 0; i < f->n_owed; i++)
+		if (!f->owed[i].sent)
+			due = MIN_OF(due, f->owed[i].due_ns);
+	return due;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the mount negotiates with its kernel, once in its life, and what each new session with a
+ * server starts with.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+
+int client_init_resend(struct fuse_client *f)
+{
+	struct fuse_out_header out = {
+		.len = sizeof(out),
+		.error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0: a notification, error its code */
+	};
+
+	return write(f->fd, &out, sizeof(out)) == (ssize_t)sizeof(out) ? 0 : -errno;
+}
+
+static void init_write(struct fuse_client *f, uint64_t unique, const struct fuse_init_out *init)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_init_out init;
+	} reply = {.out = {.len = sizeof(reply), .unique = unique}, .init = *init};
+
+	(void)client_reply(f, &reply, sizeof(reply));
+}
+
+void client_init_answer(struct fuse_client *f, const void *req, size_t len)
+{
+	struct fuse_in_header h;
+	struct fuse_init_in in = {0};
+	struct fuse_init_out out = {.major = FUSE_PROTO_MAJOR, .minor = FUSE_PROTO_MINOR_MAX};
+	struct client_head *head = f->state.head;
+	uint64_t offered, flags;
+
+	memcpy(&h, req, sizeof(h));
+	memcpy(&in, (const uint8_t *)req + sizeof(h), MIN_OF(len - sizeof(h), sizeof(in)));
+	if (in.major > FUSE_PROTO_MAJOR) { /* the kernel asks again with our major */
+		init_write(f, h.unique, &out);
+		return;
+	}
+	if (len < sizeof(h) + 16 || in.major != FUSE_PROTO_MAJOR ||
+	    in.minor < FUSE_PROTO_MINOR_MIN) {
+		client_reply_error(f, h.unique, -EPROTO);
+		return;
+	}
+	offered = in.flags;
+	if (in.flags & FUSE_INIT_EXT)
+		offered |= (uint64_t)in.flags2 << 32;
+	flags = offered & FUSE_PROTO_FLAGS;
+	/* Stored before it is in force: a successor must never know less than the kernel. */
+	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
+	head->flags = flags;
+	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
+	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
+	client_publish(&head->negotiated, 1);
+	if (f->mount->locks_none) /* it asks us for each, and hears that there are none */
+		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
+	/* Files that go past the page cache can be mapped all the same. */
+	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
+	out.minor = head->minor;
+	out.max_readahead = head->max_readahead;
+	out.flags = (uint32_t)flags;
+	out.flags2 = (uint32_t)(flags >> 32);
+	out.max_background = FUSE_PROTO_MAX_BACKGROUND;
+	out.congestion_threshold = FUSE_PROTO_MAX_BACKGROUND * 3 / 4;
+	out.max_write = FUSE_PROTO_MAX_WRITE;
+	out.time_gran = 1;
+	out.max_pages = FUSE_PROTO_MAX_PAGES;
+	init_write(f, h.unique, &out);
+	f->flush_wanted = true;
+}
+
+void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
+{
+	const struct client_head *head = f->state.head;
+	/* Names that nobody keeps others must not wait for. */
+	const uint32_t unused = f->deal || f->lane ? FUSE_PROTO_FEATURE_NAMES : 0;
+
+	*ret = (struct client_init_msg){
+		.in = {.len = offsetof(struct client_init_msg, tail), .opcode = FUSE_INIT},
+		.init = {.major = FUSE_PROTO_MAJOR,
+			 .minor = head->minor,
+			 .max_readahead = head->max_readahead,
+			 .flags = (uint32_t)head->flags,
+			 .flags2 = (uint32_t)(head->flags >> 32),
+			 .unused = {FUSE_PROTO_FEATURES & ~unused}},
+	};
+}
+
+int client_init_served(struct fuse_client *f, void *msg, size_t len)
+{
+	struct client_head *head = f->state.head;
+	struct fuse_init_out init = {0};
+	struct client_handle root;
+	struct client_answer a;
+	int r = client_answer_read(msg, len, &a);
+
+	if (r < 0 || a.out.error != 0)
+		return r < 0 ? r : a.out.error;
+	/* No incarnation is 0: files that are being opened again have that. */
+	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
+	    !client_answer_handle(&a, &root))
+		return -EPROTO;
+	client_node_root(&f->nodes, root.bytes, root.len);
+	client_forward_notes(f); /* what lanes had written may be lost, too */
+	if (head->served && head->verifier != a.server.verifier)
+		client_nodes_lose(&f->nodes);
+	client_publish(&head->verifier, a.server.verifier);
+	client_publish(&head->served, 1);
+	client_cache_forget(&f->known);
+	memcpy(&init, a.body, MIN_OF(a.body_len, sizeof(init)));
+	f->features = init.unused[0] & FUSE_PROTO_FEATURES;
+	f->server = a.server;
+	return 0;
+}

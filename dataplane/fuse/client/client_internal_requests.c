@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the frontend says of its own accord: that a session begins, which files are open where the
+ * server has forgotten them, which are closed, which requests nobody waits for. Apart from the
+ * kernel's requests because none of this has a reply to give.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define OWN_RETRY_NS NSEC_PER_SEC
+/* A file that is closed waits so long for others, then the server hears of it. */
+#define OWN_RELEASE_NS (20 * NSEC_PER_MSEC)
+/* Not to be said again to a file that is open already. */
+#define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
+
+static void header_set(struct client_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)
+{
+	struct fuse_in_header in;
+
+	memcpy(&in, s->req, sizeof(in));
+	in.nodeid = nodeid;
+	in.uid = uid;
+	in.gid = gid;
+	memcpy(s->req, &in, sizeof(in));
+}
+
+static void node_set(struct client_slot *s, struct client_node *node)
+{
+	client_node_pin(node);
+	s->nodes[0] = node;
+	s->refs.n_nodes = 1;
+}
+
+/* False: not now. */
+static bool own_send(struct fuse_client *f, struct client_slot *s)
+{
+	const void *msg;
+	size_t len;
+
+	if (client_request_seal(f, s, &msg, &len) == 0 &&
+	    rudp_call_send(f->session, msg, len, client_slot_cookie(f, s)) == 0) {
+		s->state = CLIENT_SLOT_SENT;
+		f->n_sent++;
+		client_asked(f, s->opcode);
+		return true;
+	}
+	client_slot_free(f, s);
+	return false;
+}
+
+bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
+			 struct client_node *node, const void *arg, size_t arg_len)
+{
+	struct client_slot *s = client_slot_own(f, kind, opcode, arg, arg_len);
+
+	if (!s)
+		return false;
+	header_set(s, client_node_id(&f->nodes, node), 0, 0);
+	node_set(s, node);
+	return own_send(f, s);
+}
+
+/* ------------------------------------------------------------------ the session */
+
+static void hello_send(struct fuse_client *f, uint64_t now_ns)
+{
+	if (!f->state.head->negotiated || now_ns < f->retry_ns || !rudp_session_is_up(f->session))
+		return;
+	client_init_compose(f, &f->hello);
+	if (rudp_call_send(f->session, &f->hello, sizeof(f->hello), CLIENT_COOKIE_HELLO) == 0)
+		f->link = CLIENT_HELLO;
+}
+
+void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, size_t len,
+				  uint64_t now_ns)
+{
+	if (f->link != CLIENT_HELLO)
+		return;
+	if (status == 0 && client_init_served(f, msg, len) == 0) {
+		f->link = CLIENT_REOPEN;
+		f->reopen_next = 0;
+		f->reopen_again = false;
+		f->retry_ns = 0;
+		return;
+	}
+	f->link = CLIENT_AWAY;
+	/* Lost again: the next session tells. Refused: not at once again. */
+	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + OWN_RETRY_NS;
+}
+
+/* ------------------------------------------------------------------ files */
+
+bool client_internal_reopen(struct fuse_client *f, uint32_t i)
+{
+	struct client_file *file = client_file_at(&f->files, i);
+	struct client_node *node = client_node_get(&f->nodes, file->nodeid);
+	const struct fuse_open_in in = {.flags = file->open_flags & ~(uint32_t)OWN_REOPEN_NOT};
+	struct client_slot *s;
+
+	s = client_slot_own(f, CLIENT_SLOT_REOPEN,
+			    file->flags & CLIENT_FILE_DIR ? FUSE_OPENDIR : FUSE_OPEN, &in,
+			    sizeof(in));
+	if (!s)
+		return false;
+	s->file = i;
+	header_set(s, file->nodeid, file->uid, file->gid);
+	node_set(s, node); /* a file pins its node */
+	f->n_reopening += own_send(f, s);
+	return s->state == CLIENT_SLOT_SENT;
+}
+
+bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
+{
+	for (unsigned i = CLIENT_SLOTS - CLIENT_SLOTS_OWN; i < CLIENT_SLOTS; i++)
+		if (f->slots[i].state == CLIENT_SLOT_SENT &&
+		    f->slots[i].kind == CLIENT_SLOT_REOPEN && f->slots[i].file == file)
+			return true;
+	return false;
+}
+
+bool client_internal_holds(struct fuse_client *f, const struct client_slot *s)
+{
+	const struct client_file *file =
+		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	uint32_t i;
+
+	if (!file || file->listed == 0 || file->incarnation == f->server.incarnation ||
+	    file->flags & CLIENT_FILE_DEAD)
+		return client_prefetch_holds(f, s);
+	i = client_file_index(&f->files, file);
+	if (!f->reopen_again && !client_internal_is_reopening(f, i))
+		(void)client_internal_reopen(f, i);
+	return true;
+}
+
+int client_internal_error(const struct fuse_client *f, const struct client_slot *s, int error)
+{
+	const struct client_file *file =
+		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
+
+	if (error != -ESTALE || !file || file->listed == 0 || file->incarnation != 0 ||
+	    !(file->flags & CLIENT_FILE_DEAD))
+		return error;
+	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
+}
+
+/* Before anything else is sent, so that the server knows who has a file open when it is asked to
+ * remove it. */
+static void reopen_all(struct fuse_client *f, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (now_ns < f->retry_ns)
+		return;
+	while (!f->gone &&
+	       (i = client_file_next_stale(&f->files, f->reopen_next, f->server.incarnation)) !=
+		       CLIENT_FILE_NONE) {
+		if (!client_internal_reopen(f, i))
+			return;
+		f->reopen_next = i + 1;
+	}
+	f->reopen_next = UINT32_MAX;
+	if (f->n_reopening > 0)
+		return;
+	if (f->reopen_again) {
+		f->reopen_again = false;
+		f->reopen_next = 0;
+		f->retry_ns = now_ns + OWN_RETRY_NS;
+		return;
+	}
+	f->link = CLIENT_READY;
+	f->flush_wanted = true;
+	client_dispatch_served(f);
+}
+
+/* What says nothing of the file, only of the moment. */
+static bool is_passing(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
+	       error == -EINTR || error == -EBUSY;
+}
+
+/* A folder that was removed meanwhile has no names, for whoever has it open. Of what the server has
+ * lost, or cannot read, nobody is told that it is empty. */
+static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
+{
+	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
+}
+
+static void reopen_answer(struct fuse_client *f, const struct client_slot *s, void *msg, size_t len,
+			  uint64_t now_ns)
+{
+	struct client_file *file = client_file_at(&f->files, s->file);
+	struct fuse_open_out out;
+	struct client_answer a;
+
+	if (client_answer_read(msg, len, &a) < 0 ||
+	    (a.out.error == 0 && a.body_len != sizeof(out))) {
+		f->bad_responses++;
+		client_file_kill(file, -EIO);
+	} else if (a.out.error == 0) {
+		memcpy(&out, a.body, sizeof(out));
+		client_file_reopened(file, out.fh, f->server.incarnation);
+	} else if (is_passing(a.out.error) && (f->link == CLIENT_REOPEN || file->listed != 0)) {
+		f->reopen_again = true;
+		if (f->link == CLIENT_READY)
+			f->retry_ns = now_ns + OWN_RETRY_NS;
+	} else {
+		client_file_kill(file, reopen_error(f, file, a.out.error));
+	}
+}
+
+/* The next file that the server is to be told of. Those of a server that is no more have nobody to
+ * be told, nor have those of which it never heard; of what it is just hearing it is told later. */
+static struct client_file *release_next(struct fuse_client *f)
+{
+	struct client_file *file;
+
+	while ((file = client_file_closing_take(&f->files)) &&
+	       file->incarnation != f->server.incarnation) {
+		if (client_internal_is_reopening(f, client_file_index(&f->files, file))) {
+			client_file_close(&f->files, file);
+			return NULL;
+		}
+		client_file_drop(&f->files, file);
+	}
+	return file;
+}
+
+/* Of the request that had them, in order. told: the server knows. */
+static void release_end(struct fuse_client *f, uint32_t first, bool told)
+{
+	for (uint32_t i = first, next; i != CLIENT_FILE_NONE; i = next) {
+		struct client_file *file = client_file_at(&f->files, i);
+
+		next = file->next;
+		if (told)
+			client_file_drop(&f->files, file);
+		else
+			client_file_close(&f->files, file);
+	}
+}
+
+/* False: not now. */
+static bool release_some(struct fuse_client *f, struct client_file *file)
+{
+	struct {
+		struct fuse_release_in in;
+		uint64_t more[FUSE_PROTO_RELEASES_MAX - 1];
+	} arg = {.in = {.fh = file->server_fh, .flags = file->open_flags}};
+	unsigned most = f->features & FUSE_PROTO_FEATURE_RELEASES ? ARRAY_SIZE(arg.more) : 0, n = 0;
+	uint32_t first = client_file_index(&f->files, file);
+	struct client_node *node = client_node_get(&f->nodes, file->nodeid);
+	bool dir = file->flags & CLIENT_FILE_DIR;
+	struct client_file *last = file;
+	struct client_slot *s;
+
+	for (; n < most && (file = release_next(f)); last = file, n++) {
+		last->next = client_file_index(&f->files, file);
+		arg.more[n] = file->server_fh;
+	}
+	last->next = CLIENT_FILE_NONE;
+	s = client_slot_own(f, CLIENT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &arg,
+			    sizeof(arg.in) + n * sizeof(arg.more[0]));
+	s->file = first;
+	header_set(s, client_node_id(&f->nodes, node), 0, 0);
+	node_set(s, node);
+	if (own_send(f, s))
+		return true;
+	release_end(f, first, false);
+	return false;
+}
+
+void client_internal_release(struct fuse_client *f)
+{
+	struct client_file *file;
+
+	while (f->link == CLIENT_READY && f->free_own && (file = release_next(f)))
+		if (!release_some(f, file))
+			return;
+}
+
+static uint64_t release_due(const struct fuse_client *f)
+{
+	bool waits = f->features & FUSE_PROTO_FEATURE_RELEASES &&
+		     f->files.n_closing < FUSE_PROTO_RELEASES_MAX;
+
+	return waits ? f->closing_ns + OWN_RELEASE_NS : 0;
+}
+
+uint64_t client_internal_due(const struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0,
+		 owed = client_deferred_ctime_due(f), alone = client_prefetch_due(f, now_ns);
+
+	if (owed > now_ns && owed != UINT64_MAX)
+		due = due > now_ns ? MIN_OF(due, owed) : owed;
+	if (alone != UINT64_MAX)
+		due = due > now_ns ? MIN_OF(due, alone) : alone;
+	/* What could not be said when it was time goes with the next answer that comes. */
+	return due > now_ns ? due : UINT64_MAX;
+}
+
+void client_internal_interrupt(struct fuse_client *f, const struct client_slot *of)
+{
+	const struct fuse_interrupt_in in = {.unique = of->unique & ~FUSE_PROTO_UNIQUE_RESEND};
+	struct client_slot *s =
+		client_slot_own(f, CLIENT_SLOT_INTERRUPT, FUSE_INTERRUPT, &in, sizeof(in));
+
+	if (s)
+		(void)own_send(f, s);
+}
+
+/* ------------------------------------------------------------------ all */
+
+void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
+			    uint64_t now_ns)
+{
+	switch (s->kind) {
+	case CLIENT_SLOT_REOPEN:
+		f->n_reopening--;
+		if (msg)
+			reopen_answer(f, s, msg, len, now_ns);
+		f->flush_wanted = true;
+		break;
+	case CLIENT_SLOT_RELEASE:
+		release_end(f, s->file, msg);
+		break;
+	case CLIENT_SLOT_TOUCH:
+		client_deferred_ctime_told(f, s, msg, len);
+		break;
+	case CLIENT_SLOT_INTERRUPT:
+	case CLIENT_SLOT_KERNEL:
+		break;
+	}
+	client_slot_free(f, s);
+}
+
+void client_internal_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->link == CLIENT_AWAY)
+		hello_send(f, now_ns);
+	if (f->link == CLIENT_REOPEN)
+		reopen_all(f, now_ns);
+	if (f->link == CLIENT_READY && f->reopen_again && now_ns >= f->retry_ns) {
+		f->reopen_again = false;
+		f->retry_ns = 0;
+		f->flush_wanted = true;
+	}
+	if (f->link == CLIENT_READY)
+		client_prefetch_flush(f, now_ns);
+	if (f->link == CLIENT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
+		client_internal_release(f);
+	if (f->link == CLIENT_READY && f->n_owed > 0)
+		client_deferred_ctime_flush(f, now_ns);
+	if (f->link == CLIENT_READY)
+		client_rdma_flush(f, now_ns);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tries of RDMA that an operator asks for (`plenum rdma ping`), at the client: a buffer is offered
+ * to the server, which reads or writes it a number of times and says how long that took. Apart from
+ * bulk data because no program waits for it. The buffer is nobody else's until the server has
+ * answered, or no pair is left that could reach it.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/proto/fuse_ping.h"
+
+#include <string.h>
+
+#define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
+#define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
+#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make one */
+#define RESTS 3U			/* as the server does, so that it is not asked in vain */
+#define WISH_REST_NS NSEC_PER_SEC	/* between two that it wishes for */
+
+static void ping_over(struct fuse_client *f, int status, const char *reason, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+
+	if (p->over)
+		return;
+	p->over = true;
+	/* Each has rested as it went; no longer, or the server's next one would be too late. */
+	if (p->is_servers)
+		p->rest_ns = now_ns + WISH_REST_NS;
+	fuse_ping_end(&p->run, p->each_ns, status, reason);
+}
+
+static void buf_free(struct fuse_client *f)
+{
+	struct client_ping *p = &f->ping;
+
+	if (p->buf)
+		client_pool_put(&f->pool, p->buf, p->buf_bytes);
+	p->buf = NULL;
+	p->buf_bytes = 0;
+}
+
+int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+
+	/* An operator here comes before what the server wished for. */
+	if (p->run.id && !p->is_servers)
+		return -EBUSY;
+	/* A question without an answer has the buffer still, and comes to this one's end, too. */
+	if (!p->buf)
+		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
+	if (!p->buf)
+		return -EBUSY;
+	p->buf_bytes = MAX_OF(p->buf_bytes, ask->bytes);
+	p->is_stale = p->waits;
+	fuse_ping_begin(&p->run, ask);
+	p->over = p->is_servers = false;
+	p->due_ns = now_ns;
+	p->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
+	return 0;
+}
+
+bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
+{
+	struct client_ping *p = &f->ping;
+
+	if (!p->run.id || !p->over)
+		return false;
+	*ret = p->run;
+	p->run.id = 0;
+	if (!p->waits)
+		buf_free(f);
+	return !p->is_servers;
+}
+
+/* What it asks for is what an operator here might, and no more of it than that. */
+void client_ping_wished(struct fuse_client *f, unsigned port, const uint8_t said[16])
+{
+	struct fuse_proto_wish wish;
+	struct launch_ping p;
+
+	memcpy(&wish, said, sizeof(wish));
+	p = (struct launch_ping){.id = 1,
+				 .port = port,
+				 .what = wish.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
+					 : wish.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
+									     : 0,
+				 .bytes = wish.len,
+				 .count = wish.count,
+				 .depth = wish.depth};
+	if (launch_ping_is_valid(&p))
+		f->ping.wish = p;
+}
+
+/* Not while another one is under way: the server says it again. */
+static void wish_begin(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+	const struct launch_ping wish = p->wish;
+	const bool busy = p->run.id || p->waits;
+
+	if (!wish.id || (!busy && now_ns < p->rest_ns))
+		return;
+	p->wish.id = 0;
+	if (!busy && fuse_client_ping(f, &wish, now_ns) == 0)
+		p->is_servers = true;
+}
+
+/* 0; negative errno: not now. */
+static int ping_send(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+	const struct fuse_proto_ping ask = {
+		.version = FUSE_PROTO_PING_VERSION,
+		.leg = (uint8_t)p->run.port,
+		.what = p->run.what == LAUNCH_PING_IN ? FUSE_PROTO_PING_WRITE
+						      : FUSE_PROTO_PING_READ,
+		.depth = (uint8_t)p->run.depth,
+		.count = MIN_OF(p->run.count - p->run.done, (uint32_t)FUSE_PROTO_PING_COUNT_MAX),
+		.len = p->run.bytes,
+		.addr = (uintptr_t)p->buf};
+
+	p->msg = (struct client_ping_msg){
+		.in = {.opcode = FUSE_PROTO_RDMA_PING, .len = sizeof(p->msg.in) + PING_HEAD}};
+	memcpy(p->msg.head, &ask, PING_HEAD);
+	p->serial = f->rdma.serial;
+	p->asked = ask;
+	p->sent_ns = now_ns;
+	return rudp_call_send(f->session, &p->msg, p->msg.in.len, CLIENT_COOKIE_PING);
+}
+
+uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+	enum port_rdma_reason why;
+
+	wish_begin(f, now_ns);
+	if (!p->run.id || p->over)
+		return p->wish.id ? p->rest_ns : UINT64_MAX;
+	if (now_ns >= p->until_ns) {
+		ping_over(f, -ETIMEDOUT, "", now_ns);
+		return now_ns;
+	}
+	if (p->waits)
+		return p->until_ns;
+	if (now_ns < p->due_ns)
+		return p->due_ns;
+	why = fuse_client_rdma_reason(f, p->run.port);
+	/* The server is being asked for a pair, or no path leads there. */
+	if (f->link == CLIENT_READY &&
+	    (why == PORT_RDMA_OK || client_rdma_is_asking(f, p->run.port)) &&
+	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
+		if (now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC < p->until_ns + PAIR_WAIT_NS) {
+			p->due_ns = now_ns + BUSY_WAIT_NS;
+			return p->due_ns;
+		}
+		why = PORT_RDMA_PEER;
+	}
+	if (f->link != CLIENT_READY)
+		ping_over(f, -ENOTCONN, "", now_ns);
+	else if (why != PORT_RDMA_OK)
+		ping_over(f, -ENOTSUP, port_rdma_reason_code(why), now_ns);
+	else if (ping_send(f, now_ns) == 0)
+		p->waits = true;
+	else
+		p->due_ns = now_ns + BUSY_WAIT_NS;
+	return p->over ? now_ns : p->waits ? p->until_ns : p->due_ns;
+}
+
+/* The server's answer makes sense: 0, and *ret is what it says. */
+static int answer_read(const struct client_ping *p, const void *msg, size_t len,
+		       struct fuse_proto_ping *ret)
+{
+	struct fuse_out_header out;
+	size_t body;
+
+	if (len < sizeof(out))
+		return -EPROTO;
+	memcpy(&out, msg, sizeof(out));
+	if (out.len != len)
+		return -EPROTO;
+	if (out.error < 0) /* EIO: it knows no such request */
+		return out.error == -EIO || out.error == -ENOSYS ? -ENOTSUP : -EAGAIN;
+	body = len - sizeof(out);
+	if (body < PING_HEAD || body > sizeof(*ret))
+		return -EPROTO;
+	memcpy(ret, (const uint8_t *)msg + sizeof(out), body);
+	if (ret->version != FUSE_PROTO_PING_VERSION || ret->leg != p->asked.leg ||
+	    ret->status >= FUSE_PROTO_PING_STATUS_MAX || ret->count > p->asked.count ||
+	    body != PING_HEAD + ret->count * sizeof(ret->each_ns[0]))
+		return -EPROTO;
+	return 0;
+}
+
+/* How many the server did counts; how long it says that took does not make it asked sooner. */
+static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
+{
+	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
+	p->run.done += a->count;
+	p->run.took_ns += a->count ? a->took_ns : 0;
+	p->due_ns = now_ns + (a->status == FUSE_PROTO_PING_BUSY || a->count == 0
+				      ? BUSY_WAIT_NS
+				      : MIN_OF(RESTS * (now_ns - p->sent_ns), NSEC_PER_SEC));
+}
+
+void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
+{
+	struct fuse_proto_ping a = {.version = 0};
+	struct client_ping *p = &f->ping;
+	int r = p->waits ? answer_read(p, msg, len, &a) : -EPROTO;
+	const bool is_stale = p->is_stale;
+
+	if (!p->waits)
+		return;
+	p->waits = p->is_stale = false;
+	/* Where it does not say what has become of the pair, that has to go, too. */
+	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
+		client_rdma_lost(f, p->asked.leg, p->serial);
+	if (is_stale) /* its own run is over long since; the buffer is the next one's */
+		goto out;
+	if (p->run.id && !p->over && r == 0)
+		answer_add(p, &a, now_ns);
+	if (r < 0)
+		ping_over(f, r, r == -ENOTSUP ? port_rdma_reason_code(PORT_RDMA_PEER) : "", now_ns);
+	else if (a.status == FUSE_PROTO_PING_FAILED)
+		ping_over(f, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED), now_ns);
+	else if (p->run.done == p->run.count)
+		ping_over(f, 0, "", now_ns);
+out:
+	if (!p->run.id)
+		buf_free(f);
+}
+
+void client_ping_down(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_ping *p = &f->ping;
+
+	p->waits = p->is_stale = false;
+	p->wish.id = 0;
+	if (p->run.id)
+		ping_over(f, -ENOTCONN, "", now_ns);
+	else
+		buf_free(f);
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bulk data by RDMA, at the client: which queue pairs there are with the server, what of a request
+ * is offered to it, and that memory is never given to anybody else while a pair may still write
+ * there. Apart because a frontend without RDMA knows nothing of it.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+
+#define RDMA_RETRY_NS NSEC_PER_SEC /* pairs that there are are asked after as often */
+/* And where a device has changed, as its addresses, that soon after the last time: which is as
+ * often as a server takes it. */
+#define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
+/* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
+ * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
+#define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
+#define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
+/* Where there are to be none, servers are asked as often whether it is still so. */
+#define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
+#define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
+
+static const struct port_rdma_region *region_of(const struct fuse_client *f,
+						struct port_rdma_region *ret)
+{
+	*ret = (struct port_rdma_region){.base = f->pool.base, .bytes = CLIENT_POOL_BYTES};
+	return ret;
+}
+
+void fuse_client_rdma(struct fuse_client *f, struct port_rdma *rdma,
+		      const struct launch_config *cfg)
+{
+	struct client_rdma *r = &f->rdma;
+	struct port_rdma_region region;
+
+	r->ports = rdma;
+	r->n_ports = cfg->n_ports;
+	r->read_min = cfg->rdma_read_min;
+	r->write_min = cfg->rdma_write_min;
+	for (unsigned i = 0; i < cfg->n_ports; i++)
+		r->only |= cfg->ports[i].rdma_only;
+	if (!port_rdma_any(rdma) || r->pool ||
+	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) < 0)
+		return;
+	f->pool.pinned = true;
+	if (port_rdma_peer_new(r->pool, &r->peer) < 0)
+		r->pool = port_rdma_pool_free(r->pool);
+}
+
+void client_rdma_done(struct fuse_client *f)
+{
+	f->rdma.peer = port_rdma_peer_free(f->rdma.peer);
+	f->rdma.pool = port_rdma_pool_free(f->rdma.pool);
+}
+
+/* ------------------------------------------------------------------ queue pairs */
+
+/* Before memory that was offered is used for anything else: nothing comes there any more. */
+void client_rdma_down(struct fuse_client *f)
+{
+	struct client_rdma *r = &f->rdma;
+
+	if (!r->peer)
+		return;
+	port_rdma_drop_all(r->peer);
+	r->serial++;
+	r->asked = r->checked = 0;
+	r->waits = false;
+	r->retry_ns = 0;
+	for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++)
+		r->legs[i].layers = 0;
+}
+
+/* The path of the port that pairs go by: NULL where there is one already, or none can be. */
+static const struct rudp_path_info *leg_path(const struct fuse_client *f,
+					     const struct rudp_path_info *paths, unsigned n_paths,
+					     unsigned port)
+{
+	const struct rudp_path_info *found = NULL;
+
+	if (port_rdma_reason(f->rdma.ports, port) != PORT_RDMA_OK ||
+	    port_rdma_ready(f->rdma.peer) & 1U << port)
+		return NULL;
+	for (unsigned i = 0; i < n_paths; i++)
+		if (paths[i].port == port && paths[i].up && (!found || found->standby))
+			found = &paths[i];
+	return found;
+}
+
+/* False: the leg's pair has failed, and is not tried again yet. */
+static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
+{
+	struct client_rdma_leg *leg = &r->legs[port];
+
+	if (leg->lost) {
+		leg->lost = false;
+		leg->wait_ns = !is_up || now_ns > leg->made_ns + RDMA_LASTS_NS
+				       ? 0
+				       : MIN_OF(MAX_OF(2 * leg->wait_ns, RDMA_RETRY_NS),
+						RDMA_RETRY_MOST_NS);
+		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
+		leg->n_changes = port_rdma_changes(r->ports);
+	}
+	/* Likely that was why. */
+	if (leg->n_changes != port_rdma_changes(r->ports))
+		leg->wait_ns = leg->due_ns = 0;
+	return now_ns >= leg->due_ns;
+}
+
+/* The largest packets of RoCE that the path is known to carry, whatever its two ends could. */
+static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
+{
+	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
+		most--;
+	return most;
+}
+
+static void address_put(uint8_t to[16], const struct ip_addr *ip)
+{
+	memset(to, 0, 16);
+	if (ip->family == AF_INET6) {
+		memcpy(to, ip->bytes, 16);
+		return;
+	}
+	to[10] = to[11] = 0xff;
+	memcpy(to + 12, ip->bytes, 4);
+}
+
+/* Our half of a pair for a leg, into the message. */
+static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path_info *path)
+{
+	struct client_rdma *r = &f->rdma;
+	struct fuse_proto_rdma_leg *leg = &r->msg.rdma.legs[r->msg.rdma.n_legs];
+	struct port_rdma_half half;
+	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
+
+	/* Else what was said last is so until the server has answered: not each second anew. */
+	if (why != PORT_RDMA_OK) {
+		r->reasons[port] = why;
+		r->legs[port].layers = 0;
+		return;
+	}
+	*leg = (struct fuse_proto_rdma_leg){
+		.leg = (uint8_t)port,
+		.link = half.link,
+		.mtu = half.link == PORT_RDMA_LINK_IB ? half.mtu : mtu_of(path, half.mtu),
+		.lid = half.lid,
+		.qpn = half.qpn,
+		.psn = half.psn,
+		.key = half.key};
+	memcpy(leg->gid, half.gid, sizeof(leg->gid));
+	address_put(leg->to, &path->remote.ip);
+	r->legs[port].link = half.link;
+	if (r->mixed) {
+		leg->mtu = 0;
+		leg->key = 0;
+		port_rdma_drop(r->peer, port);
+	}
+	r->msg.rdma.n_legs++;
+	r->asked |= (uint8_t)(1U << port);
+	r->made[port] = ++r->serial; /* answers to what was sent before are not of this one */
+}
+
+/* Whether the server still has its half of the leg's pair. */
+static void leg_check(struct client_rdma *r, unsigned port)
+{
+	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
+		.leg = (uint8_t)port, .status = FUSE_PROTO_RDMA_CHECK, .qpn = r->legs[port].qpn};
+	r->checked |= (uint8_t)(1U << port);
+}
+
+/* When the server is to be asked. */
+static uint64_t ask_at(const struct client_rdma *r)
+{
+	const uint64_t sooner = RDMA_RETRY_NS - RDMA_CHANGED_NS;
+
+	if (r->n_changes == port_rdma_changes(r->ports))
+		return r->retry_ns;
+	return r->retry_ns > sooner ? r->retry_ns - sooner : 0;
+}
+
+/* Asks for pairs on the legs that have none, and after those that there are. */
+void client_rdma_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	struct client_rdma *r = &f->rdma;
+	unsigned n;
+	size_t len;
+
+	if (!r->peer || r->waits || now_ns < ask_at(r) || f->gone)
+		return;
+	r->asked_ns = now_ns;
+	r->retry_ns = now_ns + (r->mixed ? RDMA_MIXED_NS : RDMA_RETRY_NS);
+	r->n_changes = port_rdma_changes(r->ports);
+	r->encrypted = rudp_session_security(f->session) == RUDP_ENCRYPT;
+	if (r->encrypted)
+		return;
+	n = rudp_session_paths(f->session, paths, RUDP_PATHS_MAX);
+	r->asked = r->checked = 0;
+	r->msg = (struct client_rdma_msg){.in = {.opcode = FUSE_PROTO_RDMA},
+					  .rdma = {.version = FUSE_PROTO_RDMA_VERSION}};
+	for (unsigned i = 0; i < r->n_ports && i < FUSE_PROTO_RDMA_LEGS_MAX; i++) {
+		const struct rudp_path_info *path = leg_path(f, paths, n, i);
+
+		if (port_rdma_ready(r->peer) & 1U << i) {
+			leg_check(r, i);
+		} else if (leg_is_due(r, i, path, now_ns) && path) {
+			leg_ask(f, i, path);
+			r->legs[i].made_ns = now_ns;
+		}
+		/* What the server has where nothing leads is nothing to anybody. */
+		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
+			r->legs[i].layers = 0;
+	}
+	if (r->msg.rdma.n_legs == 0)
+		return;
+	len = offsetof(struct client_rdma_msg, rdma.legs) +
+	      r->msg.rdma.n_legs * sizeof(r->msg.rdma.legs[0]);
+	r->msg.in.len = (uint32_t)len;
+	r->waits = rudp_call_send(f->session, &r->msg, len, CLIENT_COOKIE_RDMA) == 0;
+}
+
+uint64_t client_rdma_due(const struct fuse_client *f)
+{
+	const struct client_rdma *r = &f->rdma;
+	uint8_t want = 0;
+
+	if (!r->peer || r->waits || r->encrypted || f->link != CLIENT_READY)
+		return UINT64_MAX;
+	for (unsigned i = 0; i < r->n_ports; i++)
+		if (port_rdma_reason(r->ports, i) == PORT_RDMA_OK)
+			want |= (uint8_t)(1U << i);
+	return want ? ask_at(r) : UINT64_MAX;
+}
+
+/* What lies between the two is so at both; the rest is the server's own. */
+static enum port_rdma_reason reason_of_answer(uint8_t status)
+{
+	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
+		return (enum port_rdma_reason)status;
+	return status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER : PORT_RDMA_FAILED;
+}
+
+static uint8_t layer_of(uint8_t link)
+{
+	return link == PORT_RDMA_LINK_IB ? CLIENT_LAYER_IB : CLIENT_LAYER_ETHERNET;
+}
+
+/* Older servers do not say what it is that differs from ours: of Ethernet there are two. */
+static uint8_t layer_told(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
+{
+	const uint8_t ours = r->legs[leg->leg].link;
+
+	if (leg->status == 0 || leg->status == PORT_RDMA_MTU ||
+	    (r->mixed && leg->status == PORT_RDMA_FAILED))
+		return layer_of(ours);
+	if (leg->status != PORT_RDMA_KIND)
+		return 0;
+	if (leg->link != ours)
+		return layer_of(leg->link);
+	return ours == PORT_RDMA_LINK_IB ? CLIENT_LAYER_ETHERNET : 0;
+}
+
+void fuse_client_rdma_judge(struct fuse_client *const *fronts, unsigned n)
+{
+	uint8_t layers = 0;
+	bool mixed;
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; fronts[i] && k < fronts[i]->rdma.n_ports; k++)
+			if (port_rdma_reason(fronts[i]->rdma.ports, k) == PORT_RDMA_OK)
+				layers |= fronts[i]->rdma.legs[k].layers;
+	mixed = layers == (CLIENT_LAYER_IB | CLIENT_LAYER_ETHERNET);
+	for (unsigned i = 0; i < n; i++) {
+		struct client_rdma *r = fronts[i] ? &fronts[i]->rdma : NULL;
+
+		if (!r || r->mixed == mixed)
+			continue;
+		r->mixed = mixed;
+		/* However often a server says something else: pairs are not made more often. */
+		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
+		/* What is on its way goes in packets, as where pairs fail. */
+		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
+			port_rdma_drop(r->peer, k);
+			r->made[k] = ++r->serial;
+		}
+	}
+}
+
+static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg *leg)
+{
+	struct client_rdma *r = &f->rdma;
+	struct port_rdma_half half = {.link = leg->link,
+				      .mtu = leg->mtu,
+				      .lid = leg->lid,
+				      .qpn = leg->qpn,
+				      .psn = leg->psn};
+
+	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0) {
+		r->checked &= (uint8_t) ~(1U << leg->leg);
+		client_ping_wished(f, leg->leg, leg->gid);
+	}
+	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
+		return;
+	r->asked &= (uint8_t) ~(1U << leg->leg);
+	r->legs[leg->leg].layers = layer_told(r, leg);
+	memcpy(half.gid, leg->gid, sizeof(half.gid));
+	if (leg->status != 0 || r->mixed) {
+		port_rdma_drop(r->peer, leg->leg);
+		r->reasons[leg->leg] = reason_of_answer(leg->status);
+		return;
+	}
+	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);
+	r->made[leg->leg] = ++r->serial;
+	r->legs[leg->leg].qpn = half.qpn;
+	f->flush_wanted |= r->holds;
+	r->holds = false;
+}
+
+/* The server has lost its half: there is another one to be had at once. */
+static void leg_gone(struct client_rdma *r, unsigned port)
+{
+	if (!(port_rdma_ready(r->peer) & 1U << port))
+		return;
+	port_rdma_drop(r->peer, port);
+	r->reasons[port] = PORT_RDMA_OK; /* it is being asked */
+	r->retry_ns = 0;
+}
+
+/* What the server does not say of a leg is no. */
+void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size_t len)
+{
+	struct client_rdma *r = &f->rdma;
+	struct fuse_proto_rdma rdma = {.version = 0};
+	struct fuse_out_header out = {.error = -EBUSY}; /* what is no answer says nothing */
+	size_t at = sizeof(out);
+	bool busy;
+
+	r->waits = false;
+	if (status == 0 && len >= at)
+		memcpy(&out, msg, at);
+	if (status == 0 && len >= at + offsetof(struct fuse_proto_rdma, legs)) {
+		memcpy(&rdma, (const uint8_t *)msg + at, MIN_OF(len - at, sizeof(rdma)));
+		if (out.error != 0 || out.len != len || rdma.version != FUSE_PROTO_RDMA_VERSION ||
+		    rdma.n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
+		    len != at + offsetof(struct fuse_proto_rdma, legs) +
+				    rdma.n_legs * sizeof(rdma.legs[0]))
+			rdma.n_legs = 0;
+	}
+	for (unsigned i = 0; i < rdma.n_legs; i++)
+		leg_answered(f, &rdma.legs[i]);
+	busy = out.error == -EBUSY || out.error == -ENOMEM;
+	for (unsigned i = 0; i < r->n_ports; i++) {
+		if (r->checked & 1U << i && !busy)
+			leg_gone(r, i);
+		if (!(r->asked & 1U << i))
+			continue;
+		port_rdma_drop(r->peer, i);
+		r->reasons[i] = PORT_RDMA_PEER;
+		if (!busy) /* else what it said last is so still */
+			r->legs[i].layers = 0;
+	}
+	r->asked = r->checked = 0;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Whether it is what RDMA is for: the bytes. 0: it is not. */
+static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot *s)
+{
+	const struct client_rdma *r = &f->rdma;
+	struct fuse_write_in write;
+	struct fuse_read_in read;
+
+	if (s->kind != CLIENT_SLOT_KERNEL)
+		return 0;
+	if (s->opcode == FUSE_READ && s->resp_max > CLIENT_SMALL_BYTES) {
+		memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
+		return read.size < r->read_min || read.size > FUSE_PROTO_MAX_WRITE ? 0 : read.size;
+	}
+	if (s->opcode == FUSE_WRITE && s->req != s->small) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		return write.size < r->write_min || write.size > FUSE_PROTO_MAX_WRITE ||
+				       s->req_len != FUSE_PROTO_WRITE_DATA + write.size
+			       ? 0
+			       : write.size;
+	}
+	return 0;
+}
+
+bool client_rdma_holds(struct fuse_client *f, const struct client_slot *s)
+{
+	struct client_rdma *r = &f->rdma;
+
+	if (!r->only || port_rdma_ready(r->peer) || bulk_bytes(f, s) == 0)
+		return false;
+	r->holds = true;
+	return true;
+}
+
+bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret)
+{
+	struct client_rdma *r = &f->rdma;
+	uint32_t bytes;
+	uint8_t legs;
+
+	s->bulk_legs = 0;
+	if (!r->peer || s->bulk_not)
+		return false;
+	legs = port_rdma_ready(r->peer);
+	bytes = legs ? bulk_bytes(f, s) : 0;
+	if (bytes == 0)
+		return false;
+	*ret = (struct fuse_proto_bulk){.addr = s->opcode == FUSE_READ
+							? (uintptr_t)s->resp + FUSE_PROTO_READ_DATA
+							: (uintptr_t)s->req + FUSE_PROTO_WRITE_DATA,
+					.len = bytes,
+					.legs = legs};
+	s->bulk_legs = legs;
+	s->bulk_len = bytes;
+	s->bulk_serial = r->serial;
+	return true;
+}
+
+/* A pair that was made after the request was sent is another one. */
+void client_rdma_lost(struct fuse_client *f, unsigned leg, uint32_t serial)
+{
+	struct client_rdma *r = &f->rdma;
+
+	if ((int32_t)(r->made[leg] - serial) > 0)
+		return;
+	port_rdma_drop(r->peer, leg);
+	r->legs[leg].lost = true;
+	r->reasons[leg] = PORT_RDMA_FAILED;
+	launch_stat_add(&f->stats->rdma[leg].failures, 1);
+}
+
+static void legs_failed(struct fuse_client *f, const struct client_slot *s, uint8_t failed)
+{
+	for (unsigned i = 0; i < f->rdma.n_ports; i++)
+		if (failed & s->bulk_legs & 1U << i)
+			client_rdma_lost(f, i, s->bulk_serial);
+}
+
+/* Which leg a transfer took the server knows; they are as good as equal. */
+static void bytes_count(struct fuse_client *f, const struct client_slot *s, uint8_t failed,
+			uint64_t bytes)
+{
+	unsigned n = 0, k = 0;
+
+	for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++)
+		n += (s->bulk_legs & ~failed) >> i & 1;
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX && n > 0; i++) {
+		uint64_t part = bytes / n + (k == 0 ? bytes % n : 0);
+
+		if (!((s->bulk_legs & ~failed) >> i & 1))
+			continue;
+		launch_stat_add(s->opcode == FUSE_READ ? &f->stats->rdma[i].read_bytes
+						       : &f->stats->rdma[i].write_bytes,
+				part);
+		*(s->opcode == FUSE_READ ? &f->rdma.legs[i].read_bytes
+					 : &f->rdma.legs[i].write_bytes) += part;
+		k++;
+	}
+}
+
+void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t *ret_read,
+			    uint64_t *ret_write)
+{
+	*ret_read = f->rdma.legs[port].read_bytes;
+	*ret_write = f->rdma.legs[port].write_bytes;
+}
+
+bool client_rdma_again(struct fuse_client *f, struct client_slot *s, const struct client_answer *a)
+{
+	bool write = s->opcode == FUSE_WRITE && a->out.error == -EREMOTEIO;
+
+	if (s->bulk_legs == 0 || (!write && !(a->has_bulk && a->bulk.again)))
+		return false;
+	if (write)
+		legs_failed(f, s, s->bulk_legs);
+	s->bulk_not = !f->rdma.only;
+	if (s->answered) /* nobody waits for it, and nothing was begun */
+		client_slot_free(f, s);
+	else
+		client_slot_queue(f, s);
+	return true;
+}
+
+int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
+		     void **msg)
+{
+	struct fuse_out_header *out = (void *)s->resp;
+
+	if (!a->has_bulk)
+		return s->bulk_legs && s->opcode == FUSE_WRITE && a->out.error == 0
+			       ? (bytes_count(f, s, 0, s->bulk_len), 0)
+			       : 0;
+	if (s->bulk_legs == 0 || a->bulk.len > s->bulk_len)
+		return -EIO;
+	legs_failed(f, s, a->bulk.failed);
+	if (s->opcode == FUSE_WRITE) {
+		bytes_count(f, s, a->bulk.failed, s->bulk_len);
+		return a->bulk.len == 0 ? 0 : -EIO;
+	}
+	if (a->bulk.len == 0)
+		return a->bulk.again && !f->rdma.only ? -EIO : 0;
+	if (a->body_len != 0)
+		return -EIO;
+	bytes_count(f, s, a->bulk.failed, a->bulk.len);
+	a->out.len = (uint32_t)sizeof(*out) + a->bulk.len;
+	*out = a->out;
+	a->body = s->resp + FUSE_PROTO_READ_DATA;
+	a->body_len = a->bulk.len;
+	*msg = s->resp;
+	return 0;
+}
+
+bool client_rdma_is_asking(const struct fuse_client *f, unsigned port)
+{
+	const struct client_rdma *r = &f->rdma;
+
+	return r->waits && !r->mixed && !r->encrypted && r->asked >> port & 1;
+}
+
+enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port)
+{
+	const struct client_rdma *r = &f->rdma;
+	enum port_rdma_reason why = port_rdma_reason(r->ports, port);
+
+	if (why != PORT_RDMA_OK)
+		return why;
+	if (!r->peer)
+		return PORT_RDMA_MEMLOCK;
+	if (r->encrypted)
+		return PORT_RDMA_ENCRYPTED;
+	if (r->mixed)
+		return PORT_RDMA_MIXED;
+	return port_rdma_ready(r->peer) & 1U << port ? PORT_RDMA_OK : r->reasons[port];
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests on their way from the kernel to the server: its numbers become the server's handles, and
+ * what only concerns the client's own tables ends here.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+
+/* Copies the struct behind the header, if the request is long enough for it. */
+static bool request_arg(const void *req, size_t len, void *ret, size_t size)
+{
+	if (len < sizeof(struct fuse_in_header) + size)
+		return false;
+	memcpy(ret, (const uint8_t *)req + sizeof(struct fuse_in_header), size);
+	return true;
+}
+
+/* How many bytes the request asks for, where it says so. */
+static uint32_t request_size(struct client_slot *s)
+{
+	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
+	struct fuse_read_in read = {0};
+	struct fuse_getxattr_in xattr = {0};
+	struct fuse_open_in open = {0};
+
+	switch (s->opcode) {
+	case FUSE_OPENDIR:
+		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
+		return open.open_flags;
+	case FUSE_READDIRPLUS: /* the handles must fit, too */
+		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
+		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
+		memcpy(s->req + read_at, &read.size, sizeof(read.size));
+		return read.size;
+	case FUSE_READ:
+	case FUSE_READDIR:
+		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
+		return read.size;
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+		(void)request_arg(s->req, s->req_len, &xattr, sizeof(xattr));
+		return xattr.size;
+	default:
+		return 0;
+	}
+}
+
+/* Where the name that the request makes stands behind its header; 0: it makes none. */
+static size_t name_made_at(uint32_t opcode)
+{
+	const size_t in = sizeof(struct fuse_in_header);
+
+	switch (opcode) {
+	case FUSE_SYMLINK:
+		return in;
+	case FUSE_MKNOD:
+		return in + sizeof(struct fuse_mknod_in);
+	case FUSE_MKDIR:
+		return in + sizeof(struct fuse_mkdir_in);
+	case FUSE_CREATE:
+		return in + sizeof(struct fuse_create_in);
+	case FUSE_LINK:
+		return in + sizeof(struct fuse_link_in);
+	case FUSE_RENAME:
+		return in + sizeof(struct fuse_rename_in);
+	case FUSE_RENAME2:
+		return in + sizeof(struct fuse_rename2_in);
+	default:
+		return 0;
+	}
+}
+
+static void name_note(struct fuse_client *f, const struct client_slot *s)
+{
+	bool moves = s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2;
+	const char *req = (const char *)s->req;
+	size_t at = name_made_at(s->opcode);
+
+	if (at == 0)
+		return;
+	if (moves) /* the second of two names */
+		at += strnlen(req + at, s->req_len - at) + 1;
+	if (at < s->req_len)
+		client_cache_name(&f->known, s->nodes[moves ? 1 : 0], req + at,
+				  strnlen(req + at, s->req_len - at));
+}
+
+int client_request_bind(struct fuse_client *f, struct client_slot *s)
+{
+	struct fuse_in_header in;
+	int r;
+
+	memcpy(&in, s->req, sizeof(in));
+	s->opcode = in.opcode;
+	s->unique = in.unique;
+	s->pid = in.pid;
+	r = client_refs_read(s->req, s->req_len, &s->refs);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
+		struct client_node *node = client_node_get(&f->nodes, s->refs.nodeids[i]);
+
+		if (!node)
+			return -ESTALE;
+		client_node_pin(node);
+		s->nodes[i] = node;
+	}
+	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
+		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
+
+		if (!file || file->flags & CLIENT_FILE_DEAD)
+			return -ESTALE;
+	}
+	s->n_shown = f->lists.n_shown;
+	if (s->opcode == FUSE_OPENDIR)
+		client_prefetch_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND
+					       ? 0
+					       : client_prefetch_wish(f, in.nodeid, s->born_ns));
+	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
+	name_note(f, s);
+	return 0;
+}
+
+/* A WRITE without its data, in place of the whole. */
+static uint8_t *request_head(struct client_slot *s, uint32_t len)
+{
+	memcpy(s->small, s->req, len);
+	memcpy(s->small + offsetof(struct fuse_in_header, len), &len, sizeof(len));
+	return s->small;
+}
+
+/* Before who reads the file through the kernel's cache reads on, the kernel asks. */
+static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
+{
+	const struct client_file *file;
+
+	if (s->opcode != FUSE_WRITE || f->lane || !(f->features & FUSE_PROTO_FEATURE_WRITTEN))
+		return false;
+	file = client_file_get(&f->files, s->refs.fhs[0]);
+	return file && file->flags & CLIENT_FILE_CACHED;
+}
+
+int client_request_seal(struct fuse_client *f, struct client_slot *s, const void **ret_msg,
+			size_t *ret_len)
+{
+	struct fuse_proto_bulk bulk;
+	bool is_bulk = client_rdma_offer(f, s, &bulk);
+	uint8_t *msg = s->req;
+	uint32_t len = s->req_len;
+
+	struct client_handle handles[CLIENT_REFS_MAX];
+	/* A server that does not know the flag would refuse the request for it. */
+	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
+		    f->features & FUSE_PROTO_FEATURE_ONLY;
+	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
+			 : only			       ? FUSE_PROTO_REQ_ONLY
+			 : wants_attr(f, s)	       ? FUSE_PROTO_REQ_ATTR
+						       : 0;
+
+	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
+		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
+
+		/* Each file was opened again or died before anything else is sent. */
+		if (!file || file->flags & CLIENT_FILE_DEAD ||
+		    file->incarnation != f->server.incarnation)
+			return -ESTALE;
+		memcpy(s->req + s->refs.fh_at[i], &file->server_fh, sizeof(file->server_fh));
+	}
+	for (unsigned i = 0; i < s->refs.n_nodes; i++)
+		handles[i] = (struct client_handle){.bytes = s->nodes[i]->handle,
+						    .len = s->nodes[i]->handle_len};
+	if (s->nodes[0]) {
+		s->n_changes = s->nodes[0]->n_changes;
+		s->n_written = client_cache_written_count(&f->known, s->nodes[0]);
+	}
+	if (is_bulk && s->opcode == FUSE_WRITE) {
+		len = FUSE_PROTO_WRITE_DATA;
+		msg = request_head(s, len);
+	}
+	*ret_msg = msg;
+	*ret_len = len + client_tail_write(msg + len, flags, handles, s->refs.n_nodes,
+					   is_bulk ? &bulk : NULL);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ what is known here */
+
+/* Names whose values, where there are none, no listing would have shown. */
+static bool xattr_is_hidden(const char *name, size_t len)
+{
+	static const char prefix[] = "trusted.";
+
+	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* Of a label that the file has not. ls(1) asks each file for one, and no more when it hears that
+ * there are none; a kernel that labels files takes that for trouble. */
+static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
+{
+	static const char label[] = "security.selinux";
+
+	return f->unlabelled && len >= sizeof(label) && memcmp(name, label, sizeof(label)) == 0
+		       ? -EOPNOTSUPP
+		       : -ENODATA;
+}
+
+static void known_xattr(struct fuse_client *f, const struct fuse_in_header *in, uint32_t size,
+			const char *name, size_t len)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_getxattr_out none;
+	} reply = {.out = {.len = sizeof(reply.out), .unique = in->unique}};
+
+	if (in->opcode == FUSE_GETXATTR)
+		reply.out.error = xattr_is_absent(f, name, len);
+	else if (size == 0) /* how long the list is */
+		reply.out.len = sizeof(reply);
+	(void)client_reply(f, &reply, reply.out.len);
+}
+
+/*
+ * As the last WRITE has left it. Not where the time of a change is still owed, nor where another
+ * core has something of the file on its way, of which the kernel hears before we do. Whether it
+ * has extended attributes the server says only when it is asked: now and then it is.
+ */
+static bool known_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
+			  struct fuse_attr *ret, uint64_t *ret_for_ns)
+{
+	return !(node->flags & CLIENT_NODE_OWED) &&
+	       client_cache_bare_said(&f->known, node, now_ns) &&
+	       client_cache_written(&f->known, node, now_ns, ret, ret_for_ns) &&
+	       !client_dispatch_has(f, node);
+}
+
+static bool known_attr(struct fuse_client *f, const struct fuse_in_header *in,
+		       const struct client_node *node, uint64_t now_ns)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_attr_out attr;
+	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
+	uint64_t for_ns;
+
+	if (!client_cache_folder(&f->known, node, now_ns, &reply.attr.attr, &for_ns) &&
+	    !known_written(f, node, now_ns, &reply.attr.attr, &for_ns))
+		return false;
+	reply.attr.attr_valid = for_ns / NSEC_PER_SEC;
+	reply.attr.attr_valid_nsec = (uint32_t)(for_ns % NSEC_PER_SEC);
+	(void)client_reply(f, &reply, sizeof(reply));
+	return true;
+}
+
+/* Entries may have come with the opening; and a folder is read until nothing comes: that is known
+ * when the last entry has come. */
+static bool known_entries(struct fuse_client *f, const struct fuse_in_header *in,
+			  const struct client_node *node, const void *req, size_t len,
+			  uint64_t now_ns)
+{
+	struct fuse_read_in read;
+
+	if (!request_arg(req, len, &read, sizeof(read)))
+		return false;
+	if (client_prefetch_answer(f, in, node, &read, now_ns))
+		return true;
+	if (!client_cache_end(&f->known, node, read.fh, read.offset, now_ns))
+		return false;
+	client_reply_error(f, in->unique, 0);
+	return true;
+}
+
+/* In a folder that was just made. */
+static bool known_absent(struct fuse_client *f, const struct fuse_in_header *in,
+			 const struct client_node *node, const char *name, size_t len,
+			 uint64_t now_ns)
+{
+	size_t n = strnlen(name, len);
+
+	if (n == len ||
+	    !client_cache_absent(&f->known, node, name, n, client_clock_refresh(f, now_ns)))
+		return false;
+	client_reply_error(f, in->unique, -ENOENT);
+	return true;
+}
+
+bool client_request_known(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+{
+	struct fuse_getxattr_in xattr;
+	const struct client_node *node;
+	struct fuse_in_header in;
+	size_t at = sizeof(in) + sizeof(xattr);
+
+	memcpy(&in, req, sizeof(in));
+	node = client_node_get(&f->nodes, in.nodeid);
+	if (!node || f->link != CLIENT_READY)
+		return false;
+	if (in.opcode == FUSE_LOOKUP)
+		return known_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
+				    now_ns);
+	if (in.opcode == FUSE_SETATTR)
+		return client_deferred_ctime_answer(f, req, len, now_ns);
+	if (in.opcode == FUSE_GETATTR)
+		return known_attr(f, &in, node, now_ns);
+	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)
+		return known_entries(f, &in, node, req, len, now_ns);
+	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
+	    !client_cache_bare(&f->known, node, now_ns) ||
+	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
+		return false;
+	known_xattr(f, &in, xattr.size, (const char *)req + at, len - at);
+	return true;
+}
+
+static void forget_one(struct fuse_client *f, uint64_t nodeid, uint64_t n_lookups)
+{
+	struct client_node *node = client_node_get(&f->nodes, nodeid);
+
+	if (!node)
+		return;
+	if (node->n_lookups <= n_lookups)
+		client_prefetch_forgotten(f, node);
+	client_node_forget(&f->nodes, node, n_lookups);
+}
+
+void client_request_forget(struct fuse_client *f, const void *req, size_t len)
+{
+	struct fuse_in_header in;
+	struct fuse_forget_in forget;
+	struct fuse_batch_forget_in batch = {0};
+	struct fuse_forget_one one;
+	size_t at = sizeof(in) + sizeof(batch);
+
+	memcpy(&in, req, sizeof(in));
+	if (in.opcode == FUSE_FORGET) {
+		if (request_arg(req, len, &forget, sizeof(forget)))
+			forget_one(f, in.nodeid, forget.nlookup);
+		return;
+	}
+	(void)request_arg(req, len, &batch, sizeof(batch));
+	for (uint32_t i = 0; i < batch.count && len - at >= sizeof(one); i++) {
+		memcpy(&one, (const uint8_t *)req + at, sizeof(one));
+		forget_one(f, one.nodeid, one.nlookup);
+		at += sizeof(one);
+	}
+}
+
+/* Nobody waits for it; that the server is to be told stands in the state before the kernel forgets
+ * the file. One that is sent again by the kernel was closed then. */
+void client_request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+{
+	struct fuse_in_header in;
+	struct fuse_release_in release;
+	struct client_file *file = NULL;
+
+	memcpy(&in, req, sizeof(in));
+	if (request_arg(req, len, &release, sizeof(release)))
+		file = client_file_get(&f->files, release.fh);
+	if (f->files.n_closing == 0)
+		f->closing_ns = now_ns;
+	if (file && !(file->flags & CLIENT_FILE_CLOSING)) {
+		client_prefetch_close(f, release.fh);
+		client_file_close(&f->files, file);
+		client_dispatch_close(f, release.fh);
+	}
+	client_reply_error(f, in.unique, 0);
+	f->flush_wanted = true;
+}

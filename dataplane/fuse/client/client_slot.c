@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots of requests in flight, and the index by which an INTERRUPT finds the request it means. */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
+
+/* Numbers of our own requests: the kernel's would take ages to get there. */
+#define SLOT_UNIQUE_OWN (1ULL << 62)
+
+static void slot_push(struct fuse_client *f, struct client_slot *s)
+{
+	struct client_slot **stack =
+		s - f->slots < CLIENT_SLOTS - CLIENT_SLOTS_OWN ? &f->free : &f->free_own;
+
+	s->next = *stack;
+	*stack = s;
+}
+
+int client_slots_init(struct fuse_client *f)
+{
+	void *area = mmap(NULL, SMALL_AREA_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int r;
+
+	if (area == MAP_FAILED)
+		return -ENOMEM;
+	(void)madvise(area, SMALL_AREA_BYTES, MADV_NOHUGEPAGE);
+	f->small_area = area;
+	r = client_pool_init(&f->pool);
+	if (r < 0)
+		return r;
+	f->read_buf = client_pool_get(&f->pool, 0);
+	f->pending.next = f->pending.prev = &f->pending;
+	f->oldest.newer = f->oldest.older = &f->oldest;
+	for (unsigned i = CLIENT_SLOTS; i-- > 0;) {
+		struct client_slot *s = &f->slots[i];
+
+		s->small = f->small_area + (size_t)i * 2 * CLIENT_SMALL_BYTES;
+		slot_push(f, s);
+	}
+	return 0;
+}
+
+void client_slots_done(struct fuse_client *f)
+{
+	client_pool_done(&f->pool);
+	if (f->small_area)
+		munmap(f->small_area, SMALL_AREA_BYTES);
+	f->small_area = NULL;
+}
+
+/* As it was made, but for what the next use must not share with this one. */
+static void slot_reset(struct client_slot *s)
+{
+	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
+}
+
+/* The first free one is in use from here on, by a request that waits for its answer. */
+static void slot_begin(struct fuse_client *f, struct client_slot *s, uint32_t len, uint64_t now_ns)
+{
+	f->free = s->next;
+	f->n_used++;
+	slot_reset(s);
+	s->req_len = len;
+	s->born_ns = now_ns;
+	f->n_unanswered++;
+	s->newer = &f->oldest;
+	s->older = f->oldest.older;
+	s->older->newer = s;
+	f->oldest.older = s;
+}
+
+void client_slots_warm(struct fuse_client *f)
+{
+	f->largest = MIN_OF(f->state.head->largest, (uint32_t)CLIENT_POOL_BUF_BYTES);
+	client_pool_populate(&f->pool, f->read_buf, f->largest);
+}
+
+struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns)
+{
+	struct client_slot *s = f->free;
+	void *next_buf = NULL;
+
+	if (!s)
+		return NULL;
+	if (len > CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX) {
+		next_buf = client_pool_get(&f->pool, 0);
+		if (!next_buf)
+			return NULL;
+	}
+	slot_begin(f, s, len, now_ns);
+	if (next_buf) {
+		s->req = f->read_buf;
+		f->read_buf = next_buf;
+		/* A worker that is killed while the kernel copies a request into memory that is
+		 * not there yet costs the program an error; into memory that is, nothing. */
+		if (len > f->largest)
+			f->largest = f->state.head->largest = len;
+		client_pool_populate(&f->pool, f->read_buf, f->largest);
+	} else {
+		s->req = s->small;
+		memcpy(s->req, f->read_buf, len);
+	}
+	return s;
+}
+
+struct client_slot *client_slot_lend(struct fuse_client *f, uint8_t *req, uint32_t len,
+				     uint64_t now_ns)
+{
+	struct client_slot *s = f->free;
+
+	slot_begin(f, s, len, now_ns);
+	s->req = req;
+	return s;
+}
+
+struct client_slot *client_slot_own(struct fuse_client *f, enum client_slot_kind kind,
+				    uint32_t opcode, const void *arg, size_t arg_len)
+{
+	struct client_slot *s = f->free_own;
+	struct fuse_in_header in = {.len = (uint32_t)(sizeof(in) + arg_len), .opcode = opcode};
+
+	if (!s)
+		return NULL;
+	f->free_own = s->next;
+	f->n_used++;
+	slot_reset(s);
+	/* Counted before it is used: a successor gives out other numbers. */
+	client_publish(&f->state.head->own_requests, f->state.head->own_requests + 1);
+	in.unique = SLOT_UNIQUE_OWN | f->state.head->own_requests << 1;
+	s->kind = kind;
+	s->opcode = opcode;
+	s->unique = in.unique;
+	s->req = s->small;
+	s->req_len = in.len;
+	s->answered = true; /* nobody waits */
+	memcpy(s->req, &in, sizeof(in));
+	memcpy(s->req + sizeof(in), arg, arg_len);
+	s->resp_max = fuse_proto_resp_max(opcode, 0);
+	return s;
+}
+
+void client_slot_answered(struct fuse_client *f, struct client_slot *s)
+{
+	if (s->answered)
+		return;
+	s->answered = true;
+	f->n_unanswered--;
+	s->older->newer = s->newer;
+	s->newer->older = s->older;
+	s->older = s->newer = NULL;
+	if (s->interrupted)
+		f->n_interrupted--;
+}
+
+void client_slot_free(struct fuse_client *f, struct client_slot *s)
+{
+	client_slot_answered(f, s);
+	if (s->state == CLIENT_SLOT_PENDING)
+		client_slot_unqueue(f, s);
+	else if (s->state == CLIENT_SLOT_SENT)
+		f->n_sent--;
+	if (f->lane && s->lane)
+		client_mount_worker_end(f, s);
+	else if (s->req && s->req != s->small)
+		client_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
+	if (s->resp)
+		client_pool_put(&f->pool, s->resp, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(s->nodes); i++)
+		if (s->nodes[i])
+			client_node_unpin(&f->nodes, s->nodes[i]);
+	s->req = s->resp = NULL;
+	s->state = CLIENT_SLOT_FREE;
+	slot_push(f, s);
+	f->n_used--;
+	f->flush_wanted = true;
+}
+
+void client_slot_queue(struct fuse_client *f, struct client_slot *s)
+{
+	if (s->state == CLIENT_SLOT_SENT)
+		f->n_sent--;
+	s->state = CLIENT_SLOT_PENDING;
+	s->next = &f->pending;
+	s->prev = f->pending.prev;
+	s->prev->next = s;
+	f->pending.prev = s;
+	f->n_pending++;
+	f->flush_wanted = true;
+}
+
+void client_slot_unqueue(struct fuse_client *f, struct client_slot *s)
+{
+	s->prev->next = s->next;
+	s->next->prev = s->prev;
+	s->prev = s->next = NULL;
+	f->n_pending--;
+}
+
+/* Only an INTERRUPT asks, so a walk is good enough. */
+struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique)
+{
+	uint64_t mask = ~FUSE_PROTO_UNIQUE_RESEND;
+
+	for (unsigned i = 0; i < CLIENT_SLOTS; i++)
+		if (f->slots[i].state != CLIENT_SLOT_FREE && !f->slots[i].answered &&
+		    (f->slots[i].unique & mask) == (unique & mask))
+			return &f->slots[i];
+	return NULL;
+}
+
+uint64_t client_slot_cookie(const struct fuse_client *f, const struct client_slot *s)
+{
+	return ((uint64_t)s->serial << 16) | (uint64_t)(s - f->slots);
+}
+
+struct client_slot *client_slot_from_cookie(struct fuse_client *f, uint64_t cookie)
+{
+	uint64_t i = cookie & 0xffff;
+
+	if (i >= CLIENT_SLOTS || f->slots[i].state != CLIENT_SLOT_SENT ||
+	    client_slot_cookie(f, &f->slots[i]) != cookie)
+		return NULL;
+	return &f->slots[i];
+}

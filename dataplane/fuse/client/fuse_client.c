@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client end: requests from the kernel go to the peer, answers go back. What it is made of has
+ * files of its own: slots, buffers, tables, what becomes of a request and of an answer.
+ */
+#include "dataplane/fuse/client/fuse_client.h"
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CLIENT_PULL_BURST 64
+#define CLIENT_WINDOW 64 /* requests */
+#define CLIENT_READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
+#define CLIENT_TRIM_NS NSEC_PER_SEC
+#define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
+
+/* Sent on so often, it stays where it is. */
+#define GUIDE_MAX 6U
+/* Who does not answer there is asked for anew, at any of the server's addresses. */
+#define GUIDE_NS (1 * NSEC_PER_SEC)
+
+static int client_connect(struct fuse_client *f, uint64_t now_ns)
+{
+	const struct launch_mount *m = f->mount;
+	struct client_guide *g = &f->guide;
+	struct datagram_addr addrs[LAUNCH_PEER_ADDRS_MAX];
+	unsigned n = MIN_OF(m->n_addrs, (uint32_t)LAUNCH_PEER_ADDRS_MAX);
+	struct fuse_hello hello = {.read_only = m->read_only,
+				   .follows = g->n < GUIDE_MAX,
+				   .lane = client_mount_worker_hello(f)};
+	uint8_t bytes[FUSE_HELLO_BYTES];
+
+	memcpy(hello.mount_id, m->id, sizeof(hello.mount_id));
+	memcpy(hello.export_name, m->export_name, sizeof(hello.export_name));
+	memcpy(hello.client_host, f->host, sizeof(hello.client_host));
+	memcpy(hello.server_host, m->peer, sizeof(hello.server_host));
+	fuse_hello_put(bytes, &hello);
+	for (unsigned i = 0; i < n; i++)
+		addrs[i] = (struct datagram_addr){.ip = m->addrs[i].ip, .port = m->addrs[i].port};
+	g->alone = g->go;
+	g->go = false;
+	g->since_ns = now_ns;
+	if (g->alone)
+		return rudp_connect(f->rudp, &g->to, 1, bytes, sizeof(bytes), f, now_ns,
+				    &f->session);
+	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
+}
+
+/* Another worker of the server serves this mount: "ADDRESS/PORT" says where. */
+static void client_guided(struct fuse_client *f)
+{
+	struct client_guide *g = &f->guide;
+	const char *word = rudp_session_refusal(f->session, &g->to);
+	char ip[IP_ADDR_STR_MAX];
+	unsigned port;
+
+	if (sscanf(word, "%45[^/]/%4x", ip, &port) != 2 || port == 0 || port > UINT16_MAX ||
+	    ip_addr_parse(ip, &g->to.ip) < 0)
+		return;
+	g->to.port = (uint16_t)port;
+	g->go = true;
+	g->n++;
+}
+
+void client_session_drop(struct fuse_client *f, uint64_t now_ns)
+{
+	if (!f->session)
+		return;
+	rudp_session_close(f->session, now_ns);
+	f->session = NULL;
+	/* Who had none before has waited since then. */
+	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
+		f->away_since_ns = now_ns;
+	f->link = CLIENT_AWAY;
+}
+
+/* A session with the worker that the mount was sent to; with any, where that one keeps silent. */
+static void client_guide_tick(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_guide *g = &f->guide;
+
+	if (f->link == CLIENT_READY)
+		g->n = 0;
+	if (!f->session || (!g->go && (!g->alone || rudp_session_is_up(f->session) ||
+				       now_ns < g->since_ns + GUIDE_NS)))
+		return;
+	client_session_drop(f, now_ns);
+}
+
+/* 1: a predecessor served this mount; 0; negative errno. */
+static int client_tables_init(struct fuse_client *f)
+{
+	int r = f->mount_worker_number ? client_mount_worker_init(f) : 0, e;
+
+	if (r == 0)
+		r = client_state_init(
+			&f->state, f->mount->state_fd,
+			f->mount_worker_number ? mount_worker_state_at(f->mount_worker_number) : 0,
+			f->mount->id);
+	if (r < 0)
+		return r;
+	e = client_nodes_init(&f->nodes, &f->state);
+	if (e < 0)
+		return e;
+	e = client_cache_init(&f->known, &f->nodes);
+	if (e == 0)
+		e = client_prefetches_init(f);
+	if (e < 0)
+		return e;
+	client_files_init(&f->files, &f->state, &f->nodes);
+	client_deferred_ctime_restore(f);
+	client_nodes_sweep(&f->nodes);
+	e = client_dispatch_init(f);
+	return e < 0 ? e : r;
+}
+
+/* What a predecessor left is handed out anew, when no lane reads: who had just read it could not
+ * know. False: not yet. */
+static bool client_resend(struct fuse_client *f)
+{
+	if (PLENUM_LIKELY(!f->resend_due))
+		return true;
+	if (!client_forward_quiesce(f))
+		return false;
+	f->resend_due = false;
+	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered, and what
+	 * lanes had is theirs, or ours. */
+	if (client_init_resend(f) < 0) {
+		f->bad_requests++;
+		client_dispatch_settled(f);
+	} else {
+		client_forward_forgets(f);
+	}
+	return true;
+}
+
+/* lane: 0, or whose requests are those that the owner deals out to it, or that it reads itself. */
+static int client_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
+		      int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+		      struct fuse_client **ret)
+{
+	struct fuse_client *f;
+	int e, flags;
+
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	*f = (struct fuse_client){.fd = m->fuse_fd,
+				  .proc_fd = proc_fd,
+				  .mount = lane ? &f->own_mount : m,
+				  .own_mount = *m,
+				  .mount_worker_number = lane,
+				  .host = cfg->host,
+				  .rudp = r,
+				  .stats = stats,
+				  .clock_ns = clock_now_ns,
+				  .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
+				  .away_since_ns = now_ns,
+				  .busy_ns = now_ns};
+	mount_worker_id(f->own_mount.id, f->mount_worker_number);
+	flags = fcntl(f->fd, F_GETFL);
+	e = flags < 0 || fcntl(f->fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+	if (e == 0)
+		e = client_slots_init(f);
+	if (e == 0)
+		e = client_tables_init(f);
+	if (f->lane && e >= 0) {
+		client_mount_worker_start(f, now_ns);
+		e = 0;
+	}
+	if (e == 1) {
+		client_slots_warm(f);
+		f->resend_due = true;
+		(void)client_resend(f);
+		e = 0;
+	}
+	if (e == 0 && client_mount_worker_may_connect(f, now_ns))
+		e = client_connect(f, now_ns);
+	if (e < 0) {
+		fuse_client_free(f);
+		return e;
+	}
+	*ret = f;
+	return 0;
+}
+
+int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
+		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret)
+{
+	const struct launch_mount *m = index < LAUNCH_MOUNTS_MAX
+					       ? &cfg->mounts[index]
+					       : &cfg->lanes[index - LAUNCH_MOUNTS_MAX];
+
+	return client_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->lane, proc_fd, r, stats,
+			  now_ns, ret);
+}
+
+int fuse_client_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane,
+			 int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+			 struct fuse_client **ret)
+{
+	int e = client_new(cfg, &cfg->mounts[index], lane, proc_fd, r, stats, now_ns, ret);
+
+	if (e == 0)
+		fuse_client_rest(*ret);
+	return e;
+}
+
+struct fuse_client *fuse_client_free(struct fuse_client *f)
+{
+	if (!f)
+		return NULL;
+	client_rdma_done(f);
+	client_dispatch_done(f);
+	client_mount_worker_done(f);
+	mount_worker_common_unmap(f->common);
+	client_slots_done(f);
+	client_prefetches_done(f);
+	client_cache_done(&f->known);
+	client_nodes_done(&f->nodes);
+	client_state_done(&f->state);
+	free(f);
+	return NULL;
+}
+
+struct fuse_client *fuse_client_part(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->session)
+		rudp_session_close(f->session, now_ns);
+	return fuse_client_free(f);
+}
+
+void fuse_client_unlabelled(struct fuse_client *f)
+{
+	f->unlabelled = true;
+}
+
+void fuse_client_unmounted(struct fuse_client *f)
+{
+	f->gone = true;
+}
+
+int fuse_client_fd(const struct fuse_client *f)
+{
+	return f->lane ? f->mount->bell_fd : f->fd;
+}
+
+int fuse_client_kernel_fd(const struct fuse_client *f)
+{
+	return f->fd;
+}
+
+int fuse_client_bell(const struct fuse_client *f)
+{
+	return f->deal ? f->deal->bell_fd : -1;
+}
+
+unsigned fuse_client_in_flight(const struct fuse_client *f)
+{
+	return f->n_used;
+}
+
+unsigned fuse_client_sent(const struct fuse_client *f)
+{
+	return f->n_sent + (f->bye_sent && !f->bye_done);
+}
+
+bool fuse_client_is_ready(const struct fuse_client *f)
+{
+	return f->link == CLIENT_READY;
+}
+
+const struct rudp_session *fuse_client_session(const struct fuse_client *f)
+{
+	return f->session;
+}
+
+uint64_t fuse_client_waits_ns(const struct fuse_client *f, uint64_t now_ns)
+{
+	return f->link == CLIENT_READY || f->n_pending == 0 ? 0 : now_ns - f->away_since_ns;
+}
+
+uint64_t fuse_client_timeouts(const struct fuse_client *f)
+{
+	return f->timeouts;
+}
+
+/* ENOENT: the request is gone, which is fine. */
+bool client_reply(struct fuse_client *f, const void *msg, size_t len)
+{
+	if (write(f->fd, msg, len) >= 0)
+		return true;
+	if (errno == ENODEV)
+		f->gone = true;
+	return false;
+}
+
+bool client_reply_error(struct fuse_client *f, uint64_t unique, int error)
+{
+	struct fuse_out_header out = {.len = sizeof(out), .error = error, .unique = unique};
+
+	return client_reply(f, &out, sizeof(out));
+}
+
+uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t is_ns = f->clock_ns();
+
+	return MAX_OF(now_ns, is_ns);
+}
+
+void client_asked(struct fuse_client *f, uint32_t opcode)
+{
+	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
+}
+
+void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error)
+{
+	client_mount_worker_renumber(f, s);
+	client_mount_worker_said_error(f, s, error);
+	if (!s->answered)
+		s->heard = client_reply_error(f, s->unique, error);
+	client_slot_free(f, s);
+}
+
+/* Requests that no server is asked. True: it was one. */
+static bool client_take_here(struct fuse_client *f, const struct fuse_in_header *h, size_t n,
+			     uint64_t now_ns)
+{
+	switch (h->opcode) {
+	case FUSE_INIT:
+		client_init_answer(f, f->read_buf, n);
+		return true;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+		client_request_forget(f, f->read_buf, n);
+		return true;
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+		client_request_release(f, f->read_buf, n, now_ns);
+		return true;
+	case FUSE_INTERRUPT:
+		client_interrupt_interrupt(f, f->read_buf, n, now_ns);
+		return true;
+	case FUSE_GETLK:
+	case FUSE_SETLK:
+	case FUSE_SETLKW:
+		client_reply_error(f, h->unique, -ENOLCK);
+		return true;
+	case FUSE_OPENDIR:
+		return client_prefetch_open(f, f->read_buf, n, now_ns);
+	case FUSE_LOOKUP:
+	case FUSE_GETATTR:
+	case FUSE_SETATTR:
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS:
+		return client_request_known(f, f->read_buf, n, now_ns);
+	default:
+		return false;
+	}
+}
+
+void client_take(struct fuse_client *f, size_t n, uint64_t now_ns)
+{
+	struct fuse_in_header h;
+	struct client_slot *s;
+	int e;
+
+	client_forward_notes(f);
+	memcpy(&h, f->read_buf, sizeof(h));
+	if (client_take_here(f, &h, n, now_ns))
+		return;
+	s = client_slot_take(f, (uint32_t)n, now_ns);
+	if (!s) { /* cannot be: client_has_room */
+		client_reply_error(f, h.unique, -ENOMEM);
+		return;
+	}
+	e = client_request_bind(f, s);
+	if (e < 0)
+		client_slot_fail(f, s, client_internal_error(f, s, e));
+	else if (!client_dispatch_claim(f, s) && !client_dispatch_give(f, s, now_ns))
+		client_slot_queue(f, s);
+}
+
+bool client_has_room(const struct fuse_client *f)
+{
+	return f->free && f->pool.n_free > 0;
+}
+
+/* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the server
+ * keeps nodes and handles for a successor until it hears one, so it is sent here. */
+void client_goodbye(struct fuse_client *f)
+{
+	struct client_slot *s, *next;
+
+	client_dispatch_gone(f);
+	for (s = f->pending.next; s != &f->pending; s = next) {
+		next = s->next;
+		client_slot_free(f, s);
+	}
+	if (f->link != CLIENT_READY || f->bye_sent)
+		return;
+	client_deferred_ctime_flush(f, UINT64_MAX);
+	if (f->n_owed > 0) /* first: who says goodbye is not listened to any more */
+		return;
+	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
+	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;
+}
+
+void client_queue_depth_update(struct fuse_client *f)
+{
+	f->unanswered_window = MAX_OF(f->unanswered_window, f->n_unanswered);
+	f->unanswered_most = MAX_OF(f->unanswered_most, f->n_unanswered);
+	if (++f->n_window < CLIENT_WINDOW)
+		return;
+	f->unanswered_most = f->unanswered_window;
+	f->unanswered_window = f->n_unanswered;
+	f->n_window = 0;
+}
+
+int client_read_burst_hint(const struct fuse_client *f)
+{
+	if (f->n_unanswered == 0)
+		return MAX_OF((int)f->unanswered_most, 1);
+	return f->unanswered_most > f->n_unanswered ? (int)(f->unanswered_most - f->n_unanswered)
+						    : 0;
+}
+
+void client_read_note(struct fuse_client *f, const struct fuse_in_header *h)
+{
+	launch_stat_add(&f->stats->requests, 1);
+	if (h->opcode == FUSE_WRITE)
+		launch_stat_add(&f->stats->write_bytes,
+				h->len - MIN_OF(h->len, (uint32_t)FUSE_PROTO_WRITE_DATA));
+}
+
+int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
+{
+	int taken = 0, passed, most;
+
+	if (f->lane)
+		return client_mount_worker_pull(f, all, now_ns);
+	if (!client_resend(f))
+		return 0;
+	client_dispatch_reap(f);
+	client_forward_sleeps(f, all);
+	passed = client_forward_look(f, now_ns);
+	most = all ? CLIENT_PULL_BURST : MIN_OF(client_read_burst_hint(f), CLIENT_PULL_BURST);
+	while (!f->gone && taken < most && client_has_room(f)) {
+		ssize_t n = read(f->fd, f->read_buf, CLIENT_READ_BYTES);
+		struct fuse_in_header h;
+
+		if (n < 0 && (errno == EINTR || errno == ENOENT))
+			continue; /* ENOENT: it was ended before it was read */
+		if (n < 0 && errno == EAGAIN) {
+			client_dispatch_settled(f);
+			break;
+		}
+		if (n <= 0) {
+			f->gone = true;
+			break;
+		}
+		f->n_read++;
+		f->n_behind += taken++ > 0;
+		if ((size_t)n >= sizeof(h))
+			memcpy(&h, f->read_buf, sizeof(h));
+		client_read_note(f, &h);
+		if ((size_t)n < sizeof(h) || h.len != (size_t)n)
+			f->bad_requests++; /* whom should one answer? */
+		else
+			client_take(f, (size_t)n, now_ns);
+		client_queue_depth_update(f);
+	}
+	if (taken + passed > 0) {
+		f->busy_ns = now_ns;
+		client_forward_sleeps(f, false); /* who has taken something looks again first */
+	}
+	client_forward_judge(f, now_ns);
+	if (!client_has_room(f))
+		client_dispatch_full(f);
+	if (f->gone) {
+		client_goodbye(f);
+		return -ENODEV;
+	}
+	client_flush(f, now_ns);
+	return taken + passed;
+}
+
+/* What may be the end of a file that nobody has open. */
+static bool client_takes_names(uint32_t opcode)
+{
+	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
+}
+
+/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for RDMA; -ENOBUFS: no more calls
+ * now; else what the kernel is told. */
+static int client_send(struct fuse_client *f, struct client_slot *s)
+{
+	const void *msg;
+	size_t len;
+	int e;
+
+	if (client_rdma_holds(f, s) || (f->n_owed > 0 && client_deferred_ctime_holds(f, s)) ||
+	    client_internal_holds(f, s))
+		return -ENOMEM;
+	e = f->lane && s->lane ? client_mount_worker_ask(f, s) : 0;
+	if (e < 0)
+		return e;
+	if (s->resp_max > CLIENT_SMALL_BYTES && !s->resp) {
+		s->resp = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
+		if (!s->resp && s->opcode != FUSE_OPENDIR)
+			return -ENOMEM;
+		if (!s->resp) /* it need not have a list */
+			client_prefetch_ask(s, 0);
+	}
+	if (client_takes_names(s->opcode))
+		client_internal_release(f);
+	e = client_request_seal(f, s, &msg, &len);
+	if (e < 0)
+		return e;
+	e = rudp_call_send(f->session, msg, len, client_slot_cookie(f, s));
+	if (e < 0)
+		return e == -ENOBUFS ? e : -EIO;
+	client_slot_unqueue(f, s);
+	s->state = CLIENT_SLOT_SENT;
+	f->n_sent++;
+	client_asked(f, s->opcode);
+	return 0;
+}
+
+/* Sends what waits, oldest first. Who finds no buffer, or no RDMA, lets the others pass. */
+void client_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_slot *s, *next;
+
+	if (!f->session)
+		return;
+	client_internal_flush(f, now_ns);
+	if (f->link != CLIENT_READY || !f->flush_wanted)
+		return;
+	f->flush_wanted = false;
+	for (s = f->pending.next; s != &f->pending; s = next) {
+		int e;
+
+		next = s->next;
+		e = client_send(f, s);
+		if (e == -ENOBUFS)
+			break;
+		if (e == -ECANCELED || (e == -ESTALE && client_mount_worker_back(s))) {
+			client_slot_free(f, s);
+		} else if (e < 0 && e != -ENOMEM) {
+			launch_stat_add(&f->stats->request_errors, 1);
+			client_slot_fail(f, s, client_internal_error(f, s, e));
+		}
+	}
+}
+
+/*
+ * Requests that the kernel has been answered, but the server has not, hold their slots until the
+ * session ends. Before they are all that there is, it does: who comes next may be luckier. Of a
+ * lane's its owner has slots, too, and there are fewer.
+ */
+static void client_unclog(struct fuse_client *f, uint64_t now_ns)
+{
+	unsigned most = f->lane ? MOUNT_WORKER_SLOTS / 8 : (CLIENT_SLOTS - CLIENT_SLOTS_OWN) / 2,
+		 n = 0;
+
+	if ((f->free && !f->lane) || f->link != CLIENT_READY || f->n_used < most)
+		return;
+	for (unsigned i = 0; i < CLIENT_SLOTS - CLIENT_SLOTS_OWN; i++)
+		n += f->slots[i].answered && f->slots[i].state == CLIENT_SLOT_SENT;
+	if (n < most)
+		return;
+	client_session_drop(f, now_ns);
+}
+
+/* A server that is away when the mount ends is told when it is back, if that is soon; else the
+ * session would have a place there for nothing. */
+static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
+{
+	bool owes = f->session ? f->link != CLIENT_READY : f->state.head->served && !f->bye_done;
+
+	if (!owes)
+		return UINT64_MAX;
+	if (f->bye_until_ns == 0)
+		f->bye_until_ns = now_ns + CLIENT_BYE_NS;
+	if (now_ns >= f->bye_until_ns) {
+		client_session_drop(f, now_ns);
+		return UINT64_MAX;
+	}
+	client_guide_tick(f, now_ns);
+	if (f->session || client_connect(f, now_ns) == 0)
+		client_internal_flush(f, now_ns);
+	client_goodbye(f);
+	return MIN_OF(f->bye_until_ns, now_ns + NSEC_PER_SEC);
+}
+
+uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
+{
+	bool was_full = !client_has_room(f);
+	uint64_t due;
+
+	if (f->bye_done)
+		client_session_drop(f, now_ns);
+	if (f->lane)
+		client_mount_worker_tick(f, now_ns);
+	client_dispatch_tick(f, now_ns);
+	if (f->gone) {
+		client_goodbye(f);
+		return client_gone_tick(f, now_ns);
+	}
+	due = MIN_OF(client_interrupt_tick(f, now_ns), client_forward_signals(f, now_ns));
+	client_unclog(f, now_ns);
+	client_guide_tick(f, now_ns);
+	if (!f->session &&
+	    (!client_mount_worker_may_connect(f, now_ns) || client_connect(f, now_ns) < 0))
+		return MIN_OF(due, now_ns + NSEC_PER_SEC);
+	client_flush(f, now_ns);
+	if (f->retry_ns > now_ns)
+		due = MIN_OF(due, f->retry_ns);
+	if (f->resend_due)
+		due = MIN_OF(due, now_ns + NSEC_PER_MSEC);
+	if (f->guide.alone && !rudp_session_is_up(f->session))
+		due = MIN_OF(due, f->guide.since_ns + GUIDE_NS);
+	due = MIN_OF(due, client_rdma_due(f));
+	due = MIN_OF(due, client_ping_flush(f, now_ns));
+	due = MIN_OF(due, client_internal_due(f, now_ns));
+	if ((f->pool.free_touched > 0 || f->lists.n_touched > 0) && f->n_used == 0) {
+		if (now_ns - f->busy_ns >= CLIENT_TRIM_NS) {
+			client_pool_trim(&f->pool);
+			client_prefetches_trim(f);
+		} else
+			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
+	}
+	/* What waits in the kernel has told of itself, and does so once. */
+	return was_full && client_has_room(f) ? now_ns : due;
+}
+
+void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
+{
+	struct client_slot *s;
+
+	if (cookie == CLIENT_COOKIE_RDMA)
+		return len <= sizeof(f->rdma.resp) ? f->rdma.resp : NULL;
+	if (cookie == CLIENT_COOKIE_PING)
+		return len <= sizeof(f->ping.resp) ? f->ping.resp : NULL;
+	if (cookie == CLIENT_COOKIE_HELLO || cookie == CLIENT_COOKIE_BYE)
+		return len <= sizeof(f->hello_resp) ? f->hello_resp : NULL;
+	s = client_slot_from_cookie(f, cookie);
+	if (!s || len > MAX_OF(s->resp_max, CLIENT_SMALL_BYTES))
+		return NULL;
+	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
+}
+
+/* The message will not be complete; the memory belongs to the slot and goes with it. */
+void fuse_client_buf_put(struct fuse_client *f, void *buf)
+{
+	(void)f;
+	(void)buf;
+}
+
+static void client_away(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
+		f->away_since_ns = now_ns;
+	f->link = CLIENT_AWAY;
+	client_prefetches_drop(f);
+	client_rdma_down(f);
+	client_ping_down(f, now_ns);
+}
+
+/* The session ended under the call: whether it was executed is not known. */
+static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
+{
+	struct fuse_in_header h;
+
+	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
+		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
+	if (s->opcode == FUSE_OPENDIR) /* the answer could be of then */
+		client_prefetch_ask(s, 0);
+	if (s->answered) {
+		client_slot_free(f, s);
+		return;
+	}
+	memcpy(&h, s->req, sizeof(h));
+	h.unique |= FUSE_PROTO_UNIQUE_RESEND;
+	memcpy(s->req, &h, sizeof(h));
+	s->again = true;
+	client_slot_queue(f, s);
+}
+
+void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, void *buf, size_t len,
+			  uint64_t now_ns)
+{
+	struct client_slot *s;
+
+	client_forward_notes(f);
+	if (cookie != CLIENT_COOKIE_RDMA) /* comes each second, whatever there is to do */
+		f->busy_ns = now_ns;
+	if (cookie == CLIENT_COOKIE_HELLO) {
+		client_internal_hello_answer(f, status, buf, len, now_ns);
+		return;
+	}
+	if (cookie == CLIENT_COOKIE_BYE) {
+		f->bye_done = status == 0;
+		f->bye_sent = f->bye_done;
+		if (status != 0)
+			client_away(f, now_ns);
+		return;
+	}
+	if (cookie == CLIENT_COOKIE_RDMA) {
+		if (status != 0)
+			client_away(f, now_ns);
+		else
+			client_rdma_answer(f, status, buf, len);
+		return;
+	}
+	if (cookie == CLIENT_COOKIE_PING) {
+		if (status != 0)
+			client_away(f, now_ns);
+		else
+			client_ping_answer(f, buf, len, now_ns);
+		return;
+	}
+	s = client_slot_from_cookie(f, cookie);
+	if (!s)
+		return;
+	if (status != 0)
+		client_away(f, now_ns);
+	if (s->kind != CLIENT_SLOT_KERNEL) {
+		client_internal_answer(f, s, status == 0 ? buf : NULL, len, now_ns);
+		if (f->gone)
+			client_goodbye(f);
+	} else if (status == 0)
+		client_answer_take(f, s, buf, len, now_ns);
+	else
+		client_requeue(f, s, now_ns);
+}
+
+void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
+{
+	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session)
+		client_guided(f);
+	/* It was served there until now: who that is may be long gone. */
+	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
+		f->guide.since_ns = now_ns;
+	switch (e) {
+	case RUDP_SESSION_UP:
+	case RUDP_SESSION_RESTARTED:
+	case RUDP_SESSION_LOST:
+	case RUDP_SESSION_ENDED:
+	case RUDP_SESSION_CLOSED:
+	case RUDP_SESSION_REFUSED:
+		f->retry_ns = 0;
+		client_away(f, now_ns);
+		break;
+	default:
+		break;
+	}
+}

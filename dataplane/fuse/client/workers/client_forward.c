@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The owner's end of what lanes read themselves: when they are to, what they pass on, and what they
+ * have done to files of which the owner knows things. Apart from fuse_client_deal.c because nothing
+ * of it was in the owner's hands before.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+
+#define RESEND FUSE_PROTO_UNIQUE_RESEND
+
+/* What lanes did to files that are open still. */
+static void files_all_note(struct client_dispatched *l)
+{
+	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
+		if (l->fhs[k])
+			__atomic_fetch_or(mount_worker_noted_at(l->reads, l->more, k),
+					  1ULL << k % 64, __ATOMIC_SEQ_CST);
+}
+
+int client_forward_init(struct fuse_client *f)
+{
+	f->common = mount_worker_common_map(f->mount->state_fd);
+	if (!f->common)
+		return -errno;
+	/* Partner: read_one() of the lane, which says that it reads before it looks. */
+	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+		struct client_dispatched *l = &f->deal->lanes[k];
+
+		l->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
+		if (!l->reads)
+			return -errno;
+		/* Of what the predecessor had seen nothing is known. */
+		__atomic_store_n(&l->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
+				 __ATOMIC_SEQ_CST);
+		files_all_note(l);
+		/* It may have died between a word and the lane's bit. */
+		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
+				 __ATOMIC_SEQ_CST);
+	}
+	mount_worker_set(&f->common->by_number, 1U);
+	f->deal->settling = true;
+	f->deal->always = f->mount->lanes_always;
+	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void client_forward_done(struct fuse_client *f)
+{
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
+		mount_worker_reads_unmap(f->deal->lanes[k].reads);
+}
+
+/* ------------------------------------------------------------------ before all is handed out anew
+ */
+
+/* Of these nobody waits for an answer, and the kernel hands none out anew. */
+static bool is_forget(const struct fuse_in_header *h)
+{
+	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
+}
+
+/* A dead lane's: whether it had read something shows when that is handed out anew. */
+static bool mount_worker_hushes(struct fuse_client *f, unsigned k)
+{
+	struct mount_worker_reads *r = f->deal->lanes[k].reads;
+
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
+		uint32_t *word = &r->slots[i].word;
+		struct fuse_in_header h;
+
+		if (MOUNT_WORKER_STATE(mount_worker_get(word)) != MOUNT_WORKER_READING)
+			continue;
+		if (mount_worker_is_locked(f->mount->state_fd, k + 1))
+			return false;
+		/* Partner: reading_resolve() of one that has just come. */
+		if (!mount_worker_swap(word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
+			continue;
+		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
+		if (is_forget(&h) && h.len >= sizeof(h) &&
+		    h.len <= mount_worker_get(&r->populated[i]))
+			client_request_forget(f, mount_worker_reads_buf(r, i), h.len);
+	}
+	return true;
+}
+
+bool client_forward_quiesce(struct fuse_client *f)
+{
+	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++)
+		if (!mount_worker_hushes(f, k))
+			return false;
+	return true;
+}
+
+/* False: there is none (any more). */
+static bool passed_get(struct fuse_client *f, struct client_dispatched *l, unsigned i,
+		       size_t *ret_len)
+{
+	struct mount_worker_slot *slot = &l->reads->slots[i];
+	uint32_t word = mount_worker_get(&slot->word);
+	const uint8_t *req = mount_worker_reads_buf(l->reads, i);
+	struct fuse_in_header h;
+
+	if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_PASSED)
+		return false;
+	memcpy(&h, req, sizeof(h));
+	*ret_len = MIN_OF(h.len, (uint32_t)(CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX));
+	memcpy(f->read_buf, req, *ret_len);
+	/* It is free before it is begun with: else it could be begun with twice. What is lost with
+	 * us here the kernel hands out anew. */
+	return mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE) && h.len == *ret_len &&
+	       h.len >= sizeof(h);
+}
+
+void client_forward_forgets(struct fuse_client *f)
+{
+	struct fuse_in_header h;
+	size_t len;
+
+	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++)
+		for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
+			if (!passed_get(f, &f->deal->lanes[k], i, &len))
+				continue;
+			memcpy(&h, f->read_buf, sizeof(h));
+			if (is_forget(&h))
+				client_request_forget(f, f->read_buf, len);
+		}
+}
+
+/* ------------------------------------------------------------------ what lanes pass on */
+
+/* False: it is to be looked at again. */
+static bool slot_look(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
+{
+	struct client_dispatched *l = &f->deal->lanes[k];
+	size_t len;
+
+	/* Which we have claimed, or of which we hear the end. */
+	if (l->slots[MOUNT_WORKER_SLOTS + i] ||
+	    MOUNT_WORKER_STATE(mount_worker_get(&l->reads->slots[i].word)) != MOUNT_WORKER_PASSED)
+		return client_dispatch_slot_look(f, l, MOUNT_WORKER_SLOTS + i);
+	/* It may be handed out anew. */
+	if (f->deal->settling || f->resend_due || !client_has_room(f))
+		return false;
+	if (!passed_get(f, l, i, &len))
+		return true;
+	f->deal->passed_by = k + 1;
+	client_take(f, len, now_ns);
+	f->deal->passed_by = 0;
+	++*n_taken;
+	return true;
+}
+
+static int mount_worker_look(struct fuse_client *f, unsigned k, uint64_t now_ns)
+{
+	struct mount_worker_reads *r = f->deal->lanes[k].reads;
+	uint64_t bits = __atomic_exchange_n(&r->done, 0, __ATOMIC_SEQ_CST), left = 0;
+	int n = 0;
+
+	for (; bits; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(bits);
+
+		if (!slot_look(f, k, i, &n, now_ns))
+			left |= 1ULL << i;
+	}
+	if (left) {
+		__atomic_fetch_or(&r->done, left, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&f->common->done, 1ULL << k, __ATOMIC_SEQ_CST);
+	}
+	return n;
+}
+
+int client_forward_look(struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t bits;
+	int n = 0;
+
+	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
+		return 0;
+	/* Partner: tell_owner() of the lane, which sets its own bits first. */
+	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1)
+		n += mount_worker_look(f, (unsigned)__builtin_ctzll(bits), now_ns);
+	return n;
+}
+
+void client_forward_sleeps(struct fuse_client *f, bool sleeps)
+{
+	if (!f->deal || mount_worker_get(&f->common->asleep) == sleeps)
+		return;
+	/* Partner: ring_owner() of the lane. */
+	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* ------------------------------------------------------------------ signals */
+
+/* Whether it is to be looked at again: which request the kernel has given there is not known yet,
+ * or it is about to be ours. The kernel is not asked to say it once more: it would say nothing else
+ * of the mount to anybody before. */
+static bool signal_waits(struct fuse_client *f, struct client_dispatched *l, unsigned i,
+			 uint64_t unique)
+{
+	struct mount_worker_slot *slot = &l->reads->slots[i];
+
+	for (;;) {
+		uint32_t word = mount_worker_get(&slot->word);
+
+		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_READING)
+			return true;
+		if ((slot->unique & ~RESEND) != (unique & ~RESEND))
+			return false;
+		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_TAKEN)
+			return MOUNT_WORKER_STATE(word) == MOUNT_WORKER_PASSED;
+		if (!mount_worker_swap(&slot->word, word, word | MOUNT_WORKER_SIGNALLED))
+			continue;
+		client_dispatch_post(f, l, MOUNT_WORKER_SLOTS + i);
+		return false;
+	}
+}
+
+/* False: its lane has been told, or nobody has it (any more). */
+static bool signal_look(struct fuse_client *f, struct client_signal *g)
+{
+	bool waits = false;
+
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+		for (uint32_t bits = g->at[k]; bits; bits &= bits - 1) {
+			unsigned i = (unsigned)__builtin_ctz(bits);
+
+			if (!signal_waits(f, &f->deal->lanes[k], i, g->unique))
+				g->at[k] &= ~(1U << i);
+		}
+		waits |= g->at[k] != 0;
+	}
+	return waits;
+}
+
+void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns)
+{
+	struct client_dispatch *d = f->deal;
+	struct client_signal g = {.unique = unique, .until_ns = now_ns + CLIENT_LONG_NS};
+
+	if (!d)
+		return;
+	memset(g.at, 0xff, sizeof(g.at));
+	/* Of more than there is room for those who are dying are found, but later. */
+	if (!signal_look(f, &g) || d->n_signals == CLIENT_SIGNALS)
+		return;
+	d->signals[d->n_signals++] = g;
+	d->signals_ns = now_ns + NSEC_PER_MSEC;
+}
+
+uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_dispatch *d = f->deal;
+
+	if (PLENUM_LIKELY(!d || d->n_signals == 0))
+		return UINT64_MAX;
+	if (now_ns < d->signals_ns)
+		return d->signals_ns;
+	for (unsigned n = d->n_signals; n-- > 0;) {
+		struct client_signal *g = &d->signals[n];
+		struct client_slot *s = client_slot_find(f, g->unique); /* it has come to us */
+
+		if (s)
+			client_interrupt_signalled(f, s, now_ns);
+		else if (now_ns < g->until_ns && signal_look(f, g))
+			continue;
+		*g = d->signals[--d->n_signals];
+	}
+	d->signals_ns = now_ns + NSEC_PER_MSEC;
+	return d->n_signals > 0 ? d->signals_ns : UINT64_MAX;
+}
+
+/* ------------------------------------------------------------------ what lanes do to files */
+
+/* What was seen is said last: a successor does it again where we die before. */
+static void file_note(struct fuse_client *f, struct client_dispatched *l, unsigned k)
+{
+	struct mount_worker_note *note = mount_worker_note_at(l->reads, l->more, k);
+	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
+	/* Its place may be another's already, or nobody's; the number is its own for good. */
+	struct client_node *node = client_node_get(&f->nodes, l->nodeids[k]);
+
+	if (!node) {
+		client_cache_written_drop_all(&f->known);
+		client_prefetch_shown_all(f);
+		return;
+	}
+	if (wrote != note->wrote_seen)
+		client_node_changed(node);
+	if (synced != note->synced_seen)
+		client_node_unstamp(node);
+	if (wrote != note->wrote_seen || synced != note->synced_seen)
+		client_cache_made_stale(&f->known, node);
+	client_cache_written_drop(&f->known, node);
+	client_prefetch_shown(f, l->nodeids[k]);
+	mount_worker_set(&note->wrote_seen, wrote);
+	mount_worker_set(&note->synced_seen, synced);
+}
+
+static void files_note(struct fuse_client *f, struct client_dispatched *l, unsigned first)
+{
+	uint64_t *word = mount_worker_noted_at(l->reads, l->more, first), files;
+
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
+		return;
+	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
+	/* Partner: note_file(): who finds the bit set has counted before. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (; files; files &= files - 1)
+		file_note(f, l, first + (unsigned)__builtin_ctzll(files));
+}
+
+void client_forward_notes(struct fuse_client *f)
+{
+	uint64_t lanes;
+
+	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
+		return;
+	/* Partner: note_file() of the lane, which sets the file's bit first. */
+	lanes = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
+	for (; lanes; lanes &= lanes - 1) {
+		struct client_dispatched *l = &f->deal->lanes[__builtin_ctzll(lanes)];
+
+		for (unsigned k = 0; k < MOUNT_WORKER_FILES; k += 64)
+			files_note(f, l, k);
+	}
+}
+
+static bool place_has(const struct client_dispatched *l, unsigned k)
+{
+	return mount_worker_get(&mount_worker_note_at(l->reads, l->more, k)->out) > 0 ||
+	       mount_worker_get(mount_worker_noted_at(l->reads, l->more, k)) >> k % 64 & 1;
+}
+
+bool client_forward_has(const struct client_dispatched *l, uint64_t nodeid)
+{
+	if (PLENUM_LIKELY(mount_worker_get(&l->reads->n_read) ==
+			  0)) /* each stat(2) asks of each lane */
+		return false;
+	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
+		if (l->nodeids[k] == nodeid && place_has(l, k))
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------------ whether they read */
+
+static uint64_t lanes_read(const struct fuse_client *f)
+{
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
+		n += mount_worker_get(&f->deal->lanes[k].reads->n_read);
+	return n;
+}
+
+void client_forward_judge(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_dispatch *d = f->deal;
+	uint32_t reads;
+
+	if (!d)
+		return;
+	if (client_trial_is_due(&d->trial, now_ns))
+		client_trial_look(&d->trial, f->n_read + lanes_read(f), f->n_behind, now_ns);
+	reads = (d->trial.all || d->always) && !d->settling && !f->resend_due && !f->gone &&
+		f->link == CLIENT_READY && !client_dispatch_by_rdma(f);
+	if (PLENUM_LIKELY(mount_worker_get(&f->common->reads) == reads))
+		return;
+	__atomic_store_n(&f->common->reads, reads, __ATOMIC_SEQ_CST);
+	mount_worker_ring(d->bell_fd);
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The other end of a lane: a front whose requests come from the mount's owner, if it does not read
+ * them itself (fuse_client_reads.c). It has nodes and files of its own, those of the requests that
+ * it gets, which the server takes for another mount's. Apart from fuse_client.c, which need not
+ * know whom it serves.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define RESEND FUSE_PROTO_UNIQUE_RESEND
+#define MOUNT_WORKER_BACK_NS \
+	NSEC_PER_SEC /* a server that is away for so long is the owner's matter */
+#define MOUNT_WORKER_USELESS_NS (60 * NSEC_PER_SEC) /* so long one is that does not know lanes */
+
+static struct mount_worker_slot *slot_of(const struct fuse_client *f, const struct client_slot *s)
+{
+	return mount_worker_slot_at(f->lane, f->reads, s->lane - 1);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
+{
+	struct client_file *file;
+	const struct client_node *node;
+
+	if (lf->own == 0 || lf->own > f->state.head->n_files)
+		return NULL;
+	file = client_file_at(&f->files, lf->own - 1);
+	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
+		return NULL;
+	/* A lane of an earlier version in between, which knows not all records, may have given its
+	 * number to another. */
+	node = client_node_get(&f->nodes, file->nodeid);
+	return node && node->handle_len == lf->handle_len &&
+			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
+		       ? file
+		       : NULL;
+}
+
+/* NULL: it cannot be had. */
+static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
+{
+	const struct client_file as = {
+		.open_flags = lf->open_flags, .uid = lf->uid, .gid = lf->gid};
+	struct client_node *node;
+	struct client_file *file = file_of(f, lf);
+	uint8_t len = mount_worker_get(&lf->handle_len);
+
+	if (file || len == 0 || len > FUSE_PROTO_HANDLE_MAX)
+		return file;
+	node = client_node_of(&f->nodes, lf->handle, len);
+	file = node ? client_file_new(&f->files, node, &as) : NULL;
+	if (file)
+		client_publish(&lf->own, client_file_index(&f->files, file) + 1);
+	else if (node)
+		client_node_settle(&f->nodes, node);
+	return file;
+}
+
+static void file_close(struct fuse_client *f, struct mount_worker_file *lf, uint64_t now_ns)
+{
+	struct client_file *file = file_of(f, lf);
+
+	if (file) {
+		if (f->files.n_closing == 0)
+			f->closing_ns = now_ns;
+		client_file_close(&f->files, file);
+	}
+	lf->own = 0;
+	mount_worker_set(&lf->state, MOUNT_WORKER_FILE_FREE);
+}
+
+static void files_close(struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t bits = mount_worker_get(&f->lane->closing);
+
+	if (PLENUM_LIKELY(bits == 0))
+		return;
+	/* Partner: client_dispatch_close(). */
+	bits = __atomic_exchange_n(&f->lane->closing, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1)
+		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
+		     k += 64) {
+			struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, k);
+
+			if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_CLOSING)
+				file_close(f, lf, now_ns);
+		}
+}
+
+/* A predecessor may have died between a file and its place. */
+static void files_sweep(struct fuse_client *f)
+{
+	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
+		struct client_file *file = client_file_at(&f->files, i);
+		bool named = false;
+
+		if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
+			continue;
+		for (unsigned k = 0; k < MOUNT_WORKER_FILES && !named; k++) {
+			const struct mount_worker_file *lf =
+				mount_worker_file_at(f->lane, f->more, k);
+
+			named = lf->own == i + 1 &&
+				mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_FREE;
+		}
+		if (!named)
+			client_file_close(&f->files, file);
+	}
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state state)
+{
+	struct mount_worker_area *a = f->lane;
+
+	/* Partner: mount_worker_reap() of the owner. */
+	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (state == MOUNT_WORKER_BACK || mount_worker_get(&a->full))
+		mount_worker_ring(f->mount->bell_fd);
+}
+
+bool client_mount_worker_again(struct fuse_client *f, unsigned i, uint32_t word)
+{
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	bool is_read = i >= MOUNT_WORKER_SLOTS;
+
+	if (!(word & MOUNT_WORKER_AGAIN) || word & MOUNT_WORKER_CANCELLED)
+		return false;
+	/* What the kernel did not want then it wants now: the server is asked again, which knows
+	 * what it has done already. Unless the kernel has it from a predecessor, by that number:
+	 * what was said is said again. */
+	slot->unique |= RESEND;
+	if (!mount_worker_swap(&slot->word, word, MOUNT_WORKER_HANDED | (word & MOUNT_WORKER_SAID)))
+		return false;
+	__atomic_fetch_or(is_read ? &f->reads->posted : &f->lane->posted,
+			  1ULL << (is_read ? i - MOUNT_WORKER_SLOTS : i), __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
+{
+	struct mount_worker_slot *slot = slot_of(f, s);
+	enum mount_worker_state state = s->back	   ? MOUNT_WORKER_BACK
+					: s->heard ? MOUNT_WORKER_DONE
+						   : MOUNT_WORKER_UNHEARD;
+
+	if (s->lane > MOUNT_WORKER_SLOTS) {
+		client_reads_end(f, s->lane - 1 - MOUNT_WORKER_SLOTS, state);
+		return;
+	}
+	for (;;) {
+		uint32_t word = mount_worker_get(&slot->word);
+
+		if (state == MOUNT_WORKER_UNHEARD &&
+		    client_mount_worker_again(f, s->lane - 1, word))
+			return;
+		/* Partner: claim_slot() of the owner. */
+		if (mount_worker_swap(&slot->word, word, state))
+			break;
+	}
+	word_end(f, s->lane - 1, state);
+}
+
+bool client_mount_worker_is_over(const struct fuse_client *f, const struct client_slot *s)
+{
+	return f->lane && s->lane &&
+	       mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
+}
+
+void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
+{
+	if (f->lane && s->lane && mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_AGAIN)
+		s->unique |= RESEND;
+}
+
+/* Numbers of the owner's become ours. Whether it may be the first time that it is asked shows in
+ * the number that the server gets. */
+static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
+{
+	struct mount_worker_slot *slot = slot_of(f, s);
+	struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, slot->file);
+	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
+	struct client_file *file;
+	struct fuse_in_header in;
+	uint64_t fh;
+	int r;
+
+	_Static_assert(offsetof(struct fuse_read_in, fh) == offsetof(struct fuse_write_in, fh),
+		       "data requests begin with their file");
+	if (s->req_len < FUSE_PROTO_WRITE_DATA || lf->fh != slot->fh ||
+	    mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_OPEN)
+		return -ESTALE;
+	file = file_make(f, lf);
+	if (!file)
+		return -ENOMEM;
+	memcpy(&in, s->req, sizeof(in));
+	in.nodeid = file->nodeid;
+	in.unique = slot->unique | (again ? RESEND : 0);
+	memcpy(s->req, &in, sizeof(in));
+	fh = client_file_fh(&f->files, file);
+	memcpy(s->req + fh_at, &fh, sizeof(fh));
+	r = client_request_bind(f, s);
+	s->unique = slot->unique;
+	s->refs.nodeids[0] = slot->nodeid; /* what the kernel is told is of its number */
+	return r;
+}
+
+void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns)
+{
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	uint32_t len = mount_worker_get(&slot->len);
+	struct client_slot *s;
+	int r;
+
+	/* Its tail is written after it. */
+	s = client_slot_lend(f, mount_worker_buf_at(f->lane, f->reads, i),
+			     MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
+	s->lane = i + 1;
+	r = slot_bind(f, s, again || slot->unique & RESEND);
+	client_slot_queue(f, s);
+	if (r == 0 || (!again && client_mount_worker_back(s))) {
+		if (r < 0)
+			client_slot_free(f, s);
+		return;
+	}
+	client_slot_fail(f, s, r);
+}
+
+/* The kernel may have heard it from our predecessor, and then does not want it. */
+static void slot_say(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	struct client_slot *s =
+		client_slot_lend(f, mount_worker_buf_at(f->lane, f->reads, i), 0, now_ns);
+	struct fuse_out_header out;
+
+	s->lane = i + 1;
+	s->unique = slot->unique;
+	client_mount_worker_renumber(f, s);
+	memcpy(&out, slot->said, sizeof(out));
+	out.unique = s->unique;
+	memcpy(slot->said, &out, sizeof(out));
+	s->heard = client_reply(f, slot->said, MIN_OF(out.len, (uint32_t)sizeof(slot->said)));
+	client_slot_free(f, s);
+}
+
+bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	uint32_t word;
+
+	if (!f->free)
+		return false;
+	do { /* partner: mount_worker_desert() of the owner */
+		word = mount_worker_get(&slot->word);
+		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_HANDED)
+			return true;
+	} while (!mount_worker_swap(&slot->word, word, (word & ~0xffU) | MOUNT_WORKER_TAKEN));
+	if (i >= MOUNT_WORKER_SLOTS)
+		client_reads_begin(f, i - MOUNT_WORKER_SLOTS);
+	if (word & MOUNT_WORKER_SAID)
+		slot_say(f, i, now_ns);
+	else
+		client_mount_worker_take(f, i, false, now_ns);
+	return true;
+}
+
+bool client_mount_worker_takes_new(const struct fuse_client *f)
+{
+	return f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->owing &&
+	       !f->resting && !f->gone;
+}
+
+int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
+{
+	struct mount_worker_area *a = f->lane;
+	uint64_t bits, left = 0;
+	int taken = 0;
+
+	/* Who looks at all may sleep next. Partner: post() of the owner. */
+	if (mount_worker_get(&a->asleep) != all)
+		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (mount_worker_get(&a->gone))
+		f->gone = true;
+	if (f->gone) {
+		client_goodbye(f);
+		return -ENODEV;
+	}
+	bits = client_mount_worker_takes_new(f) ? mount_worker_get(&a->posted) : 0;
+	if (bits)
+		bits = __atomic_exchange_n(&a->posted, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(bits);
+
+		if (client_mount_worker_look(f, i, now_ns))
+			taken += mount_worker_get(&a->slots[i].word) != MOUNT_WORKER_FREE;
+		else
+			left |= 1ULL << i;
+	}
+	if (left)
+		__atomic_fetch_or(&a->posted, left, __ATOMIC_SEQ_CST);
+	files_close(f, now_ns);
+	taken += client_reads_pull(f, all, now_ns);
+	if (taken > 0) {
+		f->busy_ns = now_ns;
+		mount_worker_set(&a->asleep,
+				 0U); /* who has taken something looks again before it sleeps */
+	}
+	client_flush(f, now_ns);
+	return taken;
+}
+
+/* ------------------------------------------------------------------ on their way */
+
+int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s)
+{
+	struct mount_worker_slot *slot = slot_of(f, s);
+	const struct client_file *file;
+	uint32_t i;
+
+	if (mount_worker_get(&slot->word) & MOUNT_WORKER_CANCELLED)
+		return -ECANCELED;
+	file = client_file_get(&f->files, s->refs.fhs[0]);
+	if (!file || file->flags & (CLIENT_FILE_DEAD | CLIENT_FILE_CLOSING)) {
+		mount_worker_swap(&mount_worker_file_at(f->lane, f->more, slot->file)->state,
+				  MOUNT_WORKER_FILE_OPEN, MOUNT_WORKER_FILE_REFUSED);
+		return -ESTALE;
+	}
+	if (PLENUM_LIKELY(file->incarnation == f->server.incarnation))
+		return 0;
+	i = client_file_index(&f->files, file);
+	if (!client_internal_is_reopening(f, i))
+		(void)client_internal_reopen(f, i);
+	return -ENOMEM;
+}
+
+bool client_mount_worker_back(struct client_slot *s)
+{
+	struct fuse_in_header in;
+
+	if (!s->lane || s->state == CLIENT_SLOT_SENT)
+		return false;
+	memcpy(&in, s->req, sizeof(in));
+	/* What was perhaps sent by this id must be asked for by it again. */
+	s->back = !(in.unique & RESEND);
+	return s->back;
+}
+
+static void server_all(struct fuse_client *f, uint64_t born_before_ns)
+{
+	struct client_slot *s, *next;
+
+	for (s = f->pending.next; s != &f->pending; s = next) {
+		next = s->next;
+		if (s->born_ns <= born_before_ns && client_mount_worker_back(s))
+			client_slot_free(f, s);
+	}
+}
+
+/* ------------------------------------------------------------------ life */
+
+int client_mount_worker_init(struct fuse_client *f)
+{
+	void *owner;
+	int r = mount_worker_lock(f->mount->state_fd, f->mount_worker_number);
+
+	if (r < 0)
+		return r;
+	f->lane = mount_worker_map(f->mount->state_fd, f->mount_worker_number);
+	if (!f->lane) {
+		r = -errno;
+		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
+		return r;
+	}
+	r = client_reads_init(f);
+	if (r < 0)
+		return r;
+	owner = mmap(NULL, CLIENT_STATE_HEAD_BYTES, PROT_READ, MAP_SHARED, f->mount->state_fd, 0);
+	if (owner == MAP_FAILED)
+		return -errno;
+	f->owner = owner;
+	mount_worker_set(&f->lane->ready, 0U);
+	return 0;
+}
+
+void client_mount_worker_said(struct fuse_client *f, const struct client_slot *s, const void *msg,
+			      size_t len)
+{
+	struct mount_worker_slot *slot;
+
+	if (!f->lane || !s->lane || s->opcode != FUSE_WRITE || s->answered)
+		return;
+	slot = slot_of(f, s);
+	if (len > sizeof(slot->said))
+		return;
+	memcpy(slot->said, msg, len);
+	__atomic_fetch_or(&slot->word, MOUNT_WORKER_SAID, __ATOMIC_RELEASE);
+}
+
+void client_mount_worker_said_error(struct fuse_client *f, const struct client_slot *s, int error)
+{
+	const struct fuse_out_header out = {
+		.len = sizeof(out), .error = error, .unique = s->unique};
+
+	client_mount_worker_said(f, s, &out, sizeof(out));
+}
+
+void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	if (mount_worker_get(&mount_worker_slot_at(f->lane, f->reads, i)->word) & MOUNT_WORKER_SAID)
+		slot_say(f, i, now_ns);
+	else
+		client_mount_worker_take(f, i, true, now_ns);
+}
+
+void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
+{
+	files_sweep(f);
+	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS; i++)
+		if (MOUNT_WORKER_STATE(mount_worker_get(&f->lane->slots[i].word)) ==
+		    MOUNT_WORKER_TAKEN)
+			client_mount_worker_resume(f, i, now_ns);
+	client_reads_start(f, now_ns);
+	__atomic_store_n(&f->lane->posted, ~0ULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->lane->closing, ~0ULL, __ATOMIC_SEQ_CST);
+	/* Where a predecessor died between its last word and the bit. */
+	__atomic_store_n(&f->lane->done, ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+void client_mount_worker_done(struct fuse_client *f)
+{
+	if (f->lane) {
+		if (f->lane->ready) {
+			mount_worker_set(&f->lane->ready, 0U);
+			mount_worker_ring(
+				f->mount->bell_fd); /* what came just now is to be taken back */
+		}
+		mount_worker_unmap(f->lane);
+		client_reads_done(f); /* while the lane is ours */
+		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
+	}
+	if (f->owner)
+		munmap(f->owner, CLIENT_STATE_HEAD_BYTES);
+	f->lane = NULL;
+	f->owner = NULL;
+}
+
+/* What the owner has negotiated with the kernel is in force here too. */
+static void head_copy(struct fuse_client *f)
+{
+	const struct client_head *from = f->owner;
+	struct client_head *to = f->state.head;
+
+	if (to->negotiated || !mount_worker_get(&from->negotiated))
+		return;
+	to->minor = from->minor;
+	to->flags = from->flags;
+	to->max_readahead = from->max_readahead;
+	to->kernel = from->kernel;
+	client_publish(&to->negotiated, 1);
+}
+
+/* What nobody else can end: requests that may have been sent, files that the server has open. */
+static bool owes(const struct fuse_client *f)
+{
+	return f->n_used > 0 || f->files.n_closing > 0;
+}
+
+bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns)
+{
+	return !f->lane || owes(f) ||
+	       (mount_worker_get(&f->lane->served) && now_ns >= f->useful_ns);
+}
+
+enum fuse_hello_lane client_mount_worker_hello(struct fuse_client *f)
+{
+	f->owing = f->lane && (owes(f) || f->gone); /* a goodbye takes no place */
+	if (!f->lane)
+		return FUSE_HELLO_MOUNT;
+	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;
+}
+
+/* The session is what it was asked for: one that takes a place at the server, where there is one,
+ * or one that ends what was begun, and itself. */
+static void session_fits(struct fuse_client *f, uint64_t now_ns)
+{
+	bool is_up = f->session && rudp_session_is_up(f->session);
+
+	if (f->link == CLIENT_READY && !(f->features & FUSE_PROTO_FEATURE_LANES) && !owes(f)) {
+		f->useful_ns = now_ns + MOUNT_WORKER_USELESS_NS;
+		client_session_drop(f, now_ns);
+	} else if (f->session && f->owing != owes(f) && (f->owing || !is_up)) {
+		client_session_drop(f, now_ns);
+	}
+}
+
+/* A server that is full may have served us in our owner's stead. */
+static void owner_first(struct fuse_client *f, uint64_t now_ns)
+{
+	if (owes(f) || mount_worker_get(&f->lane->served)) {
+		f->unserved_ns = 0;
+		return;
+	}
+	if (f->unserved_ns == 0)
+		f->unserved_ns = now_ns;
+	if (!f->session || now_ns - f->unserved_ns < MOUNT_WORKER_AWAY_NS)
+		return;
+	client_session_drop(f, now_ns);
+}
+
+void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
+{
+	bool ready;
+
+	if (!f->gone) { /* then it ends by the server's word */
+		owner_first(f, now_ns);
+		session_fits(f, now_ns);
+	}
+	ready = client_mount_worker_takes_new(f);
+	head_copy(f);
+	client_reads_tick(f, now_ns);
+	mount_worker_set(&f->lane->seen_ns, now_ns);
+	if (f->lane->ready != ready) {
+		mount_worker_set(&f->lane->ready, ready);
+		mount_worker_ring(f->mount->bell_fd); /* the owner takes back what is not begun */
+	}
+	if (f->resting)
+		server_all(f, now_ns);
+	else if (f->link != CLIENT_READY && now_ns > MOUNT_WORKER_BACK_NS)
+		server_all(f, now_ns - MOUNT_WORKER_BACK_NS);
+}
+
+bool fuse_client_is_spent(const struct fuse_client *f)
+{
+	if (f->n_used > 0 || f->files.n_closing > 0 || !client_reads_is_spent(f))
+		return false;
+	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS; i++)
+		if (MOUNT_WORKER_STATE(mount_worker_get(&f->lane->slots[i].word)) ==
+		    MOUNT_WORKER_TAKEN)
+			return false;
+	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++)
+		if (mount_worker_get(&mount_worker_file_at(f->lane, f->more, i)->state) ==
+		    MOUNT_WORKER_FILE_CLOSING)
+			return false;
+	return true;
+}
+
+bool fuse_client_is_owing(const struct fuse_client *f)
+{
+	return f->owing;
+}
+
+bool fuse_client_is_useless(const struct fuse_client *f, uint64_t now_ns)
+{
+	return now_ns < f->useful_ns;
+}
+
+void fuse_client_rest(struct fuse_client *f)
+{
+	if (f->lane)
+		f->resting = true;
+}

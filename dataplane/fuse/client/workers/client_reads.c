@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a lane reads from the kernel itself: data of files that it knows, which it keeps, and all
+ * else, which it passes to the owner as it came. A request is read into memory that outlives the
+ * process, by a word that says so before: whoever comes after a death finds what the kernel had
+ * given out. Apart from fuse_client_lane.c, which need not know where its requests come from.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define RESEND FUSE_PROTO_UNIQUE_RESEND
+#define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
+#define READ_BURST 16
+/* A first guess; a larger request makes it more for those that come after it. */
+#define POPULATE_BYTES 8192U
+#define TRIM_NS NSEC_PER_SEC
+
+_Static_assert(READ_BYTES <= MOUNT_WORKER_BUF_BYTES, "whatever the kernel may send has room");
+_Static_assert(MOUNT_WORKER_READS <= 32, "reads_free has a bit for each");
+
+int client_reads_init(struct fuse_client *f)
+{
+	f->common = mount_worker_common_map(f->mount->state_fd);
+	f->reads = f->common ? mount_worker_reads_map(f->mount->state_fd, f->mount_worker_number)
+			     : NULL;
+	f->more =
+		f->reads ? mount_worker_more_map(f->mount->state_fd, f->mount_worker_number) : NULL;
+	return f->more ? 0 : -errno;
+}
+
+void client_reads_done(struct fuse_client *f)
+{
+	/* Nobody may come after us. The owner looks at none that is free. */
+	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
+		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
+			mount_worker_reads_trim_one(f->reads, i);
+	if (f->more) /* who comes may be of an earlier version */
+		mount_worker_set(&f->more->is_known, 0U);
+	mount_worker_reads_unmap(f->reads);
+	mount_worker_more_unmap(f->more);
+	f->reads = NULL;
+	f->more = NULL;
+}
+
+/* ------------------------------------------------------------------ what the owner hears */
+
+static void tell_lane(const struct fuse_client *f, uint64_t *word)
+{
+	const uint64_t bit = 1ULL << (f->mount_worker_number - 1);
+
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+}
+
+/* Partner: client_forward_notes() of the owner, which takes the lane's bit away before the file's,
+ * and that before it looks: where the bit is still set it will see what was counted before. */
+static void note_file(const struct fuse_client *f, unsigned file)
+{
+	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
+	const uint64_t bit = 1ULL << file % 64;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+	tell_lane(f, &f->common->noted);
+}
+
+static void note_write(struct mount_worker_note *note, const struct mount_worker_slot *slot,
+		       const uint8_t *req)
+{
+	struct fuse_write_in write;
+
+	if (slot->opcode != FUSE_WRITE)
+		return;
+	memcpy(&write, req + sizeof(struct fuse_in_header), sizeof(write));
+	if (write.flags & O_DSYNC)
+		mount_worker_set(&note->synced, note->synced + 1);
+	else
+		mount_worker_set(&note->wrote, note->wrote + 1);
+}
+
+/* Of one that is counted among those under way. */
+static void note_tell(struct fuse_client *f, const struct mount_worker_slot *slot,
+		      const uint8_t *req)
+{
+	note_write(mount_worker_note_at(f->reads, f->more, slot->file), slot, req);
+	note_file(f, slot->file);
+}
+
+/* Before it can reach the server. */
+static void note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
+		       const uint8_t *req)
+{
+	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
+
+	mount_worker_set(&note->out, note->out + 1);
+	note_tell(f, slot, req);
+}
+
+void client_reads_begin(struct fuse_client *f, unsigned i)
+{
+	note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
+}
+
+/* After the kernel has heard of it. */
+static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
+		     const uint8_t *req)
+{
+	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
+
+	note_tell(f, slot, req);
+	mount_worker_set(&note->out, note->out - 1);
+}
+
+static void ring_owner(const struct fuse_client *f)
+{
+	/* Partner: client_forward_sleeps() of the owner, which says so before it looks. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (mount_worker_get(&f->common->asleep) &&
+	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
+		mount_worker_ring(f->mount->bell_fd);
+}
+
+static void tell_owner(const struct fuse_client *f, unsigned i)
+{
+	__atomic_fetch_or(&f->reads->done, 1ULL << i, __ATOMIC_SEQ_CST);
+	tell_lane(f, &f->common->done);
+	ring_owner(f);
+}
+
+/* ------------------------------------------------------------------ one request */
+
+/* Its place among the lane's files; MOUNT_WORKER_FILES: it has none. */
+static unsigned file_find(const struct fuse_client *f, uint64_t fh)
+{
+	for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++) {
+		unsigned place = mount_worker_file_place(fh, way);
+		const struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, place);
+
+		if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_OPEN && lf->fh == fh)
+			return place;
+	}
+	for (unsigned i = 0; i < MOUNT_WORKER_FILES_OLD && !mount_worker_get(&f->common->by_number);
+	     i++)
+		if (mount_worker_get(&f->lane->files[i].state) == MOUNT_WORKER_FILE_OPEN &&
+		    f->lane->files[i].fh == fh)
+			return i;
+	return MOUNT_WORKER_FILES;
+}
+
+/* Data of a file that the owner has shown us; as is_dealt() there. Fills the slot. */
+static bool is_kept(const struct fuse_client *f, const struct fuse_in_header *h, const uint8_t *req,
+		    struct mount_worker_slot *slot)
+{
+	union {
+		struct fuse_read_in read;
+		struct fuse_write_in write;
+	} in;
+
+	if ((h->opcode != FUSE_READ && h->opcode != FUSE_WRITE) || h->unique & RESEND ||
+	    h->len < FUSE_PROTO_WRITE_DATA)
+		return false;
+	memcpy(&in, req + sizeof(*h), sizeof(in));
+	if (h->opcode == FUSE_WRITE && in.write.flags & O_APPEND)
+		return false;
+	slot->len = h->len;
+	slot->opcode = h->opcode;
+	slot->nodeid = h->nodeid;
+	slot->fh = in.read.fh;
+	slot->file = file_find(f, in.read.fh);
+	return slot->file < MOUNT_WORKER_FILES;
+}
+
+static void free_slot(struct fuse_client *f, unsigned i)
+{
+	mount_worker_set(&f->reads->slots[i].word, MOUNT_WORKER_FREE);
+	f->reads_free |= 1U << i;
+}
+
+/* What the kernel gave becomes ours, or the owner's. By a swap: where its word is a dead
+ * predecessor's, the owner may have made it free meanwhile. */
+static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	struct mount_worker_slot *slot = &f->reads->slots[i];
+	const uint8_t *req = mount_worker_reads_buf(f->reads, i);
+	struct fuse_in_header h;
+
+	memcpy(&h, req, sizeof(h));
+	slot->unique = h.unique;
+	if (h.opcode == FUSE_INTERRUPT) {
+		struct fuse_interrupt_in in;
+
+		memcpy(&in, req + sizeof(h), sizeof(in));
+		if (client_slot_find(f, in.unique)) {
+			client_interrupt_interrupt(f, req, h.len, now_ns);
+			free_slot(f, i);
+			return;
+		}
+	}
+	if (!is_kept(f, &h, req, slot)) {
+		slot->len = h.len;
+		if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_PASSED))
+			tell_owner(f, i);
+		return;
+	}
+	note_begin(f, slot, req);
+	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_TAKEN))
+		client_mount_worker_take(f, MOUNT_WORKER_SLOTS + i, false, now_ns);
+	else
+		note_end(f, slot, req);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static bool may_read(struct fuse_client *f)
+{
+	if (!mount_worker_get(&f->common->reads) || !client_mount_worker_takes_new(f) || !f->free)
+		return false;
+	for (unsigned i = 0; i < MOUNT_WORKER_READS && f->reads_free == 0;
+	     i++) /* the owner frees some */
+		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
+			f->reads_free |= 1U << i;
+	return f->reads_free != 0;
+}
+
+/* Who reads is woken for what comes. Who reads no more, and may just have been, wakes the owner. */
+static void reads_set(struct fuse_client *f, bool is_reading)
+{
+	if (f->is_reading && !is_reading)
+		ring_owner(f);
+	f->is_reading = is_reading;
+}
+
+/* 1: there was one; 0: none, or it is not ours to look; -ENODEV: unmounted. */
+static int read_one(struct fuse_client *f, uint64_t now_ns)
+{
+	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
+	struct mount_worker_slot *slot = &f->reads->slots[i];
+	uint8_t *buf = mount_worker_reads_buf(f->reads, i);
+	struct fuse_in_header h = {0};
+	ssize_t n;
+
+	f->reads_free &= ~(1U << i);
+	mount_worker_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
+	memcpy(buf, &h, sizeof(h));
+	__atomic_store_n(&slot->word, MOUNT_WORKER_READING, __ATOMIC_SEQ_CST);
+	/* Partner: the owner that comes, which ends reading (client_forward_init()) before it looks
+	 * who reads (client_forward_quiesce()). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!mount_worker_get(&f->common->reads)) {
+		free_slot(f, i);
+		return 0;
+	}
+	do /* ENOENT: it was ended before it was read */
+		n = read(f->fd, buf, READ_BYTES);
+	while (n < 0 && (errno == EINTR || errno == ENOENT));
+	if (n < 0) {
+		int e = errno;
+
+		free_slot(f, i);
+		return e == EAGAIN ? 0 : -ENODEV;
+	}
+	mount_worker_set(&f->reads->n_read, f->reads->n_read + 1);
+	memcpy(&h, buf, sizeof(h));
+	if ((size_t)n < sizeof(h) || h.len != (size_t)n) {
+		f->bad_requests++; /* whom should one answer? */
+		free_slot(f, i);
+		return 1;
+	}
+	client_read_note(f, &h);
+	f->largest = MAX_OF(f->largest, h.len);
+	request_place(f, i, now_ns);
+	return 1;
+}
+
+static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	for (unsigned k = 0; k < CLIENT_SLOTS; k++)
+		if (f->slots[k].state != CLIENT_SLOT_FREE &&
+		    f->slots[k].lane == MOUNT_WORKER_SLOTS + i + 1)
+			client_interrupt_signalled(f, &f->slots[k], now_ns);
+}
+
+/* What the owner says of some that we have. */
+static void posted_look(struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t bits = mount_worker_get(&f->reads->posted);
+
+	if (PLENUM_LIKELY(bits == 0))
+		return;
+	bits = __atomic_exchange_n(&f->reads->posted, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(bits);
+		uint32_t word = mount_worker_get(&f->reads->slots[i].word);
+
+		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_HANDED)
+			client_mount_worker_look(f, MOUNT_WORKER_SLOTS + i, now_ns);
+		else if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_TAKEN &&
+			 word & MOUNT_WORKER_SIGNALLED)
+			signalled_look(f, i, now_ns);
+	}
+}
+
+int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns)
+{
+	int taken = 0, most = all ? READ_BURST : MIN_OF(client_read_burst_hint(f), READ_BURST);
+
+	posted_look(f, now_ns);
+	while (taken < most && may_read(f) && read_one(f, now_ns) > 0) {
+		taken++;
+		client_queue_depth_update(f);
+	}
+	reads_set(f, may_read(f));
+	if (taken > 0)
+		f->read_ns = now_ns;
+	return taken;
+}
+
+bool fuse_client_reads(const struct fuse_client *f)
+{
+	return f->is_reading && mount_worker_get(&f->common->reads) &&
+	       client_mount_worker_takes_new(f);
+}
+
+/* ------------------------------------------------------------------ ends */
+
+/* As the kernel gave it: our own numbers may stand there. */
+static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
+{
+	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
+	struct fuse_in_header h;
+
+	memcpy(&h, req, sizeof(h));
+	h.nodeid = slot->nodeid;
+	h.unique = slot->unique;
+	memcpy(req, &h, sizeof(h));
+	memcpy(req + fh_at, &slot->fh, sizeof(slot->fh));
+}
+
+void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state)
+{
+	struct mount_worker_slot *slot = &f->reads->slots[i];
+	uint8_t *req = mount_worker_reads_buf(f->reads, i);
+
+	if (state == MOUNT_WORKER_BACK) {
+		request_restore(slot, req);
+		state = MOUNT_WORKER_PASSED;
+	}
+	note_end(f, slot, req);
+	for (;;) {
+		uint32_t word = mount_worker_get(&slot->word);
+		/* Whose number says that it was handed out anew the owner has claimed, and waits
+		 * for. */
+		bool is_claimed = word & MOUNT_WORKER_AGAIN || slot->unique & RESEND;
+		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
+
+		if (state == MOUNT_WORKER_UNHEARD &&
+		    client_mount_worker_again(f, MOUNT_WORKER_SLOTS + i, word))
+			return;
+		/* Partner: claim_slot() of the owner. */
+		if (!mount_worker_swap(&slot->word, word, is))
+			continue;
+		if (is == MOUNT_WORKER_FREE)
+			f->reads_free |= 1U << i;
+		else
+			tell_owner(f, i);
+		return;
+	}
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
+{
+	struct mount_worker_slot *slot = &f->reads->slots[i];
+	struct fuse_in_header h;
+
+	memcpy(&h, mount_worker_reads_buf(f->reads, i), sizeof(h));
+	if (h.unique == 0 && h.opcode == 0) { /* it was not read */
+		(void)mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE);
+		return;
+	}
+	if (h.len >= sizeof(h) && h.len <= mount_worker_get(&f->reads->populated[i])) {
+		mount_worker_set(&f->reads->n_read, f->reads->n_read + 1);
+		request_place(f, i, now_ns);
+		return;
+	}
+	/* Where memory was missing a kill may have cut the copy short, of which the kernel has told
+	 * the program; if it had not, we do. This is the first of a size that had not come lately.
+	 */
+	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
+		client_reply_error(f, h.unique, -EIO);
+}
+
+/* What a predecessor had begun is under way at every moment: the owner, which lives, may look. */
+static void outs_count(struct fuse_client *f)
+{
+	uint32_t out[MOUNT_WORKER_FILES] = {0};
+
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
+		const struct mount_worker_slot *slot = &f->reads->slots[i];
+
+		if (MOUNT_WORKER_STATE(mount_worker_get(&slot->word)) == MOUNT_WORKER_TAKEN)
+			out[slot->file % MOUNT_WORKER_FILES]++;
+	}
+	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
+		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
+
+		if (note->out != out[i]) /* most have no memory, and need none */
+			mount_worker_set(&note->out, out[i]);
+	}
+}
+
+void client_reads_start(struct fuse_client *f, uint64_t now_ns)
+{
+	outs_count(f);
+	mount_worker_set(&f->more->is_known, 1U);
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
+		struct mount_worker_slot *slot = &f->reads->slots[i];
+		uint32_t word = mount_worker_get(&slot->word);
+
+		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_TAKEN) {
+			note_tell(f, slot, mount_worker_reads_buf(f->reads, i));
+			client_mount_worker_resume(f, MOUNT_WORKER_SLOTS + i, now_ns);
+		} else if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_READING) {
+			reading_resolve(f, i, now_ns);
+		}
+	}
+	f->read_ns = now_ns; /* a predecessor's memory goes back, too */
+	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
+	/* Where a predecessor died between a word and the bit. */
+	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
+	tell_lane(f, &f->common->done);
+}
+
+bool client_reads_is_spent(const struct fuse_client *f)
+{
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
+		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&f->reads->slots[i].word));
+
+		if (state == MOUNT_WORKER_TAKEN || state == MOUNT_WORKER_HANDED ||
+		    state == MOUNT_WORKER_READING)
+			return false;
+	}
+	return true;
+}
+
+void client_reads_tick(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->read_ns == 0 || now_ns - f->read_ns < TRIM_NS)
+		return;
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
+		if (mount_worker_get(&f->reads->slots[i].word) != MOUNT_WORKER_FREE)
+			return;
+	mount_worker_reads_trim(f->reads);
+	f->largest = 0;
+	f->read_ns = 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ways to use the cores of a mount, compared by what they serve. */
+#include "dataplane/fuse/client/workers/client_trial.h"
+
+/* To be worth it, all have to serve so many per cent of what the one core does. */
+#define GAIN_PERCENT 105U
+
+/* Each way is first as often as second, and as often early as late: a load that grows or ebbs
+ * away favours neither. */
+static bool all_in(unsigned window)
+{
+	return __builtin_parity(window);
+}
+
+static void trial_end(struct client_trial *t, bool finds, uint64_t now_ns)
+{
+	uint64_t longer = MIN_OF(2 * t->rest_ns, CLIENT_TRIAL_REST_MAX_NS);
+
+	t->rest_ns = finds == t->kept && longer ? longer : CLIENT_TRIAL_REST_MIN_NS;
+	t->all = t->kept = finds;
+	t->n_windows = 0;
+	t->due_ns = now_ns + t->rest_ns;
+}
+
+static void trial_go_on(struct client_trial *t, uint64_t rate, uint64_t now_ns)
+{
+	t->rates[t->all] += rate;
+	if (t->n_windows == CLIENT_TRIAL_WINDOWS)
+		trial_end(t, t->rates[true] * 100 > t->rates[false] * GAIN_PERCENT, now_ns);
+	else
+		t->all = all_in(t->n_windows++);
+}
+
+static void trial_begin(struct client_trial *t)
+{
+	t->rates[false] = t->rates[true] = 0;
+	t->all = all_in(0);
+	t->n_windows = 1;
+}
+
+/* A core that keeps up is not helped. Whose requests others read may keep up because of that. */
+static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
+{
+	return t->kept || n_behind >= n / 2;
+}
+
+void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, uint64_t now_ns)
+{
+	uint64_t took_ns = now_ns - t->since_ns, rate = (n - t->n) * NSEC_PER_SEC / took_ns;
+
+	if (took_ns >= 2 * CLIENT_TRIAL_WINDOW_NS || rate < CLIENT_TRIAL_LOAD) {
+		t->n_windows = 0; /* there was no load to compare by */
+		t->kept &= now_ns < t->due_ns;
+		t->all = t->kept;
+	} else if (t->n_windows > 0) {
+		trial_go_on(t, rate, now_ns);
+	} else if (now_ns >= t->due_ns && is_worth_it(t, n - t->n, n_behind - t->n_behind)) {
+		trial_begin(t);
+	}
+	t->since_ns = now_ns;
+	t->n = n;
+	t->n_behind = n_behind;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The worker's end of the hands: starts them, gives them calls, takes the answers. Apart from the
+ * processes because the worker that runs this may be taken over, and nothing here may be believed
+ * by them.
+ */
+#include "dataplane/fuse/helper/fs_helper_internal.h"
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define WAIT_MS 10000	/* for a predecessor, and for the processes at the start */
+#define END_MS 1000	/* for those that are idle to end */
+#define ARMS_UNREAD 64U /* sleeps between looks for wakes of which nothing is known */
+
+/* ------------------------------------------------------------------ start */
+
+static void wake_all(const struct fs_helper *h)
+{
+	for (unsigned i = 0; i < h->n_procs; i++)
+		helpers_fd_wake(h->procs[i].wake_fd);
+}
+
+static void stage_set(struct fs_helper *h, enum helpers_stage stage)
+{
+	/* Pairs with stage_wanted() of the processes: what they need at the stage is there. */
+	__atomic_store_n(&h->stage, stage, __ATOMIC_RELEASE);
+	wake_all(h);
+}
+
+static bool proc_has_ended(const struct helpers_proc *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
+{
+	for (unsigned i = 0; i < h->n_procs; i++) {
+		const struct helpers_proc *p = &h->procs[i];
+
+		/* Pairs with stage_reached(). */
+		if (__atomic_load_n(&p->stage, __ATOMIC_ACQUIRE) >= stage) {
+			if (p->error < 0)
+				return p->error;
+			continue;
+		}
+		return proc_has_ended(p) ? -ECHILD : -EAGAIN;
+	}
+	return 0;
+}
+
+/* Each tells once when it is there. What came of that later would wake the worker, which does not
+ * know of it, for as long as it does not sleep. */
+static int stage_await(struct fs_helper *h, enum helpers_stage stage)
+{
+	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, told = 0;
+	struct pollfd p = {.fd = h->done_fd, .events = POLLIN};
+	int r;
+
+	while ((r = stage_look(h, stage)) == -EAGAIN || (r == 0 && told < h->n_procs)) {
+		if (clock_now_ns() > until_ns)
+			return -ETIMEDOUT;
+		if (poll(&p, 1, 100) <= 0)
+			continue;
+		if (read(h->done_fd, &n, sizeof(n)) < 0)
+			return -errno;
+		told += n;
+	}
+	return r;
+}
+
+/* Those of the worker's predecessor hold its sockets until their watcher has closed them, and may
+ * still write what clients send us again. */
+static int predecessor_await(const struct fs_helper *h)
+{
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC;
+
+	for (unsigned i = 0; i < h->n_exports; i++) {
+		while (journal_worker_lives(&h->exports[i].journal, h->worker_id)) {
+			if (clock_now_ns() > until_ns)
+				return -EBUSY;
+			nanosleep(&pause, NULL);
+		}
+	}
+	return 0;
+}
+
+static int export_init(struct helpers_export *e, unsigned index, const char *name, int state_fd)
+{
+	autoclose int own = -1;
+
+	e->root_fd = -1;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	for (unsigned i = 0; i < HELPERS_CALLS_MAX; i++) {
+		e->free[i] = (uint16_t)(HELPERS_CALLS_MAX - 1 - i);
+		e->calls[i].export_index = (uint16_t)index;
+		e->calls[i].index = (uint16_t)i;
+	}
+	e->n_free = HELPERS_CALLS_MAX;
+	if (state_fd < 0) {
+		own = memfd_create("journal", MFD_CLOEXEC);
+		if (own < 0)
+			return -errno;
+		state_fd = own;
+	}
+	return journal_open(&e->journal, state_fd);
+}
+
+static int proc_start(struct fs_helper *h, unsigned index)
+{
+	/* One that gets to run only when the pool is gone finds them closed there. */
+	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
+	struct helpers_proc *p = &h->procs[index];
+	long pid;
+
+	for (unsigned i = 0; i < h->n_exports; i++)
+		journals[i] = h->exports[i].journal;
+
+	p->export_index = (index - 1) / HELPERS_PER_EXPORT;
+	p->lane = MIN_OF((index - 1) % HELPERS_PER_EXPORT / HELPERS_PER_LANE, HELPERS_DATA);
+	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake_fd < 0)
+		return -errno;
+	/* As fork(2), but what one of us opens or closes is so for all. */
+	pid = syscall(SYS_clone, (unsigned long)(CLONE_FILES | SIGCHLD), NULL, NULL, NULL, 0UL);
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		_exit(index == 0 ? helpers_watch(h, p, journals)
+				 : helpers_run(h, p, &journals[p->export_index]));
+	p->pid = (pid_t)pid;
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	return p->pidfd < 0 ? -errno : 0;
+}
+
+static int pool_fds(struct fs_helper *h)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	h->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	h->worker_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (h->done_fd < 0 || h->worker_pidfd < 0 || h->epoll_fd < 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->done_fd, &ev) < 0)
+		return -errno;
+	return 0;
+}
+
+static int pool_start(struct fs_helper *h)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	unsigned n = 1 + h->n_exports * HELPERS_PER_EXPORT;
+	int r = pool_fds(h);
+
+	while (r == 0 && h->n_procs < n)
+		r = proc_start(h, h->n_procs++);
+	/* Of the others' end the first tells us. */
+	if (r == 0 && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->procs[0].pidfd, &ev) < 0)
+		r = -errno;
+	return r < 0 ? r : stage_await(h, STAGE_STARTED);
+}
+
+static struct fs_helper *pool_new(const struct fs_helper_config *cfg)
+{
+	size_t bytes = sizeof(struct fs_helper) + cfg->n_exports * sizeof(struct helpers_export);
+	struct fs_helper *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (h == MAP_FAILED)
+		return NULL;
+	h->bytes = bytes;
+	h->worker_id = cfg->worker_id;
+	h->key_fd = cfg->key_fd;
+	h->done_fd = h->worker_pidfd = h->epoll_fd = -1;
+	for (unsigned i = 0; i < ARRAY_SIZE(h->procs); i++)
+		h->procs[i].pidfd = h->procs[i].wake_fd = -1;
+	h->arena = mmap(NULL, MAX_OF(cfg->arena_bytes, 4096U), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (h->arena == MAP_FAILED) {
+		munmap(h, bytes);
+		return NULL;
+	}
+	h->arena_bytes = MAX_OF(cfg->arena_bytes, 4096U);
+	return h;
+}
+
+int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, char *why)
+{
+	struct fs_helper *h = pool_new(cfg);
+	int r = h ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < cfg->n_exports && r == 0; i++) {
+		r = export_init(&h->exports[i], i, cfg->exports[i].name, cfg->exports[i].state_fd);
+		h->n_exports = i + 1;
+	}
+	if (r == 0)
+		r = predecessor_await(h);
+	if (r == -EBUSY)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "the processes that made the former worker's system calls do not let go "
+			 "of its sockets");
+	else if (r == 0)
+		r = pool_start(h);
+	if (r < 0 && r != -EBUSY)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "the processes that make its system calls cannot start: %s", strerror(-r));
+	if (r < 0) {
+		fs_helper_free(h);
+		return r;
+	}
+	*ret = h;
+	return 0;
+}
+
+int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, char *why)
+{
+	int r;
+
+	h->uid = uid;
+	h->gid = gid;
+	for (unsigned i = 0; i < h->n_exports; i++)
+		h->exports[i].root_fd = fds[i];
+	for (int fd = 3; fd < (int)HELPERS_FDS_STATIC; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			h->fds_static[fd / 8] |= (uint8_t)(1 << fd % 8);
+	stage_set(h, STAGE_SERVING);
+	r = stage_await(h, STAGE_SERVING);
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "the processes that make its system calls cannot be confined: %s",
+			 strerror(-r));
+	return r;
+}
+
+static void proc_done(struct helpers_proc *p, uint64_t until_ns)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+	uint64_t now_ns = clock_now_ns();
+	int ms = now_ns < until_ns ? (int)((until_ns - now_ns) / NSEC_PER_MSEC) : 0;
+
+	if (p->pid > 0 && poll(&fd, 1, ms) > 0)
+		(void)waitpid(p->pid, NULL, WNOHANG);
+	cleanup_close(&p->pidfd);
+	cleanup_close(&p->wake_fd);
+}
+
+struct fs_helper *fs_helper_free(struct fs_helper *h)
+{
+	/* For all of them together: meanwhile nobody is served, and the successor is not started.
+	 */
+	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
+
+	if (!h)
+		return NULL;
+	stage_set(h, STAGE_STOP);
+	for (unsigned i = h->n_procs; i-- > 0;) /* the watcher waits for the others */
+		proc_done(&h->procs[i], until_ns);
+	cleanup_close(&h->epoll_fd);
+	cleanup_close(&h->worker_pidfd);
+	cleanup_close(&h->done_fd);
+	for (unsigned i = 0; i < h->n_exports; i++)
+		journal_close(&h->exports[i].journal);
+	munmap(h->arena, h->arena_bytes);
+	munmap(h, h->bytes);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ what there is */
+
+pid_t fs_helper_pid(const struct fs_helper *h, unsigned n)
+{
+	return n < h->n_procs ? h->procs[n].pid : 0;
+}
+
+void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes)
+{
+	*ret_bytes = h->arena_bytes;
+	return h->arena;
+}
+
+struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index)
+{
+	return &h->exports[export_index].journal;
+}
+
+bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index)
+{
+	return h->exports[export_index].gives_handles;
+}
+
+uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_index)
+{
+	return h->exports[export_index].identity;
+}
+
+int fs_helper_fd(const struct fs_helper *h)
+{
+	return h->epoll_fd;
+}
+
+/* ------------------------------------------------------------------ calls */
+
+struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index)
+{
+	struct helpers_export *e = &h->exports[export_index];
+	struct helper_call *call;
+
+	if (e->n_free == 0)
+		return NULL;
+	call = &e->calls[e->free[--e->n_free]];
+	*call = (struct helper_call){
+		.a.fd = -1,
+		.b.fd = -1,
+		.fd = -1,
+		.state = CALL_ASKED,
+		.export_index = call->export_index,
+		.index = call->index,
+	};
+	return call;
+}
+
+static void call_put(struct fs_helper *h, struct helper_call *call)
+{
+	struct helpers_export *e = &h->exports[call->export_index];
+
+	call->state = CALL_FREE;
+	e->free[e->n_free++] = call->index;
+}
+
+void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
+{
+	if (call->state != CALL_TAKEN_BACK) /* else when its lane has come by */
+		call_put(h, call);
+}
+
+void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_lane lane)
+{
+	struct helpers_export *e = &h->exports[call->export_index];
+	struct helpers_lane_ring *ring = &e->lanes[lane];
+	unsigned first = 1 + call->export_index * HELPERS_PER_EXPORT + lane * HELPERS_PER_LANE;
+	unsigned n = lane == HELPERS_DATA ? 2 * HELPERS_PER_LANE : HELPERS_PER_LANE;
+
+	call->state = CALL_QUEUED;
+	ring->calls[ring->tail % HELPERS_CALLS_MAX] = call->index;
+	/* Pairs with call_take() and helpers_lane_is_empty() of the hands. */
+	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = first; i < first + n; i++) {
+		/* Pairs with serve(): either it sees the call, or we see that it sleeps. */
+		if (__atomic_exchange_n(&h->procs[i].asleep, 0, __ATOMIC_SEQ_CST)) {
+			helpers_fd_wake(h->procs[i].wake_fd);
+			return;
+		}
+	}
+}
+
+void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call)
+{
+	uint32_t was = CALL_QUEUED;
+
+	/* Pairs with serve(). */
+	if (!__atomic_compare_exchange_n(&call->state, &was, CALL_TAKEN_BACK, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (call->record)
+		journal_cancel(call->record, call->ticket);
+	call->result = (struct helper_result){.error = -EINTR};
+	call->fd = -1;
+	h->taken_back[h->n_taken_back++] = (uint16_t)(call->export_index << 8 | call->index);
+	h->wakes++;
+	helpers_fd_wake(h->done_fd);
+}
+
+static unsigned taken_back_deliver(struct fs_helper *h,
+				   void (*done)(void *user, struct helper_call *call), void *user)
+{
+	unsigned n = h->n_taken_back;
+
+	h->n_taken_back = 0;
+	for (unsigned i = 0; i < n; i++)
+		done(user, &h->exports[h->taken_back[i] >> 8].calls[h->taken_back[i] & 0xff]);
+	return n;
+}
+_Static_assert(HELPERS_CALLS_MAX == 256, "a call's index is a byte in taken_back");
+
+static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
+			  void (*done)(void *user, struct helper_call *call), void *user)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(e->done); i++) {
+		/* Pairs with call_finish() of the hands. */
+		uint64_t bits = __atomic_exchange_n(&e->done[i], 0, __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1) {
+			struct helper_call *call =
+				&e->calls[i * 64 + (unsigned)__builtin_ctzll(bits)];
+
+			if (call->state == CALL_TAKEN_BACK) {
+				call_put(h, call);
+				continue;
+			}
+			call->state = CALL_ASKED;
+			n++;
+			done(user, call);
+		}
+	}
+	return n;
+}
+
+static bool pool_is_whole(const struct fs_helper *h)
+{
+	/* The first pairs with watch(); the second is the kernel's word on the watcher. */
+	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
+	       (h->n_exports == 0 ||
+		journal_life_lives(&h->exports[0].journal, h->exports[0].journal.life));
+}
+
+/* Awake. Where a hand has seen that we were not, it wakes us, now or in a moment. */
+static void sleep_end(struct fs_helper *h)
+{
+	/* Pairs with call_finish(): it is one of us who takes it. */
+	if (h->sleeps && __atomic_exchange_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED) == 0)
+		h->wakes++;
+	h->sleeps = false;
+}
+
+/* What woke us before would wake us for ever. Most of the time nothing did, and a look is a system
+ * call; now and then there is one all the same, for what is written when a process begins or ends.
+ */
+static int wakes_read(struct fs_helper *h)
+{
+	uint64_t n;
+
+	if (h->wakes == 0 && h->n_arms++ % ARMS_UNREAD != 0)
+		return 0;
+	if (read(h->done_fd, &n, sizeof(n)) < 0)
+		return errno == EAGAIN ? 0 : -EPIPE;
+	h->wakes -= MIN_OF(n, h->wakes);
+	return 0;
+}
+
+int fs_helper_poll(struct fs_helper *h, bool may_sleep,
+		   void (*done)(void *user, struct helper_call *call), void *user)
+{
+	unsigned n = taken_back_deliver(h, done, user);
+	uint32_t exports;
+
+	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. */
+	sleep_end(h);
+	/* Who polls never comes to where it would sleep, and yet naps by the descriptor. */
+	if (!may_sleep && h->wakes && wakes_read(h) < 0)
+		return -EPIPE;
+	do {
+		exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
+		if (exports)
+			exports = __atomic_exchange_n(&h->done_exports, 0, __ATOMIC_SEQ_CST);
+		for (unsigned i = 0; i < h->n_exports; i++)
+			if (exports & 1U << i)
+				n += done_take(h, &h->exports[i], done, user);
+		if (exports == 0 && may_sleep) {
+			sleep_end(h);
+			if (wakes_read(h) < 0)
+				return -EPIPE;
+			h->sleeps = true;
+			__atomic_store_n(&h->worker_sleeps, 1, __ATOMIC_SEQ_CST);
+			exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
+		}
+	} while (exports != 0);
+	return pool_is_whole(h) ? (int)n : -EPIPE;
+}

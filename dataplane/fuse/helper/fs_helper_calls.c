@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call from its claim to its answer: believed only after it was copied, made as the user who
+ * asked, and, where it must run once, proven before it is carried out. Apart from the calls
+ * themselves, which know nothing of shared memory.
+ */
+#include "dataplane/fuse/helper/fs_helper_internal.h"
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+/* Within this time a file can change twice without its times telling. */
+#define TICK_NS (20 * NSEC_PER_MSEC)
+
+enum {
+	OP_NAME = 1,   /* has a name of one component */
+	OP_NAME2 = 2,  /* a second one */
+	OP_DATA = 4,   /* has data in the arena */
+	OP_B = 8,      /* is about a second object */
+	OP_XNAME = 16, /* the name is of an attribute */
+};
+
+static const struct {
+	helper_op_fn *fn;
+	unsigned needs;
+} ops[HELPER_OP_MAX] = {
+	[HELPER_LOOKUP] = {helper_op_lookup, OP_NAME},
+	[HELPER_OPEN_PATH] = {helper_op_open_path, 0},
+	[HELPER_OPEN] = {helper_op_open, OP_DATA},
+	[HELPER_CREATE] = {helper_op_create, OP_NAME},
+	[HELPER_TMPFILE] = {helper_op_tmpfile, 0},
+	[HELPER_MKNOD] = {helper_op_mknod, OP_NAME},
+	[HELPER_MKDIR] = {helper_op_mkdir, OP_NAME},
+	[HELPER_SYMLINK] = {helper_op_symlink, OP_NAME | OP_DATA},
+	[HELPER_LINK] = {helper_op_link, OP_NAME | OP_B},
+	[HELPER_UNLINK] = {helper_op_unlink, OP_NAME},
+	[HELPER_RMDIR] = {helper_op_rmdir, OP_NAME},
+	[HELPER_RENAME] = {helper_op_rename, OP_NAME | OP_NAME2 | OP_B},
+	[HELPER_SETATTR] = {helper_op_setattr, 0},
+	[HELPER_GETATTR] = {helper_op_getattr, 0},
+	[HELPER_READLINK] = {helper_op_readlink, OP_DATA},
+	[HELPER_GETXATTR] = {helper_op_getxattr, OP_XNAME | OP_DATA},
+	[HELPER_LISTXATTR] = {helper_op_listxattr, OP_DATA},
+	[HELPER_SETXATTR] = {helper_op_setxattr, OP_XNAME | OP_DATA},
+	[HELPER_REMOVEXATTR] = {helper_op_removexattr, OP_XNAME},
+	[HELPER_READDIR] = {helper_op_readdir, OP_DATA},
+	[HELPER_READDIRPLUS] = {helper_op_readdirplus, OP_DATA},
+	[HELPER_STATFS] = {helper_op_statfs, OP_DATA},
+	[HELPER_APPEND] = {helper_op_append, OP_DATA},
+	[HELPER_WRITE] = {helper_op_write, OP_DATA},
+	[HELPER_FALLOCATE] = {helper_op_fallocate, 0},
+	[HELPER_COPY] = {helper_op_copy, OP_B},
+	[HELPER_LSEEK] = {helper_op_lseek, 0},
+	[HELPER_FSYNC] = {helper_op_fsync, 0},
+	[HELPER_CLOSE] = {helper_op_close, 0},
+};
+
+const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
+{
+	snprintf(name, HELPERS_FD_NAME_MAX, "%d", fd);
+	return name;
+}
+
+/* ------------------------------------------------------------------ whose call it is */
+
+#define CAP(x) (1ULL << (x))
+/* What passes over the permissions of files. */
+#define CAPS_CHECKS                                                                            \
+	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
+	 CAP(CAP_FSETID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
+
+static int caps_set(struct helper *hd, uint64_t caps)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	if (caps == hd->caps_now)
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(hd->caps >> (32 * i));
+		data[i].effective = (uint32_t)(caps >> (32 * i));
+	}
+	if (syscall(SYS_capset, &head, data) < 0)
+		return -errno;
+	hd->caps_now = caps;
+	return 0;
+}
+
+int helper_creds(struct helper *hd)
+{
+	const struct helper_call *c = &hd->call;
+	uint32_t mask = c->umask & 0777;
+	uint64_t caps = hd->caps;
+	int r = fuse_ids_set(&hd->ids, c->uid,
+			     c->gid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
+
+	if (r < 0)
+		return r;
+	if (mask != hd->umask) {
+		umask(mask);
+		hd->umask = mask;
+	}
+	if (c->flags & HELPER_CHECKED)
+		caps &= ~CAPS_CHECKS;
+	if (c->flags & HELPER_KILL_PRIV)
+		caps &= ~CAP(CAP_FSETID); /* with it the kernel would leave set-id bits alone */
+	return caps_set(hd, caps);
+}
+
+static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
+{
+	if (gid == 0 || n == HELPERS_GROUPS_MAX)
+		return n;
+	for (unsigned i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return n;
+	groups[n] = gid;
+	return n + 1;
+}
+
+/*
+ * A request does not say in which groups its user is besides the first. The client's kernel knows
+ * and has judged by them, so it is believed that he is in those of the objects, as NFS believes the
+ * list that it is sent: the file system still judges what each group may do.
+ */
+static int groups_set(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	uint32_t groups[HELPERS_GROUPS_MAX] = {};
+	unsigned n = 0;
+	struct stat st;
+
+	if (!(c->flags & (HELPER_CHECKED | HELPER_KILL_PRIV)))
+		return 0; /* they mean nothing */
+	if (c->flags & HELPER_GROUPS) {
+		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
+			n = group_add(groups, n, st.st_gid);
+		if (b >= 0 && fstatat(b, "", &st, AT_EMPTY_PATH) == 0)
+			n = group_add(groups, n, st.st_gid);
+		if (c->op == HELPER_SETATTR && c->set.valid & FATTR_GID)
+			n = group_add(groups, n, c->set.gid);
+	}
+	if (n == hd->n_groups && memcmp(groups, hd->groups, sizeof(groups)) == 0)
+		return 0;
+	if (syscall(SYS_setgroups, (size_t)n, groups) < 0)
+		return -errno;
+	memcpy(hd->groups, groups, sizeof(groups));
+	hd->n_groups = n;
+	return 0;
+}
+
+void helper_trust(struct helper *hd)
+{
+	(void)caps_set(hd, hd->caps); /* with fewer it is refused what it needs them for */
+}
+
+/* ------------------------------------------------------------------ answers */
+
+bool helper_has_no_xattrs(int fd)
+{
+	char name[HELPERS_FD_NAME_MAX];
+
+	return listxattr(helper_fd_name(fd, name), NULL, 0) == 0;
+}
+
+static void answer_stat(struct helper *hd, const struct stat *st)
+{
+	fs_helper_attr(st, hd->root_dev, &hd->result.attr);
+	hd->result.dev = st->st_dev;
+	hd->result.flags |= HELPER_RESULT_ATTR;
+}
+
+static int answer_at(struct helper *hd, int fd, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
+		return -errno;
+	answer_stat(hd, &st);
+	/* No call adds any to what it tells of: once is enough. */
+	if (!*name && !(hd->result.flags & HELPER_RESULT_BARE) && helper_has_no_xattrs(fd))
+		hd->result.flags |= HELPER_RESULT_BARE;
+	return 0;
+}
+
+static int answer_entry_at(struct helper *hd, int fd, const char *name)
+{
+	hd->result.handle_len = helper_sign(hd, fd, name, hd->result.handle);
+	if (hd->result.handle_len > 0)
+		hd->result.flags |= HELPER_RESULT_HANDLE;
+	return answer_at(hd, fd, name);
+}
+
+int helper_answer_attr(struct helper *hd, int fd)
+{
+	return answer_at(hd, fd, "");
+}
+
+void helper_answer_bytes(struct helper *hd, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		answer_stat(hd, &st);
+}
+
+int helper_answer_entry(struct helper *hd, int fd)
+{
+	return answer_entry_at(hd, fd, "");
+}
+
+int helper_answer_name(struct helper *hd, int dirfd, const char *name)
+{
+	autoclose int fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0)
+		return helper_answer_entry(hd, fd);
+	/* What was made is not denied for want of a descriptor. */
+	return errno == EMFILE || errno == ENFILE ? answer_entry_at(hd, dirfd, name) : -errno;
+}
+
+void helper_answer_gone(struct helper *hd, uint32_t fmt)
+{
+	const struct helper_call *c = &hd->call;
+	struct timespec now;
+	uint8_t *to = hd->result.handle;
+	uint64_t id;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	id = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	*to = HELPERS_HANDLE_GONE;
+	memcpy(to + 1, &id, sizeof(id));
+	memcpy(to + 1 + sizeof(id), &hd->life, sizeof(hd->life));
+	hd->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(hd->life));
+	hd->result.dev = hd->root_dev;
+	hd->result.attr = (struct fuse_attr){
+		.ino = id,
+		.mode = fmt | (c->mode & 07777 & ~hd->umask),
+		.uid = c->uid,
+		.gid = c->gid,
+		.atime = (uint64_t)now.tv_sec,
+		.mtime = (uint64_t)now.tv_sec,
+		.ctime = (uint64_t)now.tv_sec,
+		.blksize = 4096,
+	};
+	hd->result.flags |= HELPER_RESULT_ATTR | HELPER_RESULT_HANDLE;
+}
+
+/* ------------------------------------------------------------------ evidence */
+
+static uint64_t ns_of(struct timespec ts)
+{
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+void helper_object(const struct helper *hd, int fd, struct journal_object *ret)
+{
+	struct stat st;
+
+	*ret = (struct journal_object){};
+	if (fd < 0 || !hd->claim.rec || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return;
+	ret->id = helper_object_id(hd, fd, &st);
+	ret->ctime_ns = ns_of(st.st_ctim);
+	ret->size = (uint64_t)st.st_size;
+}
+
+/* Where times are coarse, the evidence was taken long enough after the last change for the next to
+ * have another time. */
+static bool object_is_same(const struct helper *hd, const struct journal_object *was,
+			   const struct journal_object *is, uint64_t before_ns)
+{
+	if (was->id != is->id || was->ctime_ns != is->ctime_ns || was->size != is->size)
+		return false;
+	return was->id == 0 || hd->fine_times || before_ns > was->ctime_ns + TICK_NS;
+}
+
+int helper_log_intent(struct helper *hd, const struct journal_object *a,
+		      const struct journal_object *b)
+{
+	static const struct journal_object none;
+	struct journal_record *rec = hd->claim.rec;
+	struct timespec now;
+
+	if (!rec)
+		return 1;
+	if (hd->suspect) {
+		hd->suspect = false;
+		if (!object_is_same(hd, &rec->a, a, rec->before_ns) ||
+		    !object_is_same(hd, &rec->b, b ? b : &none, rec->before_ns)) {
+			hd->result.flags |= HELPER_RESULT_UNSURE;
+			return 0;
+		}
+	}
+	journal_innocent(&hd->claim); /* nor was it, where this is another attempt */
+	clock_gettime(CLOCK_REALTIME, &now);
+	rec->before_ns = ns_of(now);
+	rec->a = *a;
+	rec->b = b ? *b : none;
+	journal_log_intent(&hd->claim);
+	return 1;
+}
+
+/* ------------------------------------------------------------------ locks */
+
+static uint32_t *lock_of(struct helper *hd, int fd)
+{
+	struct stat st;
+
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return NULL;
+	return &journal_locks(
+		&hd->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
+}
+
+/* Waits for a hand of the same export, of whichever worker, so what hangs here hangs anyway. */
+static void lock_take(struct helper *hd, uint32_t *lock)
+{
+	const struct timespec pause = {.tv_nsec = 20000};
+	uint32_t was = 0;
+
+	/* Pairs with the store in locks_drop() by another hand. */
+	while (!__atomic_compare_exchange_n(lock, &was, hd->life, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (journal_life_lives(&hd->journal, was)) {
+			was = 0;
+			nanosleep(&pause, NULL);
+		} /* else it was killed with the lock in its hand: it is taken from it */
+	}
+}
+
+int helper_lock(struct helper *hd, int a, int b)
+{
+	uint32_t *first = lock_of(hd, a), *second = b >= 0 ? lock_of(hd, b) : first;
+
+	if (!first || !second)
+		return -EIO;
+	if (first > second) { /* the same order for everybody */
+		uint32_t *x = first;
+
+		first = second;
+		second = x;
+	}
+	lock_take(hd, first);
+	hd->locks[0] = first;
+	if (second != first) {
+		lock_take(hd, second);
+		hd->locks[1] = second;
+	}
+	return 0;
+}
+
+static void locks_drop(struct helper *hd)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(hd->locks); i++) {
+		if (hd->locks[i])
+			/* Pairs with lock_take(). */
+			__atomic_store_n(hd->locks[i], 0, __ATOMIC_RELEASE);
+		hd->locks[i] = NULL;
+	}
+}
+
+/* ------------------------------------------------------------------ the call */
+
+static bool name_is_one(const char *name, bool xattr)
+{
+	size_t len = strnlen(name, HELPERS_NAME_MAX);
+
+	if (len == 0 || len >= HELPERS_NAME_MAX)
+		return false;
+	return xattr || !memchr(name, '/', len);
+}
+
+/* Removing or making these is an error by itself; only LOOKUP makes sense of the second. */
+static bool name_is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static int call_check(const struct helper *hd)
+{
+	const struct helper_call *c = &hd->call;
+	uintptr_t at = (uintptr_t)c->data - hd->arena;
+	unsigned needs;
+
+	if ((unsigned)c->op >= HELPER_OP_MAX || !ops[c->op].fn)
+		return -ENOSYS;
+	needs = ops[c->op].needs;
+	if (needs & (OP_NAME | OP_XNAME) && !name_is_one(c->name, needs & OP_XNAME))
+		return -EINVAL;
+	if (needs & OP_NAME2 && !name_is_one(c->name2, false))
+		return -EINVAL;
+	if (needs & OP_NAME && c->op != HELPER_LOOKUP &&
+	    (name_is_dots(c->name) || (needs & OP_NAME2 && name_is_dots(c->name2))))
+		return -EINVAL;
+	if (needs & OP_DATA && c->data_size > 0 &&
+	    (at > hd->arena_bytes || c->data_size > hd->arena_bytes - at))
+		return -EFAULT;
+	return 0;
+}
+
+/* The descriptor, or one for the call: *ret_own. */
+static int ref_open(struct helper *hd, const struct helper_ref *ref, int *ret_own)
+{
+	if (ref->fd >= 0)
+		return ref->fd;
+	helper_trust(hd); /* opening by handle is ours to do, not the user's */
+	*ret_own = helper_open_signed(hd, ref->handle, ref->len);
+	return *ret_own;
+}
+
+static int call_do(struct helper *hd)
+{
+	const struct helper_call *c = &hd->call;
+	autoclose int own_a = -1, own_b = -1;
+	int a, b = -1, r;
+
+	a = ref_open(hd, &c->a, &own_a);
+	if (a < 0)
+		return a;
+	if (ops[c->op].needs & OP_B) {
+		b = ref_open(hd, &c->b, &own_b);
+		if (b < 0)
+			return b;
+	}
+	r = groups_set(hd, a, b);
+	if (r == 0)
+		r = helper_creds(hd);
+	if (r < 0)
+		return r; /* it would be made as somebody else */
+	r = ops[c->op].fn(hd, a, b);
+	locks_drop(hd);
+	return r;
+}
+
+static int call_once(struct helper *hd)
+{
+	const struct helper_call *c = &hd->call;
+	int r = 0;
+
+	if (c->record) {
+		if (!journal_has(&hd->journal, c->record))
+			return -EFAULT;
+		r = journal_claim(&hd->claim, c->record, c->ticket, hd->life);
+		if (r < 0)
+			return r;
+		hd->suspect = r == 1;
+	}
+	r = call_check(hd);
+	if (r == 0)
+		r = call_do(hd);
+	if (r == -EAGAIN && c->flags & HELPER_EXPECT) {
+		if (hd->claim.rec) /* it comes again */
+			journal_return(&hd->claim, c->ticket);
+		return r;
+	}
+	/* A suspect that fails before it could be judged: no better is known. */
+	if (hd->suspect)
+		hd->result.flags |= HELPER_RESULT_UNSURE;
+	return hd->result.flags & HELPER_RESULT_UNSURE ? -EIO : r;
+}
+
+void helper_call_run(struct helper *hd, struct helper_call *shared)
+{
+	hd->call = *shared;
+	hd->result = (struct helper_result){};
+	hd->fd = -1;
+	hd->claim = (struct journal_claim){};
+	hd->suspect = false;
+	hd->result.error = call_once(hd);
+	if (hd->claim.rec)
+		journal_done(&hd->claim, &hd->result);
+	shared->result = hd->result;
+	shared->fd = hd->fd;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls on files and directories that are open already, and on their attributes. Apart from names
+ * because nothing here needs a lock: each change is one system call.
+ */
+#include "dataplane/fuse/helper/fs_helper_internal.h"
+#include <dirent.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+#define COPY_BYTES_MAX (4U << 20) /* at a time: a lane does not wait longer */
+#define DIR_LIST_BYTES 4096U	  /* of names that are looked up as a folder is opened */
+#define DIR_MORE_BYTES 512U	  /* one name more, of any length */
+
+/* The evidence for a change of the file. As helper_log_intent(). */
+static int file_perhaps(struct helper *hd, int fd)
+{
+	struct journal_object file;
+
+	helper_object(hd, fd, &file);
+	return helper_log_intent(hd, &file, NULL);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+int helper_reopen(int path_fd, int oflags)
+{
+	char name[HELPERS_FD_NAME_MAX];
+	struct stat st;
+	int fd;
+
+	if (fstatat(path_fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
+	if (S_ISDIR(st.st_mode) && !(oflags & O_DIRECTORY))
+		return -EISDIR;
+	/* Never a pipe or a device: opening one may wait, or do something. */
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return -EINVAL;
+	helper_fd_name(path_fd, name);
+	fd = openat(AT_FDCWD, name, oflags | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 && errno == EPERM && !(oflags & O_APPEND)) /* an append-only file wants it */
+		fd = openat(AT_FDCWD, name, oflags | O_APPEND | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int helper_op_open_path(struct helper *hd, int a, int b)
+{
+	hd->fd = fcntl(a, F_DUPFD_CLOEXEC, 0);
+	return hd->fd < 0 ? -errno : helper_answer_entry(hd, hd->fd);
+}
+
+static void dir_list(struct helper *hd, int fd);
+
+int helper_op_open(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	int r = helper_answer_attr(hd, a), fd;
+
+	if (r < 0)
+		return r;
+	if ((c->oflags & O_ACCMODE) == O_ACCMODE)
+		return -EINVAL;
+	/* The client's kernel looks the name up again, and finds what stands there now. */
+	if (hd->result.attr.nlink == 0 && !(c->flags & HELPER_NAMELESS))
+		return -ESTALE;
+	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
+	/* What he had open is his to open again, whatever its mode says by now. */
+	if (fd == -EACCES && c->flags & HELPER_OWNER && hd->result.attr.uid == c->uid) {
+		helper_trust(hd);
+		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
+	}
+	if (fd < 0)
+		return fd;
+	hd->fd = fd;
+	if (c->oflags & O_TRUNC) {
+		r = file_perhaps(hd, fd);
+		if (r > 0)
+			r = helper_truncate(fd, 0);
+		if (r < 0)
+			return r;
+	}
+	if (c->oflags & O_DIRECTORY && c->data_size > 0)
+		dir_list(hd, fd);
+	return helper_answer_attr(hd, fd);
+}
+
+int helper_op_close(struct helper *hd, int a, int b)
+{
+	return close(a) < 0 ? -errno : 0;
+}
+
+/* ------------------------------------------------------------------ attributes */
+
+int helper_op_getattr(struct helper *hd, int a, int b)
+{
+	return helper_answer_entry(hd, a);
+}
+
+int helper_truncate(int fd, uint64_t size)
+{
+	char name[HELPERS_FD_NAME_MAX];
+
+	if (size > INT64_MAX)
+		return -EFBIG;
+	if (ftruncate(fd, (off_t)size) == 0)
+		return 0;
+	/* O_PATH, or not open for writing: the client's kernel has made that check. */
+	if (errno != EBADF && errno != EINVAL)
+		return -errno;
+	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
+}
+
+static int kill_priv(int fd)
+{
+	char name[HELPERS_FD_NAME_MAX];
+	mode_t kill = S_ISUID;
+	struct stat st;
+
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	if (st.st_mode & S_IXGRP)
+		kill |= S_ISGID; /* without it the bit once meant mandatory locks */
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & kill))
+		return 0;
+	return fchmodat(AT_FDCWD, helper_fd_name(fd, name), st.st_mode & 07777 & ~kill, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int set_times(int fd, const struct helper_setattr *s)
+{
+	struct timespec ts[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+	char name[HELPERS_FD_NAME_MAX];
+
+	if (s->valid & FATTR_ATIME_NOW)
+		ts[0].tv_nsec = UTIME_NOW;
+	else if (s->valid & FATTR_ATIME)
+		ts[0] = (struct timespec){(time_t)s->atime, s->atimensec};
+	if (s->valid & FATTR_MTIME_NOW)
+		ts[1].tv_nsec = UTIME_NOW;
+	else if (s->valid & FATTR_MTIME)
+		ts[1] = (struct timespec){(time_t)s->mtime, s->mtimensec};
+	/* A client's nanoseconds must not be able to mean UTIME_NOW. */
+	if ((s->valid & FATTR_ATIME && s->atimensec >= NSEC_PER_SEC) ||
+	    (s->valid & FATTR_MTIME && s->mtimensec >= NSEC_PER_SEC))
+		return -EINVAL;
+	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
+}
+
+/* No call does that alone. This one gives a time the value that it has. */
+static int touch(int fd)
+{
+	struct timespec ts[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+	char name[HELPERS_FD_NAME_MAX];
+	struct stat st;
+
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	ts[0] = st.st_atim;
+	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
+}
+
+static int set_attr(struct helper *hd, int fd)
+{
+	const struct helper_setattr *s = &hd->call.set;
+	char name[HELPERS_FD_NAME_MAX];
+	int r = 0;
+
+	if (s->valid == FATTR_CTIME)
+		return touch(fd);
+	helper_fd_name(fd, name);
+	/* The owner first: changing it may clear bits that the mode then sets. */
+	if (s->valid & (FATTR_UID | FATTR_GID)) {
+		uid_t uid = s->valid & FATTR_UID ? s->uid : (uid_t)-1;
+		gid_t gid = s->valid & FATTR_GID ? s->gid : (gid_t)-1;
+
+		if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0)
+			return -errno;
+	}
+	if (s->valid & FATTR_MODE && fchmodat(AT_FDCWD, name, s->mode & 07777, 0) < 0)
+		return -errno;
+	if (s->valid & FATTR_SIZE) {
+		if (!S_ISREG(hd->result.attr.mode))
+			return S_ISDIR(hd->result.attr.mode) ? -EISDIR : -EINVAL;
+		r = helper_truncate(fd, s->size);
+	}
+	if (r == 0 && s->valid & FATTR_KILL_SUIDGID && !(s->valid & FATTR_MODE))
+		r = kill_priv(fd);
+	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
+		r = set_times(fd, s);
+	return r;
+}
+
+int helper_op_setattr(struct helper *hd, int a, int b)
+{
+	int r = helper_answer_attr(hd, a);
+
+	if (r == 0)
+		r = file_perhaps(hd, a);
+	if (r > 0)
+		r = set_attr(hd, a);
+	return r < 0 ? r : helper_answer_attr(hd, a);
+}
+
+int helper_op_readlink(struct helper *hd, int a, int b)
+{
+	ssize_t n = readlinkat(a, "", hd->call.data, hd->call.data_size);
+
+	if (n < 0)
+		return errno == ENOENT ? -EINVAL : -errno; /* it is no link */
+	hd->result.count = (uint64_t)n;
+	return 0;
+}
+
+int helper_op_statfs(struct helper *hd, int a, int b)
+{
+	struct statfs st;
+
+	if (hd->call.data_size < sizeof(st))
+		return -EFAULT;
+	if (fstatfs(a, &st) < 0)
+		return -errno;
+	memcpy(hd->call.data, &st, sizeof(st));
+	return 0;
+}
+
+/* ------------------------------------------------------------------ extended attributes */
+
+/* The calls that take a descriptor refuse O_PATH ones. ENOSYS would make the client's kernel stop
+ * asking, for all files. */
+static int xattr_answer(struct helper *hd, ssize_t n)
+{
+	if (n < 0)
+		return errno == ENOSYS ? -EOPNOTSUPP : -errno;
+	hd->result.count = (uint64_t)n;
+	return 0;
+}
+
+int helper_op_getxattr(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	char name[HELPERS_FD_NAME_MAX];
+
+	return xattr_answer(hd, getxattr(helper_fd_name(a, name), c->name,
+					 c->data_size ? c->data : NULL, c->data_size));
+}
+
+int helper_op_listxattr(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	char name[HELPERS_FD_NAME_MAX];
+
+	return xattr_answer(hd, listxattr(helper_fd_name(a, name), c->data_size ? c->data : NULL,
+					  c->data_size));
+}
+
+int helper_op_setxattr(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	char name[HELPERS_FD_NAME_MAX];
+	int r = file_perhaps(hd, a);
+
+	if (r <= 0)
+		return r;
+	return xattr_answer(
+		hd, setxattr(helper_fd_name(a, name), c->name, c->data, c->data_size, c->xflags));
+}
+
+int helper_op_removexattr(struct helper *hd, int a, int b)
+{
+	char name[HELPERS_FD_NAME_MAX];
+	int r = file_perhaps(hd, a);
+
+	if (r <= 0)
+		return r;
+	return xattr_answer(hd, removexattr(helper_fd_name(a, name), hd->call.name));
+}
+
+/* ------------------------------------------------------------------ directories */
+
+/* Attributes and handle of what the entry names, if it is still there. */
+static void entry_look(struct helper *hd, int dirfd, const char *name, struct helper_dirent *out,
+		       uint8_t handle[FUSE_PROTO_HANDLE_MAX])
+{
+	autoclose int fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return;
+	out->handle_len = helper_sign(hd, fd, "", handle);
+	fs_helper_attr(&st, hd->root_dev, &out->attr);
+	out->has_attr = 1;
+	out->is_bare = helper_has_no_xattrs(fd);
+}
+
+/* Bytes written; 0: it does not fit. dev: of the directory. */
+static size_t entry_put(struct helper *hd, int dirfd, uint64_t dev,
+			const struct helper_reply_dirent *de, bool plus, uint8_t *to, size_t room)
+{
+	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
+	struct helper_dirent out = {.ino = fs_helper_ino(dev, hd->root_dev, de->ino),
+				    .off = (uint64_t)de->off,
+				    .type = de->type};
+	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
+	size_t need;
+
+	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
+	/* As if the handle were the longest, so that what is looked up is told. */
+	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
+		return 0;
+	if (plus && !dots)
+		entry_look(hd, dirfd, de->name, &out, handle);
+	if (out.has_attr)
+		out.ino = out.attr.ino; /* of what is mounted there, not of what that covers */
+	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
+	memcpy(to, &out, sizeof(out));
+	memcpy(to + sizeof(out), de->name, out.name_len);
+	memcpy(to + sizeof(out) + out.name_len, handle, out.handle_len);
+	return need;
+}
+
+/* Those of the folder's that are in the n bytes there, behind what the answer has. False: not all
+ * fit. */
+static bool entries_put(struct helper *hd, int fd, dev_t dev, const uint8_t *from, long n,
+			bool plus)
+{
+	const struct helper_call *c = &hd->call;
+
+	for (long pos = 0; pos < n;) {
+		const struct helper_reply_dirent *de = (const void *)(from + pos);
+		size_t used = hd->result.count;
+		size_t need = entry_put(hd, fd, dev, de, plus, (uint8_t *)c->data + used,
+					c->data_size - used);
+
+		if (need == 0)
+			return false;
+		hd->result.count += need;
+		pos += de->reclen;
+	}
+	return true;
+}
+
+/* Its position is the descriptor's, so only one hand reads at a time. */
+static int dir_read(struct helper *hd, int fd, bool plus)
+{
+	const struct helper_call *c = &hd->call;
+	struct stat st = {};
+	int r = helper_lock(hd, fd, -1);
+	bool room = true;
+
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = -errno;
+	if (r == 0 && lseek(fd, (off_t)c->offset, SEEK_SET) < 0)
+		r = -errno;
+	hd->result.count = 0;
+	while (r == 0 && room) {
+		long n = syscall(SYS_getdents64, fd, hd->room,
+				 MIN_OF(sizeof(hd->room), MAX_OF(c->data_size, 1024U)));
+
+		if (n == 0)
+			hd->result.flags |= HELPER_RESULT_END;
+		if (n < 0 && hd->result.count == 0)
+			r = -errno;
+		if (n <= 0)
+			break;
+		room = entries_put(hd, fd, st.st_dev, hd->room, n, plus);
+	}
+	return r == 0 && hd->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
+}
+
+/* All entries where they are few, and nothing else: nobody knows yet whether they are wanted. The
+ * descriptor is nobody else's yet. */
+static void dir_list(struct helper *hd, int fd)
+{
+	uint8_t *more = hd->room + DIR_LIST_BYTES;
+	long n = syscall(SYS_getdents64, fd, hd->room, DIR_LIST_BYTES);
+	struct stat st;
+
+	if (n <= 0 || fstat(fd, &st) < 0 || syscall(SYS_getdents64, fd, more, DIR_MORE_BYTES) != 0)
+		return;
+	hd->result.count = 0;
+	if (entries_put(hd, fd, st.st_dev, hd->room, n, true))
+		hd->result.flags |= HELPER_RESULT_END;
+	else
+		hd->result.count = 0;
+}
+
+int helper_op_readdir(struct helper *hd, int a, int b)
+{
+	return dir_read(hd, a, false);
+}
+
+int helper_op_readdirplus(struct helper *hd, int a, int b)
+{
+	return dir_read(hd, a, true);
+}
+
+/* ------------------------------------------------------------------ data */
+
+int helper_op_append(struct helper *hd, int a, int b)
+{
+	struct iovec iov = {.iov_base = hd->call.data, .iov_len = hd->call.data_size};
+	int r = file_perhaps(hd, a);
+	ssize_t n;
+
+	if (r <= 0)
+		return r;
+	/* One call: nobody's record comes between its pages. */
+	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
+	if (n < 0)
+		return -errno;
+	hd->result.count = (uint64_t)n;
+	return helper_answer_attr(hd, a);
+}
+
+int helper_op_write(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	uint64_t done = 0;
+	ssize_t n = 1;
+	int r;
+
+	while (n > 0 && done < c->data_size) {
+		struct iovec iov = {.iov_base = (uint8_t *)c->data + done,
+				    .iov_len = c->data_size - done};
+
+		n = pwritev2(a, &iov, 1, (off_t)(c->offset + done), 0);
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	r = n < 0 ? -errno : 0;
+	hd->result.count = done; /* so much, and then perhaps an error */
+	if (c->flags & HELPER_ATTR)
+		helper_answer_bytes(hd, a);
+	return r;
+}
+
+int helper_op_fallocate(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	int r = file_perhaps(hd, a);
+
+	if (r <= 0)
+		return r;
+	if (fallocate(a, (int)c->mode, (off_t)c->offset, (off_t)c->length) < 0)
+		return -errno;
+	return helper_answer_attr(hd, a);
+}
+
+int helper_op_copy(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	off_t from = (off_t)c->offset, to = (off_t)c->offset2;
+	int r = file_perhaps(hd, b);
+	ssize_t n;
+
+	if (r <= 0)
+		return r;
+	n = copy_file_range(a, &from, b, &to, MIN_OF(c->length, COPY_BYTES_MAX), 0);
+	if (n < 0)
+		return -errno;
+	hd->result.count = (uint64_t)n;
+	return 0;
+}
+
+int helper_op_lseek(struct helper *hd, int a, int b)
+{
+	const struct helper_call *c = &hd->call;
+	off_t at;
+
+	if (c->mode != SEEK_DATA && c->mode != SEEK_HOLE)
+		return -EINVAL; /* the client's kernel knows the others */
+	at = lseek(a, (off_t)c->offset, (int)c->mode);
+	if (at < 0)
+		return -errno;
+	hd->result.count = (uint64_t)at;
+	return 0;
+}
+
+int helper_op_fsync(struct helper *hd, int a, int b)
+{
+	return (hd->call.mode & 1 ? fdatasync(a) : fsync(a)) < 0 ? -errno : 0;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The processes: what they give up, what they wait for, when they end. Apart from the worker's end
+ * because this code runs beside the sandbox that the worker is in, with what the worker must not
+ * have. Nothing here allocates.
+ */
+#include "dataplane/fuse/helper/fs_helper_internal.h"
+#include "netcfg/base/seccomp.h"
+#include <dirent.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define CAP(x) (1ULL << (x))
+/* What serving files of other users needs, and opening them by handle. */
+#define CAPS_HAND                                                                              \
+	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
+	 CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
+
+#define CALLS_ALL                                                                  \
+	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
+		SYS_rt_sigreturn, SYS_restart_syscall
+
+#ifdef __SANITIZE_ADDRESS__ /* its reports, its stacks and its own memory */
+#define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
+#endif
+
+static const int calls_hand[] = {
+	CALLS_ALL,
+	SYS_openat,
+	SYS_clock_gettime,
+	SYS_clock_nanosleep,
+	SYS_name_to_handle_at,
+	SYS_open_by_handle_at,
+	SYS_newfstatat,
+	SYS_fstat,
+	SYS_setfsuid,
+	SYS_setfsgid,
+	SYS_setgroups,
+	SYS_umask,
+	SYS_capset,
+	SYS_mknodat,
+	SYS_mkdirat,
+	SYS_symlinkat,
+	SYS_linkat,
+	SYS_unlinkat,
+	SYS_renameat2,
+#ifdef SYS_renameat /* what the C library makes of it where there are no flags */
+	SYS_renameat,
+#endif
+	SYS_readlinkat,
+	SYS_fchmodat,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_getxattr,
+	SYS_setxattr,
+	SYS_listxattr,
+	SYS_removexattr,
+	SYS_ftruncate,
+	SYS_truncate,
+	SYS_fallocate,
+	SYS_copy_file_range,
+	SYS_pwritev2,
+	SYS_lseek,
+	SYS_fsync,
+	SYS_fdatasync,
+	SYS_fstatfs,
+#ifdef __SANITIZE_ADDRESS__
+	CALLS_SANITIZER,
+#endif
+};
+
+static const int calls_watcher[] = {
+	CALLS_ALL,
+	SYS_statx,
+#ifdef __SANITIZE_ADDRESS__
+	CALLS_SANITIZER,
+#endif
+};
+
+static const struct seccomp_rule rules[] = {
+	{SYS_fcntl, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
+	{SYS_fcntl, 1, UINT32_MAX, F_GETFL},
+};
+
+static int seal(const int *nrs, size_t n)
+{
+	const struct seccomp_filter f = {
+		.nrs = nrs,
+		.n_nrs = n,
+		.rules = rules,
+		.n_rules = ARRAY_SIZE(rules),
+		.action = SECCOMP_RET_ERRNO | EPERM,
+	};
+
+	return seccomp_filter_install(&f);
+}
+
+static int privileges_drop(const struct fs_helper *pool, uint64_t caps)
+{
+	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+				   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	for (unsigned i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(caps >> (32 * i));
+		data[i].effective = data[i].permitted;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0 ||
+	    setgroups(0, NULL) < 0 || setresgid(pool->gid, pool->gid, pool->gid) < 0 ||
+	    setresuid(pool->uid, pool->uid, pool->uid) < 0 ||
+	    syscall(SYS_capset, &head, data) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ start */
+
+static uint32_t stage_wanted(const struct fs_helper *pool)
+{
+	/* Pairs with stage_set() of fs_helper.c, and with the watcher's. */
+	return __atomic_load_n(&pool->stage, __ATOMIC_ACQUIRE);
+}
+
+static void stage_reached(struct fs_helper *pool, struct helpers_proc *proc,
+			  enum helpers_stage stage, int error)
+{
+	proc->error = error;
+	/* Pairs with stage_await() of the worker. */
+	__atomic_store_n(&proc->stage, stage, __ATOMIC_RELEASE);
+	helpers_fd_wake(pool->done_fd);
+}
+
+/* False: the worker has ended. */
+static bool wait_wake(const struct fs_helper *pool, const struct helpers_proc *proc)
+{
+	struct pollfd p[] = {{.fd = proc->wake_fd, .events = POLLIN},
+			     {.fd = pool->worker_pidfd, .events = POLLIN}};
+	uint64_t n;
+
+	if (ppoll(p, ARRAY_SIZE(p), NULL, NULL) < 0)
+		return errno == EINTR;
+	if (p[0].revents & POLLIN && read(proc->wake_fd, &n, sizeof(n)) < 0)
+		return true;
+	/* Also where the watcher has closed it. */
+	return p[1].revents == 0 && !(p[0].revents & POLLNVAL);
+}
+
+static bool wait_stage(const struct fs_helper *pool, const struct helpers_proc *proc,
+		       enum helpers_stage stage)
+{
+	while (stage_wanted(pool) < stage)
+		if (!wait_wake(pool, proc))
+			return false;
+	return stage_wanted(pool) != STAGE_STOP;
+}
+
+/* By relative names all that a process has open, and nothing else, is reached. */
+static int stand_in_own_fds(void)
+{
+	autoclose int fd =
+		open_tree(AT_FDCWD, "/proc/self/fd", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	return fd < 0 || fchdir(fd) < 0 ? -errno : 0;
+}
+
+static int begin(const char *name)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all)); /* the worker's core is the worker's */
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	(void)prctl(PR_SET_NAME, name);
+	/* The agent asks the worker to stop; these processes end by themselves, after it. */
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	umask(0);
+	return stand_in_own_fds();
+}
+
+/* ------------------------------------------------------------------ the watcher */
+
+static bool is_root(const struct fs_helper *pool, int fd)
+{
+	for (unsigned i = 0; i < pool->n_exports; i++)
+		if (pool->exports[i].root_fd == fd)
+			return true;
+	return false;
+}
+
+/* Whether a hand may still need it. Nothing here asks a file system that may hang. */
+static bool fd_is_files(const struct fs_helper *pool, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct statx st;
+
+	if (flags < 0 || flags & O_PATH || is_root(pool, fd))
+		return true;
+	if (fd < (int)HELPERS_FDS_STATIC && pool->fds_static[fd / 8] & 1 << fd % 8)
+		return false;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+	       (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode));
+}
+
+/* Sockets, devices and memory that a successor wants, and that a hand which hangs would keep. */
+static void worker_fds_close(const struct fs_helper *pool, int own_fds)
+{
+	_Alignas(8) char buf[4096];
+	long n;
+
+	while ((n = syscall(SYS_getdents64, own_fds, buf, sizeof(buf))) > 0) {
+		for (long pos = 0; pos < n;) {
+			const struct helper_reply_dirent *de = (const void *)(buf + pos);
+			int fd = atoi(de->name);
+
+			pos += de->reclen;
+			if (de->name[0] != '.' && fd != own_fds && !fd_is_files(pool, fd))
+				close(fd);
+		}
+	}
+}
+
+/*
+ * What the watcher waits for, by descriptors of its own: all of us have one table of them, and a
+ * worker that ends gives those of the pool away while it lives, maybe before we have run.
+ */
+struct watch {
+	struct pollfd p[2 + ARRAY_SIZE(((struct fs_helper *)NULL)->procs)];
+	unsigned n;
+	int done_fd;
+};
+#define WATCH_WORKER 0U
+#define WATCH_WAKE 1U
+#define WATCH_HANDS 2U
+
+static int own_fd(int fd)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? -errno : own;
+}
+
+static int watch_begin(struct watch *w, const struct fs_helper *pool,
+		       const struct helpers_proc *proc)
+{
+	w->n = WATCH_HANDS + pool->n_procs - 1;
+	w->done_fd = own_fd(pool->done_fd);
+	for (unsigned i = 0; i < w->n; i++) {
+		int fd = i == WATCH_WORKER ? pool->worker_pidfd
+			 : i == WATCH_WAKE ? proc->wake_fd
+					   : pool->procs[1 + i - WATCH_HANDS].pidfd;
+
+		w->p[i] = (struct pollfd){.fd = own_fd(fd), .events = POLLIN};
+		if (w->p[i].fd < 0)
+			return w->p[i].fd;
+	}
+	return MIN_OF(w->done_fd, 0);
+}
+
+static void watch_end(const struct watch *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		close(w->p[i].fd);
+	close(w->done_fd);
+}
+
+/* Waits for the worker's end, or, once they are to stop, for that of all hands; tells of one that
+ * ends before. Whether the worker has ended. */
+static bool watch(struct fs_helper *pool, const struct watch *w)
+{
+	struct pollfd p[ARRAY_SIZE(w->p)];
+	unsigned left = w->n - WATCH_HANDS;
+	uint64_t wakes;
+
+	memcpy(p, w->p, sizeof(p));
+	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
+		if (ppoll(p, w->n, NULL, NULL) < 0)
+			continue;
+		if (p[WATCH_WORKER].revents & POLLIN)
+			return true;
+		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
+			continue;
+		for (unsigned i = WATCH_HANDS; i < w->n; i++) {
+			if (p[i].revents == 0)
+				continue;
+			p[i].fd = -1;
+			left--;
+			/* Pairs with pool_is_whole() of the worker. */
+			__atomic_store_n(&pool->broken, 1, __ATOMIC_RELEASE);
+			helpers_fd_wake(w->done_fd);
+		}
+	}
+	return false;
+}
+
+int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct journal *journals)
+{
+	static struct watch w;
+	int own_fds, r = begin("plenum-hands");
+
+	for (unsigned i = 0; i < pool->n_exports && r >= 0; i++) {
+		r = journal_life_take(&journals[i], pool->worker_id);
+		pool->exports[i].journal.life = r > 0 ? (unsigned)r : 0;
+	}
+	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
+	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
+		return r < 0;
+	own_fds = openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = own_fds < 0 ? -errno : watch_begin(&w, pool, proc);
+	if (r == 0)
+		r = privileges_drop(pool, 0);
+	if (r == 0)
+		r = seal(calls_watcher, ARRAY_SIZE(calls_watcher));
+	stage_reached(pool, proc, STAGE_SERVING, r);
+	if (r < 0)
+		return 1;
+	if (!watch(pool, &w)) {
+		close(own_fds); /* the worker lives, and has them */
+		watch_end(&w);
+		return 0;
+	}
+	/* Pairs with stage_wanted() of the hands. */
+	__atomic_store_n(&pool->stage, STAGE_STOP, __ATOMIC_RELEASE);
+	for (unsigned i = 1; i < pool->n_procs; i++)
+		helpers_fd_wake(pool->procs[i].wake_fd);
+	worker_fds_close(pool, own_fds);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ a hand */
+
+/* NULL: there is nothing to do. */
+static struct helper_call *call_take(struct helper *hd)
+{
+	struct helpers_lane_ring *ring = &hd->export->lanes[hd->lane];
+	uint32_t at = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+	/* Pairs with fs_helper_submit(). */
+	while (at != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
+		uint16_t i = ring->calls[at % HELPERS_CALLS_MAX];
+
+		/* Pairs with itself in the lane's other hands: one of them has the call. */
+		if (__atomic_compare_exchange_n(&ring->head, &at, at + 1, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_ACQUIRE))
+			return &hd->export->calls[i % HELPERS_CALLS_MAX];
+	}
+	return NULL;
+}
+
+static void call_finish(struct helper *hd, struct helper_call *call)
+{
+	struct fs_helper *pool = hd->pool;
+	size_t i = (size_t)(call - hd->export->calls);
+
+	/* These pair with done_take() of the worker: the answer stands before it is shown. */
+	__atomic_fetch_or(&hd->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&pool->done_exports, 1U << hd->export_index, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&pool->worker_sleeps, 0, __ATOMIC_SEQ_CST))
+		helpers_fd_wake(pool->done_fd);
+}
+
+static void serve(struct helper *hd)
+{
+	while (stage_wanted(hd->pool) != STAGE_STOP) {
+		struct helper_call *call = call_take(hd);
+		uint32_t was = CALL_QUEUED;
+
+		if (call) {
+			/* Pairs with fs_helper_interrupt(). */
+			if (__atomic_compare_exchange_n(&call->state, &was, CALL_RUNNING, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				helper_call_run(hd, call);
+			call_finish(hd, call);
+			continue;
+		}
+		/* Either the worker sees that we sleep, or we see what it has put there. */
+		__atomic_store_n(&hd->proc->asleep, 1, __ATOMIC_SEQ_CST);
+		if (helpers_lane_is_empty(&hd->export->lanes[hd->lane]) &&
+		    !wait_wake(hd->pool, hd->proc))
+			return;
+		__atomic_store_n(&hd->proc->asleep, 0, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * Since Linux 6.13 most file systems give a change that follows a look a time of its own, however
+ * soon it follows. It is not said anywhere, so it is tried: the clock of the others does not tick
+ * thrice in so short a time.
+ */
+static bool times_are_fine(int root_fd)
+{
+	autoclose int fd = openat(root_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat was = {}, is;
+
+	for (unsigned i = 0; i < 4; i++, was = is) {
+		if (fd < 0 || fchmod(fd, i & 1 ? 0600 : 0400) < 0 || fstat(fd, &is) < 0)
+			return false;
+		if (was.st_ctim.tv_sec == is.st_ctim.tv_sec &&
+		    was.st_ctim.tv_nsec == is.st_ctim.tv_nsec)
+			return false;
+	}
+	return true;
+}
+
+static int confine(struct helper *hd)
+{
+	const struct fs_helper *pool = hd->pool;
+	int r;
+
+	hd->caps = hd->caps_now = CAPS_HAND;
+	r = privileges_drop(pool, CAPS_HAND);
+	fuse_ids_get(&hd->ids);
+	return r < 0 ? r : seal(calls_hand, ARRAY_SIZE(calls_hand));
+}
+
+int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct journal *journal)
+{
+	static struct helper hd; /* too large for a stack, and for one process only */
+	uint64_t key[2] = {};
+	int r = begin("plenum-hand");
+
+	hd.pool = pool;
+	hd.proc = proc;
+	hd.export_index = proc->export_index;
+	hd.lane = proc->lane;
+	hd.export = &pool->exports[hd.export_index];
+	hd.journal = *journal;
+	hd.arena = (uintptr_t)pool->arena;
+	hd.arena_bytes = pool->arena_bytes;
+	memcpy(hd.export_name, hd.export->name, sizeof(hd.export_name));
+	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		r = -EBADMSG;
+	if (r == 0)
+		/* What is written is not journalled, as it may be written again, but not after
+		 * what the successor has written since: it waits for those that write. */
+		r = journal_life_take(&hd.journal, hd.lane == HELPERS_DATA ? pool->worker_id
+									   : JOURNAL_NO_WORKER);
+	hd.life = (unsigned)MAX_OF(r, 0);
+	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
+	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
+		return r < 0;
+	r = helper_root_take(&hd, key, hd.export->root_fd);
+	explicit_bzero(key, sizeof(key));
+	hd.fine_times = times_are_fine(hd.root_fd);
+	if (r == 0)
+		r = confine(&hd);
+	stage_reached(pool, proc, STAGE_SERVING, r);
+	if (r == 0)
+		serve(&hd);
+	return r < 0;
+}

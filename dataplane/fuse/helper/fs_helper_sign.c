@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who an object is: signed handles, and the number that clients see. Apart from the calls because
+ * all that keeps a worker which was taken over inside its exports is here: what is signed, under
+ * which key, and what is opened.
+ */
+#include "dataplane/fuse/helper/fs_helper_internal.h"
+#include "netcfg/base/hash.h"
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+
+/* Not in the kernel headers of Debian 12; include/uapi/linux/fs.h of Linux 6.9. */
+struct fs_uuid {
+	uint8_t len, uuid[16];
+};
+#define FS_IOC_UUID _IOR(0x15, 0, struct fs_uuid)
+/* fs/ext4/ext4.h, since Linux 6.0 */
+struct ext4_uuid {
+	uint32_t len, flags;
+	uint8_t uuid[16];
+};
+#define EXT4_IOC_UUID _IOW('f', 44, struct ext4_uuid)
+
+uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
+{
+	static const uint64_t key[2]; /* to spread them: who made it is no secret */
+	const uint64_t what[2] = {dev, ino};
+
+	return dev == root_dev ? ino : hash_keyed(key, what, sizeof(what)) | 1ULL << 63;
+}
+
+void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret)
+{
+	*ret = (struct fuse_attr){
+		.ino = fs_helper_ino(st->st_dev, root_dev, st->st_ino),
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)st->st_rdev,
+		.blksize = (uint32_t)st->st_blksize,
+	};
+}
+
+/* What handles are signed with: all of it has one value for one object. */
+struct signed_bytes {
+	uint8_t kind, type, len, fh[HELPERS_FH_MAX];
+};
+
+/* The export: its handles are no other's. */
+struct identity {
+	char name[PLENUM_NAME_MAX];
+	uint8_t fs[16];
+	struct signed_bytes root;
+	uint8_t which; /* half of the key */
+};
+
+static void fs_identity(int root_fd, uint8_t ret[16])
+{
+	struct ext4_uuid ext4 = {.len = 16};
+	struct fs_uuid fs = {};
+	struct statfs st;
+
+	if (ioctl(root_fd, FS_IOC_UUID, &fs) == 0 && fs.len == 16)
+		memcpy(ret, fs.uuid, 16);
+	else if (ioctl(root_fd, EXT4_IOC_UUID, &ext4) == 0 && ext4.len == 16)
+		memcpy(ret, ext4.uuid, 16);
+	else if (fstatfs(root_fd, &st) == 0)
+		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
+}
+
+/* 0; negative errno: there is none, or it is of another mount than the export's. */
+static int handle_get(const struct helper *hd, int fd, const char *name, struct signed_bytes *ret)
+{
+	struct helpers_fh fh;
+	int mount_id;
+
+	fh.h.handle_bytes = MAX_HANDLE_SZ;
+	if (name_to_handle_at(fd, name, &fh.h, &mount_id, *name ? 0 : AT_EMPTY_PATH) < 0)
+		return -errno;
+	if (mount_id != hd->root_mount_id)
+		return -EXDEV;
+	if (fh.h.handle_bytes > HELPERS_FH_MAX || fh.h.handle_type < 0 ||
+	    fh.h.handle_type > UINT8_MAX)
+		return -EOVERFLOW;
+	*ret = (struct signed_bytes){.kind = HELPERS_HANDLE_SIGNED,
+				     .type = (uint8_t)fh.h.handle_type,
+				     .len = (uint8_t)fh.h.handle_bytes};
+	memcpy(ret->fh, fh.h.f_handle, fh.h.handle_bytes);
+	return 0;
+}
+
+static int handle_open(const struct helper *hd, const struct signed_bytes *s)
+{
+	struct helpers_fh fh;
+	int fd;
+
+	fh.h.handle_bytes = s->len;
+	fh.h.handle_type = s->type;
+	memcpy(fh.h.f_handle, s->fh, s->len);
+	fd = open_by_handle_at(hd->root_fd, &fh.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int helper_root_take(struct helper *hd, const uint64_t key[2], int root_fd)
+{
+	struct identity id = {};
+	struct helpers_fh fh;
+	struct stat st;
+	int r, fd;
+
+	hd->root_fd = root_fd;
+	if (fstat(root_fd, &st) < 0)
+		return -errno;
+	hd->root_dev = st.st_dev;
+	hd->root_ino = st.st_ino;
+	hd->root_mount_id = -1;
+	memcpy(id.name, hd->export_name, sizeof(id.name));
+	fs_identity(root_fd, id.fs);
+	fh.h.handle_bytes = MAX_HANDLE_SZ;
+	if (name_to_handle_at(root_fd, "", &fh.h, &hd->root_mount_id, AT_EMPTY_PATH) < 0)
+		hd->root_mount_id = -1;
+	r = handle_get(hd, root_fd, "", &id.root);
+	for (unsigned i = 0; i < 2; i++) {
+		id.which = (uint8_t)i;
+		hd->key[i] = hash_keyed(key, &id, sizeof(id));
+	}
+	id.which = 2;
+	hd->export->identity = hash_keyed(key, &id, sizeof(id));
+	if (r < 0)
+		return 0;
+	fd = handle_open(hd, &id.root);
+	if (fd >= 0)
+		close(fd);
+	hd->gives_handles = fd >= 0;
+	hd->export->gives_handles = hd->gives_handles;
+	return 0;
+}
+
+static size_t signed_len(const struct signed_bytes *s)
+{
+	return offsetof(struct signed_bytes, fh) + s->len;
+}
+
+uint8_t helper_sign(const struct helper *hd, int fd, const char *name,
+		    uint8_t to[FUSE_PROTO_HANDLE_MAX])
+{
+	struct signed_bytes s;
+	uint64_t mac;
+	size_t len;
+
+	if (!hd->gives_handles || handle_get(hd, fd, name, &s) < 0)
+		return 0;
+	len = signed_len(&s);
+	mac = hash_keyed(hd->key, &s, len);
+	memcpy(to, &s, len);
+	memcpy(to + len, &mac, sizeof(mac));
+	return (uint8_t)(len + sizeof(mac));
+}
+_Static_assert(sizeof(struct signed_bytes) + HELPERS_SIGNATURE_BYTES <= FUSE_PROTO_HANDLE_MAX,
+	       "every handle that is signed can be sent");
+
+int helper_open_signed(const struct helper *hd, const uint8_t *handle, uint8_t len)
+{
+	struct signed_bytes s = {};
+	uint64_t mac, differs;
+	int fd;
+
+	if (len < offsetof(struct signed_bytes, fh) + sizeof(mac) || len > FUSE_PROTO_HANDLE_MAX)
+		return -ESTALE;
+	memcpy(&s, handle, MIN_OF(len - sizeof(mac), sizeof(s)));
+	if (s.kind != HELPERS_HANDLE_SIGNED || s.len > HELPERS_FH_MAX ||
+	    len != signed_len(&s) + sizeof(mac))
+		return -ESTALE;
+	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
+	/* One comparison of a word: how long it takes tells nothing. */
+	differs = mac ^ hash_keyed(hd->key, &s, signed_len(&s));
+	if (differs)
+		return -ESTALE;
+	fd = handle_open(hd, &s);
+	return fd == -ENOENT || fd == -EINVAL ? -ESTALE : fd;
+}
+
+uint64_t helper_object_id(const struct helper *hd, int fd, const struct stat *st)
+{
+	struct signed_bytes s;
+	struct {
+		uint64_t dev, ino;
+	} where = {st->st_dev, st->st_ino};
+	uint64_t id;
+
+	if (handle_get(hd, fd, "", &s) == 0)
+		id = hash_keyed(hd->key, &s, signed_len(&s));
+	else
+		id = hash_keyed(hd->key, &where, sizeof(where));
+	return id ? id : 1;
+}

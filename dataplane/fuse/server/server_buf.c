@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers of the server end. A pool of its own, because requests and answers of 1 MiB are taken and
+ * handed back at the rate of packets: memory that was touched is kept, up to a limit.
+ */
+#include "dataplane/fuse/server/server_buf.h"
+#include "dataplane/rudp/rudp.h"
+#include <sys/mman.h>
+
+/* Data bytes and number of slots. The largest takes a message of 1 MiB and its headers. */
+static const struct {
+	size_t data_bytes;
+	unsigned n_slots;
+} buf_sizes[BUF_CLASSES] = {
+	{8192 - BUF_HEADROOM_BYTES, 8192},
+	{(128 << 10) + 4096 - BUF_HEADROOM_BYTES, 512},
+	{(1 << 20) + 8192 - BUF_HEADROOM_BYTES, 64},
+};
+
+#define PEER_LARGE 0x8000U /* in buf_class.peers */
+_Static_assert(BUF_PEERS < PEER_LARGE, "a peer and a bit fit 16");
+
+size_t buf_pool_bytes(void)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < BUF_CLASSES; i++)
+		bytes += (buf_sizes[i].data_bytes + BUF_HEADROOM_BYTES) * buf_sizes[i].n_slots;
+	return bytes;
+}
+
+int buf_pool_init(struct buf_pool *p, uint8_t *memory)
+{
+	*p = (struct buf_pool){.held = calloc(BUF_PEERS, sizeof(*p->held))};
+	if (!p->held)
+		return -ENOMEM;
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		c->slot_bytes = buf_sizes[i].data_bytes + BUF_HEADROOM_BYTES;
+		c->n_slots = buf_sizes[i].n_slots;
+		c->stack = malloc(c->n_slots * sizeof(c->stack[0]));
+		c->peers = calloc(c->n_slots, sizeof(c->peers[0]));
+		c->base = memory;
+		memory += c->slot_bytes * c->n_slots;
+		if (!c->stack || !c->peers) {
+			buf_pool_done(p);
+			return -ENOMEM;
+		}
+		for (unsigned k = 0; k < c->n_slots; k++)
+			c->stack[k] = (uint16_t)(c->n_slots - 1 - k);
+		c->n_free = c->n_free_min = c->n_clean = c->n_slots;
+	}
+	return 0;
+}
+
+void buf_pool_done(struct buf_pool *p)
+{
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		free(c->stack);
+		free(c->peers);
+		*c = (struct buf_class){};
+	}
+	free(p->held);
+	p->held = NULL;
+}
+
+/* Free slots of a class for messages that are large, or not. */
+static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool large)
+{
+	const struct buf_class *c = &p->classes[class];
+	unsigned most = class == BUF_CLASSES - 1 ? c->n_slots : c->n_slots - c->n_slots / 4;
+
+	if (!large)
+		return c->n_free;
+	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
+}
+
+/* The class that serves len bytes for a peer now; BUF_CLASSES: none. A larger slot serves where the
+ * fitting ones are all in use, but the largest are kept for messages that fit nowhere else. */
+static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t len)
+{
+	bool large = len > RUDP_SMALL_BYTES;
+
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		unsigned n_free =
+			peer == BUF_NOBODY ? p->classes[i].n_free : buf_class_free(p, i, large);
+
+		if (len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
+			continue;
+		if (i == BUF_CLASSES - 1 &&
+		    len <= p->classes[i - 1].slot_bytes - BUF_HEADROOM_BYTES)
+			break;
+		if (peer == BUF_NOBODY ? n_free > 0
+				       : rudp_incast_allows(p->held[peer % BUF_PEERS][i][large],
+							    n_free, p->classes[i].n_slots))
+			return i;
+	}
+	return BUF_CLASSES;
+}
+
+bool buf_pool_fits(const struct buf_pool *p, size_t len)
+{
+	return buf_class_for(p, BUF_NOBODY, len) < BUF_CLASSES;
+}
+
+bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len)
+{
+	return buf_class_for(p, peer, len) < BUF_CLASSES;
+}
+
+void *buf_pool_get(struct buf_pool *p, size_t len)
+{
+	return buf_pool_get_for(p, BUF_NOBODY, len);
+}
+
+void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len)
+{
+	unsigned i = buf_class_for(p, peer, len), slot;
+	bool large = len > RUDP_SMALL_BYTES;
+	struct buf_class *c;
+
+	if (i == BUF_CLASSES)
+		return NULL;
+	c = &p->classes[i];
+	c->n_free--;
+	c->n_free_min = MIN_OF(c->n_free_min, c->n_free);
+	c->n_clean = MIN_OF(c->n_clean, c->n_free);
+	c->n_large += large;
+	slot = c->stack[c->n_free];
+	c->peers[slot] = (uint16_t)(peer % BUF_PEERS | (large ? PEER_LARGE : 0));
+	p->held[peer % BUF_PEERS][i][large]++;
+	return c->base + (size_t)slot * c->slot_bytes + BUF_HEADROOM_BYTES;
+}
+
+void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes)
+{
+	*ret_base = p->classes[first].base;
+	*ret_bytes = 0;
+	for (unsigned i = first; i < BUF_CLASSES; i++) {
+		p->classes[i].pinned = true;
+		*ret_bytes += p->classes[i].slot_bytes * p->classes[i].n_slots;
+	}
+}
+
+void *buf_pool_get_largest(struct buf_pool *p, unsigned peer)
+{
+	return buf_pool_get_for(p, peer,
+				p->classes[BUF_CLASSES - 1].slot_bytes - BUF_HEADROOM_BYTES);
+}
+
+void buf_pool_put(struct buf_pool *p, void *data)
+{
+	uint8_t *at = data;
+
+	if (!data)
+		return;
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+		unsigned slot;
+		bool large;
+
+		if (at < c->base || at >= c->base + c->slot_bytes * c->n_slots)
+			continue;
+		slot = (unsigned)((size_t)(at - c->base) / c->slot_bytes);
+		large = c->peers[slot] & PEER_LARGE;
+		c->n_large -= large;
+		p->held[c->peers[slot] & ~PEER_LARGE][i][large]--;
+		c->stack[c->n_free++] = (uint16_t)slot;
+		return;
+	}
+}
+
+void buf_pool_trim(struct buf_pool *p)
+{
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		if (c->pinned)
+			continue;
+		/* The bottom of the stack was not touched since the last trim. */
+		for (; c->n_clean < c->n_free_min; c->n_clean++)
+			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
+				c->slot_bytes, MADV_REMOVE);
+		c->n_free_min = c->n_free;
+	}
+}

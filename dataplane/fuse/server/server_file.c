@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files: opening, creating, and the operations on data: by io_uring where that does all there
+ * is to do, so that the core does not wait for a disk, and by hands where it does not.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include <limits.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* What of a client's open flags means something here. Appending is said with each write, direct
+ * I/O is a matter between the application and its own kernel. */
+#define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
+/* Within this time a file can change twice without its times telling. */
+#define FILE_TICK_NS (20 * NSEC_PER_MSEC)
+
+/* ------------------------------------------------------------------ opening */
+
+/* Whether the client can tell by the attributes that the file was changed later: it keeps its
+ * cached pages by them. */
+static bool file_is_settled(const struct fuse_attr *attr)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (now.tv_sec - (int64_t)attr->ctime) * (int64_t)NSEC_PER_SEC +
+		       (now.tv_nsec - (int64_t)attr->ctimensec) >
+	       (int64_t)FILE_TICK_NS;
+}
+
+static void open_reply(struct server_req *q, struct server_node *n, const struct fuse_attr *attr,
+		       bool is_bare, uint64_t fh)
+{
+	struct server_entry e = {.node = n, .attr = *attr, .is_bare = is_bare};
+	uint32_t opcode = q->in->opcode;
+
+	if (opcode == FUSE_CREATE || opcode == FUSE_TMPFILE)
+		server_reply_open(q, &e, NULL, fh);
+	else if (opcode == FUSE_OPENDIR)
+		server_dir_reply_open(q, n, fh);
+	else
+		server_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
+}
+
+/* Another worker may have removed it since the hand looked. It looks whether it is open after that,
+ * we note that it is and look then. */
+static bool went_elsewhere(const struct server_req *q, int fd)
+{
+	struct share *share = &q->client->back->share;
+	struct stat st;
+
+	share_look(share);
+	return share->n_others > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* fd: given away. */
+static void opened(struct server_req *q, struct server_node *n, int fd,
+		   const struct fuse_attr *attr, bool is_bare)
+{
+	struct server_mount *m = q->mount;
+	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
+	int r;
+
+	r = n ? server_file_new(m, n, fd, q->in->opcode == FUSE_OPENDIR, &fh) : -ENOMEM;
+	if (r < 0) {
+		server_helper_close(m->export, fd);
+		server_reply_err(q, -r);
+		return;
+	}
+	m->opened[i].unique = q->unique;
+	m->opened[i].fh = fh;
+	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || went_elsewhere(q, fd))) {
+		char path[SERVER_FD_PATH_MAX];
+		autoclose int own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
+
+		server_hold(n, own);
+	}
+	open_reply(q, n, attr, is_bare, fh);
+}
+
+/* Of a request that names the file, and a hand has opened it. */
+static void open_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	struct helper_result of = *r;
+
+	/* The handle is the request's own. */
+	of.handle_len = 0;
+	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
+		of.handle_len = q->args.handles[0].len;
+		memcpy(of.handle, q->args.handles[0].bytes, of.handle_len);
+	}
+	if (r->flags & HELPER_RESULT_END)
+		q->list_bytes = r->count;
+	opened(q, server_node_of(q->mount->export, &of, -1), fd, &r->attr, false);
+}
+
+static int open_flags(const struct server_req *q)
+{
+	const struct fuse_open_in *in = server_req_arg(q);
+
+	if (q->in->opcode == FUSE_OPENDIR)
+		return O_RDONLY | O_DIRECTORY;
+	return (int)in->flags & (FILE_FLAGS_KEPT | O_TRUNC);
+}
+
+static void open_by_hand(struct server_req *q, int flags)
+{
+	const struct fuse_open_in *in = server_req_arg(q);
+	struct server_node *n = server_req_node(q, 0);
+	struct helper_call *call = server_helper_new(q, HELPER_OPEN, 0);
+
+	if (!call)
+		return;
+	call->oflags = flags;
+	/* What the client has open is reached by that, as /proc/PID/fd shows it, and not by a name
+	 * that was. */
+	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || server_file_has_open(q->mount, n))
+		call->flags |= HELPER_NAMELESS;
+	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
+		call->flags |= HELPER_KILL_PRIV;
+	if (server_dir_lists(q))
+		server_dir_list_ask(q, call);
+	server_helper_go(q, call, flags & O_TRUNC ? HELPERS_SLOW : HELPERS_QUICK, flags & O_TRUNC,
+			 open_then);
+}
+
+/* Where its descriptor is there already no hand is needed. False: one is. */
+static bool open_here(struct server_req *q, int flags)
+{
+	struct server_node *n = server_req_node(q, 0);
+	bool dir = q->in->opcode == FUSE_OPENDIR;
+	char path[SERVER_FD_PATH_MAX];
+	struct fuse_attr attr;
+	struct stat st;
+	int fd;
+
+	if (!n || n->fmt != (dir ? S_IFDIR : S_IFREG) || server_node_fd(n) < 0 ||
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->helper_flags & HELPER_CHECKED ||
+	    server_dir_lists(q))
+		return false;
+	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
+		return false;
+	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either, and who
+	 * has a lease (fcntl(2)) would not be waited for. */
+	fd = open(server_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	fs_helper_attr(&st, q->mount->export->root_dev, &attr);
+	opened(q, n, fd, &attr, false);
+	return true;
+}
+
+void server_op_open(struct server_req *q)
+{
+	int flags = open_flags(q);
+
+	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
+		flags &= ~O_TRUNC;
+	if (flags & O_TRUNC || !open_here(q, flags))
+		open_by_hand(q, flags);
+}
+
+static void create_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	char path[SERVER_FD_PATH_MAX];
+	int own = -1;
+
+	if (r->handle_len == 0) /* it has no other way back */
+		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
+	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
+	       r->flags & HELPER_RESULT_BARE);
+}
+
+void server_op_create(struct server_req *q)
+{
+	const struct fuse_create_in *in = server_req_arg(q);
+	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
+	struct helper_call *call =
+		server_helper_new(q, tmpfile ? HELPER_TMPFILE : HELPER_CREATE, 0);
+
+	if (!call)
+		return;
+	if (!tmpfile)
+		strcpy(call->name, server_req_name(q, sizeof(*in)));
+	call->oflags = (int)in->flags & (FILE_FLAGS_KEPT | O_TRUNC | O_EXCL);
+	call->mode = in->mode & 07777;
+	call->umask = in->umask;
+	if (in->open_flags & FUSE_OPEN_KILL_SUIDGID)
+		call->flags |= HELPER_KILL_PRIV;
+	server_helper_go(q, call, HELPERS_QUICK, true, create_then);
+}
+
+void server_open_answer(struct server_req *q, struct server_file *f)
+{
+	struct fuse_attr attr;
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0) {
+		server_reply_err(q, errno);
+		return;
+	}
+	fs_helper_attr(&st, q->mount->export->root_dev, &attr);
+	open_reply(q, f->node, &attr, false, (uint64_t)f->reuse << 32 | f->index);
+}
+
+/*
+ * The file that was made has been removed since, by another client: it is gone, and no error may
+ * say so, or the client's kernel would make one more. Another without a name stands in for it:
+ * nobody but this client could tell the two apart.
+ */
+static void again_nameless(struct server_req *q)
+{
+	const struct fuse_create_in *in = server_req_arg(q);
+	struct helper_call *call = server_helper_new(q, HELPER_TMPFILE, 0);
+
+	if (!call)
+		return;
+	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
+	call->mode = in->mode & 07777;
+	call->umask = in->umask;
+	server_helper_go(q, call, HELPERS_QUICK, false, create_then);
+}
+
+static void again_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	const struct helper_result *kept = &q->record->result;
+	struct helper_result of = *r;
+
+	if (r->error == -ESTALE && kept->flags & HELPER_RESULT_CREATED) {
+		again_nameless(q);
+		return;
+	}
+	if (r->error < 0) {
+		server_reply_err(q, -r->error);
+		return;
+	}
+	of.handle_len = kept->handle_len;
+	memcpy(of.handle, kept->handle, of.handle_len);
+	create_then(q, &of, fd);
+}
+
+/* Here it is not open any more, or never was: it is opened as it was, but nothing is done to it. */
+void server_open_again(struct server_req *q, const struct helper_result *r)
+{
+	const struct fuse_create_in *in = server_req_arg(q);
+	struct server_file *f = server_file_opened(q);
+	struct helper_call *call;
+
+	if (f) {
+		server_open_answer(q, f);
+		return;
+	}
+	if (q->in->opcode == FUSE_OPEN) {
+		q->args.flags |= FUSE_PROTO_REQ_REOPEN;
+		q->helper_flags |= q->helper_flags & HELPER_CHECKED ? HELPER_OWNER : 0;
+		open_by_hand(q, open_flags(q) & ~O_TRUNC);
+		return;
+	}
+	if (r->handle_len == 0) {
+		server_reply_err(q, ESTALE);
+		return;
+	}
+	call = server_helper_new(q, HELPER_OPEN, 0);
+	if (!call)
+		return;
+	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
+	memcpy(call->a.handle, r->handle, r->handle_len);
+	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
+	call->flags = HELPER_NAMELESS; /* it was allowed then */
+	server_helper_try(q, call, HELPERS_QUICK, false, again_then);
+}
+
+void server_op_release(struct server_req *q)
+{
+	const struct fuse_release_in *in = server_req_arg(q);
+	size_t n = (q->in->len - sizeof(*q->in) - sizeof(*in)) / sizeof(uint64_t);
+	uint64_t fh;
+
+	server_file_release(q->mount, in->fh);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&fh, (const uint8_t *)(in + 1) + i * sizeof(fh), sizeof(fh));
+		server_file_release(q->mount, fh);
+	}
+	server_reply_err(q, 0);
+}
+
+/* ------------------------------------------------------------------ data */
+
+/* The open file that q is about; answered where there is none. */
+static int data_begin(struct server_req *q, uint64_t fh, bool dir)
+{
+	int r = server_file_get(q, 0, fh, dir, &q->file);
+
+	if (r < 0) {
+		server_reply_err(q, -r);
+		return r;
+	}
+	q->file->busy++;
+	return 0;
+}
+
+static void read_end(struct server_req *q, int err)
+{
+	struct server_file *f = q->file;
+	uint64_t end = q->offset + q->got;
+
+	f->known = q->got == q->want ? MAX_OF(f->known, end) : MIN_OF(f->known, end);
+	launch_stat_add(&q->client->back->stats->read_bytes, q->got);
+	if (err != 0 && q->got == 0)
+		server_reply_err(q, err);
+	else
+		server_rdma_reply(q, q->got);
+}
+
+/* A short answer means the end of the file to the client's kernel, so it must be the end. */
+static void read_done(struct server_req *q, int res)
+{
+	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
+
+	while (res > 0) {
+		struct iovec iov;
+
+		q->got += (uint32_t)res;
+		if (q->got >= q->want)
+			break;
+		iov = (struct iovec){q->data + q->got, q->want - q->got};
+		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), flags);
+		if (res < 0)
+			res = -EAGAIN; /* or not supported: io_uring waits for it */
+	}
+	if (res == -EAGAIN || res == -EINTR)
+		server_ring_start(q);
+	else
+		read_end(q, res < 0 ? -res : 0);
+}
+
+void server_op_read(struct server_req *q)
+{
+	const struct fuse_read_in *in = server_req_arg(q);
+
+	if (data_begin(q, in->fh, false) < 0)
+		return;
+	q->op = IORING_OP_READ;
+	q->done = read_done;
+	q->data = server_req_data(q);
+	q->offset = in->offset;
+	q->want = (uint32_t)MIN_OF(in->size, q->out_max);
+	server_ring_start(q);
+}
+
+/* Of a direct write that is short the client's kernel makes EIO, so it hears what ended it: a full
+ * disk, a quota. */
+static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+
+	launch_stat_add(&q->client->back->stats->write_bytes, q->got);
+	if (err != 0 && (q->got == 0 || in->flags & O_DIRECT))
+		server_reply_err(q, err);
+	else
+		server_reply_write(q, q->got, attr);
+}
+
+/* Of a file in memory: it waits for no disk. */
+static void write_end_here(struct server_req *q, int err)
+{
+	struct fuse_attr attr;
+	struct stat st;
+	bool wanted = q->args.flags & FUSE_PROTO_REQ_ATTR && fstat(q->file->fd, &st) == 0;
+
+	if (wanted)
+		fs_helper_attr(&st, q->mount->export->root_dev, &attr);
+	write_end(q, err, wanted ? &attr : NULL);
+}
+
+static void write_done(struct server_req *q, int res)
+{
+	if (res > 0)
+		q->got += (uint32_t)res;
+	if (res == -EAGAIN || res == -EINTR || (res > 0 && q->got < q->want))
+		server_ring_start(q);
+	else
+		write_end_here(q, res < 0 ? -res : 0);
+}
+
+static void written_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	launch_stat_add(&q->client->back->stats->write_bytes, r->count);
+	server_reply_write(q, (uint32_t)r->count, &r->attr);
+}
+
+/* Whole, by a hand: io_uring would cut it at a page, and another's come between. */
+static void append(struct server_req *q, struct server_file *f)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+	struct helper_call *call = server_helper_new(q, HELPER_APPEND, 0);
+
+	if (!call)
+		return;
+	server_helper_file(q, &call->a, f);
+	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	call->data_size = in->size;
+	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+		call->flags |= HELPER_KILL_PRIV;
+	server_helper_go(q, call, HELPERS_SLOW, true, written_then);
+}
+
+static void write_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	q->got = (uint32_t)r->count;
+	write_end(q, -r->error, r->flags & HELPER_RESULT_ATTR ? &r->attr : NULL);
+}
+
+/* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
+ * those of all exports: a disk that hangs would hold up them all. */
+static void write_by_hand(struct server_req *q, struct server_file *f)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+	struct helper_call *call = server_helper_new(q, HELPER_WRITE, 0);
+
+	if (!call)
+		return;
+	server_helper_file(q, &call->a, f);
+	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	call->data_size = in->size;
+	call->offset = in->offset;
+	if (q->in->uid != 0 || in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+		call->flags |= HELPER_KILL_PRIV;
+	if (q->args.flags & FUSE_PROTO_REQ_ATTR)
+		call->flags |= HELPER_ATTR;
+	server_helper_try(q, call, HELPERS_DATA, false, write_then);
+}
+
+/* To the file that it uses. */
+static void write_begin(struct server_req *q)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+
+	q->op = IORING_OP_WRITE;
+	q->done = write_done;
+	q->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	q->offset = in->offset;
+	q->want = in->size;
+	if (q->want == 0)
+		write_end_here(q, 0);
+	else
+		server_ring_start(q);
+}
+
+static void killed_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	write_begin(q);
+}
+
+/* First it loses its set-id bits, which whoever writes has no privilege to leave. */
+static void write_killing(struct server_req *q, struct server_file *f)
+{
+	struct helper_call *call = server_helper_new(q, HELPER_SETATTR, 0);
+
+	if (!call)
+		return;
+	server_helper_file(q, &call->a, f);
+	call->set.valid = FATTR_KILL_SUIDGID;
+	server_helper_try(q, call, HELPERS_QUICK, false, killed_then);
+}
+
+static bool has_set_id(const struct server_file *f)
+{
+	struct stat st;
+
+	return fstat(f->fd, &st) == 0 &&
+	       (st.st_mode & S_ISUID || (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP));
+}
+
+void server_op_write(struct server_req *q)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+	struct server_file *f;
+	int r = server_file_get(q, 0, in->fh, false, &f);
+
+	if (r < 0) {
+		server_reply_err(q, -r);
+	} else if (fuse_server_check_is_once(q->in)) { /* it appends, wherever the end is by now */
+		append(q, f);
+	} else if (!q->mount->export->in_memory) {
+		write_by_hand(q, f);
+	} else if (in->write_flags & FUSE_WRITE_KILL_SUIDGID && has_set_id(f)) {
+		write_killing(q, f);
+	} else {
+		q->file = f;
+		f->busy++;
+		write_begin(q);
+	}
+}
+
+static void plain_done(struct server_req *q, int res)
+{
+	if (res == -EAGAIN || res == -EINTR) {
+		server_ring_start(q);
+		return;
+	}
+	server_reply_err(q, res < 0 ? -res : 0);
+}
+
+static void done_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	server_reply_err(q, 0);
+}
+
+/* A call about the open file fh, which the request names as its first object. */
+static struct helper_call *file_call(struct server_req *q, enum helper_op op, uint64_t fh, bool dir)
+{
+	struct helper_call *call;
+	struct server_file *f;
+	int r = server_file_get(q, 0, fh, dir, &f);
+
+	if (r < 0) {
+		server_reply_err(q, -r);
+		return NULL;
+	}
+	call = server_helper_new(q, op, 0);
+	if (call)
+		server_helper_file(q, &call->a, f);
+	return call;
+}
+
+static void file_sync(struct server_req *q, bool dir)
+{
+	const struct fuse_fsync_in *in = server_req_arg(q);
+	bool data_only = in->fsync_flags & FUSE_FSYNC_FDATASYNC;
+	struct helper_call *call;
+
+	if (q->mount->export->in_memory) {
+		if (data_begin(q, in->fh, dir) < 0)
+			return;
+		q->op = IORING_OP_FSYNC;
+		q->op_flags = data_only ? IORING_FSYNC_DATASYNC : 0;
+		q->done = plain_done;
+		server_ring_start(q);
+		return;
+	}
+	call = file_call(q, HELPER_FSYNC, in->fh, dir);
+	if (!call)
+		return;
+	call->mode = data_only;
+	server_helper_go(q, call, HELPERS_DATA, false, done_then);
+}
+
+void server_op_fsync(struct server_req *q)
+{
+	file_sync(q, false);
+}
+
+void server_op_fsyncdir(struct server_req *q)
+{
+	file_sync(q, true);
+}
+
+void server_op_fallocate(struct server_req *q)
+{
+	const struct fuse_fallocate_in *in = server_req_arg(q);
+	struct helper_call *call;
+
+	/* Others move what is behind them. */
+	if (in->mode &
+	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
+		server_reply_err(q, EOPNOTSUPP);
+		return;
+	}
+	call = file_call(q, HELPER_FALLOCATE, in->fh, false);
+	if (!call)
+		return;
+	call->mode = in->mode;
+	call->offset = in->offset;
+	call->length = in->length;
+	call->flags |= HELPER_KILL_PRIV;
+	server_helper_go(q, call, HELPERS_SLOW, true, done_then);
+}
+
+static void lseek_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	struct fuse_lseek_out *out = (void *)server_req_data(q);
+
+	*out = (struct fuse_lseek_out){.offset = r->count};
+	server_reply_data(q, sizeof(*out));
+}
+
+void server_op_lseek(struct server_req *q)
+{
+	const struct fuse_lseek_in *in = server_req_arg(q);
+	struct helper_call *call = file_call(q, HELPER_LSEEK, in->fh, false);
+
+	if (!call)
+		return;
+	call->mode = in->whence;
+	call->offset = in->offset;
+	server_helper_go(q, call, HELPERS_SLOW, false, lseek_then);
+}
+
+static void copy_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	server_reply_write(q, (uint32_t)r->count, NULL);
+}
+
+void server_op_copy(struct server_req *q)
+{
+	const struct fuse_copy_file_range_in *in = server_req_arg(q);
+	struct helper_call *call;
+	struct server_file *to;
+	int r = server_file_get(q, 1, in->fh_out, false, &to);
+
+	if (r < 0) {
+		server_reply_err(q, -r);
+		return;
+	}
+	call = file_call(q, HELPER_COPY, in->fh_in, false);
+	if (!call)
+		return;
+	server_helper_file(q, &call->b, to);
+	call->offset = in->off_in;
+	call->offset2 = in->off_out;
+	call->length = in->len;
+	call->flags |= HELPER_KILL_PRIV;
+	server_helper_go(q, call, HELPERS_SLOW, true, copy_then);
+}

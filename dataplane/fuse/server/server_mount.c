@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client's mount: what it has open, which ends with this process and is told again by the client.
+ * A mount outlives its sessions, so nothing here belongs to one.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "netcfg/base/hash.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* A client that was away for this long has lost its open files and kept answers. */
+#define MOUNT_AWAY_S_MAX (24 * 3600)
+/* With those that are away; the one that has been away longest goes first. */
+#define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
+
+static uint64_t boot_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+/* ------------------------------------------------------------------ open files */
+
+static struct server_file *file_at(const struct server_mount *m, uint32_t i)
+{
+	return &m->file_chunks[i / SERVER_FILES_PER_CHUNK][i % SERVER_FILES_PER_CHUNK];
+}
+
+static void files_free_push(struct server_mount *m, uint32_t i)
+{
+	file_at(m, i)->fd = m->free_file;
+	m->free_file = (int)i;
+}
+
+static int files_grow(struct server_mount *m)
+{
+	uint32_t pos = m->n_file_chunks, reuse;
+	struct server_file *chunk = calloc(SERVER_FILES_PER_CHUNK, sizeof(*chunk));
+	void *p = realloc(m->file_chunks, (pos + 1) * sizeof(m->file_chunks[0]));
+
+	if (p)
+		m->file_chunks = p;
+	/* Where numbers begin is not to be guessed, and no other process's: a file handle that
+	 * this one has not given means nothing to it. */
+	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
+		free(chunk);
+		return -ENOMEM;
+	}
+	m->file_chunks[m->n_file_chunks++] = chunk;
+	for (uint32_t i = SERVER_FILES_PER_CHUNK; i-- > 0;) {
+		chunk[i].mount = m;
+		chunk[i].index = pos * SERVER_FILES_PER_CHUNK + i;
+		chunk[i].reuse = reuse;
+		if (chunk[i].index > 0) /* no file handle is 0 */
+			files_free_push(m, chunk[i].index);
+	}
+	return 0;
+}
+
+static void count_open(struct server_file *f, uint32_t by)
+{
+	struct server_node *n = f->node;
+	struct fuse_server *b = n->export->back;
+
+	if (!f->is_dir) {
+		n->export->n_open += by;
+		share_open_count(&b->share, server_lease_key(b, n->handle.bytes, n->handle.len),
+				 (int)by);
+	}
+	n->n_open += by;
+	if (n->n_open == 0)
+		server_unhold(n);
+}
+
+static struct server_file *file_find(const struct server_mount *m, uint64_t fh)
+{
+	uint32_t i = (uint32_t)fh;
+	struct server_file *f;
+
+	if (i == 0 || i >= m->n_file_chunks * SERVER_FILES_PER_CHUNK)
+		return NULL;
+	f = file_at(m, i);
+	return f->used && !f->released && f->reuse == fh >> 32 ? f : NULL;
+}
+
+int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint64_t *ret)
+{
+	struct server_file *f;
+
+	if (m->free_file < 0 && files_grow(m) < 0)
+		return -ENOMEM;
+	f = file_at(m, (uint32_t)m->free_file);
+	m->free_file = f->fd;
+	f->fd = fd;
+	f->node = n;
+	f->is_dir = dir;
+	f->joins = f->alone = false;
+	f->known = 0;
+	f->used = true;
+	f->reuse++;
+	server_node_ref(n);
+	count_open(f, 1);
+	*ret = (uint64_t)f->reuse << 32 | f->index;
+	return 0;
+}
+
+bool server_file_has_open(const struct server_mount *m, const struct server_node *n)
+{
+	if (!n || n->n_open == 0)
+		return false;
+	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
+		if (file_at(m, i)->used && file_at(m, i)->node == n)
+			return true;
+	return false;
+}
+
+struct server_file *server_file_opened(const struct server_req *q)
+{
+	const struct server_mount *m = q->mount;
+	uint64_t i = q->unique / 2 % ARRAY_SIZE(m->opened);
+
+	return m->opened[i].unique == q->unique ? file_find(m, m->opened[i].fh) : NULL;
+}
+
+int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool dir,
+		    struct server_file **ret)
+{
+	struct server_file *f = file_find(q->mount, fh);
+
+	if (!f || f->is_dir != dir || f->node->handle.len != q->args.handles[i].len ||
+	    memcmp(f->node->handle.bytes, q->args.handles[i].bytes, f->node->handle.len) != 0)
+		return -EBADF;
+	*ret = f;
+	return 0;
+}
+
+/* Of a file without a name the last descriptor takes its space with it, which lasts. */
+static void file_close(struct server_file *f)
+{
+	struct server_mount *m = f->mount;
+	struct stat st;
+
+	if (!f->is_dir && f->node->n_open == 1 && fstat(f->fd, &st) == 0 && st.st_nlink == 0)
+		server_helper_close(m->export, f->fd);
+	else
+		close(f->fd);
+	f->released = f->used = false;
+	count_open(f, -1U);
+	server_node_put(f->node);
+	files_free_push(m, f->index);
+}
+
+void server_file_release(struct server_mount *m, uint64_t fh)
+{
+	struct server_file *f = file_find(m, fh);
+
+	if (!f)
+		return;
+	f->released = true;
+	if (f->busy == 0)
+		file_close(f);
+}
+
+void server_file_put(struct server_file *f)
+{
+	if (--f->busy == 0 && f->released)
+		file_close(f);
+}
+
+static void files_done(struct server_mount *m)
+{
+	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
+		if (file_at(m, i)->used)
+			file_close(file_at(m, i));
+	for (uint32_t i = 0; i < m->n_file_chunks; i++)
+		free(m->file_chunks[i]);
+	free(m->file_chunks);
+}
+
+/* ------------------------------------------------------------------ mounts */
+
+/* The same for all workers of the host, and for all lanes of a mount: one kernel is behind them. */
+static uint64_t number_of(const uint8_t id[16])
+{
+	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
+	uint8_t of[16];
+	uint64_t n;
+
+	memcpy(of, id, sizeof(of));
+	of[15] &= 0xf0;
+	n = hash_keyed(key, of, sizeof(of));
+
+	return n == 0 || n == UINT64_MAX ? 1 : n;
+}
+
+static struct server_mount *mount_new(struct server_export *e, const uint8_t id[16])
+{
+	struct fuse_server *b = e->back;
+	struct server_mount *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->back = b;
+	m->export = e;
+	memcpy(m->id, id, sizeof(m->id));
+	m->number = number_of(id);
+	m->seen_s = boot_seconds();
+	m->free_file = -1;
+	m->next = b->mounts;
+	b->mounts = m;
+	b->n_mounts++;
+	return m;
+}
+
+static struct state_mount *record_of(const struct server_mount *m)
+{
+	return &m->export->state->mounts[m->journal];
+}
+
+/* No other worker has taken it over. Its place may be another mount's by now. */
+static bool is_ours(const struct server_mount *m)
+{
+	const struct state_mount *rec = record_of(m);
+
+	return STATE_SERVED_BY(state_served(rec)) == m->back->cfg->worker_id &&
+	       memcmp(rec->id, m->id, sizeof(m->id)) == 0;
+}
+
+static bool is_at_work(const struct server_mount *m)
+{
+	return m->n_clients > 0 || m->n_refs > 0;
+}
+
+/* Who takes it from here on finds nothing of it. */
+static void record_drop(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint64_t word = state_served(rec);
+
+	if (!is_ours(m) || !state_served_swap(rec, word, 0, 0))
+		return;
+	share_set(&rec->lane, 0U);
+	state_publish(&rec->used, 0UL);
+	journal_mount_drop(m->export->journal, m->journal);
+}
+
+void server_mount_free(struct server_mount *m, bool forget_state)
+{
+	struct fuse_server *b = m->back;
+	struct server_mount **p = &b->mounts;
+
+	server_mount_settle(m);
+	files_done(m);
+	b->n_leaving -= m->leaving > 0;
+	if (forget_state)
+		record_drop(m);
+	while (*p != m)
+		p = &(*p)->next;
+	*p = m->next;
+	b->n_mounts--;
+	free(m);
+}
+
+/* So long it may be about to say what it has open. */
+#define SUSPECT_NS (90 * NSEC_PER_SEC)
+
+static void suspect_end(struct server_mount *m)
+{
+	m->export->n_suspects -= m->suspect;
+	m->suspect = false;
+}
+
+void server_mount_settle(struct server_mount *m)
+{
+	if (PLENUM_LIKELY(!m->unsettled))
+		return;
+	suspect_end(m);
+	m->export->n_unsettled--;
+	m->unsettled = false;
+	server_mounts_tell(m->back);
+}
+
+/* What a lane has open its owner has open, too, and comes to say so even where the lane does not.
+ */
+static void mount_unsettle(struct server_mount *m)
+{
+	if (m->lane)
+		return;
+	m->unsettled = m->suspect = true;
+	m->suspect_ns = clock_now_ns() + SUSPECT_NS;
+	m->export->n_unsettled++;
+	m->export->n_suspects++;
+}
+
+void server_mounts_tell(struct fuse_server *b)
+{
+	uint32_t n = 0, suspects = 0;
+
+	if (b->ending)
+		return;
+	for (unsigned i = 0; i < b->n_exports; i++) {
+		n += b->exports[i].n_unsettled;
+		suspects += b->exports[i].n_suspects;
+	}
+	share_set(&b->share.own->n_unsettled, n);
+	share_set(&b->share.own->n_suspects, suspects);
+}
+
+void server_mounts_end(struct fuse_server *b)
+{
+	uint32_t n = 0;
+
+	for (const struct server_mount *m = b->mounts; m; m = m->next)
+		n += !m->gone && !m->lane;
+	if (b->share.own) {
+		share_set(&b->share.own->n_unsettled, n);
+		share_set(&b->share.own->n_suspects, n);
+	}
+	b->ending = true;
+}
+
+bool server_mounts_awaited(const struct server_export *e)
+{
+	const struct share *share = &e->back->share;
+
+	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
+		return false;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		const struct state_mount *rec = &e->state->mounts[i];
+		uint32_t server = STATE_SERVED_BY(state_served(rec));
+		const struct share_slot *slot;
+
+		if (!share_get(&rec->used) || !server || server == e->back->cfg->worker_id)
+			continue;
+		slot = share_slot_of(share, server);
+		if (!slot || !share_serves(slot, e->name_hash))
+			return true;
+	}
+	return false;
+}
+
+void server_mount_put(struct server_mount *m)
+{
+	if (m->n_clients > 0)
+		return;
+	m->seen_s = boot_seconds();
+	if (m->gone && m->n_refs == 0)
+		server_mount_free(m, true);
+}
+
+static struct server_mount *mount_find(const struct server_export *e, const uint8_t id[16])
+{
+	struct server_mount *m = e->back->mounts;
+
+	while (m && (m->gone || m->export != e || memcmp(m->id, id, sizeof(m->id)) != 0))
+		m = m->next;
+	return m;
+}
+
+int server_mounts_restore(struct server_export *e)
+{
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		struct state_mount *rec = &e->state->mounts[i];
+		uint64_t word = state_served(rec);
+		uint32_t own = e->back->cfg->worker_id;
+		struct server_mount *m;
+
+		/* Whoever saw it without us takes it no more. */
+		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
+		    !state_served_swap(rec, word, own, 0))
+			continue;
+		m = mount_new(e, rec->id);
+		if (!m)
+			return -ENOMEM;
+		m->journal = i;
+		m->lane = share_get(&rec->lane);
+		mount_unsettle(m);
+	}
+	/* Those of a predecessor among them. */
+	for (unsigned i = 0; i < STATE_HOLDS_MAX; i++)
+		e->n_maybe += state_hold_is_used(&e->state->holds[i]) && e->state->holds[i].maybe;
+	e->holds_due = true;
+	return 0;
+}
+
+void server_mounts_expire(struct fuse_server *b)
+{
+	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), b->trimmed_ns);
+	struct server_mount *next;
+
+	for (struct server_mount *m = b->mounts; m; m = next) {
+		next = m->next;
+		if (m->suspect && now_ns >= m->suspect_ns)
+			suspect_end(m);
+		if (m->n_clients > 0)
+			journal_mount_seen(m->export->journal, m->journal);
+		else if (m->n_refs == 0 && (now_s - m->seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
+			server_mount_free(m, true);
+	}
+	server_mounts_tell(b);
+}
+
+/* All workers share the places for mounts: those that are away have half of them. */
+static bool has_room(const struct fuse_server *b)
+{
+	uint32_t n_at_work = b->n_live + b->n_owing;
+	uint32_t n_away = b->n_mounts > n_at_work ? b->n_mounts - n_at_work : 0;
+
+	return b->n_mounts < MOUNTS_MAX &&
+	       (b->share.n_others == 0 ||
+		n_away < JOURNAL_MOUNTS_MAX / 2 / (b->share.n_others + 1));
+}
+
+static int mounts_make_room(struct fuse_server *b)
+{
+	struct server_mount *oldest = NULL;
+
+	if (has_room(b))
+		return 0;
+	for (struct server_mount *m = b->mounts; m; m = m->next)
+		if (!is_at_work(m) && (!oldest || m->seen_s < oldest->seen_s))
+			oldest = m;
+	if (!oldest)
+		return b->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
+	server_mount_free(oldest, true);
+	return 0;
+}
+
+/* Its worker has given it to us, or nothing of that one is left. */
+static bool is_to_be_had(const struct server_export *e, uint64_t word)
+{
+	uint32_t own = e->back->cfg->worker_id, server = STATE_SERVED_BY(word);
+
+	return server == 0 || server == own || STATE_SERVED_GIVEN(word) == own ||
+	       !journal_worker_lives(e->journal, server);
+}
+
+/* A mount that cannot go is left where it is for so long. */
+#define STAYS_NS (300 * NSEC_PER_SEC)
+
+/* It was served before. What it had open elsewhere it will say, and the others hear that it has not
+ * before it is ours. -EBUSY: its worker may still be at what it was asked. */
+static int mount_take(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint64_t word = state_served(rec);
+	uint32_t own = m->back->cfg->worker_id;
+
+	if (!is_to_be_had(m->export, word)) {
+		share_set(&rec->wanted, own);
+		return -EBUSY;
+	}
+	if (!m->unsettled && STATE_SERVED_BY(word) != own) {
+		mount_unsettle(m);
+		server_mounts_tell(m->back);
+	}
+	share_set(&rec->wanted, 0U);
+	share_set(&rec->lane, (uint32_t)m->lane);
+	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
+		return 0;
+	if (STATE_SERVED_BY(word) == own) /* it was sent elsewhere, and has come back */
+		m->stays_ns = clock_now_ns() + STAYS_NS;
+	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
+}
+
+/* So that a successor, or another worker, knows of it. */
+static int mount_record(struct server_mount *m)
+{
+	uint32_t own = m->back->cfg->worker_id;
+	struct state_mount *rec;
+	uint64_t word;
+	int r = journal_mount_get(m->export->journal, m->id, &m->journal);
+
+	if (r < 0)
+		return r;
+	rec = record_of(m);
+	word = state_served(rec);
+	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
+		return mount_take(m);
+	/* Another worker may make it at this moment. */
+	if (!state_served_swap(rec, word, own, 0))
+		return -EBUSY;
+	memcpy(rec->id, m->id, sizeof(rec->id));
+	share_set(&rec->lane, (uint32_t)m->lane);
+	share_set(&rec->wanted, 0U);
+	state_publish(&rec->used, 1UL);
+	return 0;
+}
+
+void server_mount_serve(struct server_mount *m, struct fuse_server_client *c)
+{
+	struct fuse_server_client *was = m->client;
+
+	m->client = c;
+	m->served_by = c->number;
+	if (was && was != c && was->session)
+		rudp_session_close(was->session, clock_now_ns());
+}
+
+int server_mount_get(struct fuse_server *b, struct server_export *e, const struct fuse_hello *h,
+		     struct server_mount **ret)
+{
+	struct server_mount *m = mount_find(e, h->mount_id);
+	int r;
+
+	if (!m || !is_ours(m)) {
+		server_mounts_expire(b);	/* the host may have slept for days */
+		if (mount_find(e, h->mount_id)) /* another's, and what it asked here is not over */
+			return -EBUSY;
+		r = mounts_make_room(b);
+		if (r < 0)
+			return r;
+		m = mount_new(e, h->mount_id);
+		if (!m)
+			return -ENOMEM;
+		m->lane = h->lane != FUSE_HELLO_MOUNT;
+		r = mount_record(m);
+	} else {
+		m->lane = h->lane != FUSE_HELLO_MOUNT;
+		r = m->leaving ? -EBUSY : mount_take(m);
+	}
+	*ret = m;
+	if (r < 0 && !is_at_work(m) && !m->leaving)
+		server_mount_free(m, false);
+	return r;
+}
+
+/* ------------------------------------------------------------------ which worker's it is */
+
+/* Mounts that were not seen for so long do not count when others are given a place. */
+#define PLACE_AWAY_S 30
+
+/* Mounts of the export by worker, but for the one with this id (NULL: all). *ret: that one; NULL:
+ * it is new. */
+static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
+			 struct state_mount **ret)
+{
+	uint64_t now_s = boot_seconds();
+
+	*ret = NULL;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		struct state_mount *rec = &e->state->mounts[i];
+		uint64_t word = state_served(rec);
+		uint32_t server =
+			STATE_SERVED_GIVEN(word) ? STATE_SERVED_GIVEN(word) : STATE_SERVED_BY(word);
+
+		if (!share_get(&rec->used)) {
+			if (word == 0)
+				break; /* none was ever used from here on */
+			continue;
+		}
+		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
+			*ret = rec;
+		else if (server < SHARE_SLOTS &&
+			 journal_mount_seen_s(e->journal, i) + PLACE_AWAY_S > now_s)
+			n[server]++;
+	}
+}
+
+/* Where the worker is reached by a client that reaches us from `from`. */
+static int say_where(struct server_export *e, const struct share_slot *slot,
+		     const struct ip_addr *from)
+{
+	struct fuse_server *b = e->back;
+	uint32_t n = MIN_OF(share_get(&slot->n_addrs), (uint32_t)LAUNCH_PORTS_MAX), at = n;
+	char ip[IP_ADDR_STR_MAX];
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((at == n && slot->addrs[i].ip.addr.family == from->family) ||
+		    ip_prefix_contains(&slot->addrs[i].ip, from))
+			at = i;
+	if (at == n)
+		return 0; /* by none: it is served here */
+	ip_addr_format(&slot->addrs[at].ip.addr, ip, sizeof(ip));
+	snprintf(b->elsewhere, sizeof(b->elsewhere), "%s/%x", ip, slot->addrs[at].port);
+	return -EREMOTE;
+}
+
+/* The worker's place, where it serves the export at present. */
+static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
+{
+	const struct share *share = &e->back->share;
+	const struct share_slot *o =
+		worker && worker != share->own_index ? share_slot_of(share, worker) : NULL;
+
+	return o && share_serves(o, e->name_hash) &&
+			       share_is_heard(o, SHARE_AWAY_NS, clock_now_ns())
+		       ? o
+		       : NULL;
+}
+
+/* Another worker of the export that has fewer mounts than ours; NULL: none has. */
+static const struct share_slot *fewest(const struct server_export *e, const uint32_t n[SHARE_SLOTS],
+				       uint32_t ours)
+{
+	const struct share *share = &e->back->share;
+	const struct share_slot *best = NULL;
+	uint64_t now_ns = clock_now_ns();
+	uint32_t least = ours;
+
+	for (uint32_t i = 0; i < share->n_others; i++) {
+		const struct share_slot *o = share->others[i];
+
+		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
+		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* by other exports */
+		    !share_is_heard(o, SHARE_AWAY_NS, now_ns))
+			continue;
+		best = o;
+		least = n[share_index(share, o)];
+	}
+	return best;
+}
+
+/* It goes to `o`, if that is reached: that one takes it when the client comes there. */
+static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
+		      const struct share_slot *o, const struct ip_addr *from)
+{
+	int r = o ? say_where(e, o, from) : 0;
+
+	if (r < 0 &&
+	    !state_served_swap(rec, word, STATE_SERVED_BY(word), share_index(&e->back->share, o)))
+		return -EBUSY;
+	return r;
+}
+
+/* A mount stays with its worker, which finds again what it knew of it, for as long as that one may
+ * come back; else it goes to the worker that has the fewest, ours before others. */
+static int place_known(struct server_export *e, struct state_mount *rec,
+		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
+{
+	uint32_t own = e->back->share.own_index;
+	uint64_t word = state_served(rec);
+	const struct share_slot *o = serving(e, STATE_SERVED_GIVEN(word));
+	const struct server_mount *m;
+
+	if (STATE_SERVED_GIVEN(word) == own)
+		return 0;
+	if (o)
+		return say_where(e, o, from);
+	if (STATE_SERVED_BY(word) == own) {
+		m = mount_find(e, rec->id);
+		if (m && (m->leaving || is_at_work(m) || clock_now_ns() < m->stays_ns))
+			return 0;
+	} else {
+		o = serving(e, STATE_SERVED_BY(word));
+		if (o)
+			return say_where(e, o, from);
+		if (!is_to_be_had(e, word))
+			return 0;
+	}
+	o = e->handles ? fewest(e, n, n[own]) : NULL;
+	return place_give(e, rec, word, o, from);
+}
+
+int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from)
+{
+	struct share *share = &e->back->share;
+	uint32_t n[SHARE_SLOTS] = {};
+	const struct share_slot *o;
+	struct state_mount *rec;
+
+	share_look(share);
+	if (share->n_others == 0 || !from)
+		return 0;
+	mounts_count(e, id, n, &rec);
+	if (rec)
+		return place_known(e, rec, n, from);
+	o = fewest(e, n, n[share->own_index]);
+	return o ? say_where(e, o, from) : 0;
+}
+
+/* ------------------------------------------------------------------ mounts that move */
+
+/* What does not end within this time, on a disk that hangs, may never: the client is served. */
+#define LEAVE_NS (2 * NSEC_PER_SEC)
+#define LEAVE_LOOK_NS NSEC_PER_MSEC
+
+/* The client is asked to come anew, and is refused until nothing of what it has asked is at work:
+ * what is not journalled, data that are written, would else come after what it writes elsewhere. */
+static void mount_leave(struct server_mount *m, uint32_t worker)
+{
+	m->leaving = worker;
+	m->leaving_ns = clock_now_ns();
+	m->back->n_leaving++;
+	if (m->client && m->client->session)
+		rudp_session_close(m->client->session, m->leaving_ns);
+}
+
+/* Another worker has a client of it that does not go where it is sent. */
+static void wanted_look(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint32_t wanted = share_get(&rec->wanted);
+
+	if (PLENUM_LIKELY(wanted == 0) || !is_ours(m))
+		return;
+	share_set(&rec->wanted, 0U);
+	if (!m->leaving && !m->gone && STATE_SERVED_GIVEN(state_served(rec)) != wanted &&
+	    serving(m->export, wanted))
+		mount_leave(m, wanted);
+}
+
+void server_mounts_leave(struct fuse_server *b, uint64_t now_ns)
+{
+	if (now_ns - b->leaving_ns < LEAVE_LOOK_NS)
+		return;
+	b->leaving_ns = now_ns;
+	for (struct server_mount *m = b->mounts; m; m = m->next) {
+		struct state_mount *rec = record_of(m);
+		uint64_t word = state_served(rec);
+
+		if (!m->leaving || (is_at_work(m) && now_ns < m->leaving_ns + LEAVE_NS))
+			continue;
+		if (!is_at_work(m) && is_ours(m) && serving(m->export, m->leaving))
+			state_served_swap(rec, word, STATE_SERVED_BY(word), m->leaving);
+		else
+			m->stays_ns = now_ns + STAYS_NS;
+		m->leaving = 0;
+		b->n_leaving--;
+	}
+}
+
+/* Workers come later than clients, and come back: a mount at a time is asked to come anew. */
+static void export_balance(struct server_export *e)
+{
+	struct fuse_server *b = e->back;
+	uint32_t n[SHARE_SLOTS] = {}, own = b->share.own_index;
+	uint64_t now_ns = clock_now_ns();
+	const struct share_slot *o;
+	struct state_mount *none;
+
+	/* What has no handles is known by the worker alone that has found it. */
+	if (!e->handles)
+		return;
+	mounts_count(e, NULL, n, &none);
+	o = n[own] >= 2 ? fewest(e, n, n[own] - 1) : NULL;
+	for (struct server_mount *m = b->mounts; o && m; m = m->next) {
+		if (m->export != e || !m->client || !m->client->follows || m->unsettled ||
+		    m->gone || m->leaving || now_ns < m->stays_ns || !m->client->session)
+			continue;
+		mount_leave(m, share_index(&b->share, o));
+		return;
+	}
+}
+
+void server_mounts_balance(struct fuse_server *b)
+{
+	if (b->share.n_others == 0)
+		return;
+	for (struct server_mount *m = b->mounts; m; m = m->next)
+		wanted_look(m);
+	for (unsigned i = 0; i < b->n_exports; i++)
+		export_balance(&b->exports[i]);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Objects of exports: from the handle that a client gives to a descriptor, and from names to
+ * handles, as far as that can be said from memory; what cannot a hand does. All that is kept here
+ * may be forgotten: a handle says what it means without it, unless it is of a file system that
+ * gives none.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "netcfg/base/hash.h"
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+#define NODE_CHAINS (1U << 17)
+#define NODE_CLOSED_MAX (1U << 17)
+#define NODE_IDLE_TICKS 3
+#define NODE_NAMELESS_MAX 256U
+#define RAMFS_FS_MAGIC 0x858458f6
+#define TMPFS_FS_MAGIC 0x01021994
+
+/* ------------------------------------------------------------------ lists and chains */
+
+static void list_push(struct server_list *l, struct server_node *n)
+{
+	n->list = l;
+	n->newer = NULL;
+	n->older = l->first;
+	*(l->first ? &l->first->newer : &l->last) = n;
+	l->first = n;
+	l->n++;
+}
+
+static void list_remove(struct server_node *n)
+{
+	struct server_list *l = n->list;
+
+	if (!l)
+		return;
+	*(n->newer ? &n->newer->older : &l->first) = n->older;
+	*(n->older ? &n->older->newer : &l->last) = n->newer;
+	n->list = NULL;
+	l->n--;
+}
+
+static struct server_node **chain_by_handle(const struct server_export *e, const uint8_t *handle,
+					    size_t len)
+{
+	const uint64_t key[2] = {e->back->hash_key[0], e->back->hash_key[1] ^ (uintptr_t)e};
+
+	return &e->back->by_handle[hash_keyed(key, handle, len) & (NODE_CHAINS - 1)];
+}
+
+static struct server_node **chain_by_ino(const struct server_export *e, uint64_t dev, uint64_t ino)
+{
+	const uint64_t what[2] = {dev, ino};
+
+	return &e->back->by_ino[hash_keyed(e->back->hash_key, what, sizeof(what)) &
+				(NODE_CHAINS - 1)];
+}
+
+static bool is_kept(const struct server_node *n)
+{
+	return n->handle.bytes[0] == FUSE_HANDLE_KEPT;
+}
+
+/* Of its handle, what the file system gave. */
+static size_t key_len(const uint8_t *handle, size_t len)
+{
+	return handle[0] == FUSE_HANDLE_FILE && len > HELPERS_SIGNATURE_BYTES
+		       ? len - HELPERS_SIGNATURE_BYTES
+		       : len;
+}
+
+struct server_node *server_node_find(const struct server_export *e, const uint8_t *handle,
+				     size_t len)
+{
+	struct server_node *n = *chain_by_handle(e, handle, len);
+
+	for (; n; n = n->next)
+		if (n->export == e && key_len(n->handle.bytes, n->handle.len) == len &&
+		    memcmp(n->handle.bytes, handle, len) == 0)
+			return n;
+	return NULL;
+}
+
+struct server_node *server_node_signed(const struct server_export *e, const uint8_t *handle,
+				       size_t len)
+{
+	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
+
+	/* Who knows the signature of one that we know has it from us. */
+	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
+}
+
+/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
+static struct server_node *find_kept(const struct server_export *e, uint64_t dev, uint64_t ino)
+{
+	struct server_node *n = *chain_by_ino(e, dev, ino);
+
+	while (n && (n->export != e || n->ino != ino || n->dev != dev))
+		n = n->next_ino;
+	return n;
+}
+
+/* Its place among the least recently used, by what it has; the newest of them. */
+static void node_place(struct server_node *n)
+{
+	struct fuse_server *b = n->export->back;
+
+	list_remove(n);
+	n->tick = b->tick;
+	if (n == n->export->root)
+		return;
+	if (n->nameless && n->fd >= 0)
+		list_push(&b->nameless_nodes, n);
+	else if (!is_kept(n) && n->fd >= 0)
+		list_push(&b->open_nodes, n);
+	else if (n->refs == 0)
+		list_push(is_kept(n) ? &b->kept_nodes : &b->closed_nodes, n);
+}
+
+static void node_free(struct server_node *n)
+{
+	struct server_node **p = chain_by_handle(n->export, n->handle.bytes,
+						 key_len(n->handle.bytes, n->handle.len));
+
+	list_remove(n);
+	while (*p != n)
+		p = &(*p)->next;
+	*p = n->next;
+	if (is_kept(n)) {
+		for (p = chain_by_ino(n->export, n->dev, n->ino); *p != n;)
+			p = &(*p)->next_ino;
+		*p = n->next_ino;
+	}
+	if (n->fd >= 0 && n != n->export->root)
+		close(n->fd);
+	free(n);
+}
+
+static void node_close(struct server_node *n)
+{
+	close(n->fd);
+	n->fd = -1;
+	n->nameless = false;
+	node_place(n);
+}
+
+/* What is too much goes, but for the one that was just used. */
+static void nodes_trim(struct fuse_server *b)
+{
+	while (b->open_nodes.n > b->n_open_max)
+		node_close(b->open_nodes.last);
+	while (b->closed_nodes.n > NODE_CLOSED_MAX)
+		node_free(b->closed_nodes.last);
+	while (b->kept_nodes.n > b->n_kept_max)
+		node_free(b->kept_nodes.last);
+	while (b->nameless_nodes.n > NODE_NAMELESS_MAX)
+		node_close(b->nameless_nodes.last);
+}
+
+void server_nodes_idle(struct fuse_server *b)
+{
+	struct server_node *n;
+
+	b->tick++;
+	while ((n = b->open_nodes.last) && b->tick - n->tick > NODE_IDLE_TICKS)
+		node_close(n);
+}
+
+void server_node_ref(struct server_node *n)
+{
+	struct fuse_server *b = n->export->back;
+
+	n->refs++;
+	if (n->list == &b->closed_nodes || n->list == &b->kept_nodes)
+		list_remove(n);
+}
+
+void server_node_put(struct server_node *n)
+{
+	if (--n->refs == 0 && !n->list)
+		node_place(n);
+}
+
+/* ------------------------------------------------------------------ life */
+
+int server_nodes_init(struct fuse_server *b)
+{
+	long max = sysconf(_SC_OPEN_MAX);
+
+	b->n_open_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 8, 8192));
+	b->n_kept_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 4, 1 << 18));
+	b->by_handle = calloc(NODE_CHAINS, sizeof(b->by_handle[0]));
+	b->by_ino = calloc(NODE_CHAINS, sizeof(b->by_ino[0]));
+	if (!b->by_handle || !b->by_ino)
+		return -ENOMEM;
+	if (getrandom(b->hash_key, sizeof(b->hash_key), 0) != sizeof(b->hash_key) ||
+	    getrandom(&b->incarnation, sizeof(b->incarnation), 0) != sizeof(b->incarnation))
+		return -EIO;
+	return 0;
+}
+
+void server_nodes_done(struct fuse_server *b)
+{
+	for (uint32_t i = 0; b->by_handle && i < NODE_CHAINS; i++)
+		while (b->by_handle[i])
+			node_free(b->by_handle[i]);
+	free(b->by_handle);
+	free(b->by_ino);
+	b->by_handle = b->by_ino = NULL;
+}
+
+void server_nodes_shrink(struct fuse_server *b)
+{
+	/* Sixteen stay: a caller may be holding more than one. */
+	uint32_t keep = MAX_OF(b->open_nodes.n / 2, 16U);
+
+	while (b->open_nodes.n > keep)
+		node_close(b->open_nodes.last);
+	keep = MAX_OF(b->kept_nodes.n / 2, 16U);
+	while (b->kept_nodes.n > keep)
+		node_free(b->kept_nodes.last);
+}
+
+static struct server_node *node_new(struct server_export *e, const uint8_t *handle, size_t len,
+				    uint64_t dev, const struct fuse_attr *attr)
+{
+	struct server_node *n = calloc(1, sizeof(*n)), **chain;
+
+	if (!n)
+		return NULL;
+	n->export = e;
+	n->dev = dev;
+	n->ino = attr->ino;
+	n->fmt = attr->mode & S_IFMT;
+	n->fd = -1;
+	n->handle.len = (uint8_t)len;
+	memcpy(n->handle.bytes, handle, len);
+	chain = chain_by_handle(e, handle, key_len(handle, len));
+	n->next = *chain;
+	*chain = n;
+	if (is_kept(n)) {
+		chain = chain_by_ino(e, n->dev, n->ino);
+		n->next_ino = *chain;
+		*chain = n;
+	}
+	return n;
+}
+
+/* A handle of our own, for what has no other. */
+static struct server_node *kept_new(struct server_export *e, const struct helper_result *r)
+{
+	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_KEPT};
+
+	e->last_kept++;
+	memcpy(handle + 1, &e->back->incarnation, sizeof(uint64_t));
+	memcpy(handle + 1 + sizeof(uint64_t), &e->last_kept, sizeof(uint64_t));
+	return node_new(e, handle, sizeof(handle), r->dev, &r->attr);
+}
+
+/* ------------------------------------------------------------------ exports */
+
+int server_export_init(struct fuse_server *b, unsigned i, const struct launch_export *cfg)
+{
+	struct server_export *e = &b->exports[i];
+	struct statfs fs;
+	struct stat st;
+	uint64_t what[2];
+
+	*e = (struct server_export){.cfg = cfg, .back = b, .root_fd = cfg->dir_fd, .mount_id = -1};
+	if (fstat(e->root_fd, &st) < 0 || fstatfs(e->root_fd, &fs) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	e->name_hash = share_name_hash(cfg->name);
+	e->root_dev = st.st_dev;
+	e->root_ino = st.st_ino;
+	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;
+	e->handles = fs_helper_gives_handles(b->hands, i);
+	e->journal = fs_helper_journal(b->hands, i);
+	what[0] = fs_helper_export_identity(b->hands, i);
+	what[1] = b->boot;
+	e->verifier = hash_keyed((const uint64_t[2]){1, 1}, what, sizeof(what));
+	return 0;
+}
+
+int server_root_known(struct server_export *e, const struct helper_result *r)
+{
+	struct fuse_handle h;
+
+	if (r->error < 0)
+		return r->error;
+	if (r->handle_len > 0 && fuse_handle_of(e->root_fd, &h, &e->mount_id) < 0)
+		e->mount_id = -1;
+	e->root = r->handle_len > 0 ? node_new(e, r->handle, r->handle_len, r->dev, &r->attr)
+				    : kept_new(e, r);
+	if (!e->root)
+		return -ENOMEM;
+	e->root->refs = 1;
+	e->root->fd = e->root_fd;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ what is in memory */
+
+struct server_node *server_req_node(const struct server_req *q, unsigned i)
+{
+	return server_node_signed(q->mount->export, q->args.handles[i].bytes,
+				  q->args.handles[i].len);
+}
+
+int server_node_fd(struct server_node *n)
+{
+	/* Where it is the last to go already there is nothing to move. */
+	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->back->tick))
+		node_place(n);
+	return n->fd;
+}
+
+int server_req_fd(const struct server_req *q, unsigned i)
+{
+	struct server_node *n = server_req_node(q, i);
+
+	return n ? server_node_fd(n) : -1;
+}
+
+struct server_node *server_node_of(struct server_export *e, const struct helper_result *r, int fd)
+{
+	autoclose int own = fd;
+	struct server_node *n;
+
+	if (r->handle_len > 0)
+		n = server_node_signed(e, r->handle, r->handle_len);
+	else
+		n = find_kept(e, r->dev, r->attr.ino);
+	if (!n && r->handle_len > 0)
+		n = node_new(e, r->handle, r->handle_len, r->dev, &r->attr);
+	else if (!n && own >= 0)
+		n = kept_new(e, r);
+	if (!n)
+		return NULL;
+	if (n->fd < 0)
+		n->fd = fd_take(own);
+	node_place(n);
+	nodes_trim(e->back);
+	return n;
+}
+
+void server_node_removed(struct server_export *e, const struct helper_result *r, int fd)
+{
+	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
+						  : find_kept(e, r->dev, r->attr.ino);
+	bool dir = S_ISDIR(r->attr.mode); /* their links are counted otherwise on some */
+
+	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
+		n = server_node_of(e, r, fd);
+		if (n && !is_kept(n) && n->fd >= 0) {
+			n->nameless = true;
+			node_place(n);
+			nodes_trim(e->back);
+		}
+		return;
+	}
+	if (n && n->refs == 0 && n != e->root && r->attr.nlink == 0)
+		node_free(n);
+	if (fd >= 0)
+		server_helper_close(e, fd);
+}
+
+/* ------------------------------------------------------------------ from names */
+
+bool server_is_bare(const struct server_export *e, int fd)
+{
+	char path[SERVER_FD_PATH_MAX];
+
+	return e->in_memory && listxattr(server_fd_path(fd, path), NULL, 0) == 0;
+}
+
+int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_CACHED,
+	};
+	struct server_export *e = dir->export;
+	autoclose int fd = -1;
+	struct fuse_handle h;
+	struct stat st;
+	int mount;
+
+	if (!e->handles || server_node_fd(dir) < 0)
+		return -EAGAIN;
+	fd = (int)syscall(SYS_openat2, dir->fd, name, &how, sizeof(how));
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -errno : -EAGAIN;
+	if (fuse_handle_of(fd, &h, &mount) < 0 || mount != e->mount_id ||
+	    fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -EAGAIN;
+	ret->node = server_node_find(e, h.bytes, h.len);
+	if (!ret->node)
+		return -EAGAIN;
+	fs_helper_attr(&st, e->root_dev, &ret->attr);
+	ret->is_bare = server_is_bare(e, fd);
+	if (ret->node->fd < 0) {
+		ret->node->fd = fd_take(fd);
+		node_place(ret->node);
+		nodes_trim(e->back);
+	}
+	return 0;
+}

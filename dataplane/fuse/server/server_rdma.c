@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bulk data by RDMA, at the server, which is the active end: it writes what was read into its
+ * clients' memory and fetches what they write, on whichever leg has least to do; what fails on one
+ * goes by the next, and by packets in the end. Buffers stay the device's until it says that it has
+ * done with them. Apart because a server without RDMA knows nothing of it.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include <string.h>
+
+/* Less fits a packet or two. */
+#define BULK_LEAST RUDP_SMALL_BYTES
+/*
+ * Pairs are made by system calls of the packet core: a client asks once a second at most where they
+ * are lost, and once for each leg that comes back. More often than that only who means harm does;
+ * nor may many clients at a time have the core for themselves, each of which asks again.
+ */
+#define ASK_NS (250 * NSEC_PER_MSEC)
+#define ASKS_AT_ONCE 8
+#define ASK_ALL_NS (4 * NSEC_PER_MSEC)
+#define ASKS_ALL_AT_ONCE 256
+
+void fuse_server_rdma(struct fuse_server *b, struct port_rdma *rdma)
+{
+	struct port_rdma_region regions[2] = {};
+
+	if (!port_rdma_any(rdma) || b->rdma_pool)
+		return;
+	/* Answers large enough, and requests that are assembled here. */
+	buf_pool_pin(&b->answers, 1, &regions[0].base, &regions[0].bytes);
+	buf_pool_pin(&b->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
+	if (port_rdma_pool_new(rdma, regions, 2, false, &b->rdma_pool) == 0)
+		b->rdma = rdma;
+}
+
+void server_rdma_done(struct fuse_server *b)
+{
+	b->rdma_pool = port_rdma_pool_free(b->rdma_pool);
+	b->rdma = NULL;
+}
+
+/* ------------------------------------------------------------------ queue pairs */
+
+/* IPv4 mapped into IPv6. */
+static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (ip->family == AF_INET6)
+		return memcmp(ip->bytes, gid, 16) == 0;
+	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
+}
+
+/* The port whose address the client means. */
+static int port_of(const struct fuse_server *b, const uint8_t to[16])
+{
+	for (uint32_t i = 0; i < b->cfg->n_ports; i++)
+		if (is_gid_of(&b->cfg->ports[i].ip.addr, to))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Packets go to an address only that the session has proved to be its client's. An IB port's GID is
+ * none that IPoIB has as an address: there the subnet's partitions say who reaches whom. */
+static bool is_of_session(const struct fuse_server_client *c, unsigned port,
+			  const struct fuse_proto_rdma_leg *leg)
+{
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(c->session, paths, RUDP_PATHS_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		if (paths[i].port == port && paths[i].up &&
+		    (leg->link == PORT_RDMA_LINK_IB || is_gid_of(&paths[i].remote.ip, leg->gid)))
+			return true;
+	return false;
+}
+
+/* Makes our half and joins it with theirs, which becomes ours in the answer. */
+static void leg_make(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
+{
+	struct port_rdma_half half, theirs = {.link = leg->link,
+					      .mtu = leg->mtu,
+					      .lid = leg->lid,
+					      .qpn = leg->qpn,
+					      .psn = leg->psn,
+					      .key = leg->key};
+	enum port_rdma_reason why = PORT_RDMA_NO_DEVICE;
+	int port = port_of(c->back, leg->to);
+
+	memcpy(theirs.gid, leg->gid, sizeof(theirs.gid));
+	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0 && is_of_session(c, (unsigned)port, leg))
+		why = port_rdma_pair(c->rdma, leg->leg, (unsigned)port, &half);
+	if (why == PORT_RDMA_OK)
+		why = port_rdma_join(c->rdma, leg->leg, &theirs, true);
+	leg->status = (uint8_t)why;
+	if (why == PORT_RDMA_KIND)
+		leg->link = half.link;
+	if (why != PORT_RDMA_OK)
+		return;
+	leg->link = half.link;
+	leg->mtu = MIN_OF(half.mtu, theirs.mtu);
+	leg->lid = half.lid;
+	leg->qpn = half.qpn;
+	leg->psn = half.psn;
+	leg->key = 0; /* nobody reaches memory here */
+	memcpy(leg->gid, half.gid, sizeof(leg->gid));
+}
+
+/* Whether the half that the client means is there and works. */
+static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
+{
+	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
+	memset(leg->gid, 0, sizeof(leg->gid));
+	if (leg->status == 0)
+		server_ping_wish(c, leg->leg, leg->gid);
+}
+
+static bool is_over(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)
+{
+	return spent_ns > now_ns + (at_once - 1) * each_ns;
+}
+
+/* False: not now. Nothing is paid for what is refused, so that one client cannot use up what is
+ * for all. */
+static bool ask_pay(struct fuse_server_client *c, uint64_t now_ns)
+{
+	struct fuse_server *b = c->back;
+
+	if (is_over(c->rdma_spent_ns, ASK_NS, ASKS_AT_ONCE, now_ns) ||
+	    is_over(b->rdma_spent_ns, ASK_ALL_NS, ASKS_ALL_AT_ONCE, now_ns))
+		return false;
+	c->rdma_spent_ns = MAX_OF(c->rdma_spent_ns, now_ns) + ASK_NS;
+	b->rdma_spent_ns = MAX_OF(b->rdma_spent_ns, now_ns) + ASK_ALL_NS;
+	return true;
+}
+
+/* Whether all that is asked is what is so: no pair is to be made. */
+static bool makes_none(const struct fuse_proto_rdma *p)
+{
+	for (uint32_t i = 0; i < p->n_legs; i++)
+		if (p->legs[i].status != FUSE_PROTO_RDMA_CHECK)
+			return false;
+	return p->n_legs > 0;
+}
+
+/* 0; negative errno. */
+static int ask_check(struct fuse_server_client *c, const void *buf, size_t len,
+		     struct fuse_proto_rdma *ret)
+{
+	const size_t head = sizeof(struct fuse_in_header) + offsetof(struct fuse_proto_rdma, legs);
+	struct fuse_in_header in;
+
+	memcpy(&in, buf, sizeof(in));
+	if (in.len != len || len < head || len > sizeof(in) + sizeof(*ret))
+		return -EIO;
+	memcpy(ret, (const uint8_t *)buf + sizeof(in), len - sizeof(in));
+	/* Clients of version 1 never ask after pairs. */
+	if (ret->version == 0 || ret->version > FUSE_PROTO_RDMA_VERSION ||
+	    ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
+	    len != head + ret->n_legs * sizeof(ret->legs[0]))
+		return -EIO;
+	if (!c->back->rdma || !c->session || !c->init_done ||
+	    rudp_session_security(c->session) == RUDP_ENCRYPT)
+		return -ENOSYS;
+	if (!makes_none(ret) && !ask_pay(c, clock_now_ns()))
+		return -EBUSY;
+	return c->rdma ? 0 : port_rdma_peer_new(c->back->rdma_pool, &c->rdma);
+}
+
+void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
+{
+	struct fuse_proto_rdma rdma = {.version = 0};
+	struct fuse_server *b = c->back;
+	struct fuse_out_header *out;
+	struct fuse_in_header in;
+	size_t bytes;
+	int r = ask_check(c, buf, len, &rdma);
+
+	bytes = offsetof(struct fuse_proto_rdma, legs) + rdma.n_legs * sizeof(rdma.legs[0]);
+	out = r == 0 ? buf_pool_get(&b->answers, sizeof(*out) + sizeof(rdma)) : NULL;
+	if (!out) {
+		server_req_refuse(b, call, buf, len, r < 0 ? r : -ENOMEM);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	memcpy(&in, buf, sizeof(in));
+	for (uint32_t i = 0; i < rdma.n_legs; i++)
+		(rdma.legs[i].status == FUSE_PROTO_RDMA_CHECK ? leg_check
+							      : leg_make)(c, &rdma.legs[i]);
+	*out = (struct fuse_out_header){.len = (uint32_t)(sizeof(*out) + bytes),
+					.unique = in.unique};
+	memcpy(out + 1, &rdma, bytes);
+	*(struct server_req *)((uint8_t *)out - BUF_HEADROOM_BYTES) = (struct server_req){};
+	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
+	buf_pool_put(&b->requests, buf);
+}
+
+/* A leg of theirs that works, without those in `not`; -1: none. */
+static int leg_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not )
+{
+	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
+}
+
+/* Whether one of the legs works, and only has too much to do where it takes nothing more. */
+static bool some_work(const struct fuse_server_client *c, uint8_t legs)
+{
+	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
+}
+
+static uint8_t legs_failed(const struct fuse_server_client *c, uint8_t legs)
+{
+	return legs & (uint8_t)~port_rdma_ready(c->rdma);
+}
+
+uint8_t server_rdma_failed(const struct server_req *q)
+{
+	return q->args.flags & FUSE_PROTO_REQ_BULK ? legs_failed(q->client, q->args.bulk.legs) : 0;
+}
+
+void fuse_server_path_down(struct fuse_server_client *c, unsigned port)
+{
+	if (c->rdma)
+		port_rdma_drop_port(c->rdma, port);
+}
+
+static void replies_run(struct fuse_server *b, const struct fuse_server_client *gone);
+static void fetch_again(struct server_fetch *k);
+static void fetch_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+			    const struct rudp_call *call);
+
+/* What is under way ends as failed, and by itself. */
+void server_rdma_client_gone(struct fuse_server_client *c)
+{
+	struct server_fetch *next;
+
+	replies_run(c->back, c);
+	fetch_wait_drop(c->back, c, NULL);
+	for (struct server_fetch *k = c->back->fetches; k; k = next) {
+		next = k->next;
+		if (k->client != c)
+			continue;
+		k->call = NULL;
+		if (k->waits)
+			fetch_again(k); /* it is over */
+	}
+	if (c->rdma)
+		port_rdma_drop_all(c->rdma);
+}
+
+/* ------------------------------------------------------------------ READ */
+
+static void reply_done(struct port_rdma_op *op, int status);
+
+static void reply_by_packets(struct server_req *q)
+{
+	if (q->bulk_old) /* the memory that was offered means nothing any more */
+		server_reply_data(q, q->got);
+	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
+		server_reply_again(q, server_rdma_failed(q));
+	else
+		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
+}
+
+/* False: by packets. */
+static bool reply_begin(struct server_req *q)
+{
+	struct fuse_server_client *c = q->client;
+	int leg = q->bulk_old || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
+
+	if (leg < 0)
+		return false;
+	q->bulk_leg = (uint8_t)leg;
+	q->bulk.done = reply_done;
+	return port_rdma_write(c->rdma, (unsigned)leg, server_req_data(q), q->got,
+			       q->args.bulk.addr, &q->bulk) == 0;
+}
+
+/* Legs that work and have too much to do: a client that takes its data by no other way would ask
+ * again at once, and have them read once more for nothing. */
+static bool reply_waits(const struct server_req *q)
+{
+	return q->call && !q->bulk_old && q->args.flags & FUSE_PROTO_REQ_ONLY &&
+	       q->got >= BULK_LEAST &&
+	       some_work(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
+}
+
+static void reply_go(struct server_req *q)
+{
+	struct fuse_server *b = q->client->back;
+
+	if (reply_begin(q))
+		return;
+	if (!reply_waits(q)) {
+		reply_by_packets(q);
+		return;
+	}
+	q->retry = NULL;
+	*b->reply_tail = q;
+	b->reply_tail = &q->retry;
+}
+
+static void reply_done(struct port_rdma_op *op, int status)
+{
+	struct server_req *q =
+		(struct server_req *)((uint8_t *)op - offsetof(struct server_req, bulk));
+	struct fuse_server_client *c = q->client;
+
+	if (status == 0 && !q->bulk_old) {
+		launch_stat_add(&c->back->stats->rdma[op->port].read_bytes, q->got);
+		c->by_rdma[op->port].read_bytes += q->got;
+		server_reply_bulk(q, q->got, q->got, server_rdma_failed(q));
+		return;
+	}
+	if (status < 0) {
+		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
+		launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	}
+	reply_go(q);
+}
+
+/* Those that wait, in their order; gone: of that client, whose session has ended. Those that its
+ * next session has asked for again are that one's. */
+static void replies_run(struct fuse_server *b, const struct fuse_server_client *gone)
+{
+	struct server_req *q = b->reply_head, *next;
+
+	b->reply_head = NULL;
+	b->reply_tail = &b->reply_head;
+	for (; q; q = next) {
+		next = q->retry;
+		if (q->client == gone && !q->bulk_old)
+			q->call = NULL;
+		reply_go(q);
+	}
+}
+
+void server_rdma_reply(struct server_req *q, size_t len)
+{
+	if (!(q->args.flags & FUSE_PROTO_REQ_BULK)) {
+		server_reply_data(q, len);
+		return;
+	}
+	q->got = (uint32_t)len;
+	if (len < BULK_LEAST || len > q->args.bulk.len)
+		reply_by_packets(q);
+	else
+		reply_go(q);
+}
+
+/* ------------------------------------------------------------------ WRITE */
+
+static void fetch_done(struct port_rdma_op *op, int status);
+
+static void *fetch_data(struct server_fetch *k)
+{
+	return (uint8_t *)k + BUF_HEADROOM_BYTES;
+}
+
+static bool fetch_begin(struct server_fetch *k)
+{
+	struct fuse_server_client *c = k->client;
+	int leg = k->call ? leg_choose(c, k->bulk.legs, k->failed) : -1;
+
+	if (leg < 0)
+		return false;
+	k->leg = (uint8_t)leg;
+	k->op.done = fetch_done;
+	return port_rdma_read(c->rdma, (unsigned)leg,
+			      (uint8_t *)fetch_data(k) + FUSE_PROTO_WRITE_DATA, k->bulk.len,
+			      k->bulk.addr, &k->op) == 0;
+}
+
+/* It is a request now, or nothing. */
+static void fetch_end(struct server_fetch *k, bool whole)
+{
+	struct fuse_server_client *c = k->client;
+	struct rudp_call *call = k->call;
+	struct fuse_server *b = c->back;
+	uint8_t failed = legs_failed(c, k->bulk.legs);
+	void *data = fetch_data(k);
+	struct fuse_server_args args;
+	size_t len = k->len;
+	bool gone = c->gone;
+
+	*(k->prev ? &k->prev->next : &b->fetches) = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	b->n_fetches--;
+	if (--c->n_reqs == 0 && gone) {
+		c->next_dying = b->dying;
+		b->dying = c;
+	}
+	if (call && whole && fuse_server_check(data, len, &args) == 0 && !c->mount->gone) {
+		args.failed = failed;
+		server_req_take(c, call, data, len, &args);
+		return;
+	}
+	if (call)
+		server_req_refuse(b, call, data, len, -EREMOTEIO);
+	buf_pool_put(&b->requests, data);
+}
+
+static void fetch_again(struct server_fetch *k)
+{
+	struct fuse_server *b = k->client->back;
+
+	b->n_fetches_idle -= k->waits;
+	k->waits = false;
+	if (fetch_begin(k))
+		return;
+	if (!k->call || !some_work(k->client, k->bulk.legs & (uint8_t)~k->failed)) {
+		fetch_end(k, false);
+		return;
+	}
+	k->waits = true;
+	b->n_fetches_idle++;
+}
+
+static void fetch_done(struct port_rdma_op *op, int status)
+{
+	struct server_fetch *k = (struct server_fetch *)op;
+	struct fuse_server_client *c = k->client;
+
+	if (status == 0) {
+		launch_stat_add(&c->back->stats->rdma[op->port].write_bytes, k->bulk.len);
+		c->by_rdma[op->port].write_bytes += k->bulk.len;
+		fetch_end(k, true);
+		return;
+	}
+	k->failed |= (uint8_t)(1U << k->leg);
+	launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	fetch_again(k);
+}
+
+/* The message as it would have come by packets: head, room for the data, handles. */
+static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
+		       const struct fuse_server_args *args)
+{
+	const size_t tail_len = len - in->len - sizeof(args->bulk);
+	const struct fuse_proto_req_tail *tail = (const void *)((const uint8_t *)in + in->len);
+	uint8_t *at = to + FUSE_PROTO_WRITE_DATA + args->bulk.len;
+	uint32_t whole = (uint32_t)FUSE_PROTO_WRITE_DATA + args->bulk.len;
+	uint16_t flags;
+
+	memcpy(to, in, FUSE_PROTO_WRITE_DATA);
+	memcpy(to + offsetof(struct fuse_in_header, len), &whole, sizeof(whole));
+	memcpy(at, tail, tail_len);
+	flags = args->flags & (uint16_t) ~(FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY);
+	memcpy(at + offsetof(struct fuse_proto_req_tail, flags), &flags, sizeof(flags));
+	return whole + tail_len;
+}
+
+/* 0: they are on their way, and a copy of the message is where they go; -EAGAIN: not now;
+ * -EREMOTEIO: no leg works. */
+static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		       const struct fuse_server_args *args)
+{
+	struct fuse_server *b = c->back;
+	struct server_fetch *k;
+	uint8_t *data;
+
+	if (!some_work(c, args->bulk.legs))
+		return -EREMOTEIO;
+	data = buf_pool_get_largest(&b->requests, c->peer);
+	if (!data)
+		return -EAGAIN;
+	k = (struct server_fetch *)(data - BUF_HEADROOM_BYTES);
+	*k = (struct server_fetch){
+		.client = c, .call = call, .bulk = args->bulk, .next = b->fetches};
+	if (!fetch_begin(k)) {
+		buf_pool_put(&b->requests, data);
+		return some_work(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
+	}
+	k->len = assemble(data, buf, len, args); /* around what comes */
+	if (k->next)
+		k->next->prev = k;
+	b->fetches = k;
+	b->n_fetches++;
+	c->n_reqs++;
+	return 0;
+}
+
+/* A client that is told that its data could not be had drops its pairs: it is told so of pairs that
+ * do not work, not of those that are busy. */
+void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		       const struct fuse_server_args *args)
+{
+	struct fuse_server *b = c->back;
+	struct server_wait *w;
+	int r = fetch_start(c, call, buf, len, args);
+
+	if (r != -EAGAIN) {
+		if (r < 0)
+			server_req_refuse(b, call, buf, len, r);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
+	*w = (struct server_wait){.client = c, .call = call, .len = len};
+	*b->fetch_tail = w;
+	b->fetch_tail = &w->next;
+	b->n_fetch_wait++;
+}
+
+static void fetch_wait_remove(struct fuse_server *b, struct server_wait **p)
+{
+	struct server_wait *w = *p;
+
+	*p = w->next;
+	if (b->fetch_tail == &w->next)
+		b->fetch_tail = p;
+	b->n_fetch_wait--;
+}
+
+static void fetch_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+			    const struct rudp_call *call)
+{
+	struct server_wait **p = &b->fetch_head;
+
+	while (*p) {
+		struct server_wait *w = *p;
+
+		if ((c && w->client != c) || (call && w->call != call)) {
+			p = &w->next;
+			continue;
+		}
+		fetch_wait_remove(b, p);
+		buf_pool_put(&b->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
+	}
+}
+
+void server_rdma_run(struct fuse_server *b)
+{
+	struct server_wait **p = &b->fetch_head;
+	struct server_fetch *next;
+
+	replies_run(b, NULL);
+	for (struct server_fetch *k = b->fetches; k; k = next) {
+		next = k->next;
+		if (k->waits)
+			fetch_again(k);
+	}
+	while (*p) {
+		const struct server_wait w = **p;
+		void *buf = (uint8_t *)*p + BUF_HEADROOM_BYTES;
+		struct fuse_server_args args;
+		int r;
+
+		(void)fuse_server_check(buf, w.len, &args); /* as when it came */
+		r = fetch_start(w.client, w.call, buf, w.len, &args);
+		if (r == -EAGAIN) { /* others' pairs may have less to do */
+			p = &(*p)->next;
+			continue;
+		}
+		fetch_wait_remove(b, p);
+		if (r < 0)
+			server_req_refuse(b, w.call, buf, w.len, r);
+		buf_pool_put(&b->requests, buf);
+		p = &b->fetch_head; /* who is answered may have ended */
+	}
+}
+
+void server_rdma_call_gone(struct fuse_server *b, const struct rudp_call *call)
+{
+	for (struct server_fetch *k = b->fetches; k; k = k->next)
+		if (k->call == call)
+			k->call = NULL;
+	fetch_wait_drop(b, NULL, call);
+}
+
+void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,
+			    uint64_t *ret_write)
+{
+	*ret_read = c->by_rdma[port].read_bytes;
+	*ret_write = c->by_rdma[port].write_bytes;
+}

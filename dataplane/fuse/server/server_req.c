@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life of a request, from its message to its answer, whatever it asks for: checked, answered from
+ * memory where it ran before, handed to its operation, kept.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "netcfg/base/log.h"
+#include <string.h>
+
+static struct fuse_out_header *req_header(struct server_req *q)
+{
+	return (struct fuse_out_header *)(server_req_data(q) - sizeof(struct fuse_out_header));
+}
+
+static void req_unlink(struct server_req *q)
+{
+	struct fuse_server *b = q->client->back;
+
+	*(q->prev ? &q->prev->next : &b->active) = q->next;
+	if (q->next)
+		q->next->prev = q->prev;
+	b->n_active--;
+}
+
+/* What it used. */
+static void req_let_go(struct server_req *q)
+{
+	if (q->file)
+		server_file_put(q->file);
+	if (q->file2)
+		server_file_put(q->file2);
+	buf_pool_put(&q->client->back->answers, q->temp);
+	q->file = q->file2 = NULL;
+	q->temp = NULL;
+}
+
+/* Once a session: a disk that fails does so often. */
+static void failed_tell(struct fuse_server_client *c, uint32_t opcode)
+{
+	if (!c->failed)
+		log_warning("%s: request of FUSE opcode %u: Input/output error", c->host, opcode);
+	c->failed = true;
+}
+
+void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len)
+{
+	struct fuse_server_client *c = q->client;
+	struct fuse_server *b = c->back;
+
+	*req_header(q) = (struct fuse_out_header){
+		.len = (uint32_t)(sizeof(struct fuse_out_header) + len),
+		.error = error,
+		.unique = q->unique,
+	};
+	server_lease_changed(q);
+	/* Nothing was begun, so nothing is known of it. */
+	if (q->record && q->ticket && !q->submitted)
+		journal_cancel(q->record, q->ticket);
+	req_let_go(q);
+	launch_stat_add(&b->stats->responses, 1);
+	if (error == -EIO) {
+		launch_stat_add(&b->stats->request_errors, 1);
+		failed_tell(c, q->in->opcode);
+	}
+	req_unlink(q);
+	buf_pool_put(&b->requests, q->in);
+	q->in = NULL;
+	q->client = NULL;
+	if (--c->n_reqs == 0 && c->gone) {
+		c->next_dying = b->dying;
+		b->dying = c;
+	}
+	if (q->call)
+		rudp_respond(q->call, req_header(q), req_header(q)->len + tail_len, q);
+	else
+		fuse_server_sent(b, q);
+}
+
+/* What of it this client is served. */
+static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
+{
+	const struct fuse_rights *r = &c->rights;
+	bool judged = r->squash != LAUNCH_SQUASH_NONE || r->n_uids > 0 || r->n_gids > 0;
+
+	return asked & FUSE_PROTO_FEATURES &
+	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
+	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* each opening is */
+}
+
+/* A session's first request and no other. Its flags are in force at the client already; the check
+ * has seen that we speak them all, and that the version is one of ours. */
+static void op_init(struct server_req *q)
+{
+	const struct fuse_init_in *in = server_req_arg(q);
+
+	if (q->client->init_done || q->client->number < q->mount->served_by) {
+		server_reply_err(q, EIO);
+		return;
+	}
+	q->client->init_done = true;
+	server_mount_serve(q->mount, q->client);
+	q->client->features = features_of(q->client, in->unused[0]);
+	server_reply_init(q);
+}
+
+static void op_destroy(struct server_req *q)
+{
+	q->mount->gone = true;
+	server_reply_err(q, 0);
+}
+
+/* What the check lets through and is not mute, each with a row of its own there. */
+static void (*const req_ops[])(struct server_req *q) = {
+	[FUSE_INIT] = op_init,
+	[FUSE_DESTROY] = op_destroy,
+	[FUSE_LOOKUP] = server_op_lookup,
+	[FUSE_GETATTR] = server_op_getattr,
+	[FUSE_SETATTR] = server_op_setattr,
+	[FUSE_READLINK] = server_op_readlink,
+	[FUSE_SYMLINK] = server_op_symlink,
+	[FUSE_MKNOD] = server_op_mknod,
+	[FUSE_MKDIR] = server_op_mkdir,
+	[FUSE_UNLINK] = server_op_remove,
+	[FUSE_RMDIR] = server_op_remove,
+	[FUSE_RENAME] = server_op_remove,
+	[FUSE_RENAME2] = server_op_remove,
+	[FUSE_LINK] = server_op_link,
+	[FUSE_OPEN] = server_op_open,
+	[FUSE_READ] = server_op_read,
+	[FUSE_WRITE] = server_op_write,
+	[FUSE_STATFS] = server_op_statfs,
+	[FUSE_RELEASE] = server_op_release,
+	[FUSE_FSYNC] = server_op_fsync,
+	[FUSE_SETXATTR] = server_op_setxattr,
+	[FUSE_GETXATTR] = server_op_getxattr,
+	[FUSE_LISTXATTR] = server_op_listxattr,
+	[FUSE_REMOVEXATTR] = server_op_removexattr,
+	[FUSE_OPENDIR] = server_op_open,
+	[FUSE_READDIR] = server_op_readdir,
+	[FUSE_READDIRPLUS] = server_op_readdirplus,
+	[FUSE_RELEASEDIR] = server_op_release,
+	[FUSE_FSYNCDIR] = server_op_fsyncdir,
+	[FUSE_CREATE] = server_op_create,
+	[FUSE_TMPFILE] = server_op_create,
+	[FUSE_FALLOCATE] = server_op_fallocate,
+	[FUSE_LSEEK] = server_op_lseek,
+	[FUSE_COPY_FILE_RANGE] = server_op_copy,
+};
+
+/* All that must not run twice, and what is written besides. */
+static bool req_changes(const struct server_req *q)
+{
+	const struct fuse_open_in *open = server_req_arg(q);
+
+	switch (q->in->opcode) {
+	case FUSE_WRITE:
+		return true;
+	case FUSE_OPEN:
+		return (open->flags & O_ACCMODE) != O_RDONLY || open->flags & O_TRUNC;
+	default:
+		return fuse_server_check_is_once(q->in);
+	}
+}
+
+/* A request that must not run twice, or that opens something. True: it is answered, or waits. */
+static bool req_once(struct server_req *q)
+{
+	struct server_file *f = q->again && server_req_opens(q) ? server_file_opened(q) : NULL;
+
+	if (f) {
+		server_open_answer(q, f);
+		return true;
+	}
+	if (!fuse_server_check_is_once(q->in) || q->args.flags & FUSE_PROTO_REQ_REOPEN || q->record)
+		return false;
+	switch (journal_begin(q->mount->export->journal, q->mount->journal, q->unique,
+			      q->in->opcode, q->again, &q->record, &q->ticket)) {
+	case JOURNAL_RUN:
+		return false;
+	case JOURNAL_ANSWER:
+		q->ticket = 0;
+		/* A hand may have done it after its worker's end, when that no more kept others
+		 * from being lent what it made untrue. */
+		if (!server_lease_change(q)) {
+			q->record = NULL;
+			server_req_later(q);
+			return true;
+		}
+		server_op_again(q, &q->record->result);
+		return true;
+	case JOURNAL_WAIT:
+	case JOURNAL_FULL:
+		q->record = NULL;
+		server_req_later(q);
+		return true;
+	case JOURNAL_ALIEN:
+		break;
+	}
+	q->record = NULL;
+	server_reply_err(q, EINVAL);
+	return true;
+}
+
+static void req_run(struct server_req *q)
+{
+	struct fuse_server_client *c = q->client;
+	uint32_t opcode = q->in->opcode;
+	int r;
+
+	if (!c->init_done && opcode != FUSE_INIT) {
+		server_reply_err(q, EIO);
+		return;
+	}
+	if (c->read_only && req_changes(q)) {
+		server_reply_err(q, EROFS);
+		return;
+	}
+	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
+		server_mount_settle(q->mount);
+	if (req_once(q))
+		return;
+	if (!server_lease_change(q)) {
+		server_req_later(q);
+		return;
+	}
+	r = server_rights_enter(q);
+	if (r < 0)
+		server_reply_err(q, -r);
+	else if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
+		server_reply_err(q, ENOSYS);
+	else
+		req_ops[opcode](q);
+}
+
+void server_req_later(struct server_req *q)
+{
+	struct fuse_server *b = q->client->back;
+
+	q->retry = NULL;
+	*b->retry_tail = q;
+	b->retry_tail = &q->retry;
+}
+
+void server_retry_run(struct fuse_server *b)
+{
+	struct server_req *q = b->retry_head, *next;
+
+	b->retry_head = NULL;
+	b->retry_tail = &b->retry_head;
+	for (; q; q = next) {
+		next = q->retry;
+		req_run(q);
+	}
+}
+
+/* False: there is no buffer for its answer at present. */
+static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
+		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
+{
+	struct fuse_server *b = c->back;
+	size_t out_max = fuse_server_check_reply_bytes(in);
+	uint8_t *data = buf_pool_get_for(&b->answers, c->peer, out_max);
+	struct server_req *q;
+
+	if (!data)
+		return false;
+	q = (struct server_req *)(data - BUF_HEADROOM_BYTES);
+	*q = (struct server_req){
+		.next = b->active,
+		.client = c,
+		.mount = c->mount,
+		.call = call,
+		.in = in,
+		.in_len = len,
+		.args = *args,
+		.again = in->unique & FUSE_PROTO_UNIQUE_RESEND,
+		.out_max = out_max,
+		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
+	};
+	in->unique = q->unique;
+	if (q->next)
+		q->next->prev = q;
+	b->active = q;
+	b->n_active++;
+	c->n_reqs++;
+	c->mount->n_refs++;
+	rudp_call_set_user(call, q);
+	req_run(q);
+	return true;
+}
+
+static const uint8_t nothing[1];
+
+void server_req_refuse(struct fuse_server *b, struct rudp_call *call, const void *buf, size_t len,
+		       int err)
+{
+	struct fuse_out_header *out = buf_pool_get(&b->answers, sizeof(*out));
+	struct fuse_in_header in = {};
+	struct server_req *q;
+
+	memcpy(&in, buf, MIN_OF(len, sizeof(in)));
+	if (!out) {
+		rudp_respond(call, nothing, 0, NULL);
+		return;
+	}
+	*out = (struct fuse_out_header){
+		.len = sizeof(*out),
+		.error = err,
+		.unique = in.unique & ~FUSE_PROTO_UNIQUE_RESEND,
+	};
+	q = (struct server_req *)((uint8_t *)out - BUF_HEADROOM_BYTES);
+	*q = (struct server_req){};
+	rudp_respond(call, out, sizeof(*out), q);
+}
+
+/* A request that comes again while its first copy is still at work takes the first one's place:
+ * the answer goes to the new call. */
+static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
+		      const struct fuse_in_header *in)
+{
+	struct fuse_server *b = c->back;
+	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
+
+	for (struct server_req *q = b->active; q; q = q->next) {
+		if (q->mount != c->mount || q->unique != unique)
+			continue;
+		if (q->call)
+			rudp_respond(q->call, nothing, 0, NULL);
+		q->call = call;
+		q->bulk_old = true;
+		rudp_call_set_user(call, q);
+		return true;
+	}
+	for (struct server_wait *w = b->wait_head; w; w = w->next) {
+		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
+
+		if (w->client->mount != c->mount ||
+		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != unique)
+			continue;
+		rudp_respond(w->call, nothing, 0, NULL);
+		w->call = call;
+		w->client = c;
+		rudp_call_set_user(call, NULL);
+		return true;
+	}
+	return false;
+}
+
+static void wait_remove(struct fuse_server *b, struct server_wait **p)
+{
+	struct server_wait *w = *p;
+
+	*p = w->next;
+	if (b->wait_tail == &w->next)
+		b->wait_tail = p;
+	b->n_wait--;
+}
+
+/* What has not begun is not begun. */
+static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
+{
+	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
+	struct fuse_server *b = c->back;
+
+	for (struct server_req *q = b->active; q; q = q->next)
+		if (q->mount == c->mount && q->unique == arg->unique && q->hand) {
+			fs_helper_interrupt(b->hands, q->hand);
+			return;
+		}
+	for (struct server_wait **p = &b->wait_head; *p; p = &(*p)->next) {
+		struct server_wait *w = *p;
+		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
+
+		if (w->client->mount != c->mount ||
+		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != arg->unique)
+			continue;
+		wait_remove(b, p);
+		server_req_refuse(b, w->call, win, w->len, -EINTR);
+		buf_pool_put(&b->requests, win);
+		return;
+	}
+}
+
+void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
+			 size_t len)
+{
+	struct fuse_server *b = c->back;
+	struct fuse_in_header *in = buf;
+	struct fuse_server_args args;
+	int r;
+
+	launch_stat_add(&b->stats->requests, 1);
+	rudp_call_set_user(call, NULL);
+	/* The mount's client has begun anew, and sends there what is not answered: what comes here
+	 * still was on its way, and would be done once more. */
+	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
+		rudp_respond(call, nothing, 0, NULL);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA) {
+		server_rdma_ask(c, call, buf, len);
+		return;
+	}
+	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA_PING) {
+		server_ping_ask(c, call, buf, len);
+		return;
+	}
+	r = fuse_server_check(buf, len, &args);
+	if (r == 0 && c->mount->gone)
+		r = -EIO;
+	if (r < 0) {
+		if (r == -EBADMSG)
+			launch_stat_add(&b->stats->request_errors, 1);
+		server_req_refuse(b, call, buf, len, r == -EBADMSG ? -EIO : r);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	if (in->opcode == FUSE_INTERRUPT) {
+		req_interrupt(c, in);
+		rudp_respond(call, nothing, 0, NULL);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	if (args.flags & FUSE_PROTO_REQ_BULK && in->opcode == FUSE_WRITE)
+		server_rdma_fetch(c, call, buf, len, &args);
+	else
+		server_req_take(c, call, buf, len, &args);
+}
+
+void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_server_args *args)
+{
+	struct fuse_server *b = c->back;
+	struct fuse_in_header *in = buf;
+	struct server_wait *w;
+
+	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	if (req_start(c, call, in, len, args))
+		return;
+	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
+	*w = (struct server_wait){.client = c, .call = call, .len = len};
+	*b->wait_tail = w;
+	b->wait_tail = &w->next;
+	b->n_wait++;
+}
+
+void server_wait_run(struct fuse_server *b)
+{
+	struct server_wait **p = &b->wait_head;
+
+	while (*p) {
+		struct server_wait w = **p;
+		struct fuse_in_header *buf = (void *)((uint8_t *)*p + BUF_HEADROOM_BYTES);
+		struct fuse_server_args args;
+
+		/* A client that takes none of its answers holds up itself alone. */
+		if (!buf_pool_fits_for(&b->answers, w.client->peer,
+				       fuse_server_check_reply_bytes(buf))) {
+			p = &(*p)->next;
+			continue;
+		}
+		/* Out of the queue first: what starts may end at once and come back here. */
+		wait_remove(b, p);
+		(void)fuse_server_check(buf, w.len, &args); /* as when it came */
+		req_start(w.client, w.call, buf, w.len, &args);
+		p = &b->wait_head;
+	}
+}
+
+void server_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+		      const struct rudp_call *call)
+{
+	struct server_wait **p = &b->wait_head;
+
+	while (*p) {
+		struct server_wait *w = *p;
+
+		if (w->client != c || (call && w->call != call)) {
+			p = &w->next;
+			continue;
+		}
+		wait_remove(b, p);
+		buf_pool_put(&b->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
+	}
+}
+
+void fuse_server_call_gone(struct fuse_server_client *c, struct rudp_call *call)
+{
+	struct server_req *q = rudp_call_user(call);
+
+	if (q) {
+		q->call = NULL;
+		return;
+	}
+	server_wait_drop(c->back, c, call);
+	server_rdma_call_gone(c->back, call);
+	server_ping_call_gone(c->back, call);
+}
+
+void fuse_server_sent(struct fuse_server *b, void *token)
+{
+	struct server_req *q = token;
+
+	if (!q)
+		return;
+	if (q->record && q->call && q->record->unique == q->unique)
+		journal_ack(q->record);
+	if (q->mount) {
+		q->mount->n_refs--;
+		server_mount_put(q->mount);
+	}
+	buf_pool_put(&b->answers, server_req_data(q));
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * As whom a request is executed: what its user and group are here, what the hand that carries it
+ * out may do besides, and as whom this thread writes. Apart from what requests do, so that what
+ * nobody may do stands in one place: fuse_rights.c says who is who, the file system judges.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* ------------------------------------------------------------------ the thread */
+
+/* Taking a user's identity may have taken some away. */
+static int caps_put(struct fuse_server *b, bool writer)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	for (unsigned i = 0; i < 2; i++)
+		data[i].permitted = data[i].effective = b->permitted[i];
+	/* With it quotas and reserved space would not hold. */
+	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
+	if (writer) /* with it the kernel would leave set-id bits alone */
+		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
+	b->caps_fit = syscall(SYS_capset, &head, data) == 0;
+	return b->caps_fit ? 0 : -errno;
+}
+
+int server_creds_init(struct fuse_server *b)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	for (unsigned i = 0; i < 2; i++)
+		b->permitted[i] = data[i].permitted;
+	fuse_ids_get(&b->ids);
+	return caps_put(b, false);
+}
+
+int server_creds_set(struct fuse_server *b, uint32_t uid, uint32_t gid)
+{
+	int r;
+
+	if (uid == b->ids.uid && gid == b->ids.gid && b->caps_fit)
+		return 0;
+	/* What waits to be handed to the kernel was asked for by somebody else. */
+	server_ring_flush(b);
+	r = fuse_ids_set(&b->ids, uid, gid);
+	return r < 0 ? r : caps_put(b, uid != 0);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Uses what was opened before, or looks at nothing but the object itself. */
+static bool is_judged_already(uint32_t opcode)
+{
+	switch (opcode) {
+	case FUSE_INIT:
+	case FUSE_DESTROY:
+	case FUSE_STATFS:
+	case FUSE_GETATTR:
+	case FUSE_READ:
+	case FUSE_READDIR:
+	case FUSE_FSYNC:
+	case FUSE_FSYNCDIR:
+	case FUSE_LSEEK:
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_of_data(uint32_t opcode)
+{
+	return opcode == FUSE_WRITE || opcode == FUSE_FALLOCATE || opcode == FUSE_COPY_FILE_RANGE;
+}
+
+/* Users and groups that the request names become those here. */
+static int map_args(struct server_req *q, const struct fuse_rights *rights)
+{
+	struct fuse_setattr_in *set = (void *)(q->in + 1);
+	const struct { /* without FUSE_SETXATTR_EXT it is this short */
+		uint32_t size, flags;
+	} *in = server_req_arg(q);
+	char *name;
+	int r = 0;
+
+	if (q->in->opcode == FUSE_SETATTR) {
+		if (set->valid & FATTR_UID)
+			r = fuse_rights_uid_in(rights, set->uid, &set->uid);
+		if (r == 0 && set->valid & FATTR_GID)
+			r = fuse_rights_gid_in(rights, set->gid, &set->gid);
+	} else if (q->in->opcode == FUSE_SETXATTR) {
+		name = (char *)(q->in + 1) + sizeof(*in);
+		if (fuse_rights_is_acl(name))
+			r = fuse_rights_acl_in(rights, name + strlen(name) + 1, in->size);
+	}
+	return r;
+}
+
+int server_rights_enter(struct server_req *q)
+{
+	const struct fuse_rights *rights = &q->client->rights;
+	struct fuse_rights_ids ids;
+	int r;
+
+	if (q->entered)
+		return 0;
+	ids = fuse_rights_ids(rights, q->in->uid, q->in->gid);
+	r = map_args(q, rights);
+	if (r < 0)
+		return r;
+	q->entered = true;
+	q->in->uid = ids.uid;
+	q->in->gid = ids.gid;
+	if (is_of_data(q->in->opcode)) {
+		q->helper_flags = ids.uid == 0 ? 0 : HELPER_KILL_PRIV;
+	} else if (ids.checked && !is_judged_already(q->in->opcode)) {
+		q->helper_flags = HELPER_CHECKED | (ids.squashed ? 0 : HELPER_GROUPS);
+		if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
+			q->helper_flags |= HELPER_OWNER;
+	}
+	return 0;
+}
+
+void server_rights_attr(const struct server_req *q, const struct fuse_attr *from,
+			struct fuse_attr *ret)
+{
+	const struct fuse_rights *rights = &q->client->rights;
+
+	*ret = *from;
+	ret->uid = fuse_rights_uid_out(rights, from->uid);
+	ret->gid = fuse_rights_gid_out(rights, from->gid);
+}

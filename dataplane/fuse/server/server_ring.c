@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io_uring, by which files are read, and plain system calls where there is none, or where one read
+ * in memory is all that came. Apart because all that waits for a disk, and is not done by hands,
+ * goes through it.
+ *
+ * Neither files nor buffers are registered with it. A file's place in the ring's table saves a read
+ * nothing that can be measured (tests/perf/file_reads), costs each open and close a system call,
+ * and before Linux 6.13 places are given back in turn: a read that hangs would keep what others
+ * have closed. Buffers that are registered are pinned, whether anybody uses them or not, and are
+ * other memory than the pool's once that has given some back; they spare a read the look-up of its
+ * pages where it goes past the page cache, and none of ours does.
+ */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define RING_ENTRIES 256
+#define RING_TURNS_MAX 4 /* submissions in one poll: what completes at once may go on at once */
+/* Reads in memory up to this size are done together: a larger one costs more than its call. */
+#define JOIN_BYTES_MAX 16384U
+
+/*
+ * What a ring does is seen by no filter of system calls: a ring that may open files is a way around
+ * it. So it may do only what is asked of it here, and nothing more may ever be registered with it.
+ */
+static int ring_restrict(struct io_uring *ring)
+{
+	struct io_uring_restriction allowed[] = {
+		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
+	};
+	/* liburing 2.3 declares functions for both and does not export them. */
+	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
+		    ARRAY_SIZE(allowed)) < 0 ||
+	    syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) <
+		    0)
+		return -errno;
+	return 0;
+}
+
+int server_ring_init(struct fuse_server *b)
+{
+	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
+	 * need not interrupt it to deliver completions. Not DEFER_TASKRUN: there a poll of the
+	 * ring's descriptor does not wake for work that waits to be delivered. */
+	static const unsigned flags[] = {
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		0,
+	};
+	int r = -ENOSYS;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(flags) && !b->ring_ok; i++) {
+		struct io_uring_params p = {
+			.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP |
+				 IORING_SETUP_R_DISABLED,
+			.cq_entries = 4096,
+		};
+
+		r = io_uring_queue_init_params(RING_ENTRIES, &b->ring, &p);
+		if (r < 0)
+			continue;
+		r = ring_restrict(&b->ring);
+		b->ring_ok = r == 0;
+		if (r < 0)
+			io_uring_queue_exit(&b->ring);
+	}
+	/* Where io_uring is not allowed, or not to be restricted (before Linux 5.10), all goes by
+	 * plain system calls. */
+	return r == -ENOMEM ? r : 0;
+}
+
+void server_ring_done(struct fuse_server *b)
+{
+	if (b->ring_ok)
+		io_uring_queue_exit(&b->ring);
+	b->ring_ok = false;
+}
+
+static int ring_do_now(struct server_req *q)
+{
+	/* fsync(2) has no data. */
+	struct iovec iov = {.iov_base = q->data ? q->data + q->got : NULL,
+			    .iov_len = q->want - q->got};
+	int fd = q->file->fd;
+	ssize_t n;
+
+	switch (q->op) {
+	case IORING_OP_READ:
+		n = preadv(fd, &iov, 1, (off_t)(q->offset + q->got));
+		break;
+	case IORING_OP_WRITE:
+		n = pwritev2(fd, &iov, 1, (off_t)(q->offset + q->got), q->op_flags);
+		break;
+	default:
+		n = q->op_flags & IORING_FSYNC_DATASYNC ? fdatasync(fd) : fsync(fd);
+		break;
+	}
+	return n < 0 ? -errno : (int)n;
+}
+
+/* False: there is no room. */
+static bool ring_put(struct fuse_server *b, struct server_req *q)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+	if (!sqe && io_uring_submit(&b->ring) >= 0) {
+		b->n_queued = 0;
+		sqe = io_uring_get_sqe(&b->ring);
+	}
+	if (!sqe)
+		return false;
+	io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
+			   q->offset + q->got);
+	io_uring_sqe_set_data(sqe, q);
+	b->n_ring++;
+	b->n_queued++;
+	q->turn = b->ring_turn;
+	return true;
+}
+
+void server_ring_start(struct server_req *q)
+{
+	struct fuse_server *b = q->client->back;
+	const struct server_export *e = q->mount->export;
+	int r = q->op == IORING_OP_WRITE ? server_creds_set(b, q->in->uid, q->in->gid) : 0;
+
+	if (r < 0) {
+		q->done(q, r);
+	} else if (!b->ring_ok || q->op != IORING_OP_READ) {
+		q->done(q, ring_do_now(q));
+	} else if (!e->in_memory) {
+		if (!ring_put(b, q))
+			q->done(q, ring_do_now(q));
+	} else if (e->alone || q->alone || q->want > JOIN_BYTES_MAX) {
+		q->done(q, ring_do_now(q));
+	} else {
+		q->retry = NULL;
+		*b->reads_tail = q;
+		b->reads_tail = &q->retry;
+	}
+}
+
+/*
+ * io_uring has a thread of its own read what it believes may wait. Of a file in memory it believes
+ * that unless the file is O_NONBLOCK, and of what the file does not have, so only reads join that
+ * find all they want. Below what is mounted in such an export may be a disk, where reads that must
+ * wait would fail.
+ */
+static bool read_joins(const struct server_req *q)
+{
+	const struct server_export *e = q->mount->export;
+	struct server_file *f = q->file;
+
+	if (e->alone || q->want > f->known || q->offset > f->known - q->want ||
+	    f->node->dev != e->root_dev)
+		return false;
+	if (!f->joins && !f->alone) {
+		f->joins = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
+		f->alone = !f->joins; /* it will not be otherwise the next time */
+	}
+	return f->joins;
+}
+
+/* One is done quicker by a system call of its own, several by one for all of them. */
+static int reads_begin(struct fuse_server *b)
+{
+	struct server_req *q = b->reads, *next;
+	bool several = q && (q->retry || b->n_queued > 0);
+	int n = 0;
+
+	b->reads = NULL;
+	b->reads_tail = &b->reads;
+	for (; q; q = next) {
+		next = q->retry;
+		if (several && read_joins(q) && ring_put(b, q))
+			continue;
+		q->done(q, ring_do_now(q));
+		n++;
+	}
+	return n;
+}
+
+void server_ring_flush(struct fuse_server *b)
+{
+	if (b->n_queued > 0 && io_uring_submit(&b->ring) >= 0)
+		b->n_queued = 0;
+}
+
+/* What was to be done at once, and could be, was not: a kernel that does so is asked for each. */
+static void joined_look(const struct fuse_server *b, struct server_req *q, int res)
+{
+	struct server_export *e = q->mount->export;
+
+	q->alone = res == -EAGAIN;
+	e->alone |= e->in_memory && q->turn != b->ring_turn && res == (int)(q->want - q->got);
+}
+
+static int ring_reap(struct fuse_server *b)
+{
+	struct io_uring_cqe *cqe;
+	int n = 0;
+
+	while (io_uring_peek_cqe(&b->ring, &cqe) == 0) {
+		struct server_req *q = io_uring_cqe_get_data(cqe);
+		int res = cqe->res;
+
+		io_uring_cqe_seen(&b->ring, cqe);
+		b->n_ring--;
+		joined_look(b, q, res);
+		q->done(q, res);
+		n++;
+	}
+	return n;
+}
+
+bool server_ring_waits(const struct fuse_server *b)
+{
+	return b->reads || b->n_queued > 0;
+}
+
+int server_ring_poll(struct fuse_server *b)
+{
+	int n = reads_begin(b);
+
+	if (!b->ring_ok || b->n_ring == 0)
+		return n;
+	for (unsigned turn = 0; turn < RING_TURNS_MAX; turn++) {
+		bool more = IO_URING_READ_ONCE(*b->ring.sq.kflags) &
+			    (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+		int r = 0;
+
+		if (b->n_queued > 0 || more) {
+			r = io_uring_submit_and_get_events(&b->ring);
+			if (r >= 0)
+				b->n_queued = 0;
+			else if (r != -EAGAIN && r != -EBUSY && r != -EINTR)
+				return n > 0 ? n : r;
+		}
+		n += ring_reap(b);
+		b->ring_turn += r >= 0; /* else it is still the turn of what was not taken */
+		if (b->n_queued == 0)
+			return n;
+	}
+	/* Enough for one turn of the loop; what completes from here on makes the ring readable. */
+	if (io_uring_submit(&b->ring) >= 0)
+		b->n_queued = 0;
+	return n;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that the compute workers of a host share: made, found again, who is in it. Apart from
+ * those who use it, as it alone knows the layout of the whole.
+ */
+#include "dataplane/fuse/server/server_share.h"
+#include "netcfg/base/hash.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+struct share_file {	      /* zeros are an empty one */
+	uint64_t hash_key[2]; /* whoever comes first makes it */
+	uint64_t joined;      /* grows whenever a worker begins */
+	uint64_t used[SHARE_SLOTS / 64];
+	struct share_slot slots[SHARE_SLOTS];
+};
+_Static_assert(sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
+	       "another layout is another LAUNCH_VERSION: workers of the former are still at work");
+
+/* The first one's word counts. */
+static int key_make(uint64_t *word)
+{
+	uint64_t mine, none = 0;
+
+	if (getrandom(&mine, sizeof(mine), 0) != sizeof(mine))
+		return -EIO;
+	mine |= 1;
+	/* Pairs with itself in other workers. */
+	__atomic_compare_exchange_n(word, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return 0;
+}
+
+static struct share_file *file_map(int fd)
+{
+	struct share_file *f;
+	struct stat st;
+
+	if (fd < 0)
+		return mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (fstat(fd, &st) < 0)
+		return MAP_FAILED;
+	if (st.st_size != (off_t)sizeof(*f)) {
+		errno = EPROTO;
+		return MAP_FAILED;
+	}
+	return mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+}
+
+int share_init(struct share *s, int fd, uint32_t worker)
+{
+	struct share_file *f;
+
+	*s = (struct share){.own_index = worker};
+	if (worker >= SHARE_SLOTS)
+		return -ENOSPC;
+	f = file_map(fd);
+	if (f == MAP_FAILED)
+		return -errno;
+	s->file = f;
+	if (key_make(&f->hash_key[0]) < 0 || key_make(&f->hash_key[1]) < 0) {
+		share_done(s);
+		return -EIO;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		s->hash_key[i] = __atomic_load_n(&f->hash_key[i], __ATOMIC_ACQUIRE);
+	s->own = &f->slots[worker];
+	return 0;
+}
+
+void share_done(struct share *s)
+{
+	if (s->file)
+		munmap(s->file, sizeof(*s->file));
+	*s = (struct share){};
+}
+
+static void others_find(struct share *s, uint64_t now_ns)
+{
+	s->n_others = 0;
+	for (uint32_t i = 0; i < SHARE_SLOTS; i++) {
+		struct share_slot *slot = &s->file->slots[i];
+
+		/* Pairs with share_begin() of the other. */
+		if (!(__atomic_load_n(&s->file->used[i / 64], __ATOMIC_ACQUIRE) & 1ULL << i % 64) ||
+		    slot == s->own || !share_is_heard(slot, SHARE_GONE_NS, now_ns))
+			continue;
+		s->others[s->n_others++] = slot;
+	}
+}
+
+void share_begin(struct share *s, uint64_t now_ns)
+{
+	struct share_slot *own = s->own;
+
+	/* What was changed or forgotten by a former life is as if it had been just now. */
+	share_set(&own->forgotten_ns, now_ns);
+	share_set(&own->born_ns, now_ns);
+	share_set(&own->unplaced_ns, now_ns);
+	share_set(&own->n_unplaced, 0U);
+	own->changes_forgotten = own->unplaced_changed = own->n_changes;
+	share_set(&own->life, own->life + 1);
+	share_set(&own->seen_ns, now_ns);
+	/* Pairs with may_be_open_elsewhere() of fuse_server_hold.c in other workers. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	share_set(&own->n_open, 0U);
+	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)
+		memset(own->open, 0, sizeof(own->open));
+	/* Pairs with others_find(). */
+	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
+			  __ATOMIC_SEQ_CST);
+	/* Pairs with share_look() of others: from here on they look at our place. */
+	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
+	share_look(s);
+}
+
+void share_tick(struct share *s, uint64_t now_ns)
+{
+	share_set(&s->own->seen_ns, now_ns);
+	others_find(s, now_ns);
+}
+
+void share_look(struct share *s)
+{
+	uint64_t joined;
+
+	/* Pairs with the same in other workers: what was written before is seen by who looks later
+	 * than we do. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
+	if (PLENUM_LIKELY(joined == s->joined))
+		return;
+	s->joined = joined;
+	others_find(s, clock_now_ns());
+}
+
+struct share_slot *share_slot_of(const struct share *s, uint32_t worker)
+{
+	struct share_slot *slot = worker < SHARE_SLOTS ? &s->file->slots[worker] : NULL;
+
+	return slot && __atomic_load_n(&s->file->used[worker / 64], __ATOMIC_ACQUIRE) &
+				       1ULL << worker % 64
+		       ? slot
+		       : NULL;
+}
+
+uint32_t share_index(const struct share *s, const struct share_slot *slot)
+{
+	return (uint32_t)(slot - s->file->slots);
+}
+
+uint64_t share_name_hash(const char *export_name)
+{
+	static const uint64_t key[2] = {0x706c656e756d2d65, 0x78706f7274206e61};
+
+	return hash_keyed(key, export_name, strlen(export_name)) | 1;
+}
+
+bool share_serves(const struct share_slot *slot, uint64_t export_hash)
+{
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		if (share_get(&slot->exports[i]) == export_hash)
+			return true;
+	return false;
+}
+
+bool share_is_heard(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns)
+{
+	uint64_t seen_ns = share_get(&slot->seen_ns);
+
+	return seen_ns >= now_ns || now_ns - seen_ns < within_ns;
+}
+
+void share_open_count(struct share *s, uint64_t key, int by)
+{
+	uint16_t *n = &s->own->open[key % SHARE_COUNTS];
+
+	share_set(&s->own->n_open, s->own->n_open + (uint32_t)by);
+	/* One that is full stays so: then more seems to be open than is. */
+	if (key && *n < UINT16_MAX)
+		share_set(n, (uint16_t)(*n + by));
+}
+
+bool share_has_open(const struct share_slot *slot, uint64_t key)
+{
+	return key && share_get(&slot->open[key % SHARE_COUNTS]) > 0;
+}
+
+bool share_is_open_elsewhere(struct share *s, uint64_t key)
+{
+	share_look(s);
+	for (uint32_t i = 0; i < s->n_others; i++)
+		if (share_has_open(s->others[i], key))
+			return true;
+	return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The state's memory: made, found again, thrown away where it is another's.
+ */
+#include "dataplane/fuse/server/server_state.h"
+#include "netcfg/base/memfd.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define STATE_MAGIC 0x4b43414253464c50ULL /* "PLFSBACK" */
+#define STATE_VERSION 6
+
+static off_t state_at(void)
+{
+	off_t page = (off_t)sysconf(_SC_PAGESIZE);
+
+	return ((off_t)journal_bytes() + page - 1) / page * page;
+}
+
+int state_map(int fd, struct state **ret)
+{
+	autoclose int own = fd < 0 ? memfd_create("fuse-back", MFD_CLOEXEC) : -1;
+	off_t end = state_at() + (off_t)sizeof(struct state);
+	struct stat st;
+	struct state *s;
+
+	if (fd < 0)
+		fd = own;
+	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < end && ftruncate(fd, end) < 0))
+		return -errno;
+	memfd_fix(fd); /* of the journal before it, too */
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		 state_at());
+	if (s == MAP_FAILED)
+		return -errno;
+	if (s->magic != STATE_MAGIC || s->version != STATE_VERSION) {
+		(void)madvise(s, sizeof(*s), MADV_REMOVE);
+		s->version = STATE_VERSION;
+		state_publish(&s->magic, STATE_MAGIC);
+	}
+	*ret = s;
+	return 0;
+}
+
+struct state *state_unmap(struct state *s)
+{
+	if (s)
+		munmap(s, sizeof(*s));
+	return NULL;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How much of its small messages each of many senders may have on its way to one of our ports.
+ * Large requests wait for grants; small ones come unasked, and so many senders of them fill a
+ * shallow queue before any of them can tell it by delay. Only the receiver sees them all: it takes
+ * the packets that are missing from their numbers, finds how much all of them together may have on
+ * the way, and tells each an equal share. Apart from the windows, which each sender finds alone.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define WINDOW_NS NSEC_PER_MSEC
+#define WINDOW_OLD_NS (4 * WINDOW_NS) /* little comes: there is nothing to share */
+#define SENDERS_LEAST 8U	      /* fewer share a queue by themselves */
+#define PACKETS_LEAST 64U	      /* of a window that says something about losses */
+#define LOSS_SHARE 256U /* one in so many lost: less on its way; it begins with four times that */
+#define LOSS_UNIT 1024U
+#define FIRST_SHARE 8U /* of what a window brought: 125 us of the link */
+#define LEAST_BYTES (16U << 10)
+#define FEW_WINDOWS 16U /* in a row with few senders: it is over */
+#define AHEAD_MOST 32U	/* packets: what one sender's numbers can make of losses at once */
+#define GROW(bytes) ((bytes) / 64)
+#define CUT(bytes) ((bytes) / 8)
+/* Losses that are not halved by so many cuts are a cable's. */
+#define IN_VAIN 8U
+#define PAUSE_NS (5 * NSEC_PER_SEC)
+
+#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* it is told again so often: one may be lost */
+#define VALID_NS (100 * NSEC_PER_MSEC) /* from its coming */
+#define SHARE_LEAST(mtu) ((mtu) / 32U) /* whatever it was told */
+
+static void share_end(struct rudp_incast *in)
+{
+	in->limit_bytes = 0;
+	in->in_vain = 0;
+}
+
+static void limit_begin(struct rudp_incast *in, uint64_t lost, uint64_t now)
+{
+	if (now < in->paused_ns || lost * LOSS_SHARE <= 4ULL * in->expected)
+		return;
+	in->limit_bytes = MAX_OF(in->bytes / FIRST_SHARE, LEAST_BYTES);
+	in->first_loss = (uint32_t)(lost * LOSS_UNIT / in->expected);
+}
+
+static void limit_cut(struct rudp_incast *in, uint64_t lost, uint64_t now)
+{
+	in->limit_bytes = MAX_OF(in->limit_bytes - CUT(in->limit_bytes), LEAST_BYTES);
+	if (lost * LOSS_UNIT * 2 < (uint64_t)in->first_loss * in->expected)
+		in->in_vain = 0; /* it helps */
+	else if (++in->in_vain == IN_VAIN) {
+		in->paused_ns = now + PAUSE_NS;
+		share_end(in);
+	}
+}
+
+/* What the last window says of all senders together. */
+static void limit_update(struct rudp_incast *in, uint64_t lost, uint64_t now)
+{
+	if (in->n_senders < SENDERS_LEAST || in->packets < PACKETS_LEAST) {
+		if (++in->few > FEW_WINDOWS)
+			share_end(in);
+		return;
+	}
+	in->few = 0;
+	if (in->limit_bytes == 0) {
+		limit_begin(in, lost, now);
+	} else if (lost * LOSS_SHARE > in->expected) {
+		limit_cut(in, lost, now);
+	} else {
+		in->in_vain = 0;
+		if (lost == 0)
+			in->limit_bytes += GROW(in->limit_bytes);
+		if (in->limit_bytes > in->bytes)
+			share_end(in);
+	}
+}
+
+static void window_end(struct rudp *r, struct rudp_incast *in, uint64_t now)
+{
+	uint64_t lost = in->expected > in->packets ? in->expected - in->packets : 0;
+
+	rudp_grant_losses(r, lost, in->packets);
+	if (now < in->window_ns + WINDOW_OLD_NS)
+		limit_update(in, lost, now);
+	else
+		share_end(in);
+	if (in->n_senders)
+		in->share_bytes = in->limit_bytes / in->n_senders;
+	in->window_ns = now;
+	in->stamp++;
+	in->packets = in->expected = in->bytes = in->n_senders = 0;
+}
+
+void rudp_incast_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
+		      uint64_t now)
+{
+	struct rudp_incast *in = &s->r->incasts[p->port];
+
+	if (now >= in->window_ns + WINDOW_NS)
+		window_end(s->r, in, now);
+	in->packets++;
+	in->expected += (uint32_t)MIN_OF(ahead, AHEAD_MOST);
+	in->bytes += (uint32_t)len;
+	if (p->incast_stamp == in->stamp)
+		return;
+	p->incast_stamp = in->stamp;
+	in->n_senders++;
+	if (in->limit_bytes)
+		rudp_session_touch(s);
+}
+
+void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	const struct rudp_incast *in = &s->r->incasts[p->port];
+	uint32_t bytes = in->share_bytes, off;
+	uint64_t serial = s->ack_serial + 1;
+	struct wire_common c = {.type = WIRE_SHARE,
+				.path = p->index,
+				.session = s->peer_number,
+				.pn = (uint32_t)serial};
+	struct datagram pkt = {.payload = NULL};
+
+	if (p->state != PATH_UP || p->incast_stamp + 1 < in->stamp ||
+	    now >= in->window_ns + WINDOW_OLD_NS)
+		return;
+	off = bytes > p->told_bytes ? bytes - p->told_bytes : p->told_bytes - bytes;
+	if (off <= bytes / 8 && now < p->told_ns + AGAIN_NS)
+		return;
+	pkt.hdr_len = (uint16_t)wire_put_share(pkt.hdr, &c, bytes);
+	if (rudp_session_transmit(s, p, &pkt, RUDP_SECURE_CONTROL, serial))
+		return;
+	s->ack_serial = serial;
+	p->tx_packets++;
+	p->tx_bytes += pkt.hdr_len;
+	p->told_bytes = bytes;
+	p->told_ns = now;
+}
+
+int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
+		   size_t len, uint64_t now)
+{
+	uint32_t bytes;
+
+	if (wire_get_share(data, len, &bytes))
+		return -EBADMSG;
+	if (now < p->share_until && (int32_t)(c->pn - p->share_pn) <= 0)
+		return 0; /* a later one has overtaken it */
+	p->share_pn = c->pn;
+	p->share_bytes = MAX_OF(bytes, SHARE_LEAST(p->mtu.now));
+	p->share_until = now + VALID_NS;
+	return 0;
+}
+
+void rudp_incast_sent(struct rudp_path *p, uint32_t bytes, uint64_t now)
+{
+	uint64_t wait = p->rtt.srtt * bytes / p->share_bytes;
+
+	p->small_ns = MIN_OF(now + wait, p->share_until);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The role of a frontend worker: a fuse_client for each mount, whose requests go to its peer. Apart
+ * from the other roles because it shares no state with them.
+ */
+#include "dataplane/fuse/client/fuse_client.h"
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+/* On a hard mount nothing fails, however long it takes: this is when one is told. */
+#define ABSENCE_NS (30 * NSEC_PER_SEC)
+/* Whose mount is moved hears for less that its worker is not done. */
+#define BUSY_NS (4 * NSEC_PER_SEC)
+
+/* A lane that its last worker has not left yet is asked for so often. */
+#define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
+
+struct client_mount {
+	struct fuse_client *front; /* NULL: not served (yet) */
+	bool unmounted;
+	uint64_t timeouts_seen;
+	bool absence_reported; /* once until the peer is back */
+	int refusal_reported;  /* so is a refusal, each code */
+	bool reads;	       /* a lane whose kernel is watched, too */
+	uint64_t busy_ns;      /* when it was first refused so since it was served; 0: it was not */
+	char refusal[LAUNCH_REASON_MAX];
+};
+
+struct client_end {
+	/* Behind its mounts its lanes, and behind those a lane of one of its mounts that nobody has
+	 * any more, until what is left of it has ended. */
+	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_CARRIED_MAX + 1];
+	uint64_t retry_ns; /* 0: all are there */
+	unsigned heir_of;
+	uint64_t heir_ns; /* when it is looked for one next */
+	bool heir_failed; /* said once, until one is had */
+};
+
+static struct client_end *end_of(const struct worker *w)
+{
+	return w->end;
+}
+
+static unsigned n_fronts(const struct worker *w)
+{
+	return w->cfg->n_mounts + w->cfg->n_lanes + 1;
+}
+
+static bool is_lane(const struct worker *w, unsigned i)
+{
+	return i >= w->cfg->n_mounts;
+}
+
+static const struct launch_mount *what_of(const struct worker *w, unsigned i)
+{
+	if (i == n_fronts(w) - 1)
+		return &w->cfg->mounts[end_of(w)->heir_of];
+	return is_lane(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
+}
+
+/* The mount whose session it is; NULL: of none. */
+static struct client_mount *mount_of(const struct worker *w, const struct rudp_session *s,
+				     unsigned *ret_index)
+{
+	for (unsigned i = 0; w->end && i < n_fronts(w); i++) {
+		struct client_mount *m = &end_of(w)->mounts[i];
+
+		if (!m->front || rudp_session_user(s) != m->front)
+			continue;
+		*ret_index = i;
+		return m;
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ rudp's callbacks */
+
+static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
+			size_t len)
+{
+	/* A frontend serves nothing. */
+	return is_response ? fuse_client_buf_get(rudp_session_user(s), cookie, len) : NULL;
+}
+
+static void on_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	fuse_client_buf_put(rudp_session_user(s), buf);
+}
+
+static void on_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
+			size_t len)
+{
+	struct worker *w = user;
+
+	fuse_client_response(rudp_session_user(s), cookie, status, buf, len, w->now_ns);
+}
+
+static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+	struct worker *w = user;
+	void *front = rudp_session_user(s);
+
+	worker_report(w, s, e, path, code);
+	fuse_client_event(front, e, code, w->now_ns);
+}
+
+/* No `accept` and no `request`: rudp refuses clients where nobody takes them. */
+static const struct rudp_ops client_ops = {
+	.tx = worker_tx,
+	.tx_flush = worker_tx_flush,
+	.buf_get = on_buf_get,
+	.buf_put = on_buf_put,
+	.response = on_response,
+	.event = on_event,
+};
+
+/* ------------------------------------------------------------------ life */
+
+/* 0; -EBUSY: a lane that is to be asked for again. */
+static int one_build(struct worker *w, unsigned i)
+{
+	struct client_mount *m = &end_of(w)->mounts[i];
+	unsigned at = is_lane(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
+	int r = fuse_client_new(w->cfg, at, w->sandbox.proc_fd, w->rudp, w->stats, w->now_ns,
+				&m->front);
+
+	if (r == -EBUSY && is_lane(w, i))
+		end_of(w)->retry_ns = w->now_ns + MOUNT_WORKER_RETRY_NS;
+	/* What lanes carry goes by packets. */
+	if (r == 0 && !is_lane(w, i))
+		fuse_client_rdma(m->front, w->rdma, w->cfg);
+	if (r == 0 && w->sandbox.no_selinux)
+		fuse_client_unlabelled(m->front);
+	return r;
+}
+
+static int client_build(struct worker *w, char *why)
+{
+	struct client_end *end = calloc(1, sizeof(*end));
+
+	w->end = end;
+	for (unsigned i = 0; end && i < n_fronts(w) - 1; i++) {
+		int r = one_build(w, i);
+
+		if (r < 0 && !(r == -EBUSY && is_lane(w, i))) {
+			snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be served: %s",
+				 what_of(w, i)->path, strerror(-r));
+			return r;
+		}
+	}
+	return end ? 0 : -ENOMEM;
+}
+
+static void client_rdma_came(struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
+		fuse_client_rdma(end_of(w)->mounts[i].front, w->rdma, w->cfg);
+}
+
+static void client_free(struct worker *w)
+{
+	struct client_end *end = w->end;
+
+	for (unsigned i = 0; end && i < n_fronts(w); i++)
+		fuse_client_free(end->mounts[i].front);
+	free(end);
+	w->end = NULL;
+}
+
+/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. Where
+ * several cores read, a request wakes one that sleeps: the owner, if it does. */
+static void one_watch(struct worker *w, unsigned i)
+{
+	const struct fuse_client *f = end_of(w)->mounts[i].front;
+	bool shares;
+
+	if (!f)
+		return;
+	shares = fuse_client_bell(f) >= 0;
+	worker_watch(w, fuse_client_fd(f), WORKER_SOURCE_ROLE,
+		     EPOLLIN | EPOLLET | (shares ? EPOLLEXCLUSIVE : 0));
+	if (shares)
+		worker_watch(w, fuse_client_bell(f), WORKER_SOURCE_ROLE, EPOLLIN | EPOLLET);
+}
+
+static void mount_worker_watch(struct worker *w, unsigned i)
+{
+	struct client_mount *m = &end_of(w)->mounts[i];
+	bool reads = fuse_client_reads(m->front) && !m->unmounted;
+
+	if (PLENUM_LIKELY(reads == m->reads))
+		return;
+	m->reads = reads;
+	if (reads)
+		worker_watch(w, fuse_client_kernel_fd(m->front), WORKER_SOURCE_ROLE,
+			     EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+	else
+		worker_unwatch(w, fuse_client_kernel_fd(m->front));
+}
+
+static void lanes_retry(struct worker *w)
+{
+	struct client_end *end = end_of(w);
+
+	if (PLENUM_LIKELY(end->retry_ns == 0) || w->now_ns < end->retry_ns)
+		return;
+	end->retry_ns = 0;
+	for (unsigned i = w->cfg->n_mounts; i < n_fronts(w) - 1; i++) {
+		int r = end->mounts[i].front ? 0 : one_build(w, i);
+
+		if (r == 0)
+			one_watch(w, i);
+		else if (r != -EBUSY)
+			log_warning("%s: its lane cannot be had: %s", what_of(w, i)->path,
+				    strerror(-r));
+	}
+}
+
+static void refusal_forget(struct worker *w, struct client_mount *m)
+{
+	if (!m->refusal_reported)
+		return;
+	m->refusal_reported = 0;
+	w->peer_why[0] = '\0'; /* unless another mount is refused still */
+	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
+		if (end_of(w)->mounts[i].refusal_reported)
+			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
+	worker_reason_publish(w);
+}
+
+/* Once for each code. */
+static void refusal_tell(struct worker *w, unsigned i, int code, const char *text)
+{
+	struct client_mount *m = &end_of(w)->mounts[i];
+
+	m->refusal_reported = code;
+	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
+	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
+	worker_reason_publish(w);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+}
+
+/* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
+static void heir_look(struct worker *w)
+{
+	struct client_end *end = end_of(w);
+	struct client_mount *heir = &end->mounts[n_fronts(w) - 1];
+
+	if (heir->front && fuse_client_is_spent(heir->front)) {
+		heir->front = fuse_client_part(heir->front, w->now_ns);
+		heir->unmounted = false;
+		refusal_forget(w, heir);
+	}
+	if (w->now_ns < end->heir_ns || heir->front || w->stopping)
+		return;
+	end->heir_ns = w->now_ns + NSEC_PER_SEC;
+	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
+		unsigned lane = fuse_client_orphan(end->mounts[i].front, w->now_ns);
+		int r = lane ? fuse_client_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
+						    w->stats, w->now_ns, &heir->front)
+			     : -ENOENT;
+
+		if (r < 0 && lane && r != -EBUSY && !end->heir_failed) {
+			log_warning("%s: what lane %u had begun cannot be ended here: %s",
+				    w->cfg->mounts[i].path, lane, strerror(-r));
+			end->heir_failed = true;
+		}
+		if (r < 0)
+			continue;
+		end->heir_of = i;
+		end->heir_failed = false;
+		log_notice("%s: lane %u is nobody's; what it had begun is ended here",
+			   w->cfg->mounts[i].path, lane);
+	}
+}
+
+static void client_watch(struct worker *w)
+{
+	for (unsigned i = 0; i < n_fronts(w); i++)
+		one_watch(w, i);
+}
+
+/* ------------------------------------------------------------------ one turn */
+
+static void unmounted(struct worker *w, unsigned i)
+{
+	end_of(w)->mounts[i].unmounted = true;
+	refusal_forget(w, &end_of(w)->mounts[i]);
+	log_info("%s: unmounted", what_of(w, i)->path);
+}
+
+static unsigned client_turn(struct worker *w)
+{
+	unsigned total = 0;
+
+	for (unsigned i = 0; i < n_fronts(w); i++) {
+		struct client_mount *m = &end_of(w)->mounts[i];
+		int n;
+
+		if (!m->front || m->unmounted || w->stopping)
+			continue;
+		n = fuse_client_pull(m->front, w->looks_all, w->now_ns);
+		if (n == -ENODEV)
+			unmounted(w, i);
+		else if (n > 0)
+			total += (unsigned)n;
+	}
+	return total;
+}
+
+static bool client_awaits(const struct worker *w)
+{
+	for (unsigned i = 0; i < n_fronts(w); i++) {
+		const struct client_mount *m = &end_of(w)->mounts[i];
+
+		if (m->front && ((!m->unmounted && !fuse_client_is_ready(m->front)) ||
+				 fuse_client_sent(m->front) > 0))
+			return true;
+	}
+	return false;
+}
+
+static void report_useless(struct worker *w, unsigned i)
+{
+	const struct launch_mount *cfg = what_of(w, i);
+	char text[LAUNCH_REASON_MAX * 2];
+
+	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
+		return;
+	snprintf(text, sizeof(text),
+		 "lane-unknown: %.30s is older and serves no lanes; %.60s is carried by the core "
+		 "that has it alone",
+		 cfg->peer, cfg->path);
+	refusal_tell(w, i, -EOPNOTSUPP, text);
+}
+
+/* However many requests wait or fail for it, a peer's silence is reported once. */
+static void report_absence(struct worker *w, unsigned i)
+{
+	const struct launch_mount *cfg = what_of(w, i);
+	struct client_mount *m = &end_of(w)->mounts[i];
+	bool ready = fuse_client_is_ready(m->front);
+	uint64_t n = fuse_client_timeouts(m->front);
+	char text[LAUNCH_REASON_MAX * 2];
+
+	if (m->unmounted)
+		return;
+	if (fuse_client_is_useless(m->front, w->now_ns)) {
+		report_useless(w, i);
+		return;
+	}
+	if (ready && n == m->timeouts_seen) {
+		m->absence_reported = false;
+		m->busy_ns = 0;
+		/* Served as a lane it is not, if for what it had begun. */
+		if (!fuse_client_is_owing(m->front))
+			refusal_forget(w, m);
+		return;
+	}
+	if (m->absence_reported || is_lane(w, i) || /* its owner tells */
+	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
+		return;
+	if (n != m->timeouts_seen)
+		snprintf(text, sizeof(text),
+			 "%.100s: %.60s has not answered for %u s; requests fail (EIO) until it "
+			 "does",
+			 cfg->path, cfg->peer, cfg->soft_s);
+	else
+		snprintf(text, sizeof(text),
+			 "%.100s: %.60s has been away for %u s; requests wait until it is back",
+			 cfg->path, cfg->peer, (unsigned)(ABSENCE_NS / NSEC_PER_SEC));
+	m->timeouts_seen = n;
+	m->absence_reported = true;
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
+}
+
+/* The address by which the mount is served at the moment that it begins to be. */
+static const char *server_format(const struct client_mount *m, char *buf, size_t size)
+{
+	const struct rudp_session *s = fuse_client_session(m->front);
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	unsigned n = s ? rudp_session_paths(s, paths, RUDP_PATHS_MAX) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (paths[i].up)
+			return ip_addr_format(&paths[i].remote.ip, buf, size);
+	return "";
+}
+
+/* The agent reads there whether programs on the mount are served, by whom, and why not. */
+static void mount_publish(struct worker *w, unsigned i)
+{
+	const struct client_mount *m = &end_of(w)->mounts[i];
+	bool served = fuse_client_is_ready(m->front);
+	const char *why = served || !m->refusal_reported ? "" : m->refusal;
+	struct launch_mount_stats *st = &w->stats->mounts[i];
+	bool was_served = launch_stat_get(&st->served);
+	char by[IP_ADDR_STR_MAX] = "";
+
+	if (served == was_served && strcmp(st->reason, why) == 0)
+		return;
+	launch_stat_set(&st->served, served);
+	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
+	/* Partner: as in worker_stats_publish. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	snprintf(st->by, sizeof(st->by), "%s", served ? server_format(m, by, sizeof(by)) : "");
+	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELEASE);
+}
+
+static void rdma_judge(struct worker *w)
+{
+	struct fuse_client *fronts[ARRAY_SIZE(((struct client_end *)0)->mounts)];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_fronts(w); i++)
+		if (!end_of(w)->mounts[i].unmounted)
+			fronts[n++] = end_of(w)->mounts[i].front;
+	fuse_client_rdma_judge(fronts, n);
+}
+
+static uint64_t client_tick(struct worker *w)
+{
+	uint64_t due = UINT64_MAX;
+	struct launch_ping ping;
+
+	lanes_retry(w);
+	heir_look(w);
+	if (port_rdma_any(w->rdma))
+		rdma_judge(w);
+	if (end_of(w)->retry_ns)
+		due = end_of(w)->retry_ns;
+	for (unsigned i = 0; i < n_fronts(w); i++) {
+		struct fuse_client *f = end_of(w)->mounts[i].front;
+
+		if (!f)
+			continue;
+		due = MIN_OF(due, fuse_client_tick(f, w->now_ns));
+		report_absence(w, i);
+		if (is_lane(w, i))
+			mount_worker_watch(w, i);
+		else
+			mount_publish(w, i);
+		if (fuse_client_ping_take(f, &ping))
+			worker_send_ping(w, &ping);
+	}
+	return due;
+}
+
+static int client_ping(struct worker *w, const struct launch_ping *p)
+{
+	if (p->mount >= w->cfg->n_mounts || end_of(w)->mounts[p->mount].unmounted)
+		return -ENOENT;
+	return fuse_client_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
+}
+
+/* What waits in the kernel or for an absent peer is left to the successor. */
+static unsigned client_left(struct worker *w)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n_fronts(w); i++) {
+		struct client_mount *m = &end_of(w)->mounts[i];
+		struct pollfd p = {.events = POLLIN};
+
+		if (!m->front)
+			continue;
+		fuse_client_rest(m->front);
+		p.fd = fuse_client_kernel_fd(m->front);
+		if (!m->unmounted && poll(&p, 1, 0) == 1 && p.revents & POLLERR) {
+			fuse_client_unmounted(m->front);
+			if (fuse_client_pull(m->front, true, w->now_ns) == -ENODEV)
+				unmounted(w, i);
+		}
+		left += fuse_client_sent(m->front);
+	}
+	return left;
+}
+
+/* ------------------------------------------------------------------ for people to read */
+
+/* The best of its mounts. */
+static enum port_rdma_reason client_rdma(const struct worker *w, unsigned port)
+{
+	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
+	bool any = false;
+
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		enum port_rdma_reason of;
+
+		if (end_of(w)->mounts[i].unmounted)
+			continue;
+		of = fuse_client_rdma_reason(end_of(w)->mounts[i].front, port);
+		if (of == PORT_RDMA_OK || !any)
+			why = of;
+		any = true;
+	}
+	return why;
+}
+
+static void client_rdma_bytes(const struct worker *w, const struct rudp_session *s, unsigned port,
+			      uint64_t *ret_read, uint64_t *ret_write)
+{
+	fuse_client_rdma_bytes(rudp_session_user(s), port, ret_read, ret_write);
+}
+
+static const char *client_peer_name(const struct worker *w, const struct rudp_session *s)
+{
+	unsigned i;
+
+	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
+}
+
+static void refusal_format(const struct launch_mount *m, const struct rudp_session *s, int code,
+			   char *text, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX];
+	struct datagram_addr from;
+	const char *word = rudp_session_refusal(s, &from);
+
+	ip_addr_format(&from.ip, ip, sizeof(ip));
+	if (code == -EREMCHG)
+		snprintf(text, size,
+			 "wrong-peer: the peer at %s calls itself %.30s, the file says %.30s", ip,
+			 word[0] ? word : "otherwise", m->peer);
+	else if (code == -EKEYREJECTED)
+		snprintf(text, size, "%s: the peer at %s %s", word[0] ? word : "key-mismatch", ip,
+			 !strcmp(word, "key-required") ? "wants a key; write cluster.secret-file"
+			 : !strcmp(word, "no-key-here")
+				 ? "has no key; it is to have cluster.secret-file as well"
+				 : "has another cluster.secret-file");
+	else if (code == -EPROTONOSUPPORT)
+		snprintf(text, size,
+			 "wrong-version: the peer at %s speaks another version of the protocol "
+			 "(%s)",
+			 ip, word);
+	else if (code == -ENOENT)
+		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
+			 m->peer, m->export_name);
+	else if (code == -ENXIO)
+		snprintf(text, size,
+			 "export-missing: the directory of export '%.30s' is not there on %.30s",
+			 m->export_name, m->peer);
+	else if (code == -EACCES || code == -EPERM)
+		snprintf(
+			text, size,
+			"not-allowed: %.30s does not let this host use export '%.30s'; its clients "
+			"there say who may",
+			m->peer, m->export_name);
+	else if (code == -ENOSPC && m->lane)
+		snprintf(text, size,
+			 "server-full: %.30s keeps the places that it has left for mounts, and "
+			 "serves no lane; raise sessions of its worker there",
+			 m->peer);
+	else if (code == -ENOSPC)
+		snprintf(
+			text, size,
+			"server-full: %.30s serves as many mounts as it may; raise sessions of its "
+			"worker there",
+			m->peer);
+	else if (code == -EBUSY)
+		snprintf(text, size,
+			 "server-busy: the worker of %.30s that served export '%.30s' is not done "
+			 "with what it was asked, or hangs; it is asked again",
+			 m->peer, m->export_name);
+	else if (code == -EROFS)
+		snprintf(text, size,
+			 "read-only: %.30s lets this host read export '%.30s' only; write "
+			 "'read-only: true' here",
+			 m->peer, m->export_name);
+	else
+		snprintf(text, size, "refused: %.30s refuses export '%.30s': %.40s", m->peer,
+			 m->export_name, strerror(-code));
+}
+
+/* The frontend asks again and again; what it hears is reported once, and is the worker's reason
+ * until the mount is served. */
+static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
+{
+	char text[LAUNCH_REASON_MAX * 2];
+	struct client_mount *m;
+	unsigned i;
+
+	m = mount_of(w, s, &i);
+	if (code == -EREMOTE) /* another worker of the server serves it: it goes there */
+		return true;
+	if (m && code == -EBUSY) {
+		m->busy_ns = m->busy_ns ? m->busy_ns : w->now_ns;
+		if (w->now_ns - m->busy_ns < BUSY_NS)
+			return true;
+	}
+	if (!m || m->unmounted || code == m->refusal_reported)
+		return m != NULL;
+	refusal_format(what_of(w, i), s, code, text, sizeof(text));
+	refusal_tell(w, i, code, text);
+	return true;
+}
+
+const struct worker_role worker_role_front = {
+	.name = "front",
+	.sandbox = SANDBOX_DESCRIPTORS,
+	.ops = &client_ops,
+	.build = client_build,
+	.watch = client_watch,
+	.turn = client_turn,
+	.awaits = client_awaits,
+	.tick = client_tick,
+	.rdma = client_rdma,
+	.rdma_came = client_rdma_came,
+	.rdma_bytes = client_rdma_bytes,
+	.ping = client_ping,
+	.left = client_left,
+	.peer_name = client_peer_name,
+	.report_refusal = client_report_refusal,
+	.free = client_free,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * 'ip route get DEST from DATA-IP' for every data IP, and the name of the rule that is in the way.
+ * Apart from the plan because it asks the kernel, and from verify because a diverted leg is no
+ * failure of the apply: what was wanted is there.
+ */
+#include "netcfg/apply/route_check.h"
+#include "netcfg/plan/plan_guard.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NEIGHBOURS_TRIED 64
+
+static bool address_is_there(const struct inventory *inv, const struct plan_port *port)
+{
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (inv->addrs[i].ifindex == port->ifindex && !inv->addrs[i].tentative &&
+		    ip_addr_equal(&inv->addrs[i].ip.addr, &port->ip.addr))
+			return true;
+	return false;
+}
+
+static bool is_own_address(const struct inventory *inv, const struct ip_addr *a)
+{
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (ip_addr_equal(&inv->addrs[i].ip.addr, a))
+			return true;
+	return false;
+}
+
+/* Somebody to send to: the gateway, or an address of the subnet that is not this host's. */
+static bool neighbour_choose(const struct inventory *inv, const struct plan_port *port,
+			     struct ip_addr *ret)
+{
+	const struct ip_addr network = ip_addr_network(&port->ip.addr, port->ip.len);
+	const struct ip_prefix subnet = {network, port->ip.len};
+
+	if (port->gateway.family && !ip_addr_is_link_local(&port->gateway)) {
+		*ret = port->gateway;
+		return true;
+	}
+	for (uint64_t i = 1; i <= NEIGHBOURS_TRIED; i++)
+		if (ip_addr_add(&network, i, ret) && ip_prefix_contains(&subnet, ret) &&
+		    !is_own_address(inv, ret))
+			return true;
+	return false;
+}
+
+/* The first rule of others before ours that can have taken the packet; table 0: any. */
+static const struct inv_rule *rule_in_the_way(const struct inventory *inv,
+					      const struct ip_addr *from, uint32_t table)
+{
+	const struct inv_rule *best = NULL;
+
+	for (size_t i = 0; i < inv->n_rules; i++) {
+		const struct inv_rule *r = &inv->rules[i];
+
+		if (r->family != from->family || r->priority >= PLAN_RULE_PRIORITY ||
+		    r->proto == PLENUM_RTPROT || r->table == INV_TABLE_LOCAL ||
+		    (table && r->table && r->table != table) ||
+		    (r->from.addr.family && !ip_prefix_contains(&r->from, from)))
+			continue;
+		if (!best || r->priority < best->priority)
+			best = r;
+	}
+	return best;
+}
+
+static void explain(const struct inventory *inv, const struct plan_port *port, int error,
+		    const struct inv_route *way, struct reason *why)
+{
+	const struct inv_link *link = error ? NULL : inv_link_by_index(inv, way->oif);
+	const struct inv_rule *rule = rule_in_the_way(inv, &port->ip.addr, error ? 0 : way->table);
+	char ip[IP_ADDR_STR_MAX], named[96] = "";
+
+	if (rule)
+		snprintf(named, sizeof(named),
+			 ": rule %u comes before ours; remove it or move it behind %u",
+			 rule->priority, PLAN_RULE_PRIORITY);
+	reason_set(why, "diverted", "what leaves %s goes %s%s, not by %s%s",
+		   ip_addr_format(&port->ip.addr, ip, sizeof(ip)), error ? "nowhere" : "via ",
+		   error  ? ""
+		   : link ? link->name
+			  : "another interface",
+		   port->ifname, named);
+}
+
+/* Whether the kernel says that the port's data leave by another link, or not at all. */
+static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
+			     const struct plan_port *port, struct reason *why)
+{
+	struct inv_route way = {0};
+	struct ip_addr to;
+	int r;
+
+	if (!address_is_there(inv, port) || !neighbour_choose(inv, port, &to))
+		return false;
+	r = k->ops->route_lookup(k, &port->ip.addr, &to, 0, &way, NULL);
+	if (r == 0 && way.oif == port->ifindex)
+		return false;
+	if (r < 0 && r != -ENETUNREACH && r != -EHOSTUNREACH && r != -EACCES && r != -EINVAL)
+		return false; /* no answer */
+	explain(inv, port, r, &way, why);
+	return true;
+}
+
+static void check_leg(struct kernel *k, const struct inventory *inv, struct plan *p,
+		      struct plan_leg_info *leg)
+{
+	const struct inv_link *link = inv_link_by_index(inv, leg->ifindex);
+
+	if (leg->state != PLAN_LEG_USABLE || !link || !link->up)
+		return;
+	if (!link->carrier) {
+		leg->state = PLAN_LEG_DEGRADED;
+		plan_explain_carrier(link, &leg->reason);
+		return;
+	}
+	for (size_t i = 0; i < p->n_workers; i++) {
+		const struct plan_worker *w = &p->workers[i];
+
+		for (size_t j = 0; j < w->n_ports && w->effective == SPEC_TRANSPORT_UDP; j++) {
+			if (strcmp(w->ports[j].leg, leg->name) != 0 ||
+			    !port_is_diverted(k, inv, &w->ports[j], &leg->reason))
+				continue;
+			leg->state = PLAN_LEG_DEGRADED;
+			return;
+		}
+	}
+}
+
+void plan_check_routes(struct kernel *k, const struct inventory *inv, struct plan *p)
+{
+	for (size_t i = 0; i < p->n_legs; i++)
+		check_leg(k, inv, p, &p->legs[i]);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses and routes of others from ports to their bond. Apart from plan_bond.c, which touches
+ * nothing that is not ours. */
+#include "netcfg/feature/bond_takeover.h"
+#include "netcfg/host/kernel.h"
+#include "netcfg/object/object.h"
+#include "netcfg/plan/plan_guard.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Each IPv6 link has one of its own. */
+static bool is_link_local6(const struct ip_addr *a)
+{
+	return a->family == AF_INET6 && ip_addr_is_link_local(a);
+}
+
+static bool addr_moves(const struct plan_builder *b, const struct inv_addr *a,
+		       const struct inv_link *l)
+{
+	return a->ifindex == l->ifindex && !is_link_local6(&a->ip.addr) && !plan_addr_is_ours(b, a);
+}
+
+/* What the kernel makes for an address goes and comes with that. */
+static bool route_moves(const struct inv_route *r, const struct inv_link *l)
+{
+	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;
+}
+
+/* The bond of others that the link is a port of, or NULL. */
+static const struct inv_link *bond_of_others(const struct plan_builder *b, const struct inv_link *l)
+{
+	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
+
+	return master && master->kind == INV_LINK_BOND && !kernel_link_is_ours(master) ? master
+										       : NULL;
+}
+
+/* ---- refusals ---- */
+
+static bool has_address(const struct plan_builder *b, const struct inv_link *l, struct reason *why)
+{
+	char text[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		if (!addr_moves(b, &b->inv->addrs[i], l))
+			continue;
+		ip_prefix_format(&b->inv->addrs[i].ip, text, sizeof(text));
+		reason_set(why, "has-address",
+			   "%s has the address %s, which a port cannot use; write another device, "
+			   "or apply --force %s, which moves it to the bond",
+			   l->name, text, l->name);
+		return true;
+	}
+	return false;
+}
+
+static bool is_immovable(const struct plan_builder *b, const struct inv_link *l, struct reason *why)
+{
+	char text[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *a = &b->inv->addrs[i];
+
+		if (!addr_moves(b, a, l) || !a->more)
+			continue;
+		reason_set(why, "address-leased",
+			   "%s has the address %s, which another program renews (DHCP, router "
+			   "advertisements) or made a special one; end that first",
+			   l->name, ip_prefix_format(&a->ip, text, sizeof(text)));
+		return true;
+	}
+	for (size_t i = 0; i < b->inv->n_routes; i++) {
+		const struct inv_route *r = &b->inv->routes[i];
+
+		if (!route_moves(r, l) || !r->more)
+			continue;
+		reason_set(
+			why, "route-special",
+			"the route to %s on %s has more to it than can be moved (metrics, several "
+			"hops, an end); remove it first",
+			r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text)) : "everywhere",
+			l->name);
+		return true;
+	}
+	return false;
+}
+
+/* Of a bond that loses its ports. */
+static bool carries_more(const struct plan_builder *b, const struct inv_link *bond,
+			 struct reason *why)
+{
+	for (size_t i = 0; i < b->inv->n_links; i++) {
+		const struct inv_link *top = &b->inv->links[i];
+
+		if (top->lower != bond->ifindex && bond->master != top->ifindex)
+			continue;
+		reason_set(why, "has-link", "%s carries %s; remove that, or write another device",
+			   bond->name, top->name);
+		return true;
+	}
+	return false;
+}
+
+bool bond_takeover_is_refused(struct plan_builder *b, const struct inv_link *l, struct reason *why)
+{
+	const struct inv_link *bond = bond_of_others(b, l);
+	struct reason r;
+
+	if (plan_link_guarded(b, l, &r)) {
+		reason_set(
+			why, r.code,
+			"%.120s, which a port cannot; write another device, or apply --force %s, "
+			"which moves it to the bond",
+			r.text, l->name);
+		return true;
+	}
+	if (has_address(b, l, &r) && !plan_is_forced(b, l, &r)) {
+		*why = r;
+		return true;
+	}
+	return is_immovable(b, l, why) ||
+	       (bond && (carries_more(b, bond, why) || is_immovable(b, bond, why)));
+}
+
+/* ---- steps ---- */
+
+static bool is_taken_over(const struct plan_builder *b, const struct inv_link *l)
+{
+	for (size_t i = 0; i < b->bond.n_members; i++)
+		if (b->bond.members[i].ifindex == l->ifindex && b->bond.members[i].taken_over)
+			return true;
+	return false;
+}
+
+/* A bond that keeps a port keeps what it has. */
+static bool is_source(const struct plan_builder *b, const struct inv_link *l)
+{
+	bool any = false;
+
+	if (is_taken_over(b, l))
+		return true;
+	for (size_t i = 0; i < b->inv->n_links; i++) {
+		if (b->inv->links[i].master != l->ifindex)
+			continue;
+		if (!is_taken_over(b, &b->inv->links[i]))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static struct plan_step *want_moved(struct plan_builder *b, const struct plan_leg *leg,
+				    const struct object_kind *kind, const struct inv_link *from,
+				    enum plan_verb verb)
+{
+	struct plan_step *s = planner_want_add(b, kind, leg);
+
+	if (!s)
+		return NULL;
+	planner_step_on(s, verb == PLAN_DEL ? from : leg->device);
+	if (verb == PLAN_DEL)
+		s->leg[0] = '\0';
+	s->verb = verb;
+	s->disruptive = true;
+	s->change.foreign = true;
+	snprintf(s->reason, sizeof(s->reason), "it moves from %s to %s, by force", from->name,
+		 b->bond.name);
+	return s;
+}
+
+/* Routes with a gateway stand on those without. */
+static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
+		       const struct inv_link *from, enum plan_verb verb, bool with_gateway)
+{
+	for (size_t i = 0; i < b->inv->n_routes; i++) {
+		const struct inv_route *r = &b->inv->routes[i];
+		struct plan_step *s;
+
+		if (!route_moves(r, from) || (r->gateway.family != 0) != with_gateway)
+			continue;
+		s = want_moved(b, leg, &object_route, from, verb);
+		if (!s)
+			return -ENOMEM;
+		s->change.kind = KERNEL_ROUTE;
+		s->change.route = *r;
+		s->change.route.linkdown = false;
+	}
+	return 0;
+}
+
+static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
+		     const struct inv_link *from, enum plan_verb verb, const struct inv_addr *a)
+{
+	struct plan_step *s = want_moved(b, leg, &object_addr, from, verb);
+
+	if (!s)
+		return -ENOMEM;
+	s->change.kind = KERNEL_ADDR;
+	s->change.addr = *a;
+	s->change.addr.tentative = s->change.addr.dad_failed = false;
+	s->change.addr.optimistic = s->change.addr.secondary = false;
+	return 0;
+}
+
+/* Secondaries come after their primary and go before it: the kernel takes them along. */
+static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
+		      const struct inv_link *from, enum plan_verb verb, bool secondary)
+{
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *a = &b->inv->addrs[i];
+
+		if (addr_moves(b, a, from) && a->secondary == secondary &&
+		    want_addr(b, leg, from, verb, a) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int want_all(struct plan_builder *b, const struct plan_leg *leg, const struct inv_link *from,
+		    enum plan_verb verb)
+{
+	const bool goes = verb == PLAN_DEL;
+	int r = want_addrs(b, leg, from, verb, goes);
+
+	if (r == 0)
+		r = want_addrs(b, leg, from, verb, !goes);
+	if (r == 0)
+		r = want_routes(b, leg, from, verb, goes);
+	return r == 0 ? want_routes(b, leg, from, verb, !goes) : r;
+}
+
+int bond_takeover_want(struct plan_builder *b, const struct plan_leg *leg)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->inv->n_links && r == 0; i++) {
+		const struct inv_link *from = &b->inv->links[i];
+
+		if (!is_source(b, from))
+			continue;
+		r = want_all(b, leg, from, PLAN_DEL);
+		if (r == 0)
+			r = want_all(b, leg, from, PLAN_ADD);
+	}
+	return r;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One value for what there is once: whatever kinds of objects there are, two legs that want
+ * different values of one are found by what they want. Apart from the legs, each of which is judged
+ * alone.
+ */
+#include "netcfg/plan/plan_setting_conflicts.h"
+#include "netcfg/feature/plan_vlan.h"
+#include "netcfg/object/object.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Where the file has the data device, and "net[leg-a]". */
+static const struct diag_pos *place_of(const struct plan_builder *b, const char *leg, char *buf,
+				       size_t size)
+{
+	for (size_t i = 0; i < b->given->n_nets; i++) {
+		if (strcmp(b->given->nets[i].name, leg) != 0)
+			continue;
+		snprintf(buf, size, "net[%s]", leg);
+		return &b->given->nets[i].pos;
+	}
+	snprintf(buf, size, "%s", leg);
+	return NULL;
+}
+
+/* What tells steps of one object and different values apart is what a journal has of them. */
+static bool value_differs(const struct plan_step *a, const struct plan_step *b)
+{
+	struct plan_step as_b = *a;
+	char mine[256], theirs[256];
+
+	if (!a->kind->follow)
+		return false;
+	a->kind->follow(&as_b, b);
+	a->kind->format(a, mine, sizeof(mine));
+	a->kind->format(&as_b, theirs, sizeof(theirs));
+	return strcmp(mine, theirs) != 0;
+}
+
+/* "set eth0 roce-mode to v2", without what it was. */
+static const char *ask_describe(const struct plan_step *s, char *buf, size_t size)
+{
+	char *was;
+
+	s->kind->describe(s, s->ifname, buf, size);
+	was = strstr(buf, " (was ");
+	if (was)
+		*was = '\0';
+	return buf;
+}
+
+static void refuse(struct plan_builder *b, const struct plan_step *first,
+		   const struct plan_step *second)
+{
+	char theirs[160], ours[160], path[PLENUM_NAME_MAX + 8];
+	const struct diag_pos *pos = place_of(b, second->leg, path, sizeof(path));
+
+	diag_add(b->d, DIAG_ERROR, pos, path,
+		 "it would %s, and '%s' would %s: both are on that device, which has it once; "
+		 "write the same for both, or leave it out of one",
+		 ask_describe(second, ours, sizeof(ours)), first->leg,
+		 ask_describe(first, theirs, sizeof(theirs)));
+}
+
+static void check_values(struct plan_builder *b)
+{
+	for (size_t i = 0; i < b->want.n; i++) {
+		const struct plan_step *s = &b->want.steps[i];
+
+		for (size_t j = 0; s->verb == PLAN_SET && j < i; j++) {
+			const struct plan_step *first = &b->want.steps[j];
+
+			if (first->kind != s->kind || first->verb != PLAN_SET ||
+			    strcmp(first->leg, s->leg) == 0 || !s->kind->same(first, s) ||
+			    !value_differs(first, s))
+				continue;
+			refuse(b, first, s);
+			break; /* one error a value */
+		}
+	}
+}
+
+/* Linux cuts a VLAN's MTU down to that of the device below. */
+static void check_mtus(struct plan_builder *b)
+{
+	for (size_t i = 0; i < b->n_legs; i++) {
+		const struct plan_leg *upper = &b->legs[i];
+		const struct inv_link *lower = plan_vlan_lower(b, upper);
+		char path[PLENUM_NAME_MAX + 8];
+		const struct diag_pos *pos = place_of(b, upper->net->name, path, sizeof(path));
+
+		for (size_t j = 0; lower && j < b->n_legs; j++) {
+			const struct plan_leg *below = &b->legs[j];
+
+			if (below->link != lower || !below->set_mtu || below->mtu >= upper->mtu)
+				continue;
+			diag_add(b->d, DIAG_ERROR, pos, path,
+				 "%s has mtu %u, and '%s' would set %s, which it is on, to %u; "
+				 "write at least %u for network %s, or %u for %s",
+				 upper->link->name, upper->mtu, below->net->name, lower->name,
+				 below->mtu, upper->mtu, below->network->name, below->mtu,
+				 upper->network->name);
+		}
+	}
+}
+
+int plan_setting_conflicts_check(struct plan_builder *b)
+{
+	const size_t n_errors = b->d->n_errors;
+
+	check_values(b);
+	check_mtus(b);
+	return b->d->n_errors > n_errors ? -EINVAL : 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A front that owns a mount with a lane, or is that lane; the test plays the other end. */
+#ifndef PLENUM_TESTS_FRONT_LANES_RIG_H
+#define PLENUM_TESTS_FRONT_LANES_RIG_H
+
+#include "tests/lib/client_rig.h"
+
+#include <sys/eventfd.h>
+
+struct ends {
+	struct rig *g;
+	struct mount_worker_area *area; /* of lane 1 */
+	uint64_t node, fh;
+};
+
+static uint32_t read_size = 64U << 10;
+
+static inline const struct fuse_read_in *read_of(uint64_t fh, uint64_t offset)
+{
+	static struct fuse_read_in in;
+
+	in = (struct fuse_read_in){.fh = fh, .offset = offset, .size = read_size};
+	return &in;
+}
+
+static inline uint64_t ask_read(struct ends *e)
+{
+	e->g->unique += 2;
+	kernel_send_to(e->g, FUSE_READ, e->g->unique, e->node, read_of(e->fh, 0),
+		       sizeof(struct fuse_read_in));
+	fuse_client_pull(e->g->f, true, e->g->now_ns);
+	return e->g->unique;
+}
+
+static inline uint32_t state_of(const struct ends *e, unsigned slot)
+{
+	return MOUNT_WORKER_STATE(e->area->slots[slot].word);
+}
+
+/* The lane's word, as it would write it. */
+static inline void mount_worker_says(struct ends *e, unsigned slot, uint32_t word)
+{
+	e->area->slots[slot].word = word;
+	e->area->done |= 1ULL << slot;
+}
+
+static inline void mount_worker_lives(struct ends *e)
+{
+	e->area->ready = 1;
+	e->area->seen_ns = e->g->now_ns;
+}
+
+static inline void owner_up(struct ends *e, struct rig *g)
+{
+	struct launch_mount *m = &g->cfg->mounts[0];
+	struct fuse_out_header out;
+
+	*e = (struct ends){.g = g};
+	fuse_client_free(g->f);
+	m->has_lanes = true;
+	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	g->features |= FUSE_PROTO_FEATURE_LANES;
+	client_start(g);
+	assert_int_equal(said.lane, FUSE_HELLO_MOUNT);
+	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
+	bring_up(g);
+	e->area = mount_worker_map(m->state_fd, 1);
+	assert_non_null(e->area);
+	e->node = lookup(g, "a", "handle-a");
+	e->fh = open_file(g, e->node, 50);
+}
+
+static inline void ends_down(struct ends *e)
+{
+	mount_worker_unmap(e->area);
+	close(e->g->cfg->mounts[0].bell_fd);
+}
+
+/* ------------------------------------------------------------------ the lane's end */
+
+static inline void mount_worker_begin(struct ends *e)
+{
+	n_calls = 0;
+	calls_limit = CALLS_MAX;
+	assert_int_equal(fuse_client_new(e->g->cfg, LAUNCH_MOUNTS_MAX, -1, NULL, &e->g->stats,
+					 e->g->now_ns, &e->g->f),
+			 0);
+	e->g->f->clock_ns = clock_later_ns;
+	fuse_client_tick(e->g->f, e->g->now_ns); /* what the owner has negotiated is taken over */
+	session_up(e->g);
+	respond_init(e->g);
+	fuse_client_tick(e->g->f, e->g->now_ns);
+}
+
+/* The owner has been there, and has a request for the lane. */
+static inline void mount_worker_up(struct ends *e, struct rig *g, uint32_t features)
+{
+	owner_up(e, g);
+	mount_worker_lives(e);
+	ask_read(e);
+	ask_read(e);
+	assert_int_equal(state_of(e, 0), MOUNT_WORKER_HANDED);
+	g->f = fuse_client_free(g->f);
+	g->cfg->lanes[0] = g->cfg->mounts[0];
+	g->cfg->lanes[0].lane = 1;
+	g->features = features;
+	mount_worker_begin(e);
+}
+
+static inline void opened(struct ends *e)
+{
+	const struct fuse_open_out out = {.fh = 99};
+
+	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
+	respond(e->g, 0, 0, &out, sizeof(out));
+	fuse_client_pull(e->g->f, true, e->g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+}
+
+#endif

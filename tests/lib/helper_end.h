@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a pool of hands for tests, which go on as no worker does: hands that are late to end
+ * have the descriptors of the process that started them, and would act on what has their numbers by
+ * then.
+ */
+#ifndef PLENUM_TESTS_HANDS_END_H
+#define PLENUM_TESTS_HANDS_END_H
+
+#include "dataplane/fuse/helper/fs_helper.h"
+#include <poll.h>
+#include <sys/wait.h>
+
+#define HELPERS_END_MAX 64
+#define HELPERS_END_NS (20 * NSEC_PER_SEC)
+
+static inline struct fs_helper *helpers_end(struct fs_helper *h)
+{
+	uint64_t end = clock_now_ns() + HELPERS_END_NS;
+	pid_t pids[HELPERS_END_MAX];
+	unsigned n = 0;
+
+	while (h && n < HELPERS_END_MAX && (pids[n] = fs_helper_pid(h, n)) > 0)
+		n++;
+	fs_helper_free(h);
+	for (; n > 0; n--)
+		while (waitpid(pids[n - 1], NULL, WNOHANG) == 0 && clock_now_ns() < end)
+			poll(NULL, 0, 1);
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker that only gives calls to its hands, for tests of these: an export in a fresh directory
+ * of the disk's file system, a pool, one call at a time or several.
+ */
+#ifndef PLENUM_TESTS_HANDS_RIG_H
+#define PLENUM_TESTS_HANDS_RIG_H
+
+#include "dataplane/fuse/helper/fs_helper.h"
+#include "tests/lib/helper_end.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define RIG_ARENA_BYTES (4U << 20)
+#define RIG_DEADLINE_MS 20000
+
+struct rig {
+	char dir[64];
+	int root_fd, state_fd, key_fd;
+	uint32_t worker_id;
+	struct fs_helper *hands;
+	unsigned mount; /* in the journal */
+	uint8_t *arena;
+	uint64_t unique; /* of the last request that must run once */
+};
+
+static const uint8_t rig_mount_id[16] = {42};
+
+static inline void rig_pool_start(struct rig *g)
+{
+	struct fs_helper_config cfg = {
+		.worker_id = g->worker_id,
+		.key_fd = g->key_fd,
+		.n_exports = 1,
+		.exports = {{.name = "scratch", .state_fd = g->state_fd}},
+		.arena_bytes = RIG_ARENA_BYTES,
+	};
+	char why[LAUNCH_REASON_MAX] = "";
+	size_t bytes;
+
+	if (fs_helper_start(&cfg, &g->hands, why) < 0 ||
+	    fs_helper_roots(g->hands, &g->root_fd, 65534, 65534, why) < 0)
+		fail_msg("%s", why);
+	g->arena = fs_helper_arena(g->hands, &bytes);
+	assert_true(bytes >= RIG_ARENA_BYTES);
+	assert_int_equal(journal_mount_get(fs_helper_journal(g->hands, 0), rig_mount_id, &g->mount),
+			 0);
+}
+
+static inline struct rig *rig_new(void)
+{
+	static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
+	struct rig *g = calloc(1, sizeof(*g));
+
+	/* Not /tmp, which may be of a kind that gives no handles. */
+	snprintf(g->dir, sizeof(g->dir), "/var/tmp/plenum-hands-XXXXXX");
+	assert_non_null(mkdtemp(g->dir));
+	assert_int_equal(chmod(g->dir, 0777), 0);
+	g->root_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	g->state_fd = memfd_create("state", MFD_CLOEXEC);
+	g->key_fd = memfd_create("key", MFD_CLOEXEC);
+	assert_true(g->root_fd >= 0 && g->state_fd >= 0 && g->key_fd >= 0);
+	assert_int_equal(write(g->key_fd, key, sizeof(key)), sizeof(key));
+	return g;
+}
+
+static inline int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static inline void rig_free(struct rig *g)
+{
+	g->hands = helpers_end(g->hands);
+	close(g->root_fd);
+	close(g->state_fd);
+	close(g->key_fd);
+	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	free(g);
+}
+
+static inline struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd,
+					   const char *name)
+{
+	struct helper_call *c = fs_helper_call_new(g->hands, 0);
+
+	assert_non_null(c);
+	c->op = op;
+	c->a.fd = fd;
+	snprintf(c->name, sizeof(c->name), "%s", name ? name : "");
+	return c;
+}
+
+static inline void rig_on_done(void *user, struct helper_call *call)
+{
+	*(struct helper_call **)user = call;
+}
+
+/* The next call that comes back. */
+static inline struct helper_call *rig_wait(struct rig *g)
+{
+	struct pollfd p = {.fd = fs_helper_fd(g->hands), .events = POLLIN};
+	struct helper_call *done = NULL;
+
+	for (;;) {
+		int n = fs_helper_poll(g->hands, true, rig_on_done, &done);
+
+		assert_true(n == 0 || n == 1);
+		if (n == 1)
+			return done;
+		assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
+	}
+}
+
+/* Error of the call; *ret, if wanted, the call as it came back. Frees it. */
+static inline int rig_do(struct rig *g, struct helper_call *c, struct helper_call *ret)
+{
+	int r;
+
+	fs_helper_submit(g->hands, c, HELPERS_QUICK);
+	assert_ptr_equal(rig_wait(g), c);
+	r = c->result.error;
+	if (ret)
+		*ret = *c;
+	else if (c->fd >= 0)
+		close(c->fd);
+	fs_helper_call_free(g->hands, c);
+	return r;
+}
+
+/* Makes the call one that must run once, and that is not a repetition. */
+static inline void rig_once(struct rig *g, struct helper_call *c)
+{
+	assert_int_equal(journal_begin(fs_helper_journal(g->hands, 0), g->mount, ++g->unique,
+				       FUSE_MKDIR, false, &c->record, &c->ticket),
+			 JOURNAL_RUN);
+}
+
+static inline const char *rig_path(const struct rig *g, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", g->dir, name);
+	return path;
+}
+
+/* For tests that begin with a pool that runs. */
+static inline int rig_setup(void **state)
+{
+	struct rig *g = rig_new();
+
+	rig_pool_start(g);
+	*state = g;
+	return 0;
+}
+
+static inline int rig_teardown(void **state)
+{
+	rig_free(*state);
+	return 0;
+}
+
+#endif

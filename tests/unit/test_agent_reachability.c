@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Applies that cut off who answered the workers, on a host in memory: the pages of the workers are
+ * this test's to write. What a wrong VLAN does to VFs is for the lab to show.
+ */
+#include "tests/lib/reconcile_host.h"
+
+#define ON_DPDK(range)                                         \
+	"host: host-a\n"                                       \
+	"networks:\n"                                          \
+	"  - {name: data-a, range: " range "/16, mtu: 9000}\n" \
+	"net:\n"                                               \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"  \
+	"workers:\n"                                           \
+	"  - {role: compute, cores: [1], transport: dpdk, exports: [{name: x, path: /srv}]}\n"
+
+static void apply_for(struct fixture *f, const struct reconcile_client *client)
+{
+	reconcile_ask_client(&f->a, client);
+	wait_for_walk(f);
+}
+
+/* One runs that serves a client; then the data IP changes, which on this leg only workers know. */
+static struct launch_stats *begin(struct fixture *f, const struct reconcile_client *client)
+{
+	struct launch_stats *page;
+
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(host_worker(f)->config.transport, LAUNCH_DPDK);
+	page = host_serve(host_worker(f));
+	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+	apply_for(f, client);
+	return page;
+}
+
+static bool runs(struct fixture *f, const char *ip)
+{
+	autofree char *yaml = spec_to_yaml(f->a.now.spec);
+
+	return yaml && strstr(yaml, ip);
+}
+
+/* The worker was not restarted: the test says that it runs on. */
+static void goes_on(struct fixture *f)
+{
+	host_worker(f)->state = SUP_UP;
+}
+
+/* As if it had been waited for long enough. */
+static void time_is_up(struct fixture *f)
+{
+	f->a.reconcile.vouch.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
+}
+
+static void test_kept_when_packets_come(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	assert_non_null(f->a.reconcile.pending.applier);
+	assert_true(f->a.reconcile.vouch.alone);
+	assert_int_equal(f->a.reconcile.vouch.n, 1);
+	goes_on(f);
+	/* Nobody has to confirm it; nor can anybody, before they are known to answer. */
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].rx_packets += 2;
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_true(event_has(&f->a, "whoever answered the workers before still does"));
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	assert_false(f->a.reconcile.vouch.alone);
+}
+
+/* A path that is up because nothing was missed on it yet says nothing. */
+static void test_rolled_back_when_none_come(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+
+	begin(f, &client);
+	goes_on(f);
+	time_is_up(f);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(&f->a, "host-b does not answer worker 1 on leg-a; before the "
+				       "change it did"));
+	assert_int_equal(history_find(&f->a.reconcile.history, 2)->outcome, HISTORY_ROLLED_BACK);
+}
+
+/* The switch drops what is longer than before. */
+static void test_rolled_back_when_frames_are_cut(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	goes_on(f);
+	page->paths[0].rx_packets += 10;
+	page->paths[0].mtu = 1500; /* what is found is said when the search is over */
+	time_is_up(f);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(&f->a, "with frames of the leg's MTU"));
+}
+
+/* Somebody else decides, but not for a host that is cut off. */
+static void test_with_a_confirmation(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	assert_false(f->a.reconcile.vouch.alone);
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	while (f->a.reconcile.vouch.n > 0)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_non_null(f->a.reconcile.pending.applier); /* still to be confirmed */
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	/* Whom the change has cut off may have to change, too: until the end of the window. */
+	page = host_serve(host_worker(f));
+	apply_for(f, &client);
+	goes_on(f);
+	time_is_up(f);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_non_null(f->a.reconcile.pending.applier);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(strstr(f->a.reconcile.vouch.lost, "host-b does not answer worker 1"));
+	page->paths[0].rx_packets += 2;
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.2.10"));
+}
+
+/* He was missed for a moment, as most are: that is not why it is taken back later. */
+static void test_who_answers_late_is_no_reason(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+	const struct history_entry *e;
+
+	goes_on(f);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].rx_packets += 2;
+	while (f->a.reconcile.vouch.n > 0)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	e = history_find(&f->a.reconcile.history, 2);
+	assert_int_equal(e->outcome, HISTORY_ROLLED_BACK);
+	assert_non_null(strstr(e->text, "rolled back by uid 0, pid 9"));
+	assert_null(strstr(e->text, "does not answer"));
+}
+
+/* Somebody else's apply waits while the workers look, as it does while the kernel's probes do. */
+static void test_a_second_one_waits(void **state)
+{
+	const struct reconcile_client first = {.by = "uid 0, pid 7"},
+				      second = {.by = "uid 0, pid 8"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &first);
+
+	assert_true(f->a.reconcile.vouch.alone);
+	write_file(f, ON_DPDK("10.10.3.10-10.10.3.40"));
+	reconcile_ask_client(&f->a, &second);
+	assert_int_equal(f->a.reconcile.n_clients, 1);
+	assert_true(runs(f, "10.10.2.10"));
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	while (!runs(f, "10.10.3.10"))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(f->a.reconcile.n_clients, 0);
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	turn_until_it_ends(f); /* its applier writes to the host that ends with this test */
+}
+
+/* This agent dies, and another one finds its worker and its applier, which go on. */
+static void die_and_be_found(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	reconcile_done(a);
+	a->reconcile = (struct reconcile){.active = false};
+	generation_done(&a->now);
+	assert_int_equal(reconcile_init(a), 0);
+	reconcile_start(a);
+	while (!a->reconcile.pending.applier || reconcile_is_active(a))
+		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
+	goes_on(f);
+}
+
+/* Nor does a confirmation that comes to the next agent cut anybody off. */
+static void test_the_next_agent_knows_whom_they_miss(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct reconcile *w = &f->a.reconcile;
+	struct launch_stats *page = begin(f, &client);
+
+	die_and_be_found(f);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(
+		strstr(reachability_missed(&f->a), "host-b does not answer worker 1 on leg-a"));
+	/* It answers at another port, and then as well as before. */
+	page->paths[0].up = 0;
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].up = 1;
+	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.21");
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].rx_packets += 2;
+	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_string_equal(reachability_missed(&f->a), "");
+	assert_true(runs(f, "10.10.2.10"));
+	assert_int_equal(history_find(&w->history, 2)->outcome, HISTORY_APPLIED);
+}
+
+/* And where nobody else is to confirm it the next agent's workers do. */
+static void test_the_next_agent_confirms_by_its_workers(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	die_and_be_found(f);
+	assert_true(f->a.reconcile.vouch.alone);
+	while (!f->a.reconcile.vouch.paths[0].counted)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	page->paths[0].rx_packets += 2;
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+}
+
+/* What a peer calls itself gets into no file that an agent reads as its configuration. */
+static void test_a_hostile_name_is_not_written(void **state)
+{
+	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	autofree char *text = NULL;
+
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	page = host_serve(host_worker(f));
+	page->n_paths = 2;
+	page->paths[1] = page->paths[0];
+	snprintf(page->paths[1].peer, sizeof(page->paths[1].peer), "x\nadmin: {users: [eve]}\n#");
+	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+	apply_for(f, &client);
+	assert_int_equal(f->a.reconcile.vouch.n, 2);
+	text = read_text(f->a.reconcile.pending_path);
+	assert_non_null(strstr(text, "peer host-b"));
+	assert_null(strstr(text, "eve"));
+	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+}
+
+static void test_nobody_is_asked(void **state)
+{
+	const struct reconcile_client forced = {
+		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
+	const struct reconcile_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+
+	begin(f, &forced);
+	assert_null(f->a.reconcile.pending.applier);
+	assert_true(runs(f, "10.10.2.10"));
+	/* Who was not there before is not missed. */
+	host_worker(f)->state = SUP_UP;
+	host_serve(host_worker(f))->paths[0].up = 0;
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	apply_for(f, &client);
+	assert_null(f->a.reconcile.pending.applier);
+	/* What does not touch the leg does not wait for anybody. */
+	host_serve(host_worker(f));
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40") "policy: {on-fallback: degrade}\n");
+	apply_for(f, &client);
+	assert_null(f->a.reconcile.pending.applier);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_kept_when_packets_come),
+		TEST(test_rolled_back_when_none_come),
+		TEST(test_rolled_back_when_frames_are_cut),
+		TEST(test_with_a_confirmation),
+		TEST(test_who_answers_late_is_no_reason),
+		TEST(test_a_second_one_waits),
+		TEST(test_the_next_agent_knows_whom_they_miss),
+		TEST(test_the_next_agent_confirms_by_its_workers),
+		TEST(test_a_hostile_name_is_not_written),
+		TEST(test_nobody_is_asked),
+	};
+
+	return cmocka_run_group_tests_name("agent_vouch", tests, NULL, NULL);
+}

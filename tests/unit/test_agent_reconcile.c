@@ -1,0 +1,800 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data walk on a host in memory: what it applies, that a second one writes nothing, and that
+ * whatever goes wrong leaves the host and the wanted workers as they were.
+ */
+#include "agent/supervise/supervise_internal.h"
+#include "tests/lib/reconcile_host.h"
+
+#include <sys/mman.h>
+
+static void test_start_and_again(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(a->state, AGENT_WELL);
+	assert_int_equal(a->applied.number, 1);
+	assert_true(a->applied.steps > 0);
+	assert_true(a->reconcile.n_writes > 0);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
+	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
+	for (enum reconcile_trigger t = RECONCILE_RELOAD; t <= RECONCILE_KERNEL; t++) {
+		assert_int_equal(walk(f, t), 0);
+		assert_int_equal(a->reconcile.n_writes, 0);
+	}
+	assert_int_equal(a->applied.number, 1);
+	assert_int_equal(sup_count_processes(a->sup), 1);
+}
+
+static void remove_addr(struct fixture *f, uint32_t ifindex, const char *prefix)
+{
+	struct inv_addr gone = {.ifindex = ifindex, .ip = host_prefix(prefix)};
+
+	host_load(f);
+	assert_int_equal(kernel_do_addr_del(f->a.kernel, &gone, NULL), 0);
+}
+
+static void test_foreign_change_is_repaired(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(a->applied.number, 2);
+	assert_true(event_has(a, "address 10.20.1.10/16 was removed from leg-b (veth1) by another "
+				 "program; repairing"));
+}
+
+/* The files stay wrong, whatever else succeeds, until they are right. */
+static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	pid_t pid;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	pid = sup_first(a->sup)->pid;
+	write_file(f, HOST_YAML "nonsense: 1\n");
+	assert_int_equal(walk(f, RECONCILE_RELOAD), -EINVAL);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "nonsense"));
+	assert_int_equal(a->problems.n_all, 1);
+	assert_int_equal(a->reconcile.n_writes, 0);
+	assert_int_equal(sup_first(a->sup)->pid, pid);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(a->applied.number, 2);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "nonsense"));
+	write_file(f, HOST_YAML);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(a->state, AGENT_WELL);
+	assert_int_equal(a->problems.n_all, 0);
+	assert_int_equal(sup_first(a->sup)->pid, pid);
+}
+
+static void test_missing_device(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "networks: [{name: n, range: 10.1.1.1-10.1.1.9/24}]\n"
+		      "net: [{name: l, device: eth7, network: n}]\n");
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(f->a.reconcile.n_writes, 0);
+	assert_int_equal(f->a.now.plan->legs[0].state, PLAN_LEG_ABSENT);
+	assert_int_equal(f->a.state, AGENT_DEGRADED);
+	assert_true(problem_has(&f->a, "eth7"));
+}
+
+static char *host_json(struct fixture *f)
+{
+	struct inventory *inv = NULL;
+	struct diag d = DIAG_INIT;
+	char *text;
+
+	host_load(f);
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	inv->number = 0;
+	text = inv_to_json(inv);
+	inv_free(inv);
+	diag_done(&d);
+	return text;
+}
+
+static void test_failed_step_leaves_all_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	kernel_fake_fail(f->a.kernel, 5, 1, -EIO, "made of cheese");
+	assert_int_equal(walk(f, RECONCILE_START), -EIO);
+	assert_true(event_has(&f->a, "made of cheese"));
+	assert_int_equal(f->a.applied.number, 0);
+	assert_null(sup_first(f->a.sup));
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
+/* Somebody takes an address away right after it was all there. */
+static void sabotage(void *user, uint64_t nth)
+{
+	struct inv_addr gone = {.ifindex = HOST_VETH0, .ip = host_prefix("10.10.1.10/16")};
+	struct fixture *f = user;
+
+	if (nth != f->sabotage_at)
+		return;
+	f->sabotage_at = 0;
+	kernel_do_addr_del(f->a.kernel, &gone, NULL);
+}
+
+static void test_unverified_is_rolled_back(void **state)
+{
+	struct fixture *f = *state;
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	char *before = host_json(f), *after;
+	struct spec *spec = host_spec(HOST_YAML);
+
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	assert_int_equal(plan_build(spec, inv, NULL, &d, &p), 0);
+	f->sabotage_at = p->n_steps;
+	plan_free(p);
+	inv_free(inv);
+	spec_free(spec);
+	kernel_fake_on_write(f->a.kernel, sabotage, f);
+	assert_int_equal(walk(f, RECONCILE_START), -ETIMEDOUT);
+	assert_true(event_has(&f->a, "steps were rolled back"));
+	assert_int_equal(f->a.applied.number, 0);
+	assert_null(sup_first(f->a.sup));
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+	diag_done(&d);
+}
+
+/* Before the first write somebody makes the very address that is wanted; after the last one the
+ * other leg's goes, so that the whole is rolled back. */
+static void meddle(void *user, uint64_t nth)
+{
+	struct inv_addr made = {.ifindex = HOST_VETH0,
+				.ip = host_prefix("10.10.1.10/16"),
+				.proto = INV_PROTO_STATIC};
+	struct inv_addr gone = {.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
+	struct fixture *f = user;
+
+	if (nth == 1)
+		assert_int_equal(kernel_do_addr_add(f->a.kernel, &made, NULL), 0);
+	if (nth == f->sabotage_at)
+		assert_int_equal(kernel_do_addr_del(f->a.kernel, &gone, NULL), 0);
+}
+
+static void test_rollback_leaves_what_others_made(void **state)
+{
+	struct fixture *f = *state;
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	struct spec *spec = host_spec(HOST_YAML);
+	size_t n_others = 0;
+
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	assert_int_equal(plan_build(spec, inv, NULL, &d, &p), 0);
+	f->sabotage_at = p->n_steps + 1; /* one write is not the plan's */
+	plan_free(p);
+	inv_free(inv);
+	spec_free(spec);
+	kernel_fake_on_write(f->a.kernel, meddle, f);
+	assert_int_equal(walk(f, RECONCILE_START), -ETIMEDOUT);
+	assert_true(event_has(&f->a, "steps were rolled back"));
+	host_load(f);
+	for (size_t i = 0; i < kernel_fake_inventory(f->a.kernel)->n_addrs; i++) {
+		const struct inv_addr *a = &kernel_fake_inventory(f->a.kernel)->addrs[i];
+
+		assert_int_equal(a->proto, INV_PROTO_STATIC);
+		n_others++;
+	}
+	assert_int_equal(n_others, 1);
+	diag_done(&d);
+}
+
+/* A leg that is no longer asked for is given back as it was found. */
+static void test_what_leaves_is_given_back(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	write_file(f, "host: host-a\n");
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
+/* Killed once, in the middle; the host is as it was at that moment. */
+static void die(void *user, uint64_t nth)
+{
+	struct fixture *f = user;
+
+	if (nth != 4 || access(f->killed, F_OK) == 0)
+		return;
+	host_save(f);
+	assert_int_equal(file_write(f->killed, "", 0, 0600), 0);
+	kill(getpid(), SIGKILL);
+}
+
+static void test_killed_applier_is_rolled_back(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	kernel_fake_on_write(f->a.kernel, die, f);
+	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
+	assert_true(problem_has(&f->a, "killed by SIGKILL"));
+	assert_true(
+		problem_has(&f->a, "3 steps of an apply that was interrupted were rolled back"));
+	assert_int_equal(f->a.applied.number, 0);
+	after = host_json(f);
+	assert_string_equal(after, before);
+	assert_int_equal(access(f->a.journal, F_OK), -1);
+	free(before);
+	free(after);
+}
+
+/* What a killed agent left is rolled back before the first walk. */
+static void test_start_recovers_first(void **state)
+{
+	struct fixture *f = *state;
+
+	kernel_fake_on_write(f->a.kernel, die, f);
+	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
+	assert_int_equal(unlink(f->killed), 0);
+	f->a.reconcile.of_files.blocked = false;
+	reconcile_start(&f->a);
+	wait_for_walk(f);
+	assert_int_equal(f->a.reconcile.error, -EINTR);
+	assert_int_equal(unlink(f->killed), 0);
+	kernel_fake_on_write(f->a.kernel, NULL, NULL);
+	reconcile_start(&f->a);
+	wait_for_walk(f);
+	assert_int_equal(f->a.state, AGENT_WELL);
+}
+
+/* A new agent on the same state directory. */
+static void forget_all(struct fixture *f)
+{
+	assert_int_equal(sup_reconcile(f->a.sup, NULL, 0, false), 0);
+	generation_done(&f->a.now);
+}
+
+static void test_bad_file_at_the_start(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	forget_all(f);
+	write_file(f, "nonsense: 1\n");
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_non_null(a->now.spec);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "nonsense"));
+	write_file(f, HOST_YAML);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(a->state, AGENT_WELL);
+}
+
+/* What ran before cannot run either: it is said once why. */
+static void test_nothing_can_run(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	forget_all(f);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	kernel_fake_fail(a->kernel, 1, 0, -EIO, "made of cheese");
+	assert_true(walk(f, RECONCILE_START) < 0);
+	assert_null(a->now.spec);
+	assert_int_equal(a->problems.n_all, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+}
+
+/* What the files want and the host cannot do is tried again when the host has changed. */
+static void test_refused_reload_is_tried_again(void **state)
+{
+	static const struct inv_core more[] = {{.id = 0, .online = true},
+					       {.id = 1, .online = true},
+					       {.id = 2, .online = true},
+					       {.id = 3, .online = true},
+					       {.id = 9, .online = true}};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct inventory *inv = NULL, grown;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n");
+	assert_int_equal(walk(f, RECONCILE_RELOAD), -EINVAL);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_int_equal(inv_copy(kernel_fake_inventory(a->kernel), &inv), 0);
+	grown = *inv;
+	grown.cores = (struct inv_core *)more;
+	grown.n_cores = ARRAY_SIZE(more);
+	assert_int_equal(kernel_fake_replace(a->kernel, &grown), 0);
+	inv_free(inv);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(a->now.n_wants, 2);
+	assert_int_equal(a->state, AGENT_WELL);
+}
+
+static unsigned n_forgotten;
+
+static void note_forget(struct kernel *k)
+{
+	n_forgotten++;
+}
+
+/* Who mends a NIC by hand and applies is not told of what it was before. */
+static void test_who_asks_has_all_looked_at_anew(void **state)
+{
+	static struct kernel_ops ops;
+	struct fixture *f = *state;
+
+	ops = *f->a.kernel->ops;
+	ops.forget = note_forget;
+	f->a.kernel->ops = &ops;
+	n_forgotten = 0;
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(n_forgotten, 1);
+	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(n_forgotten, 1);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(n_forgotten, 2);
+}
+
+/* One that fails on the host is not tried again by the notifications that its rollback makes. */
+static void test_failing_apply_does_not_spin(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	kernel_fake_fail(a->kernel, 5, 1, -EIO, "made of cheese");
+	assert_int_equal(walk(f, RECONCILE_START), -EIO);
+	a->reconcile.n_writes = 0;
+	reconcile_ask(a, RECONCILE_KERNEL);
+	assert_false(reconcile_is_active(a));
+	assert_int_equal(a->reconcile.n_writes, 0);
+	assert_true(loop_timer_armed(a->reconcile.debounce));
+}
+
+static bool wants_any(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->wanted)
+			return true;
+	return false;
+}
+
+static void test_no_apply_revives_workers_in_a_stop(void **state)
+{
+	const struct reconcile_client nobody = {.id = 0};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	reconcile_ask(a, RECONCILE_KERNEL);
+	assert_true(reconcile_is_active(a));
+	reconcile_ask_client(a, &nobody);
+	a->state = AGENT_STOPPING;
+	reconcile_stop(a);
+	sup_stop_all(a->sup);
+	assert_false(wants_any(a));
+	wait_for_walk(f);
+	assert_int_equal(a->reconcile.error, -ESHUTDOWN);
+	reconcile_ask_client(a, &nobody);
+	reconcile_ask(a, RECONCILE_RELOAD);
+	assert_false(reconcile_is_active(a));
+	assert_false(wants_any(a));
+}
+
+/* What is applied is what was staged when that was asked for, also where something else is done
+ * first. */
+static void test_nobody_stages_before_an_apply_that_waits(void **state)
+{
+	const struct reconcile_client first = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	reconcile_ask(a, RECONCILE_KERNEL);
+	assert_true(reconcile_is_active(a));
+	assert_false(reconcile_holds_staged(a));
+	reconcile_ask_client(a, &first);
+	assert_true(reconcile_holds_staged(a));
+	wait_for_walk(f);
+	assert_int_equal(a->reconcile.n_clients, 0);
+	assert_false(reconcile_holds_staged(a));
+}
+
+static bool has_action(const struct plan *p, const char *text)
+{
+	for (size_t i = 0; i < p->n_actions; i++)
+		if (strcmp(p->actions[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+static void test_actions(void **state)
+{
+	struct fixture *f = *state;
+	const struct plan *p;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	p = f->a.now.plan;
+	assert_int_equal(p->n_actions, 2);
+	assert_true(has_action(p, "start worker 1 (compute on core 1)"));
+	assert_true(has_action(p, "export x (/srv)"));
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(f->a.now.plan->n_actions, 0);
+	write_file(f,
+		   HOST_YAML "  - {role: frontend, cores: [2], mounts: [{path: /m, from: h/x}]}\n"
+			     "peers: [{name: h, ips: [10.10.1.99]}]\n");
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	p = f->a.now.plan;
+	assert_int_equal(p->n_actions, 2);
+	assert_true(has_action(p, "start worker 2 (frontend on core 2)"));
+	assert_true(has_action(p, "mount h:x on /m"));
+}
+
+static void test_status_texts(void **state)
+{
+	struct fixture *f = *state;
+	struct status st;
+	json_t *o;
+	char *text;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	o = status_to_json(&st);
+	assert_string_equal(json_string_value(json_object_get(o, "state")), "starting");
+	assert_int_equal(json_array_size(json_object_get(o, "legs")), 2);
+	json_decref(o);
+	o = status_processes_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "processes")), 2);
+	json_decref(o);
+	o = status_net_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "net")), 2);
+	json_decref(o);
+	text = status_to_metrics(&st);
+	assert_non_null(strstr(text, "plenum_applied_number 1\n"));
+	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
+	free(text);
+	/* What a worker says of its ports costs no more than these words. */
+	st.processes[1].n_rdma = st.processes[1].n_ports = 1;
+	strcpy(st.processes[1].ports[0].leg, "\xff");
+	strcpy(st.processes[1].ports[0].s.by, "a\"} 1");
+	st.processes[1].ports[0].s.counts = 1;
+	st.processes[1].ports[0].s.counters.rx_checksum = 7;
+	strcpy(st.processes[1].rdma[0].leg, "\xff");
+	strcpy(st.processes[1].rdma[0].s.reason, "a\"} 1\nplenum_up 0");
+	o = status_processes_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "processes")), 2);
+	json_decref(o);
+	text = status_to_metrics(&st);
+	assert_non_null(strstr(text, "plenum_rdma_refused_info{worker=\"1\""));
+	assert_null(strstr(text, "\nplenum_up 0"));
+	assert_non_null(strstr(text, "plenum_port_rx_checksum_total{worker=\"1\",leg=\"\xff\","
+				     "by=\"a_} 1\"} 7\n"));
+	free(text);
+	status_done(&st);
+}
+
+static bool list_has(const json_t *list, const char *text)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (list, i, o)
+		if (strcmp(json_string_value(o), text) == 0)
+			return true;
+	return false;
+}
+
+/* The first worker of a start, as one that is up: what it says is on *ret_page, which may be NULL.
+ */
+static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **ret_page)
+{
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sup_worker *w;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	w = (struct sup_worker *)sup_first(f->a.sup);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	w->state = SUP_UP;
+	if (ret_page)
+		*ret_page = page;
+	return w;
+}
+
+/* Nor while the mount of one is not served, until that counts as missing; anew after each apply. */
+static void test_running_is_said_once_all_is_there(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct launch_stats *page;
+	struct sup_worker *w;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	health_look(a); /* as whoever asks meanwhile does */
+	assert_int_equal(a->state, AGENT_STARTING);
+	w = worker_is_up(f, &page);
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	w->state = SUP_STARTING; /* a restart is seen by what lasts (health.h) */
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	w->state = SUP_UP;
+	w->config.n_mounts = 1;
+	strcpy(w->config.mounts[0].path, "/m");
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	w->state = SUP_UP;
+	w->config.n_mounts = 1;
+	strcpy(w->config.mounts[0].path, "/m");
+	health_look(a);
+	assert_int_equal(a->state, AGENT_STARTING);
+	launch_stat_set(&page->mounts[0].served, 1);
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+/* Each leg's is said with its name wherever one looks, whatever else there is to say. */
+static void test_reasons_of_two_legs(void **state)
+{
+	static const char a[] = "leg-a: no-af-xdp: AF_PACKET is used",
+			  b[] = "leg-b: no such device";
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	struct status st;
+	json_t *o, *process;
+
+	(void)worker_is_up(f, &page);
+	snprintf(page->ports[0].reason, sizeof(page->ports[0].reason), "%s", a);
+	snprintf(page->ports[1].reason, sizeof(page->ports[1].reason), "%s", b);
+	snprintf(page->ports[0].by, sizeof(page->ports[0].by), "af-packet");
+	page->ports[0].counts = 1;
+	page->ports[0].counters.tx_packets = 12;
+	snprintf(page->reason, sizeof(page->reason), "path-mtu: less");
+	health_look(&f->a);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	assert_string_equal(st.processes[1].reason,
+			    "leg-a: no-af-xdp: AF_PACKET is used; leg-b: no such device");
+	o = status_to_json(&st);
+	assert_true(list_has(json_object_get(o, "reasons"),
+			     "worker 1: leg-a: no-af-xdp: AF_PACKET is used"));
+	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: leg-b: no such device"));
+	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: path-mtu: less"));
+	json_decref(o);
+	o = status_processes_to_json(&st);
+	process = json_array_get(json_object_get(o, "processes"), 1);
+	assert_int_equal(json_array_size(json_object_get(process, "ports")), 2);
+	process = json_array_get(json_object_get(process, "ports"), 0);
+	assert_string_equal(json_string_value(json_object_get(process, "leg")), "leg-a");
+	assert_string_equal(json_string_value(json_object_get(process, "by")), "af-packet");
+	assert_string_equal(json_string_value(json_object_get(process, "reason")), a);
+	process = json_object_get(process, "counters");
+	assert_int_equal(json_integer_value(json_object_get(process, "tx_packets")), 12);
+	json_decref(o);
+	status_done(&st);
+	page->ports[0].reason[0] = '\0';
+	health_look(&f->a);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	assert_string_equal(st.processes[1].reason, b);
+	status_done(&st);
+}
+
+/* One mount is refused, which says so; its session's paths do not, unless the leg is dead for all.
+ */
+static void test_paths_of_a_refused_mount(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	struct sup_worker *w = worker_is_up(f, &page);
+	const char *leg = w->config.ports[0].leg;
+
+	w->config.n_mounts = page->n_paths = 2;
+	page->mounts[1].served = page->paths[1].up = 1;
+	for (int i = 0; i < 2; i++) {
+		strcpy(w->config.mounts[i].path, i ? "/m" : "/refused");
+		strcpy(w->config.mounts[i].peer, "peer");
+		strcpy(page->paths[i].leg, leg);
+		strcpy(page->paths[i].peer, "peer");
+		strcpy(page->paths[i].remote, "10.10.1.77");
+	}
+	health_look(&f->a);
+	assert_null(health_path_reason(&f->a, w->id, leg, "peer"));
+	page->paths[1].up = 0;
+	health_look(&f->a);
+	assert_non_null(health_path_reason(&f->a, w->id, leg, "peer"));
+}
+
+/* A worker that serves for a moment after each start is not well, and no restart hides that. */
+static void test_deaths_in_a_row(void **state)
+{
+	struct fixture *f = *state;
+	const struct health_entry *e;
+	struct sup_worker *w;
+	char why[HEALTH_TEXT_MAX];
+
+	w = worker_is_up(f, NULL);
+	w->up_since_ns = clock_now_ns();
+	w->n_deaths = SUP_DEATHS_MANY - 1;
+	strcpy(w->died_of, "killed by SIGSEGV");
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_null(strstr(why, "dies-again"));
+
+	w->n_deaths++;
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_string_equal(why, "dies-again: has died 5 times in a row, of late: killed by "
+				 "SIGSEGV; 'plenum events'");
+	assert_true(problems_degrade(&f->a.problems));
+	w->state = SUP_BACKOFF;
+	w->up_since_ns = 0;
+	strcpy(w->reason, "killed by SIGSEGV");
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_string_equal(why, "is BACKOFF: killed by SIGSEGV");
+
+	w->state = SUP_UP;
+	w->up_since_ns = clock_now_ns() - SUP_HEALTHY_NS;
+	health_look(&f->a);
+	e = f->a.health.entries;
+	for (size_t i = 0; i < f->a.health.n; i++)
+		assert_int_not_equal(e[i].kind, HEALTH_STATE);
+}
+
+/* Only what an agent can have told it, before this one or now. */
+static void test_ports_that_a_worker_claims(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_config *has;
+	struct launch_port port;
+	struct sup_worker *w;
+	uint32_t n;
+
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	w = (struct sup_worker *)sup_first(f->a.sup);
+	has = w->started;
+	n = has->n_ports;
+	has->transport = LAUNCH_UDP;
+	port = has->ports[0];
+	port.udp_port++; /* another address of the same leg */
+	sup_take_port(w, 0, &port);
+	assert_int_equal(has->ports[0].udp_port, port.udp_port - 1);
+	sup_take_port(w, n, &has->ports[0]); /* twice the same leg */
+	assert_int_equal(has->n_ports, n);
+	port = has->ports[0];
+	strcpy(port.leg, "leg-c");
+	strcpy(port.device, "0000:3b:00.0"); /* which the host could not have back */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n);
+	port.device[0] = '\0';
+	sup_take_port(w, n + 1, &port);
+	assert_int_equal(has->n_ports, n);
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n + 1);
+	port.ifindex++; /* it has moved */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n + 1);
+	assert_int_equal(has->ports[n].ifindex, port.ifindex);
+}
+
+/* The page is the worker's to write, and what is taken from it is told to the others. */
+static void test_only_sound_faults_are_adopted(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	const uint64_t now = clock_now_ns();
+	const struct launch_fault good = {.id = 3,
+					  .ways = LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT,
+					  .drop_ppm = 10000,
+					  .until_ns = now + 600 * NSEC_PER_SEC,
+					  .leg = "leg-a",
+					  .peer = "host-b"};
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sup_worker *w;
+	json_t *o;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(faults_init(a), 0);
+	w = (struct sup_worker *)sup_first(a->sup);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	for (size_t i = 0; i < LAUNCH_FAULTS_MAX; i++) {
+		page->faults[i].fault = good;
+		page->faults[i].fault.id = (uint32_t)(10 + i);
+	}
+	page->faults[0].fault.until_ns = UINT64_MAX; /* for ever */
+	page->faults[1].fault.drop_ppm = LAUNCH_FAULT_PPM + 1;
+	page->faults[2].fault.ways = 4;
+	memset(page->faults[3].fault.leg, 'x', sizeof(page->faults[3].fault.leg));
+	page->faults[4].fault.leg[0] = (char)0xff; /* no list of faults could show it */
+	page->faults[5].fault.id = UINT32_MAX;	   /* the next one would have none */
+	page->faults[6].fault.until_ns = now;	   /* it is over */
+	page->faults[7].fault = good;
+	faults_adopt(a);
+	assert_int_equal(a->faults.n, 1);
+	assert_int_equal(a->faults.last_id, 3);
+	assert_memory_equal(&a->faults.all[0].is, &good, sizeof(good));
+	o = faults_to_json(a);
+	assert_int_equal(json_array_size(json_object_get(o, "faults")), 1);
+	json_decref(o);
+	faults_done(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_start_and_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_change_is_repaired, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing_and_stays_a_problem,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_leaves_is_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_file_at_the_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_can_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_asks_has_all_looked_at_anew, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_refused_reload_is_tried_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_failing_apply_does_not_spin, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_apply_revives_workers_in_a_stop, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_stages_before_an_apply_that_waits,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_running_is_said_once_all_is_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reasons_of_two_legs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_paths_of_a_refused_mount, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deaths_in_a_row, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

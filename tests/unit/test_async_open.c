@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Directories whose file systems may hang, with one that does: a FUSE mount nobody answers for. */
+#include "agent/supervise/async_open.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+struct rig {
+	struct async_open dirs;
+	char dir[64];
+	int silent; /* of the FUSE mount on dir, or -1 */
+};
+
+static int setup(void **state)
+{
+	struct rig *g = calloc(1, sizeof(*g));
+
+	*state = g;
+	g->silent = -1;
+	strcpy(g->dir, "/tmp/plenum-dirs.XXXXXX");
+	return mkdtemp(g->dir) ? loop_new(&g->dirs.loop) : -1;
+}
+
+static int teardown(void **state)
+{
+	struct rig *g = *state;
+
+	async_open_done(&g->dirs);
+	cleanup_close(&g->silent);
+	(void)umount2(g->dir, MNT_DETACH);
+	loop_free(g->dirs.loop);
+	rmdir(g->dir);
+	free(g);
+	return 0;
+}
+
+static void own_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) < 0) {
+		print_message("# mount namespaces cannot be had here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+}
+
+static void hang(struct rig *g)
+{
+	char options[96];
+
+	own_mounts();
+	g->silent = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (g->silent < 0) {
+		print_message("# there is no FUSE here: %s\n", strerror(errno));
+		skip();
+	}
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0", g->silent);
+	assert_int_equal(mount("silent", g->dir, "fuse", 0, options), 0);
+}
+
+/* Turns the loop until it has been seen, or not in ten seconds. */
+static bool comes(struct rig *g)
+{
+	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
+
+	while (!async_open_is_there(&g->dirs, g->dir)) {
+		if (clock_now_ns() > end_ns)
+			return false;
+		(void)loop_turn(g->dirs.loop, 10 * NSEC_PER_MSEC);
+	}
+	return true;
+}
+
+static void test_opens(void **state)
+{
+	struct rig *g = *state;
+	struct stat is, wanted;
+	char file[80];
+	int fd;
+
+	async_open_ask(&g->dirs, g->dir);
+	fd = async_open_open(&g->dirs, g->dir);
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(fstat(fd, &is), 0);
+	assert_int_equal(stat(g->dir, &wanted), 0);
+	assert_true(is.st_ino == wanted.st_ino && is.st_dev == wanted.st_dev);
+	close(fd);
+
+	snprintf(file, sizeof(file), "%s/none", g->dir);
+	assert_int_equal(async_open_open(&g->dirs, file), -ENOENT);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(async_open_open(&g->dirs, file), -ENOTDIR);
+	unlink(file);
+	assert_null(g->dirs.first);
+}
+
+/* Seen once a look has been answered, each look anew; none keeps the file system busy. */
+static void test_looks(void **state)
+{
+	struct rig *g = *state;
+
+	own_mounts();
+	assert_int_equal(mount("own", g->dir, "tmpfs", 0, NULL), 0);
+	assert_false(async_open_is_there(&g->dirs, g->dir));
+	for (int i = 0; i < 1000 && umount2(g->dir, 0) < 0; i++)
+		(void)loop_turn(g->dirs.loop, 10 * NSEC_PER_MSEC);
+	assert_int_equal(umount2(g->dir, 0), -1); /* it was unmounted */
+	assert_true(comes(g));
+	assert_int_equal(rmdir(g->dir), 0);
+	assert_false(async_open_is_there(&g->dirs, g->dir)); /* or what was seen before */
+	(void)loop_turn(g->dirs.loop, NSEC_PER_SEC);
+	assert_false(async_open_is_there(&g->dirs, g->dir));
+	assert_int_equal(mkdir(g->dir, 0700), 0);
+	assert_true(comes(g));
+}
+
+/* Whoever waits for one that hangs does so once, and has it when it goes on. */
+static void test_hangs(void **state)
+{
+	struct rig *g = *state;
+	uint64_t began_ns;
+	char path[80];
+	int fd;
+
+	hang(g);
+	began_ns = clock_now_ns();
+	assert_int_equal(async_open_open(&g->dirs, g->dir), -ETIMEDOUT);
+	assert_true(clock_now_ns() - began_ns >= DIRS_PATIENCE_MS * NSEC_PER_MSEC);
+	for (int i = 0; i < 100; i++) {
+		async_open_ask(&g->dirs, g->dir);
+		assert_int_equal(async_open_open(&g->dirs, g->dir), -ETIMEDOUT);
+		assert_false(async_open_is_there(&g->dirs, g->dir));
+	}
+	assert_true(clock_now_ns() - began_ns < 50 * DIRS_PATIENCE_MS * NSEC_PER_MSEC);
+	began_ns = clock_now_ns();
+	for (int i = 0; i < 100; i++) { /* nor as long for each of many */
+		snprintf(path, sizeof(path), "%s/%d", g->dir, i);
+		assert_int_equal(async_open_open(&g->dirs, path), -ETIMEDOUT);
+	}
+	assert_true(clock_now_ns() - began_ns < 50 * DIRS_PATIENCE_MS * NSEC_PER_MSEC);
+	assert_false(comes(g)); /* nobody has answered */
+
+	cleanup_close(&g->silent);
+	g->silent = -1;
+	assert_int_equal(umount2(g->dir, MNT_DETACH), 0);
+	assert_true(comes(g));
+	fd = async_open_open(&g->dirs, g->dir);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_opens, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_looks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

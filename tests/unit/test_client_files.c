@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files at the client end: when the server hears that they are closed, and whether the kernel
+ * keeps pages of them. That they outlive both ends has its test beside the nodes.
+ */
+#include "tests/lib/client_rig.h"
+
+#include <fcntl.h>
+
+static uint64_t release_fh(unsigned call, unsigned i)
+{
+	struct fuse_release_in in;
+	const uint8_t *at = calls[call].msg + sizeof(struct fuse_in_header);
+	uint64_t fh;
+
+	if (i == 0) {
+		memcpy(&in, at, sizeof(in));
+		return in.fh;
+	}
+	memcpy(&fh, at + sizeof(in) + (i - 1) * sizeof(fh), sizeof(fh));
+	return fh;
+}
+
+static unsigned release_count(unsigned call)
+{
+	assert_int_equal(call_header(call).opcode, FUSE_RELEASE);
+	return 1 + (unsigned)(call_header(call).len - sizeof(struct fuse_in_header) -
+			      sizeof(struct fuse_release_in)) /
+			   sizeof(uint64_t);
+}
+
+/* The server hears of closed files a few at a time; soon; and before a name goes. */
+static void test_closed_files_go_together(void **state)
+{
+	struct rig *g = *state;
+	uint64_t a, fh[FUSE_PROTO_RELEASES_MAX + 2];
+
+	g->features = FUSE_PROTO_FEATURE_RELEASES;
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	for (unsigned i = 0; i < ARRAY_SIZE(fh); i++)
+		fh[i] = open_file(g, a, 100 + i);
+	kernel_release(g, a, fh[0]);
+	kernel_release(g, a, fh[1]);
+	assert_int_equal(n_calls, 0);
+	assert_true(fuse_client_tick(g->f, g->now_ns) <= g->now_ns + 20 * NSEC_PER_MSEC);
+	fuse_client_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(release_count(0), 2);
+	assert_int_equal(release_fh(0, 0), 100);
+	assert_int_equal(release_fh(0, 1), 101);
+	respond(g, 0, 0, NULL, 0);
+	for (unsigned i = 2; i < ARRAY_SIZE(fh); i++)
+		kernel_release(g, a, fh[i]);
+	assert_int_equal(n_calls, 1); /* so many go at once */
+	reset_all(g, g->now_ns);      /* the session ends, the server lives */
+	fuse_client_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
+	fuse_client_tick(g->f, g->now_ns);
+	respond_init(g);
+	assert_int_equal(release_count(0), FUSE_PROTO_RELEASES_MAX);
+	assert_int_equal(release_fh(0, FUSE_PROTO_RELEASES_MAX - 1),
+			 100 + FUSE_PROTO_RELEASES_MAX + 1);
+	respond(g, 0, 0, NULL, 0);
+	assert_int_equal(g->f->files.n_closing, 0);
+	fh[0] = open_file(g, a, 300);
+	kernel_release(g, a, fh[0]);
+	assert_int_equal(n_calls, 0);
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "a", 2);
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(release_count(0), 1);
+	assert_int_equal(call_header(1).opcode, FUSE_UNLINK);
+	respond(g, 1, 0, NULL, 0);
+	expect_reply(g, g->unique, 0);
+	/* The server dies before it answers: another one knows of no such file. */
+	server_restarts(g, 77, 1);
+	fuse_client_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(g->f->files.n_closing, 0);
+}
+
+static uint32_t open_mode(struct rig *g, uint64_t a, uint32_t flags, uint64_t *ret_fh)
+{
+	const struct fuse_attr attr = {.mode = S_IFREG | 0644, .mtime = 1};
+	struct fuse_open_out o = open_with(g, a, flags, 50, &attr);
+
+	*ret_fh = o.fh;
+	return o.open_flags & (FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES);
+}
+
+/* Files of one node are all past the kernel's pages, or all by them. */
+static void test_what_is_only_written_is_not_kept(void **state)
+{
+	const uint32_t direct = FOPEN_DIRECT_IO, kept = FOPEN_PARALLEL_DIRECT_WRITES;
+	struct rig *g = *state;
+	uint64_t a, fh[4], any;
+
+	g->features = FUSE_PROTO_FEATURE_RELEASES; /* no word of them meanwhile */
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	assert_int_equal(open_mode(g, a, O_WRONLY | O_APPEND, &any), direct | kept);
+	assert_int_equal(open_mode(g, a, O_WRONLY | O_DIRECT, &any), kept);
+	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[0]), direct);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[1]), direct);
+	kernel_release(g, a, fh[0]);
+	assert_int_equal(open_mode(g, a, O_RDWR, &fh[0]), direct);
+	kernel_release(g, a, fh[0]);
+	kernel_release(g, a, fh[1]);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[1]), kept);
+	/* A successor knows who has pages. */
+	worker_restarts(g);
+	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[2]), kept);
+	for (unsigned i = 0; i < 3; i++)
+		kernel_release(g, a, fh[i]);
+	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[0]), direct);
+	worker_restarts(g);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[1]), direct);
+	kernel_release(g, a, fh[0]);
+	kernel_release(g, a, fh[1]);
+	/* A kernel before 6.6 cannot map what goes past its pages. */
+	g->f->state.head->kernel = 0;
+	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[0]), kept);
+}
+
+/* Who reads and writes by O_DIRECT keeps others from having pages, and goes by them where there may
+ * be some. */
+static void test_direct_files_have_no_pages(void **state)
+{
+	const uint32_t direct = FOPEN_DIRECT_IO, kept = FOPEN_PARALLEL_DIRECT_WRITES;
+	struct rig *g = *state;
+	uint64_t a, fh[3];
+
+	g->features = FUSE_PROTO_FEATURE_RELEASES;
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	assert_int_equal(open_mode(g, a, O_RDONLY | O_DIRECT, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[1]), direct | kept);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[2]), direct);
+	kernel_release(g, a, fh[0]);
+	kernel_release(g, a, fh[2]);
+	worker_restarts(g);
+	assert_int_equal(open_mode(g, a, O_RDWR, &fh[2]), direct);
+	kernel_release(g, a, fh[2]);
+	kernel_release(g, a, fh[1]);
+	/* It counts for nothing where somebody has pages, before and after. */
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[1]), kept);
+	kernel_release(g, a, fh[0]);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_closed_files_go_together),
+		CASE(test_what_is_only_written_is_not_kept),
+		CASE(test_direct_files_have_no_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Folders that are open without the server: it hears of each before others may remove it, for what
+ * nobody has open there is gone when its name is. */
+#include "tests/lib/client_prefetch_rig.h"
+
+static unsigned n_reopens(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_calls; i++)
+		n += call_header(i).opcode == FUSE_OPENDIR &&
+		     call_tail(i).flags == FUSE_PROTO_REQ_REOPEN;
+	return n;
+}
+
+/* All that it is asked for, by the same handle. */
+static void reopen_all(struct rig *g)
+{
+	for (unsigned i = n_calls; i-- > 0;)
+		if (call_header(i).opcode == FUSE_OPENDIR)
+			respond(g, i, 0, &(struct fuse_open_out){.fh = 21},
+				sizeof(struct fuse_open_out));
+	fuse_client_tick(g->f, g->now_ns);
+}
+
+/* So long after now it would be called. */
+static void expect_due(struct rig *g, uint64_t ns)
+{
+	assert_int_equal(fuse_client_tick(g->f, g->now_ns), g->now_ns + ns);
+	g->now_ns += ns - 1;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_reopens(), 0);
+	g->now_ns++;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_reopens(), 1);
+}
+
+/* One that was listed so long ago. */
+static void listed_ago(struct rig *g, uint64_t ns)
+{
+	list_once(g);
+	g->now_ns += 20 * NSEC_PER_MSEC;
+	fuse_client_tick(g->f, g->now_ns);
+	hear(g);
+	g->now_ns += ns - 20 * NSEC_PER_MSEC;
+}
+
+static void test_what_stays_open_the_server_hears_of(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	fh = open_here(g);
+	expect_due(g, 100 * NSEC_PER_MSEC);
+	reopen_all(g);
+	assert_int_equal(n_calls, 0);
+	assert_true(is_asked(g, fh, 1)); /* at once */
+	close_root(g, fh);
+	/* While others may not remove it, at the latest. */
+	g->now_ns += NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	hear(g);
+	listed_ago(g, 850 * NSEC_PER_MSEC);
+	fh = open_here(g);
+	expect_due(g, 50 * NSEC_PER_MSEC);
+	/* Once, and where there was no room again. */
+	fuse_client_tick(g->f, g->now_ns += 10 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, -ENFILE, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	fuse_client_tick(g->f, g->now_ns += 990 * NSEC_PER_MSEC);
+	fuse_client_tick(g->f, g->now_ns += 10 * NSEC_PER_MSEC);
+	assert_int_equal(n_reopens(), 1);
+	reopen_all(g);
+	close_root(g, fh);
+}
+
+static void test_what_is_closed_it_does_not_hear_of(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	close_root(g, open_here(g));
+	for (unsigned i = 0; i < 12; i++)
+		fuse_client_tick(g->f, g->now_ns += 100 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 0);
+}
+
+/* Nobody waits before he removes it. */
+static void test_a_folder_without_names_is_opened_there(void **state)
+{
+	struct listing l = {.len = sizeof(struct fuse_open_out),
+			    .tail = tail_make(FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES, 0)};
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	memcpy(l.body, &(struct fuse_open_out){.fh = 9}, sizeof(struct fuse_open_out));
+	add(&l, ".", NULL, S_IFDIR | 0755, 0);
+	add(&l, "..", NULL, S_IFDIR | 0755, 0);
+	bring_up(g);
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	for (unsigned i = 0; i < CLIENT_ALONE; i++)
+		fh = open_here(g);
+	open_begin(g);
+	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
+	fh = open_end(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_int_equal(s.n, 2);
+	close_root(g, fh);
+	fuse_client_tick(g->f, g->now_ns += 100 * NSEC_PER_MSEC);
+	reopen_all(g);
+	reopen_all(g);
+	assert_int_equal(g->f->lists.n_alone, 0);
+	assert_false(is_known(g));
+}
+
+static uint64_t remove_begin(struct rig *g, uint32_t opcode, const char *name)
+{
+	kernel_send(g, opcode, g->unique += 2, name, strlen(name) + 1);
+	fuse_client_pull(g->f, true, g->now_ns);
+	return g->unique;
+}
+
+/* With the last name that we remove nobody else waits any more. */
+static void test_it_hears_of_it_before_the_last_name_goes(void **state)
+{
+	struct rig *g = *state;
+	uint64_t unique, d;
+
+	bring_up(g);
+	d = lookup_as(g, "d", "handle-e", S_IFDIR | 0755).nodeid;
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	(void)open_here(g);
+	/* What goes elsewhere is no matter. */
+	for (unsigned i = 0; i < 4; i++) {
+		kernel_send_to(g, FUSE_UNLINK, g->unique += 2, d, "x", 2);
+		fuse_client_pull(g->f, true, g->now_ns);
+		assert_int_equal(n_calls, 1);
+		answered(g, 0);
+	}
+	/* Of others it does not matter which is first. */
+	remove_begin(g, FUSE_UNLINK, "lent");
+	assert_int_equal(n_calls, 2);
+	assert_int_equal(n_reopens(), 1);
+	answered(g, 0);
+	remove_begin(g, FUSE_RMDIR, "folder");
+	assert_int_equal(n_calls, 2);
+	answered(g, 0);
+	unique = remove_begin(g, FUSE_UNLINK, "other");
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(n_reopens(), 1);
+	reopen_all(g);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_UNLINK);
+	answered_as(g, unique, 0);
+	/* Where the server has no room, they go all the same. */
+	g->now_ns += NSEC_PER_SEC;
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	(void)open_here(g);
+	for (unsigned i = 0; i < 2; i++) {
+		remove_begin(g, FUSE_UNLINK, "x");
+		answered(g, 0);
+	}
+	unique = remove_begin(g, FUSE_UNLINK, "y");
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, -ENFILE, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answered_as(g, unique, 0);
+}
+
+/* So many at most that the server can be told of them in time, and a few at once. */
+static void test_so_many_are_open_without_it(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	listed_ago(g, 300 * NSEC_PER_MSEC);
+	for (unsigned i = 0; i < CLIENT_ALONE; i++)
+		fh = open_here(g);
+	assert_false(is_known(g));
+	hear(g);
+	close_root(g, fh);
+	fh = open_here(g);
+	fuse_client_tick(g->f, g->now_ns += 100 * NSEC_PER_MSEC);
+	hear(g);
+	assert_true(n_reopens() > 0 && n_reopens() <= CLIENT_SLOTS_OWN);
+	for (unsigned i = 0; i < 4; i++)
+		reopen_all(g);
+	assert_int_equal(n_reopens(), 0);
+	assert_int_equal(g->f->lists.n_alone, 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, kept_setup, rig_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_stays_open_the_server_hears_of),
+		TEST(test_what_is_closed_it_does_not_hear_of),
+		TEST(test_a_folder_without_names_is_opened_there),
+		TEST(test_it_hears_of_it_before_the_last_name_goes),
+		TEST(test_so_many_are_open_without_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When a client asks its server for pairs, and when it has none for what servers say. */
+#include "tests/lib/client_rdma_rig.h"
+
+/* Its device has an address again: nothing else need be waited for. */
+static void changed_devices_are_asked_for_soon(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns); /* they are asked after */
+	assert_int_equal(n_calls, 1);
+	answer_pairs(g, 0, 0);
+	read_begin(g, node, fh);
+	answer_bulk(g, 0, 1, data, BYTES);
+	expect_data(g, data);
+	g->now_ns += NSEC_PER_SEC / 2;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	verbs_tell(IBV_EVENT_GID_CHANGE);
+	port_rdma_look(rdma);
+	port_rdma_tick(rdma, g->now_ns);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answer_pairs(g, 0, 0);
+	/* Not more often than a server hears it. */
+	g->now_ns += 100 * NSEC_PER_MSEC;
+	verbs_tell(IBV_EVENT_GID_CHANGE);
+	port_rdma_look(rdma);
+	port_rdma_tick(rdma, g->now_ns);
+	assert_int_equal(fuse_client_tick(g->f, g->now_ns), g->now_ns + 150 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 0);
+	g->now_ns += 150 * NSEC_PER_MSEC;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answer_pairs(g, 0, 0);
+}
+
+/* The question of each second is no work: what was kept for work that may come is given back, and
+ * lanes come to rest, though it is asked and answered. */
+static void questions_are_no_work(void **state)
+{
+	struct rig *g = *state;
+	uint64_t busy_ns;
+
+	bring_up(g);
+	pairs_up(g);
+	busy_ns = g->f->busy_ns;
+	for (unsigned i = 0; i < 3; i++) {
+		g->now_ns += 2 * NSEC_PER_SEC;
+		fuse_client_tick(g->f, g->now_ns);
+		assert_int_equal(n_calls, 1);
+		answer_pairs(g, 0, 0);
+		assert_int_equal(g->f->busy_ns, busy_ns);
+	}
+}
+
+/* Each leg's answer has its own status and link. */
+static void answer_links(struct rig *g, const uint8_t status[2], const uint8_t link[2])
+{
+	struct fuse_proto_rdma p;
+	size_t len = calls[0].len - sizeof(struct fuse_in_header);
+
+	assert_int_equal(call_header(0).opcode, FUSE_PROTO_RDMA);
+	assert_int_equal(len, offsetof(struct fuse_proto_rdma, legs) + 2 * sizeof(p.legs[0]));
+	memset(&p, 0, sizeof(p));
+	memcpy(&p, calls[0].msg + sizeof(struct fuse_in_header), len);
+	for (unsigned i = 0; i < 2; i++) {
+		p.legs[i].status = status[i];
+		p.legs[i].link = link[i];
+		p.legs[i].qpn = theirs[i];
+	}
+	respond(g, 0, 0, &p, len);
+}
+
+static void asks_nothing_but_links(struct rig *g)
+{
+	const struct fuse_proto_rdma_leg *legs;
+
+	g->now_ns += 9 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	legs = (const void *)(calls[0].msg + sizeof(struct fuse_in_header) +
+			      offsetof(struct fuse_proto_rdma, legs));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(legs[i].mtu, 0);
+		assert_int_equal(legs[i].key, 0);
+		assert_int_equal(legs[i].link, PORT_RDMA_LINK_ROCE_V2);
+	}
+	assert_int_equal(port_rdma_pairs(g->f->rdma.ports, 0), 0);
+}
+
+/* A server that is InfiniBand by one leg and Ethernet by the other has neither, until that ends; in
+ * the meantime data go in packets, and nothing that comes late lands. */
+static void mixed_servers_are_refused(void **state)
+{
+	static const uint8_t roce[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_ROCE_V2},
+			     ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
+			     v1[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_ROCE_V1},
+			     kind[2] = {0, PORT_RDMA_KIND}, fine[2] = {0, 0},
+			     still[2] = {PORT_RDMA_FAILED, PORT_RDMA_KIND},
+			     over[2] = {PORT_RDMA_FAILED, PORT_RDMA_FAILED};
+	struct rig *g = *state;
+	unsigned qp;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	answer_links(g, kind, v1); /* both are Ethernet: the other leg's data go by RDMA */
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_OK);
+	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_KIND);
+	qp = verbs.n_qps - 2;
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answer_links(g, kind, ib);
+	assert_true(verbs.qps[qp].alive);
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_false(verbs.qps[qp].alive);
+	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
+	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_MIXED);
+	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 0);
+	fuse_client_tick(g->f, g->now_ns); /* not as often as a server says something else */
+	assert_int_equal(n_calls, 0);
+	asks_nothing_but_links(g);
+	answer_links(g, still, ib);
+	asks_nothing_but_links(g);
+	answer_links(g, still, ib);
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
+	asks_nothing_but_links(g);
+	answer_links(g, over, roce);
+	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_tick(g->f, g->now_ns + NSEC_PER_SEC - 1);
+	assert_int_equal(n_calls, 0);
+	g->now_ns += NSEC_PER_SEC; /* pairs are asked for, sooner than it would be asked again */
+	fuse_client_tick(g->f, g->now_ns);
+	answer_links(g, fine, roce);
+	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
+	/* A session that has ended says nothing any more. */
+	g->f->rdma.legs[1].layers = CLIENT_LAYER_IB;
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_true(g->f->rdma.mixed);
+	server_restarts(g, 77, 78);
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_false(g->f->rdma.mixed);
+}
+
+/* What a server that is busy said last is so still; what it said of a leg that does not lead there
+ * any more is not. */
+static void mixed_servers_may_be_busy(void **state)
+{
+	static const uint8_t ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
+			     kind[2] = {0, PORT_RDMA_KIND};
+	static const int busy[] = {-EBUSY, -ENOMEM};
+	struct rig *g = *state;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	answer_links(g, kind, ib);
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_true(g->f->rdma.mixed);
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+		asks_nothing_but_links(g);
+		respond(g, 0, busy[i], NULL, 0);
+		fuse_client_rdma_judge(&g->f, 1);
+		assert_true(g->f->rdma.mixed);
+	}
+	session_paths[1].up = false;
+	g->now_ns += 9 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	fuse_client_rdma_judge(&g->f, 1);
+	assert_false(g->f->rdma.mixed);
+	session_paths[1].up = true;
+	/* Or whose port there is no asking by here. */
+	respond(g, 0, -EBUSY, NULL, 0);
+	g->f->rdma.legs[1].layers = CLIENT_LAYER_IB;
+	verbs.state = IBV_PORT_DOWN;
+	g->now_ns += 9 * NSEC_PER_SEC;
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(g->f->rdma.legs[1].layers, 0);
+}
+
+/* Of two mounts the servers differ: neither has it. What must go by RDMA waits. */
+static void mixed_clusters_are_refused(void **state)
+{
+	static struct fuse_client other;
+	struct rig *g = *state;
+	struct fuse_client *fronts[] = {g->f, NULL, &other};
+
+	bring_up(g);
+	pairs_up(g);
+	other = (struct fuse_client){.rdma = {.ports = g->f->rdma.ports, .n_ports = 2}};
+	other.rdma.legs[0].layers = CLIENT_LAYER_ETHERNET;
+	fuse_client_rdma_judge(fronts, ARRAY_SIZE(fronts));
+	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
+	other.rdma.legs[0].layers = CLIENT_LAYER_IB;
+	assert_int_equal(port_rdma_peer_new(g->f->rdma.pool, &other.rdma.peer), 0);
+	fuse_client_rdma_judge(fronts, ARRAY_SIZE(fronts));
+	assert_true(g->f->rdma.mixed && other.rdma.mixed);
+	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+	/* The other one's mount goes. */
+	fuse_client_rdma_judge(fronts, 1);
+	assert_false(g->f->rdma.mixed);
+	other.rdma.peer = port_rdma_peer_free(other.rdma.peer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(changed_devices_are_asked_for_soon, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(questions_are_no_work, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_servers_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_servers_may_be_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_clusters_are_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lanes read from the kernel themselves, as the lane has it: the test plays the owner, by the
+ * words in the memory that both have. What a death at any word leaves.
+ */
+#include "tests/lib/client_reads_rig.h"
+
+/* A lane that has been shown a file, and is to read. */
+static void mount_worker_reads_up(struct both *b, struct rig *g)
+{
+	struct fuse_out_header out;
+
+	mount_worker_up(&b->e, g, FUSE_PROTO_FEATURE_LANES);
+	both_map(b);
+	pull(b);
+	opened(&b->e);
+	respond(g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
+	b->e.area->slots[0].word = MOUNT_WORKER_FREE;
+	assert_false(fuse_client_reads(g->f));
+	b->common->reads = 1;
+	pull(b);
+	b->common->noted = b->common->done = 0;
+	b->reads->noted = b->reads->done = 0;
+	assert_true(fuse_client_reads(g->f));
+}
+
+static void mount_worker_restarts(struct both *b)
+{
+	b->e.g->f = fuse_client_free(b->e.g->f);
+	mount_worker_begin(&b->e);
+}
+
+/* With that word of slot i. */
+static void mount_worker_restarts_at(struct both *b, unsigned i, uint32_t word)
+{
+	b->e.g->f = fuse_client_free(b->e.g->f);
+	b->reads->slots[i].word = word;
+	mount_worker_begin(&b->e);
+	pull(b);
+}
+
+static void test_lane_keeps_what_it_knows(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_TAKEN);
+	assert_int_equal(b.reads->n_read, 1);
+	assert_int_equal(b.reads->notes[0].out, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	assert_int_equal(b.reads->notes[0].wrote, 0);
+	assert_int_equal(b.reads->noted, 1);
+	assert_int_equal(b.common->noted, 1);
+	assert_int_equal(b.common->done, 0);
+	both_down(&b);
+}
+
+/* That it has been written to is said before the server can know. */
+/* One of the many that have their records elsewhere. */
+static void test_lane_keeps_the_hundredth(void **state)
+{
+	const unsigned place = 100;
+	struct both b;
+	struct mount_worker_file *lf;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	lf = mount_worker_file_at(b.e.area, b.more, place);
+	*lf = b.e.area->files[0];
+	lf->own = 0;
+	lf->fh = b.e.fh =
+		7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS); /* too far from where it belongs */
+	send_read(&b);
+	pull(&b);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_PASSED);
+	lf->fh = b.e.fh = 7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS + 1);
+	n_calls = 0;
+	unique = send_read(&b);
+	pull(&b);
+	opened(&b.e);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 1)), MOUNT_WORKER_TAKEN);
+	assert_int_equal(mount_worker_note_at(b.reads, b.more, place)->out, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(mount_worker_note_at(b.reads, b.more, place)->out, 0);
+	assert_true(*mount_worker_noted_at(b.reads, b.more, place) == 1ULL << place % 64);
+	assert_int_equal(b.reads->noted, 0);
+	assert_int_equal(b.common->noted, 1);
+	lf->state = MOUNT_WORKER_FILE_CLOSING;
+	b.e.area->closing = 1ULL << place % 64;
+	pull(&b);
+	assert_int_equal(lf->state, MOUNT_WORKER_FILE_FREE);
+	both_down(&b);
+}
+
+/* An owner of an earlier version gives places as files come. */
+static void test_lane_keeps_what_has_another_place(void **state)
+{
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	assert_int_equal(b.more->is_known, 1);
+	b.e.area->files[40] = b.e.area->files[0];
+	b.e.area->files[40].own = 0;
+	b.e.area->files[40].fh = b.e.fh = 7ULL << 32 | 3;
+	b.common->by_number = 0;
+	n_calls = 0;
+	send_read(&b);
+	pull(&b);
+	opened(&b.e);
+	assert_int_equal(b.reads->notes[40].out, 1);
+	b.e.g->f = fuse_client_free(b.e.g->f);
+	assert_int_equal(b.more->is_known, 0);
+	both_down(&b);
+}
+
+/* Its record may name a file that another has the number of now. */
+static void test_lane_closes_its_own_alone(void **state)
+{
+	struct both b;
+	struct mount_worker_file *lf;
+
+	mount_worker_reads_up(&b, *state);
+	lf = mount_worker_file_at(b.e.area, b.more, 200);
+	*lf = b.e.area->files[0];
+	lf->handle[0] ^= 1;
+	lf->state = MOUNT_WORKER_FILE_CLOSING;
+	b.e.area->closing = 1ULL << 200 % 64;
+	pull(&b);
+	assert_int_equal(lf->state, MOUNT_WORKER_FILE_FREE);
+	n_calls = 0;
+	send_read(&b);
+	pull(&b);
+	assert_int_equal(call_header(0).opcode, FUSE_READ); /* the other is open still */
+	both_down(&b);
+}
+
+static void test_lane_notes_what_it_writes(void **state)
+{
+	const struct fuse_write_out out = {.size = 8};
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_write(&b, O_DSYNC);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(b.reads->notes[0].synced, 1);
+	assert_int_equal(b.reads->noted, 1);
+	b.reads->noted = 0;
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(b.reads->notes[0].synced, 2);
+	assert_int_equal(b.reads->notes[0].wrote, 0); /* it is with the server for good */
+	assert_int_equal(b.reads->noted, 1);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(b.reads->notes[0].wrote, 1);
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(b.reads->notes[0].wrote, 2);
+	assert_int_equal(b.reads->notes[0].synced, 2);
+	both_down(&b);
+}
+
+static void expect_passed(struct both *b, unsigned i, uint32_t opcode, uint64_t unique)
+{
+	struct fuse_in_header h;
+
+	assert_int_equal(word_of(b, i), MOUNT_WORKER_PASSED);
+	assert_true(b->reads->done & 1ULL << i);
+	assert_int_equal(b->common->done, 1);
+	memcpy(&h, mount_worker_reads_buf(b->reads, i), sizeof(h));
+	assert_int_equal(h.opcode, opcode);
+	assert_true(h.unique == unique);
+	assert_true(h.nodeid == b->e.node);
+}
+
+/* Of the owner's bell: how often it was rung. */
+static uint64_t rung(struct both *b)
+{
+	uint64_t n = 0;
+
+	return read(b->e.g->cfg->mounts[0].bell_fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
+}
+
+static void test_lane_passes_what_it_does_not_know(void **state)
+{
+	struct both b;
+	uint64_t unique, fh;
+
+	mount_worker_reads_up(&b, *state);
+	(void)rung(&b);
+	b.common->asleep = 1;
+	unique = send_getattr(&b);
+	pull(&b);
+	expect_passed(&b, 0, FUSE_GETATTR, unique);
+	assert_int_equal(rung(&b), 1);
+	assert_int_equal(b.common->asleep, 0);
+	/* Another file. */
+	fh = b.e.fh++;
+	unique = send_read(&b);
+	pull(&b);
+	expect_passed(&b, 1, FUSE_READ, unique);
+	b.e.fh = fh;
+	/* What appends. */
+	send_write(&b, O_APPEND);
+	pull(&b);
+	expect_passed(&b, 2, FUSE_WRITE, b.e.g->unique);
+	/* What the kernel gives out anew is the owner's to judge. */
+	unique = (b.e.g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND;
+	kernel_send_to(b.e.g, FUSE_READ, unique, b.e.node, read_of(b.e.fh, 0),
+		       sizeof(struct fuse_read_in));
+	pull(&b);
+	expect_passed(&b, 3, FUSE_READ, unique);
+	/* A file that was closed, or that it cannot have. */
+	b.e.area->files[0].state = MOUNT_WORKER_FILE_REFUSED;
+	unique = send_read(&b);
+	pull(&b);
+	expect_passed(&b, 4, FUSE_READ, unique);
+	assert_int_equal(n_calls, 0);
+	expect_silence(b.e.g);
+	both_down(&b);
+}
+
+static void test_lane_reads_when_it_may(void **state)
+{
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_read(&b);
+	b.common->reads = 0;
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(b.reads->n_read, 0);
+	b.common->reads = 1;
+	fuse_client_rest(b.e.g->f);
+	assert_false(fuse_client_reads(b.e.g->f));
+	pull(&b);
+	assert_int_equal(b.reads->n_read, 0);
+	both_down(&b);
+}
+
+/* It has no place for another, and the owner sleeps: who was woken for it wakes the owner. */
+static void test_lane_that_is_full_wakes_the_owner(void **state)
+{
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
+		b.reads->slots[i].word = MOUNT_WORKER_PASSED;
+	b.e.g->f->reads_free = 0;
+	(void)rung(&b);
+	send_read(&b);
+	for (unsigned i = 0; i < 3; i++) {
+		b.common->asleep = 1;
+		pull(&b);
+		assert_int_equal(rung(&b), i == 0); /* once */
+		assert_int_equal(b.reads->n_read, 0);
+		assert_false(fuse_client_reads(b.e.g->f));
+	}
+	b.reads->slots[7].word = MOUNT_WORKER_FREE; /* the owner has taken it */
+	pull(&b);
+	assert_int_equal(b.reads->n_read, 1);
+	both_down(&b);
+}
+
+/* Died with it in hand: the server is asked by the same number, and knows whether it was before. */
+static void test_lane_dies_with_it(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.reads->noted = 0; /* it may have died before it was */
+	mount_worker_restarts(&b);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+	assert_int_equal(b.reads->notes[0].out, 1);
+	assert_int_equal(b.reads->noted, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	both_down(&b);
+}
+
+/* The kernel may have heard the answer: the program may have written there again since. */
+static void test_lane_dies_when_it_has_said_it(void **state)
+{
+	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.e.g->f = fuse_client_free(b.e.g->f);
+	memcpy(b.reads->slots[0].said, &out, sizeof(out));
+	b.reads->slots[0].word |= MOUNT_WORKER_SAID;
+	mount_worker_begin(&b.e);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	both_down(&b);
+}
+
+/* The same by the number that it was handed out by anew; while it is, nobody knows of either. */
+static void test_lane_says_again_what_was_claimed(void **state)
+{
+	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
+	int only_reads[2];
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	b.e.g->f = fuse_client_free(b.e.g->f);
+	memcpy(b.reads->slots[0].said, &out, sizeof(out));
+	b.reads->slots[0].word |= MOUNT_WORKER_SAID | MOUNT_WORKER_AGAIN;
+	assert_int_equal(pipe(only_reads), 0);
+	b.e.g->cfg->lanes[0].fuse_fd = only_reads[0];
+	mount_worker_begin(&b.e);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_HANDED);
+	b.e.g->f->fd = b.e.g->cfg->lanes[0].fuse_fd = b.e.g->dev;
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, 0);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)),
+			 MOUNT_WORKER_DONE); /* its claimant hears of it */
+	assert_int_equal(b.reads->notes[0].out, 0);
+	close(only_reads[0]);
+	close(only_reads[1]);
+	both_down(&b);
+}
+
+static void test_lane_dies_reading(void **state)
+{
+	const struct fuse_in_header none = {0};
+	struct both b;
+	uint64_t whole, cut;
+
+	mount_worker_reads_up(&b, *state);
+	b.e.g->f = fuse_client_free(b.e.g->f);
+	whole = left_reading(&b, 3, 4096);
+	cut = left_reading(&b, 4, 0); /* its memory may have been missing */
+	b.reads->slots[5].word = MOUNT_WORKER_READING;
+	memcpy(mount_worker_reads_buf(b.reads, 5), &none, sizeof(none)); /* nothing had come */
+	mount_worker_begin(&b.e);
+	expect_reply(b.e.g, cut, -EIO);
+	assert_int_equal(word_of(&b, 4), MOUNT_WORKER_FREE);
+	assert_int_equal(b.reads->n_read, 1);
+	assert_int_equal(word_of(&b, 5), MOUNT_WORKER_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == whole); /* nobody has asked for it before */
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, whole);
+	expect_silence(b.e.g);
+	both_down(&b);
+}
+
+/* Its server is away: the owner may have another. */
+static void test_lane_gives_back_what_waits(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	calls_limit = 0;
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_TAKEN);
+	fuse_client_event(b.e.g->f, RUDP_SESSION_LOST, 0, b.e.g->now_ns);
+	b.e.g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
+	expect_passed(&b, 0, FUSE_READ, unique);
+	assert_memory_equal(mount_worker_reads_buf(b.reads, 0) + sizeof(struct fuse_in_header),
+			    &b.e.fh, sizeof(b.e.fh));
+	assert_int_equal(b.reads->notes[0].out, 0);
+	assert_false(fuse_client_reads(b.e.g->f));
+	calls_limit = CALLS_MAX;
+	both_down(&b);
+}
+
+/* A process that is being killed does not wait for the server. */
+static void test_lane_hears_of_signals(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.reads->slots[0].word |= MOUNT_WORKER_SIGNALLED;
+	b.reads->posted |= 1;
+	pull(&b); /* no procfs here: who had a signal is taken for dying */
+	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
+	b.e.g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, unique, -EINTR);
+	both_down(&b);
+}
+
+static void test_lane_answers_what_was_claimed(void **state)
+{
+	struct fuse_out_header out;
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	/* While it was out, and when its answer had been too early. */
+	for (unsigned late = 0; late < 2; late++) {
+		unique = send_read(&b);
+		pull(&b);
+		if (late) {
+			b.reads->slots[0].unique |= FUSE_PROTO_UNIQUE_RESEND;
+			mount_worker_restarts_at(&b, 0, MOUNT_WORKER_HANDED);
+		} else {
+			b.reads->slots[0].word |= MOUNT_WORKER_AGAIN;
+		}
+		respond(b.e.g, 0, 0, "the data", 8);
+		assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
+		assert_true(out.unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+		/* Its claimant has to hear of it. */
+		assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_DONE);
+		assert_true(b.reads->done & 1);
+		b.reads->slots[0].word = MOUNT_WORKER_FREE;
+		b.e.g->f->reads_free = 0; /* it looks which are */
+		b.reads->done = 0;
+	}
+	both_down(&b);
+}
+
+/* What the program was told has failed is not written later, over what it has written since. */
+static void test_lane_gives_up(void **state)
+{
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.e.g->now_ns += 31 * NSEC_PER_SEC;
+	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, b.e.g->unique, -EIO);
+	mount_worker_restarts(&b);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique, -EIO); /* the kernel does not listen */
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
+	both_down(&b);
+}
+
+/* Nor is it asked for once more because the kernel had handed it out anew. */
+static void test_lane_gives_up_what_was_claimed(void **state)
+{
+	const struct fuse_write_out out = {.size = 8};
+	struct both b;
+
+	mount_worker_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.reads->slots[0].word |= MOUNT_WORKER_AGAIN;
+	b.e.g->now_ns += 31 * NSEC_PER_SEC;
+	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, -EIO);
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_silence(b.e.g);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_DONE);
+	assert_true(b.reads->done & 1);
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	both_down(&b);
+}
+
+/* Nobody may come after a lane: its buffers go with it, but for those that the owner will read. */
+static void test_lane_leaves_no_memory(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	mount_worker_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	send_read(&b);
+	send_getattr(&b);
+	pull(&b);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_TAKEN);
+	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_PASSED);
+	mount_worker_reads_buf(b.reads, 2)[0] =
+		mount_worker_reads_buf(b.reads, MOUNT_WORKER_READS - 1)[4096] = 1;
+	b.reads->populated[2] = 8192;
+	b.e.g->f = fuse_client_free(b.e.g->f);
+	assert_int_equal(mount_worker_reads_buf(b.reads, 2)[0], 0);
+	assert_int_equal(mount_worker_reads_buf(b.reads, MOUNT_WORKER_READS - 1)[4096], 0);
+	assert_int_equal(b.reads->populated[2], 0);
+	assert_true(mount_worker_reads_buf(b.reads, 0)[0] != 0);
+	expect_passed(&b, 1, FUSE_GETATTR, b.e.g->unique);
+	mount_worker_begin(&b.e);
+	assert_int_equal(n_calls, 1);
+	both_down(&b);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_lane_keeps_what_it_knows),
+		CASE(test_lane_keeps_the_hundredth),
+		CASE(test_lane_keeps_what_has_another_place),
+		CASE(test_lane_closes_its_own_alone),
+		CASE(test_lane_notes_what_it_writes),
+		CASE(test_lane_passes_what_it_does_not_know),
+		CASE(test_lane_reads_when_it_may),
+		CASE(test_lane_that_is_full_wakes_the_owner),
+		CASE(test_lane_dies_with_it),
+		CASE(test_lane_dies_when_it_has_said_it),
+		CASE(test_lane_says_again_what_was_claimed),
+		CASE(test_lane_dies_reading),
+		CASE(test_lane_gives_back_what_waits),
+		CASE(test_lane_hears_of_signals),
+		CASE(test_lane_answers_what_was_claimed),
+		CASE(test_lane_gives_up),
+		CASE(test_lane_gives_up_what_was_claimed),
+		CASE(test_lane_leaves_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two server ends that serve one export together, as workers of one compute entry do. */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "netcfg/base/memfd.h"
+#include "tests/lib/server_rig.h"
+
+#define CORES 2U
+
+static struct rig cores[CORES];
+
+/* The core that is spoken to from here on. */
+static struct rig *at(unsigned i)
+{
+	rig_back = cores[i].back;
+	return &cores[i];
+}
+
+/* What a new mount knows of leases. */
+static void join(unsigned i)
+{
+	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {FUSE_PROTO_FEATURES}};
+	struct rig *g = at(i);
+
+	fuse_server_client_gone(g->client);
+	assert_int_equal(rig_accept(g), 0);
+	assert_int_equal(rig_do(g, FUSE_INIT, 0, RIG_ARG(in)), 0);
+}
+
+static void core_configure(struct rig *g, unsigned i, int share_fd)
+{
+	g->cfg.worker_id = i + 1;
+	g->cfg.share_fd = share_fd;
+	g->cfg.n_ports = 1;
+	g->cfg.ports[0].udp_port = 0x1234;
+	assert_int_equal(ip_prefix_parse(i ? "10.0.0.2/24" : "10.0.0.1/24", &g->cfg.ports[0].ip),
+			 0);
+	g->hello.mount_id[0] = (uint8_t)('a' + i);
+	g->hello.follows = true;
+}
+
+static int setup(void **state)
+{
+	struct rig *first = &cores[0], *second = &cores[1];
+	autoclose int fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
+	int share_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST);
+
+	assert_true(share_fd >= LAUNCH_FD_FIRST);
+	rig_setup(first, *state);
+	rig_do(first, FUSE_DESTROY, 0);
+	rig_stop(first);
+	core_configure(first, 0, share_fd);
+	rig_start(first);
+	*second = *first;
+	second->holder = first;
+	second->own_unique = 1ULL << 61;
+	second->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*second->nodes), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	second->files = mmap(NULL, RIG_FILES_MAX * sizeof(*second->files), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	second->call = calloc(1, sizeof(*second->call));
+	assert_true(second->nodes != MAP_FAILED && second->files != MAP_FAILED && second->call);
+	second->n_nodes = second->n_files = 0;
+	core_configure(second, 1, share_fd);
+	rig_start(second);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *second = &cores[1];
+
+	at(1);
+	rig_stop(second);
+	free(second->call);
+	munmap(second->nodes, RIG_NODES_MAX * sizeof(*second->nodes));
+	munmap(second->files, RIG_FILES_MAX * sizeof(*second->files));
+	close(cores[0].cfg.share_fd);
+	at(0);
+	rig_teardown(&cores[0]);
+	return 0;
+}
+
+static void put(const char *name)
+{
+	FILE *f = fopen(rig_path(&cores[0], name), "we");
+
+	assert_non_null(f);
+	fclose(f);
+}
+
+static bool is_lent(unsigned i, const char *name)
+{
+	struct rig *g = at(i);
+	struct fuse_entry_out e;
+
+	assert_int_equal(rig_do(g, FUSE_LOOKUP, ROOT, .name = name), 0);
+	memcpy(&e, g->data, sizeof(e));
+	return e.generation & FUSE_PROTO_LEASED;
+}
+
+/* What one has lent the other does not change before the client believes it no more. */
+static void changes_wait_for_what_another_core_lent(void **state)
+{
+	uint64_t asked_ns;
+	struct rig *g;
+
+	put("f");
+	join(0);
+	join(1);
+	asked_ns = clock_now_ns();
+	assert_true(is_lent(0, "f"));
+	g = at(1);
+	rig_send(g, g->call, &(struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
+	for (unsigned i = 0; i < 10; i++)
+		rig_poll(g);
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) {
+		assert_false(g->call->answered);
+		assert_false(is_lent(0, "f")); /* from now on to nobody else */
+	}
+	g = at(1);
+	assert_int_equal(rig_result(g, g->call), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+	assert_int_equal(rig_do(at(0), FUSE_LOOKUP, ROOT, .name = "f"), -ENOENT);
+}
+
+/* What has just been changed at one is lent by the other to who changed it alone. */
+static void what_another_core_changes_is_not_lent(void **state)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
+	struct share_slot *other = cores[1].back->share.own;
+	uint64_t node;
+
+	put("f");
+	put("g");
+	join(0);
+	join(1);
+	assert_int_equal(rig_lookup(at(1), ROOT, "f", &node), 0);
+	assert_int_equal(rig_do(at(1), FUSE_SETATTR, node, RIG_ARG(in)), 0);
+	assert_false(is_lent(0, "f"));
+	assert_true(is_lent(0, "g"));
+	/* Something without a place is at work there: it could be this. */
+	share_set(&other->n_unplaced, 1U);
+	assert_false(is_lent(0, "g"));
+	share_set(&other->n_unplaced, 0U);
+	assert_true(is_lent(0, "g"));
+}
+
+/* A change that was at work when its core was killed is over when there is a successor. */
+static void a_killed_core_leaves_nothing_at_work(void **state)
+{
+	struct share_slot *other;
+	uint64_t node;
+
+	put("f");
+	join(0);
+	join(1);
+	assert_int_equal(rig_lookup(at(1), ROOT, "f", &node), 0);
+	other = cores[1].back->share.own;
+	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
+		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
+			if (other->keys[i][j])
+				share_set(&other->leases[i][j].busy, 1U);
+	assert_false(is_lent(0, "f"));
+	at(1);
+	rig_stop(&cores[1]);
+	rig_start(&cores[1]);
+	assert_true(is_lent(0, "f"));
+}
+
+/* Removed at one, open at the other: it is held, and let go when it is closed there. */
+static void what_is_open_at_another_core_is_held(void **state)
+{
+	uint64_t node, fh, end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+
+	assert_int_equal(rig_create(at(0), ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(at(0), node, fh, 0, O_RDWR, "held", 4), 4);
+	put("g");
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(cores[0].n_held, 0);
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	at(0);
+	rig_stop(&cores[0]);
+	rig_start(&cores[0]);
+	assert_int_equal(rig_read(at(0), node, fh, 0, 100), 4);
+	assert_int_equal(rig_release(at(0), node, fh), 0);
+	while (cores[0].n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+		rig_poll(at(1));
+	}
+}
+
+static void poll_for(unsigned i, uint64_t ns)
+{
+	uint64_t end_ns = clock_now_ns() + ns;
+
+	while (clock_now_ns() < end_ns)
+		rig_poll(at(i));
+}
+
+static void begin_anew(unsigned i, int share_fd)
+{
+	struct fuse_attr attr;
+
+	at(i);
+	rig_stop(&cores[i]);
+	cores[i].cfg.share_fd = share_fd;
+	rig_start(&cores[i]);
+	assert_int_equal(rig_getattr(&cores[i], ROOT, &attr), 0); /* it has said what it has */
+}
+
+/* Its successor is there later than another core that is new, which has no clients, and may not
+ * even know that there was one. */
+static void what_an_ended_core_had_open_is_kept(void **state)
+{
+	autoclose int fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
+	int other_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST),
+	    share_fd = cores[0].cfg.share_fd;
+	struct share_slot *slot;
+	uint64_t node, fh, end_ns;
+
+	assert_int_equal(rig_create(at(0), ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(at(0), node, fh, 0, O_RDWR, "held", 4), 4);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	at(0);
+	rig_stop(&cores[0]);
+	begin_anew(1, share_fd);
+	poll_for(1, 300 * NSEC_PER_MSEC);
+	assert_int_equal(cores[0].n_held, 1);
+	/* One that has come back without the export does not speak for it. */
+	slot = share_slot_of(&cores[1].back->share, cores[0].cfg.worker_id);
+	share_set(&slot->n_unsettled, 0U);
+	share_set(&slot->n_suspects, 0U);
+	share_set(&slot->exports[0], 0UL);
+	poll_for(1, 300 * NSEC_PER_MSEC);
+	assert_int_equal(cores[0].n_held, 1);
+	begin_anew(1, other_fd);
+	poll_for(1, 300 * NSEC_PER_MSEC);
+	assert_int_equal(cores[0].n_held, 1);
+	begin_anew(1, share_fd);
+	at(0);
+	rig_start(&cores[0]);
+	assert_int_equal(rig_read(at(0), node, fh, 0, 100), 4);
+	assert_int_equal(rig_release(at(0), node, fh), 0);
+	end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+	while (cores[0].n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+		rig_poll(at(1));
+	}
+	close(other_fd);
+}
+
+/* Who holds hears that it is to let go before it hears that it is to hold: by two ways. */
+static void what_is_asked_for_late_is_let_go(void **state)
+{
+	uint64_t node[2], fh[2], end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+
+	assert_int_equal(rig_create(at(0), ROOT, "f", O_RDWR, 0644, &node[0], &fh[0]), 0);
+	assert_int_equal(rig_create(at(0), ROOT, "g", O_RDWR, 0644, &node[1], &fh[1]), 0);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	cores[1].holds_late = true;
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	assert_int_equal(rig_release(at(0), node[1], fh[1]), 0);
+	while (state_hold_is_used(&cores[0].back->exports[0].state->holds[1])) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+	}
+	rig_hear_late(&cores[1]);
+	assert_int_equal(cores[0].n_held, 2);
+	while (cores[0].n_held > 1) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(1));
+	}
+	assert_int_equal(rig_release(at(0), node[0], fh[0]), 0);
+	while (cores[0].n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+	}
+}
+
+/* So many clients of each core have not said what they have open. */
+static void suspect(unsigned n)
+{
+	for (unsigned i = 0; i < CORES; i++) {
+		struct fuse_server *b = cores[i].back;
+
+		b->exports[0].n_suspects = b->exports[0].n_unsettled = n;
+		server_mounts_tell(b);
+		share_look(&b->share);
+	}
+}
+
+/* However many cores suspect that a client of theirs has it open. */
+static void suspicion_has_one_limit(void **state)
+{
+	struct state_hold *held = cores[0].back->exports[0].state->holds;
+
+	put("f");
+	put("g");
+	for (unsigned i = 0; i < 511; i++) {
+		held[i].len = 20;
+		held[i].handle[0] = FUSE_HANDLE_FILE;
+		memcpy(held[i].handle + 12, &i, sizeof(i));
+		held[i].maybe = 1;
+		held[i].used = STATE_HOLD_USED;
+	}
+	suspect(1);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	suspect(0);
+}
+
+static int accept_at(unsigned i, const struct fuse_hello *h, struct fuse_server_client **ret)
+{
+	uint8_t hello[FUSE_HELLO_BYTES];
+	struct ip_addr from;
+
+	assert_int_equal(ip_addr_parse("10.0.0.9", &from), 0);
+	fuse_hello_put(hello, h);
+	return fuse_server_accept(at(i)->back, NULL, &from, hello, sizeof(hello), ret);
+}
+
+/* A mount stays with its core while that may come back; then another takes it, and knows what was
+ * done for it. */
+static void mounts_go_to_another_core_and_are_known(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	struct fuse_hello hello = cores[0].hello;
+	struct rig *g = at(0);
+	uint64_t unique = g->own_unique += 2;
+	struct share_slot *slot = share_slot_of(&cores[1].back->share, 1);
+	struct fuse_server_client *keep = cores[1].client;
+
+	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d", .unique = unique),
+			 0);
+	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EREMOTE);
+	assert_string_equal(fuse_server_elsewhere(cores[1].back), "10.0.0.1/1234");
+	/* One that keeps silent may yet do what it was asked. */
+	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_AWAY_NS);
+	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EBUSY);
+	at(0);
+	rig_stop(&cores[0]);
+	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_AWAY_NS);
+	g = at(1);
+	cores[1].client = keep;
+	fuse_server_client_gone(g->client);
+	assert_int_equal(accept_at(1, &hello, &g->client), 0);
+	assert_int_equal(rig_init_session(g), 0);
+	g->resend = true;
+	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d", .unique = unique),
+			 0);
+	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d"), -EEXIST);
+	/* It is that one's from now on, though the first is back. */
+	g = &cores[0];
+	g->hello.mount_id[0] = 'y';
+	rig_start(g);
+	keep = g->client;
+	assert_int_equal(accept_at(0, &hello, &g->client), -EREMOTE);
+	assert_string_equal(fuse_server_elsewhere(g->back), "10.0.0.2/1234");
+	g->client = keep;
+}
+
+/* What is done once a second. */
+static void tick(struct fuse_server *b)
+{
+	b->trimmed_ns = b->leaving_ns = 0;
+	rig_back = b;
+	fuse_server_poll(b, clock_now_ns(), true);
+}
+
+/* The first core has another mount from here on. */
+static void another_mount(struct rig *g)
+{
+	g->hello.mount_id[0] = 'y';
+	assert_int_equal(rig_accept(at(0)), 0);
+}
+
+/* Who goes nowhere is not served beside what another core does for the same mount, and gets it when
+ * that is over. */
+static void mounts_are_given_when_nothing_is_at_work(void **state)
+{
+	struct fuse_server *first = at(0)->back;
+	struct server_mount *m = first->mounts;
+	struct fuse_hello hello = cores[0].hello;
+	struct fuse_server_client *client;
+
+	hello.follows = false;
+	assert_int_equal(accept_at(1, &hello, &client), -EBUSY);
+	m->n_refs++;
+	fuse_server_client_gone(cores[0].client);
+	tick(first);
+	tick(first);
+	assert_int_equal(accept_at(1, &hello, &client), -EBUSY);
+	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
+	m->n_refs--;
+	tick(first);
+	assert_int_equal(first->n_leaving, 0);
+	tick(cores[1].back);
+	hello.follows = true;
+	assert_int_equal(accept_at(0, &hello, &client), -EREMOTE);
+	assert_string_equal(fuse_server_elsewhere(first), "10.0.0.2/1234");
+	assert_int_equal(accept_at(1, &hello, &client), 0);
+	fuse_server_client_gone(client);
+	tick(first);
+	assert_int_equal(first->n_mounts, 0);
+	hello.follows = false;
+	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
+	another_mount(&cores[0]);
+}
+
+/* On a disk that hangs it never is, and the client is served where it was. */
+static void mounts_stay_where_something_hangs(void **state)
+{
+	struct fuse_server *first = at(0)->back;
+	struct server_mount *m = first->mounts;
+	struct fuse_hello hello = cores[0].hello;
+	struct fuse_server_client *client;
+
+	hello.follows = false;
+	assert_int_equal(accept_at(1, &hello, &client), -EBUSY);
+	m->n_refs++;
+	fuse_server_client_gone(cores[0].client);
+	tick(first);
+	assert_int_equal(first->n_leaving, 1);
+	m->leaving_ns -= 10 * NSEC_PER_SEC;
+	tick(first);
+	assert_int_equal(first->n_leaving, 0);
+	assert_int_equal(rig_accept(at(0)), 0);
+	m->n_refs--;
+}
+
+/* What comes late in a session of before is not done once more. */
+static void older_sessions_are_served_no_more(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	struct rig *g = at(0);
+	struct fuse_server_client *older = g->client, *newer;
+
+	assert_int_equal(rig_accept(g), 0);
+	newer = g->client;
+	assert_int_equal(rig_init_session(g), 0);
+	g->client = older;
+	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d"), 0);
+	assert_int_equal(g->call->len, 0);
+	assert_int_equal(access(rig_path(g, "d"), F_OK), -1);
+	fuse_server_client_gone(older);
+	g->client = newer;
+	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d"), 0);
+	assert_int_equal(access(rig_path(g, "d"), F_OK), 0);
+}
+
+/* It is open nowhere between the two cores, and has no name. */
+static void what_is_open_moves_with_its_mount(void **state)
+{
+	uint64_t node, fh, end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+	struct fuse_server *first = at(0)->back, *second = cores[1].back;
+	struct rig *g = &cores[0];
+
+	assert_int_equal(rig_create(g, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(g, node, fh, 0, O_RDWR, "held", 4), 4);
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(g->n_held, 1);
+	first->mounts->export->state->mounts[first->mounts->journal].wanted = 2;
+	fuse_server_client_gone(g->client);
+	tick(first);
+	tick(first);
+	g->back = rig_back = second;
+	assert_int_equal(rig_accept(g), 0);
+	assert_int_equal(rig_init_session(g), 0);
+	tick(first);
+	assert_int_equal(first->n_mounts, 0);
+	tick(second);
+	assert_int_equal(g->n_held, 1);
+	rig_reopen(g);
+	assert_int_equal(g->reopen_r, 0);
+	assert_int_equal(rig_read(g, node, fh, 0, 100), 4);
+	tick(first);
+	assert_int_equal(g->n_held, 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+	while (g->n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		tick(first);
+		tick(second);
+	}
+	fuse_server_client_gone(g->client);
+	g->back = first;
+	another_mount(g);
+}
+
+/* A place that was a mount's is another's: who knew it for the first leaves it alone. */
+static void what_is_known_of_a_place_is_the_mounts(void **state)
+{
+	struct server_mount *m = at(0)->back->mounts;
+	struct state_mount *rec = &m->export->state->mounts[m->journal];
+
+	rec->id[1] ^= 1;
+	fuse_server_client_gone(cores[0].client);
+	tick(cores[0].back);
+	tick(cores[0].back);
+	assert_int_equal(cores[0].back->n_mounts, 0);
+	assert_int_equal(rec->used, 1);
+	rec->id[1] ^= 1;
+	assert_int_equal(rig_accept(at(0)), 0);
+}
+
+static void set_busy(struct share_slot *o, uint32_t busy)
+{
+	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
+		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
+			if (o->keys[i][j])
+				share_set(&o->leases[i][j].busy, busy);
+}
+
+/* Whoever moves a name believes it where it then is; who changes that folder at this moment has not
+ * seen so. */
+static void names_do_not_move_to_where_another_core_is_at_work(void **state)
+{
+	struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0700};
+	struct fuse_rename2_in in = {};
+	uint64_t node, asked_ns;
+	struct rig *g;
+
+	put("f");
+	join(0);
+	join(1);
+	assert_int_equal(mkdir(rig_path(at(1), "d"), 0755), 0); /* no client believes it empty */
+	assert_int_equal(rig_lookup(at(1), ROOT, "d", &node), 0);
+	assert_int_equal(rig_do(at(1), FUSE_SETATTR, node, RIG_ARG(mode)), 0);
+	set_busy(cores[1].back->share.own, 1);
+	asked_ns = clock_now_ns();
+	assert_true(is_lent(0, "f"));
+	g = at(0);
+	assert_int_equal(rig_lookup(g, ROOT, "d", &in.newdir), 0);
+	rig_send(g, g->call,
+		 &(struct rig_req){
+			 .op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "f", .name2 = "f"});
+	for (unsigned i = 0; i < 10; i++)
+		rig_poll(g);
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC)
+		assert_false(g->call->answered);
+	set_busy(cores[1].back->share.own, 0);
+	assert_int_equal(rig_result(g, g->call), 0);
+	assert_true(clock_now_ns() - asked_ns < NSEC_PER_SEC);
+}
+
+/* It may have been done by a hand that outlived its core, while others were lent the same. */
+static void answers_of_before_wait_for_what_is_lent(void **state)
+{
+	struct share_slot *own = cores[0].back->share.own;
+	uint64_t unique = cores[0].own_unique += 2, asked_ns;
+	struct rig *g;
+
+	put("f");
+	join(0);
+	join(1);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f", .unique = unique), 0);
+	put("f");
+	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
+		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
+			share_set(&own->leases[i][j].changed_ns, 0UL);
+	asked_ns = clock_now_ns();
+	assert_true(is_lent(1, "f"));
+	g = at(0);
+	g->resend = true;
+	assert_int_equal(rig_do(g, FUSE_UNLINK, ROOT, .name = "f", .unique = unique), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+	assert_int_equal(access(rig_path(g, "f"), F_OK), 0);
+}
+
+/* Those that are new go where there are fewest; who does not go where it is sent stays. */
+static void mounts_are_spread(void **state)
+{
+	struct fuse_hello hello = cores[0].hello;
+	struct fuse_server_client *client;
+
+	for (unsigned i = 0; i < 3; i++) {
+		hello.mount_id[0] = (uint8_t)('p' + i);
+		assert_int_equal(accept_at(0, &hello, &client), i % 2 ? -EREMOTE : 0);
+		if (i % 2)
+			assert_int_equal(accept_at(1, &hello, &client), 0);
+		fuse_server_client_gone(client);
+	}
+	hello.mount_id[0] = 's';
+	hello.follows = false;
+	assert_int_equal(accept_at(0, &hello, &client), 0);
+	fuse_server_client_gone(client);
+	/* Nor where as many clients are, of whatever export, as may be. */
+	share_set(&cores[1].back->share.own->n_live_max, cores[1].back->n_live);
+	hello.mount_id[0] = 't';
+	hello.follows = true;
+	assert_int_equal(accept_at(0, &hello, &client), 0);
+	fuse_server_client_gone(client);
+}
+
+/* Who was given away and comes back, since it does not reach the other one, stays. */
+static void mounts_that_come_back_stay(void **state)
+{
+	struct fuse_server *first = at(0)->back;
+	struct fuse_hello hello = cores[0].hello;
+	struct server_mount *m = first->mounts;
+
+	m->export->state->mounts[m->journal].wanted = 2;
+	fuse_server_client_gone(cores[0].client);
+	tick(first);
+	tick(first);
+	assert_int_equal(accept_at(0, &hello, &cores[0].client), -EREMOTE);
+	hello.follows = false;
+	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
+	fuse_server_client_gone(cores[0].client);
+	tick(first);
+	hello.follows = true;
+	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
+}
+
+/* One that was taken over makes nothing shorter that the others have mapped, and one of another
+ * layout touches nothing. */
+static void no_core_ends_the_others(void **state)
+{
+	const int fd = cores[0].cfg.share_fd;
+	autoclose int other = memfd_new_shared("other", 8192);
+	autoclose int journal = memfd_new_growing("journal");
+	uint64_t there = 0x1122334455667788;
+	struct state *s = NULL;
+	struct share share;
+
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(pwrite(other, &there, sizeof(there), 0), sizeof(there));
+	assert_int_equal(share_init(&share, other, 3), -EPROTO);
+	there = 0;
+	assert_int_equal(pread(other, &there, sizeof(there), 0), sizeof(there));
+	assert_int_equal(there, 0x1122334455667788);
+	assert_int_equal(state_map(journal, &s), 0);
+	assert_int_equal(ftruncate(journal, 0), -1);
+	assert_int_equal(ftruncate(journal, 4096), -1);
+	state_unmap(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON("/dev/shm", changes_wait_for_what_another_core_lent),
+		ON("/dev/shm", what_another_core_changes_is_not_lent),
+		ON("/dev/shm", a_killed_core_leaves_nothing_at_work),
+		ON("/tmp", what_is_open_at_another_core_is_held),
+		ON("/dev/shm", what_is_open_at_another_core_is_held),
+		ON("/tmp", what_an_ended_core_had_open_is_kept),
+		ON("/dev/shm", what_an_ended_core_had_open_is_kept),
+		ON("/tmp", what_is_asked_for_late_is_let_go),
+		ON("/tmp", suspicion_has_one_limit),
+		ON("/dev/shm", mounts_go_to_another_core_and_are_known),
+		ON("/dev/shm", no_core_ends_the_others),
+		ON("/dev/shm", mounts_are_spread),
+		ON("/dev/shm", mounts_that_come_back_stay),
+		ON("/dev/shm", mounts_are_given_when_nothing_is_at_work),
+		ON("/dev/shm", mounts_stay_where_something_hangs),
+		ON("/dev/shm", older_sessions_are_served_no_more),
+		ON("/tmp", what_is_open_moves_with_its_mount),
+		ON("/dev/shm", what_is_open_moves_with_its_mount),
+		ON("/dev/shm", what_is_known_of_a_place_is_the_mounts),
+		ON("/dev/shm", names_do_not_move_to_where_another_core_is_at_work),
+		ON("/dev/shm", answers_of_before_wait_for_what_is_lent),
+	};
+
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests whose data are to go by RDMA, at a server that has none, has lost it, or has enough to
+ * do with it: nothing is lost. */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "tests/lib/server_rig.h"
+#include "tests/lib/verbs_fake.h"
+
+#define BYTES (256U << 10)
+#define LEGS 3
+#define WRITES 12U /* more than a pair takes at once */
+
+static uint8_t data[BYTES];
+static struct port_rdma *devices;
+static struct rudp_call *calls[WRITES];
+
+static uint64_t file_with_data(struct rig *g, uint64_t *ret_fh)
+{
+	uint64_t node;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 31 + (i >> 8));
+	assert_int_equal(rig_create(g, FUSE_ROOT_ID, "f", O_RDWR, 0600, &node, ret_fh), 0);
+	assert_int_equal(rig_write(g, node, *ret_fh, 0, O_RDWR, data, sizeof(data)), BYTES);
+	return node;
+}
+
+static struct fuse_proto_bulk_done done_of(const struct rig *g)
+{
+	struct fuse_proto_bulk_done done;
+	struct fuse_proto_resp_tail t;
+
+	assert_int_equal(g->tail_len, sizeof(t) + sizeof(done));
+	memcpy(&t, g->tail, sizeof(t));
+	assert_int_equal(t.flags, FUSE_PROTO_RESP_BULK);
+	assert_int_equal(t.n_handles, 0);
+	memcpy(&done, g->tail + sizeof(t), sizeof(done));
+	return done;
+}
+
+static void pairs_are_refused(void **state)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
+	const size_t head = offsetof(struct fuse_proto_rdma, legs);
+	struct rig *g = *state;
+
+	assert_int_equal(
+		rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head + sizeof(rdma.legs[0])),
+		-ENOSYS);
+	for (size_t n = 0; n < head + sizeof(rdma.legs[0]); n++)
+		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = n), -EIO);
+}
+
+/* The answer has the data, and says that no leg works. */
+static void reads_come_by_packets(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+	struct fuse_read_in in = {.fh = fh, .size = BYTES};
+	struct fuse_proto_bulk_done done;
+
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
+				.bulk = {.addr = 4096, .len = BYTES, .legs = LEGS}),
+			 0);
+	assert_int_equal(g->len, BYTES);
+	assert_memory_equal(g->data, data, BYTES);
+	done = done_of(g);
+	assert_int_equal(done.len, 0);
+	assert_int_equal(done.failed, LEGS);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* Where they may come by no other way they do not come. */
+static void reads_are_asked_for_again(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+	struct fuse_read_in in = {.fh = fh, .size = BYTES};
+	const struct fuse_proto_bulk bulk = {.addr = 4096, .len = BYTES, .legs = LEGS};
+	const uint16_t flags = FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY;
+
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = flags, .bulk = bulk), 0);
+	assert_int_equal(g->len, 0);
+	assert_int_equal(done_of(g).failed, LEGS);
+	assert_int_equal(done_of(g).again, 1);
+	/* A few bytes at the file's end are nothing for RDMA. */
+	in.offset = BYTES - 100;
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = flags, .bulk = bulk), 0);
+	assert_int_equal(g->len, 100);
+	assert_int_equal(done_of(g).again, 0);
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_ONLY),
+			 -EIO);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* Nothing was begun: the file is as it was. */
+static void writes_are_asked_for_again(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+	struct fuse_write_in in = {.fh = fh, .size = BYTES, .flags = O_RDWR};
+
+	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
+				.bulk = {.addr = 4096, .len = BYTES, .legs = LEGS}),
+			 -EREMOTEIO);
+	assert_int_equal(rig_read(g, node, fh, 0, BYTES), BYTES);
+	assert_memory_equal(g->data, data, BYTES);
+	/* Part of the data with the request, or another length than it says: refused as it is. */
+	in.size = BYTES - 1;
+	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
+				.bulk = {.addr = 4096, .len = BYTES, .legs = LEGS}),
+			 -EINVAL);
+	in.size = BYTES;
+	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
+				.data = data, .data_len = 8,
+				.bulk = {.addr = 4096, .len = BYTES - 8, .legs = LEGS}),
+			 -EINVAL);
+	/* Memory that does not exist, and an operation that has no bulk data. */
+	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
+				.bulk = {.addr = UINT64_MAX - 8, .len = BYTES, .legs = LEGS}),
+			 -EIO);
+	assert_int_equal(rig_do(g, FUSE_STATFS, node, .flags = FUSE_PROTO_REQ_BULK,
+				.bulk = {.addr = 4096, .len = BYTES, .legs = LEGS}),
+			 -EIO);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* A pair with the client; what the server fetches waits until the test lets it come. */
+static void pair_up(struct rig *g)
+{
+	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
+	const struct ip_addr ip = {.family = AF_INET, .bytes = {10, 0, 0, 1}};
+	struct port_rdma_half half;
+
+	memcpy(verbs.gid, gid, sizeof(gid));
+	g->cfg.n_ports = 1;
+	g->cfg.ports[0].rdma = true;
+	g->cfg.ports[0].ip.addr = ip;
+	assert_int_equal(port_rdma_open(&g->cfg, &devices), 0);
+	fuse_server_rdma(g->back, devices);
+	assert_non_null(g->back->rdma_pool);
+	assert_int_equal(port_rdma_peer_new(g->back->rdma_pool, &g->client->rdma), 0);
+	assert_int_equal(port_rdma_pair(g->client->rdma, 0, 0, &half), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_join(g->client->rdma, 0, &half, true), PORT_RDMA_OK);
+}
+
+static void writes_begin_as(struct rig *g, uint64_t node, uint64_t fh, uint16_t flags)
+{
+	for (unsigned i = 0; i < WRITES; i++) {
+		struct fuse_write_in in = {
+			.fh = fh, .offset = (uint64_t)i * BYTES, .size = BYTES, .flags = O_RDWR};
+
+		calls[i] = calloc(1, sizeof(*calls[i]));
+		assert_non_null(calls[i]);
+		rig_send(g, calls[i],
+			 &(struct rig_req){.op = FUSE_WRITE,
+					   .node = node,
+					   RIG_ARG(in),
+					   .flags = flags,
+					   .bulk = {.addr = 4096, .len = BYTES, .legs = 1}});
+		assert_false(calls[i]->answered);
+	}
+}
+
+static void writes_begin(struct rig *g, uint64_t node, uint64_t fh)
+{
+	writes_begin_as(g, node, fh, FUSE_PROTO_REQ_BULK);
+}
+
+static void expect_all(struct rig *g, int error)
+{
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_int_equal(rig_result(g, calls[i]), error);
+		free(calls[i]);
+	}
+	assert_int_equal(fuse_server_in_flight(g->back), 0);
+}
+
+/* Pairs that work and have enough to do are no reason for a client to give them up. */
+static void busy_pairs_are_waited_for(void **state)
+{
+	static const uint16_t flags[] = {FUSE_PROTO_REQ_BULK,
+					 FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY};
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		writes_begin_as(g, node, fh, flags[i]);
+		while (verbs.n_wrs > 0) {
+			verbs_end(0, IBV_WC_SUCCESS);
+			rig_poll(g);
+		}
+		expect_all(g, 0);
+	}
+	assert_int_equal(port_rdma_ready(g->client->rdma), 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* READs that come by no other way, until some wait for the pair. */
+static void reads_begin(struct rig *g, uint64_t node, uint64_t fh)
+{
+	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
+
+	for (unsigned i = 0; i < WRITES; i++) {
+		calls[i] = calloc(1, sizeof(*calls[i]));
+		assert_non_null(calls[i]);
+		rig_send(g, calls[i],
+			 &(struct rig_req){.op = FUSE_READ,
+					   .node = node,
+					   RIG_ARG(in),
+					   .flags = FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY,
+					   .bulk = {.addr = 4096, .len = BYTES, .legs = 1}});
+	}
+	for (unsigned i = 0; i < 1000 && !g->back->reply_head; i++)
+		rig_poll(g);
+	assert_non_null(g->back->reply_head);
+	for (unsigned i = 0; i < WRITES; i++)
+		assert_false(calls[i]->answered);
+}
+
+static void expect_reads(struct rig *g, uint32_t len, uint8_t failed)
+{
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_int_equal(rig_result(g, calls[i]), 0);
+		assert_int_equal(g->len, 0);
+		assert_int_equal(done_of(g).len, len);
+		assert_int_equal(done_of(g).failed, failed);
+		assert_int_equal(done_of(g).again, len == 0);
+		free(calls[i]);
+	}
+	assert_int_equal(fuse_server_in_flight(g->back), 0);
+}
+
+/* Who takes them by no other way would else have them read again and again. */
+static void reads_wait_for_busy_pairs(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	reads_begin(g, node, fh);
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++) {
+		verbs_end(0, IBV_WC_SUCCESS);
+		rig_poll(g);
+	}
+	expect_reads(g, BYTES, 0);
+	reads_begin(g, node, fh);
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++) {
+		verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+		rig_poll(g);
+	}
+	expect_reads(g, 0, 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+static void clients_go_while_reads_wait(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	reads_begin(g, node, fh);
+	fuse_server_client_gone(g->client);
+	assert_null(g->back->reply_head);
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++)
+		rig_poll(g);
+	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_false(calls[i]->answered);
+		free(calls[i]);
+	}
+	rig_connect(g);
+}
+
+static void pairs_that_fail_are_not(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	writes_begin(g, node, fh);
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	expect_all(g, -EREMOTEIO);
+	assert_int_equal(rig_read(g, node, fh, 0, BYTES), BYTES);
+	assert_memory_equal(g->data, data, BYTES);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* The packet core makes pairs: nobody has it for himself, and who is refused uses up nothing. */
+static void asks_are_limited(void **state)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION};
+	const size_t head = offsetof(struct fuse_proto_rdma, legs);
+	struct rig *g = *state;
+	unsigned n = 0;
+	uint64_t spent;
+
+	pair_up(g);
+	g->client->session = (struct rudp_session *)g; /* whose paths and security the rig tells */
+	while (n < 1000 && rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head) == 0)
+		n++;
+	assert_in_range(n, 8, 900);
+	spent = g->back->rdma_spent_ns;
+	g->client->rdma_spent_ns += NSEC_PER_SEC;
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head),
+				 -EBUSY);
+	assert_true(g->back->rdma_spent_ns == spent);
+	g->client->rdma_spent_ns = 0; /* a while later */
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), 0);
+	/* All clients together. */
+	g->client->rdma_spent_ns = 0;
+	g->back->rdma_spent_ns = clock_now_ns() + 100 * NSEC_PER_SEC;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), -EBUSY);
+	g->client->session = NULL;
+}
+
+/* Of the last answer. */
+static struct fuse_proto_rdma_leg answered_leg(const struct rig *g)
+{
+	struct fuse_proto_rdma p;
+
+	assert_int_equal(g->len, offsetof(struct fuse_proto_rdma, legs) + sizeof(p.legs[0]));
+	memcpy(&p, g->data, g->len);
+	assert_int_equal(p.n_legs, 1);
+	return p.legs[0];
+}
+
+/* A client asks after its pair by our number of it; that is never too often. */
+static void pairs_are_asked_after(void **state)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
+	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
+	struct rig *g = *state;
+
+	pair_up(g);
+	g->client->session = (struct rudp_session *)g;
+	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
+						    .qpn = verbs.qps[verbs.n_qps - 1].qp.qp_num};
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+		assert_int_equal(answered_leg(g).status, 0);
+	}
+	rdma.legs[0].qpn++;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	rdma.legs[0].qpn--;
+	rdma.legs[0].leg = 200;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	rdma.legs[0].leg = 0;
+	/* Clients of version 1 know no questions but for pairs; what is newer is not known here. */
+	rdma.version = 1;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	rdma.version = FUSE_PROTO_RDMA_VERSION + 1;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), -EIO);
+	rdma.version = FUSE_PROTO_RDMA_VERSION;
+	fuse_server_path_down(g->client, 0);
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	g->client->session = NULL;
+}
+
+/* Who goes while some are under way and some wait leaves nothing behind. */
+static void clients_go_while_they_wait(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	writes_begin(g, node, fh);
+	fuse_server_client_gone(g->client);
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++)
+		rig_poll(g);
+	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_false(calls[i]->answered);
+		free(calls[i]);
+	}
+	rig_connect(g);
+}
+
+/* ---- tries that an operator asks for ---- */
+
+#define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
+#define PING(what_, len_)                                                                    \
+	(struct fuse_proto_ping)                                                             \
+	{                                                                                    \
+		.version = FUSE_PROTO_PING_VERSION, .what = (what_), .depth = 2, .count = 5, \
+		.len = (len_), .addr = 4096                                                  \
+	}
+
+static void ping_send(struct rig *g, const struct fuse_proto_ping *p)
+{
+	rig_send(g, g->call,
+		 &(struct rig_req){.op = FUSE_PROTO_RDMA_PING, .arg = p, .arg_len = PING_HEAD});
+}
+
+static struct fuse_proto_ping ping_answer(struct rig *g)
+{
+	struct fuse_proto_ping a = {.version = 0};
+
+	assert_int_equal(rig_result(g, g->call), 0);
+	assert_in_range(g->len, PING_HEAD, sizeof(a));
+	memcpy(&a, g->data, g->len);
+	assert_int_equal(g->len, PING_HEAD + a.count * sizeof(a.each_ns[0]));
+	return a;
+}
+
+/* After the rest that the server takes. */
+static void ping_rested(struct rig *g)
+{
+	g->back->ping.rest_ns = 0;
+}
+
+static void pings_are_timed(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_WRITE, BYTES), a;
+	uint64_t fh, node;
+
+	pair_up(g);
+	node = file_with_data(g, &fh); /* its data lie in the buffer that is used now */
+	for (p.what = FUSE_PROTO_PING_WRITE; p.what < FUSE_PROTO_PING_WHAT_MAX; p.what++) {
+		ping_rested(g);
+		ping_send(g, &p);
+		assert_int_equal(fuse_server_in_flight(g->back), 1);
+		for (unsigned n = 0; n < 3; n++) {
+			const uint8_t *from = (const void *)(uintptr_t)verbs.wrs[0].sge.addr;
+
+			assert_int_equal(g->back->ping.n_under_way, n < 2 ? 2 : 1);
+			/* Nothing of anybody else's goes to the client. */
+			for (uint32_t i = 0; p.what == FUSE_PROTO_PING_WRITE && i < BYTES; i++)
+				assert_int_equal(from[i], 0);
+			assert_int_equal(verbs.wrs[0].wr.wr.rdma.remote_addr, 4096);
+			verbs_end(0, IBV_WC_SUCCESS);
+			rig_poll(g);
+		}
+		a = ping_answer(g);
+		assert_int_equal(a.status, FUSE_PROTO_PING_DONE);
+		assert_int_equal(a.count, 5);
+		assert_int_equal(fuse_server_in_flight(g->back), 0);
+	}
+	/* It rests three times as long as that took. */
+	g->back->ping.rest_ns = clock_now_ns() + NSEC_PER_SEC;
+	ping_send(g, &p);
+	assert_int_equal(rig_result(g, g->call), -EIO);
+	p.what = FUSE_PROTO_PING_READ;
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_BUSY);
+	assert_int_equal(verbs.n_wrs, 0);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* Files come first: a pair that has enough to do takes none, and is none the worse for it. */
+static void pings_wait_for_files(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 64);
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	writes_begin(g, node, fh);
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_BUSY);
+	while (verbs.n_wrs > 0) {
+		verbs_end(0, IBV_WC_SUCCESS);
+		rig_poll(g);
+	}
+	expect_all(g, 0);
+	assert_int_equal(port_rdma_ready(g->client->rdma), 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+static void pings_that_fail(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 64);
+
+	pair_up(g);
+	p.leg = 1; /* there is no such pair */
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_FAILED);
+	p.leg = 0;
+	ping_rested(g);
+	ping_send(g, &p);
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	rig_poll(g);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_FAILED);
+	assert_int_equal(port_rdma_ready(g->client->rdma), 0);
+}
+
+static void pings_are_checked(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_proto_ping good = PING(FUSE_PROTO_PING_WRITE, 64);
+	struct fuse_proto_ping bad[10];
+
+	ping_send(g, &good); /* there is no RDMA */
+	assert_int_equal(rig_result(g, g->call), -ENOSYS);
+	pair_up(g);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].version = 2;
+	bad[1].leg = PORT_RDMA_LEGS_MAX;
+	bad[2].what = 0;
+	bad[3].what = FUSE_PROTO_PING_WHAT_MAX;
+	bad[4].depth = FUSE_PROTO_PING_DEPTH_MAX + 1;
+	bad[5].depth = 0;
+	bad[6].count = FUSE_PROTO_PING_COUNT_MAX + 1;
+	bad[7].len = FUSE_PROTO_MAX_WRITE + 1;
+	bad[8].addr = UINT64_MAX - 8;
+	bad[9].count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		ping_send(g, &bad[i]);
+		assert_int_equal(rig_result(g, g->call), -EIO);
+	}
+	for (size_t n = 0; n < sizeof(good); n++)
+		if (n != PING_HEAD)
+			assert_int_equal(
+				rig_do(g, FUSE_PROTO_RDMA_PING, 0, .arg = &good, .arg_len = n),
+				-EIO);
+	assert_int_equal(verbs.n_wrs, 0);
+}
+
+/* What the client is told when it asks after its pair. */
+static struct fuse_proto_wish told(struct rig *g)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
+	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
+	struct fuse_proto_wish wish;
+	struct fuse_proto_rdma_leg leg;
+
+	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
+						    .qpn = verbs.qps[verbs.n_qps - 1].qp.qp_num};
+	memset(rdma.legs[0].gid, 1, sizeof(rdma.legs[0].gid));
+	g->client->session = (struct rudp_session *)g;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	g->client->session = NULL;
+	leg = answered_leg(g);
+	memcpy(&wish, leg.gid, sizeof(wish));
+	return wish;
+}
+
+static const struct launch_ping wished = {
+	.id = 9, .what = LAUNCH_PING_IN, .bytes = 4096, .count = 7, .depth = 2};
+
+static void wish(struct rig *g, uint64_t now_ns)
+{
+	enum port_rdma_reason why;
+
+	assert_int_equal(fuse_server_ping(g->client, &wished, now_ns, &why), 0);
+	assert_int_equal(fuse_server_ping(g->client, &wished, now_ns, &why), -EBUSY);
+}
+
+/* The client asks for `count`, of which all are done. */
+static void wish_done(struct rig *g, uint32_t count)
+{
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 4096);
+
+	p.count = count;
+	ping_rested(g);
+	ping_send(g, &p);
+	while (verbs.n_wrs > 0) {
+		verbs_end(0, IBV_WC_SUCCESS);
+		rig_poll(g);
+	}
+	assert_int_equal(ping_answer(g).count, count);
+}
+
+/* A client is told what is left until all is done; what it asks for of that counts, nothing else.
+ */
+static void clients_are_had_ping(void **state)
+{
+	struct fuse_proto_ping other = PING(FUSE_PROTO_PING_WRITE, 64);
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	assert_int_equal(told(g).what, 0);
+	assert_false(fuse_server_ping_take(g->back, 0, &p, &due));
+	assert_int_equal(due, UINT64_MAX);
+	wish(g, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+		assert_int_equal(told(g).depth, 2);
+		assert_int_equal(told(g).count, 7);
+		assert_int_equal(told(g).len, 4096);
+	}
+	other.count = 1;
+	ping_send(g, &other); /* its own operator's */
+	verbs_end(0, IBV_WC_SUCCESS);
+	rig_poll(g);
+	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+	wish_done(g, 1); /* a shorter one of its operator's, or what came of a lost session */
+	assert_int_equal(told(g).count, 6);
+	wish_done(g, 3);
+	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+	assert_int_equal(told(g).count, 3);
+	assert_false(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
+	wish_done(g, 5); /* more than is left: not of this one */
+	wish_done(g, 3);
+	assert_int_equal(told(g).what, 0);
+	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.id, 9);
+	assert_int_equal(p.status, 0);
+	assert_int_equal(p.done, 7);
+	assert_true(p.took_ns > 0);
+	assert_true(p.min_ns <= p.median_ns && p.median_ns <= p.p99_ns && p.p99_ns <= p.max_ns);
+	assert_false(fuse_server_ping_take(g->back, 2, &p, &due));
+}
+
+/* The pair fails; the client never asks; it goes. There is none, and the reason is known. */
+static void clients_do_not_ping(void **state)
+{
+	struct fuse_proto_ping read = PING(FUSE_PROTO_PING_READ, 4096);
+	enum port_rdma_reason why = PORT_RDMA_OK;
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	assert_int_equal(fuse_server_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(why, PORT_RDMA_OFF);
+	pair_up(g);
+	wish(g, 1);
+	assert_true(fuse_server_ping_take(g->back, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC, &p, &due));
+	assert_int_equal(p.status, -ETIMEDOUT);
+	assert_int_equal(p.done, 0);
+	wish(g, 1);
+	ping_send(g, &read);
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	rig_poll(g);
+	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-failed");
+	assert_int_equal(fuse_server_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(why, PORT_RDMA_PEER);
+}
+
+static void pairs_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_server_path_down(g->client, 0); /* and the pair with it */
+	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-peer-without");
+}
+
+/* And where the cause is here, it is named. */
+static void devices_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_server_path_down(g->client, 0);
+	g->back->rdma = NULL;
+	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	g->back->rdma = devices;
+	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-off");
+}
+
+static void clients_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_server_client_gone(g->client);
+	rig_poll(g);
+	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -ENOTCONN);
+	rig_connect(g);
+}
+
+/* Its memory is the device's until that has done with it; then nothing is left. */
+static void clients_go_while_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_WRITE, 4096);
+
+	pair_up(g);
+	verbs.flushes = false;
+	ping_send(g, &p);
+	fuse_server_client_gone(g->client);
+	rig_poll(g);
+	assert_int_equal(fuse_server_in_flight(g->back), 1);
+	verbs_end(0, IBV_WC_WR_FLUSH_ERR);
+	rig_poll(g);
+	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	assert_null(g->back->ping.client);
+	assert_false(g->call->answered);
+	rig_connect(g);
+}
+
+static int setup(void **state)
+{
+	static struct rig g;
+
+	verbs_reset();
+	rig_setup(&g, "/tmp");
+	*state = &g;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_teardown(*state);
+	devices = port_rdma_free(devices);
+	verbs_done();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(pairs_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_come_by_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_are_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(asks_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(pairs_are_asked_after, setup, teardown),
+		cmocka_unit_test_setup_teardown(writes_are_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(busy_pairs_are_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_wait_for_busy_pairs, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_while_reads_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(pairs_that_fail_are_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_while_they_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_are_timed, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_wait_for_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_that_fail, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_are_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_while_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_are_had_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_do_not_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_before_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(pairs_go_before_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(devices_go_before_they_ping, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the server end reads: what came together by one system call, and by a ring that can do
+ * nothing else. */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "tests/lib/server_test.h"
+#include <dlfcn.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+#define READS 8U
+#define READ_BYTES 4096U
+
+static bool is_busy; /* the kernel, once */
+
+/* Instead of the library's. */
+int io_uring_submit_and_get_events(struct io_uring *ring)
+{
+	int (*submit)(struct io_uring * r);
+
+	*(void **)&submit = dlsym(RTLD_NEXT, "io_uring_submit_and_get_events");
+	assert_non_null(submit);
+	if (!is_busy)
+		return submit(ring);
+	is_busy = false;
+	return -EBUSY;
+}
+
+static struct io_uring *ring_of_rig(void)
+{
+	assert_true(rig.back->ring_ok);
+	return &rig.back->ring;
+}
+
+/* Reads that io_uring was given, all in all. */
+static unsigned n_given(void)
+{
+	return *ring_of_rig()->sq.khead;
+}
+
+/* ------------------------------------------------------------------ what the ring may do */
+
+/* A ring's result for an entry that prep() makes. */
+#define RING_RESULT(prep)                                                    \
+	({                                                                   \
+		struct io_uring_sqe *sqe = io_uring_get_sqe(ring_of_rig());  \
+		struct io_uring_cqe *cqe;                                    \
+		int ring_result;                                             \
+                                                                             \
+		assert_non_null(sqe);                                        \
+		prep;                                                        \
+		assert_int_equal(io_uring_submit(ring_of_rig()), 1);         \
+		assert_int_equal(io_uring_wait_cqe(ring_of_rig(), &cqe), 0); \
+		ring_result = cqe->res;                                      \
+		io_uring_cqe_seen(ring_of_rig(), cqe);                       \
+		ring_result;                                                 \
+	})
+
+/* Who has taken the worker over has its ring, too: a way around the filter of system calls. */
+static void the_ring_reads_and_does_nothing_else(void **state)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char buf[64] = "as it was";
+	struct iovec iov = {buf, sizeof(buf)};
+	int res;
+
+	assert_true(fd >= 0);
+	assert_int_equal(RING_RESULT(io_uring_prep_read(sqe, fd, buf, 16, 0)), 16);
+	assert_int_equal(buf[0], 0);
+	for (unsigned op = 0; op < 64; op++) {
+		if (op == IORING_OP_READ)
+			continue;
+		res = RING_RESULT(io_uring_prep_rw(op, sqe, fd, buf, 16, 0));
+		/* The second: this kernel has none of that number. */
+		assert_true(res == -EACCES || (res == -EINVAL && op > IORING_OP_LINKAT));
+	}
+	assert_int_equal(RING_RESULT(io_uring_prep_openat(sqe, AT_FDCWD, "/etc/passwd", 0, 0)),
+			 -EACCES);
+	for (unsigned flag = 0; flag < 7; flag++)
+		assert_int_equal(RING_RESULT(io_uring_prep_read(sqe, fd, buf, 16, 0);
+					     sqe->flags = (uint8_t)(1U << flag)),
+				 -EACCES);
+	for (unsigned op = 0; op < 64; op++) {
+		assert_int_equal(
+			syscall(SYS_io_uring_register, ring_of_rig()->ring_fd, op, &iov, 1), -1);
+		/* Of those that this kernel has none is allowed, and it is enabled already. */
+		assert_true(errno == EACCES || errno == EINVAL || errno == EBADFD);
+	}
+	close(fd);
+}
+
+/* ------------------------------------------------------------------ what came together */
+
+struct joined {
+	uint64_t node, fh;
+	struct rudp_call *calls; /* READS */
+};
+
+static uint8_t byte_at(unsigned i)
+{
+	return (uint8_t)('a' + i % 26);
+}
+
+/* A file whose blocks are all different, and open. */
+static struct joined joined_new(void)
+{
+	static uint8_t block[READ_BYTES];
+	struct joined j = {.calls = calloc(READS, sizeof(j.calls[0]))};
+
+	assert_non_null(j.calls);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0600, &j.node, &j.fh), 0);
+	for (unsigned i = 0; i < READS; i++) {
+		memset(block, byte_at(i), sizeof(block));
+		assert_int_equal(rig_write(&rig, j.node, j.fh, (uint64_t)i * READ_BYTES, 0, block,
+					   READ_BYTES),
+				 READ_BYTES);
+	}
+	return j;
+}
+
+static void read_send(struct joined *j, unsigned i, uint32_t bytes)
+{
+	struct fuse_read_in in = {.fh = j->fh, .offset = (uint64_t)i * READ_BYTES, .size = bytes};
+
+	rig_send(&rig, &j->calls[i],
+		 &(struct rig_req){.op = FUSE_READ, .node = j->node, RIG_ARG(in)});
+}
+
+/* They come in one turn, as from one look at a port. */
+static void reads_send(struct joined *j, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		read_send(j, i, READ_BYTES);
+}
+
+static void reads_check(struct joined *j, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *data;
+
+		assert_int_equal(rig_result(&rig, &j->calls[i]), 0);
+		assert_int_equal(rig.len, READ_BYTES);
+		data = rig.data;
+		assert_int_equal(data[0], byte_at(i));
+		assert_int_equal(data[READ_BYTES - 1], byte_at(i));
+	}
+}
+
+static void joined_done(struct joined *j)
+{
+	assert_int_equal(rig_release(&rig, j->node, j->fh), 0);
+	free(j->calls);
+}
+
+static void reads_that_came_together_are_done_together(void **state)
+{
+	struct joined j = joined_new();
+	unsigned was = n_given();
+
+	reads_send(&j, READS); /* the first tell how long the file is */
+	reads_check(&j, READS);
+	assert_int_equal(n_given(), was);
+	reads_send(&j, READS);
+	assert_int_equal(n_given(), was); /* more may come */
+	assert_false(j.calls[0].answered);
+	assert_int_equal(fuse_server_poll(rig.back, clock_now_ns(), false), READS);
+	assert_int_equal(n_given(), was + READS);
+	reads_check(&j, READS);
+	assert_false(rig.back->exports[0].alone);
+	joined_done(&j);
+}
+
+static void one_read_is_done_by_a_call_of_its_own(void **state)
+{
+	struct joined j = joined_new();
+	unsigned was;
+
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	was = n_given();
+	for (unsigned i = 0; i < READS; i++) {
+		read_send(&j, i, READ_BYTES);
+		assert_int_equal(rig_result(&rig, &j.calls[i]), 0);
+	}
+	/* Nor are large ones. */
+	for (unsigned i = 0; i < READS; i++)
+		read_send(&j, i, READS * READ_BYTES);
+	for (unsigned i = 0; i < READS; i++) {
+		assert_true(j.calls[i].answered);
+		assert_int_equal(rig_result(&rig, &j.calls[i]), 0);
+		assert_int_equal(rig.len, (READS - i) * READ_BYTES);
+	}
+	assert_int_equal(n_given(), was);
+	joined_done(&j);
+}
+
+static void what_waits_to_be_read_is_not_slept_over(void **state)
+{
+	struct joined j = joined_new();
+
+	while (!fuse_server_arm(rig.back)) /* of what was written before */
+		fuse_server_poll(rig.back, clock_now_ns(), false);
+	reads_send(&j, 1);
+	assert_false(fuse_server_arm(rig.back));
+	reads_check(&j, 1);
+	assert_true(fuse_server_arm(rig.back));
+	joined_done(&j);
+}
+
+/* A block, the last 100 bytes and what is behind them. */
+static void ends_send(struct joined *j)
+{
+	for (unsigned i = READS - 3; i < READS; i++)
+		read_send(j, i, READ_BYTES);
+}
+
+static void ends_check(struct joined *j)
+{
+	static const uint32_t wants[3] = {READ_BYTES, 100, 0};
+
+	for (unsigned i = READS - 3; i < READS; i++) {
+		assert_int_equal(rig_result(&rig, &j->calls[i]), 0);
+		assert_int_equal(rig.len, wants[i + 3 - READS]);
+	}
+}
+
+/* The file has become shorter than it was read; and is released before any of it is done. */
+static void the_end_of_a_file_is_told(void **state)
+{
+	struct joined j = joined_new();
+	struct rudp_call *gone = calloc(1, sizeof(*gone));
+	struct fuse_release_in rel = {.fh = j.fh};
+	unsigned was;
+
+	assert_non_null(gone);
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	assert_int_equal(truncate(rig_path(&rig, "f"), (off_t)(READS - 2) * READ_BYTES + 100), 0);
+	ends_send(&j); /* io_uring has them wait, for no good reason */
+	ends_check(&j);
+	was = n_given();
+	ends_send(&j);
+	rig_send(&rig, gone, &(struct rig_req){.op = FUSE_RELEASE, .node = j.node, RIG_ARG(rel)});
+	ends_check(&j);
+	assert_int_equal(n_given() - was, rig.back->exports[0].in_memory ? 1 : 3);
+	assert_int_equal(rig_result(&rig, gone), 0);
+	/* What takes the closed one's place begins anew. */
+	assert_int_equal(rig_open(&rig, j.node, O_RDONLY, &j.fh), 0);
+	was = n_given();
+	ends_send(&j);
+	ends_check(&j);
+	assert_int_equal(n_given() - was, rig.back->exports[0].in_memory ? 0 : 3);
+	assert_false(rig.back->exports[0].alone);
+	free(gone);
+	joined_done(&j);
+}
+
+static struct server_file *file_opened(void)
+{
+	struct server_file *files = rig.back->mounts->file_chunks[0];
+
+	for (unsigned i = 0; i < SERVER_FILES_PER_CHUNK; i++)
+		if (files[i].used)
+			return &files[i];
+	fail();
+	return NULL;
+}
+
+/* Who cannot take reads now is not taken for one that has them wait. */
+static void a_busy_ring_is_asked_again(void **state)
+{
+	struct joined j = joined_new();
+
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	reads_send(&j, READS);
+	is_busy = true;
+	assert_int_equal(fuse_server_poll(rig.back, clock_now_ns(), false), READS);
+	assert_false(is_busy);
+	reads_check(&j, READS);
+	assert_false(rig.back->exports[0].alone);
+	joined_done(&j);
+}
+
+/* Where reads cannot be had at once, that is tried once. */
+static void a_file_that_cannot_join_reads_alone(void **state)
+{
+	struct joined j = joined_new();
+	struct server_file *f = file_opened();
+	int path = open(rig_path(&rig, "f"), O_PATH | O_CLOEXEC), own = dup(f->fd);
+	unsigned was;
+
+	assert_true(path >= 0 && own >= 0);
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	assert_int_equal(dup2(path, f->fd), f->fd); /* has no flags to be set */
+	reads_send(&j, READS);
+	for (unsigned i = 0; i < READS; i++)
+		assert_int_equal(rig_result(&rig, &j.calls[i]), -EBADF);
+	assert_int_equal(dup2(own, f->fd), f->fd);
+	was = n_given();
+	for (unsigned i = 0; i < 2; i++) {
+		reads_send(&j, READS);
+		reads_check(&j, READS);
+	}
+	assert_int_equal(n_given(), was);
+	close(path);
+	close(own);
+	joined_done(&j);
+}
+
+/* A kernel that has a thread of its own read in memory is asked for each read. */
+static void who_would_wait_reads_alone(void **state)
+{
+	struct joined j = joined_new();
+	struct server_file *f = file_opened();
+	bool late = false;
+	unsigned was;
+
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	assert_true(f->joins);
+	assert_int_equal(fcntl(f->fd, F_SETFL, 0), 0); /* what such a kernel makes of it */
+	/* Its thread may be as quick as we are, but not always. */
+	for (unsigned i = 0; i < 2000 && !late; i++) {
+		reads_send(&j, READS);
+		late = fuse_server_poll(rig.back, clock_now_ns(), false) < (int)READS;
+		reads_check(&j, READS);
+	}
+	if (!late)
+		skip(); /* this kernel reads at once, whatever the file is */
+	assert_true(rig.back->exports[0].alone);
+	was = n_given();
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	assert_int_equal(n_given(), was);
+	joined_done(&j);
+}
+
+/* The client goes, and then the server end, while reads wait. */
+static void reads_that_nobody_waits_for_end(void **state)
+{
+	struct joined j = joined_new();
+
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	reads_send(&j, READS);
+	rig_stop(&rig);
+	for (unsigned i = 0; i < READS; i++)
+		assert_false(j.calls[i].answered);
+	rig_start(&rig);
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	joined_done(&j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON("/tmp", the_ring_reads_and_does_nothing_else),
+		ON("/dev/shm", reads_that_came_together_are_done_together),
+		ON("/dev/shm", one_read_is_done_by_a_call_of_its_own),
+		ON("/dev/shm", what_waits_to_be_read_is_not_slept_over),
+		ON("/tmp", what_waits_to_be_read_is_not_slept_over),
+		ON("/dev/shm", the_end_of_a_file_is_told),
+		ON("/tmp", the_end_of_a_file_is_told),
+		ON("/dev/shm", who_would_wait_reads_alone),
+		ON("/dev/shm", a_busy_ring_is_asked_again),
+		ON("/dev/shm", a_file_that_cannot_join_reads_alone),
+		ON("/dev/shm", reads_that_nobody_waits_for_end),
+		ON("/tmp", reads_that_nobody_waits_for_end),
+	};
+
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+}
