@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses as values: from text, to text, and the arithmetic of prefixes and ranges. One file for
- * both families, so that nobody else asks which one an address has.
+ * Parses, prints and compares addresses of both families, and does the arithmetic of prefixes and
+ * ranges, so that no caller has to distinguish IPv4 from IPv6.
  */
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
@@ -83,7 +83,7 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 {
 	const char *slash = strchr(text, '/');
 	const char *end = slash ? slash : text + strlen(text);
-	/* A dash behind the slash is no part of a range; the length's parser refuses it. */
+	/* A dash behind the slash does not belong to a range; the length's parser rejects it. */
 	const char *dash = memchr(text, '-', (size_t)(end - text));
 	struct ip_prefix subnet;
 	struct ip_range range;
@@ -190,8 +190,8 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 		return a->family < b->family ? -1 : 1;
 	if (a->family == 0)
 		return 0;
-	/* Network byte order sorts as the numbers do. What lies behind an IPv4 address's four bytes
-	 * does not count. */
+	/* Network byte order sorts as the numbers do. The bytes behind an IPv4 address's four
+	 * are ignored. */
 	return memcmp(a->bytes, b->bytes, address_bytes(a));
 }
 

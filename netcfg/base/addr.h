@@ -60,7 +60,7 @@ static inline unsigned ip_addr_bits(const struct ip_addr *a)
 {
 	return a->family == AF_INET ? 32 : 128;
 }
-/* fe80::/10: it says nothing without its interface. */
+/* fe80::/10: valid only together with an interface. */
 static inline bool ip_addr_is_link_local(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
@@ -77,8 +77,8 @@ bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b);
 /* Number of addresses, UINT64_MAX where it is more. */
 uint64_t ip_range_count(const struct ip_range *r);
 
-/* Where frames go that are for all IPv6 hosts, and those that ask who has this IPv6 address: RFC
- * 2464, section 7, of the groups of RFC 4291, section 2.7.1. */
+/* Destination MAC addresses of IPv6 multicast: all nodes (ff02::1), and the solicited-node group
+ * of an address. RFC 2464, section 7; the groups are those of RFC 4291, section 2.7.1. */
 extern const struct mac_addr mac_addr_all_nodes;
 struct mac_addr mac_addr_solicited(const struct ip_addr *ip);
 

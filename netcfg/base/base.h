@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The few language helpers that every folder may use: cleanup attributes, array length,
- * one string table per enum, and clocks. Owns no state; every function here is pure
- * or a thin call of the C library. Together with addr.h and log.h this is all of netcfg
- * that the dataplane may include.
+ * Language helpers that every folder may use: cleanup attributes, array length, enums with one
+ * string table each, limits shared by all, clocks. Owns no state; every function is pure or a thin
+ * call of the C library. The dataplane uses no other part of netcfg than this folder.
  */
 #ifndef PLENUM_NETCFG_BASE_H
 #define PLENUM_NETCFG_BASE_H
@@ -16,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As gcc says it: a process that gives up its system calls keeps those of the sanitizer. */
+/* Clang reports its sanitizers by __has_feature, gcc by macros: both mean the same here. A
+ * sandboxed process must keep the system calls of the sanitizer's runtime. */
 #if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -37,17 +37,17 @@
 
 /* Longest host, network, leg, label, mount and export name, with the final NUL. */
 #define PLENUM_NAME_MAX 64
-/* Legs of a host, so ports of a worker: the paths of a session have a bit each in one byte. */
+/* Legs of a host, and so ports of a worker. A session stores its paths as bits of one byte. */
 #define PLENUM_LEGS_MAX 8
-/* Of IP packets by AF_XDP: a frame and the kernel's room around it have to fit a page. */
+/* Largest MTU that AF_XDP carries: frame and kernel headroom must fit one page. */
 #define PLENUM_AF_XDP_MTU_MAX 3498
-/* What a worker's port on an interface of the kernel is called. */
+/* Device name of a worker's AF_XDP port on a kernel interface. */
 #define PLENUM_DEVICE_AF_XDP "af_xdp"
 #define PLENUM_DEVICE_AF_PACKET "af_packet"
 
-/* A frame of an MTU up to this is short to DPDK, and rings have many of them. */
+/* DPDK ports with an MTU up to this use their rings' larger default sizes. */
 #define PLENUM_DPDK_SHORT_MTU 1900
-/* What DPDK itself takes of a worker's memory, in MiB, and each port that it drives. */
+/* Hugepage memory in MiB that DPDK itself needs in a worker, and that each of its ports needs. */
 #define PLENUM_DPDK_MIB 16
 static inline uint32_t plenum_dpdk_port_mib(uint32_t mtu)
 {
@@ -69,7 +69,7 @@ static inline void cleanup_close(int *fd)
 #define autofree PLENUM_CLEANUP(cleanup_free)
 #define autoclose PLENUM_CLEANUP(cleanup_close)
 
-/* Hands an fd or pointer out of an auto variable: the variable no longer owns it. */
+/* Moves an fd or pointer out of an auto variable, which then no longer owns it. */
 #define fd_take(fd)                   \
 	({                            \
 		int fd_taken_ = (fd); \

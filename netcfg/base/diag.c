@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What users did wrong, collected and put into the order of their files. Apart from the log: it is
- * for whoever asked, who may be far from the agent's standard error.
+ * Collects what is wrong in the user's files and prints it in file order. Separate from the log,
+ * because the reader is the person who sent the request, possibly on another host.
  */
 #include "netcfg/base/diag.h"
 
@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Keeps a runaway input from filling the screen and the memory. */
+/* Keeps a huge invalid input from filling the screen and the memory. */
 #define DIAG_ENTRIES_MAX 200
 /* The longest word that is compared for suggestions. */
 #define DIAG_WORD_MAX 48
@@ -106,7 +106,7 @@ bool diag_has_errors(const struct diag *d)
 	return d->n_errors > 0 || d->out_of_memory;
 }
 
-/* File order is order of first mention, so that the main file stays before its drop-ins. */
+/* Files are ordered by first mention, so that the main file precedes its drop-ins. */
 static size_t file_rank(const struct diag *d, const struct diag_entry *e)
 {
 	if (!e->file)
@@ -149,7 +149,7 @@ static void entry_print(const struct diag_entry *e, FILE *out)
 
 void diag_print(const struct diag *d, FILE *out)
 {
-	/* Without memory for the order, the entries are shown as they came. */
+	/* Without memory for sorting, the entries are printed unsorted. */
 	autofree struct order *order = calloc(d->n ? d->n : 1, sizeof(*order));
 	size_t shown_errors = 0;
 
@@ -181,7 +181,8 @@ char *diag_format(const struct diag *d)
 	return file_text_end(out, &text, 0);
 }
 
-/* Edit distance with swaps of neighbours, the commonest slip of the fingers, counted as one. */
+/* Edit distance; a swap of two neighbouring letters, the most frequent typing error, counts as
+ * one. */
 static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned row[3][DIAG_WORD_MAX + 1];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collected user errors. Whoever reads or checks what the user wrote adds entries here and goes on,
- * so that one run reports everything; the caller prints them. Each says where (file:line:column and
- * path in the document, or the object concerned), what was found and what to write instead.
- * Not thread-safe; one diag belongs to one operation.
+ * Collected user errors. A reader or checker of user input adds an entry for each error and
+ * continues, so that one run reports everything; the caller prints them. Each entry says where
+ * (file:line:column and path in the document, or the object concerned), what was found and what to
+ * write instead. Not thread-safe; one diag belongs to one operation.
  */
 #ifndef PLENUM_NETCFG_DIAG_H
 #define PLENUM_NETCFG_DIAG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two halves of passing a descriptor, in one place because a receiver that overlooks one (cut
- * off, or unasked for) leaks it.
+ * Sends and receives messages with a descriptor. Both halves are here because a receiver that
+ * overlooks a truncated or unexpected descriptor leaks it.
  */
 #include "netcfg/base/fdpass.h"
 #include <string.h>

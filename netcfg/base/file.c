@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whole files, replaced by rename. Apart because configuration, journal and records all need it,
- * and each would get one of its steps wrong: the sync of the folder, the mode, the link that is
- * followed.
+ * Reads whole files and replaces them atomically by rename. Configuration, journal and records
+ * share it, because each step is easy to get wrong: the sync of the folder, the mode, a symbolic
+ * link as target.
  */
 #include "netcfg/base/file.h"
 #include <fcntl.h>
@@ -41,7 +41,7 @@ int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_l
 	return 0;
 }
 
-/* Where the file really lies; it need not be there yet. Heap. */
+/* The path after symbolic links are resolved; the file may not exist yet. Heap. */
 static char *target_of(const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -90,7 +90,7 @@ int file_put_value(int dir, const char *path, const char *value)
 	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
 }
 
-/* Who is not root cannot give files away; then the new file is the writer's. */
+/* Only root can change owners; for other users the new file belongs to the writer. */
 static int keep_mode(int fd, const char *target)
 {
 	struct stat st;
@@ -110,7 +110,8 @@ int file_prepare(const char *path, const char *text, size_t len, mode_t mode)
 
 	if (r < 0)
 		return r;
-	/* A leftover of a killed predecessor, or a trap laid as a link, must not be followed. */
+	/* A file left by a killed process, or a symbolic link placed by an attacker, must not be
+	 * followed. */
 	if (unlink(new) < 0 && errno != ENOENT)
 		return -errno;
 	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -178,6 +179,6 @@ int file_sync_folder(const char *path)
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Some file systems have no folders to sync; then the rename is as durable as it gets. */
+	/* Some file systems cannot sync folders; there the rename is as durable as possible. */
 	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }

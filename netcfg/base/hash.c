@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SipHash-2-4, apart from its users because the transport's cookies and the keeper of file handles
- * need the same.
+ * SipHash-2-4 for the cookies of the transport's handshake and for file handles.
  */
 #include "netcfg/base/hash.h"
 #include <endian.h>

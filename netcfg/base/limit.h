@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many descriptors a process may have. Those who hold what others have open, mounts and files,
- * take as many as they are allowed: the soft limit is for programs that use select(2). The hard one
- * is the operator's, and is left alone; `plenum doctor` says when it is low. Owns nothing.
+ * Raises the limit of open descriptors. Processes that hold the mounts and open files of others use
+ * all that they are allowed: the soft limit exists for programs that use select(2). The hard limit
+ * is the operator's and stays; `plenum doctor` reports when it is low. Owns nothing.
  */
 #ifndef PLENUM_NETCFG_LIMIT_H
 #define PLENUM_NETCFG_LIMIT_H
 
 #include <sys/resource.h>
 
-/* Once, at the start. Where it fails things stay as they are. */
+/* Call once at start. On failure the limit stays as it was. */
 static inline void limit_files_raise(void)
 {
 	struct rlimit rl;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines on standard error, in the form that its reader wants. Text from outside is made printable
- * here, so that no caller can forget it.
+ * Writes log lines to standard error in the format of their reader. Untrusted text is made
+ * printable here, so that no caller can forget to do it.
  */
 #include "netcfg/base/log.h"
 
@@ -42,7 +42,7 @@ void log_set_level(enum log_level max)
 	atomic_store_explicit(&log_state.max, max, memory_order_relaxed);
 }
 
-/* One message is one line: what came from outside cannot forge further ones. */
+/* One message is one line: text from outside cannot forge further lines. */
 static void make_printable(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -77,7 +77,8 @@ void log_write(enum log_level level, const char *fmt, ...)
 	len = MIN_OF(head + (size_t)n, sizeof(line) - 2);
 	make_printable(line + head, len - head);
 	line[len++] = '\n';
-	/* One write a line: lines of several processes do not mix. Nobody is told of a failure. */
+	/* One write per line, so that lines of several processes do not mix. A failure is
+	 * ignored. */
 	written = write(STDERR_FILENO, line, len);
 	(void)written;
 	errno = saved_errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kinds of nameless files that pass between processes. One place for both, because a seal
- * that is forgotten is seen only when somebody attacks.
+ * Creates the kinds of memfd that pass between processes. All are here because a forgotten seal is
+ * noticed only in an attack.
  */
 #include "netcfg/base/memfd.h"
 #include "netcfg/base/file.h"
@@ -26,7 +26,7 @@ int memfd_new_sealed(const char *name, const void *data, size_t len)
 		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
-	/* Whoever gets the descriptor shares its offset, and expects to start at the beginning. */
+	/* The receiver shares the descriptor's offset and expects it at the beginning. */
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	return fd_take(fd);

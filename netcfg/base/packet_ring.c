@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Both ends of the shared ring of packets, in one file because the layout between them is nobody
- * else's.
+ * Writer and reader of the shared packet ring. Both are here because only they know its layout.
  */
 #include "netcfg/base/packet_ring.h"
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of packets in memory that two processes share: one puts what it sends and receives, the
- * other takes it out. The writer never waits: what has no room is counted and forgotten. Neither
- * call allocates, locks or asks the kernel. The reader trusts nothing in the shared memory: a
- * writer that breaks the ring is told from one that has nothing to say. Who makes the memory, maps
- * it and says that it is there is the caller's business.
+ * A ring of packets in memory shared by two processes: a worker puts in what it sends and receives,
+ * the agent takes it out. The writer never waits: packets without room are counted and dropped.
+ * Neither call allocates, locks or makes a system call. The reader trusts nothing in the shared
+ * memory and distinguishes a corrupt ring from an empty one. The caller creates the memory, maps it
+ * and passes it on.
  */
 #ifndef PLENUM_NETCFG_PACKET_RING_H
 #define PLENUM_NETCFG_PACKET_RING_H
@@ -19,10 +19,10 @@
 enum packet_direction {
 	PACKET_IN = 1,
 	PACKET_OUT,
-	PACKET_KEY, /* no packet, but a struct packet_key; it is not counted as one */
+	PACKET_KEY, /* not a packet but a struct packet_key; not counted as a packet */
 };
 
-/* What ciphers a session's packets of one direction, as plenum-protocol(7) has it. */
+/* The cipher keys of a session's packets in one direction, as plenum-protocol(7) describes. */
 struct packet_key {
 	uint64_t session, phase;
 	uint32_t cipher, pad;
@@ -33,24 +33,26 @@ struct packet_key {
 struct packet_record {
 	uint64_t time_ns; /* clock_now_ns() */
 	uint32_t wire_bytes;
-	uint16_t kept_bytes; /* of them, the first */
+	uint16_t kept_bytes; /* how many of the packet's first bytes are in the ring */
 	uint8_t port, direction;
 };
 
 struct packet_ring { /* the shared memory; packets follow at PACKET_RING_HEAD_BYTES */
 	/* Written by the writer alone. */
-	uint64_t joined; /* 1: it has mapped the ring; 2: and left; partner: packet_reader_joined */
+	uint64_t joined; /* 1: the writer has mapped the ring; 2: and has left; partner:
+			    packet_reader_joined */
 	uint64_t head;	 /* bytes ever put; partner: packet_reader_next */
 	struct {
-		uint64_t packets; /* seen, dropped ones too; partner: packet_reader_count */
-		uint64_t dropped; /* there was no room for them; partner: the same */
+		uint64_t packets; /* packets seen, including dropped ones; partner:
+				     packet_reader_count */
+		uint64_t dropped; /* packets dropped for lack of room; partner: the same */
 	} ports[PACKET_RING_PORTS];
-	/* By the reader alone. */
+	/* Written by the reader alone. */
 	_Alignas(64) uint64_t tail; /* bytes ever taken; partner: packet_writer_put */
 };
 #define PACKET_RING_HEAD_BYTES 4096U
 
-/* Bytes of memory for a ring of so many; bytes is a power of two. */
+/* Memory in bytes for a ring of `bytes`, a power of two. */
 static inline size_t packet_ring_size(uint64_t bytes)
 {
 	return PACKET_RING_HEAD_BYTES + bytes;
@@ -61,7 +63,7 @@ struct packet_writer {
 	uint64_t bytes, head;
 	uint32_t snap_bytes;
 };
-struct packet_part { /* of a packet that lies in pieces */
+struct packet_part { /* one piece of a scattered packet */
 	const void *bytes;
 	uint32_t len;
 };
@@ -72,7 +74,7 @@ void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, u
 bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
 
-void packet_writer_done(struct packet_writer *w); /* nothing more will be put */
+void packet_writer_done(struct packet_writer *w); /* no more packets follow */
 
 struct packet_reader {
 	struct packet_ring *ring;
@@ -80,11 +82,13 @@ struct packet_reader {
 	uint32_t snap_bytes;
 };
 void packet_reader_init(struct packet_reader *r, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* The oldest packet stays where it is. 1; 0: there is none; -EBADMSG: the writer broke the ring. */
+/* The oldest packet, which stays in the ring. 1; 0: the ring is empty; -EBADMSG: the ring is
+ * corrupt. */
 int packet_reader_next(const struct packet_reader *r, struct packet_record *ret);
-/* Takes out what packet_reader_next told of: its bytes, and the room that it took. */
+/* Copies out the packet that packet_reader_next described, and frees its room. */
 void packet_reader_take(struct packet_reader *r, const struct packet_record *rec, uint8_t *ret);
-bool packet_reader_joined(const struct packet_reader *r); /* and did not leave */
+bool packet_reader_joined(const struct packet_reader *
+				  r); /* Whether the writer has mapped the ring and has not left. */
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps by which all packet sockets come to be. One place for them, because a socket that is
- * bound too early, or without its filter, is seen only by who looks for it.
+ * Opens packet sockets in the only safe order: filter first, bind last. A socket that is bound
+ * before its filter is set receives frames that it must not see.
  */
 #include "netcfg/base/packet_socket.h"
 #include <arpa/inet.h>

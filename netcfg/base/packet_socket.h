@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet sockets (packet(7)), from birth to the first frame: nothing comes before they are bound,
- * so that what a filter is to keep out never gets in. Who has one closes it. Holds no state.
+ * Packet sockets (packet(7)), from socket(2) to the first frame. No frame arrives before the bind,
+ * so the filter applies to all of them. The caller closes the descriptor. Holds no state.
  */
 #ifndef PLENUM_NETCFG_PACKET_SOCKET_H
 #define PLENUM_NETCFG_PACKET_SOCKET_H
@@ -10,20 +10,20 @@
 #include "netcfg/base/base.h"
 #include <linux/filter.h>
 
-/* Of no protocol: it receives nothing until it is bound. type: SOCK_RAW or SOCK_DGRAM. The
+/* Without a protocol: receives nothing until it is bound. type: SOCK_RAW or SOCK_DGRAM. The
  * descriptor, or negative errno. */
 int packet_socket_new(int type);
-/* Nothing comes that the program returns 0 for, and of the rest as many bytes as it returns. 0;
+/* Drops frames for which the program returns 0 and truncates others to the length it returns. 0;
  * negative errno. */
 int packet_socket_filter(int fd, const struct sock_filter *code, size_t n);
-/* The filter stays, whoever has the socket. */
+/* Locks the filter: no process that holds the socket can remove it. */
 int packet_socket_filter_keep(int fd);
-/* As long as the socket lives the interface receives what is sent to this group: a NIC may filter
- * what nobody has asked for. */
+/* While the socket lives, the interface receives frames for this multicast group, which a NIC
+ * may filter out otherwise. */
 int packet_socket_group(int fd, uint32_t ifindex, const struct mac_addr *group);
-/* What the host itself sends does not come. */
+/* Excludes frames that the host itself sends. */
 int packet_socket_ignore_own(int fd);
-/* From here on frames come. ifindex 0: of all interfaces. protocol: ETH_P_*. */
+/* Starts reception. ifindex 0: on all interfaces. protocol: ETH_P_*. */
 int packet_socket_bind(int fd, uint32_t ifindex, uint16_t protocol);
 
 #endif

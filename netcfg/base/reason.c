@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text forms of a reason; apart so that whoever explains itself writes them in one way. */
+/* Prints reasons; one text form for all users. */
 #include "netcfg/base/reason.h"
 #include <stdarg.h>
 #include <stdio.h>

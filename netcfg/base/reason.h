@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why something is less than it could be: a code for programs and one sentence for people. It is
- * the only form in which legs, workers and mounts explain themselves; plenumd(8) lists the codes. A
- * value without heap; an empty code means that there is nothing to explain.
+ * Why something is less than it could be: a code for programs and one sentence for people. Legs,
+ * workers and mounts explain themselves in this form only; plenumd(8) lists the codes. A value
+ * without heap; an empty code means that there is nothing to explain.
  */
 #ifndef PLENUM_NETCFG_REASON_H
 #define PLENUM_NETCFG_REASON_H
@@ -23,7 +23,7 @@ static inline bool reason_is_set(const struct reason *r)
 	return r->code[0] != '\0';
 }
 
-/* What does not fit is cut. */
+/* Text that does not fit is truncated. */
 void reason_set(struct reason *r, const char *code, const char *fmt, ...) PLENUM_PRINTF(3, 4);
 bool reason_equal(const struct reason *a, const struct reason *b);
 /* "code: text", "code", or "" for none, into buf (REASON_FORMAT_MAX bytes are always enough);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes the filter program by hand: a list of comparisons needs no library, and a process that is
- * to be trusted with less should link less.
+ * Builds the BPF program by hand: a list of comparisons needs no library, and a sandboxed process
+ * should link as little as possible.
  */
 #include "netcfg/base/seccomp.h"
 #include <linux/audit.h>
@@ -49,7 +49,7 @@ static void emit_allow(struct program *p, int nr)
 
 #define ARG_CODE 3 /* instructions of emit_arg */
 
-/* A wrong argument jumps over what is left of the rule. */
+/* A wrong argument jumps over the rest of the rule. */
 static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned left)
 {
 	size_t at = offsetof(struct seccomp_data, args) + r->arg * sizeof(uint64_t);
@@ -61,7 +61,7 @@ static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned l
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, (uint8_t)left);
 }
 
-/* n rules of one call that must all be right. */
+/* n rules for one system call, all of which must match. */
 static void emit_rules(struct program *p, const struct seccomp_rule *rules, unsigned n)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[0].nr, 0, (uint8_t)(n * ARG_CODE + 2));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster's key file. Apart because agent and command line must mean the same by it. */
+/* Reads, checks and writes the cluster's key file, for the agent and the command line alike. */
 #include "netcfg/base/secret.h"
 #include "netcfg/base/file.h"
 
@@ -55,7 +55,7 @@ int secret_parse(const char *text, struct secret *ret)
 		}
 		line += len;
 	}
-	/* The same key twice would be a rotation that changes nothing. */
+	/* Two equal keys would be a rotation that changes nothing. */
 	good = good && s.n > 0 && (s.n < 2 || memcmp(s.keys[0], s.keys[1], SECRET_KEY_BYTES) != 0);
 	if (good)
 		*ret = s;
@@ -63,7 +63,7 @@ int secret_parse(const char *text, struct secret *ret)
 	return good ? 0 : -EINVAL;
 }
 
-/* Whoever else may read or replace it has the cluster. */
+/* Any other user who can read or replace the file can join the cluster. */
 static int file_check(const char *path, char *why, size_t size)
 {
 	struct stat st;
@@ -75,13 +75,14 @@ static int file_check(const char *path, char *why, size_t size)
 		return e;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, size, "it is not a file");
+		snprintf(why, size, "it is not a regular file");
 		return -EINVAL;
 	}
 	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
-		snprintf(why, size,
-			 "others may read or write it; make it root's alone (chown root, chmod "
-			 "600), and a new key if it was so for long");
+		snprintf(
+			why, size,
+			"other users can read or write it; make it root's alone (chown root, chmod "
+			"600), and generate a new key if this may have been so for long");
 		return -EPERM;
 	}
 	return 0;
@@ -103,7 +104,8 @@ int secret_read(const char *path, struct secret *ret, char *why, size_t size)
 	r = secret_parse(text, ret);
 	if (r < 0)
 		snprintf(why, size,
-			 "it has not one or two lines of %d hexadecimal digits; 'plenum secret "
+			 "it does not consist of one or two lines of %d hexadecimal digits; "
+			 "'plenum secret "
 			 "generate' makes such a file",
 			 HEX_CHARS);
 	explicit_bzero(text, len);
@@ -119,7 +121,7 @@ char *secret_format(const struct secret *s)
 
 	if (!f)
 		return NULL;
-	fputs("# The key of a Plenum cluster. Who reads it, is a member.\n", f);
+	fputs("# The key of a Plenum cluster. Anyone who can read it can join the cluster.\n", f);
 	for (unsigned i = 0; i < s->n; i++) {
 		for (size_t j = 0; j < SECRET_KEY_BYTES; j++)
 			fprintf(f, "%02x", s->keys[i][j]);

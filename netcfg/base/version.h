@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of two versions is the older one, as those who ship drivers and firmware write them. */
+/* Compares version numbers as driver and firmware vendors write them. */
 #ifndef PLENUM_NETCFG_VERSION_H
 #define PLENUM_NETCFG_VERSION_H
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether version a, numbers between other characters, is older than b. What one of them does not
- * say makes it neither older nor newer. */
+/* Whether version a, numbers between other characters, is older than b. A part that one of them
+ * lacks makes it neither older nor newer. */
 static inline bool version_is_older(const char *a, const char *b)
 {
 	for (;;) {
