@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A role's process as the monitor keeps it: started, spoken to, asked whether it lives, reaped and
- * started again. Apart from privsep.c, which knows the messages and no process.
+ * Runs one role's process for the monitor: starts it, exchanges messages with it, pings it, reaps
+ * it and restarts it. privsep.c has the messages.
  */
 #include "agent/base/child_role.h"
 #include "agent/base/spawn.h"
@@ -14,7 +14,7 @@
 
 #define PING_NS (2 * NSEC_PER_SEC)
 #define PINGS_MISSED_MAX 3
-#define QUEUE_MAX 1024 /* messages that wait for a child that does not read */
+#define QUEUE_MAX 1024 /* messages queued for a child that does not read */
 #define HEALTHY_NS (60 * NSEC_PER_SEC)
 #define BACKOFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS (10 * NSEC_PER_SEC)
@@ -75,8 +75,8 @@ static void forget(struct child_role *r)
 		loop_timer_disarm(r->ping_timer);
 }
 
-/* A process that nobody watches must not live on: it is killed and reaped before it is forgotten.
- */
+/* A process without a watcher must not keep running: it is killed and reaped before its record is
+ * cleared. */
 static void end_and_forget(struct child_role *r)
 {
 	char how[96];
@@ -89,7 +89,7 @@ static void end_and_forget(struct child_role *r)
 	forget(r);
 }
 
-/* on_child_exit does the rest. */
+/* on_child_exit reaps it and restarts it. */
 static void kill_child(struct child_role *r)
 {
 	r->sock_source = loop_source_free(r->sock_source);
@@ -181,12 +181,12 @@ static int on_child_exit(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* ---- is it there? ---- */
+/* ---- liveness ---- */
 
 /*
- * A process that is stopped, or loops, keeps its socket and its pid: only an answer shows that it
- * works. Rounds are counted, not time: where it was the monitor that did not run, the answers are
- * waiting and are read before the next round.
+ * A process that is stopped or stuck in a loop keeps its socket and its pid: only an answer shows
+ * that it works. The limit counts pings and not time: if the monitor itself was delayed, the
+ * answers are already in the socket and are read before the next ping.
  */
 static int on_ping_timer(void *user)
 {
@@ -227,7 +227,8 @@ static const char *take(struct child_role *r, const struct privsep_msg *m, int f
 			   "the %s process tried the system call %s, which it may not make",
 			   name_of(r),
 			   privsep_syscall_to_string(m->violation.number, call, sizeof(call)));
-		kill_child(r); /* it ends by itself, if it is what we started */
+		kill_child(r); /* a process with our filter has already exited; this covers one
+				* without it */
 		return NULL;
 	}
 	return r->setup.on_message(r->setup.user, r, m, fd);
@@ -242,7 +243,7 @@ static void receive(struct child_role *r)
 
 	if (k == -EAGAIN)
 		return;
-	if (k == 0) { /* it dies: on_child_exit */
+	if (k == 0) { /* the process is exiting: on_child_exit follows */
 		r->sock_source = loop_source_free(r->sock_source);
 		return;
 	}
@@ -290,8 +291,8 @@ static int on_socket(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* A reply that is lost leaves a client without an answer, so what the socket does not take waits.
- */
+/* A lost reply would leave a client without an answer, so messages that the socket does not take
+ * are queued. */
 static int enqueue(struct child_role *r, const struct privsep_msg *m, int fd)
 {
 	struct queued *q;
@@ -330,7 +331,7 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 		return k;
 	k = enqueue(r, m, fd);
 	if (k < 0) {
-		/* In this order: the event is sent to it too, else. */
+		/* The kill comes first: otherwise this event would be sent to the same process. */
 		kill_child(r);
 		events_add(r->setup.events, LOG_LEVEL_ERR, "agent",
 			   "the %s process does not read (%s); ending it", name_of(r),
@@ -339,7 +340,7 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 	return k;
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 int child_role_new(const struct child_role_setup *setup, struct child_role **ret)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A role's process as the monitor sees it: started from this binary, spoken to by privsep messages,
- * asked every two seconds whether it still answers, and started again when it died, broke the rules
- * or did not answer. Its death loses a few clients' requests and nothing else.
+ * The process of one role as the monitor sees it. The monitor starts it from this binary, exchanges
+ * privsep messages with it, pings it every two seconds, and restarts it when it exits, breaks a
+ * rule of privsep.h or stops answering. When it exits, a few clients' requests are lost and nothing
+ * else.
  */
-#ifndef PLENUM_AGENT_ROLE_H
-#define PLENUM_AGENT_ROLE_H
+#ifndef PLENUM_AGENT_CHILD_ROLE_H
+#define PLENUM_AGENT_CHILD_ROLE_H
 
 #include "agent/base/events.h"
 #include "agent/base/loop.h"
 #include "agent/base/privsep.h"
 
 struct child_role;
-/* Handles one checked message; fd is the handler's to use, not to close. NULL: fine; else the rule
- * that the message broke (static text), and the process is ended. */
+/* Handles one checked message. The handler may use fd and must not close it. Returns NULL, or the
+ * rule that the message broke (static text); the process is then killed. */
 typedef const char *(*role_message_cb)(void *user, struct child_role *r,
 				       const struct privsep_msg *m, int fd);
 
@@ -23,8 +24,8 @@ struct child_role_setup {
 	struct events *events;
 	enum log_level log_level;
 	role_message_cb on_message;
-	/* Each time that it has been started (the first time before child_role_new returns) and has
-	 * ended; may be NULL. */
+	/* Called after each start (the first time before child_role_new returns) and after each
+	 * exit; may be NULL. */
 	void (*on_start)(void *user, struct child_role *r);
 	void (*on_end)(void *user, struct child_role *r);
 	void *user;
@@ -32,18 +33,19 @@ struct child_role_setup {
 
 /* Starts the process. 0 or negative errno. */
 int child_role_new(const struct child_role_setup *setup, struct child_role **ret);
-/* Ends the process. Accepts NULL, returns NULL. */
+/* Kills the process. Accepts NULL, returns NULL. */
 struct child_role *child_role_free(struct child_role *r);
-/* Sends, or keeps until the process reads again. -ENOTCONN while it is being restarted; another
- * negative errno where nothing could be kept: then the process is ended. */
+/* Sends the message, or queues it until the process reads again. -ENOTCONN while the process is
+ * being restarted; another negative errno if the message could not be queued: the process is then
+ * killed. */
 int child_role_send(struct child_role *r, struct privsep_msg *m, int fd);
-/* Ends the process, and has a new one started; `why` goes on from "the api process". */
+/* Kills the process and restarts it; `why` completes the event "the api process ...". */
 void child_role_end(struct child_role *r, const char *why);
 bool child_role_is_up(const struct child_role *r); /* accepts NULL */
 enum privsep_role child_role_kind(const struct child_role *r);
 pid_t child_role_pid(const struct child_role *r); /* 0: none */
 
-/* The other side: what main() calls in a role's process. Exit status of the program. */
+/* Called by main() in a role's process. Returns the program's exit status. */
 int api_main(enum privsep_role role, enum log_level level);
 int lldp_main(enum log_level level);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forking a job and listening to it; what a job does is said by those who start one. */
+/* Forks a child task and reads its messages. The callers define what a task does. */
 #include "agent/base/child_task.h"
 #include "agent/base/spawn.h"
 #include "netcfg/base/fdpass.h"
@@ -25,8 +25,8 @@ struct child_task {
 /* ---- in the child ---- */
 
 /*
- * Nobody ends it half-way but by SIGKILL: not the terminal, not a service manager that tells every
- * process of the unit to stop. A write to a socket that nobody reads any more is no reason either.
+ * Only SIGKILL may end the task half-way: neither Ctrl-C in a terminal nor a service manager that
+ * signals every process of the unit. A write to a closed socket must not end it either.
  */
 static void child_signals(void)
 {
@@ -46,7 +46,7 @@ static int child_descriptors(int channel, int kept)
 
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		return -errno;
-	if (kept) /* out of the way of the channel */
+	if (kept) /* keep it clear of the channel's number */
 		kept = fcntl(kept, F_DUPFD_CLOEXEC, CHILD_TASK_KEPT_FD + 1);
 	if (kept < 0 || (channel != CHANNEL_FD && dup2(channel, CHANNEL_FD) < 0))
 		return -errno;
@@ -71,11 +71,11 @@ void child_task_send(int channel, const void *msg, size_t len, int fd)
 	int r = fdpass_send(channel, msg, len, fd);
 
 	while (r == -EAGAIN || r == -EINTR) {
-		(void)poll(&room, 1, -1); /* the other end's close ends the waiting too */
+		(void)poll(&room, 1, -1); /* also ends when the other end is closed */
 		r = fdpass_send(channel, msg, len, fd);
 	}
 	if (r < 0)
-		log_debug("nobody hears the job: %s", strerror(-r));
+		log_debug("the agent no longer reads the task's messages: %s", strerror(-r));
 }
 
 void child_task_mention(int channel, const void *msg, size_t len)
@@ -85,68 +85,68 @@ void child_task_mention(int channel, const void *msg, size_t len)
 
 /* ---- in the monitor ---- */
 
-static void read_messages(struct child_task *j)
+static void read_messages(struct child_task *t)
 {
 	uint8_t msg[CHILD_TASK_MESSAGE_MAX];
 
 	for (;;) {
 		autoclose int fd = -1;
 		bool whole = false;
-		ssize_t n = fdpass_recv(j->channel, msg, sizeof(msg), &fd, &whole);
+		ssize_t n = fdpass_recv(t->channel, msg, sizeof(msg), &fd, &whole);
 
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
 			break;
-		if (whole && j->setup.on_message)
-			j->setup.on_message(j->setup.user, msg, (size_t)n, fd);
+		if (whole && t->setup.on_message)
+			t->setup.on_message(t->setup.user, msg, (size_t)n, fd);
 	}
 }
 
 static int on_channel(void *user, int fd, uint32_t revents)
 {
-	struct child_task *j = user;
+	struct child_task *t = user;
 
-	read_messages(j);
-	/* End of file: its exit follows on the pidfd. */
+	read_messages(t);
+	/* At end of file the exit follows on the pidfd. */
 	if (revents & (EPOLLHUP | EPOLLERR))
-		j->channel_source = loop_source_free(j->channel_source);
+		t->channel_source = loop_source_free(t->channel_source);
 	return 0;
 }
 
 static int on_exit_of_child(void *user, int fd, uint32_t revents)
 {
-	struct child_task *j = user;
-	struct child_task_setup setup = j->setup;
+	struct child_task *t = user;
+	struct child_task_setup setup = t->setup;
 	char how[96] = "gone";
 	int status = -1;
 
-	read_messages(j);
+	read_messages(t);
 	spawn_reap(fd, &status, how, sizeof(how));
-	child_task_forget(j);
+	child_task_forget(t);
 	setup.on_end(setup.user, status, how);
 	return 0;
 }
 
-static int watch(struct child_task *j)
+static int watch(struct child_task *t)
 {
-	struct loop *l = j->setup.loop;
-	int r = loop_add_fd(l, j->channel, EPOLLIN, false, on_channel, j, &j->channel_source);
+	struct loop *l = t->setup.loop;
+	int r = loop_add_fd(l, t->channel, EPOLLIN, false, on_channel, t, &t->channel_source);
 
 	return r < 0 ? r
-		     : loop_add_fd(l, j->pidfd, EPOLLIN, false, on_exit_of_child, j,
-				   &j->pid_source);
+		     : loop_add_fd(l, t->pidfd, EPOLLIN, false, on_exit_of_child, t,
+				   &t->pid_source);
 }
 
-struct child_task *child_task_forget(struct child_task *j)
+struct child_task *child_task_forget(struct child_task *t)
 {
-	if (!j)
+	if (!t)
 		return NULL;
-	loop_source_free(j->channel_source);
-	loop_source_free(j->pid_source);
-	cleanup_close(&j->channel);
-	cleanup_close(&j->pidfd);
-	free(j);
+	loop_source_free(t->channel_source);
+	loop_source_free(t->pid_source);
+	cleanup_close(&t->channel);
+	cleanup_close(&t->pidfd);
+	free(t);
 	return NULL;
 }
 
@@ -158,48 +158,48 @@ static void end_child(pid_t pid)
 
 int child_task_start(const struct child_task_setup *setup, struct child_task **ret)
 {
-	struct child_task *j = calloc(1, sizeof(*j));
+	struct child_task *t = calloc(1, sizeof(*t));
 	autoclose int theirs = -1;
 	int pair[2], r;
 
-	if (!j)
+	if (!t)
 		return -ENOMEM;
-	*j = (struct child_task){.setup = *setup, .pidfd = -1, .channel = -1};
+	*t = (struct child_task){.setup = *setup, .pidfd = -1, .channel = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		r = -errno;
 		goto fail;
 	}
-	j->channel = pair[0];
+	t->channel = pair[0];
 	theirs = pair[1];
-	/* The child waits where we do not read at once; we never wait for the child. */
-	if (fcntl(j->channel, F_SETFL, O_NONBLOCK) < 0) {
+	/* The child blocks while we do not read; we never block for the child. */
+	if (fcntl(t->channel, F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		goto fail;
 	}
-	j->pid = fork();
-	if (j->pid < 0) {
+	t->pid = fork();
+	if (t->pid < 0) {
 		r = -errno;
 		goto fail;
 	}
-	if (j->pid == 0)
+	if (t->pid == 0)
 		run_child(setup, theirs);
 	/* Not reaped yet, so the pid is still the child's. */
-	j->pidfd = pidfd_open(j->pid, 0);
-	r = j->pidfd < 0 ? -errno : watch(j);
+	t->pidfd = pidfd_open(t->pid, 0);
+	r = t->pidfd < 0 ? -errno : watch(t);
 	if (r < 0) {
-		end_child(j->pid);
+		end_child(t->pid);
 		goto fail;
 	}
-	*ret = j;
+	*ret = t;
 	return 0;
 fail:
-	child_task_forget(j);
+	child_task_forget(t);
 	return r;
 }
 
-bool child_task_await(struct child_task *j, unsigned ms)
+bool child_task_await(struct child_task *t, unsigned ms)
 {
-	struct pollfd end = {.fd = j->pidfd, .events = POLLIN};
+	struct pollfd end = {.fd = t->pidfd, .events = POLLIN};
 	int r;
 
 	do
@@ -207,16 +207,16 @@ bool child_task_await(struct child_task *j, unsigned ms)
 	while (r < 0 && errno == EINTR);
 	if (r <= 0)
 		return false;
-	on_exit_of_child(j, j->pidfd, POLLIN);
+	on_exit_of_child(t, t->pidfd, POLLIN);
 	return true;
 }
 
-int child_task_tell(const struct child_task *j, const void *msg, size_t len)
+int child_task_tell(const struct child_task *t, const void *msg, size_t len)
 {
-	return fdpass_send(j->channel, msg, len, -1);
+	return fdpass_send(t->channel, msg, len, -1);
 }
 
-pid_t child_task_pid(const struct child_task *j)
+pid_t child_task_pid(const struct child_task *t)
 {
-	return j->pid;
+	return t->pid;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work in a child of its own, so that the monitor never blocks: the kernel, a lock or a file system
- * may keep the child waiting for as long as they like. The child is a fork without exec: it sees
- * what the monitor had in memory at that moment, and of the monitor's descriptors at most the one
- * that is named (workers would not notice the monitor's death, nor FUSE mounts that of their owner,
- * while a copy is open).
- * It says what it has to say by messages on one socket. It leads a session of its own and outlives
- * the monitor; what it says then goes nowhere, and it ends when its work is done.
+ * Runs work in a child process, so that the monitor never blocks: the kernel, a lock or a file
+ * system may block the child for any time. The child is a fork without exec. It sees the monitor's
+ * memory as it was at the fork, and of the monitor's descriptors only the one named in the setup:
+ * while a copy of the others is open, workers would not notice the monitor's death, and FUSE mounts
+ * would not notice their owner's.
+ *
+ * The child reports via messages on one socket. It leads a session and outlives the monitor; it
+ * then works to the end, and its messages are lost.
  */
-#ifndef PLENUM_AGENT_JOB_H
-#define PLENUM_AGENT_JOB_H
+#ifndef PLENUM_AGENT_CHILD_TASK_H
+#define PLENUM_AGENT_CHILD_TASK_H
 
 #include "agent/base/loop.h"
 #include <sys/types.h>
@@ -22,34 +23,37 @@ struct child_task;
 struct child_task_setup {
 	struct loop *loop;
 	const char *name; /* for ps(1); at most 15 characters */
-	int kept; /* a descriptor that the child has, too, as CHILD_TASK_KEPT_FD; 0: none. Borrowed
-		   */
-	/* In the child: does the work, says what is to be said by child_task_send, returns the exit
-	 * status. */
+	int kept;	  /* a descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none.
+			   * Borrowed */
+	/*
+	 * Runs in the child: does the work, reports via child_task_send, returns the exit status.
+	 */
 	int (*work)(void *user, int channel);
-	/* One message, and the descriptor that came with it (-1: none), which is closed
-	 * afterwards. */
+	/*
+	 * One message and the descriptor that came with it (-1: none), which is closed afterwards.
+	 */
 	void (*on_message)(void *user, const void *msg, size_t len, int fd);
-	/* It is gone and all its messages have been handed over; the job is freed. `how`:
-	 * "exit status 1", "killed by SIGKILL". */
+	/* The child has exited and all its messages were delivered; the task is freed. `how`: "exit
+	 * status 1", "killed by SIGKILL". */
 	void (*on_end)(void *user, int status, const char *how);
 	void *user;
 };
 
-/* 0 and *ret; negative errno where nothing was started. */
+/* 0 and *ret; negative errno if nothing was started. */
 int child_task_start(const struct child_task_setup *setup, struct child_task **ret);
-/* Lets it go on alone: its callbacks are not called any more. Accepts NULL, returns NULL. */
-struct child_task *child_task_forget(struct child_task *j);
-pid_t child_task_pid(const struct child_task *j);
-/* Waits until it has ended, so many milliseconds at most; its callbacks have been called then.
- * False: it goes on. */
-bool child_task_await(struct child_task *j, unsigned ms);
-/* Says something to the child, which reads it from its channel when it likes. 0; negative errno. */
-int child_task_tell(const struct child_task *j, const void *msg, size_t len);
-/* In the child: sends a message, with fd where it is not negative, and waits until the monitor has
- * room for it. Where the monitor is gone it is lost. */
+/* Stops listening: the child keeps running and no callback is called any more. Accepts NULL,
+ * returns NULL. */
+struct child_task *child_task_forget(struct child_task *t);
+pid_t child_task_pid(const struct child_task *t);
+/* Waits at most that many milliseconds for the child to exit; its callbacks have then been called.
+ * False: it still runs. */
+bool child_task_await(struct child_task *t, unsigned ms);
+/* Sends a message to the child, which reads it from its channel. 0; negative errno. */
+int child_task_tell(const struct child_task *t, const void *msg, size_t len);
+/* In the child: sends a message, with fd unless it is negative, and waits until the monitor has
+ * room for it. The message is lost if the monitor has exited. */
 void child_task_send(int channel, const void *msg, size_t len, int fd);
-/* The same for news that may be lost, in the middle of work that must not wait. */
+/* The same for messages that may be lost, in the middle of work that must not wait. */
 void child_task_mention(int channel, const void *msg, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring of events and how it is read. Apart so that whoever decides something can report it
- * without knowing who listens. */
+/* The ring of events: adding to it, with a rate limit per source, and reading it as JSON. Any
+ * module can report an event without knowing the readers. */
 #include "agent/base/events.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void push(struct events *ev, enum log_level severity, const char *source,
 		ev->on_add(ev->user, ev->next);
 }
 
-/* ---- how much a source may say ---- */
+/* ---- rate limit per source ---- */
 
 static void say_left_out(struct events *ev, struct events_source *s)
 {
@@ -89,7 +89,7 @@ static void refill(struct events_source *s, uint64_t now)
 	s->refilled_ns += n * EVENTS_REFILL_NS;
 }
 
-/* Whether it is let in; else it is counted. */
+/* Whether the event is admitted; otherwise it is counted. */
 static bool admit(struct events *ev, enum log_level severity, const char *source)
 {
 	uint64_t now = ev->now();
@@ -158,7 +158,7 @@ static json_t *entry_to_json(const struct events_entry *e)
 	gmtime_r(&sec, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(zulu, sizeof(zulu), "%s.%03uZ", when, (unsigned)(e->time_ms % 1000));
-	/* A worker's text need not be UTF-8; such an entry keeps its place without the text. */
+	/* A worker's text need not be UTF-8; such an entry keeps its place and loses its text. */
 	json_t *text = json_string(e->text);
 
 	return json_pack("{s:I, s:s, s:s, s:s, s:o}", "seq", (json_int_t)e->seq, "time", zulu,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happened, for operators: a bounded ring of numbered sentences. Whoever decides something in
- * the agent adds it here; events_add also logs it, so nothing is logged twice. Readers ask for all
- * after a number; what fell out of the ring is gone, which the gap in the numbers shows.
+ * A bounded ring of numbered sentences for operators. The module that takes a decision adds the
+ * event here; events_add also logs it, so nothing is logged twice. Readers ask for all events after
+ * a number; the gap in the numbers shows how many have fallen out of the ring.
  */
 #ifndef PLENUM_AGENT_EVENTS_H
 #define PLENUM_AGENT_EVENTS_H
@@ -15,9 +15,8 @@
 #define EVENTS_SOURCE_MAX 48
 #define EVENTS_BURST 24
 #define EVENTS_REFILL_NS (2 * NSEC_PER_SEC)
-#define EVENTS_SOURCES                                                            \
-	64 /* that are remembered; beyond, the one that was silent longest is not \
-	    */
+#define EVENTS_SOURCES \
+	64 /* sources remembered; a further one replaces the one silent for longest */
 
 struct events_entry {
 	uint64_t seq;	  /* from 1, never reused while the agent lives */
@@ -37,10 +36,10 @@ struct events_source {
 struct events {
 	struct events_entry ring[EVENTS_KEPT];
 	struct events_source sources[EVENTS_SOURCES];
-	uint64_t (*now)(void); /* clock_now_ns; tests have their own */
-	uint64_t next;	       /* number of the next one */
-	uint64_t instance;     /* random; who follows sees by it that the numbers begin anew */
-	/* Told after each addition; may be NULL. */
+	uint64_t (*now)(void); /* clock_now_ns; tests substitute theirs */
+	uint64_t next;	       /* number of the next event */
+	uint64_t instance;     /* random; readers see by it that the numbers have restarted */
+	/* Called after each addition; may be NULL. */
 	void (*on_add)(void *user, uint64_t next);
 	void *user;
 };
@@ -48,15 +47,16 @@ struct events {
 void events_init(struct events *ev);
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...) PLENUM_PRINTF(4, 5);
-/* The same for a source that says at most so much by itself. */
+/* The same for a source that limits its own rate. */
 void events_add_all(struct events *ev, enum log_level severity, const char *source,
 		    const char *text);
-/* The same for what its source has logged already. */
+/* The same for text that its source has logged already. */
 void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
 /*
- * {"next":N,"instance":"...","events":[...]} of those with seq >= since; all that are kept where
- * `since` is of another instance (0: not said), or of a number that is not reached yet. What was
- * left out of a source that is calm again is said first. A new reference, NULL: out of memory.
+ * {"next":N,"instance":"...","events":[...]} of the events with seq >= since; all events in the
+ * ring if `since` belongs to another instance (0: not given), or is a number not reached yet. First
+ * reports the dropped events of each source that is below its limit again. A new reference; NULL:
+ * out of memory.
  */
 json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance);
 /* "error", "warning", "notice", "info", "debug" */

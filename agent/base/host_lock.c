@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lock that is as wide as a network namespace. Apart from the run directory's, which keeps two
- * agents from one set of files. */
+/* The lock that admits one agent per network namespace. The run directory's lock (rundir.h) keeps
+ * two agents from one set of files. */
 #include "agent/base/host_lock.h"
 #include "agent/supervise/rundir.h"
 #include "netcfg/base/log.h"
@@ -13,7 +13,7 @@
 
 #define TRY_AGAIN_MS 20
 
-/* A socket, and the address of the name into *sun and *len. */
+/* Opens a socket, and writes the address of the name to *sun and *len. */
 static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
 {
 	size_t n = strlen(name);
@@ -22,7 +22,7 @@ static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (n + 1 > sizeof(sun->sun_path))
 		return -ENAMETOOLONG;
-	memcpy(sun->sun_path + 1, name, n); /* behind a zero byte: no file */
+	memcpy(sun->sun_path + 1, name, n); /* behind a zero byte: abstract, not a file */
 	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return fd < 0 ? -errno : fd;
@@ -44,7 +44,8 @@ static int take(const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Who listens there; -EAGAIN: nobody yet or any more, or too many ask. */
+/* The credentials of the process that listens there; -EAGAIN: none listens now, or its backlog is
+ * full. */
 static int ask(const char *name, struct ucred *ret)
 {
 	struct sockaddr_un sun;
@@ -58,7 +59,8 @@ static int ask(const char *name, struct ucred *ret)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
 }
 
-/* 0: taken, or nobody's who counts; -EBUSY: an agent's; -EAGAIN: a moment later it may be free. */
+/* 0: taken, or held by a process that cannot be an agent; -EBUSY: an agent holds it; -EAGAIN: it
+ * may become free in a moment. */
 static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
 {
 	struct ucred owner = {0};
@@ -72,12 +74,12 @@ static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	if (r == -EAGAIN || owner.uid != geteuid()) {
-		char who[64] = "somebody who does not answer";
+		char who[64] = "a process that does not answer";
 
 		if (r == 0)
 			snprintf(who, sizeof(who), "process %d of user %u", owner.pid, owner.uid);
-		log_warning("the name '@%s', by which a second plenumd is noticed, is held by %s; "
-			    "this one starts without it",
+		log_warning("'@%s', the lock that detects a second plenumd, is held by %s; "
+			    "starting without the lock",
 			    name, who);
 		*ret_fd = -1;
 		return 0;

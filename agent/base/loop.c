@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one file that includes sd-event and sd-daemon, so that no other needs to know them. */
+/* The only file that includes sd-event and sd-daemon, so that no other depends on them. */
 #include "agent/base/loop.h"
 #include <signal.h>
 #include <stdarg.h>
@@ -28,8 +28,8 @@ static int on_primer(sd_event_source *sd, uint64_t usec, void *user)
 	return 0;
 }
 
-/* The first time that sd-event arms a timer, it reads the boot's identity from /proc. That must
- * have happened before a process gives up the right to open files. */
+/* The first timer that sd-event arms makes it read the boot id from /proc. That must happen before
+ * the process gives up the right to open files. */
 static int prime(sd_event *event)
 {
 	sd_event_source *timer = NULL;
@@ -91,7 +91,7 @@ void loop_exit(struct loop *l, int code)
 	sd_event_exit(l->event, code);
 }
 
-/* sd-event disables a source whose callback fails and goes on; here it ends the loop. */
+/* sd-event disables a source whose callback fails and continues; here the failure ends the loop. */
 static int result_of(struct loop_source *s, sd_event *event, int r)
 {
 	if (r < 0)
@@ -132,7 +132,7 @@ static struct loop_source *source_new(void *user)
 	return s;
 }
 
-/* Takes s: hands it out, or frees it where r is an error. */
+/* Takes s: returns it in *ret, or frees it if r is an error. */
 static int source_finish(struct loop_source *s, int r, struct loop_source **ret)
 {
 	if (r < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages between the agent's processes: their rules and how they travel. Apart from
- * child_role.c, which keeps the processes, so that both ends and the tests share one table.
+ * The messages between the agent's processes: one table of rules that both ends and the tests
+ * share, and the transport. child_role.c has the processes.
  */
 #include "agent/base/privsep.h"
 #include "netcfg/base/fdpass.h"
@@ -24,7 +24,7 @@ const char *privsep_role_to_string(enum privsep_role r)
 
 /* ---- checks of fields; NULL: fine ---- */
 
-/* Printable, without quotes and backslashes, ended inside its field. */
+/* Printable, without quotes and backslashes, terminated inside its field. */
 static const char *check_text(const char *s, size_t size, bool may_be_empty)
 {
 	size_t len = strnlen(s, size);
@@ -51,7 +51,7 @@ static const char *check_put_staged(const struct privsep_msg *m)
 
 static const char *check_net(const struct privsep_msg *m)
 {
-	return m->net.len ? "JSON where none is due"
+	return m->net.len ? "unexpected JSON body"
 			  : check_text(m->net.name, sizeof(m->net.name), false);
 }
 
@@ -84,14 +84,14 @@ static const char *check_fault(const struct privsep_msg *m)
 	if (why || m->type == PRIVSEP_FAULT_DEL)
 		return why;
 	if (f->ways < 1 || f->ways > (LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT))
-		return "no direction";
+		return "fault without a direction";
 	if (f->drop_ppm > LAUNCH_FAULT_PPM || f->duplicate_ppm > LAUNCH_FAULT_PPM ||
 	    f->reorder_ppm > LAUNCH_FAULT_PPM || f->delay_us > LAUNCH_FAULT_DELAY_US_MAX)
 		return "a number is too large";
 	if (f->ttl_s < 1 || f->ttl_s > LAUNCH_FAULT_S_MAX)
-		return "no time, or too long";
+		return "duration missing or too long";
 	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
-		return "a fault that does nothing";
+		return "fault without an effect";
 	return NULL;
 }
 
@@ -163,8 +163,8 @@ static const char *check_neighbour(const struct privsep_msg *m)
 struct privsep_rule {
 	unsigned senders;
 	uint32_t size;	 /* bytes of payload, exactly */
-	bool fd;	 /* comes with a descriptor */
-	bool connection; /* is about one */
+	bool fd;	 /* a descriptor comes with it */
+	bool connection; /* refers to a client's connection */
 	const char *(*check)(const struct privsep_msg *m);
 };
 
@@ -229,9 +229,9 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 	else if (rule->fd != has_fd)
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
 	else if (rule->connection != (m->connection != 0))
-		why = "a connection is missing or too much";
+		why = "connection number missing or unexpected";
 	else if (m->if_match && rule->senders != ADMIN)
-		why = "a version where nothing changes";
+		why = "If-Match on a request that changes nothing";
 	else if (rule->check)
 		why = rule->check(m);
 	if (!why)
@@ -289,7 +289,8 @@ int privsep_read_memfd(int fd, uint64_t len, char **ret)
 	int seals = fcntl(fd, F_GET_SEALS);
 	uint64_t at = 0;
 
-	/* Only memory has seals, so reading it cannot wait for another program's file system. */
+	/* Only memory files have seals, so reading one cannot block on another program's file
+	 * system. */
 	if (seals < 0 || (seals & need) != need)
 		return -EBADMSG;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
@@ -311,7 +312,7 @@ int privsep_read_memfd(int fd, uint64_t len, char **ret)
 	return 0;
 }
 
-/* ---- names for people ---- */
+/* ---- names for messages ---- */
 
 const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of problems: apart from the walk, so that who reads them needs nothing of it. */
+/* The lists of problems. The reconcile run writes them; readers need nothing of it. */
 #include "agent/base/problems.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,9 @@ static void free_texts(char **texts, size_t n)
 	free(texts);
 }
 
-/* The list of all; without memory it is empty, the lists by kind are whole. */
+/*
+ * Builds the list of all problems; without memory it is empty, and the lists by kind stay complete.
+ */
 static void flatten(struct problems *p)
 {
 	size_t n = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a child that parses strangers' bytes gives up: files (an empty root), identity,
- * capabilities, and all system calls but those of its list and the few that any process needs.
- * Apart so that the whole of it is read in one place.
+ * Drops the privileges of a child that parses hostile bytes: files (an empty root), identity,
+ * capabilities, and all system calls except its list and the few that any process needs.
  */
 #include "agent/base/sandbox.h"
 #include "agent/base/privsep.h"
@@ -33,8 +32,8 @@
 /* ---- files ---- */
 
 /*
- * A file system without an inode to spare becomes the root, and the old one is let go. It is
- * mounted on /proc, which is there wherever this program can start its roles from /proc/self/exe.
+ * Makes a file system without a spare inode the root and detaches the old root. It is mounted on
+ * /proc, which exists wherever this program can start its roles from /proc/self/exe.
  */
 static int enter_empty_root(void)
 {
@@ -68,14 +67,14 @@ static int leave_root(void)
 {
 	uid_t uid;
 	gid_t gid;
-	int r = find_user(&uid, &gid); /* while there are files to find it in */
+	int r = find_user(&uid, &gid); /* while the user database is still reachable */
 
 	if (r < 0)
 		return r;
 	r = enter_empty_root();
 	if (r < 0)
-		log_warning("no empty root for this process: %s", strerror(-r));
-	/* EINVAL ends the list of those that the kernel knows. */
+		log_warning("cannot give this process an empty root: %s", strerror(-r));
+	/* EINVAL ends the list of the capabilities that the kernel knows. */
 	for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
@@ -101,7 +100,9 @@ int sandbox_enter(void)
 		return -errno;
 	if (syscall(SYS_capset, &head, none) < 0)
 		return -errno;
-	/* Nobody of the same user may trace it, and it leaves no core with clients' data. */
+	/*
+	 * No process of the same user may trace it, and it leaves no core dump with clients' data.
+	 */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
@@ -109,7 +110,7 @@ int sandbox_enter(void)
 
 /* ---- system calls ---- */
 
-/* None of them by itself reaches anything that the process was not handed. */
+/* None of these reaches anything beyond the descriptors and the memory of the process. */
 static const int common[] = {
 	/* the loop */
 	SYS_read,
@@ -136,11 +137,11 @@ static const int common[] = {
 	SYS_rt_sigprocmask,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* which has old and new ones */
+#ifdef __x86_64__ /* has old and new variants */
 	SYS_poll,
 	SYS_epoll_wait,
 #endif
-#if SANITIZED /* what a report of an error needs; openat finds an empty root */
+#if SANITIZED /* needed for a sanitizer's report; openat finds an empty root */
 	SYS_openat,
 	SYS_readlink,
 	SYS_sigaltstack,
@@ -154,8 +155,8 @@ static const int common[] = {
 #endif
 };
 
-/* Reported by number, then the end. The handler runs in the middle of the call that was not made,
- * so nothing is locked. */
+/* Reports the number, then exits. The handler runs in the middle of the refused call, so it takes
+ * no lock. */
 static void on_forbidden_call(int signo, siginfo_t *si, void *context)
 {
 	struct privsep_msg m = {.type = PRIVSEP_VIOLATION,
@@ -167,7 +168,7 @@ static void on_forbidden_call(int signo, siginfo_t *si, void *context)
 
 int sandbox_seal(const int *nrs, size_t n_nrs, const struct seccomp_rule *rules, size_t n_rules)
 {
-	/* No memory that can be executed; aborting oneself, but no signal to others. */
+	/* No executable memory; the process may abort itself and may not signal others. */
 	const struct seccomp_rule own[] = {
 		{SYS_mmap, 2, PROT_EXEC, 0},
 		{SYS_mprotect, 2, PROT_EXEC, 0},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place that starts programs: what they inherit is decided here, and nowhere else. */
+/* The only place that starts programs and decides what they inherit. */
 #include "agent/base/spawn.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-/* Variables that are meant for the agent alone. */
+/* Variables for the agent alone. */
 static const char *const env_dropped[] = {"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=",
 					  "LISTEN_FDS=",    "LISTEN_PID=",    "LISTEN_FDNAMES="};
 
@@ -44,7 +44,8 @@ static void child_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &dfl, NULL); /* fails for SIGKILL, SIGSTOP and libc's own */
+		sigaction(sig, &dfl, NULL); /* fails for SIGKILL, SIGSTOP and libc's internal
+					     * ones */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -55,7 +56,8 @@ static void child_oom(int score)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int len = snprintf(text, sizeof(text), "%d", score);
 
-	/* Lowering it needs CAP_SYS_RESOURCE; without it the child is as likely a victim as we. */
+	/* Lowering the score needs CAP_SYS_RESOURCE; without it the child is as likely an OOM
+	 * victim as we are. */
 	if (fd >= 0 && write(fd, text, (size_t)len) < 0)
 		(void)score;
 	if (fd >= 0)
@@ -63,7 +65,7 @@ static void child_oom(int score)
 }
 
 /*
- * Lays the descriptors out as 3, 4, ...: first all are moved above the target range, so that no
+ * Lays the descriptors out as 3, 4, ...: first moves all of them above the target range, so that no
  * target is overwritten while it is still a source.
  */
 static int child_fds(const struct spawn_request *rq)
@@ -84,7 +86,7 @@ static int child_fds(const struct spawn_request *rq)
 	return 0;
 }
 
-/* What is left is closed by the program's start. */
+/* The other descriptors are closed by exec. */
 static int child_fds_close(const struct spawn_request *rq)
 {
 	return close_range(SPAWN_FD_FIRST + (unsigned)rq->n_fds, ~0U, CLOSE_RANGE_CLOEXEC) < 0
@@ -92,7 +94,7 @@ static int child_fds_close(const struct spawn_request *rq)
 		       : 0;
 }
 
-/* Where none of the descriptors that it is to have overwrites it. */
+/* Moves the program's descriptor above those of the target range, which would overwrite it. */
 static int child_program(const struct spawn_request *rq)
 {
 	if (rq->program_fd < 0)
@@ -100,7 +102,8 @@ static int child_program(const struct spawn_request *rq)
 	return fcntl(rq->program_fd, F_DUPFD_CLOEXEC, SPAWN_FD_FIRST + (int)rq->n_fds);
 }
 
-/* Waits until the parent has recorded us; its end closes without a byte if it dies before. */
+/* Waits until the parent has recorded us; if the parent dies before, the pipe closes without a
+ * byte. */
 static void child_wait(int go[2])
 {
 	char byte;
@@ -120,7 +123,7 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 
 	child_wait(go);
 	child_signals();
-	setsid(); /* a terminal's Ctrl-C is the agent's to handle */
+	setsid(); /* the agent alone handles a terminal's Ctrl-C */
 	if (rq->oom_score)
 		child_oom(rq->oom_score);
 	if (rq->core >= 0) {
@@ -134,7 +137,8 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 		_exit(126);
 	if (program >= 0)
 		execveat(program, "", rq->argv, env, AT_EMPTY_PATH);
-	/* A script cannot be read any more once it is started by a descriptor that closes. */
+	/* A script cannot be executed via a close-on-exec descriptor: its interpreter could not
+	 * read it. */
 	if (program < 0 || errno == ENOENT)
 		execve(rq->path, rq->argv, env);
 	_exit(127);
@@ -172,7 +176,7 @@ int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd
 	if (rq->on_pid)
 		rq->on_pid(rq->user, pid);
 	if (write(go_write, "", 1) != 1)
-		log_debug("process %d does not start: %s", pid, strerror(errno));
+		log_debug("cannot let process %d start: %s", pid, strerror(errno));
 	*ret_pid = pid;
 	*ret_pidfd = pidfd;
 	return 0;
@@ -202,7 +206,7 @@ int spawn_reap(int pidfd, int *ret_status, char *text, size_t size)
 		if (errno == EINTR)
 			continue;
 		*ret_status = -1;
-		snprintf(text, size, "gone; how is not known, it was another agent's child");
+		snprintf(text, size, "exited with unknown status, as another agent's child");
 		return -errno;
 	}
 	if (si.si_code == CLD_EXITED) {

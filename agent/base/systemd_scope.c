@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place that speaks to systemd over the bus. */
+/* The only place that talks to systemd over D-Bus. */
 #include "agent/base/systemd_scope.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/log.h"
@@ -9,7 +9,7 @@
 #include <systemd/sd-daemon.h>
 
 #define CALL_LIMIT_US (3 * 1000 * 1000)
-/* At a shutdown the network goes away with the machine: nothing is worth waiting for. */
+/* At a shutdown the network ends with the machine, so a long stop timeout gains nothing. */
 #define STOP_LIMIT_US (5 * 1000 * 1000)
 
 static int add_properties(sd_bus_message *m)
@@ -20,7 +20,7 @@ static int add_properties(sd_bus_message *m)
 		r = sd_bus_message_append(m, "(sv)", "PIDs", "au", 1, (uint32_t)getpid());
 	if (r >= 0)
 		r = sd_bus_message_append(m, "(sv)", "Description", "s",
-					  "Plenum: a change of the network that is under way");
+					  "Plenum: network change in progress");
 	if (r >= 0)
 		r = sd_bus_message_append(m, "(sv)", "TimeoutStopUSec", "t",
 					  (uint64_t)STOP_LIMIT_US);
@@ -29,7 +29,7 @@ static int add_properties(sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Where no bus daemon runs systemd has a socket of its own, for root. */
+/* Without a bus daemon, root reaches systemd via its private socket. */
 static int open_bus(sd_bus **ret)
 {
 	sd_bus *bus = NULL;
@@ -83,7 +83,8 @@ void systemd_scope_enter(const char *prefix)
 	if (r >= 0)
 		r = start_transient(bus, name, &error);
 	if (r < 0)
-		log_notice("no unit of its own for the applier: %s; it stays with the agent's",
+		log_notice("cannot move the applier to a systemd scope: %s; it stays in the "
+			   "agent's unit",
 			   error.message ? error.message : strerror(-r));
 	sd_bus_error_free(&error);
 	sd_bus_flush_close_unref(bus);
