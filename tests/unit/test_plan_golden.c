@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
- * plain host's, in the folder above), with the places of its workers file and by the force of the
- * names in its forced file if there are such, and what its agreed file says was agreed to (moves:
- * as an apply that may move workers), must give plan.txt or error.txt to the letter. Whatever is
- * planned is also applied to a host in memory: a failure at any step leaves it as it was, and at
- * last nothing must be left to do. PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself:
- * one test a case.
+ * Golden cases: each folder of tests/golden/plan is one test. The runner plans spec.yaml on
+ * inventory.json (default: the plain host's, one folder up) and compares the result with plan.txt
+ * or error.txt. Optional files of a case: workers (worker ids per core), forced (names given to
+ * --force), agreed (accepted transport moves), moves (the apply may move workers). The runner also
+ * applies each plan to a host in memory: a failure at any step must restore the host, and after the
+ * apply a new plan must be empty.
+ *
+ * plan.txt holds the codes of reasons. Their sentences, and those of steps, needs and warnings,
+ * stand once in texts.txt, so that changing a sentence changes one line. PLENUM_UPDATE_GOLDEN=1
+ * rewrites all of these files. Prints TAP itself.
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/feature/plan_vf.h"
@@ -28,7 +31,7 @@ static char *path_of(const char *name, const char *file)
 											 : path;
 }
 
-/* NULL where there is no such file. */
+/* NULL: the file does not exist. */
 static char *file_read(const char *name, const char *file)
 {
 	autofree char *path = path_of(name, file);
@@ -44,7 +47,7 @@ static char *file_read(const char *name, const char *file)
 	return text;
 }
 
-/* NULL: there shall be none. */
+/* NULL removes the file. */
 static void file_write(const char *name, const char *file, const char *text)
 {
 	autofree char *path = path_of(name, file);
@@ -60,7 +63,7 @@ static void file_write(const char *name, const char *file, const char *text)
 	fclose(f);
 }
 
-/* A name a line. */
+/* One name a line. */
 static size_t forced_read(const char *text, char ret[][PLENUM_NAME_MAX])
 {
 	size_t n = 0;
@@ -71,12 +74,12 @@ static size_t forced_read(const char *text, char ret[][PLENUM_NAME_MAX])
 	return n;
 }
 
-/* A host in memory, and where its journal is. */
+/* A host in memory and the journal of applies to it. */
 struct trial {
 	struct kernel *k;
 	const struct plan_context *ctx;
 	char dir[32], journal[48];
-	char *before; /* the host as it was */
+	char *before; /* the host before the first apply, as JSON */
 };
 
 static char *host_json(struct kernel *k)
@@ -129,58 +132,58 @@ static const char *trial_apply(struct trial *t, const struct spec *s, const stru
 	const char *wrong = NULL;
 
 	if (apply_run(t->k, p, t->journal, &a, &o) < 0)
-		wrong = "the plan cannot be applied";
+		wrong = "apply_run failed";
 	else if (t->k->n_writes - writes != p->n_steps)
-		wrong = "a step is not one write";
+		wrong = "a step makes more or fewer than one kernel write";
 	else if (apply_verify(t->k, s, t->ctx, 0, &d) < 0)
-		wrong = "after the apply there is something left to do";
+		wrong = "a new plan after the apply is not empty";
 	if (wrong)
 		printf("# %s\n", o.error ? o.why : "");
 	if (wrong)
 		diag_print(&d, stderr);
 	diag_done(&d);
 	if (a && (commit ? apply_commit(a, &o) : apply_rollback(a, &o)) < 0)
-		wrong = "the apply cannot be ended";
+		wrong = "the commit or rollback failed";
 	if (!commit && !wrong && !trial_is_as_before(t))
-		wrong = "after a rollback the host is not as it was";
+		wrong = "the rollback did not restore the host";
 	return wrong;
 }
 
-/* Every step fails once, each time from the start. */
+/* Fails each step in turn; each failure must roll the host back to its original state. */
 static const char *trial_failures(struct trial *t, const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct apply *a = NULL;
 		struct apply_outcome o;
 
-		kernel_fake_fail(t->k, i + 1, 1, -EIO, "the test says no");
+		kernel_fake_fail(t->k, i + 1, 1, -EIO, "injected failure");
 		if (apply_run(t->k, p, t->journal, &a, &o) != -EIO || o.stuck) {
 			printf("# step %zu: %s\n", i + 1, o.why);
-			return "a step that fails does not fail the apply";
+			return "a failing step does not fail the apply";
 		}
 		if (!trial_is_as_before(t)) {
 			printf("# step %zu\n", i + 1);
-			return "a failure does not leave the host as it was";
+			return "the host was not restored after a failing step";
 		}
 	}
 	return NULL;
 }
 
-/* What is wrong, or NULL: p on a host like inv, which fails at every step, is rolled back when all
- * is done, and is applied at last. */
+/* Applies p to a copy of the host: with a failure at each step, with a rollback after the last
+ * step, and for good. Returns what went wrong, or NULL. */
 static const char *apply_check(const struct spec *s, const struct inventory *inv,
 			       const struct plan_context *ctx, const struct plan *p)
 {
-	PLENUM_CLEANUP(transport_choice_done) struct transport_choice deal = {0};
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice choice = {0};
 	char made[PLAN_PORTS_MAX][16];
 	struct plan_context settled = *ctx;
 	struct trial t;
 	const char *wrong = NULL;
 
-	/* As an applier has it: what was decided stays so. */
-	if (transport_choice_follow(ctx->agreed, p, &deal) < 0 || !trial_init(&t, inv))
-		return "no host in memory";
-	settled.agreed = &deal;
+	/* Like the applier: transports chosen by the plan stay chosen. */
+	if (transport_choice_follow(ctx->agreed, p, &choice) < 0 || !trial_init(&t, inv))
+		return "cannot create the host in memory";
+	settled.agreed = &choice;
 	settled.may_move = false;
 	settled.made = (const char(*)[16])made;
 	settled.n_made = plan_vf_made(p, made);
@@ -203,12 +206,144 @@ static const char *json_check(const struct plan *p)
 	if (!o || json_array_size(json_object_get(o, "steps")) != p->n_steps ||
 	    json_array_size(json_object_get(o, "legs")) != p->n_legs ||
 	    json_array_size(json_object_get(o, "workers")) != p->n_workers)
-		wrong = "the JSON form is not that of the plan";
+		wrong = "the JSON form differs from the plan";
 	json_decref(o);
 	return wrong;
 }
 
-/* The texts of the case; *ret_wrong for what no text shows. */
+/* ---- the sentences, each once ---- */
+
+static struct {
+	char **lines;
+	size_t n;
+} sentences;
+
+/* Whether two lines are the same sentence about other objects: they differ only in words with a
+ * digit, a dash or the like, as names, addresses and numbers have them. */
+static bool sentence_equal(const char *a, const char *b)
+{
+	while (*a && *b) {
+		const size_t i = strcspn(a, " "), j = strcspn(b, " ");
+		const bool is_name =
+			strcspn(a, "0123456789-/=") < i && strcspn(b, "0123456789-/=") < j;
+
+		if (!is_name && (i != j || strncmp(a, b, i) != 0))
+			return false;
+		a += i + (a[i] == ' ');
+		b += j + (b[j] == ' ');
+	}
+	return *a == *b;
+}
+
+/* kind: "step", "need CODE", "warning", or the code of a reason. */
+static void sentence_add(const char *kind, const char *text)
+{
+	char **grown, *line;
+
+	if (!*text || asprintf(&line, "%s: %s", kind, text) < 0)
+		return;
+	for (size_t i = 0; i < sentences.n; i++)
+		if (sentence_equal(sentences.lines[i], line)) {
+			free(line);
+			return;
+		}
+	grown = reallocarray(sentences.lines, sentences.n + 1, sizeof(*grown));
+	if (!grown) {
+		free(line);
+		return;
+	}
+	sentences.lines = grown;
+	grown[sentences.n++] = line;
+}
+
+static void sentences_collect(const struct plan *p, const struct diag *d)
+{
+	char code[REASON_CODE_MAX + 8];
+
+	for (size_t i = 0; i < p->n_steps; i++)
+		sentence_add("step", p->steps[i].reason);
+	for (size_t i = 0; i < p->n_legs; i++)
+		sentence_add(p->legs[i].reason.code, p->legs[i].reason.text);
+	for (size_t i = 0; i < p->n_workers; i++)
+		sentence_add(p->workers[i].reason.code, p->workers[i].reason.text);
+	for (size_t i = 0; i < p->n_needs; i++) {
+		snprintf(code, sizeof(code), "need %s", p->needs[i].code);
+		sentence_add(code, p->needs[i].why);
+	}
+	for (size_t i = 0; i < d->n; i++)
+		sentence_add("warning", d->entries[i].text);
+}
+
+static int line_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *sentences_format(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	qsort(sentences.lines, sentences.n, sizeof(*sentences.lines), line_compare);
+	for (size_t i = 0; i < sentences.n; i++)
+		fprintf(f, "%s\n", sentences.lines[i]);
+	fclose(f);
+	return text;
+}
+
+/* Leaves the code of each member's reason: "no-vf: eth0 offers no SR-IOV" becomes "no-vf"; a step's
+ * reason, which has none, goes. */
+static void reasons_cut(json_t *list, bool has_code)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach (list, i, o) {
+		const char *text = json_string_value(json_object_get(o, "reason"));
+		const size_t len = has_code ? strcspn(text, ":") : 0;
+
+		json_object_set_new(o, "reason", json_stringn(text, len));
+	}
+}
+
+/* The lines of the text that hold more than blanks, and its empty ones. */
+static void blank_lines_drop(char *text)
+{
+	char *to = text;
+
+	for (char *line = text; *line;) {
+		const size_t len = strcspn(line, "\n") + 1, blanks = strspn(line, " ");
+
+		if (blanks == 0 || line[blanks] != '\n') {
+			memmove(to, line, len);
+			to += len;
+		}
+		line += len;
+	}
+	*to = '\0';
+}
+
+/* The plan as text with the codes of reasons only. */
+static char *plan_with_codes(const struct plan *p)
+{
+	json_t *o = plan_to_object(p);
+	char *text;
+
+	reasons_cut(json_object_get(o, "steps"), false);
+	reasons_cut(json_object_get(o, "legs"), true);
+	reasons_cut(json_object_get(o, "workers"), true);
+	text = plan_object_to_text(o, SIZE_MAX);
+	json_decref(o);
+	if (text)
+		blank_lines_drop(text);
+	return text;
+}
+
+/* Plans and applies the case. *ret_plan or *ret_error gets its text, *ret_wrong a failure that the
+ * text does not show. */
 static int outcome(const char *name, char **ret_plan, char **ret_error, const char **ret_wrong)
 {
 	autofree char *yaml = file_read(name, "spec.yaml");
@@ -242,7 +377,8 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	} else if (plan_build(s, inv, &ctx, &d, &p) < 0) {
 		*ret_error = diag_format(&d);
 	} else {
-		*ret_plan = plan_to_text(p);
+		sentences_collect(p, &d);
+		*ret_plan = plan_with_codes(p);
 		*ret_wrong = json_check(p);
 		if (!*ret_wrong)
 			*ret_wrong = apply_check(s, inv, &ctx, p);
@@ -259,7 +395,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* One line at a time behind '#', so that it stays TAP. */
+/* Prefixes each line with '#', a comment in TAP. */
 static void show(const char *title, char *text)
 {
 	printf("# %s:\n", title);
@@ -273,7 +409,7 @@ static bool run_case(const char *name)
 	const char *wrong = NULL;
 
 	if (outcome(name, &plan, &error, &wrong) < 0) {
-		printf("# the case cannot be read\n");
+		printf("# cannot read the files of the case\n");
 		return false;
 	}
 	if (getenv("PLENUM_UPDATE_GOLDEN")) {
@@ -286,8 +422,23 @@ static bool run_case(const char *name)
 		return true;
 	if (wrong)
 		printf("# %s\n", wrong);
-	show("is", plan ? plan : error);
-	show("wanted", want_plan ? want_plan : want_error);
+	show("actual", plan ? plan : error);
+	show("expected", want_plan ? want_plan : want_error);
+	return false;
+}
+
+static bool run_sentences(void)
+{
+	autofree char *text = sentences_format();
+	autofree char *want = NULL;
+
+	if (getenv("PLENUM_UPDATE_GOLDEN"))
+		file_write(".", "texts.txt", text);
+	want = file_read(".", "texts.txt");
+	if (same(text, want))
+		return true;
+	show("actual", text);
+	show("expected", want);
 	return false;
 }
 
@@ -307,7 +458,7 @@ int main(void)
 		printf("Bail out! no cases in " TOP_SRCDIR "/tests/golden/plan\n");
 		return 1;
 	}
-	printf("1..%d\n", n);
+	printf("1..%d\n", n + 1);
 	for (int i = 0; i < n; i++) {
 		bool ok = run_case(cases[i]->d_name);
 
@@ -316,5 +467,13 @@ int main(void)
 		free(cases[i]);
 	}
 	free(cases);
+	if (!run_sentences()) {
+		printf("not ");
+		n_failed++;
+	}
+	printf("ok %d - reasons, needs and warnings have the sentences of texts.txt\n", n + 1);
+	for (size_t i = 0; i < sentences.n; i++)
+		free(sentences.lines[i]);
+	free(sentences.lines);
 	return n_failed ? 1 : 0;
 }
