@@ -121,26 +121,26 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 	return plan_action_say(p, false, reason, "start worker %u again", w->id);
 }
 
-static bool is_wanted(uint32_t id, const struct launch_config *wants, size_t n)
+static bool is_wanted(uint32_t id, const struct launch_config *desired, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (wants[i].worker_id == id)
+		if (desired[i].worker_id == id)
 			return true;
 	return false;
 }
 
-static int compare_workers(const struct sup *s, const struct launch_config *wants, size_t n,
+static int compare_workers(const struct sup *s, const struct launch_config *desired, size_t n,
 			   bool retry_failed, struct plan *p)
 {
 	autofree struct launch_config *scratch = malloc(sizeof(*scratch));
 	int r = scratch ? 0 : -ENOMEM;
 
 	for (const struct sup_worker *w = sup_first(s); r >= 0 && w; w = w->next)
-		if (w->wanted && !is_wanted(w->id, wants, n))
+		if (w->wanted && !is_wanted(w->id, desired, n))
 			r = plan_action_say(p, true, "it is not configured", "stop worker %u",
 					    w->id);
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = compare_worker(s, &wants[i], retry_failed, scratch, p);
+		r = compare_worker(s, &desired[i], retry_failed, scratch, p);
 	return r;
 }
 
@@ -159,11 +159,11 @@ static bool has_mount(const struct launch_config *c, const struct launch_mount *
 	return false;
 }
 
-static bool mount_is_wanted(const struct launch_mount *m, const struct launch_config *wants,
+static bool mount_is_wanted(const struct launch_mount *m, const struct launch_config *desired,
 			    size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (has_mount(&wants[i], m))
+		if (has_mount(&desired[i], m))
 			return true;
 	return false;
 }
@@ -176,19 +176,19 @@ static bool mount_is_there(const struct sup *s, const struct launch_mount *m)
 	return false;
 }
 
-static int compare_mounts(const struct sup *s, const struct launch_config *wants, size_t n,
+static int compare_mounts(const struct sup *s, const struct launch_config *desired, size_t n,
 			  struct plan *p)
 {
 	int r = 0;
 
 	for (const struct sup_worker *w = sup_first(s); w; w = w->next)
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_mounts; i++)
-			if (!mount_is_wanted(&w->config.mounts[i], wants, n))
+			if (!mount_is_wanted(&w->config.mounts[i], desired, n))
 				r = plan_action_say(p, true, "it is not configured",
 						    "unmount %.180s", w->config.mounts[i].path);
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; r >= 0 && j < wants[i].n_mounts; j++) {
-			const struct launch_mount *m = &wants[i].mounts[j];
+		for (uint32_t j = 0; r >= 0 && j < desired[i].n_mounts; j++) {
+			const struct launch_mount *m = &desired[i].mounts[j];
 
 			if (!mount_is_there(s, m))
 				r = plan_action_say(p, false, "it is configured and not there",
@@ -210,11 +210,11 @@ static bool has_export(const struct launch_config *c, const struct launch_export
 	return false;
 }
 
-static bool export_is_wanted(const struct launch_export *e, const struct launch_config *wants,
+static bool export_is_wanted(const struct launch_export *e, const struct launch_config *desired,
 			     size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (has_export(&wants[i], e))
+		if (has_export(&desired[i], e))
 			return true;
 	return false;
 }
@@ -228,8 +228,8 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 }
 
 /* All cores of an entry have it: said of the first. */
-static bool export_is_of_earlier(const struct sup *s, const struct sup_worker *w,
-				 const struct launch_export *e)
+static bool export_was_reported(const struct sup *s, const struct sup_worker *w,
+				const struct launch_export *e)
 {
 	for (const struct sup_worker *o = sup_first(s); o && o != w; o = o->next)
 		if (o->wanted && has_export(&o->config, e))
@@ -237,7 +237,7 @@ static bool export_is_of_earlier(const struct sup *s, const struct sup_worker *w
 	return false;
 }
 
-static int compare_exports(const struct sup *s, const struct launch_config *wants, size_t n,
+static int compare_exports(const struct sup *s, const struct launch_config *desired, size_t n,
 			   struct plan *p)
 {
 	int r = 0;
@@ -246,15 +246,15 @@ static int compare_exports(const struct sup *s, const struct launch_config *want
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_exports; i++) {
 			const struct launch_export *e = &w->config.exports[i];
 
-			if (!export_is_wanted(e, wants, n) && !export_is_of_earlier(s, w, e))
+			if (!export_is_wanted(e, desired, n) && !export_was_reported(s, w, e))
 				r = plan_action_say(p, true, "it is not configured so",
 						    "end export %.60s (%.100s)", e->name, e->path);
 		}
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; r >= 0 && j < wants[i].n_exports; j++) {
-			const struct launch_export *e = &wants[i].exports[j];
+		for (uint32_t j = 0; r >= 0 && j < desired[i].n_exports; j++) {
+			const struct launch_export *e = &desired[i].exports[j];
 
-			if (!export_is_there(s, e) && !export_is_wanted(e, wants, i))
+			if (!export_is_there(s, e) && !export_is_wanted(e, desired, i))
 				r = plan_action_say(p, false, "it is configured and not there",
 						    PLAN_ACTION_EXPORT, e->name, e->path,
 						    e->read_only ? " read-only" : "");
@@ -271,7 +271,7 @@ struct settings {
 };
 
 /* What comes of a setting that the agent heeds itself; NULL: it is none. */
-static const char *agents_own(const char *path)
+static const char *agent_setting_effect(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin."};
 	const char *key = strrchr(path, '.');
@@ -284,10 +284,10 @@ static const char *agents_own(const char *path)
 	return NULL;
 }
 
-static void say_setting(void *user, const char *path, const char *was, const char *will)
+static void add_setting(void *user, const char *path, const char *was, const char *will)
 {
 	struct settings *s = user;
-	const char *own = agents_own(path);
+	const char *own = agent_setting_effect(path);
 	const char *reason = own ? own : "nothing on the host changes by it";
 
 	if (s->r < 0 || (!s->all && !own))
@@ -304,7 +304,7 @@ static int compare_settings(const struct actions_task *t, struct plan *p)
 	struct settings s = {p, p->n_steps + p->n_actions + p->n_deferred == 0, 0};
 
 	if (t->running && t->next && t->running != t->next)
-		spec_compare(t->running, t->next, say_setting, &s);
+		spec_compare(t->running, t->next, add_setting, &s);
 	return s.r;
 }
 
@@ -312,12 +312,12 @@ static int compare_settings(const struct actions_task *t, struct plan *p)
 
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p)
 {
-	int r = compare_workers(s, t->wants, t->n_wants, t->retry_failed, p);
+	int r = compare_workers(s, t->desired, t->n_desired, t->retry_failed, p);
 
 	if (r >= 0)
-		r = compare_mounts(s, t->wants, t->n_wants, p);
+		r = compare_mounts(s, t->desired, t->n_desired, p);
 	if (r >= 0)
-		r = compare_exports(s, t->wants, t->n_wants, p);
+		r = compare_exports(s, t->desired, t->n_desired, p);
 	if (r >= 0)
 		r = compare_settings(t, p);
 	if (r >= 0 && p->n_deferred)

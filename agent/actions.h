@@ -12,12 +12,12 @@
 
 struct actions_task {
 	const struct spec *running, *next; /* NULL: none runs; next is what p was made from */
-	const struct launch_config *wants;
-	size_t n_wants;
+	const struct launch_config *desired;
+	size_t n_desired;
 	bool retry_failed;
 };
 
-/* Adds to p what sup_reconcile of the wants would do, and what of the configuration counts from
+/* Adds to p what sup_reconcile of the desired would do, and what of the configuration counts from
  * then on without a step. 0; -ENOMEM. */
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p);
 

@@ -28,13 +28,13 @@ const char *agent_state_to_string(enum agent_state s)
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
 	/* A VLAN that we made is not what the spec names. */
-	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
-		if (a->now.plan->legs[i].ifindex == ifindex ||
-		    (ifname[0] && strcmp(a->now.plan->legs[i].ifname, ifname) == 0))
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
+		if (a->running.plan->legs[i].ifindex == ifindex ||
+		    (ifname[0] && strcmp(a->running.plan->legs[i].ifname, ifname) == 0))
 			return true;
-	for (size_t i = 0; a->now.inv && i < a->now.spec->n_nets; i++) {
-		const char *device = a->now.spec->nets[i].device;
-		const struct inv_link *link = inv_link_find(a->now.inv, device);
+	for (size_t i = 0; a->running.inv && i < a->running.spec->n_nets; i++) {
+		const char *device = a->running.spec->nets[i].device;
+		const struct inv_link *link = inv_link_find(a->running.inv, device);
 
 		if (link ? link->ifindex == ifindex : strcmp(device, ifname) == 0)
 			return true;
@@ -46,7 +46,7 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
  * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
  * debounce time has lost the time in which it should have moved its packets.
  */
-static void pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
+static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
 	sup_link_changed(a->sup, ifindex, usable);
 	if (!usable)
@@ -59,7 +59,7 @@ static void pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, 
 
 static void on_new_carrier(void *user, const struct inv_link *link, bool usable)
 {
-	pass_carrier(user, link->name, link->ifindex, usable);
+	forward_carrier(user, link->name, link->ifindex, usable);
 }
 
 void agent_take_carriers(struct agent *a, const struct inventory *inv)
@@ -73,7 +73,7 @@ static void note_carrier(struct agent *a, const struct kernel_event *e)
 	bool up = !e->removed && e->up;
 
 	if (carriers_set(&a->carriers, e->ifindex, up, up && e->carrier) > 0)
-		pass_carrier(a, e->ifname, e->ifindex, up && e->carrier);
+		forward_carrier(a, e->ifname, e->ifindex, up && e->carrier);
 }
 
 static void on_kernel_event(void *user, const struct kernel_event *e)
@@ -122,7 +122,7 @@ static int on_kernel(void *user, int fd, uint32_t revents)
 void agent_end_if_done(struct agent *a)
 {
 	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&
-	    (a->leaves ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
+	    (a->keeps_workers ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
 		loop_exit(a->loop, 0);
 }
 
@@ -136,7 +136,7 @@ static bool all_are_up(const struct agent *a)
 			return false;
 		n_up += w->wanted;
 	}
-	return n_up >= a->now.n_wants;
+	return n_up >= a->running.n_desired;
 }
 
 void agent_update_state(struct agent *a)
@@ -145,11 +145,11 @@ void agent_update_state(struct agent *a)
 
 	if (a->state == AGENT_STOPPING)
 		return;
-	a->begun = a->begun || (a->now.spec && all_are_up(a) && !health_waits(a));
+	a->converged = a->converged || (a->running.spec && all_are_up(a) && !health_waits(a));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
 	else
-		a->state = a->begun ? AGENT_RUNNING : AGENT_STARTING;
+		a->state = a->converged ? AGENT_RUNNING : AGENT_STARTING;
 	if (a->state == AGENT_DEGRADED && was != AGENT_DEGRADED)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
 			   a->problems.n_all ? a->problems.all[0] : "?");
@@ -179,13 +179,13 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
 
-	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++) {
-		const struct plan_worker *w = &a->now.plan->workers[i];
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_workers; i++) {
+		const struct plan_worker *w = &a->running.plan->workers[i];
 
 		const bool is_auto = w->asked == SPEC_TRANSPORT_AUTO;
 
 		if (w->id != worker_id ||
-		    (!is_auto && a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
+		    (!is_auto && a->running.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
@@ -215,7 +215,7 @@ static int on_stop_timer(void *user)
 			   "process %d still %s; it ends its apply alone",
 			   applier_pid(a->reconcile.applier),
 			   applier_stage_to_string(applier_stage(a->reconcile.applier)));
-	if (a->leaves) {
+	if (a->keeps_workers) {
 		loop_exit(a->loop, 0);
 		return 0;
 	}
@@ -237,7 +237,7 @@ static int on_terminate(void *user, int signo)
 		   "ending; network, mounts and %u workers stay, for the next agent, for %d s",
 		   sup_count_processes(a->sup), LAUNCH_ORPHAN_S);
 	a->state = AGENT_STOPPING;
-	a->leaves = true;
+	a->keeps_workers = true;
 	loop_notify("STOPPING=1\nSTATUS=ending; workers go on");
 	loop_timer_arm(a->stop_timer,
 		       a->reconcile.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
@@ -432,7 +432,7 @@ static int open_sources(struct agent *a)
 
 void agent_take_rights(struct agent *a)
 {
-	const struct spec *s = a->now.spec;
+	const struct spec *s = a->running.spec;
 	struct clients_rights rights;
 	int r;
 
@@ -499,7 +499,7 @@ static void close_all(struct agent *a)
 	a->events.on_add = NULL;
 	if (a->loop)
 		reconcile_done(a);
-	control_looks_done(a);
+	control_queries_done(a);
 	labels_done(a);
 	faults_done(a);
 	capture_free(a->capture);
@@ -511,10 +511,10 @@ static void close_all(struct agent *a)
 	loop_source_free(a->stop_timer);
 	health_done(&a->health);
 	drift_done(&a->drift);
-	json_decref(a->needs_told);
+	json_decref(a->actions_reported);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	generation_done(&a->now);
+	generation_done(&a->running);
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);

@@ -41,8 +41,8 @@ enum agent_state {
 };
 const char *agent_state_to_string(enum agent_state s);
 
-#define CONTROL_LOOKS_MAX 8 /* clients for whom children look at the host, at once */
-struct control_looking;
+#define CONTROL_QUERIES_MAX 8 /* clients for whom children look at the host, at once */
+struct control_query;
 
 struct agent {
 	struct agent_options opt;
@@ -58,25 +58,25 @@ struct agent {
 	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
 	struct reconcile reconcile;
-	struct generation now;	       /* what runs */
+	struct generation running;     /* what runs */
 	struct plan_failures failures; /* what was tried in this boot and did not work */
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
-	bool begun; /* what is wanted has been there since the start, or the last apply */
+	bool converged; /* what is wanted has been there since the start, or the last apply */
 	struct problems problems;
 	struct health health;
 	struct drift drift;
-	struct faults faults; /* on purpose */
-	json_t *needs_told;   /* what the operator has been told to do (required_actions.h) */
+	struct faults faults;	  /* on purpose */
+	json_t *actions_reported; /* what the operator has been told to do (required_actions.h) */
 	struct applier_host applier_host; /* tests bring their own */
-	struct control_looking *looks[CONTROL_LOOKS_MAX];
+	struct control_query *queries[CONTROL_QUERIES_MAX];
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed anything; 0: none yet */
 		size_t steps;
 		char by[CLIENTS_BY_MAX]; /* whose request it was; "": the agent's own */
 	} applied;
-	bool leaves; /* stopping: without its workers, which go on */
+	bool keeps_workers; /* stopping: without its workers, which go on */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests have less patience */
 	struct loop_source *kernel_source, *stop_timer, *host_source;
@@ -111,8 +111,8 @@ int worker_config_build(const struct spec *spec, const struct plan *plan, enum l
 
 /* The cluster's keys, read anew from its file, into those configurations. -EINVAL with the reason
  * in d. */
-int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *wants, size_t n);
+int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n);
 /* Those of one that runs. */
-void secrets_keep(const struct launch_config *from, struct launch_config *wants, size_t n);
+void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n);
 
 #endif

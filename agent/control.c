@@ -96,11 +96,11 @@ static void note_files(struct agent *a, json_t *notes)
 	const char *error = NULL, *disk;
 	autofree char *runs = NULL;
 
-	if (!a->now.spec || reconcile_is_active(a) || a->reconcile.pending.applier ||
+	if (!a->running.spec || reconcile_is_active(a) || a->reconcile.pending.applier ||
 	    problems_count(&a->problems, PROBLEMS_FILES) > 0)
 		return;
 	disk = store_look(&a->store, &error);
-	runs = spec_to_yaml(a->now.spec);
+	runs = spec_to_yaml(a->running.spec);
 	if (error)
 		json_array_append_new(
 			notes,
@@ -177,14 +177,14 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_INVENTORY:
 	case PRIVSEP_PLAN:
 	case PRIVSEP_PLAN_RUNNING:
-		control_look(a, &(struct reconcile_client){.id = cl->id},
-			     (enum privsep_what)m->get.what, r);
+		control_query_host(a, &(struct reconcile_client){.id = cl->id},
+				   (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
-		if (a->now.spec)
+		if (a->running.spec)
 			*r = (struct control_reply){.http_status = 200,
 						    .content = PRIVSEP_YAML,
-						    .text = spec_to_yaml(a->now.spec)};
+						    .text = spec_to_yaml(a->running.spec)};
 		else
 			control_error(r, 404, "not-found", "no configuration has been applied yet",
 				      NULL);
@@ -308,7 +308,7 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	}
 	take_apply(cl, &m->apply, &client);
 	if (m->apply.dry_run) {
-		control_look(a, &client, PRIVSEP_PLAN, r);
+		control_query_host(a, &client, PRIVSEP_PLAN, r);
 		return;
 	}
 	control_note(a, cl, "an apply is asked for");
@@ -327,7 +327,7 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 	else if (k == -EALREADY)
 		control_error(r, 409, "busy", "somebody has decided just now", NULL);
 	else if (k == -EHOSTUNREACH)
-		control_error(r, 409, "not-yet", a->reconcile.vouch.lost, NULL);
+		control_error(r, 409, "not-yet", a->reconcile.reachability.lost, NULL);
 	else if (k < 0)
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	else
@@ -396,10 +396,10 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 /* Who wants to undo what is being done does not want what was before it undone as well. */
 static bool is_under_way(const struct agent *a, char *why, size_t size)
 {
-	const struct reconcile *w = &a->reconcile;
-	const struct history_entry *e = w->entry ? history_find(&w->history, w->entry) : NULL;
+	const struct reconcile *rec = &a->reconcile;
+	const struct history_entry *e = rec->entry ? history_find(&rec->history, rec->entry) : NULL;
 
-	if (w->n_clients == 0 && !(reconcile_is_active(a) && w->entry))
+	if (rec->n_clients == 0 && !(reconcile_is_active(a) && rec->entry))
 		return false;
 	if (e)
 		snprintf(why, size,
@@ -432,7 +432,7 @@ static bool is_undone(const struct history *h, char *why, size_t size)
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
 	const struct history *h = &a->reconcile.history;
-	autofree char *now = a->now.spec ? spec_to_yaml(a->now.spec) : NULL;
+	autofree char *now = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
 	uint64_t number = 0;
 	char why[320];
 

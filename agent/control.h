@@ -24,6 +24,6 @@ void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool k
 			bool written, const struct diag *d);
 
 /* Forgets the children that look for clients. */
-void control_looks_done(struct agent *a);
+void control_queries_done(struct agent *a);
 
 #endif

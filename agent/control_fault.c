@@ -6,8 +6,8 @@
 
 static bool is_leg(const struct agent *a, const char *name)
 {
-	for (size_t i = 0; i < a->now.plan->n_legs; i++)
-		if (strcmp(a->now.plan->legs[i].name, name) == 0)
+	for (size_t i = 0; i < a->running.plan->n_legs; i++)
+		if (strcmp(a->running.plan->legs[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -15,7 +15,7 @@ static bool is_leg(const struct agent *a, const char *name)
 /* By the configuration, by the paths that there are; or any address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
-	const struct spec *s = a->now.spec;
+	const struct spec *s = a->running.spec;
 	struct ip_addr addr;
 
 	if (ip_addr_parse(name, &addr) == 0)
@@ -49,7 +49,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 	char by[CLIENTS_BY_MAX], why[PLENUM_NAME_MAX + 128];
 	uint32_t id;
 
-	if (!a->now.spec || !a->now.plan || !a->now.spec->fault_injection) {
+	if (!a->running.spec || !a->running.plan || !a->running.spec->fault_injection) {
 		control_error(r, 403, "not-allowed",
 			      "the configuration that runs does not allow faults; set "
 			      "policy.fault-injection: true and apply",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the answers to clients share: control.c makes most of them at once, control_net.c those
- * about data devices, control_look.c has those made by a child that have to look at the host. */
+ * about data devices, control_query_host.c has those made by a child that have to look at the host.
+ */
 #ifndef PLENUM_AGENT_CONTROL_INTERNAL_H
 #define PLENUM_AGENT_CONTROL_INTERNAL_H
 
@@ -69,7 +70,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 
 /* Answers PRIVSEP_PLAN, with what c forces, and PRIVSEP_INVENTORY: begins a child and sets
  * r->later, or makes the error. */
-void control_look(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
-		  struct control_reply *r);
+void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
+			struct control_reply *r);
 
 #endif

@@ -58,7 +58,7 @@ int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret)
 
 	if (r < 0)
 		return r;
-	*ret = one ? tag_of_net(a->now.spec, next, m->net.name) : control_tag_of_tree(next);
+	*ret = one ? tag_of_net(a->running.spec, next, m->net.name) : control_tag_of_tree(next);
 	spec_free(next);
 	return 0;
 }
@@ -149,13 +149,13 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 		r->etag = control_tag_of_tree(next);
 	json_array_foreach (list, i, leg) {
 		const char *name = json_string_value(json_object_get(leg, "name"));
-		const struct spec_net *now = find_net(a->now.spec, name ? name : "");
+		const struct spec_net *now = find_net(a->running.spec, name ? name : "");
 
 		if (now)
 			add_pending(a, leg, now, next ? find_net(next, name) : now);
 	}
 	for (i = 0; next && i < next->n_nets; i++) {
-		if (find_net(a->now.spec, next->nets[i].name))
+		if (find_net(a->running.spec, next->nets[i].name))
 			continue;
 		leg = coming_to_json(&next->nets[i]);
 		add_pending(a, leg, NULL, &next->nets[i]);
@@ -185,7 +185,7 @@ static void answer_net(struct agent *a, const char *name, unsigned status, struc
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *next = NULL;
 	int k = store_load_next(&a->store, &d, &next);
-	const struct spec_net *now = find_net(a->now.spec, name), *then = find_net(next, name);
+	const struct spec_net *now = find_net(a->running.spec, name), *then = find_net(next, name);
 	json_t *running, *staged;
 
 	if (k >= 0 && !now && !then)
@@ -203,7 +203,7 @@ static void answer_net(struct agent *a, const char *name, unsigned status, struc
 			       pending_word(running, staged), "changes",
 			       changes_to_json(running, staged), "running", running, "staged",
 			       staged));
-	r->etag = tag_of_net(a->now.spec, next, name);
+	r->etag = tag_of_net(a->running.spec, next, name);
 	spec_free(next);
 }
 

@@ -151,8 +151,8 @@ static const struct sup_worker *find(const struct agent *a, const struct privsep
 
 static bool is_leg(const struct agent *a, const char *name)
 {
-	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
-		if (strcmp(a->now.plan->legs[i].name, name) == 0)
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
+		if (strcmp(a->running.plan->legs[i].name, name) == 0)
 			return true;
 	return false;
 }

@@ -32,13 +32,14 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
  * leg gets that has come only now or whose device was made anew, nobody has changed. */
 static bool is_foreign(const struct agent *a, const struct plan *p, const struct plan_step *s)
 {
-	const struct plan_leg_info *was = find_leg(a->now.plan, s->leg);
+	const struct plan_leg_info *was = find_leg(a->running.plan, s->leg);
 	const struct plan_leg_info *is = find_leg(p, s->leg);
 	bool had;
 
 	if (s->verb == PLAN_RESTORE || (was && is && was->ifindex != is->ifindex))
 		return false;
-	had = s->kind->present(a->now.inv, s) != OBJECT_ABSENT || was_just_made(a->now.plan, s);
+	had = s->kind->present(a->running.inv, s) != OBJECT_ABSENT ||
+	      was_just_made(a->running.plan, s);
 	return s->verb == PLAN_DEL ? !had : had;
 }
 
@@ -77,7 +78,7 @@ static bool is_fight(const struct drift_place *p, uint64_t now)
 
 /* ---- who it may be ---- */
 
-static void tell(struct agent *a)
+static void report(struct agent *a)
 {
 	json_t *list = json_array();
 
@@ -149,7 +150,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 		note_fight(a, place, s);
 }
 
-static void pay(struct drift *d)
+static void charge(struct drift *d)
 {
 	d->spent_ns = MAX_OF(d->spent_ns, clock_now_ns()) + DRIFT_REFILL_NS;
 }
@@ -201,8 +202,8 @@ void drift_note(struct agent *a, const struct plan *p)
 			 n - DRIFT_TEXTS_MAX);
 		events_add_all(&a->events, LOG_LEVEL_WARNING, "agent", said);
 	}
-	pay(&a->drift);
-	tell(a);
+	charge(&a->drift);
+	report(a);
 }
 
 /* ---- now and then ---- */
@@ -220,14 +221,15 @@ static void end_fights(struct agent *a)
 		events_add(&a->events, LOG_LEVEL_NOTICE, p->leg[0] ? p->leg : "agent",
 			   "nobody has changed what is ours for a minute");
 	}
-	tell(a);
+	report(a);
 }
 
 void drift_look(struct agent *a)
 {
 	end_fights(a);
 	/* One that is on its way looks at everything. */
-	if (!a->now.plan || reconcile_is_active(a) || !plan_has_drifted(a->kernel, a->now.plan))
+	if (!a->running.plan || reconcile_is_active(a) ||
+	    !plan_has_drifted(a->kernel, a->running.plan))
 		return;
 	agent_forget_host(a); /* or the walk finds what was there before */
 	reconcile_arm(a, drift_delay_ns(&a->drift));

@@ -27,7 +27,7 @@ void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size
 		 reason_format(&leg->reason, why, sizeof(why)));
 }
 
-bool leg_policy_are_about(const json_t *texts, const char *name)
+bool leg_policy_mentions(const json_t *texts, const char *name)
 {
 	char head[PLENUM_NAME_MAX + 8];
 	int len = snprintf(head, sizeof(head), "leg %s (", name);
@@ -48,26 +48,26 @@ static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
 	return NULL;
 }
 
-/* Whether `has` lacks a port of `wants`, or has another one on the leg. */
-static bool gains_port(const struct launch_config *has, const struct launch_config *wants)
+/* Whether `has` lacks a port of `desired`, or has another one on the leg. */
+static bool gains_port(const struct launch_config *has, const struct launch_config *desired)
 {
-	for (uint32_t i = 0; i < wants->n_ports; i++) {
-		const struct launch_port *p = sup_port_find(has, wants->ports[i].leg);
+	for (uint32_t i = 0; i < desired->n_ports; i++) {
+		const struct launch_port *p = sup_port_find(has, desired->ports[i].leg);
 
-		if (!p || !sup_port_equal(p, &wants->ports[i]))
+		if (!p || !sup_port_equal(p, &desired->ports[i]))
 			return true;
 	}
 	return false;
 }
 
-/* Whether every port that `wants` does without is one of an absent leg. */
-static bool loses_absent_only(const struct launch_config *has, const struct launch_config *wants,
+/* Whether every port that `desired` does without is one of an absent leg. */
+static bool loses_absent_only(const struct launch_config *has, const struct launch_config *desired,
 			      const struct plan *plan)
 {
 	for (uint32_t i = 0; i < has->n_ports; i++) {
 		const struct plan_leg_info *leg = leg_find(plan, has->ports[i].leg);
 
-		if (!sup_port_find(wants, has->ports[i].leg) &&
+		if (!sup_port_find(desired, has->ports[i].leg) &&
 		    (!leg || leg->state != PLAN_LEG_ABSENT))
 			return false;
 	}
@@ -76,9 +76,10 @@ static bool loses_absent_only(const struct launch_config *has, const struct laun
 
 /* Whether nothing but the ports is new. */
 static bool differs_in_ports_only(const struct launch_config *has,
-				  const struct launch_config *wants, struct launch_config *scratch)
+				  const struct launch_config *desired,
+				  struct launch_config *scratch)
 {
-	memcpy(scratch, wants, sizeof(*scratch));
+	memcpy(scratch, desired, sizeof(*scratch));
 	sup_config_normalise(scratch);
 	memcpy(scratch->ports, has->ports, sizeof(scratch->ports));
 	scratch->n_ports = has->n_ports;
@@ -87,77 +88,77 @@ static bool differs_in_ports_only(const struct launch_config *has,
 
 /* A device that the worker has let go of and that is wanted of it still is another port than the
  * one that it has: a worker opens devices only when it starts. */
-static void count_releases(const struct sup_worker *w, struct launch_config *wants)
+static void count_releases(const struct sup_worker *w, struct launch_config *desired)
 {
-	for (uint32_t i = 0; w->started && i < wants->n_ports; i++) {
-		const struct launch_port *p = sup_port_find(w->started, wants->ports[i].leg);
+	for (uint32_t i = 0; w->started && i < desired->n_ports; i++) {
+		const struct launch_port *p = sup_port_find(w->started, desired->ports[i].leg);
 
 		if (p)
-			wants->ports[i].again = p->again + w->released[p - w->started->ports];
+			desired->ports[i].again = p->again + w->released[p - w->started->ports];
 	}
 }
 
 /* What it has of absent legs goes on waiting there, behind those that are wanted. */
-static void keep_absent(const struct launch_config *has, struct launch_config *wants)
+static void keep_absent(const struct launch_config *has, struct launch_config *desired)
 {
-	for (uint32_t i = 0; i < has->n_ports && wants->n_ports < LAUNCH_PORTS_MAX; i++) {
-		struct launch_port *p = &wants->ports[wants->n_ports];
+	for (uint32_t i = 0; i < has->n_ports && desired->n_ports < LAUNCH_PORTS_MAX; i++) {
+		struct launch_port *p = &desired->ports[desired->n_ports];
 
-		if (sup_port_find(wants, has->ports[i].leg))
+		if (sup_port_find(desired, has->ports[i].leg))
 			continue;
 		*p = has->ports[i];
 		memset(p->label, 0, sizeof(p->label));
-		wants->n_ports++;
+		desired->n_ports++;
 	}
 }
 
 /* Whether it can be told of all that it lacks. */
-static bool is_told(const struct launch_config *has, const struct launch_config *wants)
+static bool can_update_live(const struct launch_config *has, const struct launch_config *desired)
 {
 	autofree struct launch_config *all = malloc(sizeof(*all));
 
 	if (!all)
 		return false;
-	memcpy(all, wants, sizeof(*all));
+	memcpy(all, desired, sizeof(*all));
 	keep_absent(has, all);
 	return sup_ports_follow(has, all);
 }
 
-uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
-			 struct launch_config *wants, size_t n)
+uint64_t leg_policy_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
+			       struct launch_config *desired, size_t n)
 {
 	autofree struct launch_config *scratch = malloc(sizeof(*scratch));
 	uint64_t now = clock_now_ns(), again = 0;
 
 	for (size_t i = 0; scratch && i < n; i++) {
-		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
+		const struct sup_worker *w = worker_find(sup, desired[i].worker_id);
 		const struct launch_config *has = w && w->started ? w->started : NULL;
 		uint64_t settles;
 
 		if (w)
-			count_releases(w, &wants[i]);
-		if (!has || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
-		    !loses_absent_only(has, &wants[i], plan))
+			count_releases(w, &desired[i]);
+		if (!has || !differs_in_ports_only(&w->config, &desired[i], scratch) ||
+		    !loses_absent_only(has, &desired[i], plan))
 			continue;
-		if (is_told(has, &wants[i])) {
-			keep_absent(has, &wants[i]);
+		if (can_update_live(has, &desired[i])) {
+			keep_absent(has, &desired[i]);
 			continue;
 		}
-		if (gains_port(&w->config, &wants[i])) {
-			settles = w->started_ns + LEGS_SETTLE_NS;
+		if (gains_port(&w->config, &desired[i])) {
+			settles = w->started_ns + LEG_POLICY_SETTLE_NS;
 			if (asked || now >= settles)
 				continue;
 			again = again ? MIN_OF(again, settles - now) : settles - now;
 		}
-		memcpy(wants[i].ports, w->config.ports, sizeof(wants[i].ports));
-		wants[i].n_ports = w->config.n_ports;
+		memcpy(desired[i].ports, w->config.ports, sizeof(desired[i].ports));
+		desired[i].n_ports = w->config.n_ports;
 	}
 	return again;
 }
 
 /* ---- functions ---- */
 
-int leg_policy_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
+int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 {
 	char(*held)[16] = NULL;
 	size_t n = 0;
@@ -195,7 +196,7 @@ static uint64_t hugepages_of(const struct launch_config *c)
 	return MAX_OF((launch_dpdk_mib(c) + 1) / 2, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
 }
 
-uint64_t legs_held_hugepages(const struct sup *sup)
+uint64_t leg_policy_held_hugepages(const struct sup *sup)
 {
 	uint64_t n = 0;
 

@@ -15,7 +15,7 @@
 #define LOOK_NS (200 * NSEC_PER_MSEC)
 #define ANSWER_NS (15 * NSEC_PER_SEC) /* of workers that run; a peer may be restarting its own */
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-#define NEWS 2 /* packets: one may have been under way before the change */
+#define NEW_PACKETS_MIN 2 /* packets: one may have been under way before the change */
 
 /* ---- what is asked for ---- */
 
@@ -46,7 +46,7 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	return c->role != LAUNCH_FRONTEND; /* whose clients are not in the configuration */
 }
 
-static bool is_debtor(const struct launch_config *c, const struct verified_peer *p)
+static bool must_reach(const struct launch_config *c, const struct verified_peer *p)
 {
 	return c->role == p->role && port_find(c, p->leg) && has_peer(c, p->peer) &&
 	       (p->by_dpdk || c->transport != LAUNCH_UDP);
@@ -54,15 +54,15 @@ static bool is_debtor(const struct launch_config *c, const struct verified_peer 
 
 /* The worker that owes an answer by its leg and peer in that round: whose path it was, or who has
  * it now; NULL: none does. */
-static const struct launch_config *debtor_find(const struct generation *r,
-					       const struct verified_peer *p)
+static const struct launch_config *responsible_find(const struct generation *r,
+						    const struct verified_peer *p)
 {
 	const struct launch_config *other = NULL;
 
-	for (size_t i = 0; i < r->n_wants; i++) {
-		const struct launch_config *c = &r->wants[i];
+	for (size_t i = 0; i < r->n_desired; i++) {
+		const struct launch_config *c = &r->desired[i];
 
-		if (!is_debtor(c, p))
+		if (!must_reach(c, p))
 			continue;
 		if (c->worker_id == p->worker)
 			return c;
@@ -75,17 +75,17 @@ static const struct launch_config *debtor_find(const struct generation *r,
 /* Whether the walk on its way does anything to that leg. */
 static bool is_touched(const struct agent *a, const char *leg)
 {
-	const struct generation *now = &a->now, *next = &a->reconcile.next;
+	const struct generation *running = &a->running, *next = &a->reconcile.next;
 
 	for (size_t i = 0; i < next->plan->n_steps; i++)
 		if (strcmp(next->plan->steps[i].leg, leg) == 0)
 			return true;
-	for (size_t i = 0; i < next->n_wants; i++) {
-		const struct launch_port *p = port_find(&next->wants[i], leg), *was = NULL;
+	for (size_t i = 0; i < next->n_desired; i++) {
+		const struct launch_port *p = port_find(&next->desired[i], leg), *was = NULL;
 
-		for (size_t j = 0; j < now->n_wants && !was; j++)
-			if (now->wants[j].worker_id == next->wants[i].worker_id)
-				was = port_find(&now->wants[j], leg);
+		for (size_t j = 0; j < running->n_desired && !was; j++)
+			if (running->desired[j].worker_id == next->desired[i].worker_id)
+				was = port_find(&running->desired[j], leg);
 		if (p && (!was || memcmp(p, was, sizeof(*p)) != 0))
 			return true;
 	}
@@ -100,7 +100,7 @@ static bool is_full(const struct launch_path_stats *s)
 
 static void note_path(struct agent *a, const struct sup_worker *w, const struct status_path *path)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	struct verified_peer p = {.worker = w->id,
 				  .role = w->config.role,
 				  .by_dpdk = w->config.transport != LAUNCH_UDP,
@@ -116,7 +116,7 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
 			return;
 	if (v->n < REACHABILITY_MAX && path->s.up && is_touched(a, p.leg) &&
-	    debtor_find(&a->reconcile.next, &p))
+	    responsible_find(&a->reconcile.next, &p))
 		v->paths[v->n++] = p;
 }
 
@@ -128,13 +128,13 @@ static size_t paths_of(const struct sup_worker *w, struct status_path ret[LAUNCH
 
 void reachability_before(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	struct status_path paths[LAUNCH_PATHS_MAX];
 
-	w->vouch.n = 0;
-	w->vouch.inherited = false;
-	w->vouch.moves = reconcile_is_ordered(w) && w->next.plan->n_moves > 0;
-	if (!reconcile_is_ordered(w) || is_forced(&w->client))
+	rec->reachability.n = 0;
+	rec->reachability.inherited = false;
+	rec->reachability.moves = reconcile_is_ordered(rec) && rec->next.plan->n_moves > 0;
+	if (!reconcile_is_ordered(rec) || is_forced(&rec->client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
 		size_t n = paths_of(s, paths);
@@ -144,17 +144,17 @@ void reachability_before(struct agent *a)
 	}
 }
 
-bool reachability_waits(const struct reconcile *w)
+bool reachability_waits(const struct reconcile *rec)
 {
-	return w->vouch.n > 0 || w->vouch.moves;
+	return rec->reachability.n > 0 || rec->reachability.moves;
 }
 
 /* ---- who could tell ---- */
 
-bool reconcile_by_verified_peer(const struct agent *a, const struct reconcile_client *c,
-				const struct spec *spec)
+bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
+				   const struct spec *spec)
 {
-	return !c->confirm_s && !is_forced(c) && !(a->now.spec && a->now.spec->confirm_s) &&
+	return !c->confirm_s && !is_forced(c) && !(a->running.spec && a->running.spec->confirm_s) &&
 	       !(spec && spec->confirm_s);
 }
 
@@ -179,8 +179,8 @@ static bool is_answered(const struct sup_worker *w, const struct spec *spec)
 	return false;
 }
 
-int reachability_witnesses(const struct agent *a, const struct spec *spec, unsigned **ret,
-			   size_t *ret_n)
+int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
+				size_t *ret_n)
 {
 	autofree unsigned *cores = NULL;
 	size_t n = 0;
@@ -212,24 +212,24 @@ static bool is_same(const struct verified_peer *p, const struct launch_path_stat
 
 /* A path of a worker that was not restarted is as it was until something is missed on it: there
  * only what comes in now tells. */
-static bool is_news(const struct agent *a, const struct verified_peer *p,
-		    const struct sup_worker *w, const struct launch_path_stats *s)
+static bool is_recent(const struct agent *a, const struct verified_peer *p,
+		      const struct sup_worker *w, const struct launch_path_stats *s)
 {
-	if (w->started_ns >= a->reconcile.vouch.began_ns)
+	if (w->started_ns >= a->reconcile.reachability.began_ns)
 		return true;
 	return p->counted && w->id == p->worker && strcmp(s->remote, p->remote) == 0 &&
-	       s->rx_packets >= p->rx + NEWS;
+	       s->rx_packets >= p->rx + NEW_PACKETS_MIN;
 }
 
 enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
 
 /* Where the leg becomes the kernel's the kernel's interface is what its frames are judged by. */
 static enum answer answer_of(const struct agent *a, const struct verified_peer *p,
-			     const struct launch_config *debtor)
+			     const struct launch_config *worker)
 {
-	const bool full = p->full && debtor->transport != LAUNCH_UDP;
+	const bool full = p->full && worker->transport != LAUNCH_UDP;
 	/* Of one that was taken to VFs nobody else can tell whether it is heard there. */
-	const bool alone = debtor->worker_id == p->worker && reconcile_is_on_trial(a, debtor->core);
+	const bool alone = worker->worker_id == p->worker && reconcile_is_on_trial(a, worker->core);
 	struct status_path paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
 
@@ -239,7 +239,7 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 		for (size_t i = 0; i < n; i++) {
 			const struct launch_path_stats *s = &paths[i].s;
 
-			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s) ||
+			if (!is_same(p, s, &w->config) || !s->up || !is_recent(a, p, w, s) ||
 			    (alone && w->id != p->worker))
 				continue;
 			if (!full || is_full(s))
@@ -254,7 +254,7 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
  * this apply has to be over, or waits for what it lacks. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
-	const struct plan *p = a->now.plan;
+	const struct plan *p = a->running.plan;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		if (w->id == worker && w->no_transport)
@@ -300,7 +300,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 /* How many of those who are taken to VFs do not run with them (yet). */
 static size_t count_not_up(struct agent *a)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	size_t n = 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w && v->moves; w = w->next) {
@@ -317,16 +317,16 @@ static size_t count_not_up(struct agent *a)
 /* How many do not answer (yet); the first of them in v->lost. */
 static size_t count_lost(struct agent *a)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	size_t n_lost = count_not_up(a);
 
 	for (size_t i = 0; i < v->n && v->inherited; i++)
 		count_inherited(a, &v->paths[i]);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct verified_peer *p = &v->paths[i];
-		const struct launch_config *debtor = debtor_find(&a->now, p);
-		enum answer answer = debtor && !has_failed(a, debtor->worker_id)
-					     ? answer_of(a, p, debtor)
+		const struct launch_config *worker = responsible_find(&a->running, p);
+		enum answer answer = worker && !has_failed(a, worker->worker_id)
+					     ? answer_of(a, p, worker)
 					     : ANSWER_GOOD;
 
 		if (answer == ANSWER_GOOD || n_lost++ > 0)
@@ -360,13 +360,13 @@ static void forget(struct reachability *v)
 
 static void decide(struct agent *a, bool keep)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	bool all = keep && v->n > 0;
 
 	for (size_t i = 0; i < v->n && all; i++) {
-		const struct launch_config *debtor = debtor_find(&a->now, &v->paths[i]);
+		const struct launch_config *worker = responsible_find(&a->running, &v->paths[i]);
 
-		all = !debtor || !has_failed(a, debtor->worker_id);
+		all = !worker || !has_failed(a, worker->worker_id);
 	}
 	forget(v); /* that was all */
 	if (all)
@@ -379,7 +379,7 @@ static void decide(struct agent *a, bool keep)
 
 void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 
 	forget(v); /* who answers the others does not count any more */
 	snprintf(v->lost, sizeof(v->lost), "worker %u cannot have what it is taken to: %.160s",
@@ -387,14 +387,14 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 	(void)reconcile_pending_decide(a, false, 0, "plenumd");
 }
 
-const char *reachability_missed(const struct agent *a)
+const char *reachability_unreachable(const struct agent *a)
 {
-	const struct reachability *v = &a->reconcile.vouch;
+	const struct reachability *v = &a->reconcile.reachability;
 
 	return reachability_waits(&a->reconcile) && v->patient ? v->lost : "";
 }
 
-bool reachability_misses(struct agent *a)
+bool reachability_is_lost(struct agent *a)
 {
 	return reachability_waits(&a->reconcile) && count_lost(a) > 0;
 }
@@ -402,7 +402,7 @@ bool reachability_misses(struct agent *a)
 static int on_look(void *user)
 {
 	struct agent *a = user;
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	const bool missed = v->lost[0];
 	uint64_t now = clock_now_ns();
 
@@ -423,7 +423,7 @@ static int on_look(void *user)
 /* The workers still run as before, on a host that is as wanted by now. */
 void reachability_begin(struct agent *a)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	struct status_path paths[LAUNCH_PATHS_MAX];
 
 	v->began_ns = v->busy_ns = clock_now_ns();
@@ -445,13 +445,13 @@ void reachability_begin(struct agent *a)
 
 void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 	const struct reconcile_pending *p = &a->reconcile.pending;
 	const struct reconcile_answer answer = {.error = res->error,
 						.number = a->applied.number,
 						.steps = p->n_steps,
 						.kernel_writes = res->n_writes,
-						.plan = res->error < 0 ? NULL : a->now.plan,
+						.plan = res->error < 0 ? NULL : a->running.plan,
 						.diag = d,
 						.entry = p->entry};
 
@@ -464,8 +464,8 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 
 /* ---- over the agent's death ---- */
 
-#define COMMENT "# answered worker "
-#define MOVES "# takes workers to VFs "
+#define PEER_COMMENT "# answered worker "
+#define MOVES_COMMENT "# takes workers to VFs "
 
 static const char *mode_to_string(const struct reachability *v)
 {
@@ -484,7 +484,7 @@ static bool is_plain(const struct verified_peer *p)
 
 int reachability_format(const struct agent *a, char **ret)
 {
-	const struct reachability *v = &a->reconcile.vouch;
+	const struct reachability *v = &a->reconcile.reachability;
 	autofree char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -492,12 +492,12 @@ int reachability_format(const struct agent *a, char **ret)
 	if (!out)
 		return -ENOMEM;
 	if (v->moves)
-		fprintf(out, MOVES "%s\n", mode_to_string(v));
+		fprintf(out, MOVES_COMMENT "%s\n", mode_to_string(v));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct verified_peer *p = &v->paths[i];
 
 		if (is_plain(p))
-			fprintf(out, COMMENT "%u role %u dpdk %d full %d leg %s peer %s %s\n",
+			fprintf(out, PEER_COMMENT "%u role %u dpdk %d full %d leg %s peer %s %s\n",
 				p->worker, (unsigned)p->role, p->by_dpdk, p->full, p->leg, p->peer,
 				mode_to_string(v));
 	}
@@ -519,13 +519,13 @@ static void read_line(struct reachability *v, const char *line)
 	char mode[8] = "";
 	unsigned role, dpdk, full;
 
-	if (sscanf(line, MOVES "%7s", mode) == 1) {
+	if (sscanf(line, MOVES_COMMENT "%7s", mode) == 1) {
 		v->moves = true;
 		read_mode(v, mode);
 		return;
 	}
-	if (sscanf(line, COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s", &p.worker,
-		   &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
+	if (sscanf(line, PEER_COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s",
+		   &p.worker, &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
 		return;
 	if (role >= LAUNCH_ROLE_MAX || !is_plain(&p) || v->n == REACHABILITY_MAX)
 		return;
@@ -538,7 +538,7 @@ static void read_line(struct reachability *v, const char *line)
 
 void reachability_inherit(struct agent *a, const char *ticket)
 {
-	struct reachability *v = &a->reconcile.vouch;
+	struct reachability *v = &a->reconcile.reachability;
 
 	forget(v);
 	v->alone = v->patient = false;
@@ -552,5 +552,5 @@ void reachability_inherit(struct agent *a, const char *ticket)
 
 int reachability_init(struct agent *a)
 {
-	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_look, a, &a->reconcile.vouch.timer);
+	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_look, a, &a->reconcile.reachability.timer);
 }

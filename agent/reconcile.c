@@ -22,7 +22,7 @@ const char *reconcile_trigger_to_string(enum reconcile_trigger t)
 
 void generation_done(struct generation *r)
 {
-	free(r->wants);
+	free(r->desired);
 	plan_free(r->plan);
 	inv_free(r->inv);
 	spec_free(r->spec);
@@ -33,15 +33,15 @@ void generation_done(struct generation *r)
  * goes on with the running one. */
 static void generation_swap(struct agent *a)
 {
-	struct generation old = a->now;
+	struct generation old = a->running;
 
-	a->now = a->reconcile.next;
-	if (!a->now.spec) {
-		a->now.spec = old.spec;
+	a->running = a->reconcile.next;
+	if (!a->running.spec) {
+		a->running.spec = old.spec;
 		old.spec = NULL;
 	} else {
 		agent_take_rights(a);
-		if (!a->now.spec->fault_injection && a->faults.n > 0)
+		if (!a->running.spec->fault_injection && a->faults.n > 0)
 			faults_end(a, 0, "the configuration does not allow them any more");
 	}
 	a->reconcile.next = (struct generation){0};
@@ -75,15 +75,15 @@ static int load_staged(struct agent *a, struct store_source *ret)
 
 static int load_history(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	autofree char *path = history_config(&w->history, w->client.back_to);
+	struct reconcile *rec = &a->reconcile;
+	autofree char *path = history_config(&rec->history, rec->client.back_to);
 
 	if (path)
-		return spec_load(path, NULL, &w->diag, &w->next.spec);
-	diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+		return spec_load(path, NULL, &rec->diag, &rec->next.spec);
+	diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
 		 "apply %llu left no configuration; write the number of one that 'plenum history' "
 		 "shows as applied",
-		 (unsigned long long)w->client.back_to);
+		 (unsigned long long)rec->client.back_to);
 	return -ENOENT;
 }
 
@@ -91,81 +91,81 @@ static int load_history(struct agent *a)
  * was asked for before it was rolled back does not: who has been cut off would be once more. */
 static int check_refused(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	const bool knows = !(w->trigger == RECONCILE_RELOAD && w->reload_is_older);
+	struct reconcile *rec = &a->reconcile;
+	const bool knows = !(rec->trigger == RECONCILE_RELOAD && rec->reload_is_older);
 	char why[RECONCILE_REFUSED_MAX];
 
-	if ((reconcile_is_ordered(w) && knows) || !reconcile_is_refused(a, w->next.spec, why))
+	if ((reconcile_is_ordered(rec) && knows) || !reconcile_is_refused(a, rec->next.spec, why))
 		return 0;
-	diag_add(&w->diag, DIAG_ERROR, NULL, NULL, "%s", why);
+	diag_add(&rec->diag, DIAG_ERROR, NULL, NULL, "%s", why);
 	return -ECANCELED;
 }
 
 static int load(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	struct store_source from = store_disk(&a->store);
 	int r = 0;
 
-	if (w->source == RECONCILE_FROM_RUNNING)
-		r = a->now.spec ? 0 : -ENOENT;
-	else if (w->source == RECONCILE_FROM_LAST_GOOD)
-		r = reconcile_last_good_load(a, &w->diag, &w->next.spec);
-	else if (w->source == RECONCILE_FROM_PENDING)
-		r = spec_load(w->pending_path, NULL, &w->diag, &w->next.spec);
-	else if (w->source == RECONCILE_FROM_HISTORY)
+	if (rec->source == RECONCILE_FROM_RUNNING)
+		r = a->running.spec ? 0 : -ENOENT;
+	else if (rec->source == RECONCILE_FROM_LAST_GOOD)
+		r = reconcile_last_good_load(a, &rec->diag, &rec->next.spec);
+	else if (rec->source == RECONCILE_FROM_PENDING)
+		r = spec_load(rec->pending_path, NULL, &rec->diag, &rec->next.spec);
+	else if (rec->source == RECONCILE_FROM_HISTORY)
 		r = load_history(a);
-	else if (w->source == RECONCILE_FROM_STAGED)
+	else if (rec->source == RECONCILE_FROM_STAGED)
 		r = load_staged(a, &from);
-	if (r >= 0 && (w->source == RECONCILE_FROM_FILES || w->source == RECONCILE_FROM_STAGED))
-		r = spec_load(from.file, from.dropin_dir, &w->diag, &w->next.spec);
-	w->loaded = r >= 0;
-	return r >= 0 && w->source == RECONCILE_FROM_FILES ? check_refused(a) : r;
+	if (r >= 0 && (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED))
+		r = spec_load(from.file, from.dropin_dir, &rec->diag, &rec->next.spec);
+	rec->loaded = r >= 0;
+	return r >= 0 && rec->source == RECONCILE_FROM_FILES ? check_refused(a) : r;
 }
 
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
 
-static int take_held(struct agent *a)
+static int update_held_vfs(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	free(ptr_take(w->held));
-	w->n_held = 0;
-	return leg_policy_held(a->sup, &w->held, &w->n_held);
+	free(ptr_take(rec->held_vfs));
+	rec->n_held_vfs = 0;
+	return leg_policy_held_vfs(a->sup, &rec->held_vfs, &rec->n_held_vfs);
 }
 
 /* What is wanted, what was promised and what is there. Notifications are read before the host is
  * looked at, so that none that is older than the look comes after it. */
 static int look(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	int r = take_held(a);
+	struct reconcile *rec = &a->reconcile;
+	int r = update_held_vfs(a);
 
 	if (r >= 0)
 		r = load(a);
 	if (r >= 0)
-		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
+		r = plan_owned_load(&rec->owned, rec->owned_path, &rec->diag);
 	if (r >= 0)
-		r = plan_worker_ids_load(&w->places, w->places_path, &w->diag);
+		r = plan_worker_ids_load(&rec->worker_ids, rec->worker_ids_path, &rec->diag);
 	if (r < 0)
 		return r;
-	if (!w->pending.applier)
-		w->n_made = 0;
+	if (!rec->pending.applier)
+		rec->n_vf_pfs = 0;
 	agent_read_kernel(a);
-	if (reconcile_is_asked(w->trigger))
+	if (reconcile_is_asked(rec->trigger))
 		agent_forget_host(a);
-	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	r = inv_collect(a->kernel, &rec->diag, &rec->next.inv);
 	if (r < 0)
 		return r;
-	r = reconcile_choice_look(a, w->next.inv);
+	r = reconcile_choice_look(a, rec->next.inv);
 	if (r < 0)
 		return r;
-	agent_take_carriers(a, w->next.inv);
-	if (w->trigger == RECONCILE_RELOAD || w->trigger == RECONCILE_API) {
+	agent_take_carriers(a, rec->next.inv);
+	if (rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		if (w->n_tries == 0) /* those hosts may have gone */
-			plan_conflicts_done(&w->conflicts);
+		if (rec->n_tries == 0) /* those hosts may have gone */
+			plan_conflicts_done(&rec->conflicts);
 	}
 	return 0;
 }
@@ -174,44 +174,45 @@ static int look(struct agent *a)
  * that only keeps the host as it is leaves the workers the keys that they have. */
 static int keys_fill(struct agent *a, const struct spec *spec)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	if (w->next.spec || a->now.n_wants == 0)
-		return secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
-	secrets_keep(&a->now.wants[0], w->next.wants, w->next.n_wants);
+	if (rec->next.spec || a->running.n_desired == 0)
+		return secrets_fill(spec, &rec->diag, rec->next.desired, rec->next.n_desired);
+	secrets_keep(&a->running.desired[0], rec->next.desired, rec->next.n_desired);
 	return 0;
 }
 
 /* By what a plan is made of the host; the specification is there by then. */
 static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	return (struct plan_context){.running = a->now.plan,
-				     .held_hugepages = legs_held_hugepages(a->sup),
+	return (struct plan_context){.running = a->running.plan,
+				     .held_hugepages = leg_policy_held_hugepages(a->sup),
 				     .failures = &a->failures,
-				     .owned = &w->owned,
-				     .places = &w->places,
-				     .agreed = reconcile_choice_now(w),
+				     .owned = &rec->owned,
+				     .places = &rec->worker_ids,
+				     .agreed = reconcile_choice_now(rec),
 				     .may_move = reconcile_may_move(a),
-				     .by_witness = reconcile_by_verified_peer(a, &w->client, spec),
-				     .witnessed = w->witnessed,
-				     .n_witnessed = w->n_witnessed,
-				     .made = (const char(*)[16])w->made,
-				     .n_made = w->n_made,
-				     .conflicts = &w->conflicts,
-				     .held = (const char(*)[16])w->held,
-				     .n_held = w->n_held,
-				     .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
-				     .n_forced = w->client.n_forced};
+				     .by_witness =
+					     reconcile_needs_verified_peer(a, &rec->client, spec),
+				     .witnessed = rec->answered_cores,
+				     .n_witnessed = rec->n_answered_cores,
+				     .made = (const char(*)[16])rec->vf_pfs,
+				     .n_made = rec->n_vf_pfs,
+				     .conflicts = &rec->conflicts,
+				     .held = (const char(*)[16])rec->held_vfs,
+				     .n_held = rec->n_held_vfs,
+				     .forced = (const char(*)[PLENUM_NAME_MAX])rec->client.forced,
+				     .n_forced = rec->client.n_forced};
 }
 
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	int r = look(a);
-	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
+	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
 	struct plan_context ctx = context_of(a, spec);
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
@@ -225,100 +226,102 @@ static int first_half(struct agent *a)
 				    .user = a};
 
 	if (r >= 0)
-		r = plan_build(spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
+		r = plan_build(spec, rec->next.inv, &ctx, &rec->diag, &rec->next.plan);
 	if (r >= 0)
 		r = reconcile_freeze(a, &ctx);
 	if (r < 0)
 		return r;
-	r = worker_config_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
-				&w->next.n_wants);
+	r = worker_config_build(spec, rec->next.plan, a->opt.log_level, &rec->diag,
+				&rec->next.desired, &rec->next.n_desired);
 	if (r >= 0)
 		r = keys_fill(a, spec);
-	if (r >= 0 && !w->pending.applier)
+	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
-	if (r < 0 || w->pending.applier || /* which has done it */
-	    (w->next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
+	if (r < 0 || rec->pending.applier || /* which has done it */
+	    (rec->next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
 	note_steps(a);
-	task.plan = w->next.plan;
-	if (reconcile_is_repair(w))
+	task.plan = rec->next.plan;
+	if (reconcile_is_repair(rec))
 		task.verify_ns = MIN_OF(task.verify_ns, drift_verify_ns(task.plan));
 	reconcile_enter(a);
 	r = reconcile_ticket(a, &task);
 	if (r < 0)
 		return r;
-	w->applied = true;
-	r = applier_start(&task, &w->applier);
+	rec->applied = true;
+	r = applier_start(&task, &rec->applier);
 	return r < 0 ? r : 1;
 }
 
 /* Where it cannot be written the workers run all the same, and are numbered anew by the next start
  * only. */
-void reconcile_keep_places(struct agent *a)
+void reconcile_save_worker_ids(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	int r = plan_worker_ids_save(&w->places, w->places_path, a->now.plan);
+	struct reconcile *rec = &a->reconcile;
+	int r = plan_worker_ids_save(&rec->worker_ids, rec->worker_ids_path, a->running.plan);
 
 	reconcile_choice_keep(a);
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; after a restart workers may have other numbers and addresses",
-			   w->places_path, strerror(-r));
+			   rec->worker_ids_path, strerror(-r));
 }
 
 /* The host is as wanted: now the workers. */
 static int second_half(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	bool asked = reconcile_is_asked(w->trigger);
+	struct reconcile *rec = &a->reconcile;
+	bool asked = reconcile_is_asked(rec->trigger);
 	uint64_t wait_ns;
 	int r;
 
 	if (a->state == AGENT_STOPPING) {
-		if (w->n_steps > 0)
-			diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+		if (rec->n_steps > 0)
+			diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
 				 "the network is as wanted now, but no worker is started and "
 				 "nothing is committed");
 		return -ESHUTDOWN;
 	}
-	plan_check_routes(a->kernel, w->next.inv, w->next.plan);
-	wait_ns = legs_keep_ports(a->sup, w->next.plan, asked, w->next.wants, w->next.n_wants);
+	plan_check_routes(a->kernel, rec->next.inv, rec->next.plan);
+	wait_ns = leg_policy_keep_ports(a->sup, rec->next.plan, asked, rec->next.desired,
+					rec->next.n_desired);
 	if (wait_ns)
 		reconcile_arm(a, wait_ns);
 	r = actions_add(a->sup,
-			&(struct actions_task){a->now.spec, w->next.spec, w->next.wants,
-					       w->next.n_wants, asked},
-			w->next.plan);
+			&(struct actions_task){a->running.spec, rec->next.spec, rec->next.desired,
+					       rec->next.n_desired, asked},
+			rec->next.plan);
 	if (r < 0)
 		return r;
-	reconcile_choice_note(a, a->now.plan, w->next.plan);
+	reconcile_choice_note(a, a->running.plan, rec->next.plan);
 	generation_swap(a);
-	if (!w->pending.applier)
-		reconcile_keep_places(a);
-	for (size_t i = 0; i < a->now.plan->n_actions; i++)
-		log_info("%s (%s)", a->now.plan->actions[i].text, a->now.plan->actions[i].reason);
-	agent_take_carriers(a, a->now.inv);
+	if (!rec->pending.applier)
+		reconcile_save_worker_ids(a);
+	for (size_t i = 0; i < a->running.plan->n_actions; i++)
+		log_info("%s (%s)", a->running.plan->actions[i].text,
+			 a->running.plan->actions[i].reason);
+	agent_take_carriers(a, a->running.inv);
 	labels_take_plan(a);
-	return sup_reconcile(a->sup, a->now.wants, a->now.n_wants, asked);
+	return sup_reconcile(a->sup, a->running.desired, a->running.n_desired, asked);
 }
 
 /* As the applier has left it. */
 static int look_again(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
+	struct reconcile *rec = &a->reconcile;
+	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
 	int r;
 
 	agent_read_kernel(a);
-	w->next.inv = inv_free(w->next.inv);
-	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	rec->next.inv = inv_free(rec->next.inv);
+	r = inv_collect(a->kernel, &rec->diag, &rec->next.inv);
 	if (r < 0)
 		return r;
-	plan_resolve(w->next.plan, w->next.inv);
-	free(ptr_take(w->next.wants));
-	w->next.n_wants = 0;
-	r = worker_config_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
-				&w->next.n_wants);
+	plan_resolve(rec->next.plan, rec->next.inv);
+	free(ptr_take(rec->next.desired));
+	rec->next.n_desired = 0;
+	r = worker_config_build(spec, rec->next.plan, a->opt.log_level, &rec->diag,
+				&rec->next.desired, &rec->next.n_desired);
 	return r < 0 ? r : keys_fill(a, spec);
 }
 
@@ -327,49 +330,49 @@ static void begin(struct agent *a);
 
 static void note_applied(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->n_steps = w->next.plan->n_steps;
+	rec->n_steps = rec->next.plan->n_steps;
 	a->applied.number++;
-	a->applied.steps = w->n_steps;
+	a->applied.steps = rec->n_steps;
 	a->applied.time_s = (uint64_t)time(NULL);
-	memcpy(a->applied.by, w->client.by, sizeof(a->applied.by));
+	memcpy(a->applied.by, rec->client.by, sizeof(a->applied.by));
 }
 
-int reconcile_take_conflicts(struct reconcile *w, const struct plan_conflicts *found)
+int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < found->n && r >= 0; i++)
-		r = plan_conflicts_add(&w->conflicts, &found->entries[i]);
+		r = plan_conflicts_add(&rec->conflicts, &found->entries[i]);
 	return r < 0 ? r : 0;
 }
 
 void reconcile_on_applied(void *user, const struct applier_result *res, const struct diag *d)
 {
 	struct agent *a = user;
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	int r = res->error;
 
-	if (w->pending.applier) {
+	if (rec->pending.applier) {
 		reconcile_pending_end(a, res, d);
 		reconcile_run_next(a);
 		agent_end_if_done(a);
 		return;
 	}
-	w->applier = NULL;
-	w->n_writes += res->n_writes;
-	w->failed_step = res->failed_step;
-	diag_append(&w->diag, d);
+	rec->applier = NULL;
+	rec->n_writes += res->n_writes;
+	rec->failed_step = res->failed_step;
+	diag_append(&rec->diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
 		/* The host is as wanted without them; what was planned is not. */
 		r = -EAGAIN;
 		note_applied(a);
-		if (reconcile_take_conflicts(w, res->conflicts) < 0)
+		if (reconcile_take_conflicts(rec, res->conflicts) < 0)
 			r = -ENOMEM;
 	}
-	if (r == -EAGAIN && ++w->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
-		generation_done(&w->next);
+	if (r == -EAGAIN && ++rec->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
+		generation_done(&rec->next);
 		begin(a);
 		return;
 	}
@@ -385,18 +388,18 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	int r;
 
-	reconcile_pending_begin(a, ptr_take(w->applier), until_ns);
-	if (applier_missed(w->pending.applier)[0])
-		diag_add(&w->diag, DIAG_WARNING, NULL, NULL, "%s",
-			 applier_missed(w->pending.applier));
+	reconcile_pending_begin(a, ptr_take(rec->applier), until_ns);
+	if (applier_unreachable(rec->pending.applier)[0])
+		diag_add(&rec->diag, DIAG_WARNING, NULL, NULL, "%s",
+			 applier_unreachable(rec->pending.applier));
 	note_applied(a);
 	if (conflicts->n) { /* another plan than ours was done */
-		r = reconcile_take_conflicts(w, conflicts);
-		w->n_tries++; /* the first forgets what an earlier apply found */
-		generation_done(&w->next);
+		r = reconcile_take_conflicts(rec, conflicts);
+		rec->n_tries++; /* the first forgets what an earlier apply found */
+		generation_done(&rec->next);
 		if (r == 0)
 			begin(a);
 		else
@@ -422,44 +425,45 @@ static void begin(struct agent *a)
 void reconcile_begin(struct agent *a, enum reconcile_trigger t, enum reconcile_source from,
 		     const struct reconcile_client *client)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->active = true;
-	w->trigger = t;
-	w->source = from;
-	w->client = client ? *client : (struct reconcile_client){0};
-	w->diag = (struct diag)DIAG_INIT;
-	w->began_ns = clock_now_ns();
-	w->n_writes = w->n_steps = w->failed_step = w->n_tries = 0;
-	w->mention_ns = RECONCILE_TICK_NS;
-	w->is_late = false;
-	w->loaded = w->applied = w->wants_word = false;
-	w->entry = 0;
+	rec->active = true;
+	rec->trigger = t;
+	rec->source = from;
+	rec->client = client ? *client : (struct reconcile_client){0};
+	rec->diag = (struct diag)DIAG_INIT;
+	rec->began_ns = clock_now_ns();
+	rec->n_writes = rec->n_steps = rec->failed_step = rec->n_tries = 0;
+	rec->mention_ns = RECONCILE_TICK_NS;
+	rec->is_late = false;
+	rec->loaded = rec->applied = rec->needs_confirmation = false;
+	rec->entry = 0;
 	begin(a);
 }
 
 static void finish(struct agent *a, int r)
 {
-	struct reconcile *w = &a->reconcile;
-	bool repair = r < 0 && w->trigger == RECONCILE_KERNEL && w->source == RECONCILE_FROM_FILES;
+	struct reconcile *rec = &a->reconcile;
+	bool repair =
+		r < 0 && rec->trigger == RECONCILE_KERNEL && rec->source == RECONCILE_FROM_FILES;
 
-	loop_timer_disarm(w->tick);
+	loop_timer_disarm(rec->tick);
 	reconcile_conclude(a, r);
 	reconcile_ticket_done(a);
-	while (w->pending.applier && !w->vouch.alone && w->n_clients > 0)
-		reconcile_refuse_client(a, &w->clients[--w->n_clients], -EALREADY);
+	while (rec->pending.applier && !rec->reachability.alone && rec->n_clients > 0)
+		reconcile_refuse_client(a, &rec->clients[--rec->n_clients], -EALREADY);
 	if (a->store.prepared) /* and not committed */
 		store_abandon(&a->store);
-	generation_done(&w->next);
-	diag_done(&w->diag);
-	w->active = false;
+	generation_done(&rec->next);
+	diag_done(&rec->diag);
+	rec->active = false;
 	/* The files still do not run; what runs is looked after all the same. */
 	if (repair && a->state != AGENT_STOPPING)
 		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
 	else
 		reconcile_run_next(a);
-	if (!w->active && !w->ready && a->state != AGENT_STOPPING) {
-		w->ready = true;
+	if (!rec->active && !rec->ready && a->state != AGENT_STOPPING) {
+		rec->ready = true;
 		loop_notify("READY=1");
 	}
 	status_publish(a);
@@ -481,70 +485,70 @@ void reconcile_keep_attempts(struct agent *a)
 
 int reconcile_init(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	int r = reconcile_queue_init(a);
 
-	w->of_files.pause_ns = w->of_running.pause_ns = RECONCILE_NEWS_NS;
-	w->last_good = rundir_path(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
-	w->owned_path = rundir_path(a->rundir.state, RECONCILE_OWNED_FILE);
-	w->places_path = rundir_path(a->rundir.state, RECONCILE_PLACES_FILE);
-	w->agreed_path = rundir_path(a->rundir.state, RECONCILE_AGREED_FILE);
-	w->attempts_path = rundir_path(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
-	if (w->attempts_path)
-		plan_failures_load(&a->failures, w->attempts_path);
-	w->pending_path = rundir_path(a->rundir.state, RECONCILE_PENDING_FILE);
-	w->refused_path = rundir_path(a->rundir.state, RECONCILE_REFUSED_FILE);
-	w->applier_socket = rundir_path(a->rundir.run, RECONCILE_SOCKET_FILE);
-	w->outcome_path = rundir_path(a->rundir.run, RECONCILE_OUTCOME_FILE);
+	rec->of_files.pause_ns = rec->of_running.pause_ns = RECONCILE_NEWS_NS;
+	rec->last_good = rundir_path(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
+	rec->owned_path = rundir_path(a->rundir.state, RECONCILE_OWNED_FILE);
+	rec->worker_ids_path = rundir_path(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
+	rec->choice_path = rundir_path(a->rundir.state, RECONCILE_CHOICE_FILE);
+	rec->attempts_path = rundir_path(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
+	if (rec->attempts_path)
+		plan_failures_load(&a->failures, rec->attempts_path);
+	rec->pending_path = rundir_path(a->rundir.state, RECONCILE_PENDING_FILE);
+	rec->refused_path = rundir_path(a->rundir.state, RECONCILE_REFUSED_FILE);
+	rec->applier_socket = rundir_path(a->rundir.run, RECONCILE_SOCKET_FILE);
+	rec->outcome_path = rundir_path(a->rundir.run, RECONCILE_OUTCOME_FILE);
 	if (r >= 0)
-		r = history_open(&w->history, a->rundir.state);
+		r = history_open(&rec->history, a->rundir.state);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, reconcile_on_orphan_timer, a,
-				   &w->orphan);
+				   &rec->orphan);
 	if (r >= 0)
 		r = reachability_init(a);
-	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->agreed_path &&
-			   w->pending_path && w->refused_path && w->applier_socket &&
-			   w->outcome_path && w->attempts_path)
+	return r >= 0 && !(rec->last_good && rec->owned_path && rec->worker_ids_path &&
+			   rec->choice_path && rec->pending_path && rec->refused_path &&
+			   rec->applier_socket && rec->outcome_path && rec->attempts_path)
 		       ? -ENOMEM
 		       : r;
 }
 
 void reconcile_done(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->applier = applier_forget(w->applier);
-	w->pending.applier = applier_forget(w->pending.applier);
-	generation_done(&w->next);
+	rec->applier = applier_forget(rec->applier);
+	rec->pending.applier = applier_forget(rec->pending.applier);
+	generation_done(&rec->next);
 
-	diag_done(&w->diag);
-	w->debounce = loop_source_free(w->debounce);
-	w->tick = loop_source_free(w->tick);
-	w->orphan = loop_source_free(w->orphan);
-	w->soon = loop_source_free(w->soon);
-	w->vouch.timer = loop_source_free(w->vouch.timer);
-	free(w->clients);
-	free(w->last_good);
-	free(w->last_good_text);
-	free(ptr_take(w->last_good_lost));
-	plan_owned_done(&w->owned);
-	free(ptr_take(w->held));
-	free(ptr_take(w->witnessed));
-	free(w->owned_path);
-	plan_worker_ids_done(&w->places);
-	free(w->places_path);
-	transport_choice_done(&w->agreed);
-	transport_choice_done(&w->deal);
-	free(ptr_take(w->agreed_path));
-	free(w->attempts_path);
-	plan_conflicts_done(&w->conflicts);
-	history_done(&w->history);
-	free(ptr_take(w->pending_path));
-	free(ptr_take(w->refused_path));
-	free(ptr_take(w->applier_socket));
-	free(ptr_take(w->outcome_path));
-	w->clients = NULL;
-	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;
-	w->attempts_path = NULL;
+	diag_done(&rec->diag);
+	rec->debounce = loop_source_free(rec->debounce);
+	rec->tick = loop_source_free(rec->tick);
+	rec->orphan = loop_source_free(rec->orphan);
+	rec->soon = loop_source_free(rec->soon);
+	rec->reachability.timer = loop_source_free(rec->reachability.timer);
+	free(rec->clients);
+	free(rec->last_good);
+	free(rec->last_good_text);
+	free(ptr_take(rec->last_good_unsaved));
+	plan_owned_done(&rec->owned);
+	free(ptr_take(rec->held_vfs));
+	free(ptr_take(rec->answered_cores));
+	free(rec->owned_path);
+	plan_worker_ids_done(&rec->worker_ids);
+	free(rec->worker_ids_path);
+	transport_choice_done(&rec->accepted);
+	transport_choice_done(&rec->proposed);
+	free(ptr_take(rec->choice_path));
+	free(rec->attempts_path);
+	plan_conflicts_done(&rec->conflicts);
+	history_done(&rec->history);
+	free(ptr_take(rec->pending_path));
+	free(ptr_take(rec->refused_path));
+	free(ptr_take(rec->applier_socket));
+	free(ptr_take(rec->outcome_path));
+	rec->clients = NULL;
+	rec->last_good = rec->last_good_text = rec->owned_path = rec->worker_ids_path = NULL;
+	rec->attempts_path = NULL;
 }

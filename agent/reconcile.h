@@ -6,8 +6,8 @@
  * but every client's apply, which gets the answer of its own walk. This file keeps what waits,
  * paces what is tried again, and remembers what was asked for and failed.
  */
-#ifndef PLENUM_AGENT_WALK_H
-#define PLENUM_AGENT_WALK_H
+#ifndef PLENUM_AGENT_RECONCILE_H
+#define PLENUM_AGENT_RECONCILE_H
 
 #include "agent/apply/applier.h"
 
@@ -28,14 +28,14 @@ struct agent;
  * failed is tried again; each further one is twice as long. */
 #define RECONCILE_NEWS_NS NSEC_PER_SEC
 #define RECONCILE_RETRY_MAX_NS (300 * NSEC_PER_SEC)
-#define RECONCILE_AGREED_NS \
+#define RECONCILE_CHOICE_RETRY_NS \
 	(30 * NSEC_PER_SEC) /* between looks whether what was agreed can be had */
 #define RECONCILE_LAST_GOOD_FILE "running.yaml" /* in the state directory */
 #define RECONCILE_OWNED_FILE                                                 \
 	"owned" /* there too: what applies have changed and how it was found \
 		 */
-#define RECONCILE_PLACES_FILE "workers" /* and which worker is on which core */
-#define RECONCILE_AGREED_FILE "agreed"	/* and which were taken to VFs */
+#define RECONCILE_WORKER_IDS_FILE "workers" /* and which worker is on which core */
+#define RECONCILE_CHOICE_FILE "agreed"	    /* and which were taken to VFs */
 #define RECONCILE_ATTEMPTS_FILE \
 	"attempts" /* in the run directory: what this boot has tried in vain */
 #define RECONCILE_PENDING_FILE "pending" /* there too: the apply that is under way */
@@ -71,8 +71,8 @@ struct generation {
 	struct spec *spec; /* NULL: the running one goes on */
 	struct inventory *inv;
 	struct plan *plan; /* borrows from spec */
-	struct launch_config *wants;
-	size_t n_wants;
+	struct launch_config *desired;
+	size_t n_desired;
 };
 void generation_done(struct generation *r);
 
@@ -95,7 +95,7 @@ struct reconcile_answer {
 	unsigned confirm_s; /* it is to be confirmed in that time; 0: it is kept already */
 };
 
-/* The apply that waits to be confirmed. The host and the workers are as it wants; what is on disk
+/* The apply that waits to be confirmed. The host and the workers are as it desired; what is on disk
  * is as it was. Meanwhile no walk is taken: its applier has the journal. */
 struct reconcile_pending {
 	struct applier *applier; /* NULL: none waits */
@@ -151,19 +151,19 @@ struct reconcile {
 	struct applier *applier; /* NULL: none at work */
 	uint64_t began_ns, n_writes;
 	bool is_late; /* a step that takes longer than its driver should need has been reported */
-	uint64_t mention_ns; /* an operator hears of it when it has taken that long */
-	int error;	     /* of the last one that ended */
-	size_t n_steps;	     /* done by it */
-	size_t failed_step;  /* number of the one that the kernel refused, from 1; 0: none */
-	unsigned n_tries;    /* because an earlier apply had to be rolled back first */
-	bool loaded;	     /* the configuration is valid in itself */
-	bool wants_word;     /* nothing but somebody's confirmation keeps it */
-	bool applied;	     /* the applier was asked */
-	bool waits_orphan;   /* an earlier agent's applier is still at it */
+	uint64_t mention_ns;	 /* an operator hears of it when it has taken that long */
+	int error;		 /* of the last one that ended */
+	size_t n_steps;		 /* done by it */
+	size_t failed_step;	 /* number of the one that the kernel refused, from 1; 0: none */
+	unsigned n_tries;	 /* because an earlier apply had to be rolled back first */
+	bool loaded;		 /* the configuration is valid in itself */
+	bool needs_confirmation; /* nothing but somebody's confirmation keeps it */
+	bool applied;		 /* the applier was asked */
+	bool waits_orphan;	 /* an earlier agent's applier is still at it */
 	/* What waits. */
-	bool waiting[RECONCILE_TRIGGER_MAX];
-	bool reload_is_older; /* the reload was asked for while an apply waited */
-	bool last_good_waits; /* the files cannot run at the start: what ran before shall */
+	bool requested[RECONCILE_TRIGGER_MAX];
+	bool reload_is_older;	/* the reload was asked for while an apply waited */
+	bool last_good_pending; /* the files cannot run at the start: what ran before shall */
 	struct reconcile_client *clients;
 	size_t n_clients, cap_clients;
 	/* When what failed is tried again. */
@@ -172,36 +172,37 @@ struct reconcile {
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready; /* the service manager knows */
-	char *owned_path, *places_path, *agreed_path, *attempts_path;
+	char *owned_path, *worker_ids_path, *choice_path, *attempts_path;
 	struct plan_owned owned; /* as it was read for the last plan */
-	char (*held)[16];	 /* functions that workers had open then */
-	size_t n_held;
-	struct plan_worker_ids places;
-	struct transport_choice agreed; /* what an apply was kept with */
-	bool agreed_known;		/* the record was read, or written, by this agent */
-	bool agreed_unsaved;		/* it could not be written */
-	unsigned *witnessed;		/* cores whose workers somebody answers */
-	size_t n_witnessed;
+	char (*held_vfs)[16];	 /* functions that workers had open then */
+	size_t n_held_vfs;
+	struct plan_worker_ids worker_ids;
+	struct transport_choice accepted; /* what an apply was kept with */
+	bool accepted_known;		  /* the record was read, or written, by this agent */
+	bool accepted_unsaved;		  /* it could not be written */
+	unsigned *answered_cores;	  /* cores whose workers somebody answers */
+	size_t n_answered_cores;
 	/* What that becomes once the walk on its way, or the apply that waits, is kept; and the PFs
 	 * whose VFs it makes. */
-	struct transport_choice deal;
-	bool has_deal;
-	bool deal_asked; /* somebody asked for all of it */
-	char made[PLAN_PORTS_MAX][16];
-	size_t n_made;
+	struct transport_choice proposed;
+	bool has_proposed;
+	bool proposed_by_request; /* somebody asked for all of it */
+	char vf_pfs[PLAN_PORTS_MAX][16];
+	size_t n_vf_pfs;
 	struct plan_conflicts conflicts; /* found since somebody asked */
 	struct history history;
 	uint64_t entry; /* there, of the walk on its way; 0: it has none (yet) */
 	struct reconcile_pending pending;
-	struct reachability vouch;
+	struct reachability reachability;
 	bool adopted;	    /* the applier at work is an earlier agent's */
 	char *pending_path; /* ticket of the apply under way: see reconcile_confirm.c */
 	char *refused_path; /* what was rolled back and is not to be tried again by itself */
 	char *applier_socket, *outcome_path;
-	char *last_good;      /* path of the file */
-	char *last_good_text; /* what this agent has written there; NULL: nothing */
-	char *last_good_lost; /* what it could not write there, and ran last; NULL: the file holds
-			       */
+	char *last_good;	 /* path of the file */
+	char *last_good_text;	 /* what this agent has written there; NULL: nothing */
+	char *last_good_unsaved; /* what it could not write there, and ran last; NULL: the file
+				  * holds
+				  */
 };
 
 int reconcile_init(struct agent *a);
@@ -247,7 +248,7 @@ int reconcile_pending_check_files(struct agent *a, struct diag *d);
 int reconcile_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
 /* Who does not answer the workers of the apply that waits for somebody's confirmation; "": nobody
  * is missed. */
-const char *reachability_missed(const struct agent *a);
+const char *reachability_unreachable(const struct agent *a);
 /* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
  * s left)" */
 void reconcile_pending_describe(const struct agent *a, char *buf, size_t size);

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEAL "# agreed "
-#define MADE "# makes VFs of "
+#define CHOICE_COMMENT "# agreed "
+#define VFS_COMMENT "# makes VFs of "
 
 /* ---- the record ---- */
 
@@ -34,7 +34,7 @@ static void say_unread(struct agent *a, int error)
 		 "the record %.200s cannot be read (%s): of the workers with transport: auto those "
 		 "that run stay as they are, the others use the kernel's sockets; it is read again "
 		 "by and by, and 'plenum apply' writes it anew",
-		 a->reconcile.agreed_path,
+		 a->reconcile.choice_path,
 		 error == -EBADMSG ? "it is not of this version" : strerror(-error));
 	say(a, text);
 }
@@ -47,7 +47,7 @@ static void say_unsaved(struct agent *a, int error)
 		 "the record %.200s cannot be written (%s): until it is, which is tried again by "
 		 "and by, the next start of the host finds workers with transport: auto as they "
 		 "were agreed to before",
-		 a->reconcile.agreed_path, strerror(-error));
+		 a->reconcile.choice_path, strerror(-error));
 	say(a, text);
 }
 
@@ -97,74 +97,78 @@ static int take_running(struct agent *a, const struct inventory *inv)
 
 	for (const struct sup_worker *s = sup_first(a->sup); s && r == 0; s = s->next)
 		if (s->started && s->started->transport != LAUNCH_UDP)
-			r = add_running(&a->reconcile.agreed, s->started, inv);
+			r = add_running(&a->reconcile.accepted, s->started, inv);
 	return r;
 }
 
 static int read_record(struct agent *a, const struct inventory *inv)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	const bool again = problems_count(&a->problems, PROBLEMS_RECORD) > 0;
-	int r = transport_choice_load(&w->agreed, w->agreed_path);
+	int r = transport_choice_load(&rec->accepted, rec->choice_path);
 
 	if (r == -ENOMEM)
 		return r;
-	w->agreed_known = r == 0 || r == -ENOENT;
-	w->agreed_unsaved = r == -ENOENT && again; /* somebody has removed it: what runs counts */
-	if (w->agreed_known) {
+	rec->accepted_known = r == 0 || r == -ENOENT;
+	rec->accepted_unsaved =
+		r == -ENOENT && again; /* somebody has removed it: what runs counts */
+	if (rec->accepted_known) {
 		say(a, NULL);
 		return 0;
 	}
 	say_unread(a, r);
-	return again || a->now.plan ? 0 : take_running(a, inv);
+	return again || a->running.plan ? 0 : take_running(a, inv);
 }
 
 int reconcile_choice_look(struct agent *a, const struct inventory *inv)
 {
-	struct reconcile *w = &a->reconcile;
-	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
-	int r = w->agreed_known ? 0 : read_record(a, inv);
+	struct reconcile *rec = &a->reconcile;
+	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
+	int r = rec->accepted_known ? 0 : read_record(a, inv);
 
-	return r < 0 ? r : reachability_witnesses(a, spec, &w->witnessed, &w->n_witnessed);
+	return r < 0 ? r
+		     : reachability_answered_cores(a, spec, &rec->answered_cores,
+						   &rec->n_answered_cores);
 }
 
-const struct transport_choice *reconcile_choice_now(const struct reconcile *w)
+const struct transport_choice *reconcile_choice_now(const struct reconcile *rec)
 {
-	return (w->pending.applier || w->adopted) && w->has_deal ? &w->deal : &w->agreed;
+	return (rec->pending.applier || rec->adopted) && rec->has_proposed ? &rec->proposed
+									   : &rec->accepted;
 }
 
-bool reconcile_choice_waits(const struct reconcile *w)
+bool reconcile_choice_waits(const struct reconcile *rec)
 {
-	return !w->agreed_known || w->agreed_unsaved;
+	return !rec->accepted_known || rec->accepted_unsaved;
 }
 
 int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 {
-	struct reconcile *w = &a->reconcile;
-	int r = transport_choice_follow(reconcile_choice_now(w), w->next.plan, &w->deal);
+	struct reconcile *rec = &a->reconcile;
+	int r = transport_choice_follow(reconcile_choice_now(rec), rec->next.plan, &rec->proposed);
 
-	if (!w->pending.applier) {
-		w->n_made = plan_vf_made(w->next.plan, w->made);
-		w->deal_asked = reconcile_may_move(a);
+	if (!rec->pending.applier) {
+		rec->n_vf_pfs = plan_vf_made(rec->next.plan, rec->vf_pfs);
+		rec->proposed_by_request = reconcile_may_move(a);
 	}
-	w->has_deal = r == 0;
-	ctx->agreed = &w->deal;
+	rec->has_proposed = r == 0;
+	ctx->agreed = &rec->proposed;
 	ctx->may_move = false;
-	ctx->n_made = w->n_made;
+	ctx->n_made = rec->n_vf_pfs;
 	return r;
 }
 
 /* What is in memory counts, also where it cannot be written: then that is tried again. */
 static void save(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	autofree char *text = transport_choice_format(&w->agreed);
-	int r = text ? file_write(w->agreed_path, text, strlen(text), 0600) : -ENOMEM;
+	struct reconcile *rec = &a->reconcile;
+	autofree char *text = transport_choice_format(&rec->accepted);
+	int r = text ? file_write(rec->choice_path, text, strlen(text), 0600) : -ENOMEM;
 
-	w->agreed_unsaved = r < 0;
+	rec->accepted_unsaved = r < 0;
 	if (r < 0) {
 		say_unsaved(a, r);
-		reconcile_arm(a, RECONCILE_AGREED_NS);
+		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
 	} else {
 		say(a, NULL);
 	}
@@ -172,22 +176,22 @@ static void save(struct agent *a)
 
 void reconcile_choice_keep(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	autofree char *was = transport_choice_format(&w->agreed),
-		      *is = transport_choice_format(&w->deal);
+	struct reconcile *rec = &a->reconcile;
+	autofree char *was = transport_choice_format(&rec->accepted),
+		      *is = transport_choice_format(&rec->proposed);
 
-	if (!w->has_deal)
+	if (!rec->has_proposed)
 		return;
-	transport_choice_done(&w->agreed);
-	w->agreed = w->deal;
-	w->deal = (struct transport_choice){0};
-	w->has_deal = false;
+	transport_choice_done(&rec->accepted);
+	rec->accepted = rec->proposed;
+	rec->proposed = (struct transport_choice){0};
+	rec->has_proposed = false;
 	/* One that cannot be read may still say more than what runs. */
-	if (!w->agreed_known && !w->deal_asked)
+	if (!rec->accepted_known && !rec->proposed_by_request)
 		return;
-	if (!w->agreed_known || w->agreed_unsaved || !was || !is || strcmp(was, is) != 0)
+	if (!rec->accepted_known || rec->accepted_unsaved || !was || !is || strcmp(was, is) != 0)
 		save(a);
-	w->agreed_known = true;
+	rec->accepted_known = true;
 }
 
 /* ---- what a worker does without ---- */
@@ -221,49 +225,51 @@ void reconcile_choice_note(struct agent *a, const struct plan *was, const struct
 
 bool reconcile_is_on_trial(const struct agent *a, unsigned core)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	return w->pending.applier && w->has_deal &&
-	       transport_choice_moves(&w->agreed, &w->deal, core);
+	return rec->pending.applier && rec->has_proposed &&
+	       transport_choice_moves(&rec->accepted, &rec->proposed, core);
 }
 
 /* ---- in the ticket ---- */
 
-char *reconcile_choice_format(const struct reconcile *w)
+char *reconcile_choice_format(const struct reconcile *rec)
 {
-	autofree char *agreed = transport_choice_format(&w->deal), *text = NULL;
+	autofree char *agreed = transport_choice_format(&rec->proposed), *text = NULL;
 	size_t size;
 	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
-	const bool whole = w->has_deal && (w->agreed_known || w->deal_asked);
+	const bool whole = rec->has_proposed && (rec->accepted_known || rec->proposed_by_request);
 
 	if (!out)
 		return NULL;
 	for (const char *line = agreed; whole && *line; line += strcspn(line, "\n") + 1)
-		fprintf(out, DEAL "%.*s\n", (int)strcspn(line, "\n"), line);
-	for (size_t i = 0; i < w->n_made; i++)
-		fprintf(out, MADE "%s\n", w->made[i]);
+		fprintf(out, CHOICE_COMMENT "%.*s\n", (int)strcspn(line, "\n"), line);
+	for (size_t i = 0; i < rec->n_vf_pfs; i++)
+		fprintf(out, VFS_COMMENT "%s\n", rec->vf_pfs[i]);
 	return file_text_end(out, &text, 0);
 }
 
 /* One that knew nothing of it, or not all, left what was agreed before. */
-void reconcile_choice_read(struct reconcile *w, const char *ticket)
+void reconcile_choice_read(struct reconcile *rec, const char *ticket)
 {
 	autofree char *agreed = NULL;
 	size_t size;
 	FILE *out = open_memstream(&agreed, &size);
 
-	w->n_made = 0;
-	w->has_deal = false;
+	rec->n_vf_pfs = 0;
+	rec->has_proposed = false;
 	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
-		if (strncmp(line, DEAL, strlen(DEAL)) == 0)
-			fprintf(out, "%.*s\n", (int)strcspn(line, "\n") - (int)strlen(DEAL),
-				line + strlen(DEAL));
-		else if (w->n_made < ARRAY_SIZE(w->made) &&
-			 sscanf(line, MADE "%15s", w->made[w->n_made]) == 1)
-			w->n_made++;
+		if (strncmp(line, CHOICE_COMMENT, strlen(CHOICE_COMMENT)) == 0)
+			fprintf(out, "%.*s\n",
+				(int)strcspn(line, "\n") - (int)strlen(CHOICE_COMMENT),
+				line + strlen(CHOICE_COMMENT));
+		else if (rec->n_vf_pfs < ARRAY_SIZE(rec->vf_pfs) &&
+			 sscanf(line, VFS_COMMENT "%15s", rec->vf_pfs[rec->n_vf_pfs]) == 1)
+			rec->n_vf_pfs++;
 		if (!strchr(line, '\n'))
 			break;
 	}
 	if (out && fclose(out) == 0)
-		w->deal_asked = w->has_deal = transport_choice_parse(&w->deal, agreed) == 0;
+		rec->proposed_by_request = rec->has_proposed =
+			transport_choice_parse(&rec->proposed, agreed) == 0;
 }

@@ -45,10 +45,10 @@ static bool is_disruptive(const struct plan *p)
 /* What the workers serve may change without a step. */
 static bool is_other_config(const struct agent *a)
 {
-	autofree char *now = a->now.spec ? spec_to_yaml(a->now.spec) : NULL;
+	autofree char *running = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
 	autofree char *next = a->reconcile.next.spec ? spec_to_yaml(a->reconcile.next.spec) : NULL;
 
-	return next && (!now || strcmp(now, next) != 0);
+	return next && (!running || strcmp(running, next) != 0);
 }
 
 /* By force, what others have put on a link moves to another. */
@@ -62,35 +62,37 @@ static bool is_takeover(const struct plan *p)
 
 unsigned reconcile_confirm_s(const struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 	unsigned policy_s;
 
-	if (!reconcile_is_ordered(w))
+	if (!reconcile_is_ordered(rec))
 		return 0;
-	if (w->client.confirm_s)
-		return w->next.plan->n_steps > 0 || w->next.plan->n_moves > 0 || is_other_config(a)
-			       ? w->client.confirm_s
+	if (rec->client.confirm_s)
+		return rec->next.plan->n_steps > 0 || rec->next.plan->n_moves > 0 ||
+				       is_other_config(a)
+			       ? rec->client.confirm_s
 			       : 0;
 	/* That which runs is what was agreed on: who takes the policy away confirms that, too. */
-	policy_s = a->now.spec ? a->now.spec->confirm_s : 0;
-	if (!policy_s && w->next.spec)
-		policy_s = w->next.spec->confirm_s;
-	if (!policy_s && is_takeover(w->next.plan))
+	policy_s = a->running.spec ? a->running.spec->confirm_s : 0;
+	if (!policy_s && rec->next.spec)
+		policy_s = rec->next.spec->confirm_s;
+	if (!policy_s && is_takeover(rec->next.plan))
 		policy_s = RECONCILE_TAKEOVER_CONFIRM_S;
-	if (is_disruptive(w->next.plan) && policy_s)
+	if (is_disruptive(rec->next.plan) && policy_s)
 		return policy_s;
-	return reachability_waits(w) ? REACHABILITY_S : 0;
+	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
 
 /* Of those that wait: only until the workers have said whether who answered before still does. */
-static bool is_vouched_alone(const struct agent *a)
+static bool is_reachability_only(const struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
-	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
-			    (w->next.spec && w->next.spec->confirm_s) || is_takeover(w->next.plan);
+	const struct reconcile *rec = &a->reconcile;
+	const bool policy = (a->running.spec && a->running.spec->confirm_s) ||
+			    (rec->next.spec && rec->next.spec->confirm_s) ||
+			    is_takeover(rec->next.plan);
 
-	return reachability_waits(w) && !w->client.confirm_s &&
-	       !(policy && is_disruptive(w->next.plan));
+	return reachability_waits(rec) && !rec->client.confirm_s &&
+	       !(policy && is_disruptive(rec->next.plan));
 }
 
 /* ---- the ticket ---- */
@@ -109,21 +111,21 @@ struct ticket {
 
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
-	struct reconcile *w = &a->reconcile;
-	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
-	autofree char *deal = reconcile_choice_format(w);
+	struct reconcile *rec = &a->reconcile;
+	autofree char *yaml = spec_to_yaml(rec->next.spec), *text = NULL, *peers = NULL;
+	autofree char *choice = reconcile_choice_format(rec);
 	int len;
 
-	if (!yaml || !deal || reachability_format(a, &vouch) < 0)
+	if (!yaml || !choice || reachability_format(a, &peers) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", w->entry,
-		       source_names[w->source], confirm_s, w->next.plan->n_steps,
-		       w->client.by[0] ? w->client.by : "plenumd", deal, vouch, yaml);
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", rec->entry,
+		       source_names[rec->source], confirm_s, rec->next.plan->n_steps,
+		       rec->client.by[0] ? rec->client.by : "plenumd", choice, peers, yaml);
 	if (len < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
-	return file_write(w->pending_path, text, (size_t)len, 0600);
+	return file_write(rec->pending_path, text, (size_t)len, 0600);
 }
 
 /* ret_text: the whole, the caller's; NULL: it is not asked for. */
@@ -160,30 +162,30 @@ static void ticket_drop(const struct agent *a)
 
 int reconcile_ticket(struct agent *a, struct applier_task *task)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	int r;
 
-	if (!reconcile_is_ordered(w))
+	if (!reconcile_is_ordered(rec))
 		return 0;
 	task->confirm_s = reconcile_confirm_s(a);
-	w->vouch.alone = is_vouched_alone(a);
-	w->wants_word = task->confirm_s && !w->vouch.alone;
-	if (is_disruptive(w->next.plan))
-		task->former = a->now.spec;
+	rec->reachability.alone = is_reachability_only(a);
+	rec->needs_confirmation = task->confirm_s && !rec->reachability.alone;
+	if (is_disruptive(rec->next.plan))
+		task->former = a->running.spec;
 	task->probe_ns = RECONCILE_PROBE_NS;
-	task->patient = w->vouch.patient = w->client.confirm_s > 0;
-	task->socket = w->applier_socket;
-	task->outcome = w->outcome_path;
-	task->number = w->entry;
+	task->patient = rec->reachability.patient = rec->client.confirm_s > 0;
+	task->socket = rec->applier_socket;
+	task->outcome = rec->outcome_path;
+	task->number = rec->entry;
 	/* Numbers that a full disk forgot come again: an outcome is of one that came after it. */
-	if (unlink(w->outcome_path) < 0 && errno != ENOENT)
-		log_warning("%s: %s", w->outcome_path, strerror(errno));
+	if (unlink(rec->outcome_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", rec->outcome_path, strerror(errno));
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
-		diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+		diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
 			 "%s cannot be written: %s; without it nobody could tell afterwards what "
 			 "became of this apply",
-			 w->pending_path, strerror(-r));
+			 rec->pending_path, strerror(-r));
 	return r;
 }
 
@@ -294,7 +296,7 @@ void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	const struct history_entry *e = history_find(&a->reconcile.history, entry);
 	struct store_source from = store_disk(&a->store);
-	autofree char *files = NULL, *now = spec_to_yaml(a->now.spec);
+	autofree char *files = NULL, *now = spec_to_yaml(a->running.spec);
 	char text[RECONCILE_REFUSED_MAX];
 	struct spec *spec = NULL;
 
@@ -318,16 +320,16 @@ void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 
 void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->pending =
+	rec->pending =
 		(struct reconcile_pending){.applier = applier,
-					   .entry = w->entry,
+					   .entry = rec->entry,
 					   .since_s = (uint64_t)time(NULL),
 					   .until_ns = until_ns,
-					   .source = w->source,
-					   .n_steps = w->next.plan ? w->next.plan->n_steps : 0};
-	memcpy(w->pending.by, w->client.by, sizeof(w->pending.by));
+					   .source = rec->source,
+					   .n_steps = rec->next.plan ? rec->next.plan->n_steps : 0};
+	memcpy(rec->pending.by, rec->client.by, sizeof(rec->pending.by));
 	reachability_begin(a);
 }
 
@@ -346,27 +348,27 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
 	snprintf(buf, size,
 		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
-		 !a->reconcile.vouch.alone ? "its confirmation"
-		 : a->reconcile.vouch.n	   ? "those who answered its workers before"
-					   : "its workers",
+		 !a->reconcile.reachability.alone ? "its confirmation"
+		 : a->reconcile.reachability.n	  ? "those who answered its workers before"
+						  : "its workers",
 		 from, to, reconcile_pending_left_s(a));
 }
 
 bool reconcile_on_trial(void *user)
 {
 	const struct agent *a = user;
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
 	/* Nor is what ran before wanted again before it has been made again. */
-	return w->pending.applier || w->last_good_waits ||
-	       (w->source == RECONCILE_FROM_LAST_GOOD && w->applier);
+	return rec->pending.applier || rec->last_good_pending ||
+	       (rec->source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }
 
 /* It runs, and now for good. 0; negative errno: its files are the former ones. */
 static int keep(struct agent *a, const struct reconcile_pending *p,
 		const struct applier_result *res, struct diag *d)
 {
-	autofree char *yaml = spec_to_yaml(a->now.spec);
+	autofree char *yaml = spec_to_yaml(a->running.spec);
 	char text[80] = "";
 
 	if (res->by[0])
@@ -374,7 +376,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	history_end(&a->reconcile.history, p->entry, HISTORY_APPLIED, p->n_steps, text, yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " is kept, %s", p->entry,
 		   text[0] ? text : "confirmed");
-	reconcile_keep_places(a);
+	reconcile_save_worker_ids(a);
 	(void)sup_sweep(a->sup);
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }
@@ -383,21 +385,21 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 static void run_nothing(struct agent *a)
 {
 	sup_reconcile(a->sup, NULL, 0, true);
-	generation_done(&a->now);
+	generation_done(&a->running);
 }
 
-static void take_back(struct agent *a, const struct reconcile_pending *p,
-		      const struct applier_result *res, const struct diag *d)
+static void undo(struct agent *a, const struct reconcile_pending *p,
+		 const struct applier_result *res, const struct diag *d)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
 	const char *why = first_error(d);
 	struct spec *spec = NULL;
 
-	history_end(&w->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	w->retry_files = false; /* also where nothing can be written */
+	history_end(&rec->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
+	rec->retry_files = false; /* also where nothing can be written */
 	/* By the ticket: what runs is the former one where the workers could not be given it. */
-	(void)spec_load(w->pending_path, NULL, &ignored, &spec);
+	(void)spec_load(rec->pending_path, NULL, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
 	for (size_t i = 0; i < d->n; i++)
@@ -407,28 +409,28 @@ static void take_back(struct agent *a, const struct reconcile_pending *p,
 		set_problem(a, PROBLEMS_HOST, d->n ? d->entries[d->n - 1].text : "it is stuck");
 	if (a->state == AGENT_STOPPING)
 		return;
-	if (reconcile_has_last_good(w))
-		w->last_good_waits = true;
+	if (reconcile_has_last_good(rec))
+		rec->last_good_pending = true;
 	else
 		run_nothing(a);
 }
 
 void reconcile_pending_end(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	PLENUM_CLEANUP(diag_done) struct diag all = DIAG_INIT;
-	struct reconcile_pending p = w->pending;
+	struct reconcile_pending p = rec->pending;
 	int written = 0;
 
-	if (res->error < 0 && w->vouch.lost[0])
-		diag_add(&all, DIAG_ERROR, NULL, NULL, "%s", w->vouch.lost);
+	if (res->error < 0 && rec->reachability.lost[0])
+		diag_add(&all, DIAG_ERROR, NULL, NULL, "%s", rec->reachability.lost);
 	diag_append(&all, d);
 	reachability_answer(a, res, &all);
-	w->pending = (struct reconcile_pending){.applier = NULL};
+	rec->pending = (struct reconcile_pending){.applier = NULL};
 	if (res->error == 0)
 		written = keep(a, &p, res, &all);
 	else
-		take_back(a, &p, res, &all);
+		undo(a, &p, res, &all);
 	ticket_drop(a);
 	health_look(a);
 	agent_update_state(a);
@@ -491,9 +493,9 @@ int reconcile_pending_decide(struct agent *a, bool keep_it, uint64_t client, con
 		return -ENOENT;
 	if (p->client)
 		return -EALREADY;
-	if (keep_it && reachability_misses(a)) /* whoever else is to decide, or nobody */
+	if (keep_it && reachability_is_lost(a)) /* whoever else is to decide, or nobody */
 		return -EHOSTUNREACH;
-	r = applier_tell(p->applier, keep_it, by);
+	r = applier_order(p->applier, keep_it, by);
 	if (r < 0)
 		return r;
 	p->client = client;
@@ -534,39 +536,40 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 /* What was to run does: it is now what ran last. */
 static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct generation round = {.spec = NULL};
+	struct generation kept = {.spec = NULL};
 	autofree char *yaml = NULL;
 
-	if (spec_load(w->pending_path, NULL, &d, &round.spec) < 0)
+	if (spec_load(rec->pending_path, NULL, &d, &kept.spec) < 0)
 		return;
-	yaml = spec_to_yaml(round.spec);
-	history_end(&w->history, t->entry, HISTORY_APPLIED, t->n_steps, "an earlier agent's", yaml);
+	yaml = spec_to_yaml(kept.spec);
+	history_end(&rec->history, t->entry, HISTORY_APPLIED, t->n_steps, "an earlier agent's",
+		    yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
 		   t->entry);
-	reconcile_choice_read(w, text);
+	reconcile_choice_read(rec, text);
 	reconcile_choice_keep(a);
 	/* As if this agent had run it: what is kept is what runs. */
-	generation_done(&a->now);
-	a->now = round;
+	generation_done(&a->running);
+	a->running = kept;
 	reconcile_keep_config(a, t->source, t->entry, &d);
-	generation_done(&a->now);
+	generation_done(&a->running);
 }
 
-static void resolve_refused(struct agent *a, const struct ticket *t, int error, const char *why)
+static void resolve_rolled_back(struct agent *a, const struct ticket *t, int error, const char *why)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *spec = NULL;
 
-	history_end(&w->history, t->entry,
+	history_end(&rec->history, t->entry,
 		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
 		    NULL);
 	/* What was not to be kept without a word is not tried again without one. */
 	if ((t->confirm_s || error == -ECANCELED) &&
-	    spec_load(w->pending_path, NULL, &d, &spec) >= 0)
+	    spec_load(rec->pending_path, NULL, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);
 	else
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
@@ -607,28 +610,28 @@ void reconcile_resolve(struct agent *a, const struct applier_result *res, const 
 	if (error == 0)
 		resolve_kept(a, &t, text);
 	else
-		resolve_refused(a, &t, error, why);
+		resolve_rolled_back(a, &t, error, why);
 	ticket_drop(a);
 }
 
 int reconcile_adopt(struct agent *a, struct applier_task *task)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	autofree char *text = NULL;
 	struct ticket t;
 	int r = ticket_read(a, &t, &text);
 
 	if (r < 0)
 		return r;
-	task->socket = w->applier_socket;
-	task->number = w->entry = t.entry;
-	w->source = t.source;
-	memcpy(w->client.by, t.by, sizeof(w->client.by));
-	r = applier_adopt(task, &w->applier);
-	w->adopted = r >= 0;
+	task->socket = rec->applier_socket;
+	task->number = rec->entry = t.entry;
+	rec->source = t.source;
+	memcpy(rec->client.by, t.by, sizeof(rec->client.by));
+	r = applier_adopt(task, &rec->applier);
+	rec->adopted = r >= 0;
 	if (r >= 0)
 		reachability_inherit(a, text);
 	if (r >= 0)
-		reconcile_choice_read(w, text);
+		reconcile_choice_read(rec, text);
 	return r;
 }

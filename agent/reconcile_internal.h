@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of the walk share. */
-#ifndef PLENUM_AGENT_WALK_INTERNAL_H
-#define PLENUM_AGENT_WALK_INTERNAL_H
+#ifndef PLENUM_AGENT_RECONCILE_INTERNAL_H
+#define PLENUM_AGENT_RECONCILE_INTERNAL_H
 
 #include "agent/agent.h"
 
@@ -12,22 +12,22 @@ static inline bool reconcile_is_asked(enum reconcile_trigger t)
 }
 
 /* Nobody asked: what runs already is looked after. */
-static inline bool reconcile_is_repair(const struct reconcile *w)
+static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
-	return w->trigger == RECONCILE_KERNEL && w->source == RECONCILE_FROM_RUNNING;
+	return rec->trigger == RECONCILE_KERNEL && rec->source == RECONCILE_FROM_RUNNING;
 }
 
 /* Somebody wants just this configuration now: it has a ticket, and may have to be confirmed. */
-static inline bool reconcile_is_ordered(const struct reconcile *w)
+static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
-	return (w->trigger == RECONCILE_API || w->trigger == RECONCILE_RELOAD) &&
-	       (w->source == RECONCILE_FROM_FILES || w->source == RECONCILE_FROM_STAGED ||
-		w->source == RECONCILE_FROM_HISTORY);
+	return (rec->trigger == RECONCILE_API || rec->trigger == RECONCILE_RELOAD) &&
+	       (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED ||
+		rec->source == RECONCILE_FROM_HISTORY);
 }
 
-static inline bool reconcile_has_last_good(const struct reconcile *w)
+static inline bool reconcile_has_last_good(const struct reconcile *rec)
 {
-	return w->last_good_lost || access(w->last_good, F_OK) == 0;
+	return rec->last_good_unsaved || access(rec->last_good, F_OK) == 0;
 }
 
 #define RECONCILE_TICK_NS (10 * NSEC_PER_SEC)
@@ -47,7 +47,7 @@ void reconcile_begin(struct agent *a, enum reconcile_trigger t, enum reconcile_s
 /* applier_task.on_end of a walk; user: struct agent. */
 void reconcile_on_applied(void *user, const struct applier_result *res, const struct diag *d);
 /* Data IPs of others, for the plans that follow. 0; -ENOMEM. */
-int reconcile_take_conflicts(struct reconcile *w, const struct plan_conflicts *found);
+int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found);
 /* Looks again for the applier of an earlier agent; user: struct agent. */
 int reconcile_on_orphan_timer(void *user);
 /* What the end of the walk means: problems, state, events, when it is tried again, the client's
@@ -64,7 +64,7 @@ int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
 			  struct diag *d);
 /* Which worker is on which core, and what was agreed to, for the next start. */
-void reconcile_keep_places(struct agent *a);
+void reconcile_save_worker_ids(struct agent *a);
 
 /* ---- what workers with auto were agreed to (reconcile_agreed.c) ---- */
 
@@ -72,15 +72,15 @@ void reconcile_keep_places(struct agent *a);
  * taken to the best that can be had. */
 static inline bool reconcile_may_move(const struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	return w->trigger == RECONCILE_API && !w->pending.applier &&
-	       (w->source == RECONCILE_FROM_FILES || w->source == RECONCILE_FROM_STAGED);
+	return rec->trigger == RECONCILE_API && !rec->pending.applier &&
+	       (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED);
 }
 
 /* What counts now: of an apply that waits what it agreed to, which is written nowhere but in its
  * ticket. */
-const struct transport_choice *reconcile_choice_now(const struct reconcile *w);
+const struct transport_choice *reconcile_choice_now(const struct reconcile *rec);
 /* Reads the record unless that is known already; and who answers the workers. Where it cannot be
  * read what runs is what was agreed, until it can; then, and where there is none, 0. -ENOMEM. */
 int reconcile_choice_look(struct agent *a, const struct inventory *inv);
@@ -93,12 +93,12 @@ void reconcile_choice_keep(struct agent *a);
  */
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
 /* Not all is well with the record: it is to be looked at again. */
-bool reconcile_choice_waits(const struct reconcile *w);
+bool reconcile_choice_waits(const struct reconcile *rec);
 /* What is agreed to by keeping the walk on its way, as comments of its ticket; and whose VFs are
  * made meanwhile. NULL: no memory. */
-char *reconcile_choice_format(const struct reconcile *w);
+char *reconcile_choice_format(const struct reconcile *rec);
 /* From the ticket of an earlier agent. */
-void reconcile_choice_read(struct reconcile *w, const char *ticket);
+void reconcile_choice_read(struct reconcile *rec, const char *ticket);
 
 #define RECONCILE_REFUSED_MAX 400 /* why a configuration is not tried again, with a NUL */
 
@@ -113,14 +113,14 @@ int reconcile_ticket(struct agent *a, struct applier_task *task);
 
 int reachability_init(struct agent *a);
 /* Whether only those workers may be taken to VFs whom somebody answers: nobody is to confirm it. */
-bool reconcile_by_verified_peer(const struct agent *a, const struct reconcile_client *c,
-				const struct spec *spec);
+bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
+				   const struct spec *spec);
 /* The cores of the workers whom somebody answers who will be there after an apply of spec as well.
  * 0 and *ret, the caller's; -ENOMEM. */
-int reachability_witnesses(const struct agent *a, const struct spec *spec, unsigned **ret,
-			   size_t *ret_n);
+int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
+				size_t *ret_n);
 /* The walk on its way has somebody to look at when it is done. */
-bool reachability_waits(const struct reconcile *w);
+bool reachability_waits(const struct reconcile *rec);
 /* Which paths are up now that the walk on its way may cut off and a worker has to vouch for. */
 void reachability_before(struct agent *a);
 /* The apply waits, and the workers are about to be what it wants. Looks from now on whether they
@@ -133,7 +133,7 @@ int reachability_format(const struct agent *a, char **ret);
  * passed over. */
 void reachability_inherit(struct agent *a, const char *ticket);
 /* Whether somebody who has to answer the workers of an apply that waits does not (yet). */
-bool reachability_misses(struct agent *a);
+bool reachability_is_lost(struct agent *a);
 /* It was kept, or rolled back: so hears the client that waits for that, and nothing is looked at
  * any more. */
 void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d);

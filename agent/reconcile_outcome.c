@@ -13,36 +13,36 @@
 
 int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	if (w->last_good_lost)
-		return spec_parse(w->last_good, w->last_good_lost, strlen(w->last_good_lost), d,
-				  ret);
-	return spec_load(w->last_good, NULL, d, ret);
+	if (rec->last_good_unsaved)
+		return spec_parse(rec->last_good, rec->last_good_unsaved,
+				  strlen(rec->last_good_unsaved), d, ret);
+	return spec_load(rec->last_good, NULL, d, ret);
 }
 
 /* Its normal form, which needs no drop-ins; replaced as a whole, so that a kill leaves one or the
  * other. */
 static void save_last_good(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	autofree char *text = spec_to_yaml(a->now.spec);
+	struct reconcile *rec = &a->reconcile;
+	autofree char *text = spec_to_yaml(a->running.spec);
 	int r;
 
-	if (!text ||
-	    (!w->last_good_lost && w->last_good_text && strcmp(text, w->last_good_text) == 0))
+	if (!text || (!rec->last_good_unsaved && rec->last_good_text &&
+		      strcmp(text, rec->last_good_text) == 0))
 		return;
-	free(ptr_take(w->last_good_lost));
-	r = file_write(w->last_good, text, strlen(text), 0600);
+	free(ptr_take(rec->last_good_unsaved));
+	r = file_write(rec->last_good, text, strlen(text), 0600);
 	if (r < 0) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; a restart with a broken configuration will find nothing to run",
-			   w->last_good, strerror(-r));
-		w->last_good_lost = ptr_take(text);
+			   rec->last_good, strerror(-r));
+		rec->last_good_unsaved = ptr_take(text);
 		return;
 	}
-	free(w->last_good_text);
-	w->last_good_text = ptr_take(text);
+	free(rec->last_good_text);
+	rec->last_good_text = ptr_take(text);
 }
 
 /* ---- success ---- */
@@ -94,7 +94,7 @@ static void note_warnings(struct agent *a)
 	json_t *all = store_diag_to_json(&a->store, &a->reconcile.diag), *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!is_of_leg(a->now.plan, &a->reconcile.diag.entries[i]))
+		if (!is_of_leg(a->running.plan, &a->reconcile.diag.entries[i]))
 			json_array_append(list, json_array_get(all, i));
 	problems_set(&a->problems, PROBLEMS_WARNINGS, NULL, list);
 	json_decref(list);
@@ -115,9 +115,9 @@ static void note_legs(struct agent *a)
 {
 	json_t *list = json_array(), *was = problems_to_json(&a->problems, PROBLEMS_LEGS);
 
-	for (size_t i = 0; list && i < a->now.plan->n_legs; i++) {
-		const struct plan_leg_info *leg = &a->now.plan->legs[i];
-		char text[LEGS_TEXT_MAX];
+	for (size_t i = 0; list && i < a->running.plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &a->running.plan->legs[i];
+		char text[LEG_POLICY_TEXT_MAX];
 
 		leg_policy_describe(leg, text, sizeof(text));
 		if (leg->state == PLAN_LEG_DISABLED)
@@ -126,7 +126,7 @@ static void note_legs(struct agent *a)
 			json_array_append_new(list, json_string(text));
 			if (!is_in(text, was))
 				events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
-		} else if (leg_policy_are_about(was, leg->name)) {
+		} else if (leg_policy_mentions(was, leg->name)) {
 			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", text);
 		}
 	}
@@ -138,7 +138,7 @@ static void note_legs(struct agent *a)
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
 			  struct diag *d)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
 	save_last_good(a);
 	if (source == RECONCILE_FROM_HISTORY) {
@@ -147,8 +147,8 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 	}
 	problems_clear(&a->problems, PROBLEMS_FILES);
 	reconcile_forget_refused(a);
-	w->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-	w->retry_files = false;
+	rec->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	rec->retry_files = false;
 	if (source != RECONCILE_FROM_STAGED)
 		return 0;
 	problems_clear(&a->problems, PROBLEMS_STAGED);
@@ -167,22 +167,22 @@ static bool lacks_agreed(const struct plan *p)
 
 static int succeed(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	bool files = w->source == RECONCILE_FROM_FILES || w->source == RECONCILE_FROM_STAGED ||
-		     w->source == RECONCILE_FROM_HISTORY;
+	struct reconcile *rec = &a->reconcile;
+	bool files = rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED ||
+		     rec->source == RECONCILE_FROM_HISTORY;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	note_legs(a);
 	required_actions_note(a);
-	w->of_running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-	if (w->source != RECONCILE_FROM_RUNNING)
+	rec->of_running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	if (rec->source != RECONCILE_FROM_RUNNING)
 		note_warnings(a);
-	if (lacks_agreed(a->now.plan) || reconcile_choice_waits(w))
-		reconcile_arm(a, RECONCILE_AGREED_NS);
+	if (lacks_agreed(a->running.plan) || reconcile_choice_waits(rec))
+		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
 	/* What waits is written nowhere: the next start, were it now, has the former one. */
-	if (!files || w->pending.applier)
+	if (!files || rec->pending.applier)
 		return 0;
-	return reconcile_keep_config(a, w->source, w->entry, &w->diag);
+	return reconcile_keep_config(a, rec->source, rec->entry, &rec->diag);
 }
 
 /* ---- failure ---- */
@@ -196,21 +196,21 @@ static enum problems_kind kind_of(enum reconcile_source s)
 
 static void say_failure(struct agent *a, int error)
 {
-	struct reconcile *w = &a->reconcile;
-	enum problems_kind kind = kind_of(w->source);
-	json_t *list = store_diag_to_json(&a->store, &w->diag);
+	struct reconcile *rec = &a->reconcile;
+	enum problems_kind kind = kind_of(rec->source);
+	json_t *list = store_diag_to_json(&a->store, &rec->diag);
 	char head[160];
 
 	snprintf(head, sizeof(head), "%s refused (%s); %s",
-		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(w->trigger)
-		 : w->trigger == RECONCILE_API
+		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(rec->trigger)
+		 : rec->trigger == RECONCILE_API
 			 ? "apply"
-			 : (w->trigger == RECONCILE_RELOAD ? "reload" : "the configuration was"),
+			 : (rec->trigger == RECONCILE_RELOAD ? "reload" : "the configuration was"),
 		 strerror(-error),
-		 a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
+		 a->running.spec ? "what runs goes on unchanged" : "nothing was changed");
 	/* What fails the same way when it is tried again says nothing new. */
 	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
-	    w->trigger == RECONCILE_RELOAD || w->trigger == RECONCILE_API) {
+	    rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
@@ -233,9 +233,9 @@ static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
  * what the device carries, and end alike. */
 static void note_refused_vfs(struct agent *a, int error)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 	const struct plan_step *s =
-		w->failed_step ? &w->next.plan->steps[w->failed_step - 1] : NULL;
+		rec->failed_step ? &rec->next.plan->steps[rec->failed_step - 1] : NULL;
 	const struct kernel_pci *v = s ? &s->change.pci_value : NULL;
 
 	if (!s || s->change.kind != KERNEL_PCI || v->attr != KERNEL_PCI_VFS || v->value[0] == '0')
@@ -252,46 +252,46 @@ static void note_refused_vfs(struct agent *a, int error)
 
 static void fail(struct agent *a, int error)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
 	/* It was begun, and cannot go on: whoever asked for it hears of one end. */
-	if (w->pending.applier)
+	if (rec->pending.applier)
 		reconcile_pending_decide(a, false, 0, "plenumd");
 	/* Of what an earlier apply left only the client hears: what runs goes on. */
-	if (w->source == RECONCILE_FROM_HISTORY)
+	if (rec->source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
 	/* Why the files do not run is said, and tried again, already. */
-	if (w->source == RECONCILE_FROM_LAST_GOOD) {
+	if (rec->source == RECONCILE_FROM_LAST_GOOD) {
 		log_notice("what ran before cannot run either: %s", strerror(-error));
 		return;
 	}
 	/* Undone before it was looked at: that is counted, and named when it does not end. */
-	if (reconcile_is_repair(w) && error == -ETIMEDOUT) {
+	if (reconcile_is_repair(rec) && error == -ETIMEDOUT) {
 		reconcile_arm(a, drift_delay_ns(&a->drift));
 		return;
 	}
 	say_failure(a, error);
-	if (w->source == RECONCILE_FROM_FILES) {
-		if (reconcile_is_asked(w->trigger) && w->trigger != RECONCILE_START)
-			w->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	if (rec->source == RECONCILE_FROM_FILES) {
+		if (reconcile_is_asked(rec->trigger) && rec->trigger != RECONCILE_START)
+			rec->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
 		/* What was rolled back for what it did is not tried again by itself, nor without a
 		 * word what was not to be kept without one. */
-		w->retry_files = w->loaded && error != -ECANCELED && !w->wants_word;
-		if (w->retry_files)
-			try_later(a, &w->of_files, w->applied);
-		if (!a->now.spec && reconcile_has_last_good(w))
-			w->last_good_waits = true;
-	} else if (w->source != RECONCILE_FROM_STAGED) {
-		try_later(a, &w->of_running, w->applied);
+		rec->retry_files = rec->loaded && error != -ECANCELED && !rec->needs_confirmation;
+		if (rec->retry_files)
+			try_later(a, &rec->of_files, rec->applied);
+		if (!a->running.spec && reconcile_has_last_good(rec))
+			rec->last_good_pending = true;
+	} else if (rec->source != RECONCILE_FROM_STAGED) {
+		try_later(a, &rec->of_running, rec->applied);
 	}
 }
 
 /* ---- the history ---- */
 
-static const char *what_is_applied(const struct reconcile *w, char *buf, size_t size)
+static const char *what_is_applied(const struct reconcile *rec, char *buf, size_t size)
 {
-	switch (w->source) {
+	switch (rec->source) {
 	case RECONCILE_FROM_STAGED:
 		return "staged";
 	case RECONCILE_FROM_LAST_GOOD:
@@ -299,13 +299,13 @@ static const char *what_is_applied(const struct reconcile *w, char *buf, size_t 
 	case RECONCILE_FROM_RUNNING:
 		return "what ran before";
 	case RECONCILE_FROM_HISTORY:
-		snprintf(buf, size, "rollback to %llu", (unsigned long long)w->client.back_to);
+		snprintf(buf, size, "rollback to %llu", (unsigned long long)rec->client.back_to);
 		return buf;
 	default:
-		return w->trigger == RECONCILE_START	? "files, at the start"
-		       : w->trigger == RECONCILE_KERNEL ? "files, tried again"
-		       : w->trigger == RECONCILE_RELOAD ? "files, by a reload"
-							: "files";
+		return rec->trigger == RECONCILE_START	  ? "files, at the start"
+		       : rec->trigger == RECONCILE_KERNEL ? "files, tried again"
+		       : rec->trigger == RECONCILE_RELOAD ? "files, by a reload"
+							  : "files";
 	}
 }
 
@@ -313,44 +313,46 @@ static const char *what_is_applied(const struct reconcile *w, char *buf, size_t 
  * others out, and hide from who comes to undo it that an apply was cut off. */
 static bool is_same_again(const struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
-	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
-	autofree char *yaml = w->trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
+	const struct reconcile *rec = &a->reconcile;
+	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
+	autofree char *yaml = rec->trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
 
-	return yaml && history_is_last(&w->history, yaml);
+	return yaml && history_is_last(&rec->history, yaml);
 }
 
-static void enter(struct reconcile *w)
+static void enter(struct reconcile *rec)
 {
 	char buf[48];
 
-	w->entry = history_begin(&w->history, w->client.by, what_is_applied(w, buf, sizeof(buf)));
+	rec->entry = history_begin(&rec->history, rec->client.by,
+				   what_is_applied(rec, buf, sizeof(buf)));
 }
 
 void reconcile_enter(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	if (reconcile_is_asked(w->trigger) && w->source != RECONCILE_FROM_LAST_GOOD &&
-	    w->source != RECONCILE_FROM_PENDING && !w->entry && !is_same_again(a))
-		enter(w);
+	if (reconcile_is_asked(rec->trigger) && rec->source != RECONCILE_FROM_LAST_GOOD &&
+	    rec->source != RECONCILE_FROM_PENDING && !rec->entry && !is_same_again(a))
+		enter(rec);
 }
 
 /* What failed when somebody asked for it runs now, without anybody: who reads the list, or wants to
  * go back by it, finds that. The tries that failed are no entries. */
 static bool is_done_after_all(const struct agent *a, int error)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	return error >= 0 && w->trigger == RECONCILE_KERNEL && w->source == RECONCILE_FROM_FILES &&
-	       !w->entry && (w->n_steps > 0 || a->now.plan->n_actions > 0);
+	return error >= 0 && rec->trigger == RECONCILE_KERNEL &&
+	       rec->source == RECONCILE_FROM_FILES && !rec->entry &&
+	       (rec->n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
 /* The first error that the walk met, with the key that it is about. */
-static const char *first_error(const struct reconcile *w, int error, char buf[EVENTS_TEXT_MAX])
+static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
-	for (size_t i = 0; i < w->diag.n; i++) {
-		const struct diag_entry *e = &w->diag.entries[i];
+	for (size_t i = 0; i < rec->diag.n; i++) {
+		const struct diag_entry *e = &rec->diag.entries[i];
 
 		if (e->severity != DIAG_ERROR || !e->text)
 			continue;
@@ -365,44 +367,44 @@ static const char *first_error(const struct reconcile *w, int error, char buf[EV
  * fails is tried again by itself, and says so elsewhere. */
 static void note_history(struct agent *a, int error, bool runs)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	autofree char *yaml = NULL;
 	char why[EVENTS_TEXT_MAX];
 
-	if (error < 0 ? w->trigger != RECONCILE_START : a->now.plan->n_actions > 0)
+	if (error < 0 ? rec->trigger != RECONCILE_START : a->running.plan->n_actions > 0)
 		reconcile_enter(a);
 	if (is_done_after_all(a, error))
-		enter(w);
-	if (!w->entry)
+		enter(rec);
+	if (!rec->entry)
 		return;
-	yaml = !runs || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
-	history_end(&w->history, w->entry,
-		    w->pending.applier	  ? HISTORY_WAITING
+	yaml = !runs || rec->pending.applier ? NULL : spec_to_yaml(a->running.spec);
+	history_end(&rec->history, rec->entry,
+		    rec->pending.applier  ? HISTORY_WAITING
 		    : runs		  ? HISTORY_APPLIED
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
 					  : HISTORY_FAILED,
-		    w->n_steps, error < 0 ? first_error(w, error, why) : NULL, yaml);
+		    rec->n_steps, error < 0 ? first_error(rec, error, why) : NULL, yaml);
 }
 
 /* ---- all of it ---- */
 
 static void answer_client(struct agent *a, int error)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	const struct reconcile_answer answer = {
 		.error = error,
 		.number = a->applied.number,
-		.steps = w->n_steps,
-		.kernel_writes = w->n_writes,
-		.plan = error < 0 ? NULL : a->now.plan,
-		.diag = &w->diag,
-		.entry = w->entry,
-		.confirm_s = w->pending.applier ? reconcile_pending_left_s(a) : 0};
+		.steps = rec->n_steps,
+		.kernel_writes = rec->n_writes,
+		.plan = error < 0 ? NULL : a->running.plan,
+		.diag = &rec->diag,
+		.entry = rec->entry,
+		.confirm_s = rec->pending.applier ? reconcile_pending_left_s(a) : 0};
 
-	if (w->pending.applier && w->vouch.alone)
-		w->vouch.client = w->client; /* hears what became of it */
+	if (rec->pending.applier && rec->reachability.alone)
+		rec->reachability.client = rec->client; /* hears what became of it */
 	else
-		control_on_applied(a, &w->client, &answer);
+		control_on_applied(a, &rec->client, &answer);
 }
 
 void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error)
@@ -421,47 +423,47 @@ void reconcile_forget_staged(struct agent *a)
 /* Whether it is not to be tried again until somebody asks for it. */
 static bool is_refused(const struct agent *a, int error, bool runs)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	if (runs || !w->applied || !reconcile_is_ordered(w))
+	if (runs || !rec->applied || !reconcile_is_ordered(rec))
 		return false;
 	/* While its applier waits, or the agent goes, its end is still to come. */
 	return error == -ECANCELED ||
-	       (w->wants_word && !w->pending.applier && a->state != AGENT_STOPPING);
+	       (rec->needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
 }
 
 void reconcile_conclude(struct agent *a, int error)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	const bool runs = error >= 0; /* also where its files cannot be written */
 	char why[EVENTS_TEXT_MAX];
 
-	if (w->source == RECONCILE_FROM_HISTORY)
+	if (rec->source == RECONCILE_FROM_HISTORY)
 		reconcile_enter(a); /* also where it turns out to be what runs already */
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)
 		fail(a, error);
-	w->error = error;
+	rec->error = error;
 	note_history(a, error, runs);
 	if (is_refused(a, error, runs))
-		reconcile_note_refused(a, w->source, w->entry, first_error(w, error, why),
-				       w->next.spec);
+		reconcile_note_refused(a, rec->source, rec->entry, first_error(rec, error, why),
+				       rec->next.spec);
 	/* Whoever asks for the state now wants to know whether what he ordered runs. */
-	if (runs && reconcile_is_ordered(w))
-		a->begun = false;
+	if (runs && reconcile_is_ordered(rec))
+		a->converged = false;
 	health_look(a);
 	agent_update_state(a);
-	if ((w->n_steps > 0 && !reconcile_is_repair(w)) ||
-	    (error >= 0 && w->trigger != RECONCILE_KERNEL))
+	if ((rec->n_steps > 0 && !reconcile_is_repair(rec)) ||
+	    (error >= 0 && rec->trigger != RECONCILE_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
-			   w->source == RECONCILE_FROM_LAST_GOOD
+			   rec->source == RECONCILE_FROM_LAST_GOOD
 				   ? "what ran before"
-				   : reconcile_trigger_to_string(w->trigger),
-			   w->n_steps, (double)(clock_now_ns() - w->began_ns) / NSEC_PER_MSEC,
-			   a->now.n_wants);
-	if (w->trigger == RECONCILE_RELOAD)
+				   : reconcile_trigger_to_string(rec->trigger),
+			   rec->n_steps, (double)(clock_now_ns() - rec->began_ns) / NSEC_PER_MSEC,
+			   a->running.n_desired);
+	if (rec->trigger == RECONCILE_RELOAD)
 		loop_notify("READY=1");
 	answer_client(a, error);
 }

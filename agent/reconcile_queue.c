@@ -20,22 +20,22 @@ static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 
 static void begin_kernel(struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
-	bool files = !a->now.spec || w->retry_files;
+	const struct reconcile *rec = &a->reconcile;
+	bool files = !a->running.spec || rec->retry_files;
 
-	if (files && !is_blocked(a, &w->of_files))
-		reconcile_begin(a, a->now.spec ? RECONCILE_KERNEL : RECONCILE_START,
+	if (files && !is_blocked(a, &rec->of_files))
+		reconcile_begin(a, a->running.spec ? RECONCILE_KERNEL : RECONCILE_START,
 				RECONCILE_FROM_FILES, NULL);
-	else if (a->now.spec && !is_blocked(a, &w->of_running))
+	else if (a->running.spec && !is_blocked(a, &rec->of_running))
 		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
 }
 
 static void begin_client(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	struct reconcile_client c = w->clients[0];
+	struct reconcile *rec = &a->reconcile;
+	struct reconcile_client c = rec->clients[0];
 
-	memmove(w->clients, w->clients + 1, --w->n_clients * sizeof(*w->clients));
+	memmove(rec->clients, rec->clients + 1, --rec->n_clients * sizeof(*rec->clients));
 	reconcile_begin(a, RECONCILE_API,
 			c.back_to		      ? RECONCILE_FROM_HISTORY
 			: store_has_staged(&a->store) ? RECONCILE_FROM_STAGED
@@ -47,27 +47,28 @@ static void begin_client(struct agent *a)
  * Those who ask come first. */
 void reconcile_run_next(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	while (!w->active && !w->pending.applier && a->state != AGENT_STOPPING) {
-		if (w->last_good_waits) {
-			w->last_good_waits = false;
+	while (!rec->active && !rec->pending.applier && a->state != AGENT_STOPPING) {
+		if (rec->last_good_pending) {
+			rec->last_good_pending = false;
 			reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_LAST_GOOD, NULL);
-		} else if (w->waiting[RECONCILE_START] || w->waiting[RECONCILE_RELOAD]) {
-			enum reconcile_trigger t =
-				w->waiting[RECONCILE_START] ? RECONCILE_START : RECONCILE_RELOAD;
+		} else if (rec->requested[RECONCILE_START] || rec->requested[RECONCILE_RELOAD]) {
+			enum reconcile_trigger t = rec->requested[RECONCILE_START]
+							   ? RECONCILE_START
+							   : RECONCILE_RELOAD;
 
-			w->waiting[t] = false;
+			rec->requested[t] = false;
 			reconcile_begin(a, t, RECONCILE_FROM_FILES, NULL);
-		} else if (w->n_clients > 0) {
+		} else if (rec->n_clients > 0) {
 			begin_client(a);
-		} else if (w->waiting[RECONCILE_FALLBACK]) {
-			w->waiting[RECONCILE_FALLBACK] = false;
-			if (a->now.spec)
+		} else if (rec->requested[RECONCILE_FALLBACK]) {
+			rec->requested[RECONCILE_FALLBACK] = false;
+			if (a->running.spec)
 				reconcile_begin(a, RECONCILE_FALLBACK, RECONCILE_FROM_RUNNING,
 						NULL);
-		} else if (w->waiting[RECONCILE_KERNEL]) {
-			w->waiting[RECONCILE_KERNEL] = false;
+		} else if (rec->requested[RECONCILE_KERNEL]) {
+			rec->requested[RECONCILE_KERNEL] = false;
 			begin_kernel(a);
 		} else {
 			return;
@@ -85,7 +86,7 @@ void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "a reload waits until apply %llu is confirmed or rolled back",
 			   (unsigned long long)a->reconcile.pending.entry);
-	a->reconcile.waiting[t] = true;
+	a->reconcile.requested[t] = true;
 	reconcile_run_next(a);
 }
 
@@ -93,7 +94,7 @@ void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t)
 {
 	if (a->state == AGENT_STOPPING)
 		return;
-	a->reconcile.waiting[t] = true;
+	a->reconcile.requested[t] = true;
 	loop_timer_arm(a->reconcile.soon, 0);
 }
 
@@ -105,27 +106,28 @@ static int on_soon(void *user)
 
 void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	const bool waits =
-		w->pending.applier && !w->vouch.alone; /* that ends by itself, and soon */
+	const bool waits = rec->pending.applier &&
+			   !rec->reachability.alone; /* that ends by itself, and soon */
 
 	if (a->state == AGENT_STOPPING || waits) {
 		reconcile_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
 		return;
 	}
-	if (w->n_clients == w->cap_clients) {
-		size_t cap = MAX_OF(2 * w->cap_clients, 8);
-		struct reconcile_client *clients = reallocarray(w->clients, cap, sizeof(*clients));
+	if (rec->n_clients == rec->cap_clients) {
+		size_t cap = MAX_OF(2 * rec->cap_clients, 8);
+		struct reconcile_client *clients =
+			reallocarray(rec->clients, cap, sizeof(*clients));
 
 		if (!clients) {
 			reconcile_refuse_client(a, c, -ENOMEM);
 			return;
 		}
-		w->clients = clients;
-		w->cap_clients = cap;
+		rec->clients = clients;
+		rec->cap_clients = cap;
 	}
-	w->clients[w->n_clients++] = *c;
+	rec->clients[rec->n_clients++] = *c;
 	reconcile_run_next(a);
 }
 
@@ -134,27 +136,27 @@ void reconcile_note_worker(struct agent *a)
 	autofree char(*held)[16] = NULL;
 	size_t n = 0;
 
-	if (a->state == AGENT_STOPPING || !a->now.plan || !a->now.plan->n_deferred)
+	if (a->state == AGENT_STOPPING || !a->running.plan || !a->running.plan->n_deferred)
 		return;
-	if (leg_policy_held(a->sup, &held, &n) == 0 && n < a->reconcile.n_held)
+	if (leg_policy_held_vfs(a->sup, &held, &n) == 0 && n < a->reconcile.n_held_vfs)
 		reconcile_ask_soon(a, RECONCILE_KERNEL);
 }
 
 void reconcile_stop(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	for (size_t i = 0; i < w->n_clients; i++)
-		reconcile_refuse_client(a, &w->clients[i], -ESHUTDOWN);
-	reconcile_refuse_client(a, &w->vouch.client, -ESHUTDOWN);
-	w->vouch.client.id = 0;
-	w->n_clients = 0;
-	memset(w->waiting, 0, sizeof(w->waiting));
-	w->last_good_waits = false;
-	loop_timer_disarm(w->debounce);
-	if (w->waits_orphan && !w->applier) {
-		loop_timer_disarm(w->orphan);
-		w->active = false;
+	for (size_t i = 0; i < rec->n_clients; i++)
+		reconcile_refuse_client(a, &rec->clients[i], -ESHUTDOWN);
+	reconcile_refuse_client(a, &rec->reachability.client, -ESHUTDOWN);
+	rec->reachability.client.id = 0;
+	rec->n_clients = 0;
+	memset(rec->requested, 0, sizeof(rec->requested));
+	rec->last_good_pending = false;
+	loop_timer_disarm(rec->debounce);
+	if (rec->waits_orphan && !rec->applier) {
+		loop_timer_disarm(rec->orphan);
+		rec->active = false;
 	}
 }
 
@@ -165,26 +167,27 @@ bool reconcile_is_active(const struct agent *a)
 
 bool reconcile_holds_staged(const struct agent *a)
 {
-	const struct reconcile *w = &a->reconcile;
+	const struct reconcile *rec = &a->reconcile;
 
-	for (size_t i = 0; i < w->n_clients; i++)
-		if (!w->clients[i].back_to)
+	for (size_t i = 0; i < rec->n_clients; i++)
+		if (!rec->clients[i].back_to)
 			return true;
-	return (w->active && w->source == RECONCILE_FROM_STAGED) ||
-	       (w->pending.applier && w->pending.source == RECONCILE_FROM_STAGED);
+	return (rec->active && rec->source == RECONCILE_FROM_STAGED) ||
+	       (rec->pending.applier && rec->pending.source == RECONCILE_FROM_STAGED);
 }
 
 /* ---- timers ---- */
 
 void reconcile_arm(struct agent *a, uint64_t delay_ns)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	uint64_t at = clock_now_ns() + delay_ns;
 
-	if (a->state == AGENT_STOPPING || (loop_timer_armed(w->debounce) && w->fires_at_ns <= at))
+	if (a->state == AGENT_STOPPING ||
+	    (loop_timer_armed(rec->debounce) && rec->fires_at_ns <= at))
 		return;
-	w->fires_at_ns = at;
-	loop_timer_arm(w->debounce, delay_ns);
+	rec->fires_at_ns = at;
+	loop_timer_arm(rec->debounce, delay_ns);
 }
 
 static int on_debounce(void *user)
@@ -196,20 +199,20 @@ static int on_debounce(void *user)
 /* Each time later; but at once when a driver needs longer than it ever should. */
 static void mention(struct agent *a, uint64_t now)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	char step[PROGRESS_TEXT_MAX];
 	const enum progress p = progress_of(a, step);
-	const bool late = p == PROGRESS_LATE && !w->is_late;
+	const bool late = p == PROGRESS_LATE && !rec->is_late;
 
-	if (!late && now - w->began_ns < w->mention_ns)
+	if (!late && now - rec->began_ns < rec->mention_ns)
 		return;
-	w->is_late = w->is_late || late;
+	rec->is_late = rec->is_late || late;
 	events_add(&a->events, late ? LOG_LEVEL_ERR : LOG_LEVEL_WARNING, "agent",
 		   "an apply has been on its way for %llu s: process %d is %s%s%s",
-		   (unsigned long long)((now - w->began_ns) / NSEC_PER_SEC),
-		   applier_pid(w->applier), applier_stage_to_string(applier_stage(w->applier)),
+		   (unsigned long long)((now - rec->began_ns) / NSEC_PER_SEC),
+		   applier_pid(rec->applier), applier_stage_to_string(applier_stage(rec->applier)),
 		   p != PROGRESS_NONE ? ": " : "", step);
-	w->mention_ns = 2 * (now - w->began_ns);
+	rec->mention_ns = 2 * (now - rec->began_ns);
 }
 
 /* A step that takes long is the kernel's affair, but an operator wants to know, and a service
@@ -217,28 +220,28 @@ static void mention(struct agent *a, uint64_t now)
 static int on_tick(void *user)
 {
 	struct agent *a = user;
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 	uint64_t now = clock_now_ns();
 
-	if (!w->active)
+	if (!rec->active)
 		return 0;
-	if (!w->ready)
+	if (!rec->ready)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
 			    (unsigned long long)(6 * RECONCILE_TICK_NS / NSEC_PER_USEC));
-	if (w->applier)
+	if (rec->applier)
 		mention(a, now);
-	loop_timer_arm(w->tick, RECONCILE_TICK_NS);
+	loop_timer_arm(rec->tick, RECONCILE_TICK_NS);
 	return 0;
 }
 
 int reconcile_queue_init(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
-	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &w->debounce);
+	struct reconcile *rec = &a->reconcile;
+	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &rec->debounce);
 
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
+		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &rec->tick);
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &rec->soon);
 	return r;
 }

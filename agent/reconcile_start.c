@@ -16,18 +16,18 @@ static void note_orphan(struct agent *a);
 static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
-	struct reconcile *w = &a->reconcile;
-	const struct history_entry *e = history_find(&w->history, w->entry);
-	const struct reconcile_client client = w->client;
+	struct reconcile *rec = &a->reconcile;
+	const struct history_entry *e = history_find(&rec->history, rec->entry);
+	const struct reconcile_client client = rec->client;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
-	history_settle(&w->history, w->entry);
-	reconcile_pending_begin(a, ptr_take(w->applier), until_ns);
+	history_close_stale(&rec->history, rec->entry);
+	reconcile_pending_begin(a, ptr_take(rec->applier), until_ns);
 	if (e)
-		w->pending.since_s = e->time_s;
-	if (reconcile_take_conflicts(w, conflicts) < 0)
+		rec->pending.since_s = e->time_s;
+	if (reconcile_take_conflicts(rec, conflicts) < 0)
 		log_warning("out of memory: not all addresses of others are known");
-	w->adopted = false;
+	rec->adopted = false;
 	reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_PENDING, &client);
 }
 
@@ -101,39 +101,39 @@ static void note_orphan(struct agent *a)
 static void on_recovered(void *user, const struct applier_result *res, const struct diag *d)
 {
 	struct agent *a = user;
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->applier = NULL;
+	rec->applier = NULL;
 	if (a->state == AGENT_STOPPING) {
-		w->active = false;
+		rec->active = false;
 		agent_end_if_done(a);
 		return;
 	}
 	if (res->error == -EBUSY) {
 		note_orphan(a);
-		loop_timer_arm(w->orphan, ORPHAN_POLL_NS);
+		loop_timer_arm(rec->orphan, ORPHAN_POLL_NS);
 		return;
 	}
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	reconcile_resolve(a, res, d);
-	history_settle(&w->history, 0);
+	history_close_stale(&rec->history, 0);
 	for (size_t i = 0; i < d->n; i++)
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
 			   "agent", "%s", d->entries[i].text);
 	/* The walk that follows takes the host to what is wanted from wherever it is. */
-	w->active = false;
+	rec->active = false;
 	reconcile_ask(a, RECONCILE_START);
 }
 
 void reconcile_start(struct agent *a)
 {
-	struct reconcile *w = &a->reconcile;
+	struct reconcile *rec = &a->reconcile;
 
-	w->active = true;
-	w->began_ns = clock_now_ns();
-	w->mention_ns = RECONCILE_TICK_NS;
-	loop_timer_arm(w->tick, RECONCILE_TICK_NS);
+	rec->active = true;
+	rec->began_ns = clock_now_ns();
+	rec->mention_ns = RECONCILE_TICK_NS;
+	loop_timer_arm(rec->tick, RECONCILE_TICK_NS);
 	if (!adopt(a))
 		recover(a);
 }

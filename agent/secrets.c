@@ -19,13 +19,13 @@ static enum launch_security security_of(enum spec_security s)
 	}
 }
 
-int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *wants, size_t n)
+int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n)
 {
 	const struct spec_cluster *cluster = &spec->cluster;
 	struct secret s = {.n = 0};
 	char why[256];
 
-	_Static_assert(sizeof(s.keys) == sizeof(wants->secrets), "as many keys, as long");
+	_Static_assert(sizeof(s.keys) == sizeof(desired->secrets), "as many keys, as long");
 	if (!*cluster->name || cluster->security == SPEC_SECURITY_NONE)
 		return 0;
 	if (secret_read(cluster->secret_file, &s, why, sizeof(why)) < 0) {
@@ -34,19 +34,19 @@ int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < n; i++) {
-		wants[i].security = security_of(cluster->security);
-		wants[i].n_secrets = s.n;
-		memcpy(wants[i].secrets, s.keys, sizeof(s.keys));
+		desired[i].security = security_of(cluster->security);
+		desired[i].n_secrets = s.n;
+		memcpy(desired[i].secrets, s.keys, sizeof(s.keys));
 	}
 	secret_wipe(&s);
 	return 0;
 }
 
-void secrets_keep(const struct launch_config *from, struct launch_config *wants, size_t n)
+void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		wants[i].security = from->security;
-		wants[i].n_secrets = from->n_secrets;
-		memcpy(wants[i].secrets, from->secrets, sizeof(wants[i].secrets));
+		desired[i].security = from->security;
+		desired[i].n_secrets = from->n_secrets;
+		memcpy(desired[i].secrets, from->secrets, sizeof(desired[i].secrets));
 	}
 }

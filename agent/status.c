@@ -174,9 +174,9 @@ static const char *transport_name(enum launch_transport t)
 
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id)
 {
-	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++)
-		if (a->now.plan->workers[i].id == id)
-			return &a->now.plan->workers[i];
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_workers; i++)
+		if (a->running.plan->workers[i].id == id)
+			return &a->running.plan->workers[i];
 	return NULL;
 }
 
@@ -293,7 +293,7 @@ static void add_agent(const struct agent *a, struct status *st)
 
 static void leg_ips(const struct agent *a, struct status_leg *leg)
 {
-	const struct plan *plan = a->now.plan;
+	const struct plan *plan = a->running.plan;
 
 	for (size_t i = 0; i < plan->n_workers; i++)
 		for (size_t k = 0; k < plan->workers[i].n_ports; k++) {
@@ -324,9 +324,9 @@ static void leg_label(const struct agent *a, struct status_leg *leg)
 
 const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name)
 {
-	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
-		if (strcmp(a->now.plan->legs[i].name, name) == 0)
-			return &a->now.plan->legs[i];
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
+		if (strcmp(a->running.plan->legs[i].name, name) == 0)
+			return &a->running.plan->legs[i];
 	return NULL;
 }
 
@@ -351,7 +351,8 @@ static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
 static void add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
 {
 	const struct plan_leg_info *info = status_plan_leg(a, n->name);
-	const struct inv_link *link = info ? inv_link_by_index(a->now.inv, info->ifindex) : NULL;
+	const struct inv_link *link =
+		info ? inv_link_by_index(a->running.inv, info->ifindex) : NULL;
 	struct status_leg *leg = &st->legs[st->n_legs++];
 
 	snprintf(leg->name, sizeof(leg->name), "%s", n->name);
@@ -376,8 +377,8 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 /* The bond that the devices make carries what they do not: their addresses. */
 static void add_bond(const struct agent *a, struct status *st)
 {
-	const struct plan *p = a->now.plan;
-	struct spec_net n = {.pos = a->now.spec->ha_pos};
+	const struct plan *p = a->running.plan;
+	struct spec_net n = {.pos = a->running.spec->ha_pos};
 
 	if (!p || p->n_legs < 2 || !p->legs[1].bond[0])
 		return;
@@ -405,7 +406,7 @@ void status_done(struct status *st)
 static int alloc(const struct agent *a, struct status *st)
 {
 	size_t n_workers = 0, n_up = 0, n_mounts = 0,
-	       n_nets = a->now.spec ? a->now.spec->n_nets : 0;
+	       n_nets = a->running.spec ? a->running.spec->n_nets : 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		n_workers++;
@@ -443,9 +444,9 @@ static void add_waiting(const struct agent *a, struct status *st)
 
 	if (!p->applier)
 		return;
-	missed = applier_missed(p->applier);
+	missed = applier_unreachable(p->applier);
 	if (!missed[0])
-		missed = reachability_missed(a);
+		missed = reachability_unreachable(a);
 	st->waits_entry = p->entry;
 	st->waits_since_s = p->since_s;
 	st->waits_left_s = reconcile_pending_left_s(a);
@@ -464,27 +465,27 @@ int status_collect(const struct agent *a, struct status *ret)
 		return -ENOMEM;
 	}
 	st.state = agent_state_to_string(a->state);
-	snprintf(st.host, sizeof(st.host), "%s", a->now.spec ? a->now.spec->host : "");
-	if (a->now.spec)
+	snprintf(st.host, sizeof(st.host), "%s", a->running.spec ? a->running.spec->host : "");
+	if (a->running.spec)
 		snprintf(st.security, sizeof(st.security), "%s",
-			 spec_security_to_string(*a->now.spec->cluster.name
-							 ? a->now.spec->cluster.security
+			 spec_security_to_string(*a->running.spec->cluster.name
+							 ? a->running.spec->cluster.security
 							 : SPEC_SECURITY_NONE));
-	if (!a->now.spec)
+	if (!a->running.spec)
 		gethostname(st.host, sizeof(st.host) - 1);
 	st.applied_number = a->applied.number;
 	st.applied_time_s = a->applied.time_s;
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
-	st.needs = required_actions_to_json(a->now.plan, "");
+	st.needs = required_actions_to_json(a->running.plan, "");
 	add_waiting(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_degrading;
 	st.n_warnings = a->problems.n_all - a->problems.n_degrading;
-	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
-		add_leg(a, &st, &a->now.spec->nets[i]);
-	if (a->now.spec)
+	for (size_t i = 0; a->running.spec && i < a->running.spec->n_nets; i++)
+		add_leg(a, &st, &a->running.spec->nets[i]);
+	if (a->running.spec)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)

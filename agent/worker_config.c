@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A little more than a round trip: the answer to a request is met spinning, idleness is not. */
-#define WANTS_SPIN_US 100
+#define WORKER_SPIN_US 100
 
 static enum launch_transport transport_of(enum spec_transport t)
 {
@@ -198,7 +198,7 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	c->role = role_of(pw->role);
 	c->transport = transport_of(pw->effective);
 	c->core = pw->core;
-	c->spin_us = WANTS_SPIN_US;
+	c->spin_us = WORKER_SPIN_US;
 	c->sessions = pw->sessions;
 	if (c->role == LAUNCH_FRONTEND) {
 		c->rdma_read_min = spec->rdma_read_min_kib << 10;

@@ -15,7 +15,7 @@
 
 struct applier {
 	struct applier_task task; /* of what it points to only loop, host and the paths */
-	struct child_task *job;	  /* NULL: an earlier monitor's, or it has ended */
+	struct child_task *child; /* NULL: an earlier monitor's, or it has ended */
 	int channel;		  /* to an earlier monitor's; -1 */
 	pid_t pid;		  /* of that */
 	struct loop_source *source;
@@ -24,7 +24,7 @@ struct applier {
 	bool waited;	       /* for a confirmation, so that what it committed was this */
 	bool has_result;
 	bool listens; /* its process has a socket for later monitors */
-	char missed[APPLIER_MISSED_MAX];
+	char unreachable[APPLIER_UNREACHABLE_MAX];
 	struct applier_result result;
 	struct diag diag;
 	struct plan_conflicts conflicts;
@@ -85,12 +85,12 @@ static void take_stage(struct applier *ap, enum applier_stage stage, uint64_t un
 		ap->task.on_wait(ap->task.user, until_ns, &ap->conflicts);
 }
 
-static void take_missed(struct applier *ap, struct applier_message *m)
+static void take_unreachable(struct applier *ap, struct applier_message *m)
 {
-	m->missed[sizeof(m->missed) - 1] = '\0';
-	memcpy(ap->missed, m->missed, sizeof(ap->missed));
+	m->unreachable[sizeof(m->unreachable) - 1] = '\0';
+	memcpy(ap->unreachable, m->unreachable, sizeof(ap->unreachable));
 	if (m->type == APPLIER_NOT_YET && ap->task.on_not_yet)
-		ap->task.on_not_yet(ap->task.user, ap->missed);
+		ap->task.on_not_yet(ap->task.user, ap->unreachable);
 }
 
 static void on_message(void *user, const void *msg, size_t len, int fd)
@@ -112,9 +112,9 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 		if (plan_conflicts_add(&ap->conflicts, &m.conflict) < 0)
 			ap->diag.out_of_memory = true;
 		break;
-	case APPLIER_MISSED:
+	case APPLIER_UNREACHABLE:
 	case APPLIER_NOT_YET:
-		take_missed(ap, &m);
+		take_unreachable(ap, &m);
 		break;
 	case APPLIER_RESULT:
 		take_result(ap, m.result);
@@ -125,7 +125,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 	}
 }
 
-static int start_job(struct applier *ap);
+static int start_child(struct applier *ap);
 
 /* It was killed. Its journal is rolled back, and only then is there an end to report. */
 static bool begin_recovery(struct applier *ap, const char *how)
@@ -144,7 +144,7 @@ static bool begin_recovery(struct applier *ap, const char *how)
 			 RECOVERIES_MAX, how);
 		return false;
 	}
-	r = start_job(ap);
+	r = start_child(ap);
 	if (r < 0)
 		diag_add(&ap->diag, DIAG_ERROR, NULL, NULL,
 			 "what it did cannot be rolled back: %s; the next apply tries again",
@@ -156,7 +156,7 @@ static struct applier *applier_free(struct applier *ap)
 {
 	if (!ap)
 		return NULL;
-	child_task_forget(ap->job);
+	child_task_forget(ap->child);
 	loop_source_free(ap->source);
 	cleanup_close(&ap->channel);
 	diag_done(&ap->diag);
@@ -178,7 +178,7 @@ static void on_end(void *user, int status, const char *how)
 {
 	struct applier *ap = user;
 
-	ap->job = NULL; /* it has freed itself */
+	ap->child = NULL; /* it has freed itself */
 	end(ap, how);
 }
 
@@ -189,10 +189,10 @@ static int work(void *user, int channel)
 	return applier_work(&ap->task, channel, ap->listens ? CHILD_TASK_KEPT_FD : -1);
 }
 
-static int start_job(struct applier *ap)
+static int start_child(struct applier *ap)
 {
 	autoclose int listener =
-		ap->task.plan && ap->task.socket ? applier_line_listen(ap->task.socket) : -1;
+		ap->task.plan && ap->task.socket ? applier_channel_listen(ap->task.socket) : -1;
 	const struct child_task_setup setup = {.loop = ap->task.loop,
 					       .name = "plenumd-applier",
 					       .kept = MAX_OF(listener, 0),
@@ -202,7 +202,7 @@ static int start_job(struct applier *ap)
 					       .user = ap};
 
 	ap->listens = listener >= 0;
-	return child_task_start(&setup, &ap->job);
+	return child_task_start(&setup, &ap->child);
 }
 
 static struct applier *applier_new(const struct applier_task *task)
@@ -226,7 +226,7 @@ int applier_start(const struct applier_task *task, struct applier **ret)
 
 	if (!ap)
 		return -ENOMEM;
-	r = start_job(ap);
+	r = start_child(ap);
 	if (r < 0) {
 		applier_free(ap);
 		return r;
@@ -304,15 +304,15 @@ int applier_adopt(const struct applier_task *task, struct applier **ret)
 
 /* ---- orders ---- */
 
-int applier_tell(const struct applier *ap, bool keep, const char *by)
+int applier_order(const struct applier *ap, bool keep, const char *by)
 {
 	struct applier_message m = {.type = keep ? APPLIER_CONFIRM : APPLIER_ROLL_BACK};
 
-	if (!ap->job && ap->channel < 0)
+	if (!ap->child && ap->channel < 0)
 		return -ESRCH;
 	snprintf(m.by, sizeof(m.by), "%s", by);
-	return ap->job ? child_task_tell(ap->job, &m, sizeof(m))
-		       : fdpass_send(ap->channel, &m, sizeof(m), -1);
+	return ap->child ? child_task_tell(ap->child, &m, sizeof(m))
+			 : fdpass_send(ap->channel, &m, sizeof(m), -1);
 }
 
 struct applier *applier_forget(struct applier *ap)
@@ -325,12 +325,12 @@ enum applier_stage applier_stage(const struct applier *ap)
 	return ap->stage;
 }
 
-const char *applier_missed(const struct applier *ap)
+const char *applier_unreachable(const struct applier *ap)
 {
-	return ap->missed;
+	return ap->unreachable;
 }
 
 pid_t applier_pid(const struct applier *ap)
 {
-	return ap->job ? child_task_pid(ap->job) : ap->pid;
+	return ap->child ? child_task_pid(ap->child) : ap->pid;
 }

@@ -20,7 +20,7 @@
 #include "netcfg/apply/apply.h"
 #include <sys/types.h>
 
-#define APPLIER_MISSED_MAX 512
+#define APPLIER_UNREACHABLE_MAX 512
 
 enum applier_stage {
 	APPLIER_RECOVERING,
@@ -104,12 +104,12 @@ int applier_start(const struct applier_task *task, struct applier **ret);
 int applier_adopt(const struct applier_task *task, struct applier **ret);
 /* To one that waits: it is to keep what it did, or to roll it back. 0: it will report its end;
  * negative errno: it has ended, as will be reported too. */
-int applier_tell(const struct applier *ap, bool keep, const char *by);
+int applier_order(const struct applier *ap, bool keep, const char *by);
 /* Lets it go on alone; on_end is not called. Accepts NULL, returns NULL. */
 struct applier *applier_forget(struct applier *ap);
 enum applier_stage applier_stage(const struct applier *ap);
 /* Who does not answer yet, of one that waits; "": nobody is missed. */
-const char *applier_missed(const struct applier *ap);
+const char *applier_unreachable(const struct applier *ap);
 pid_t applier_pid(const struct applier *ap);
 
 #endif

@@ -28,7 +28,7 @@ void applier_addresses_done(struct applier_addresses *w)
 	plan_conflicts_done(&w->conflicts);
 }
 
-static void say_conflicts(const struct applier_addresses *w, size_t first, struct diag *d)
+static void warn_conflicts(const struct applier_addresses *w, size_t first, struct diag *d)
 {
 	char text[160];
 
@@ -46,8 +46,8 @@ static int give_up(struct apply **apply, int error, struct apply_outcome *out)
 }
 
 /* What is left to do, without the addresses that others have. */
-static int go_on_anew(struct applier_addresses *w, const struct applier_task *t, struct kernel *k,
-		      struct apply **apply, struct apply_outcome *out, struct diag *d)
+static int replan(struct applier_addresses *w, const struct applier_task *t, struct kernel *k,
+		  struct apply **apply, struct apply_outcome *out, struct diag *d)
 {
 	struct inventory *inv = NULL;
 	struct plan *p = NULL;
@@ -83,9 +83,9 @@ int applier_addresses_add(struct applier_addresses *w, const struct applier_task
 
 	if (r < 0)
 		return give_up(apply, r, out);
-	say_conflicts(w, n, d);
+	warn_conflicts(w, n, d);
 	if (w->conflicts.n > n)
-		return go_on_anew(w, t, k, apply, out, d);
+		return replan(w, t, k, apply, out, d);
 	r = apply_go_on(*apply, t->plan, false, out);
 	if (r < 0)
 		*apply = NULL;
@@ -103,8 +103,8 @@ int applier_addresses_verify(struct applier_addresses *w, const struct applier_t
 
 	if (r == -EADDRINUSE && apply_probe_kernel(k, t->plan, &w->conflicts) == 0 &&
 	    w->conflicts.n > n) {
-		say_conflicts(w, n, d);
-		r = go_on_anew(w, t, k, apply, out, d);
+		warn_conflicts(w, n, d);
+		r = replan(w, t, k, apply, out, d);
 		return r < 0 ? r : apply_verify(k, t->spec, &w->ctx, deadline, d);
 	}
 	diag_append(d, &first);

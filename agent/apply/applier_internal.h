@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the two sides of the applier say to each other: applier.c is the monitor's, applier_work.c
- * what its process does, applier_line.c how that process hears and is heard. */
+ * what its process does, applier_channel.c how that process hears and is heard. */
 #ifndef PLENUM_AGENT_APPLIER_INTERNAL_H
 #define PLENUM_AGENT_APPLIER_INTERNAL_H
 
@@ -13,8 +13,8 @@ enum applier_message_type {
 	APPLIER_STAGE,
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
-	APPLIER_MISSED,	 /* who does not answer yet, while it waits; "": nobody */
-	APPLIER_NOT_YET, /* so a confirmation is not taken */
+	APPLIER_UNREACHABLE, /* who does not answer yet, while it waits; "": nobody */
+	APPLIER_NOT_YET,     /* so a confirmation is not taken */
 	APPLIER_RESULT,
 	/* To it. */
 	APPLIER_CONFIRM,
@@ -30,7 +30,7 @@ struct applier_message {
 		};
 		struct applier_result result;
 		struct plan_conflict conflict;
-		char missed[APPLIER_MISSED_MAX];
+		char unreachable[APPLIER_UNREACHABLE_MAX];
 		char by[CLIENTS_BY_MAX]; /* who confirms, or wants it rolled back */
 		struct {
 			enum diag_severity severity;
@@ -42,18 +42,18 @@ struct applier_message {
 
 /* ---- the applier's end ---- */
 
-#define APPLIER_HEARERS_MAX 8
+#define APPLIER_SUBSCRIBERS_MAX 8
 
 /*
  * Who hears the applier's process: the monitor that started it, while that lives, and whoever
  * connects to its socket, which a monitor that was started later does. Orders are taken from any of
  * them: the socket is root's alone.
  */
-struct applier_line {
+struct applier_channel {
 	int monitor, listener; /* -1: gone */
-	int hearers[APPLIER_HEARERS_MAX];
+	int subscribers[APPLIER_SUBSCRIBERS_MAX];
 	size_t n;
-	struct applier_message now; /* the stage, for those who come later */
+	struct applier_message current; /* the stage, for those who come later */
 	/* And, before it, whose addresses are others': the plan that was done is without them. NULL
 	 * until there is one. */
 	const struct plan_conflicts *conflicts;
@@ -63,21 +63,21 @@ struct applier_line {
 /* The socket, made before there is a process that could answer there: a later monitor that finds
  * none knows that none has been begun. -1: there is none (the reason is logged), and only the
  * monitor hears. */
-int applier_line_listen(const char *path);
+int applier_channel_listen(const char *path);
 /* listener: takes it; -1: none. */
-void applier_line_open(struct applier_line *l, int monitor, int listener, const char *path);
-void applier_line_close(struct applier_line *l);
+void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
+void applier_channel_close(struct applier_channel *l);
 /* To all that are there, and later to those who come. May be lost on the way. */
-void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64_t until_ns);
+void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns);
 /* To all; waits until they have room. */
-void applier_line_say(struct applier_line *l, const struct applier_message *m);
+void applier_channel_send(struct applier_channel *l, const struct applier_message *m);
 /* Waits for an order, until until_ns of CLOCK_BOOTTIME: APPLIER_CONFIRM or APPLIER_ROLL_BACK with
  * who it was; 0: it is wake_ns of that clock; -ETIMEDOUT: the time is over; another negative errno:
  * it cannot be waited for. */
-int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_ns,
-		      char by[static CLIENTS_BY_MAX]);
+int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
+			 char by[static CLIENTS_BY_MAX]);
 /* To all that are there. May be lost on the way. */
-void applier_line_mention(struct applier_line *l, const struct applier_message *m);
+void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 
 /* All that the applier's process does; `channel` to the monitor, `listener` as above. Exit status.
  */

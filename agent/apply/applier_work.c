@@ -47,7 +47,7 @@ static void keep_net_admin(void)
 		log_debug("the applier keeps its privileges: %s", strerror(errno));
 }
 
-static void say_diag(struct applier_line *l, const struct diag *d)
+static void send_diag(struct applier_channel *l, const struct diag *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diag_entry *e = &d->entries[i];
@@ -59,7 +59,7 @@ static void say_diag(struct applier_line *l, const struct diag *d)
 		snprintf(m.diag.file, sizeof(m.diag.file), "%s", e->file ? e->file : "");
 		snprintf(m.diag.path, sizeof(m.diag.path), "%s", e->path ? e->path : "");
 		snprintf(m.diag.text, sizeof(m.diag.text), "%s", e->text ? e->text : "");
-		applier_line_say(l, &m);
+		applier_channel_send(l, &m);
 	}
 }
 
@@ -137,19 +137,19 @@ static uint64_t boottime_now_ns(void)
 
 /* Data IPs that turned out to be others': who hears it knows that another plan was done. Who comes
  * later does not know either those that were known when this began. */
-static void say_conflicts(struct applier_line *l, const struct applier_addresses *w)
+static void send_conflicts(struct applier_channel *l, const struct applier_addresses *w)
 {
 	l->conflicts = &w->conflicts;
 	for (size_t i = w->n_known; i < w->conflicts.n; i++) {
 		const struct applier_message m = {.type = APPLIER_CONFLICT,
 						  .conflict = w->conflicts.entries[i]};
 
-		applier_line_say(l, &m);
+		applier_channel_send(l, &m);
 	}
 }
 
 /* Who answered before and does not, while that may still change. */
-struct missed {
+struct unreachable {
 	const struct apply_reach *before; /* n is 0: nobody is asked */
 	const struct plan_context *ctx;
 	struct kernel *k;
@@ -157,8 +157,8 @@ struct missed {
 };
 
 /* Asks once more, and says what has come of it: as `type`, where somebody is missed. */
-static void ask_again(const struct applier_task *t, struct applier_line *l, struct missed *w,
-		      enum applier_message_type type)
+static void ask_again(const struct applier_task *t, struct applier_channel *l,
+		      struct unreachable *w, enum applier_message_type type)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct applier_message m = {.type = type};
@@ -166,43 +166,44 @@ static void ask_again(const struct applier_task *t, struct applier_line *l, stru
 
 	w->any = r < 0;
 	if (!w->any)
-		m.type = APPLIER_MISSED;
+		m.type = APPLIER_UNREACHABLE;
 	else
-		snprintf(m.missed, sizeof(m.missed), "%s",
+		snprintf(m.unreachable, sizeof(m.unreachable), "%s",
 			 d.n && d.entries[0].text ? d.entries[0].text : strerror(-r));
 	if (m.type == APPLIER_NOT_YET)
-		applier_line_say(l, &m);
+		applier_channel_send(l, &m);
 	else
-		applier_line_mention(l, &m);
+		applier_channel_try_send(l, &m);
 }
 
 /* An order, or the end of the time. While somebody is missed no confirmation is taken. */
-static int wait_for_order(const struct applier_task *t, struct applier_line *l, struct missed *w,
-			  char by[static CLIENTS_BY_MAX])
+static int wait_for_order(const struct applier_task *t, struct applier_channel *l,
+			  struct unreachable *w, char by[static CLIENTS_BY_MAX])
 {
 	const uint64_t until = boottime_now_ns() + t->confirm_s * NSEC_PER_SEC;
 	int r;
 
 	if (w->any)
-		ask_again(t, l, w, APPLIER_MISSED);
+		ask_again(t, l, w, APPLIER_UNREACHABLE);
 	do {
-		r = applier_line_wait(l, until, w->any ? boottime_now_ns() + AGAIN_NS : UINT64_MAX,
-				      by);
+		r = applier_channel_wait(l, until,
+					 w->any ? boottime_now_ns() + AGAIN_NS : UINT64_MAX, by);
 		if (w->any && (r == 0 || r == APPLIER_CONFIRM))
-			ask_again(t, l, w, r == 0 ? APPLIER_MISSED : APPLIER_NOT_YET);
+			ask_again(t, l, w, r == 0 ? APPLIER_UNREACHABLE : APPLIER_NOT_YET);
 	} while (r == 0 || (r == APPLIER_CONFIRM && w->any));
 	return r;
 }
 
-static void say_missed(const struct applier_task *t, const struct missed *w, struct diag *d)
+static void add_unreachable(const struct applier_task *t, const struct unreachable *w,
+			    struct diag *d)
 {
 	if (w->any)
 		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
 }
 
 /* The host is as wanted: whether it stays so. 0, or -ECANCELED with the reason in d. */
-static int wait_for_word(const struct applier_task *t, struct applier_line *l, struct missed *w,
-			 struct applier_result *res, struct diag *d)
+static int wait_for_confirmation(const struct applier_task *t, struct applier_channel *l,
+				 struct unreachable *w, struct applier_result *res, struct diag *d)
 {
 	char by[CLIENTS_BY_MAX] = "";
 	int r;
@@ -212,7 +213,7 @@ static int wait_for_word(const struct applier_task *t, struct applier_line *l, s
 	r = wait_for_order(t, l, w, by);
 	memcpy(res->by, by, sizeof(res->by));
 	if (r == -ETIMEDOUT)
-		say_missed(t, w, d); /* the first reason that is given */
+		add_unreachable(t, w, d); /* the first reason that is given */
 	if (r == APPLIER_CONFIRM)
 		return 0;
 	if (r == APPLIER_ROLL_BACK)
@@ -249,13 +250,13 @@ static void leave_outcome(const struct applier_task *t, int error, const struct 
 			    t->outcome);
 }
 
-static int take_back(const struct applier_task *t, struct applier_line *l, struct apply *apply,
+static int roll_back(const struct applier_task *t, struct applier_channel *l, struct apply *apply,
 		     int error, struct applier_result *res, struct diag *d)
 {
 	struct apply_outcome out = {0};
 	int r;
 
-	applier_line_stage(l, APPLIER_ROLLING_BACK, 0);
+	applier_channel_stage(l, APPLIER_ROLLING_BACK, 0);
 	leave_outcome(t, error, d);
 	r = apply_rollback(apply, &out);
 	note_rollback(&out, r, res, d);
@@ -312,7 +313,7 @@ static void look_before(const struct applier_task *t, struct kernel *k, struct a
 /* 0; -ECANCELED: somebody has been cut off; 1: so it is, and may yet change. */
 static int look_after(const struct applier_task *t, struct kernel *k,
 		      const struct applier_addresses *w, const struct apply_reach *before,
-		      struct applier_line *l, struct diag *d)
+		      struct applier_channel *l, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag found = DIAG_INIT;
 	const bool patient = t->confirm_s && t->patient;
@@ -320,7 +321,7 @@ static int look_after(const struct applier_task *t, struct kernel *k,
 
 	if (before->n == 0)
 		return 0;
-	applier_line_stage(l, APPLIER_PROBING, 0);
+	applier_channel_stage(l, APPLIER_PROBING, 0);
 	r = apply_reach_after(k, t->spec, &w->ctx, before,
 			      clock_now_ns() + (patient ? PATIENT_NS : t->probe_ns), &found);
 	if (r == -EHOSTUNREACH && patient)
@@ -330,7 +331,7 @@ static int look_after(const struct applier_task *t, struct kernel *k,
 }
 
 static int apply_plan(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
-		      struct applier_line *l, struct applier_result *res, struct diag *d)
+		      struct applier_channel *l, struct applier_result *res, struct diag *d)
 {
 	struct apply_outcome out = {0};
 	struct apply *apply = NULL;
@@ -338,13 +339,13 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, struct app
 	int r;
 
 	look_before(t, k, &before, d);
-	applier_line_stage(l, APPLIER_APPLYING, 0);
+	applier_channel_stage(l, APPLIER_APPLYING, 0);
 	r = run_steps(t, k, w, &apply, res, d);
 	if (r < 0) {
 		leave_outcome(t, r, d);
 		return r;
 	}
-	applier_line_stage(l, APPLIER_VERIFYING, 0);
+	applier_channel_stage(l, APPLIER_VERIFYING, 0);
 	r = applier_addresses_verify(w, t, k, &apply, &out, d);
 	if (r < 0 && !apply) {
 		note_rollback(&out, out.stuck ? r : 0, res, d);
@@ -354,16 +355,17 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, struct app
 	if (r == 0)
 		r = look_after(t, k, w, &before, l, d);
 	if (r >= 0) {
-		struct missed missed = {.before = &before, .ctx = &w->ctx, .k = k, .any = r > 0};
+		struct unreachable peers = {
+			.before = &before, .ctx = &w->ctx, .k = k, .any = r > 0};
 
-		say_conflicts(l, w);
-		r = wait_for_word(t, l, &missed, res, d);
+		send_conflicts(l, w);
+		r = wait_for_confirmation(t, l, &peers, res, d);
 	}
-	return r < 0 ? take_back(t, l, apply, r, res, d) : commit(t, apply, res, d);
+	return r < 0 ? roll_back(t, l, apply, r, res, d) : commit(t, apply, res, d);
 }
 
-static int apply_or_recover(const struct applier_task *t, struct kernel *k, struct applier_line *l,
-			    struct applier_result *res, struct diag *d)
+static int apply_or_recover(const struct applier_task *t, struct kernel *k,
+			    struct applier_channel *l, struct applier_result *res, struct diag *d)
 {
 	PLENUM_CLEANUP(applier_addresses_done) struct applier_addresses w;
 	int r = applier_addresses_init(&w, t);
@@ -381,10 +383,10 @@ int applier_work(const struct applier_task *t, int channel, int listener)
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct applier_message m = {.type = APPLIER_RESULT};
 	struct applier_result *res = &m.result;
-	struct applier_line line;
+	struct applier_channel line;
 	struct kernel *k = NULL;
 
-	applier_line_open(&line, channel, listener, t->socket);
+	applier_channel_open(&line, channel, listener, t->socket);
 	if (t->plan && t->socket)
 		systemd_scope_enter("plenum-apply");
 	res->error = applier_open_kernel(t->host, &k);
@@ -400,8 +402,8 @@ int applier_work(const struct applier_task *t, int channel, int listener)
 		res->n_writes = k->n_writes;
 		applier_close_kernel(t->host, k);
 	}
-	say_diag(&line, &d);
-	applier_line_say(&line, &m);
-	applier_line_close(&line);
+	send_diag(&line, &d);
+	applier_channel_send(&line, &m);
+	applier_channel_close(&line);
 	return 0;
 }

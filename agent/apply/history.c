@@ -180,7 +180,7 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 	return e->number;
 }
 
-void history_settle(struct history *h, uint64_t but)
+void history_close_stale(struct history *h, uint64_t but)
 {
 	bool any = false;
 

@@ -52,7 +52,7 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
 /* No apply of an earlier agent is under way, but that of the number, 0: none. */
-void history_settle(struct history *h, uint64_t but);
+void history_close_stale(struct history *h, uint64_t but);
 /* Borrowed; NULL: there is none of that number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
 /* The number of the latest one that was kept and left another configuration than yaml, the one that

@@ -312,7 +312,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d)
 {
-	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
+	int r = st->prepared ? -EINPROGRESS : store_finish_commit(st, d);
 
 	if (r >= 0 && len > SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK)) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
@@ -365,7 +365,7 @@ void store_recover(struct store *st)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *why = NULL;
-	int r = store_settle(st, &d);
+	int r = store_finish_commit(st, &d);
 
 	why = r < 0 ? diag_format(&d) : NULL;
 	if (r < 0)

@@ -110,7 +110,7 @@ int store_prepare(struct store *st, struct diag *d)
 
 	if (st->prepared)
 		return -EINPROGRESS;
-	r = store_settle(st, d);
+	r = store_finish_commit(st, d);
 	if (r >= 0)
 		r = store_read_staged(st, STORE_WHOLE, &whole, &len);
 	if (r >= 0)
@@ -290,7 +290,7 @@ static int commit_whole(struct store *st, struct diag *d)
 
 	keep_former(st, st->file);
 	r = file_commit(st->file);
-	return r < 0 ? store_error(d, st->file, "written", r) : store_settle(st, d);
+	return r < 0 ? store_error(d, st->file, "written", r) : store_finish_commit(st, d);
 }
 
 int store_commit(struct store *st, struct diag *d)
@@ -323,7 +323,7 @@ int store_commit(struct store *st, struct diag *d)
 /* ---- after the commit ---- */
 
 /* The new folder of drop-ins takes its place. In between spec_load reads it where it is. */
-static int settle_folders(struct store *st, struct diag *d)
+static int finish_folders(struct store *st, struct diag *d)
 {
 	autofree char *former = former_of(st->dropin_dir);
 	int r;
@@ -342,7 +342,7 @@ static int settle_folders(struct store *st, struct diag *d)
 	return file_sync_folder(st->dropin_dir);
 }
 
-int store_settle(struct store *st, struct diag *d)
+int store_finish_commit(struct store *st, struct diag *d)
 {
 	static const size_t mark_len = sizeof(SPEC_COMMIT_MARK) - 1;
 	autofree char *text = NULL;
@@ -352,7 +352,7 @@ int store_settle(struct store *st, struct diag *d)
 	/* A file that cannot be read holds no commit; whoever loads it says what is wrong. */
 	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
 		return 0;
-	r = settle_folders(st, d);
+	r = finish_folders(st, d);
 	if (r < 0)
 		return r;
 	r = file_write(st->file, text + mark_len, len - mark_len, 0644);

@@ -30,6 +30,6 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 void store_look_done(struct store *st);
 
 /* Ends a commit whose rename was made; 0 where there is none. Of store_commit.c. */
-int store_settle(struct store *st, struct diag *d);
+int store_finish_commit(struct store *st, struct diag *d);
 
 #endif

@@ -26,7 +26,7 @@ static int edit_init(struct store *st, struct edit *e, struct diag *d)
 {
 	autofree char *text = NULL;
 	size_t len = 0;
-	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
+	int r = st->prepared ? -EINPROGRESS : store_finish_commit(st, d);
 
 	if (r >= 0)
 		r = store_read_staged(st, STORE_WHOLE, &e->whole, &e->len);

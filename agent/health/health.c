@@ -251,7 +251,7 @@ static void look_at_carriers(struct look *l)
 			 p->ifname);
 		e = note(l, 0, HEALTH_CARRIER, p->leg, text);
 		if (e)
-			e->told_elsewhere = true;
+			e->reported_elsewhere = true;
 	}
 }
 
@@ -323,7 +323,7 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 	path_key(leg->name, peer, key, sizeof(key));
 	e = note(l, 0, HEALTH_PATH, key, text);
 	if (e)
-		e->told_elsewhere = true;
+		e->reported_elsewhere = true;
 }
 
 /* One line a leg and peer, however many paths there are between them. */
@@ -434,7 +434,7 @@ static void look_at_plan(struct look *l)
 		return;
 	e = note(l, 0, HEALTH_PLAN, "", reason_format(&pw->reason, text, sizeof(text)));
 	if (e)
-		e->told_elsewhere = strncmp(text, "leg-missing", 11) == 0;
+		e->reported_elsewhere = strncmp(text, "leg-missing", 11) == 0;
 }
 
 static void look_at_worker(struct look *l)
@@ -460,17 +460,17 @@ static void look_at_worker(struct look *l)
 
 /* The walk that gives a leg without a carrier its state is made to wait where somebody keeps
  * changing what is ours. */
-static bool is_told_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
+static bool is_reported_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;
 
-	if (!e->told_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
-		return e->told_elsewhere;
+	if (!e->reported_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
+		return e->reported_elsewhere;
 	leg = status_plan_leg(a, e->key);
 	return leg && leg->state != PLAN_LEG_USABLE;
 }
 
-static void tell(struct agent *a, uint64_t now)
+static void report(struct agent *a, uint64_t now)
 {
 	json_t *list = json_array();
 	char text[HEALTH_TEXT_MAX + 24];
@@ -478,13 +478,13 @@ static void tell(struct agent *a, uint64_t now)
 	for (size_t i = 0; list && i < a->health.n; i++) {
 		const struct health_entry *e = &a->health.entries[i];
 
-		if (is_told_elsewhere(a, e, now) || e->due_ns > now)
+		if (is_reported_elsewhere(a, e, now) || e->due_ns > now)
 			continue;
 		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
 		json_array_append_new(list, json_string(text));
 	}
 	/* What has come up since is no change of the list. */
-	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->begun) {
+	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->converged) {
 		agent_update_state(a);
 		status_publish(a);
 	}
@@ -511,7 +511,7 @@ bool health_waits(const struct agent *a)
 static void arm_next(struct agent *a, uint64_t now)
 {
 	struct health *h = &a->health;
-	uint64_t next_ns = now + (a->begun ? HEALTH_LOOK_NS : HEALTH_START_NS);
+	uint64_t next_ns = now + (a->converged ? HEALTH_LOOK_NS : HEALTH_START_NS);
 
 	for (size_t i = 0; i < h->n; i++)
 		if (h->entries[i].due_ns > now)
@@ -535,7 +535,7 @@ void health_look(struct agent *a)
 	}
 	free(l.arp);
 	drop_unseen(&a->health);
-	tell(a, l.now);
+	report(a, l.now);
 	if (any)
 		arm_next(a, l.now);
 }

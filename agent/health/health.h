@@ -38,7 +38,7 @@ struct health_entry {
 	char key[HEALTH_KEY_MAX];   /* what of that kind it is about; the text may change */
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* from when on it counts */
-	bool told_elsewhere;	    /* a leg's state says it already */
+	bool reported_elsewhere;    /* a leg's state says it already */
 	bool seen;
 };
 

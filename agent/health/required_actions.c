@@ -74,28 +74,28 @@ json_t *required_actions_to_json(const struct plan *p, const char *root)
 	return list;
 }
 
-static bool is_told(const json_t *told, const struct plan_need *need)
+static bool is_reported(const json_t *reported, const struct plan_need *need)
 {
-	for (size_t i = 0; i < json_array_size(told); i++)
-		if (strcmp(json_string_value(json_array_get(told, i)), need->why) == 0)
+	for (size_t i = 0; i < json_array_size(reported); i++)
+		if (strcmp(json_string_value(json_array_get(reported, i)), need->why) == 0)
 			return true;
 	return false;
 }
 
 void required_actions_note(struct agent *a)
 {
-	json_t *told = json_array();
+	json_t *reported = json_array();
 
-	for (size_t i = 0; told && i < a->now.plan->n_needs; i++) {
-		const struct plan_need *need = &a->now.plan->needs[i];
+	for (size_t i = 0; reported && i < a->running.plan->n_needs; i++) {
+		const struct plan_need *need = &a->running.plan->needs[i];
 
-		json_array_append_new(told, json_string(need->why));
-		if (!is_told(a->needs_told, need))
+		json_array_append_new(reported, json_string(need->why));
+		if (!is_reported(a->actions_reported, need))
 			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 				   "%s: %s; 'plenum status' shows the commands",
 				   need->reboot ? "a reboot is needed" : "something is needed",
 				   need->why);
 	}
-	json_decref(a->needs_told);
-	a->needs_told = told;
+	json_decref(a->actions_reported);
+	a->actions_reported = reported;
 }

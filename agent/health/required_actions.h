@@ -4,8 +4,8 @@
  * commands of this distribution. The plan says what is needed; how a kernel's command line is
  * edited is known here only. Reads a few files of the host, changes nothing.
  */
-#ifndef PLENUM_AGENT_NEEDS_H
-#define PLENUM_AGENT_NEEDS_H
+#ifndef PLENUM_AGENT_REQUIRED_ACTIONS_H
+#define PLENUM_AGENT_REQUIRED_ACTIONS_H
 
 #include "netcfg/plan/plan.h"
 #include <jansson.h>

@@ -12,9 +12,9 @@
 
 struct labels_view labels_view(const struct agent *a)
 {
-	return (struct labels_view){.spec = a->now.spec,
-				    .plan = a->now.plan,
-				    .inv = a->now.inv,
+	return (struct labels_view){.spec = a->running.spec,
+				    .plan = a->running.plan,
+				    .inv = a->running.inv,
 				    .heard = lldp_neighbours(a->lldp),
 				    .now_ns = clock_now_ns()};
 }
@@ -88,7 +88,7 @@ static size_t add_links(const struct agent *a, const struct label *l, struct lld
 			size_t n, size_t max)
 {
 	for (size_t i = 0; i < l->n_cables && n < max; i++) {
-		const struct inv_link *link = inv_link_by_index(a->now.inv, l->cables[i]);
+		const struct inv_link *link = inv_link_by_index(a->running.inv, l->cables[i]);
 		bool listed = false;
 
 		for (size_t j = 0; j < n; j++)

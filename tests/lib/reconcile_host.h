@@ -3,8 +3,8 @@
  * An agent without its process for the tests of the walk: the real monitor, supervisor and applier
  * on a host in memory, with workers that start and say nothing.
  */
-#ifndef PLENUM_TESTS_WALK_HOST_H
-#define PLENUM_TESTS_WALK_HOST_H
+#ifndef PLENUM_TESTS_RECONCILE_HOST_H
+#define PLENUM_TESTS_RECONCILE_HOST_H
 
 #include "agent/agent.h"
 #include "agent/status.h"
@@ -177,12 +177,12 @@ static inline int teardown(void **state)
 	mounts_free(a->mounts);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	generation_done(&a->now);
+	generation_done(&a->running);
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
 	health_done(&a->health);
-	json_decref(a->needs_told);
+	json_decref(a->actions_reported);
 	store_done(&a->store);
 	rundir_done(&a->rundir);
 	free(a->journal);
@@ -256,7 +256,7 @@ static inline void die_and_come_back(struct fixture *f)
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.active = false};
 	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
-	generation_done(&a->now);
+	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);
 }
 

@@ -328,8 +328,8 @@ static struct plan *plan_for(struct spec *s)
 	struct actions_task t = {rig.spec, s, NULL, 0, true};
 	struct plan *p = make_plan(s, rig.inv);
 
-	want(s, p, &wants, &t.n_wants);
-	t.wants = wants;
+	want(s, p, &wants, &t.n_desired);
+	t.desired = wants;
 	assert_int_equal(actions_add(&rig.sup, &t, p), 0);
 	free(wants);
 	return p;

@@ -116,12 +116,12 @@ static void set_host(struct fixture *f, const char *driver, bool isolated)
 
 static enum spec_transport transport_of(const struct fixture *f)
 {
-	return f->a.now.plan->workers[0].effective;
+	return f->a.running.plan->workers[0].effective;
 }
 
 static bool agreed(const struct fixture *f)
 {
-	autofree char *text = read_text(f->a.reconcile.agreed_path);
+	autofree char *text = read_text(f->a.reconcile.choice_path);
 
 	return text && strstr(text, "core 1 transport dpdk\n");
 }
@@ -147,7 +147,7 @@ static void check_sockets(struct fixture *f)
 static void check_on_vfs(const struct fixture *f)
 {
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK);
-	assert_string_equal(f->a.now.plan->workers[0].ports[1].vf, PF_B "/vf0");
+	assert_string_equal(f->a.running.plan->workers[0].ports[1].vf, PF_B "/vf0");
 }
 
 /* As seen when the applier has ended, which has the host in memory until then. */
@@ -218,7 +218,7 @@ static void test_only_who_asks_moves_it(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		assert_int_equal(walk(f, others[i]), 0);
 		check_sockets(f);
-		assert_string_equal(f->a.now.plan->workers[0].reason.code, "vf-unused");
+		assert_string_equal(f->a.running.plan->workers[0].reason.code, "vf-unused");
 	}
 	apply(f);
 	check_vfs(f);
@@ -297,7 +297,7 @@ static void test_policy(void **state)
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	try(f, 0);
 	check_on_vfs(f);
-	assert_false(f->a.reconcile.vouch.alone);
+	assert_false(f->a.reconcile.reachability.alone);
 	decide(f, false);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	assert_false(agreed(f));
@@ -313,7 +313,7 @@ static void test_confirm_of_a_move_alone(void **state)
 	set_host(f, "ice", true);
 	try(f, 600);
 	assert_int_equal(f->a.reconcile.pending.n_steps, 0);
-	assert_false(f->a.reconcile.vouch.alone);
+	assert_false(f->a.reconcile.reachability.alone);
 	check_on_vfs(f);
 	assert_false(agreed(f));
 	decide(f, true);
@@ -333,14 +333,14 @@ static void test_without_a_witness(void **state)
 	wait_for_walk(f);
 	assert_null(f->a.reconcile.pending.applier);
 	check_sockets(f);
-	assert_string_equal(f->a.now.plan->workers[0].reason.code, "no-witness");
+	assert_string_equal(f->a.running.plan->workers[0].reason.code, "no-witness");
 	ask(f, 600);
 	turn_until_it_waits(f);
 	check_on_vfs(f);
 	w = worker_on(f, 1);
 	assert_int_not_equal(w->state, SUP_UP);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
-	assert_non_null(strstr(reachability_missed(&f->a), "since it was taken to VFs"));
+	assert_non_null(strstr(reachability_unreachable(&f->a), "since it was taken to VFs"));
 	come_up(f, 1)->paths[0].up = 0;
 	decide(f, true);
 	assert_true(agreed(f));
@@ -349,7 +349,7 @@ static void test_without_a_witness(void **state)
 /* As if it had been waited for long enough. */
 static void time_is_up(struct fixture *f)
 {
-	f->a.reconcile.vouch.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
+	f->a.reconcile.reachability.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
 }
 
 static void set_worker(struct fixture *f, const char *text)
@@ -383,7 +383,7 @@ static void test_worker_does_not_come_up(void **state)
 		else
 			reconcile_ask_client(&f->a, &forced); /* whoever answers does not count */
 		turn_until_it_waits(f);
-		assert_true(f->a.reconcile.vouch.alone);
+		assert_true(f->a.reconcile.reachability.alone);
 		fall(f);
 		while (f->a.reconcile.pending.applier) {
 			time_is_up(f);
@@ -409,7 +409,7 @@ static void test_nobody_vouches_for_another(void **state)
 	come_up(f, 2)->paths[0].up = 0;
 	ask(f, 0);
 	turn_until_it_waits(f);
-	assert_int_equal(f->a.now.plan->workers[1].effective, SPEC_TRANSPORT_UDP);
+	assert_int_equal(f->a.running.plan->workers[1].effective, SPEC_TRANSPORT_UDP);
 	page = come_up(f, 1);
 	page->paths[0].up = 0;
 	page = come_up(f, 2);
@@ -463,7 +463,7 @@ static void test_kept_by_its_ticket(void **state)
 	wait_for_walk(f);
 	assert_true(agreed(f));
 	assert_int_equal(file_write(a->reconcile.pending_path, ticket, strlen(ticket), 0600), 0);
-	assert_int_equal(unlink(a->reconcile.agreed_path), 0);
+	assert_int_equal(unlink(a->reconcile.choice_path), 0);
 	die_and_come_back(f);
 	reconcile_start(a);
 	wait_for_walk(f);
@@ -497,7 +497,7 @@ static void die_and_find_it(struct fixture *f)
 
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.active = false};
-	generation_done(&a->now);
+	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);
 }
 
@@ -513,7 +513,7 @@ static void end_workers(struct fixture *f)
 
 static void spoil(struct fixture *f)
 {
-	assert_int_equal(file_write(f->a.reconcile.agreed_path, "spoilt\n", 7, 0600), 0);
+	assert_int_equal(file_write(f->a.reconcile.choice_path, "spoilt\n", 7, 0600), 0);
 }
 
 /* Whoever spoils it while an agent runs changes nothing. */
@@ -540,7 +540,7 @@ static void test_record_cannot_be_read(void **state)
 	autofree char *text = NULL, *path = NULL;
 
 	apply(f);
-	path = strdup(f->a.reconcile.agreed_path);
+	path = strdup(f->a.reconcile.choice_path);
 	text = read_text(path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -584,7 +584,7 @@ static void test_record_is_spoilt(void **state)
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(problem_has(&f->a, "'plenum apply' writes it anew"));
-	text = read_text(f->a.reconcile.agreed_path);
+	text = read_text(f->a.reconcile.choice_path);
 	assert_string_equal(text, "spoilt\n");
 	apply(f);
 	check_vfs(f);
@@ -598,7 +598,7 @@ static void test_record_cannot_be_written(void **state)
 	struct fixture *f = *state;
 	autofree char *beside = NULL;
 
-	assert_true(asprintf(&beside, "%s.new", f->a.reconcile.agreed_path) > 0);
+	assert_true(asprintf(&beside, "%s.new", f->a.reconcile.choice_path) > 0);
 	assert_int_equal(mkdir(beside, 0700), 0);
 	apply(f);
 	assert_false(agreed(f));

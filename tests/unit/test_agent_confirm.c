@@ -34,7 +34,7 @@ static void begin(struct fixture *f, unsigned confirm_s)
 
 static bool running_has(struct fixture *f, const char *text)
 {
-	autofree char *yaml = spec_to_yaml(f->a.now.spec);
+	autofree char *yaml = spec_to_yaml(f->a.running.spec);
 
 	assert_non_null(yaml);
 	return strstr(yaml, text);
@@ -250,9 +250,10 @@ static void test_what_workers_could_not_be_given_is_not_tried_again(void **state
 	struct spec *was;
 
 	begin(f, 600);
-	was = a->now.spec;
-	a->now.spec = NULL; /* the former one runs on, as where the second half fails */
-	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &a->now.spec), 0);
+	was = a->running.spec;
+	a->running.spec = NULL; /* the former one runs on, as where the second half fails */
+	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &a->running.spec),
+			 0);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	spec_free(was); /* of which the plan borrowed */
@@ -674,7 +675,7 @@ static void test_back_to_a_number(void **state)
 	apply_for(f, &client);
 	assert_true(host_has(f, "10.10.2.10/16"));
 	{
-		autofree char *now = spec_to_yaml(a->now.spec);
+		autofree char *now = spec_to_yaml(a->running.spec);
 
 		assert_int_equal(history_kept_other(&a->reconcile.history, now), 1);
 	}

@@ -76,7 +76,7 @@ static void goes_and_comes(struct fixture *f)
 	remove_link(f, HOST_VETH1);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_DEGRADED);
-	assert_int_equal(a->now.plan->workers[0].n_ports, 1);
+	assert_int_equal(a->running.plan->workers[0].n_ports, 1);
 	assert_true(problem_has(a, "leg leg-b (veth1) is absent: not-found"));
 	assert_true(event_has(a, "leg leg-b (veth1) is absent"));
 	assert_int_equal(w->pid, pid);
@@ -210,7 +210,7 @@ static void test_refused_leg_is_left_at_once(void **state)
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 2);
 	write_file(f, yaml);
 	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
-	assert_string_equal(f->a.now.plan->legs[1].reason.code, "management");
+	assert_string_equal(f->a.running.plan->legs[1].reason.code, "management");
 	assert_int_equal(sup_first(f->a.sup)->state, SUP_STOPPING);
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 1);
 }

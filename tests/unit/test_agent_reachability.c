@@ -36,7 +36,7 @@ static struct launch_stats *begin(struct fixture *f, const struct reconcile_clie
 
 static bool runs(struct fixture *f, const char *ip)
 {
-	autofree char *yaml = spec_to_yaml(f->a.now.spec);
+	autofree char *yaml = spec_to_yaml(f->a.running.spec);
 
 	return yaml && strstr(yaml, ip);
 }
@@ -50,7 +50,7 @@ static void goes_on(struct fixture *f)
 /* As if it had been waited for long enough. */
 static void time_is_up(struct fixture *f)
 {
-	f->a.reconcile.vouch.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
+	f->a.reconcile.reachability.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
 }
 
 static void test_kept_when_packets_come(void **state)
@@ -60,8 +60,8 @@ static void test_kept_when_packets_come(void **state)
 	struct launch_stats *page = begin(f, &client);
 
 	assert_non_null(f->a.reconcile.pending.applier);
-	assert_true(f->a.reconcile.vouch.alone);
-	assert_int_equal(f->a.reconcile.vouch.n, 1);
+	assert_true(f->a.reconcile.reachability.alone);
+	assert_int_equal(f->a.reconcile.reachability.n, 1);
 	goes_on(f);
 	/* Nobody has to confirm it; nor can anybody, before they are known to answer. */
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
@@ -70,7 +70,7 @@ static void test_kept_when_packets_come(void **state)
 	assert_true(runs(f, "10.10.2.10"));
 	assert_true(event_has(&f->a, "whoever answered the workers before still does"));
 	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
-	assert_false(f->a.reconcile.vouch.alone);
+	assert_false(f->a.reconcile.reachability.alone);
 }
 
 /* A path that is up because nothing was missed on it yet says nothing. */
@@ -112,10 +112,10 @@ static void test_with_a_confirmation(void **state)
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f, &client);
 
-	assert_false(f->a.reconcile.vouch.alone);
+	assert_false(f->a.reconcile.reachability.alone);
 	goes_on(f);
 	page->paths[0].rx_packets += 2;
-	while (f->a.reconcile.vouch.n > 0)
+	while (f->a.reconcile.reachability.n > 0)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_non_null(f->a.reconcile.pending.applier); /* still to be confirmed */
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
@@ -129,7 +129,8 @@ static void test_with_a_confirmation(void **state)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_non_null(f->a.reconcile.pending.applier);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
-	assert_non_null(strstr(f->a.reconcile.vouch.lost, "host-b does not answer worker 1"));
+	assert_non_null(
+		strstr(f->a.reconcile.reachability.lost, "host-b does not answer worker 1"));
 	page->paths[0].rx_packets += 2;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
@@ -147,7 +148,7 @@ static void test_who_answers_late_is_no_reason(void **state)
 	goes_on(f);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
-	while (f->a.reconcile.vouch.n > 0)
+	while (f->a.reconcile.reachability.n > 0)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
@@ -165,7 +166,7 @@ static void test_a_second_one_waits(void **state)
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f, &first);
 
-	assert_true(f->a.reconcile.vouch.alone);
+	assert_true(f->a.reconcile.reachability.alone);
 	write_file(f, ON_DPDK("10.10.3.10-10.10.3.40"));
 	reconcile_ask_client(&f->a, &second);
 	assert_int_equal(f->a.reconcile.n_clients, 1);
@@ -188,7 +189,7 @@ static void die_and_be_found(struct fixture *f)
 
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.active = false};
-	generation_done(&a->now);
+	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);
 	reconcile_start(a);
 	while (!a->reconcile.pending.applier || reconcile_is_active(a))
@@ -208,8 +209,8 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
-	assert_non_null(
-		strstr(reachability_missed(&f->a), "host-b does not answer worker 1 on leg-a"));
+	assert_non_null(strstr(reachability_unreachable(&f->a),
+			       "host-b does not answer worker 1 on leg-a"));
 	/* It answers at another port, and then as well as before. */
 	page->paths[0].up = 0;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
@@ -219,7 +220,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	page->paths[0].rx_packets += 2;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_string_equal(reachability_missed(&f->a), "");
+	assert_string_equal(reachability_unreachable(&f->a), "");
 	assert_true(runs(f, "10.10.2.10"));
 	assert_int_equal(history_find(&w->history, 2)->outcome, HISTORY_APPLIED);
 }
@@ -232,8 +233,8 @@ static void test_the_next_agent_confirms_by_its_workers(void **state)
 	struct launch_stats *page = begin(f, &client);
 
 	die_and_be_found(f);
-	assert_true(f->a.reconcile.vouch.alone);
-	while (!f->a.reconcile.vouch.paths[0].counted)
+	assert_true(f->a.reconcile.reachability.alone);
+	while (!f->a.reconcile.reachability.paths[0].counted)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	page->paths[0].rx_packets += 2;
 	turn_until_it_ends(f);
@@ -257,7 +258,7 @@ static void test_a_hostile_name_is_not_written(void **state)
 	snprintf(page->paths[1].peer, sizeof(page->paths[1].peer), "x\nadmin: {users: [eve]}\n#");
 	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
 	apply_for(f, &client);
-	assert_int_equal(f->a.reconcile.vouch.n, 2);
+	assert_int_equal(f->a.reconcile.reachability.n, 2);
 	text = read_text(f->a.reconcile.pending_path);
 	assert_non_null(strstr(text, "peer host-b"));
 	assert_null(strstr(text, "eve"));

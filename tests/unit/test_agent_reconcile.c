@@ -18,7 +18,7 @@ static void test_start_and_again(void **state)
 	assert_int_equal(a->applied.number, 1);
 	assert_true(a->applied.steps > 0);
 	assert_true(a->reconcile.n_writes > 0);
-	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
 	for (enum reconcile_trigger t = RECONCILE_RELOAD; t <= RECONCILE_KERNEL; t++) {
@@ -86,7 +86,7 @@ static void test_missing_device(void **state)
 		      "net: [{name: l, device: eth7, network: n}]\n");
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(f->a.reconcile.n_writes, 0);
-	assert_int_equal(f->a.now.plan->legs[0].state, PLAN_LEG_ABSENT);
+	assert_int_equal(f->a.running.plan->legs[0].state, PLAN_LEG_ABSENT);
 	assert_int_equal(f->a.state, AGENT_DEGRADED);
 	assert_true(problem_has(&f->a, "eth7"));
 }
@@ -274,7 +274,7 @@ static void test_start_recovers_first(void **state)
 static void forget_all(struct fixture *f)
 {
 	assert_int_equal(sup_reconcile(f->a.sup, NULL, 0, false), 0);
-	generation_done(&f->a.now);
+	generation_done(&f->a.running);
 }
 
 static void test_bad_file_at_the_start(void **state)
@@ -286,8 +286,8 @@ static void test_bad_file_at_the_start(void **state)
 	forget_all(f);
 	write_file(f, "nonsense: 1\n");
 	assert_int_equal(walk(f, RECONCILE_START), 0);
-	assert_non_null(a->now.spec);
-	assert_int_equal(a->now.n_wants, 1);
+	assert_non_null(a->running.spec);
+	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
@@ -306,7 +306,7 @@ static void test_nothing_can_run(void **state)
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	kernel_fake_fail(a->kernel, 1, 0, -EIO, "made of cheese");
 	assert_true(walk(f, RECONCILE_START) < 0);
-	assert_null(a->now.spec);
+	assert_null(a->running.spec);
 	assert_int_equal(a->problems.n_all, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 }
@@ -326,7 +326,7 @@ static void test_refused_reload_is_tried_again(void **state)
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n");
 	assert_int_equal(walk(f, RECONCILE_RELOAD), -EINVAL);
-	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_int_equal(inv_copy(kernel_fake_inventory(a->kernel), &inv), 0);
 	grown = *inv;
@@ -335,7 +335,7 @@ static void test_refused_reload_is_tried_again(void **state)
 	assert_int_equal(kernel_fake_replace(a->kernel, &grown), 0);
 	inv_free(inv);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_int_equal(a->now.n_wants, 2);
+	assert_int_equal(a->running.n_desired, 2);
 	assert_int_equal(a->state, AGENT_WELL);
 }
 
@@ -444,17 +444,17 @@ static void test_actions(void **state)
 	const struct plan *p;
 
 	assert_int_equal(walk(f, RECONCILE_START), 0);
-	p = f->a.now.plan;
+	p = f->a.running.plan;
 	assert_int_equal(p->n_actions, 2);
 	assert_true(has_action(p, "start worker 1 (compute on core 1)"));
 	assert_true(has_action(p, "export x (/srv)"));
 	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
-	assert_int_equal(f->a.now.plan->n_actions, 0);
+	assert_int_equal(f->a.running.plan->n_actions, 0);
 	write_file(f,
 		   HOST_YAML "  - {role: frontend, cores: [2], mounts: [{path: /m, from: h/x}]}\n"
 			     "peers: [{name: h, ips: [10.10.1.99]}]\n");
 	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
-	p = f->a.now.plan;
+	p = f->a.running.plan;
 	assert_int_equal(p->n_actions, 2);
 	assert_true(has_action(p, "start worker 2 (frontend on core 2)"));
 	assert_true(has_action(p, "mount h:x on /m"));

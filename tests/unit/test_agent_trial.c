@@ -118,9 +118,9 @@ static void test_on_trial_until_it_runs(void **state)
 	const enum reconcile_source source = w->source;
 
 	assert_false(reconcile_on_trial(&f->a));
-	w->last_good_waits = true;
+	w->last_good_pending = true;
 	assert_true(reconcile_on_trial(&f->a));
-	w->last_good_waits = false;
+	w->last_good_pending = false;
 	w->applier = (void *)f; /* at work */
 	assert_false(reconcile_on_trial(&f->a));
 	w->source = RECONCILE_FROM_LAST_GOOD;

@@ -56,13 +56,13 @@ static void test_unannounced(void **state)
 
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	host_load(f);
-	assert_true(a->now.plan->n_unannounced > 4);
-	assert_false(plan_has_drifted(a->kernel, a->now.plan));
+	assert_true(a->running.plan->n_unannounced > 4);
+	assert_false(plan_has_drifted(a->kernel, a->running.plan));
 	drift_look(a);
 	assert_false(loop_timer_armed(a->reconcile.debounce));
 	assert_int_equal(kernel_do_sysctl(a->kernel, "net/ipv4/conf/veth1/arp_filter", "0", NULL),
 			 0);
-	assert_true(plan_has_drifted(a->kernel, a->now.plan));
+	assert_true(plan_has_drifted(a->kernel, a->running.plan));
 	drift_look(a);
 	assert_true(loop_timer_armed(a->reconcile.debounce));
 }

@@ -84,7 +84,7 @@ static void test_what_was_never_ended_is_unknown(void **state)
 	history_end(&h, 1, HISTORY_APPLIED, 1, NULL, "host: a\n");
 	history_end(&h, 2, HISTORY_WAITING, 1, NULL, NULL);
 	history_end(&h, 4, HISTORY_WAITING, 1, NULL, NULL);
-	history_settle(&h, 4);
+	history_close_stale(&h, 4);
 	reopen(&h);
 	assert_int_equal(history_find(&h, 1)->outcome, HISTORY_APPLIED);
 	assert_int_equal(history_find(&h, 2)->outcome, HISTORY_UNKNOWN);

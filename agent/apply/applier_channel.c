@@ -31,12 +31,12 @@ static int open_listener(const char *path)
 	old = umask(0177);
 	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	umask(old);
-	if (r == 0 && listen(fd, APPLIER_HEARERS_MAX) < 0)
+	if (r == 0 && listen(fd, APPLIER_SUBSCRIBERS_MAX) < 0)
 		r = -errno;
 	return r < 0 ? r : fd_take(fd);
 }
 
-int applier_line_listen(const char *path)
+int applier_channel_listen(const char *path)
 {
 	int fd = open_listener(path);
 
@@ -47,18 +47,18 @@ int applier_line_listen(const char *path)
 	return -1;
 }
 
-void applier_line_open(struct applier_line *l, int monitor, int listener, const char *path)
+void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path)
 {
-	*l = (struct applier_line){.monitor = monitor, .listener = listener, .path = path};
+	*l = (struct applier_channel){.monitor = monitor, .listener = listener, .path = path};
 }
 
-static void forget(struct applier_line *l, size_t i)
+static void forget(struct applier_channel *l, size_t i)
 {
-	close(l->hearers[i]);
-	l->hearers[i] = l->hearers[--l->n];
+	close(l->subscribers[i]);
+	l->subscribers[i] = l->subscribers[--l->n];
 }
 
-static void tell_what_was(const struct applier_line *l, int fd)
+static void send_current(const struct applier_channel *l, int fd)
 {
 	for (size_t i = 0; l->conflicts && i < l->conflicts->n; i++) {
 		const struct applier_message m = {.type = APPLIER_CONFLICT,
@@ -66,15 +66,15 @@ static void tell_what_was(const struct applier_line *l, int fd)
 
 		child_task_mention(fd, &m, sizeof(m));
 	}
-	child_task_mention(fd, &l->now, sizeof(l->now));
+	child_task_mention(fd, &l->current, sizeof(l->current));
 }
 
 /* Those who have connected meanwhile; only one of our own user may. */
-static void take_hearers(struct applier_line *l)
+static void accept_subscribers(struct applier_channel *l)
 {
 	int fd;
 
-	while (l->listener >= 0 && l->n < APPLIER_HEARERS_MAX &&
+	while (l->listener >= 0 && l->n < APPLIER_SUBSCRIBERS_MAX &&
 	       (fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		struct ucred peer = {.uid = (uid_t)-1};
 		socklen_t len = sizeof(peer);
@@ -84,12 +84,12 @@ static void take_hearers(struct applier_line *l)
 			close(fd);
 			continue;
 		}
-		l->hearers[l->n++] = fd;
-		tell_what_was(l, fd);
+		l->subscribers[l->n++] = fd;
+		send_current(l, fd);
 	}
 }
 
-void applier_line_close(struct applier_line *l)
+void applier_channel_close(struct applier_channel *l)
 {
 	/* Whoever hears the end may begin another, whose socket is not ours to remove. */
 	if (l->listener >= 0) {
@@ -101,31 +101,31 @@ void applier_line_close(struct applier_line *l)
 		forget(l, l->n - 1);
 }
 
-void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64_t until_ns)
+void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns)
 {
-	l->now = (struct applier_message){
+	l->current = (struct applier_message){
 		.type = APPLIER_STAGE, .stage = stage, .until_ns = until_ns};
 	for (size_t i = 0; i < l->n; i++)
-		child_task_mention(l->hearers[i], &l->now, sizeof(l->now));
+		child_task_mention(l->subscribers[i], &l->current, sizeof(l->current));
 	if (l->monitor >= 0)
-		child_task_mention(l->monitor, &l->now, sizeof(l->now));
-	take_hearers(l);
+		child_task_mention(l->monitor, &l->current, sizeof(l->current));
+	accept_subscribers(l);
 }
 
-void applier_line_mention(struct applier_line *l, const struct applier_message *m)
+void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m)
 {
-	take_hearers(l);
+	accept_subscribers(l);
 	for (size_t i = 0; i < l->n; i++)
-		child_task_mention(l->hearers[i], m, sizeof(*m));
+		child_task_mention(l->subscribers[i], m, sizeof(*m));
 	if (l->monitor >= 0)
 		child_task_mention(l->monitor, m, sizeof(*m));
 }
 
-void applier_line_say(struct applier_line *l, const struct applier_message *m)
+void applier_channel_send(struct applier_channel *l, const struct applier_message *m)
 {
-	take_hearers(l);
+	accept_subscribers(l);
 	for (size_t i = 0; i < l->n; i++)
-		child_task_send(l->hearers[i], m, sizeof(*m), -1);
+		child_task_send(l->subscribers[i], m, sizeof(*m), -1);
 	if (l->monitor >= 0)
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
@@ -150,7 +150,7 @@ static int read_order(int fd, char by[static CLIENTS_BY_MAX])
 }
 
 /* From whoever has something to say, or has gone. */
-static int read_orders(struct applier_line *l, const struct pollfd *fds, size_t n,
+static int read_orders(struct applier_channel *l, const struct pollfd *fds, size_t n,
 		       char by[static CLIENTS_BY_MAX])
 {
 	int order = 0;
@@ -158,7 +158,7 @@ static int read_orders(struct applier_line *l, const struct pollfd *fds, size_t 
 	for (size_t i = n; i-- > 0 && order <= 0;) { /* backwards: forgetting moves the last one */
 		if (!fds[i].revents)
 			continue;
-		order = read_order(l->hearers[i], by);
+		order = read_order(l->subscribers[i], by);
 		if (order < 0)
 			forget(l, i);
 	}
@@ -166,14 +166,14 @@ static int read_orders(struct applier_line *l, const struct pollfd *fds, size_t 
 }
 
 /* One turn. An order; 0: none yet; negative errno. */
-static int wait_once(struct applier_line *l, int timer, char by[static CLIENTS_BY_MAX])
+static int wait_once(struct applier_channel *l, int timer, char by[static CLIENTS_BY_MAX])
 {
-	struct pollfd fds[APPLIER_HEARERS_MAX + 3];
+	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];
 	const size_t n = l->n;
 	int order = 0;
 
 	for (size_t i = 0; i < n; i++)
-		fds[i] = (struct pollfd){.fd = l->hearers[i], .events = POLLIN};
+		fds[i] = (struct pollfd){.fd = l->subscribers[i], .events = POLLIN};
 	fds[n] = (struct pollfd){.fd = timer, .events = POLLIN};
 	fds[n + 1] = (struct pollfd){.fd = l->listener, .events = POLLIN};
 	fds[n + 2] = (struct pollfd){.fd = l->monitor, .events = POLLIN};
@@ -188,12 +188,12 @@ static int wait_once(struct applier_line *l, int timer, char by[static CLIENTS_B
 	}
 	if (order > 0)
 		return order;
-	take_hearers(l);
+	accept_subscribers(l);
 	return fds[n].revents ? -ETIMEDOUT : 0;
 }
 
-int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_ns,
-		      char by[static CLIENTS_BY_MAX])
+int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
+			 char by[static CLIENTS_BY_MAX])
 {
 	const uint64_t at_ns = MIN_OF(until_ns, wake_ns);
 	const struct itimerspec at = {
@@ -203,8 +203,8 @@ int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_n
 
 	if (timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL) < 0)
 		return -errno;
-	if (l->now.stage != APPLIER_WAITING)
-		applier_line_stage(l, APPLIER_WAITING, until_ns);
+	if (l->current.stage != APPLIER_WAITING)
+		applier_channel_stage(l, APPLIER_WAITING, until_ns);
 	while (r == 0)
 		r = wait_once(l, timer, by);
 	return r == -ETIMEDOUT && wake_ns < until_ns ? 0 : r;

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The questions that need a look at the host: what is there, and what an apply would do. A child
+ * looks and makes the whole answer, because the kernel lets a look wait while somebody holds its
+ * network lock, an applier's long step for one; the monitor only passes the answer on.
+ */
+#include "agent/actions.h"
+#include "agent/base/child_task.h"
+#include "agent/control.h"
+#include "agent/control_internal.h"
+#include "agent/leg_policy.h"
+#include "agent/reconcile_internal.h"
+#include "netcfg/apply/route_check.h"
+#include "netcfg/base/memfd.h"
+#include <string.h>
+
+struct control_query {
+	struct agent *agent;
+	struct child_task *child;
+	struct reconcile_client client;
+	enum privsep_what what;
+	struct spec *spec; /* of a plan */
+	struct diag diag;  /* what loading that said */
+	bool answered;
+};
+
+/* ---- in the child ---- */
+
+/* With what the files themselves warn of; what the host makes of them, the plan shows. */
+static json_t *plan_with_warnings(struct control_query *q, const struct plan *p)
+{
+	json_t *o = plan_to_object(p);
+
+	json_object_set_new(o, "warnings", store_diag_to_json(&q->agent->store, &q->diag));
+	return o;
+}
+
+static void answer_plan(struct control_query *q, struct kernel *k, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	PLENUM_CLEANUP(generation_done) struct generation next = {.spec = ptr_take(q->spec)};
+	struct agent *a = q->agent;
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids worker_ids = {0};
+	const struct reconcile *rec = &a->reconcile;
+	autofree unsigned *answered = NULL;
+	struct plan_context ctx = {.running = a->running.plan,
+				   .held_hugepages = leg_policy_held_hugepages(a->sup),
+				   .owned = &owned,
+				   .places = &worker_ids,
+				   .agreed = reconcile_choice_now(rec),
+				   .may_move = q->what == PRIVSEP_PLAN,
+				   .by_witness =
+					   reconcile_needs_verified_peer(a, &q->client, next.spec),
+				   .made = (const char(*)[16])rec->vf_pfs,
+				   .n_made = rec->pending.applier ? rec->n_vf_pfs : 0,
+				   .forced = (const char(*)[PLENUM_NAME_MAX])q->client.forced,
+				   .n_forced = q->client.n_forced};
+	int e = reachability_answered_cores(a, next.spec, &answered, &ctx.n_witnessed);
+
+	ctx.witnessed = answered;
+	if (e >= 0)
+		e = inv_collect(k, &d, &next.inv);
+	if (e >= 0)
+		e = plan_owned_load(&owned, a->reconcile.owned_path, &d);
+	if (e >= 0)
+		e = plan_worker_ids_load(&worker_ids, a->reconcile.worker_ids_path, &d);
+	/* Who applies desired what failed to be tried again. */
+	if (e >= 0)
+		e = plan_build(next.spec, next.inv, &ctx, &d, &next.plan);
+	if (e >= 0)
+		e = worker_config_build(next.spec, next.plan, a->opt.log_level, &d, &next.desired,
+					&next.n_desired);
+	if (e >= 0)
+		e = secrets_fill(next.spec, &d, next.desired, next.n_desired);
+	if (e >= 0) {
+		plan_check_routes(k, next.inv, next.plan);
+		leg_policy_keep_ports(a->sup, next.plan, true, next.desired, next.n_desired);
+		e = actions_add(a->sup,
+				&(struct actions_task){a->running.spec, next.spec, next.desired,
+						       next.n_desired, true},
+				next.plan);
+	}
+	if (e < 0)
+		control_failure(a, r, e, &d);
+	else
+		control_json(r, 200, plan_with_warnings(q, next.plan));
+}
+
+static void answer_inventory(struct control_query *q, struct kernel *k, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	int e = inv_collect(k, &d, &inv);
+
+	if (e < 0) {
+		control_failure(q->agent, r, e, &d);
+		return;
+	}
+	*r = (struct control_reply){
+		.http_status = 200, .content = PRIVSEP_JSON, .text = inv_to_json(inv)};
+	inv_free(inv);
+}
+
+static int work(void *user, int channel)
+{
+	struct control_query *q = user;
+	struct control_reply r = {.http_status = 0};
+	struct privsep_reply head;
+	struct kernel *k = NULL;
+	const char *text;
+	autoclose int fd = -1;
+	int e = applier_open_kernel(&q->agent->applier_host, &k);
+
+	if (e < 0)
+		control_failure(q->agent, &r, e, &(struct diag)DIAG_INIT);
+	else if (q->spec)
+		answer_plan(q, k, &r);
+	else
+		answer_inventory(q, k, &r);
+	text = control_text(&r);
+	fd = memfd_new_sealed("plenum-reply", text, strlen(text));
+	if (fd < 0)
+		return 1;
+	head = (struct privsep_reply){r.http_status, r.content, strlen(text), 0};
+	child_task_send(channel, &head, sizeof(head), fd);
+	return 0;
+}
+
+/* ---- in the monitor ---- */
+
+static void on_message(void *user, const void *msg, size_t len, int fd)
+{
+	struct control_query *q = user;
+	struct privsep_reply reply;
+	int e;
+
+	if (len != sizeof(reply) || fd < 0)
+		return;
+	q->answered = true;
+	memcpy(&reply, msg, sizeof(reply));
+	e = clients_answer(q->agent->clients, q->client.id, &reply, fd);
+	if (e < 0) /* it went away meanwhile, or its child did */
+		log_debug("answer to a client: %s", strerror(-e));
+}
+
+static void forget(struct control_query *q)
+{
+	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
+		if (q->agent->queries[i] == q)
+			q->agent->queries[i] = NULL;
+	child_task_forget(q->child);
+	spec_free(q->spec);
+	diag_done(&q->diag);
+	free(q);
+}
+
+static void on_end(void *user, int status, const char *how)
+{
+	struct control_query *q = user;
+	struct control_reply r = {.http_status = 0};
+
+	q->child = NULL; /* it has freed itself */
+	if (!q->answered) {
+		control_error(&r, 500, "failed", "the look at the host ended without an answer",
+			      json_pack("[s]", how));
+		control_answer(q->agent, q->client.id, &r);
+	}
+	forget(q);
+}
+
+void control_queries_done(struct agent *a)
+{
+	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
+		if (a->queries[i])
+			forget(a->queries[i]);
+}
+
+static struct control_query **free_place(struct agent *a)
+{
+	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
+		if (!a->queries[i])
+			return &a->queries[i];
+	return NULL;
+}
+
+/* Of a plan: what an apply would read, now; or a copy of what runs. */
+static int load_spec(struct agent *a, struct control_query *q)
+{
+	autofree char *yaml = NULL;
+
+	if (q->what == PRIVSEP_PLAN)
+		return store_load_next(&a->store, &q->diag, &q->spec);
+	if (q->what != PRIVSEP_PLAN_RUNNING)
+		return 0;
+	if (!a->running.spec)
+		return -ENOENT;
+	yaml = spec_to_yaml(a->running.spec);
+	return yaml ? spec_parse("running", yaml, strlen(yaml), &q->diag, &q->spec) : -ENOMEM;
+}
+
+void control_query_host(struct agent *a, const struct reconcile_client *client,
+			enum privsep_what what, struct control_reply *r)
+{
+	struct control_query **place = free_place(a);
+	struct control_query *q = place ? calloc(1, sizeof(*q)) : NULL;
+	struct child_task_setup setup = {.loop = a->loop,
+					 .name = "plenumd-look",
+					 .work = work,
+					 .on_message = on_message,
+					 .on_end = on_end,
+					 .user = q};
+	int e;
+
+	if (!q) {
+		control_error(r, 503, "busy", "too many look at the host at once; try again", NULL);
+		return;
+	}
+	*q = (struct control_query){.agent = a, .client = *client, .what = what};
+	e = load_spec(a, q);
+	if (e >= 0)
+		e = child_task_start(&setup, &q->child);
+	if (e < 0) {
+		control_failure(a, r, e, &q->diag);
+		forget(q);
+		return;
+	}
+	*place = q;
+	r->later = true;
+}
