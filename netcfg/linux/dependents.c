@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other side of an inventory: not what the network has, but who hangs on it. A plan that takes
- * a link down names what it would cut off instead of finding out.
+ * Collects the TCP connections and network mounts that depend on a link, so that a plan which takes
+ * the link down can name them beforehand.
  */
 #include "netcfg/linux/dependents.h"
 #include "netcfg/host/inventory_build.h"
@@ -25,7 +25,7 @@ static bool is_loopback(const struct ip_addr *a)
 	return (a->family == AF_INET && a->bytes[0] == 127) || ip_addr_equal(a, &six);
 }
 
-/* An IPv4 address in the clothes of an IPv6 one, as sockets of both families have it, is IPv4. */
+/* Dual-stack sockets report IPv4 addresses as IPv4-mapped IPv6 ones (RFC 4291, section 2.5.5.2). */
 static struct ip_addr plain(const struct ip_addr *a)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -98,10 +98,11 @@ int dependents_add_conns(struct netlink *diag, struct inventory *inv)
 		};
 
 		r = netlink_talk(diag, &m.h, NLM_F_DUMP, on_conn, inv, NULL);
-		/* Connections come and go all the time: what was seen is what there was. */
+		/* Connections come and go all the time, so an interrupted dump counts as
+		 * complete. */
 		if (r == -EAGAIN)
 			r = 0;
-		/* A kernel without IPv6, or that tells nothing of its sockets. */
+		/* A kernel without IPv6 or without socket diagnostics. */
 		if (r == -ENOENT || r == -EOPNOTSUPP || r == -EAFNOSUPPORT)
 			r = 0;
 	}
@@ -113,7 +114,7 @@ static const char *const network_types[] = {
 	"lustre", "fuse.glusterfs", "fuse.sshfs", "fuse.ceph", "coda", "beegfs", "orangefs",
 };
 
-/* The value of NAME=VALUE in a list with commas, up to one of `ends`; false: not there. */
+/* The value of NAME=VALUE in a comma-separated list, up to one of `ends`; false: absent. */
 static bool option_value(const char *options, const char *name, const char *ends, char *buf,
 			 size_t size)
 {
@@ -132,7 +133,8 @@ static bool option_value(const char *options, const char *name, const char *ends
 	return false;
 }
 
-/* "10.0.0.1:/srv", "10.0.0.1@tcp:/fs", "[fd00::1]:/srv": the address; names are not looked up. */
+/* "10.0.0.1:/srv", "10.0.0.1@tcp:/fs", "[fd00::1]:/srv": the address; host names are not
+ * resolved. */
 static bool source_address(const char *source, struct ip_addr *ret)
 {
 	char text[IP_ADDR_STR_MAX];
@@ -156,7 +158,7 @@ static void find_server(struct inv_mount *m, const char *source, const char *opt
 	source_address(source, &m->server);
 }
 
-/* Blanks in a field are \040 and the like. */
+/* A blank in a field is written as \040, other special characters likewise. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -187,7 +189,7 @@ bool dependents_parse_mount(const char *line, struct inv_mount *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(network_types) && !m.type[0]; i++)
 		if (strcmp(type, network_types[i]) == 0)
 			inv_text_set(m.type, sizeof(m.type), type);
-	/* 9p goes over virtio and pipes too. */
+	/* 9p also runs over virtio and pipes. */
 	if (strcmp(type, "9p") == 0 && (!option_value(rest, "trans", ",\n", trans, sizeof(trans)) ||
 					(strcmp(trans, "tcp") != 0 && strcmp(trans, "rdma") != 0)))
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devlink's notifications and what is known until they come. Apart from kernel_devlink.c, which
- * asks: this is for who looks again and again. */
+/* Listens to devlink's notifications and keeps the cache that they invalidate; kernel_devlink.c
+ * does the queries. */
 #include "netcfg/linux/devlink_watch.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/genl.h"
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #define MESSAGE_BYTES_MAX 16384
-/* So many a call: a flood must not keep the caller here; the descriptor stays readable. */
+/* Messages per call: a flood must not keep the caller here; the descriptor stays readable. */
 #define WATCH_READ_MAX 4096
 
 int devlink_watch_open(struct devlink_watch *w)
@@ -48,7 +48,7 @@ void devlink_watch_close(struct devlink_watch *w)
 	devlink_watch_forget(w);
 }
 
-/* Progress, health reports and what packets do are told there too. */
+/* devlink also announces progress, health reports and packet traps; they change nothing here. */
 static bool is_change(const char *message, size_t len)
 {
 	const struct nlmsghdr *h = (const struct nlmsghdr *)message;

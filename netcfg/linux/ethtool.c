@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ethtool's generic netlink family, and its ioctl for what that does not tell. Apart from
- * rtnetlink, with which it shares no message. */
+/* Queries ethtool's generic netlink family, and its ioctl for what the family lacks. */
 #include "netcfg/linux/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/genl.h"
@@ -16,7 +15,7 @@
 
 /* ---- answers ---- */
 
-/* The first attribute of each kind of answer says which link it is about. */
+/* The first attribute of each kind of answer identifies the link. */
 _Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
 		       ETHTOOL_A_CHANNELS_HEADER == 1,
 	       "one place for all");
@@ -29,7 +28,7 @@ static struct inv_link *link_of(struct inventory *inv, const struct nlattr *head
 	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
 		return NULL;
 	genl_attrs_parse_nested(header, &t);
-	/* The array is ours to change; the lookup only lends it as const. */
+	/* The array may be changed here; the lookup returns it as const. */
 	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 
@@ -45,7 +44,7 @@ static void take_modes(struct inv_link *l, const struct nlattr **of)
 		inv_text_set(l->duplex, sizeof(l->duplex), "half");
 }
 
-/* The code in use; none of a port that is down. */
+/* The FEC code in use; a port that is down has none. */
 static void take_fec(struct inv_link *l, const struct nlattr **of)
 {
 	static const struct {
@@ -64,7 +63,7 @@ static void take_fec(struct inv_link *l, const struct nlattr **of)
 			inv_text_set(l->fec, sizeof(l->fec), codes[i].name);
 }
 
-/* Drivers count pairs of queues as combined, or queues of each direction. */
+/* Drivers count queue pairs as combined channels, or the queues of each direction. */
 static void take_channels(struct inv_link *l, const struct nlattr **of)
 {
 	l->channels = genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
@@ -107,7 +106,7 @@ static int on_answer(void *user, struct nlmsghdr *h)
 	return ethtool_parse(user, h);
 }
 
-/* A driver that does not tell says so, which is no error. */
+/* A driver that does not report a value answers so; that is not an error. */
 static void ask(struct netlink *nl, uint16_t family, uint8_t command, uint32_t ifindex,
 		struct inventory *inv)
 {
@@ -133,7 +132,8 @@ static void ask_firmware(int fd, struct inv_link *l)
 	inv_text_set(l->firmware, sizeof(l->firmware), info.fw_version);
 }
 
-/* One by one, and only those with a device: thousands of virtual links have nothing to tell. */
+/* Queries one link at a time, and only links with a device: thousands of virtual links would
+ * report nothing. */
 int ethtool_fill_links(struct inventory *inv)
 {
 	static const uint8_t commands[] = {ETHTOOL_MSG_LINKMODES_GET, ETHTOOL_MSG_FEC_GET,

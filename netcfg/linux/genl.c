@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Generic netlink, as far as its families are alike. Apart from netlink.c, which knows no family.
- */
+/* The parts of generic netlink that all families share; netlink.c below it knows no family. */
 #include "netcfg/linux/genl.h"
 #include <linux/genetlink.h>
 #include <string.h>

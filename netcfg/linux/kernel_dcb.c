@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DCB by netlink. Apart from rtnetlink's other messages, with which it shares nothing but the
- * socket: a header of its own, structures instead of attributes, and a result inside the answer.
+ * DCB by netlink. It shares nothing but the socket type with rtnetlink's other messages: it has a
+ * header, structures instead of attributes, and a result code inside the answer.
  */
 #include "netcfg/linux/kernel_dcb.h"
 #include "netcfg/host/inventory_build.h"
@@ -15,12 +15,12 @@
 /* Newer than the headers of the oldest system that this builds on (Linux 6.2). */
 #define IEEE_TRUST_TABLE 11 /* DCB_ATTR_DCB_APP_TRUST_TABLE */
 #define IEEE_APP 1	    /* DCB_ATTR_IEEE_APP */
-#define DCB_APP 2	    /* DCB_ATTR_DCB_APP: of selectors that IEEE has not */
+#define DCB_APP 2	    /* DCB_ATTR_DCB_APP: for selectors outside IEEE's */
 #define SELECTOR_PCP 255    /* DCB_APP_SEL_PCP */
 
 /* ---- answers ---- */
 
-/* A structure of the kernel, which may have grown or shrunk. */
+/* A kernel structure, which may be longer or shorter in this kernel's version. */
 static bool take_struct(const struct nlattr *a, void *to, size_t size)
 {
 	memset(to, 0, size);
@@ -114,7 +114,7 @@ static int take_result(const struct nlattr *a, void *user)
 	return MNL_CB_OK;
 }
 
-/* The kernel cuts the errno to a byte. */
+/* The kernel truncates the errno to a byte. */
 int kernel_dcb_result(const struct nlmsghdr *h)
 {
 	int r = 0;
@@ -169,7 +169,7 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	struct dcbmsg *dcb;
 	struct nlmsghdr *h;
 
-	memset(buf, 0, DCB_REQUEST_BYTES_MAX); /* what lies between attributes goes along */
+	memset(buf, 0, DCB_REQUEST_BYTES_MAX); /* padding between attributes is sent too */
 	h = mnl_nlmsg_put_header(buf);
 	dcb = mnl_nlmsg_put_extra_header(h, sizeof(*dcb));
 
@@ -180,7 +180,7 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	return h;
 }
 
-/* Each priority in `bits` of the code point. */
+/* Adds one entry for each priority in `bits` of the code point. */
 static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 {
 	struct nlattr *table = mnl_attr_nest_start(h, DCB_ATTR_IEEE_APP_TABLE);
@@ -196,7 +196,7 @@ static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 
 static int put_ets(struct nlmsghdr *h, const struct dcb_state *now, const char *value)
 {
-	struct ieee_ets ets = now->ets; /* what we do not know of stays */
+	struct ieee_ets ets = now->ets; /* fields unknown here keep their values */
 	struct dcb_ets e;
 
 	if (!now->has_ets)
@@ -247,7 +247,8 @@ static int put_trust(struct nlmsghdr *h, const struct dcb_state *now, const char
 	return 0;
 }
 
-/* An entry is added before another goes: a driver may trust DSCP only while there is one. */
+/* Entries are added before others are removed: a driver may trust DSCP only while it has an
+ * entry. */
 static int dscp_request(const struct dcb_state *now, const struct kernel_change *c,
 			const char *ifname, int step, char *buf)
 {
@@ -387,7 +388,7 @@ int kernel_dcb_read(struct kernel_change *c)
 	return 0;
 }
 
-/* A port of a NIC, or what may be one: those that are made of other links have none. */
+/* Whether the link may be a port of a NIC; links made of other links have no DCB. */
 static bool may_have_dcb(const struct inv_link *l)
 {
 	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_VIRTUAL;
@@ -405,7 +406,7 @@ int kernel_dcb_collect(struct inventory *inv)
 		struct dcb_state now;
 		struct inv_dcb *dcb;
 
-		/* One that is gone by now, or whose driver fails, has none to speak of. */
+		/* A link that has disappeared, or whose driver fails, counts as having no DCB. */
 		if (!may_have_dcb(l) || ask(nl, l->name, &now, NULL) < 0)
 			continue;
 		dcb = inv_dcb_add(inv);

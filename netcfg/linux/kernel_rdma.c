@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which RDMA device stands on which link: netlink says so of most, sysfs of the rest. Apart from
- * the other collectors because it is a protocol of its own, with libmnl's messages.
+ * Maps links to RDMA devices: most by RDMA netlink, the rest by sysfs.
  */
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/host/inventory_build.h"
@@ -26,7 +25,7 @@ struct rdma_devices {
 	size_t n;
 };
 
-/* What a dump's messages are handed to: one of the two callers below. */
+/* The parser of one dump's messages: one of the two functions below. */
 struct port_walk {
 	struct inventory *inv;
 	const char *device;
@@ -34,7 +33,7 @@ struct port_walk {
 
 static struct inv_link *link_by_index(struct inventory *inv, uint32_t ifindex)
 {
-	/* The array is ours to change; the lookup only lends it as const. */
+	/* The array may be changed here; the lookup returns it as const. */
 	return (struct inv_link *)inv_link_by_index(inv, ifindex);
 }
 
@@ -135,7 +134,7 @@ static int on_port(void *user, struct nlmsghdr *h)
 	return 0;
 }
 
-/* device < 0: of all. As netlink_talk. */
+/* device < 0: all devices. Errors as netlink_talk. */
 static int rdma_dump(struct netlink *nl, int command, int64_t device, netlink_message_cb cb,
 		     void *user)
 {
@@ -230,7 +229,7 @@ static int on_sysfs_link(void *user, const char *name)
 	return 0;
 }
 
-/* The links of the same PCI function; a software device names its link in a file. */
+/* Matches links by their PCI function; a software device names its link in a file. */
 static int on_sysfs_device(void *user, const char *name)
 {
 	struct sysfs_walk *w = user;
@@ -253,14 +252,13 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 
 	if (!devices)
 		return -ENOMEM;
-	/* EAGAIN: the devices changed while they were read. What was learnt of a link stays true.
-	 */
+	/* EAGAIN: devices changed during the dump. What was read of a link remains valid. */
 	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
 		devices->n = 0;
 		r = collect_netlink(inv, devices);
 	}
 	free(devices);
-	/* A kernel without RDMA, or one whose RDMA netlink knows no devices yet. */
+	/* A kernel without RDMA, or whose RDMA netlink does not list devices. */
 	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
 		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_cm's defaults of a RoCE port, in configfs. Apart from the other collectors of RDMA because
- * it is a file system that is written to be read.
+ * rdma_cm's defaults of a RoCE port, read and set in configfs.
  */
 #include "netcfg/linux/kernel_roce.h"
 #include "netcfg/base/file.h"
@@ -46,7 +45,7 @@ int kernel_roce_open(int sysfs_root, bool load)
 	return configfs_open();
 }
 
-/* The folder of a device for as long as it is looked at. */
+/* A device's folder while it is being read. */
 struct view {
 	int configfs;
 	char path[PATH_BYTES];
@@ -70,8 +69,8 @@ static void view_close(const struct view *v)
 		(void)unlinkat(v->configfs, v->path, AT_REMOVEDIR);
 }
 
-/* Another process of ours had made the folder that was found here, and has taken it away meanwhile:
- * what that says of the device is nothing. Files of one's own folder stay. */
+/* Another Plenum process had created the folder found here and has removed it meanwhile, so the
+ * failed read says nothing about the device. Files of a folder created here stay. */
 static bool was_taken_away(const struct view *v, int r, unsigned *tries)
 {
 	return !v->made && (r == -ENOENT || r == -ENODEV) && ++*tries < AGAIN_MAX;
@@ -85,7 +84,7 @@ static const char *file_of(const struct view *v, uint32_t port, enum device_attr
 	return buf;
 }
 
-/* In the words of device_setting.h. */
+/* In the text form of device_setting.h. */
 static int value_read(const struct view *v, uint32_t port, enum device_attr a, char *buf,
 		      size_t size)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soft-RoCE devices: made, removed and looked for by RDMA netlink (RDMA_NLDEV_CMD_NEWLINK). Apart
- * from kernel_rdma.c, which only reads what is there.
+ * Creates, removes and finds soft-RoCE devices by RDMA netlink (RDMA_NLDEV_CMD_NEWLINK).
  */
 #include "netcfg/base/file.h"
 #include "netcfg/linux/kernel_rdma.h"
@@ -33,7 +32,7 @@ static int ask(struct netlink *nl, struct nlmsghdr *h, char *why)
 	return r < 0 ? kernel_fail(why, r, said[0] ? said : strerror(-r)) : 0;
 }
 
-/* The kernel takes the link by its name alone. A driver that it does not have is EINVAL. */
+/* The kernel takes the link by name only. For a missing driver it answers EINVAL. */
 static int device_make(struct netlink *nl, const struct kernel_change *c, char *why)
 {
 	char buf[REQUEST_BYTES_MAX], ifname[IFNAMSIZ];
@@ -47,7 +46,7 @@ static int device_make(struct netlink *nl, const struct kernel_change *c, char *
 	mnl_attr_put_strz(h, RDMA_NLDEV_ATTR_NDEV_NAME, ifname);
 	r = ask(nl, h, why);
 	return r == -EINVAL ? kernel_fail(why, r,
-					  "the kernel has no soft-RoCE (module rdma_rxe), or "
+					  "this kernel has no soft-RoCE (module rdma_rxe), or "
 					  "cannot load it")
 			    : r;
 }
@@ -62,7 +61,7 @@ static int device_remove(struct netlink *nl, const struct kernel_change *c, char
 	if (r < 0)
 		return kernel_fail(why, r == -ENODEV ? -ENOENT : r, "there is no such RDMA device");
 	if (!kernel_rdma_is_ours(c->rxe.name) || ifindex != c->ifindex)
-		return kernel_fail(why, -EPERM, "others have made that RDMA device");
+		return kernel_fail(why, -EPERM, "that RDMA device was not created by plenum");
 	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, index);
 	return ask(nl, h, why);
 }
@@ -87,7 +86,7 @@ int kernel_rxe_read(struct kernel_change *c)
 
 	c->rxe.was[0] = '\0';
 	if (r < 0)
-		return 0; /* a kernel without RDMA has none */
+		return 0; /* a kernel without RDMA has no such devices */
 	r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 	netlink_close(nl);
 	if (r == 0 && ifindex == c->ifindex)
@@ -95,7 +94,7 @@ int kernel_rxe_read(struct kernel_change *c)
 	return r == -ENODEV ? 0 : r;
 }
 
-/* Whether a list of the kernel's modules has it. */
+/* Whether one of the kernel's module lists contains rdma_rxe. */
 static bool list_has(const char *release, const char *list)
 {
 	autofree char *text = NULL;

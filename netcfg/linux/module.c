@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A child that runs modprobe(8). Apart from its users, who have nothing else in common. */
+/* Runs modprobe(8) in a child process. */
 #include "netcfg/linux/module.h"
 #include <errno.h>
 #include <spawn.h>

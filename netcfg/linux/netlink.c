@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The transport below every netlink family that the agent speaks. It is apart from the families so
- * that what makes netlink hard (cut datagrams, overflow, dumps cut short, answers to questions that
- * nobody asks any more) is handled once, and can be tested without a kernel.
+ * The transport below every netlink family that the agent uses. What makes netlink hard (truncated
+ * datagrams, overflow, interrupted dumps, late answers to earlier requests) is handled once here,
+ * and is tested without a kernel.
  */
 #include "netcfg/linux/netlink.h"
 #include <netlink/attr.h>
@@ -14,11 +14,12 @@
 
 #define BUFFER_BYTES_MIN 65536
 #define BUFFER_BYTES_MAX (8U << 20)
-/* Socket buffer: a dump is answered in pieces, so this only has to hold a few of them. */
+/* Socket buffer: a dump arrives in pieces, so this has to hold only a few of them. */
 #define SOCKET_BYTES (1 << 20)
-/* The kernel works while it is asked, in send(): what is not there by then does not come. */
+/* The kernel processes a request within send(), so an answer that is missing afterwards will not
+ * come. */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
-/* So many stale datagrams are thrown away before a request: the rest of a dump of some GiB. */
+/* Stale datagrams dropped before a request at most: the rest of a dump of some GiB. */
 #define STALE_MAX 65536
 
 struct netlink {
@@ -59,8 +60,8 @@ int netlink_open(int protocol, struct netlink **ret)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	/* Old kernels lack some of these; then there is no text, or a dump shows more than asked.
-	 */
+	/* Old kernels lack some of these options; then there is no error text, or a dump shows
+	 * more than requested. */
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
@@ -82,7 +83,7 @@ void netlink_set_timeout(struct netlink *nl, uint64_t timeout_ns)
 	nl->timeout_ns = timeout_ns;
 }
 
-/* Room for a datagram of that length. 0; -EMSGSIZE, -ENOMEM. */
+/* Enlarges the buffer for a datagram of that length. 0; -EMSGSIZE, -ENOMEM. */
 static int make_room(struct netlink *nl, size_t bytes)
 {
 	char *grown;
@@ -99,7 +100,7 @@ static int make_room(struct netlink *nl, size_t bytes)
 	return 0;
 }
 
-/* 0: there is something to read; -ETIMEDOUT. */
+/* 0: readable; -ETIMEDOUT. */
 static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = nl->fd, .events = POLLIN};
@@ -118,8 +119,8 @@ static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 	}
 }
 
-/* The kernel's next datagram, whole, in nl->buf: its length. -ETIMEDOUT, -ENOBUFS: some were lost
- * before it. */
+/* Receives the kernel's next datagram, whole, in nl->buf and returns its length. -ETIMEDOUT;
+ * -ENOBUFS: some were lost before it. */
 static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -130,7 +131,7 @@ static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 
 		if (r < 0)
 			return r;
-		/* Its length first: a datagram that does not fit the buffer would be lost. */
+		/* Length first: a datagram that does not fit the buffer would be lost. */
 		n = recv(nl->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 		if (n >= 0) {
 			r = make_room(nl, (size_t)n);
@@ -142,13 +143,13 @@ static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 		if (n < 0)
 			return -errno;
 		if (from.nl_pid != 0)
-			continue; /* another process, which has nothing to say here */
+			continue; /* from another process: ignored */
 		return r < 0 ? r : (size_t)n > nl->buf_bytes ? -EMSGSIZE : n;
 	}
 }
 
-/* Reads what an earlier conversation left: while a dump is not read to its end, the kernel refuses
- * the next one. */
+/* Drops leftovers of an earlier conversation: the kernel refuses a dump while another one is
+ * unread. */
 static void forget_stale(struct netlink *nl)
 {
 	char byte;
@@ -188,17 +189,17 @@ int netlink_parse_ack(struct nlmsghdr *h, char *why)
 	return e->error;
 }
 
-/* An answer on its way. */
+/* An answer being read. */
 struct talk {
 	unsigned seq;
 	netlink_message_cb cb;
 	void *user;
 	char *why;
-	bool interrupted; /* what was read is not one picture */
-	int first_error;  /* of cb */
+	bool interrupted; /* the dump is not a consistent snapshot */
+	int first_error;  /* cb's first error */
 };
 
-/* 1: more follows; 0: that was the end; negative errno: the kernel's last word. */
+/* 1: more follows; 0: the answer is complete; negative errno: the kernel's error. */
 static int take_message(struct talk *t, struct nlmsghdr *h)
 {
 	int r;
@@ -232,7 +233,7 @@ static int take_datagram(struct netlink *nl, int len, struct talk *t)
 		if (r <= 0)
 			return r;
 	}
-	/* A message cut off may have been the last one: nobody waits for another. */
+	/* A truncated message may have been the last one, so do not wait for another. */
 	return len > 0 ? -EBADMSG : 1;
 }
 
@@ -263,12 +264,12 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
 	t.seq = nl->seq;
 	if (r < 0)
 		return r;
-	/* Read to the end even after an error of cb: the socket is used again. */
+	/* Read to the end even after an error of cb, because the socket is reused. */
 	do {
 		ssize_t n = receive(nl, clock_now_ns() + timeout_ns);
 
 		if (n == -ENOBUFS || n == -EMSGSIZE) {
-			t.interrupted = true; /* the rest of a dump still comes; an ack may not */
+			t.interrupted = true; /* a dump's rest still arrives; an ack may not */
 			timeout_ns = MIN_OF(timeout_ns, NSEC_PER_MSEC);
 			r = 1;
 			continue;

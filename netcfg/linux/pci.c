@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the kernel is asked to make VFs and to give a function another driver (sysfs-bus-pci,
- * pci-iov-howto of the kernel's documentation). Apart from sysfs.c, which only reads.
+ * Creates VFs and binds drivers by the kernel's sysfs interface (sysfs-bus-pci and pci-iov-howto of
+ * the kernel's documentation). sysfs.c only reads.
  */
 #include "netcfg/linux/pci.h"
 #include "netcfg/base/file.h"
@@ -79,7 +79,7 @@ static int put(int pci, const char *path, const char *value, char *why)
 	return r;
 }
 
-/* The kernel makes no second set of VFs beside the first. */
+/* The kernel creates no second set of VFs beside the first. */
 static int vfs_set(int pci, const char *address, const char *value, char *why)
 {
 	char path[PATH_BYTES], is[16];
@@ -103,7 +103,7 @@ static bool driver_is_there(int pci, const char *driver)
 	return fstatat(pci, path, &st, 0) == 0;
 }
 
-/* vfio-pci is a module of which nothing but a user's wish says that it is needed. */
+/* vfio-pci is loaded only because the configuration asks for it. */
 void pci_prepare(int pci, const struct kernel_change *c)
 {
 	const char *name = c->pci_value.value;
@@ -112,9 +112,9 @@ void pci_prepare(int pci, const struct kernel_change *c)
 		module_load(name);
 }
 
-/* Whatever driver has the function lets it go; what it has left in it, filters, queues that still
- * run, a function-level reset takes away. One that has no such reset has no file for it either, and
- * one that was never driven needs none. */
+/* Unbinds the current driver. A function-level reset clears what it leaves in the function:
+ * filters, running queues. A function without that reset has no file for it, and one that was
+ * never driven needs none. */
 static int unbind(int pci, const char *address, char *why)
 {
 	char path[PATH_BYTES], driver[32];
@@ -128,11 +128,11 @@ static int unbind(int pci, const char *address, char *why)
 	return r;
 }
 
-/* Who stands in vfio's way in a function's IOMMU group. */
+/* Finds the function that blocks vfio in an IOMMU group. */
 struct group_walk {
 	int pci;
 	const char *address;
-	char physfn[16]; /* of the function: VFs of the same PF are bound one after the other */
+	char physfn[16]; /* PF of the function: VFs of one PF are bound one after the other */
 	char other[16], driver[32];
 };
 
@@ -154,7 +154,7 @@ static int look_at_member(void *user, const char *name)
 	return 0;
 }
 
-/* Bound to vfio it would be, and yet given to nobody. */
+/* Fails where vfio would bind the function but could not hand it to a process. */
 static int group_check(int pci, const char *address, char *why)
 {
 	struct group_walk w = {.pci = pci, .address = address};
@@ -168,8 +168,8 @@ static int group_check(int pci, const char *address, char *why)
 		return 0;
 	if (why)
 		snprintf(why, KERNEL_WHY_MAX,
-			 "%s shares its IOMMU group with %s, which %s has; turn ACS on in the "
-			 "firmware, or move the NIC to another slot",
+			 "%s shares its IOMMU group with %s, which driver %s uses; turn ACS on in "
+			 "the firmware, or move the NIC to another slot",
 			 address, w.other, w.driver);
 	return -EBUSY;
 }
@@ -189,7 +189,7 @@ static int driver_set(int pci, const char *address, const char *driver, char *wh
 	}
 	if (strcmp(driver, "vfio-pci") == 0)
 		r = group_check(pci, address, why);
-	/* The override is what makes the probe below choose this driver, and none but it. */
+	/* The override makes the probe below choose this driver and no other. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)
 		r = put(pci, function_path(address, "driver_override", path), text, why);
@@ -201,7 +201,7 @@ static int driver_set(int pci, const char *address, const char *driver, char *wh
 		r = driver_read(pci, address, is, sizeof(is));
 	if (r == 0 && strcmp(is, driver) != 0) {
 		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "%s is bound to %s, not to %s: it refused it",
+			snprintf(why, KERNEL_WHY_MAX, "%s is bound to %s: driver %s refused it",
 				 address, is[0] ? is : "no driver", driver);
 		r = -EIO;
 	}

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values of PCI functions, read and written in sysfs: how many VFs, which driver. PCI knows no
- * network namespaces, so the folder is the machine's. Used by kernel_linux alone.
+ * Reads and writes values of PCI functions in sysfs: number of VFs, driver. PCI has no network
+ * namespaces, so this is the machine's sysfs. Used by kernel_linux alone.
  */
 #ifndef PLENUM_NETCFG_HOST_PCI_H
 #define PLENUM_NETCFG_HOST_PCI_H
 
 #include "netcfg/host/kernel.h"
 
-/* Below: `pci` is a descriptor of a folder as /sys/bus/pci, writable to who changes something. */
+/* `pci` below is a descriptor of /sys/bus/pci or a test's copy, writable where something is
+ * changed. */
 
 /* struct kernel_ops' function_find. */
 int pci_function_find(int pci, const char *ref, char ret[static 16]);

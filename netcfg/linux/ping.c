@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Echo requests by raw sockets, all at once; what is lost is asked again until the time is over. */
+/* Sends all echo requests at once by raw sockets, and repeats unanswered ones until the time is
+ * over. */
 #include "netcfg/linux/ping.h"
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -12,9 +13,9 @@
 
 #define AGAIN_NS (200 * NSEC_PER_MSEC)
 #define FRAME_MAX 65536
-#define ECHO_BYTES 8 /* of the head of an echo, in either family */
+#define ECHO_BYTES 8 /* an echo message's header, in either family */
 
-/* What the requests of one run have in common. */
+/* State shared by the requests of one run. */
 struct run {
 	const struct ping_sockets *sockets;
 	struct kernel_ping *pings;
@@ -32,7 +33,7 @@ static int open_one(int family, int protocol)
 
 	if (fd < 0)
 		return -errno;
-	/* DF, and no notice of what the kernel believes of the path. */
+	/* Sets DF and ignores the kernel's path MTU cache. */
 	if (setsockopt(fd, level, family == AF_INET ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
 		       sizeof(probe)) < 0 ||
 	    setsockopt(fd, level, family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO, &on,
@@ -114,8 +115,8 @@ static void add_control(struct msghdr *m, int level, int type, const void *data,
 	m->msg_controllen += CMSG_SPACE(len);
 }
 
-/* What cannot even be sent is not answered. Rules and routes choose the link by the source, as they
- * do for a worker: where a link is named the kernel takes it even without a route. */
+/* A request that cannot be sent counts as unanswered. Rules and routes choose the link by the
+ * source address, as for a worker: a named link would be used even without a route. */
 static void send_one(const struct run *r, size_t i)
 {
 	struct kernel_ping *p = &r->pings[i];
@@ -150,7 +151,8 @@ static void send_one(const struct run *r, size_t i)
 	}
 }
 
-/* By which link it came, 0: not said; and the class of an IPv6 packet, whose head is not read. */
+/* The link an answer came by, 0: unknown; and an IPv6 packet's traffic class, since its header
+ * is not received. */
 static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 {
 	uint32_t r = 0;
@@ -174,8 +176,8 @@ static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 	return r;
 }
 
-/* An answer of the address that was asked, by the link by which it was asked: our own addresses
- * answer too, but not by a cable. */
+/* Accepts an answer from the requested address by the requested link: the host's other addresses
+ * answer too, but not over a cable. */
 static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
 			const struct sockaddr_storage *from, uint32_t ifindex, uint8_t class)
 {

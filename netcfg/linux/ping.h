@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who answers: ICMP echo requests of a given size that are never fragmented, from an address of our
- * own by a link of our own, and their answers, which must come back by the same link. Owns the
- * sockets, which want CAP_NET_RAW when they are opened; changes nothing. Used by kernel_linux
- * alone.
+ * Sends ICMP echo requests of a given size, never fragmented, from one of the host's addresses by
+ * one of its links, and accepts answers on that link only. Owns the sockets, which need CAP_NET_RAW
+ * when opened; changes nothing. Used by kernel_linux alone.
  */
 #ifndef PLENUM_NETCFG_PING_H
 #define PLENUM_NETCFG_PING_H
@@ -19,7 +18,7 @@ struct ping_sockets {
 		-1, -1        \
 	}
 
-/* Opens those that are not open, in the caller's namespace. 0; negative errno. */
+/* Opens the sockets that are not open yet, in the caller's namespace. 0; negative errno. */
 int ping_open(struct ping_sockets *s);
 void ping_close(struct ping_sockets *s);
 /* struct kernel_ops' ping. -EBADF: the sockets are not open. */

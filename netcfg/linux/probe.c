@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of duplicate address detection, written and read, and the sockets that carry them. */
+/* Writes and parses the frames of duplicate address detection, and owns the sockets that carry
+ * them. */
 #include "netcfg/linux/probe.h"
 #include "netcfg/base/packet_socket.h"
 #include <linux/if_arp.h>
@@ -13,8 +14,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Often enough for a lost frame, far enough apart for a host that is late. The times of RFC 5227
- * (7 s in all) are made for hosts that come and go by themselves. */
+/* Enough repetitions for a lost frame, far enough apart for a slow host. RFC 5227's intervals (7
+ * s in all) are meant for hosts that appear at random times. */
 #define PROBES 3
 #define PROBE_GAP_NS (150 * NSEC_PER_MSEC)
 
@@ -29,14 +30,15 @@ static size_t arp_write(const struct ip_addr *ip, const struct mac_addr *from, u
 {
 	static const uint8_t head[8] = {0, ARPHRD_ETHER, 8, 0, 6, 4, 0, ARPOP_REQUEST};
 
-	memset(buf, 0, ARP_BYTES); /* the sender has no address yet, the target no station */
+	memset(buf, 0,
+	       ARP_BYTES); /* the sender has no address yet, the target's MAC address is unknown */
 	memcpy(buf, head, sizeof(head));
 	memcpy(buf + 8, from->bytes, 6);
 	memcpy(buf + 24, ip->bytes, 4);
 	return ARP_BYTES;
 }
 
-/* Of the pseudo header and the message (RFC 4443, section 2.3). */
+/* Checksum over the pseudo header and the message (RFC 4443, section 2.3). */
 static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 {
 	const size_t at = sizeof(struct ip6_hdr);
@@ -49,7 +51,8 @@ static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* From no address, so that nobody learns one from it (RFC 4862, section 5.4.2). */
+/* From the unspecified address, so that no receiver learns an address from it (RFC 4862, section
+ * 5.4.2). */
 static size_t nd_write(const struct ip_addr *ip, uint8_t *buf, struct mac_addr *ret_to)
 {
 	struct ip6_hdr h = {.ip6_flow = htonl(6U << 28)};
@@ -91,7 +94,7 @@ bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct m
 	if (memcmp(sender, none, 4) != 0)
 		memcpy(ret->bytes, sender, 4);
 	else if (p[7] == ARPOP_REQUEST)
-		memcpy(ret->bytes, target, 4); /* somebody probes for it at the same time */
+		memcpy(ret->bytes, target, 4); /* another host probes for it at the same time */
 	else
 		return false;
 	return true;
@@ -100,14 +103,14 @@ bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct m
 bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, struct ip_addr *ret,
 		    struct mac_addr *ret_by)
 {
-	struct nd_neighbor_solicit m; /* an advertisement has the same places */
+	struct nd_neighbor_solicit m; /* an advertisement has the same layout */
 	struct ip6_hdr h;
 
 	if (len < ND_BYTES)
 		return false;
 	memcpy(&h, p, sizeof(h));
 	memcpy(&m, p + sizeof(h), sizeof(m));
-	/* A hop limit below 255: it comes from another network (RFC 4861, section 7.1). */
+	/* A hop limit below 255: it was forwarded from another network (RFC 4861, section 7.1). */
 	if (h.ip6_vfc >> 4 != 6 || h.ip6_nxt != IPPROTO_ICMPV6 || h.ip6_hlim != 255 ||
 	    m.nd_ns_code != 0)
 		return false;
@@ -122,7 +125,8 @@ bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, s
 
 /* ---- sockets ---- */
 
-/* Nothing but neighbour discovery: the kernel hands us no copies of the host's IPv6 traffic. */
+/* Only neighbour discovery: without the filter the kernel copies the host's IPv6 traffic to the
+ * socket. */
 static int filter_nd(int fd)
 {
 	const struct sock_filter code[] = {
@@ -171,14 +175,14 @@ void probe_close(struct probe_sockets *s)
 	*s = PROBE_SOCKETS_INIT;
 }
 
-/* The groups that answers and others' probes are sent to; for as long as the socket lives. */
+/* Joins the multicast groups of answers and of other hosts' probes, for the socket's lifetime. */
 static void join(int fd, const struct kernel_probe *p, const struct mac_addr *group)
 {
 	(void)packet_socket_group(fd, p->ifindex, group);
 	(void)packet_socket_group(fd, p->ifindex, &mac_addr_all_nodes);
 }
 
-/* A link that is down just now loses this one; there are others. */
+/* On a link that is down at the moment this probe is lost; others follow. */
 static void send_one(const struct probe_sockets *s, const struct kernel_probe *p, bool first)
 {
 	const bool v4 = p->ip.family == AF_INET;

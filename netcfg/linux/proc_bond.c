@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reader of /proc/net/bonding. Its text is made for people and has no version: what is not as
- * expected is passed over. */
+/* Parses /proc/net/bonding. The text is meant for people and has no version: unexpected lines
+ * are ignored. */
 #include "netcfg/linux/proc_bond.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static struct inv_bond_port *port_of(struct inventory *inv, const char *name, si
 	return NULL;
 }
 
-/* What follows `head` in the line, or NULL. */
+/* The text after `head` in the line, or NULL. */
 static const char *after(const char *line, size_t len, const char *head)
 {
 	size_t n = strlen(head);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rtnetlink socket as the dumps, changes and questions of this folder use it: libnl's messages
- * on one side, the transport on the other.
+ * The rtnetlink socket for the dumps, changes and queries of this folder: passes libnl's messages
+ * to the transport of netlink.c.
  */
 #include "netcfg/linux/rtnl.h"
 #include "netcfg/linux/netlink.h"
@@ -16,7 +16,7 @@ struct rtnl {
 	struct netlink *nl;
 };
 
-/* Who takes a message of an answer. */
+/* The receiver of an answer's messages. */
 struct taker {
 	rtnl_message_cb cb;
 	struct inventory *inv;
@@ -58,7 +58,7 @@ int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struc
 	return netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_DUMP, take, &t, NULL);
 }
 
-/* What the kernel says, else what its error means. */
+/* Writes the kernel's error text to why, or the errno's. */
 static int say_why(int r, const char *text, char *why)
 {
 	if (r < 0 && why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bonds and their ports in rtnetlink: what links say of them, and the changes. Apart from the other
- * attributes of a link because they are nested and a change is more than one message.
+ * Reads and changes bonds and their ports by rtnetlink. Their attributes are nested, and a change
+ * takes more than one message.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The attribute that carries each setting. */
+/* The netlink attribute of each setting. */
 static const struct {
 	int type;
 	bool is_byte;
@@ -26,7 +26,7 @@ static const struct {
 	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* by its ifindex */
 };
 
-/* ---- what links say ---- */
+/* ---- reading ---- */
 
 static uint32_t attr_number(const struct nlattr *a)
 {
@@ -167,7 +167,7 @@ static int put_settings(struct rtnl *rt, struct nl_msg *m, const struct inv_bond
 	return r;
 }
 
-/* All settings of s, or where v is given that one. */
+/* Appends all settings of s, or only v where it is not NULL. */
 static int put_info(struct rtnl *rt, struct nl_msg *m, const struct inv_bond_setting *s,
 		    const struct kernel_bond_value *v)
 {
@@ -211,7 +211,7 @@ static int say(char *why, int error, const char *name, const char *text)
 	return error;
 }
 
-/* The bond of that name. 0; -ENOENT: there is none. */
+/* Reads the bond of that name. 0; -ENOENT: there is none. */
 static int bond_get(struct rtnl *rt, const char *name, struct inv_link *ret,
 		    struct inv_bond *ret_bond)
 {
@@ -238,7 +238,7 @@ static int bond_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 		return r;
 	r = bond_get(rt, c->bond.name, &made, &bond);
 	if (r < 0)
-		return say(why, r, c->bond.name, "is gone again");
+		return say(why, r, c->bond.name, "disappeared while it was created");
 	return rtnl_link_mark(rt, made.ifindex, why);
 }
 
@@ -249,11 +249,11 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, char *why
 	int r = bond_get(rt, c->bond.name, &have, &bond);
 
 	if (r < 0)
-		return say(why, r, c->bond.name, "is no bond of this host");
-	/* Without an alias: we were ended between making and marking it. */
+		return say(why, r, c->bond.name, "is not a bond");
+	/* A bond without an alias was created by an agent that was killed before it marked it. */
 	if (bond.setting.mode != c->bond.setting.mode ||
 	    (have.alias[0] && !kernel_link_is_ours(&have)))
-		return say(why, -EPERM, c->bond.name, "was made by others");
+		return say(why, -EPERM, c->bond.name, "was not created by plenum");
 	return rtnl_link_unmake(rt, have.ifindex, why);
 }
 
@@ -269,7 +269,8 @@ int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, char 
 
 	if (r == -ENODEV || r == -EINVAL) {
 		nlmsg_free(m);
-		return say(why, r, c->bond_value.value, "is no port or value for the bond");
+		return say(why, r, c->bond_value.value,
+			   "is not a valid port or value for the bond");
 	}
 	return rtnl_change_run(rt, m, r, why);
 }
@@ -284,7 +285,9 @@ int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c)
 		r = -ENODEV;
 	b = r == 0 ? &answer.bonds[0] : NULL;
 	if (b && b->primary)
-		(void)name_of(rt, b->primary, b->setting.primary); /* gone: it has none */
+		(void)name_of(
+			rt, b->primary,
+			b->setting.primary); /* the primary has disappeared: the bond has none */
 	if (b)
 		bond_value_format(&b->setting, c->bond_value.attr, c->bond_value.was);
 	inv_done(&answer);
@@ -328,7 +331,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c)
 	return r == 0 && master ? name_of(rt, master, v->was) : r;
 }
 
-/* A link that is no port any more. */
+/* Restores a link that is no longer a port. */
 static int port_settle(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
 	int r = c->master.mtu ? link_set(rt, c->ifindex, KERNEL_LINK_MTU, c->master.mtu, why) : 0;
@@ -336,7 +339,7 @@ static int port_settle(struct rtnl *rt, const struct kernel_change *c, char *why
 	return r == 0 ? link_set(rt, c->ifindex, KERNEL_LINK_UP, c->master.up, why) : r;
 }
 
-/* The kernel takes no port that is up, nor does it bring one up that it lets go. */
+/* The kernel accepts only links that are down as ports, and leaves a removed port down. */
 int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
 	const struct kernel_master *v = &c->master;
@@ -345,11 +348,11 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why
 	int r = rtnl_master_read(rt, &now);
 
 	if (r == 0 && v->value[0] && strcmp(now.master.was, v->value) == 0)
-		return 0; /* joining once more would interrupt it */
+		return 0; /* joining again would interrupt its traffic */
 	if (v->value[0]) {
 		r = rtnl_link_find(rt, v->value, &master);
 		if (r < 0)
-			return say(why, r, v->value, "is not there");
+			return say(why, r, v->value, "does not exist");
 	}
 	r = set_master(rt, c->ifindex, 0, why);
 	if (!master)
@@ -359,7 +362,7 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why
 	if (r == 0)
 		r = set_master(rt, c->ifindex, master, why);
 	if (r < 0 &&
-	    now.master.was_up) /* who asked rolls back the steps that were done: not this one */
+	    now.master.was_up) /* the caller rolls back completed steps only, and this one failed */
 		(void)link_set(rt, c->ifindex, KERNEL_LINK_UP, 1, NULL);
 	return r;
 }

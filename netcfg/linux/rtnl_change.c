@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes as rtnetlink messages, and the single values that they replace. Apart from the dumps,
- * which only read.
+ * Sends changes as rtnetlink messages, and reads the single values that they replace.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
@@ -58,7 +57,7 @@ int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
 	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
 
 	r = rtnl_change_run(rt, m, r, why);
-	if (r < 0) /* without it nobody would know whose it is */
+	if (r < 0) /* without the alias no later agent would know that the link is Plenum's */
 		(void)rtnl_link_unmake(rt, ifindex, NULL);
 	return r;
 }
@@ -168,7 +167,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 
 			r |= rtnl_put_addr(m, IFA_BROADCAST, &last);
 		}
-		/* Kernels before 5.18 pass over it. */
+		/* Kernels before 5.18 ignore the attribute. */
 		if (add && (a->proto || !c->foreign))
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Dumps of links, addresses, routes and rules into an inventory. Each parser takes one message and
+ * Dumps links, addresses, routes and rules into an inventory. Each parser takes one message and
  * trusts none of its lengths, so that fuzzers can feed it.
  */
 #include "netcfg/host/inventory_build.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A dump of a host in motion is asked for so often before we give up. */
+/* Attempts at a consistent dump on a host whose configuration keeps changing. */
 #define DUMP_ATTEMPTS_MAX 20
 
 _Static_assert((int)INV_TABLE_MAIN == RT_TABLE_MAIN && (int)INV_TABLE_LOCAL == RT_TABLE_LOCAL &&
@@ -73,7 +73,7 @@ static void attr_mac(const struct nlattr *a, struct mac_addr *ret)
 		memcpy(ret->bytes, nla_data(a), sizeof(ret->bytes));
 }
 
-/* Bytes as hexadecimal, as sysfs shows them. */
+/* Prints bytes as hexadecimal, as sysfs does. */
 static void attr_hex(const struct nlattr *a, char *buf, size_t size)
 {
 	const uint8_t *bytes = a ? nla_data(a) : NULL;
@@ -99,7 +99,7 @@ static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_te
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(kind_text, kinds[i].text) == 0)
 			return kinds[i].kind;
-	return INV_LINK_VIRTUAL; /* sysfs knows whether there is a device behind it */
+	return INV_LINK_VIRTUAL; /* sysfs reports whether a device is behind it */
 }
 
 static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
@@ -124,7 +124,7 @@ static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }
 
-/* The settings of a link come with RTM_GETLINK: one dump instead of a file per link and setting. */
+/* A link's settings come with RTM_GETLINK: one dump instead of a file per link and setting. */
 static int add_settings(struct inventory *inv, const char *ifname, const char *family,
 			struct nlattr *conf)
 {
@@ -182,7 +182,8 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 	l->up = (ifi->ifi_flags & IFF_UP) != 0;
 	l->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
 	l->master = attr_u32(tb[IFLA_MASTER]);
-	/* A veth's IFLA_LINK is its peer, and one with a namespace id lies elsewhere: not below. */
+	/* A veth's IFLA_LINK is its peer, and with a namespace id it is in another namespace:
+	 * neither is a lower link. */
 	if (l->kind != INV_LINK_VETH && !tb[IFLA_LINK_NETNSID] &&
 	    attr_u32(tb[IFLA_LINK]) != l->ifindex)
 		l->lower = attr_u32(tb[IFLA_LINK]);
@@ -214,7 +215,8 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 	return r == 0 && tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : r;
 }
 
-/* Whether who makes the address anew from what the inventory has of it would make another one. */
+/* Whether the address has attributes that the inventory does not store, so that it could not be
+ * restored exactly. */
 static bool addr_has_more(const struct inv_addr *a, const struct ifaddrmsg *ifa, uint32_t flags,
 			  struct nlattr **tb)
 {
@@ -245,7 +247,7 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 		return 0;
 	if (parse_attrs(h, sizeof(*ifa), tb, IFA_MAX, NULL) < 0)
 		return -EBADMSG;
-	/* On a point-to-point link IFA_ADDRESS is the far end's. */
+	/* On a point-to-point link IFA_ADDRESS is the remote address. */
 	if (!attr_addr(tb[IFA_LOCAL] ? tb[IFA_LOCAL] : tb[IFA_ADDRESS], ifa->ifa_family,
 		       &a.ip.addr))
 		return ifa->ifa_family == AF_INET || ifa->ifa_family == AF_INET6 ? -EBADMSG : 0;
@@ -259,7 +261,8 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 	a.dad_failed = (flags & IFA_F_DADFAILED) != 0;
 	a.optimistic = ifa->ifa_family == AF_INET6 && (flags & IFA_F_OPTIMISTIC) != 0;
 	a.no_prefix_route = (flags & IFA_F_NOPREFIXROUTE) != 0;
-	/* The same bit marks temporary addresses in IPv6, which go with nobody. */
+	/* For IPv6 the same bit marks temporary addresses, which do not depend on another
+	 * address. */
 	a.secondary = ifa->ifa_family == AF_INET && (flags & IFA_F_SECONDARY) != 0;
 	a.broadcast = tb[IFA_BROADCAST] != NULL;
 	a.more = addr_has_more(&a, ifa, flags, tb);
@@ -298,7 +301,7 @@ static void parse_gateway(struct inv_route *r, const struct nlattr *gateway,
 	}
 }
 
-/* A route with several next hops becomes one entry each. */
+/* A route with several next hops becomes one entry per next hop. */
 static int parse_multipath(struct inventory *inv, const struct inv_route *base,
 			   struct nlattr *multipath)
 {
@@ -337,13 +340,13 @@ static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r
 	if (r->type == RTN_LOCAL || r->type == RTN_BROADCAST || r->type == RTN_ANYCAST ||
 	    r->type == RTN_MULTICAST)
 		return false;
-	/* Every IPv6 link has one. */
+	/* Every IPv6 link has one of these. */
 	return !(r->proto == RTPROT_KERNEL && r->dst.addr.family == AF_INET6 && r->dst.len == 64 &&
 		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
 }
 
-/* As of addresses. What comes with a time that it ends (router advertisements) is renewed by who
- * made it. */
+/* As for addresses. Routes with a lifetime (from router advertisements) are renewed by their
+ * creator. */
 static bool route_has_more(const struct rtmsg *rtm, const struct inv_route *r, struct nlattr **tb)
 {
 	const struct rta_cacheinfo *cache = NULL;
@@ -399,7 +402,7 @@ int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h)
 	return parse_route(inv, h, true);
 }
 
-/* Whether an attribute narrows the rule to less than all packets from its source. */
+/* Whether an attribute restricts the rule to fewer than all packets from its source. */
 static bool rule_attr_selects(const struct nlattr *a)
 {
 	switch (nla_type(a)) {
@@ -413,7 +416,7 @@ static bool rule_attr_selects(const struct nlattr *a)
 	case FRA_SUPPRESS_PREFIXLEN:
 	case FRA_SUPPRESS_IFGROUP:
 		return attr_u32(a) != UINT32_MAX;
-	default: /* also what future kernels may add */
+	default: /* also attributes of future kernels */
 		return true;
 	}
 }
@@ -448,7 +451,7 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 	return 0;
 }
 
-/* Forgets what was added after the counts in `kept`. */
+/* Drops what was added after the counts in `kept`. */
 static void truncate_to(struct inventory *inv, const struct inventory *kept)
 {
 	while (inv->n_sysctls > kept->n_sysctls) {
@@ -465,7 +468,7 @@ static void truncate_to(struct inventory *inv, const struct inventory *kept)
 	inv->n_rules = kept->n_rules;
 }
 
-/* One dump, begun anew while it is interrupted. `header` is the family's request header, followed
+/* One dump, restarted while it is interrupted. `header` is the family's request header, followed
  * by an IFLA_EXT_MASK attribute where ext_mask is not 0. */
 static int collect(struct rtnl *rt, struct inventory *inv, int type, void *header, size_t bytes,
 		   uint32_t ext_mask, rtnl_message_cb cb)
@@ -491,7 +494,8 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* A kernel built or booted without a family, or without policy rules, has none to tell. */
+/* A kernel built or booted without a family, or without policy rules, has no objects of that
+ * kind. */
 static int absent_is_none(int r)
 {
 	return r == -EOPNOTSUPP || r == -EAFNOSUPPORT ? 0 : r;

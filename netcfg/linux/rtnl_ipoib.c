@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The mode of an IPoIB link, which rtnetlink has as a number. Apart from what all links have. */
+/* Reads and changes the mode of an IPoIB link, a number in rtnetlink. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
 #include <linux/if_link.h>

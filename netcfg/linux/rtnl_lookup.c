@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks the kernel which way a packet would leave, rules and all. Apart from the dumps because one
- * question has one answer, which counts even where the inventory tells no such route (local ones).
+ * Asks the kernel for the route of a packet, policy rules included. The answer counts even where
+ * the inventory does not list the route (local routes).
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
@@ -19,8 +19,8 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 		.rtm_family = to->family,
 		.rtm_dst_len = (uint8_t)ip_addr_bits(to),
 		.rtm_src_len = from ? (uint8_t)ip_addr_bits(from) : 0,
-		/* Else IPv4 says that all is in main; IPv6 tells the table unasked, and refuses it.
-		 */
+		/* Without the flag IPv4 reports table main for every route; IPv6 reports the
+		 * table anyway and rejects the flag. */
 		.rtm_flags = to->family == AF_INET ? RTM_F_LOOKUP_TABLE : 0,
 	};
 	int r;
@@ -40,7 +40,7 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 	return m;
 }
 
-/* IPv4 refuses with an error where IPv6 returns the route that refuses: one form for both. */
+/* IPv4 answers with an error where IPv6 returns the route that rejects: converts to one form. */
 static int refusal(const struct inv_route *r)
 {
 	switch (r->type) {

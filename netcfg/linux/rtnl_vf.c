@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a PF's link says of its VFs, and is told. Apart from the other attributes of a link because
- * they are nested three deep and each has a struct of its own.
+ * Reads and sets the VFs of a PF's link: attributes nested three deep, with a struct each.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A driver that does not have a setting says so with all bits. */
+/* Drivers that lack a setting report all bits set. */
 #define SETTING_UNKNOWN UINT32_MAX
 
 /* False: the attribute is absent or too short. */

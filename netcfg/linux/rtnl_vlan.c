@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VLAN links made and removed. Apart from the other changes because each is more than one message:
- * the kernel takes no alias for a link that it is about to make, and what is removed must be looked
- * at first.
+ * Creates and removes VLAN links. Each takes several messages: the kernel accepts no alias while it
+ * creates a link, and a link must be checked before it is removed.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl.h"
@@ -26,7 +25,7 @@ static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_change_run(rt, m, r, why);
 }
 
-/* The link of that name, if it is the VLAN that is meant. 0; -ENOENT. */
+/* Reads the link of that name if it is the VLAN meant. 0; -ENOENT. */
 static int vlan_get(struct rtnl *rt, const struct kernel_change *c, struct inv_link *ret)
 {
 	struct inventory answer = {0};
@@ -50,7 +49,8 @@ static int vlan_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 	r = vlan_get(rt, c, &made);
 	if (r < 0) {
 		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "%s is gone again", c->vlan.name);
+			snprintf(why, KERNEL_WHY_MAX, "%s disappeared while it was created",
+				 c->vlan.name);
 		return r;
 	}
 	return rtnl_link_mark(rt, made.ifindex, why);
@@ -66,10 +66,11 @@ static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, char *why
 			snprintf(why, KERNEL_WHY_MAX, "there is no VLAN %s", c->vlan.name);
 		return r;
 	}
-	/* Without an alias: we were ended between making and marking it. */
+	/* A VLAN link without an alias was created by an agent that was killed before it marked
+	 * it. */
 	if (have.alias[0] && !kernel_link_is_ours(&have)) {
 		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "others have made %s", c->vlan.name);
+			snprintf(why, KERNEL_WHY_MAX, "%s was not created by plenum", c->vlan.name);
 		return -EPERM;
 	}
 	return rtnl_link_unmake(rt, have.ifindex, why);

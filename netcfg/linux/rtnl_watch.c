@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notifications. A socket of its own: on the one for questions they would come between an answer's
- * parts, and a flood of them would cost a dump its end.
+ * Receives notifications on a socket separate from that for queries, where they would arrive within
+ * answers, and a flood of them would interrupt dumps.
  */
 #include "netcfg/linux/netlink.h"
 #include "netcfg/linux/rtnl.h"
@@ -15,10 +15,10 @@
 #include <sys/socket.h>
 
 #define WATCH_BYTES 32768
-/* Holds a burst of some thousand notifications; beyond it the reader is told to collect anew. */
+/* Room for a burst of some thousand notifications; when it overflows the reader is asked to
+ * collect a new inventory. */
 #define WATCH_SOCKET_BYTES (2 << 20)
-/* So many datagrams a call: a flood must not keep the caller here; the descriptor stays readable.
- */
+/* Datagrams per call: a flood must not keep the caller here; the descriptor stays readable. */
 #define WATCH_READ_MAX 4096
 
 struct rtnl_watch {
@@ -74,8 +74,8 @@ static bool parse_link_event(struct nlmsghdr *h, struct kernel_event *e)
 	const struct ifinfomsg *ifi = nlmsg_data(h);
 	struct nlattr *name;
 
-	/* A bridge reports its ports in a family of its own: RTM_DELLINK then is a port that left.
-	 */
+	/* A bridge reports its ports in an address family of its own: there, RTM_DELLINK means
+	 * that a port left. */
 	if (nlmsg_datalen(h) < (int)sizeof(*ifi) || ifi->ifi_family != AF_UNSPEC)
 		return false;
 	e->type = KERNEL_EVENT_LINK;

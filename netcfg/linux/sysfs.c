@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of sysfs, relative to a root that may be a recorded tree. Apart from netlink because what
- * is read here belongs to the device behind a link, which netlink does not know.
+ * Reads sysfs relative to a root, which may be a recorded tree: properties of the devices behind
+ * links, which netlink does not report.
  */
 #include "netcfg/linux/sysfs.h"
 #include "netcfg/host/inventory_build.h"
@@ -108,7 +108,7 @@ static bool is_pci_address(const char *s, size_t len)
 }
 
 /* The nearest PCI function above the link: the device itself, or the parent of a virtio or
- * auxiliary device. `target` is that of class/net/NAME. */
+ * auxiliary device. `target` is the target of class/net/NAME. */
 static void fill_pci(struct inv_link *l, const char *target)
 {
 	for (const char *s = target; *s;) {
@@ -120,7 +120,7 @@ static void fill_pci(struct inv_link *l, const char *target)
 	}
 }
 
-/* "class/net/NAME" and what follows, in buf. */
+/* Writes "class/net/NAME" followed by the suffix into buf. */
 static const char *link_path(const struct inv_link *l, const char *suffix, char *buf)
 {
 	snprintf(buf, LINK_PATH_MAX, "class/net/%.*s%s", IFNAMSIZ, l->name, suffix);
@@ -139,7 +139,7 @@ static void fill_device(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX];
 	int64_t node;
 
-	/* A virtio device has no node of its own; that of the device which carries it counts. */
+	/* A virtio device has no NUMA node; that of its parent device counts. */
 	if (sysfs_read_number(root, link_path(l, "/device/numa_node", path), &node) == 0 ||
 	    sysfs_read_number(root, link_path(l, "/device/../numa_node", path), &node) == 0)
 		l->numa_node = node >= 0 && node < INT_MAX ? (int)node : INV_NUMA_NONE;
@@ -157,7 +157,7 @@ void sysfs_fill_link(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX], target[PATH_MAX];
 	int64_t speed, port;
 
-	/* Links that the kernel makes by kind have no device, and a host may have thousands. */
+	/* Software links have no device, and a host may have thousands of them. */
 	if ((l->kind == INV_LINK_VIRTUAL && !l->kind_text[0]) || l->kind == INV_LINK_IPOIB) {
 		if (read_target(root, link_path(l, "", path), target, sizeof(target)) == 0 &&
 		    !strstr(target, "/virtual/")) {
@@ -228,7 +228,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 	bool present[CORES_MAX] = {false}, online[CORES_MAX] = {false};
 	bool isolated[CORES_MAX] = {false};
 	cpu_set_t allowed;
-	/* The kernel keeps the mask within the cgroup's cpuset. */
+	/* The kernel limits the affinity mask to the cgroup's cpuset. */
 	bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
 	int r = read_list(root, "devices/system/cpu/present", present, CORES_MAX);
 
@@ -333,7 +333,7 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	return 0;
 }
 
-/* The only name in a folder of links. */
+/* The only entry of a folder of links. */
 struct only_name {
 	char name[IFNAMSIZ];
 	unsigned n;
@@ -355,7 +355,7 @@ int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ])
 	char path[LINK_PATH_MAX];
 	int end = 0, r;
 
-	if (!strchr(ref, ':')) { /* no name of a link has one */
+	if (!strchr(ref, ':')) { /* interface names contain no colon */
 		if (strlen(ref) >= IFNAMSIZ)
 			return -ENODEV;
 		memcpy(ret, ref, strlen(ref) + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What only sysfs tells: the device behind a link, CPU cores, hugepages. Everything is read
- * relative to the descriptor of a root folder: a sysfs of the caller's own network namespace, or a
+ * Reads what only sysfs reports: the device behind a link, CPU cores, hugepages. All paths are
+ * relative to the descriptor of a root folder: a sysfs of the caller's network namespace, or a
  * recorded tree in tests. Never writes; used by kernel_linux alone.
  */
 #ifndef PLENUM_NETCFG_SYSFS_H
@@ -10,7 +10,7 @@
 #include "netcfg/host/inventory.h"
 
 /*
- * The root. With CAP_SYS_ADMIN a detached mount, which shows the network namespace of the caller
+ * Opens the root: with CAP_SYS_ADMIN a detached mount, which shows the caller's network namespace
  * whatever is mounted on /sys; else /sys. A descriptor; negative errno.
  */
 int sysfs_open(void);
@@ -24,16 +24,16 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size);
 
 /*
  * Completes a link whose name, kind and flags are known: a device behind it makes a virtual kind
- * physical or a VF, with driver, PCI address, NUMA node, speed and VF counts. What the device does
- * not tell keeps its "unknown" value.
+ * physical or a VF, with driver, PCI address, NUMA node, speed and VF counts. Values that the
+ * device does not report stay unknown.
  */
 void sysfs_fill_link(int root, struct inv_link *l);
 
-/* The name of the link that a reference (KERNEL_LINK_REF_MAX) means; a name stands for itself. 0;
- * -ENODEV: there is none; -ENOTUNIQ: the function has several links; -EINVAL: no reference. */
+/* The name of the link that a reference (KERNEL_LINK_REF_MAX) means; a name means itself. 0;
+ * -ENODEV: there is none; -ENOTUNIQ: the function has several links; -EINVAL: not a reference. */
 int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ]);
 
-/* Adds the network functions on PCI (sysfs_pci.c). 0; negative errno. */
+/* Adds the PCI network functions (sysfs_pci.c). 0; negative errno. */
 int sysfs_add_functions(int root, struct inventory *inv);
 
 /* Adds the RDMA ports and their GIDs; the links are sorted by ifindex (sysfs_rdma.c). 0; negative

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Network functions on PCI. Apart from the links because a function that vfio has, or that no
- * driver has, has no link: what becomes of VFs is to be seen only here.
+ * Lists PCI network functions. Functions bound to vfio or to no driver have no link, so only this
+ * list shows what happens to VFs.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/sysfs.h"
@@ -19,7 +19,7 @@
 struct walk {
 	int root;
 	struct inventory *inv;
-	const char *self;	 /* the function that is being filled: its address */
+	const char *self;	 /* PCI address of the function being filled in */
 	struct inv_function *fn; /* its entry */
 };
 
@@ -29,7 +29,7 @@ static const char *device_path(const char *pci, const char *file, char *buf)
 	return buf;
 }
 
-/* Numbers of PCI are hexadecimal. 0 where the file is absent. */
+/* PCI numbers are hexadecimal. 0 where the file is absent. */
 static uint32_t read_hex(int root, const char *path)
 {
 	char text[32];
@@ -54,7 +54,7 @@ static void fill_iommu(struct walk *w)
 		w->fn->iommu_group = atoi(group);
 }
 
-/* Bridges of a group are the kernel's: they do not stand in vfio's way. */
+/* PCI bridges of a group belong to the kernel and do not block vfio. */
 static int add_member(void *user, const char *name)
 {
 	struct walk *w = user;
@@ -118,7 +118,7 @@ static void fill_pf(struct walk *w)
 		w->fn->autoprobe = autoprobe != 0;
 }
 
-/* A VF does not know its number; its PF has links to its VFs by number. */
+/* A VF does not report its number; its PF has numbered links to its VFs. */
 static void number_vfs(int root, struct inventory *inv, const struct inv_function *pf)
 {
 	for (uint32_t n = 0; n < pf->n_vfs; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA ports and their GIDs, which netlink tells only in part. Apart from kernel_rdma.c, which
- * joins devices and links.
+ * Lists RDMA ports and their GIDs, which netlink reports only in part; kernel_rdma.c maps devices
+ * to links.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/sysfs.h"
@@ -41,7 +41,7 @@ static uint32_t ifindex_of(const struct inventory *inv, const char *name)
 	return l ? l->ifindex : 0;
 }
 
-/* Tables have hundreds of places, most of which hold nothing: all zeros. */
+/* GID tables have hundreds of entries, most of them empty (all zeros). */
 static int on_gid(void *user, const char *name)
 {
 	static const struct ip_addr none = {.family = AF_INET6};
@@ -130,5 +130,5 @@ int sysfs_add_rdma(int root, struct inventory *inv)
 	struct rdma_walk w = {.inv = inv, .root = root};
 	int r = sysfs_each_entry(root, "class/infiniband", on_device, &w);
 
-	return r == -ENOENT ? 0 : r; /* a host without */
+	return r == -ENOENT ? 0 : r; /* a host without RDMA */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udev renames a link a moment after the kernel has made it, and older kernels refuse that for a
- * link that is up: whoever brings a link up must know that udev is done. Apart from sysfs because
- * this is another program's knowledge, in the form that libudev documents by its code
- * (sd_device_get_is_initialized, udev_monitor_netlink_header).
+ * udev renames a link a moment after the kernel has created it, and older kernels refuse to rename
+ * a link that is up: before bringing a link up the agent must know that udev has finished with it.
+ * The formats are those of libudev's code (sd_device_get_is_initialized,
+ * udev_monitor_netlink_header).
  */
 #include "netcfg/linux/udev.h"
 #include "netcfg/host/inventory_build.h"
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define GROUP_KERNEL 1 /* of NETLINK_KOBJECT_UEVENT: what the kernel says to udev */
-#define GROUP_UDEV 2   /* what udev says to all others */
+#define GROUP_KERNEL 1 /* of NETLINK_KOBJECT_UEVENT: messages from the kernel to udev */
+#define GROUP_UDEV 2   /* messages from udev to all other programs */
 #define MESSAGE_BYTES_MAX 8192
 #define WATCH_READ_MAX 4096
 #define ENTRY_BYTES_MAX 65536
@@ -33,7 +33,7 @@ static bool line_is_listener(const char *line)
 	       protocol == NETLINK_KOBJECT_UEVENT && (groups & GROUP_KERNEL);
 }
 
-/* Stops the walk at the first entry of a link. */
+/* Stops at the first entry of a link. */
 static int on_entry(void *user, const char *name)
 {
 	return name[0] == 'n' && isdigit((unsigned char)name[1]) ? -EEXIST : 0;
@@ -69,7 +69,7 @@ bool udev_initialized(int run, uint32_t ifindex)
 	if (!entry)
 		return faccessat(run, path, F_OK, 0) == 0;
 	r = sysfs_read(run, path, entry, ENTRY_BYTES_MAX);
-	if (r < 0) /* one that cannot be read is there all the same */
+	if (r < 0) /* an unreadable entry still exists */
 		return r != -ENOENT;
 	return !strstr(entry, "E:ID_RENAMING=1");
 }
@@ -100,7 +100,7 @@ static const char *property(const char *bytes, size_t len, const char *key)
 		size_t n = strnlen(bytes, len);
 
 		if (n == len)
-			return NULL; /* cut off */
+			return NULL; /* truncated */
 		if (n > key_len && memcmp(bytes, key, key_len) == 0 && bytes[key_len] == '=')
 			return bytes + key_len + 1;
 		bytes += n + 1;

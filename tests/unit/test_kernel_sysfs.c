@@ -297,8 +297,7 @@ static void test_driver_change(void **state)
 	assert_string_equal(c.pci_value.was, "");
 	/* A recorded tree binds nothing: the change asks, looks, and says what it sees. */
 	assert_int_equal(pci_change(pci, &c, why), -EIO);
-	assert_string_equal(why, "0000:3b:02.0 is bound to no driver, not to vfio-pci: it refused "
-				 "it");
+	assert_string_equal(why, "0000:3b:02.0 is bound to no driver: driver vfio-pci refused it");
 	assert_true(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)) > 0);
 	assert_string_equal(text, "vfio-pci");
 	assert_true(sysfs_read(t->root, "bus/pci/drivers_probe", text, sizeof(text)) > 0);
@@ -344,9 +343,10 @@ static void test_driver_change_in_a_shared_group(void **state)
 	pci = openat(t->root, "bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(pci >= 0);
 	assert_int_equal(pci_change(pci, &c, why), -EBUSY);
-	assert_string_equal(why, "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
-				 "xhci_hcd has; turn ACS on in the firmware, or move the NIC to "
-				 "another slot");
+	assert_string_equal(why,
+			    "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
+			    "driver xhci_hcd uses; turn ACS on in the firmware, or move the NIC "
+			    "to another slot");
 	assert_int_equal(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)), 0);
 }
 
