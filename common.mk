@@ -23,3 +23,7 @@ AGENT_LIBS = $(top_builddir)/agent/libagent.a $(SYSTEMD_LIBS) $(MHD_LIBS) $(JANS
 CTL_LIBS = $(top_builddir)/agent/libctl.a $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
 KERNELFAKE_LIBS = $(top_builddir)/tests/lib/libkernelfake.a
 RUDPSIM_LIBS = $(top_builddir)/tests/lib/librudpsim.a
+
+# A test that is made alone finds these missing in a fresh build; 'make check' makes them first.
+$(KERNELFAKE_LIBS) $(RUDPSIM_LIBS):
+	cd $(@D) && $(MAKE) $(AM_MAKEFLAGS) $(@F)
