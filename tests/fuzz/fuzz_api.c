@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as what a client sends, up to the message to the monitor: a head is judged alike
- * however its bytes arrive, what passes becomes one message by the rules or one error in JSON, and
- * whoever may only look gets no message that changes anything. The same bytes are a message of a
- * child that was taken over, too.
+ * Fuzzes everything from a client's bytes to the message to the monitor. A head gets the same
+ * verdict however its bytes arrive; a good request becomes one valid message, a bad one a JSON
+ * error; a read-only client gets no message that makes a change. The same bytes also serve as a
+ * message of a compromised child.
  */
 #include "agent/api/api_head.h"
 #include "tests/fuzz/fuzz.h"
@@ -27,14 +27,15 @@ static void check_error(const struct api_error *e)
 	free(text);
 }
 
-/* What was said of the first bytes holds when more have come. */
+/* The verdict on the first bytes holds when more have arrived. */
 static ssize_t check_head(const char *data, size_t size)
 {
 	struct api_error whole = {0}, part = {0};
 	ssize_t good = api_head_check(data, size, &whole);
 
 	for (size_t len = 0; len < size && len < 4096; len += 1 + len / 8) {
-		char *exact = malloc(len ? len : 1); /* so that a read past the end is seen */
+		char *exact =
+			malloc(len ? len : 1); /* lets the sanitizer see a read past the end */
 		ssize_t r;
 
 		CHECK(exact);
@@ -50,7 +51,7 @@ static ssize_t check_head(const char *data, size_t size)
 	return good;
 }
 
-/* Without the library's decoding: what it would make of %xx is a path like others. */
+/* Passes the path without the library's decoding: a decoded %xx makes a path like any other. */
 static void check_request(char *head, const char *body, size_t body_len)
 {
 	char *path = strchr(head, ' '), *query, *end;

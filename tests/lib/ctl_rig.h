@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line in a child of its own, and an agent that another child plays: it answers every
+ * Runs the command line in a child process; another child plays the agent, which answers every
  * request alike and keeps the last one.
  */
 #ifndef PLENUM_TESTS_CTL_RIG_H
@@ -25,7 +25,7 @@
 
 #define REQUEST_MAX 8192
 
-/* Shared with the child that answers; the test writes while no request is under way. */
+/* Shared with the answering child; the test writes while no request is in progress. */
 static struct fake_agent {
 	char dir[64], path[128];
 	int listen_fd;
@@ -36,7 +36,7 @@ static struct fake_agent {
 	unsigned n_requests;
 } * agent;
 
-/* One request, whole: the head, and as much body as it announces. */
+/* One complete request: the head, and as much body as it announces. */
 static inline void fake_read(int fd, char *buf, size_t size)
 {
 	size_t len = 0, want = SIZE_MAX;
@@ -87,7 +87,7 @@ static inline int fake_setup(void **state)
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	pid_t pid;
 
-	unsetenv("COLUMNS"); /* tables go whole */
+	unsetenv("COLUMNS"); /* tables are printed in full */
 	agent = mmap(NULL, sizeof(*agent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (agent == MAP_FAILED)
@@ -102,7 +102,7 @@ static inline int fake_setup(void **state)
 	    bind(agent->listen_fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
 	    listen(agent->listen_fd, 8) < 0)
 		return -1;
-	pid = fork(); /* not into the shared page: the child would write its 0 there */
+	pid = fork(); /* a separate variable: the child would overwrite one in the shared page */
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fake_serve();

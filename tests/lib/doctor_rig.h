@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host for the tests of `plenum doctor` on which every check passes: the one of plan_host.h with
- * its configuration applied, a folder that plays the root of its files, an agent's answers. A test
- * breaks one thing of it and looks which checks turn.
+ * A host on which every check of `plenum doctor` passes: the host of plan_host.h with its
+ * configuration applied, a folder as the root of its files, and an agent's answers. A test breaks
+ * one thing and sees which checks change.
  */
 #ifndef PLENUM_TESTS_DOCTOR_RIG_H
 #define PLENUM_TESTS_DOCTOR_RIG_H
@@ -26,10 +26,10 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_picture p;
 	char *yaml;
-	const char *nft;  /* the rules of nftables; NULL: none */
-	const char *need; /* of the machine, that the plan shall have; NULL: none */
-	bool mute;	  /* no agent answers from the start */
-	unsigned blind;	  /* DOCTOR_WANTS_ bits of what the picture shall not have */
+	const char *nft;  /* output of nft; NULL: no rules */
+	const char *need; /* a machine's need for the plan to have; NULL: none */
+	bool mute;	  /* there is no agent from the start */
+	unsigned blind;	  /* DOCTOR_WANTS_ bits: parts that the picture lacks */
 };
 
 static const char rig_yaml[] =
@@ -118,7 +118,7 @@ static inline void rig_set_sysctl(struct rig *g, const char *key, const char *va
 	fail();
 }
 
-/* Takes out of the picture what shall not be in it. */
+/* Removes the parts that the picture shall lack. */
 static inline void rig_blind(struct rig *g)
 {
 	if (g->blind)
@@ -129,7 +129,7 @@ static inline void rig_blind(struct rig *g)
 		g->p.inv = inv_free(g->p.inv);
 }
 
-/* Plans anew what spec and inventory say by now. */
+/* Plans again from the current spec and inventory. */
 static inline void rig_plan(struct rig *g)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
@@ -158,7 +158,7 @@ static inline void rig_plan(struct rig *g)
 	rig_blind(g);
 }
 
-/* Another configuration: `from` becomes `to`, once. */
+/* Changes the configuration: replaces the single `from` with `to`. */
 static inline void rig_change_spec(struct rig *g, const char *from, const char *to)
 {
 	char *at = strstr(g->yaml, from), *text;
@@ -185,7 +185,7 @@ static inline void rig_carriers(struct rig *g)
 	rig_plan(g);
 }
 
-/* Carries out the plan until nothing is left of it. */
+/* Applies the plan until no step is left. */
 static inline void rig_apply(struct rig *g)
 {
 	char journal[128];
@@ -204,7 +204,7 @@ static inline void rig_apply(struct rig *g)
 	assert_int_equal(g->p.plan->n_steps, 0);
 }
 
-/* Datagrams that came, found no room, were damaged. */
+/* Datagrams received, dropped for lack of room, and damaged. */
 static inline void rig_snmp(const struct rig *g, unsigned all, unsigned no_room, unsigned damaged)
 {
 	rig_put(g, "/proc/net/snmp",
@@ -214,7 +214,7 @@ static inline void rig_snmp(const struct rig *g, unsigned all, unsigned no_room,
 		all, no_room, damaged);
 }
 
-/* A process of our network namespace. */
+/* A process in our network namespace. */
 static inline void rig_process(const struct rig *g, unsigned pid, const char *comm)
 {
 	char path[128];
@@ -306,7 +306,7 @@ static inline struct doctor_echo rig_echo(const char *leg, const char *peer, con
 	return e;
 }
 
-/* On which a host changed by `prepare`, if any, has its configuration applied. */
+/* A host changed by `prepare` (may be NULL), with its configuration applied. */
 static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 {
 	struct rig *g = calloc(1, sizeof(*g));
@@ -397,7 +397,7 @@ static inline void rig_make_pf(struct rig *g, uint32_t ifindex, const char *pci)
 	inv_text_set(l->driver, sizeof(l->driver), "ixgbe");
 }
 
-/* The legs are NICs, of whose VFs a worker has one on each. */
+/* The legs are NICs, and a worker has one VF on each. */
 static inline void rig_sriov(struct rig *g)
 {
 	rig_make_pf(g, HOST_VETH0, "0000:3b:00.0");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broken legs, routes, sockets, firewalls, bonds, VFs, managers and peers. Apart from test_doctor.c
- * for their number. */
+/* Breakages of legs, routes, sockets, firewalls, bonds, VFs, network managers and peers. */
 #include "tests/unit/doctor_breaks.h"
 #include "netcfg/host/inventory_build.h"
 #include <sys/timex.h>
@@ -17,7 +16,7 @@ static void device_gone(struct rig *g)
 
 	assert_int_equal(kernel_fake_remove_link(g->kernel, HOST_VETH1), 0);
 	rig_take_inventory(g);
-	/* What the kernel would keep without it is given back. */
+	/* The kernel removes these along with the link. */
 	inv = g->p.inv;
 	for (size_t i = inv->n_rules; i-- > 0;)
 		if (inv->rules[i].table == PLAN_TABLE_FIRST + 1)
@@ -385,7 +384,7 @@ static void set_nft(struct rig *g, const char *text)
 	g->p.nft = strdup(text);
 }
 
-/* All but what is named is dropped, and our port is among that. */
+/* Everything but the named ports is dropped; our port is among the named ones. */
 static void nft_accepts(struct rig *g)
 {
 	g->nft = NFT_CHAIN("drop") NFT_RULE(
@@ -633,7 +632,7 @@ static void peer_on_one_leg(struct rig *g)
 	g->p.echoes[0].small = g->p.echoes[0].full = false;
 }
 
-/* The drivers have priorities. */
+/* The drivers support priorities. */
 static void with_dcb_drivers(struct rig *g)
 {
 	for (uint32_t i = HOST_VETH0; i <= HOST_VETH1; i++) {
@@ -646,7 +645,7 @@ static void with_dcb_drivers(struct rig *g)
 	}
 }
 
-/* And the configuration wants them. */
+/* The configuration sets priorities. */
 static void with_dcb(struct rig *g)
 {
 	static const char *const labels[][2] = {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is broken for `plenum doctor` to see, a line each: those of the network and of RDMA are
- * apart for their length. */
+/* Tables of breakages for the tests of `plenum doctor`, one a line. */
 #ifndef PLENUM_TESTS_DOCTOR_BREAKS_H
 #define PLENUM_TESTS_DOCTOR_BREAKS_H
 
 #include "tests/lib/doctor_rig.h"
 
 struct breakage {
-	const char *id; /* of the check that turns */
+	const char *id; /* the check that changes */
 	enum doctor_state to;
-	void (*prepare)(struct rig *g); /* another host, on which all is well; NULL: the usual */
+	void (*prepare)(struct rig *g); /* another healthy host; NULL: the usual one */
 	void (*break_it)(struct rig *g);
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong between this host's RDMA and that of others, and the switches between them. Apart
- * from doctor_breaks.c for their number. */
+/* Breakages of RDMA between this host, other hosts and the switches between them. */
 #include "netcfg/host/inventory_build.h"
 #include "tests/unit/doctor_breaks.h"
 
-/* ---- what workers say of RDMA ---- */
+/* ---- RDMA as reported by workers ---- */
 
 static void worker_says(struct rig *g, size_t leg, const char *key, const char *code)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From HTTP requests to messages: paths, methods, queries, bodies. */
+/* Tests the conversion of HTTP requests to messages: paths, methods, queries, bodies. */
 #include "agent/api/api_head.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static unsigned refused(const char *method, const char *path, const char *body)
 	return error.http_status;
 }
 
-static void test_gets(void **state)
+static void test_get_requests_become_messages(void **state)
 {
 	static const struct {
 		const char *path;
@@ -54,7 +54,7 @@ static void test_gets(void **state)
 	}
 }
 
-static void test_unknown_and_wrong_method(void **state)
+static void test_unknown_paths_and_methods_are_refused(void **state)
 {
 	static const char *const unknown[] = {"/",	     "/v1",	   "/v1/", "/v1/status/",
 					      "/v1/nothing", "/v2/status", "",	   "/v1/netx",
@@ -73,8 +73,8 @@ static void test_unknown_and_wrong_method(void **state)
 	assert_int_equal(refused("TRACE", "/v1/config/staged", NULL), 405);
 }
 
-/* The reading socket: what is there, and nothing that changes it. */
-static void test_read_only(void **state)
+/* The read-only socket offers every resource but no change. */
+static void test_the_read_only_socket_refuses_changes(void **state)
 {
 	static const char *const changes[][2] = {{"PUT", "/v1/config/staged"},
 						 {"DELETE", "/v1/config/staged"},
@@ -96,8 +96,8 @@ static void test_read_only(void **state)
 	assert_int_equal(error.http_status, 404);
 }
 
-/* What is not heeded is refused. */
-static void test_unknown_parameters(void **state)
+/* Unknown parameters are refused, not ignored. */
+static void test_unknown_parameters_are_refused(void **state)
 {
 	struct api_request rq = {.method = "GET", .path = "/v1/events", .unknown = "sinse"};
 
@@ -112,7 +112,7 @@ static void test_unknown_parameters(void **state)
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 }
 
-static void test_events(void **state)
+static void test_events_take_since_wait_and_instance(void **state)
 {
 	struct api_request rq = {
 		.method = "GET", .path = "/v1/events", .since = "42", .wait = "30"};
@@ -141,7 +141,7 @@ static void test_events(void **state)
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 }
 
-static void test_net_add(void **state)
+static void test_net_add_passes_the_body(void **state)
 {
 	assert_int_equal(route("POST", "/v1/net",
 			       "{\"name\":\"leg-a\",\"device\":\"eth1\",\"network\":\"data-a\","
@@ -149,13 +149,13 @@ static void test_net_add(void **state)
 			 0);
 	assert_int_equal(msg.type, PRIVSEP_NET_ADD);
 	assert_true(msg.net.len > 80);
-	/* Which keys there are is the schema's to know, in the monitor. */
+	/* The monitor checks keys against the schema; this side does not know them. */
 	assert_int_equal(
 		route("POST", "/v1/net", "{\"dcb\":{\"ets\":[{\"tc\":0,\"prios\":[0,1]}]}}"), 0);
 	assert_int_equal(route("POST", "/v1/net", "{\"any\":null,\"b\":{\"c\":1}}"), 0);
 }
 
-static void test_net_add_refused(void **state)
+static void test_net_add_refuses_invalid_bodies(void **state)
 {
 	static const char *const bad[] = {
 		NULL,
@@ -181,7 +181,7 @@ static void test_net_add_refused(void **state)
 	assert_int_equal(refused("POST", "/v1/net", longer), 413);
 }
 
-static void test_captures(void **state)
+static void test_captures_check_their_options(void **state)
 {
 	static const char *const bad[] = {"{\"legs\":\"a\"}",
 					  "{\"worker\":-1}",
@@ -200,7 +200,8 @@ static void test_captures(void **state)
 	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_BEGIN);
 	assert_int_equal(msg.capture.worker, PRIVSEP_CAPTURE_ALL);
 	assert_int_equal(msg.capture.snap_bytes, PRIVSEP_CAPTURE_SNAP);
-	assert_int_equal(msg.capture.keys, 0); /* nobody has them without a word */
+	assert_int_equal(msg.capture.keys,
+			 0); /* session keys are sent only on an explicit request */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(refused("POST", "/v1/captures", bad[i]), 400);
 	rq.body =
@@ -219,7 +220,7 @@ static void test_captures(void **state)
 	rq.method = "DELETE";
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_END);
-	rq.read_only = true; /* packets are not for all who may look */
+	rq.read_only = true; /* captures need the right to make changes */
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 	assert_int_equal(error.http_status, 403);
 	assert_int_equal(refused("POST", "/v1/captures/0", ""), 404);
@@ -227,7 +228,7 @@ static void test_captures(void **state)
 	assert_int_equal(refused("GET", "/v1/captures/00000000deadbeef", ""), 405);
 }
 
-static void test_rdma_pings(void **state)
+static void test_rdma_pings_check_their_options(void **state)
 {
 	static const char *const bad[] = {
 		"{}",
@@ -259,7 +260,7 @@ static void test_rdma_pings(void **state)
 	rq = (struct api_request){.method = "POST", .path = "/v1/rdma-pings/00000000deadbeef"};
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 	assert_int_equal(msg.ping.id, 0xdeadbeef);
-	rq.read_only = true; /* it costs the network something */
+	rq.read_only = true; /* a ping by RDMA loads the network */
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 	assert_int_equal(error.http_status, 403);
 	assert_int_equal(refused("POST", "/v1/rdma-pings/0", ""), 404);
@@ -278,7 +279,7 @@ static int patch(const char *if_match)
 	return api_route(&rq, &msg, &wait_s, &error) < 0 ? (int)error.http_status : 0;
 }
 
-static void test_a_change_names_its_version(void **state)
+static void test_if_match_becomes_the_version(void **state)
 {
 	static const char *const bad[] = {"",
 					  "x",
@@ -299,14 +300,14 @@ static void test_a_change_names_its_version(void **state)
 	assert_int_equal(patch(NULL), 428);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(patch(bad[i]), 400);
-	/* What has no version takes none. */
+	/* A resource without a version accepts no condition on it. */
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 	rq.path = "/v1/apply";
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 	assert_int_equal(msg.if_match, PRIVSEP_ETAG_ANY);
 }
 
-static void test_net_del(void **state)
+static void test_net_remove_passes_the_name(void **state)
 {
 	char path[200];
 
@@ -321,7 +322,7 @@ static void test_net_del(void **state)
 	assert_int_equal(refused("DELETE", path, NULL), 404);
 }
 
-static void test_staged(void **state)
+static void test_staging_passes_the_text(void **state)
 {
 	assert_int_equal(route("PUT", "/v1/config/staged", "host: a\n"), 0);
 	assert_int_equal(msg.type, PRIVSEP_PUT_STAGED);
@@ -335,7 +336,7 @@ static void test_staged(void **state)
 	assert_int_equal(refused("GET", "/v1/stop", NULL), 405);
 }
 
-static void test_faults(void **state)
+static void test_faults_are_added_and_removed(void **state)
 {
 	static const char *const wrong[] = {
 		"[]",
@@ -378,7 +379,7 @@ static void test_faults(void **state)
 	assert_int_equal(refused("PUT", "/v1/faults", "{}"), 405);
 }
 
-static void test_apply(void **state)
+static void test_apply_checks_its_options(void **state)
 {
 	static const char *const wrong[] = {
 		"[1]",
@@ -404,7 +405,7 @@ static void test_apply(void **state)
 		assert_int_equal(refused("POST", "/v1/apply", wrong[i]), 400);
 }
 
-static void test_confirm(void **state)
+static void test_confirm_and_rollback_check_their_options(void **state)
 {
 	static const char *const wrong[] = {
 		"[1]",
@@ -428,7 +429,7 @@ static void test_confirm(void **state)
 	assert_int_equal(refused("POST", "/v1/rollback", "{\"number\":7}"), 400);
 }
 
-static void test_error_text(void **state)
+static void test_an_error_is_valid_json(void **state)
 {
 	struct api_error e = {.http_status = 404, .code = "not-found", .message = "no \"x\""};
 	char *text = api_error_to_json(&e);
@@ -449,18 +450,18 @@ static unsigned head(const char *text)
 	ssize_t r = api_head_check(text, strlen(text), &error);
 
 	if (r >= 0)
-		return r > 0 ? 200 : 100; /* 100: more has to come */
+		return r > 0 ? 200 : 100; /* 100: more bytes are needed */
 	assert_non_null(error.code);
 	assert_string_not_equal(error.message, "");
 	return error.http_status;
 }
 
-static void test_head_good(void **state)
+static void test_a_valid_head_is_accepted(void **state)
 {
 	size_t len = strlen(good_head);
 	char longer[512];
 
-	for (size_t i = 0; i < len; i++) /* byte by byte, as a slow client sends it */
+	for (size_t i = 0; i < len; i++) /* byte by byte, as from a slow client */
 		assert_int_equal(api_head_check(good_head, i, &error), 0);
 	assert_int_equal(api_head_check(good_head, len, &error), len);
 	snprintf(longer, sizeof(longer), "%s\x01\x02 a body may hold anything", good_head);
@@ -471,7 +472,7 @@ static void test_head_good(void **state)
 	assert_int_equal(head("GET / HTTP/1.0\r\n\r\n"), 200);
 }
 
-static void test_head_refused(void **state)
+static void test_an_invalid_head_is_refused(void **state)
 {
 	static const struct {
 		unsigned status;
@@ -501,11 +502,11 @@ static void test_head_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(head(bad[i].text), bad[i].status);
-	/* A NUL is a byte like others. */
+	/* NUL is an ordinary byte. */
 	assert_int_equal(api_head_check("GET / HTTP/1.1\r\nHost: \0\r\n\r\n", 28, &error), -EINVAL);
 }
 
-static void test_head_too_large(void **state)
+static void test_a_large_head_is_refused(void **state)
 {
 	static char text[3 * API_HEAD_BYTES_MAX];
 	size_t n;
@@ -513,12 +514,12 @@ static void test_head_too_large(void **state)
 	n = (size_t)sprintf(text, "GET /%02000d HTTP/1.1\r\nHost: x\r\n\r\n", 0);
 	assert_int_equal(api_head_check(text, n, &error), -EINVAL);
 	assert_int_equal(error.http_status, 414);
-	memset(text, 'x', sizeof(text)); /* a first line without an end */
+	memset(text, 'x', sizeof(text)); /* a first line that does not end */
 	assert_int_equal(api_head_check(text, API_HEAD_BYTES_MAX - 1, &error), 0);
 	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
 	assert_int_equal(error.http_status, 414);
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
-	text[n] = 'x'; /* one header that is longer than all may be */
+	text[n] = 'x'; /* one header larger than the limit for all */
 	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
 	assert_int_equal(error.http_status, 431);
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\n");
@@ -532,25 +533,25 @@ static void test_head_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gets),
-		cmocka_unit_test(test_unknown_and_wrong_method),
-		cmocka_unit_test(test_read_only),
-		cmocka_unit_test(test_head_good),
-		cmocka_unit_test(test_head_refused),
-		cmocka_unit_test(test_head_too_large),
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_unknown_parameters),
-		cmocka_unit_test(test_net_add),
-		cmocka_unit_test(test_net_add_refused),
-		cmocka_unit_test(test_captures),
-		cmocka_unit_test(test_rdma_pings),
-		cmocka_unit_test(test_a_change_names_its_version),
-		cmocka_unit_test(test_net_del),
-		cmocka_unit_test(test_staged),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_apply),
-		cmocka_unit_test(test_confirm),
-		cmocka_unit_test(test_error_text),
+		cmocka_unit_test(test_get_requests_become_messages),
+		cmocka_unit_test(test_unknown_paths_and_methods_are_refused),
+		cmocka_unit_test(test_the_read_only_socket_refuses_changes),
+		cmocka_unit_test(test_a_valid_head_is_accepted),
+		cmocka_unit_test(test_an_invalid_head_is_refused),
+		cmocka_unit_test(test_a_large_head_is_refused),
+		cmocka_unit_test(test_events_take_since_wait_and_instance),
+		cmocka_unit_test(test_unknown_parameters_are_refused),
+		cmocka_unit_test(test_net_add_passes_the_body),
+		cmocka_unit_test(test_net_add_refuses_invalid_bodies),
+		cmocka_unit_test(test_captures_check_their_options),
+		cmocka_unit_test(test_rdma_pings_check_their_options),
+		cmocka_unit_test(test_if_match_becomes_the_version),
+		cmocka_unit_test(test_net_remove_passes_the_name),
+		cmocka_unit_test(test_staging_passes_the_text),
+		cmocka_unit_test(test_faults_are_added_and_removed),
+		cmocka_unit_test(test_apply_checks_its_options),
+		cmocka_unit_test(test_confirm_and_rollback_check_their_options),
+		cmocka_unit_test(test_an_error_is_valid_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may do what: clients at the monitor's sockets, and children that were taken over. The
- * children are this program again, started as the monitor starts its roles; PLENUM_TEST_CHILD says
- * whether such a child is the real one or which rule it breaks.
+ * Tests rights: clients at the monitor's sockets, and compromised child processes. The children
+ * are this program, started as the monitor starts its roles; PLENUM_TEST_CHILD selects the real
+ * child or the rule that it breaks.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/clients.h"
@@ -36,7 +36,7 @@ static int next_message(struct privsep_msg *m)
 		poll(&p, 1, -1);
 		r = privsep_recv(PRIVSEP_FD_CONTROL, PRIVSEP_MONITOR, m, &fd, &why);
 	} while (r == -EAGAIN);
-	return r; /* a client's socket stays open: it is one that waits */
+	return r; /* the socket of a waiting client stays open */
 }
 
 static void wait_for(enum privsep_type type, struct privsep_msg *m)
@@ -47,7 +47,7 @@ static void wait_for(enum privsep_type type, struct privsep_msg *m)
 	} while (m->type != type);
 }
 
-/* Past the checks of its own side, as who has taken it over would. */
+/* Skips the checks of the child's side, as a compromised child would. */
 static void send_anyway(struct privsep_msg *m, size_t payload)
 {
 	m->size = (uint32_t)payload;
@@ -133,7 +133,7 @@ struct world {
 	int client;
 	char got[2048];
 	size_t n_got;
-	/* what was asked for */
+	/* the last request */
 	unsigned n_requests;
 	bool may_change, change_allowed, hold_answer, notes;
 	int waiting;
@@ -195,7 +195,7 @@ static int on_timer(void *user)
 	return 0;
 }
 
-/* kind: of the child that serves `role`; the other one is real. */
+/* kind: of the child that serves `role`; the other child is the real one. */
 static struct world *world_new(const char *kind, const char *role)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -283,7 +283,7 @@ static void test_a_reader_is_served(void **state)
 	assert_int_equal(w->n_requests, 1);
 	assert_int_equal(w->peer.uid, geteuid());
 	assert_int_equal(w->peer.pid, getpid());
-	assert_false(w->may_change); /* not even root's, over this socket */
+	assert_false(w->may_change); /* refused even for root on the read-only socket */
 	world_free(w);
 }
 
@@ -299,7 +299,7 @@ static void test_a_reader_changes_nothing(void **state)
 	world_free(w);
 }
 
-static void test_an_administrator_does(void **state)
+static void test_an_administrator_makes_changes(void **state)
 {
 	struct world *w = world_new("real", "api");
 	struct stat st;
@@ -319,7 +319,7 @@ static void test_an_administrator_does(void **state)
 	world_free(w);
 }
 
-/* A change is for somebody who is there to hear of it. */
+/* A change is carried out only while its client is connected to get the answer. */
 static void test_a_change_needs_its_client(void **state)
 {
 	struct world *w = world_new("real", "api");
@@ -330,14 +330,14 @@ static void test_a_change_needs_its_client(void **state)
 	}
 	client_asks(w, w->admin_path, POST_APPLY);
 	close(w->client);
-	client_asks(w, w->admin_path, GET_STATUS); /* served after the other, by the same child */
+	client_asks(w, w->admin_path, GET_STATUS); /* one after the other, by the same child */
 	assert_true(run(w, answered));
 	assert_false(w->change_allowed);
 	world_free(w);
 }
 
-/* Errors before the library: JSON, too. */
-static void test_a_bad_head(void **state)
+/* Errors found before the library parses the request are JSON too. */
+static void test_an_error_before_parsing_is_json(void **state)
 {
 	static char head[12000];
 	struct world *w = world_new("real", "api");
@@ -352,7 +352,7 @@ static void test_a_bad_head(void **state)
 	world_free(w);
 }
 
-/* First another one is served, which shows that the waiting one's request has been read. */
+/* A second client is served first, which proves that the waiting client's request has been read. */
 static bool waiting_one_is_answered(struct world *w)
 {
 	if (w->stage == 0 && answered(w)) {
@@ -369,8 +369,8 @@ static bool waiting_one_is_answered(struct world *w)
 	return w->stage == 1 && answered(w);
 }
 
-/* Held back while there is nothing, then asked for: when an event comes, or the wait is over. */
-static void test_who_waits_for_events(void **state)
+/* The answer waits for the next event or for the end of the wait. */
+static void test_a_client_can_wait_for_events(void **state)
 {
 	static const char *const waits[] = {"30", "1"};
 
@@ -401,7 +401,7 @@ static bool is_closed(struct world *w)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
 
-static void test_who_asks_nothing_is_closed(void **state)
+static void test_a_silent_client_is_closed(void **state)
 {
 	static const char *const sends[] = {
 		"", "GET /v1/status HT",
@@ -413,12 +413,13 @@ static void test_who_asks_nothing_is_closed(void **state)
 		client_asks(w, w->read_path, sends[i]);
 		assert_true(run(w, is_closed));
 		assert_int_equal(w->n_requests, 0);
-		assert_int_equal(w->events.next, 1); /* that is nothing to report */
+		assert_int_equal(w->events.next,
+				 1); /* a client that sends nothing is not an error */
 		world_free(w);
 	}
 }
 
-/* ---- children that were taken over ---- */
+/* ---- compromised children ---- */
 
 static void breaks(const char *kind, const char *role, const char *expected)
 {
@@ -434,37 +435,38 @@ static void breaks(const char *kind, const char *role, const char *expected)
 	world_free(w);
 }
 
-static void test_forged_connections(void **state)
+static void test_forged_connections_are_refused(void **state)
 {
 	breaks("forge", "api", "api process sent a forbidden message (a connection that it does");
 	breaks("after", "api", "api process sent a forbidden message (a connection that it does");
 }
 
-static void test_changes_of_the_readers_child(void **state)
+static void test_the_read_only_child_cannot_make_changes(void **state)
 {
 	breaks("change", "api", "api process sent a forbidden message (not a message of this");
 	breaks("unasked", "api", "api process sent a forbidden message (not a message of this");
 }
 
-static void test_changes_without_a_client(void **state)
+static void test_a_child_cannot_make_changes_without_a_client(void **state)
 {
 	if (geteuid() != 0)
 		skip();
 	breaks("unasked", "admin", "admin process sent a forbidden message (a connection that");
 }
 
-/* It lives, and answers, but its clients are never rid of: the table would be full for good. */
-static void test_connections_that_are_not_closed(void **state)
+/* The child lives and answers but never closes its clients' connections, which would fill the
+ * table for good. */
+static void test_a_child_that_keeps_connections_is_restarted(void **state)
 {
 	breaks("hoard", "api", "api process does not close what was dropped");
 }
 
-static void test_one_request_a_connection(void **state)
+static void test_a_second_request_is_refused(void **state)
 {
 	breaks("twice", "api", "api process sent a forbidden message (a second request");
 }
 
-static void test_a_forbidden_system_call(void **state)
+static void test_a_forbidden_system_call_kills_the_child(void **state)
 {
 	char expected[96], call[40];
 	struct world *w = world_new("socket", "api");
@@ -503,8 +505,9 @@ static bool slow_one_asked(struct world *w)
 	return w->n_requests > 0;
 }
 
-/* More than the socket takes while nobody reads: it waits, and nothing of it is lost. */
-static void test_a_child_that_does_not_read(void **state)
+/* More than the socket's buffer while the child does not read: the message waits and nothing is
+ * lost. */
+static void test_messages_wait_for_a_child_that_does_not_read(void **state)
 {
 	struct world *w = world_new("slow", "api");
 
@@ -514,8 +517,8 @@ static void test_a_child_that_does_not_read(void **state)
 	world_free(w);
 }
 
-/* What people read is rounded to what they count. */
-static void test_numbers(void **state)
+/* Durations for people are rounded. */
+static void test_durations_are_rounded(void **state)
 {
 	struct control_reply r = {.http_status = 200};
 
@@ -528,7 +531,7 @@ static void test_numbers(void **state)
 
 /* ---- rights ---- */
 
-static void test_rights(void **state)
+static void test_rights_follow_uids_and_groups(void **state)
 {
 	char *users[] = {"root", "4711", "nobody-of-that-name"}, *groups[] = {"root", "815"};
 	gid_t of_groups[] = {7, 815}, of_none[] = {7, 816};
@@ -551,11 +554,11 @@ static void test_rights(void **state)
 	assert_true(clients_rights_change(&r, &p));
 	p.groups = of_none;
 	assert_false(clients_rights_change(&r, &p));
-	p.gid = 100; /* the readers' group gives that and no more */
+	p.gid = 100; /* the readers' group grants reading only */
 	assert_true(clients_rights_read(&r, &p));
 	assert_false(clients_rights_change(&r, &p));
 	clients_rights_done(&r);
-	/* Named by nobody, only root may. */
+	/* Without an admin list only root may make changes. */
 	assert_int_equal(clients_rights_resolve(NULL, 0, NULL, 0, &ev, &r), 0);
 	p = (struct clients_peer){.uid = UINT32_MAX, .gid = UINT32_MAX};
 	assert_false(clients_rights_change(&r, &p));
@@ -565,7 +568,7 @@ static void test_rights(void **state)
 	clients_rights_done(&r);
 }
 
-/* ---- who makes room ---- */
+/* ---- eviction of connections ---- */
 
 static struct client table[3 * CLIENTS_MAX];
 
@@ -587,33 +590,33 @@ static struct client *victim(struct client *list, uid_t uid, bool *full)
 	return clients_victim(list, PRIVSEP_API, uid, full);
 }
 
-static void test_who_makes_room(void **state)
+static void test_the_uid_with_most_connections_is_evicted(void **state)
 {
 	bool full;
 
 	assert_null(victim(NULL, 0, &full));
 	assert_false(full);
-	/* One uid with all it may have: its own oldest goes; not one of another child. */
+	/* A uid at its limit loses its own oldest connection, and none of another child. */
 	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_NEW);
 	assert_null(victim(table, 2, &full));
 	assert_false(full);
 	assert_ptr_equal(victim(table, 1, &full), &table[0]);
 	assert_null(clients_victim(table, PRIVSEP_ADMIN, 1, &full));
-	table[0].state = CLIENT_HELD; /* idle before waiting */
+	table[0].state = CLIENT_HELD; /* idle connections go before waiting ones */
 	assert_ptr_equal(victim(table, 1, &full), &table[1]);
 	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_HELD);
 	assert_ptr_equal(victim(table, 1, &full), &table[0]);
-	/* All of them wait for the monitor: no more of that uid. */
+	/* All connections of the uid wait for the monitor: it gets no more. */
 	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_ASKED);
 	assert_null(victim(table, 1, &full));
 	assert_true(full);
-	/* Many uids fill the table: who has most gives one, so that one connection is never lost
-	 * to those of others. */
+	/* Many uids fill the table: the uid with the most connections loses one, so a uid with a
+	 * single connection keeps it. */
 	fill(CLIENTS_MAX, 1, 16, CLIENT_NEW);
 	table[0].peer.uid = 99;
 	assert_ptr_equal(victim(table, 50, &full), &table[16]);
 	assert_false(full);
-	/* A child that closes nothing. */
+	/* A child that closes no connection. */
 	fill(CLIENTS_MAX, 1, 1, CLIENT_DROPPED);
 	assert_null(victim(table, 50, &full));
 	assert_true(full);
@@ -624,21 +627,21 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_reader_is_served),
 		cmocka_unit_test(test_a_reader_changes_nothing),
-		cmocka_unit_test(test_an_administrator_does),
+		cmocka_unit_test(test_an_administrator_makes_changes),
 		cmocka_unit_test(test_a_change_needs_its_client),
-		cmocka_unit_test(test_a_bad_head),
-		cmocka_unit_test(test_who_waits_for_events),
-		cmocka_unit_test(test_who_asks_nothing_is_closed),
-		cmocka_unit_test(test_forged_connections),
-		cmocka_unit_test(test_changes_of_the_readers_child),
-		cmocka_unit_test(test_changes_without_a_client),
-		cmocka_unit_test(test_connections_that_are_not_closed),
-		cmocka_unit_test(test_one_request_a_connection),
-		cmocka_unit_test(test_a_forbidden_system_call),
-		cmocka_unit_test(test_a_child_that_does_not_read),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_who_makes_room),
+		cmocka_unit_test(test_an_error_before_parsing_is_json),
+		cmocka_unit_test(test_a_client_can_wait_for_events),
+		cmocka_unit_test(test_a_silent_client_is_closed),
+		cmocka_unit_test(test_forged_connections_are_refused),
+		cmocka_unit_test(test_the_read_only_child_cannot_make_changes),
+		cmocka_unit_test(test_a_child_cannot_make_changes_without_a_client),
+		cmocka_unit_test(test_a_child_that_keeps_connections_is_restarted),
+		cmocka_unit_test(test_a_second_request_is_refused),
+		cmocka_unit_test(test_a_forbidden_system_call_kills_the_child),
+		cmocka_unit_test(test_messages_wait_for_a_child_that_does_not_read),
+		cmocka_unit_test(test_durations_are_rounded),
+		cmocka_unit_test(test_rights_follow_uids_and_groups),
+		cmocka_unit_test(test_the_uid_with_most_connections_is_evicted),
 	};
 
 	if (argc > 2 && strcmp(argv[1], "--role") == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line against an agent that a child plays: what is asked, what is printed, how it
- * exits. Each command runs in a child of its own, so that its output and its exit are whole.
+ * Tests the command line against an agent that a child process plays: the request, the output and
+ * the exit status. Each command runs in a child so that its output and its exit can be caught.
  */
 #include "agent/ctl/ctl.h"
 
@@ -19,7 +19,7 @@ static const char processes[] =
 	"\"memory_bytes\":20132659,\"uptime_s\":59,\"pid\":11,\"restarts\":2,"
 	"\"reason\":\"no huge pages\\u001b[31m\"}]}";
 
-static void test_processes_are_a_table(void **state)
+static void test_processes_prints_a_table(void **state)
 {
 	struct result r = run("processes", 200, processes);
 
@@ -35,7 +35,7 @@ static void test_processes_are_a_table(void **state)
 	assert_string_equal(r.err, "");
 }
 
-static void test_json_is_passed_on(void **state)
+static void test_json_option_prints_the_answer_unchanged(void **state)
 {
 	struct result r = run("processes -j", 200, processes);
 	json_t *want = json_loads(processes, 0, NULL), *got = json_loads(r.out, 0, NULL);
@@ -73,8 +73,7 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_non_null(strstr(r.out, "1.2 ms\n"));
 }
 
-/* The exit status is the state's: who reads the one never learns something else than who reads the
- * other. */
+/* The exit status follows the state in the output. */
 static void test_status_exits_by_state(void **state)
 {
 #define STATUS(state, up, leg, served)                                                     \
@@ -99,7 +98,7 @@ static void test_status_exits_by_state(void **state)
 	}
 }
 
-/* No line is longer than the terminal is wide; what is left out is named, the reason is whole. */
+/* No line is wider than the terminal; the omitted columns are named; the reason is complete. */
 static void test_tables_fit_the_terminal(void **state)
 {
 	struct result r;
@@ -129,7 +128,7 @@ static void test_tables_fit_the_terminal(void **state)
 		assert_true(strlen(line) <= 90);
 }
 
-static void test_answers_of_any_shape_do_no_harm(void **state)
+static void test_malformed_answers_are_harmless(void **state)
 {
 	static const char odd[] = "{\"processes\":[1,null,{}],\"legs\":5,\"paths\":[[]],"
 				  "\"events\":{},\"net\":[0]}";
@@ -146,7 +145,7 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
 }
 
-static void test_net_show_says_why_a_leg_is_missing(void **state)
+static void test_net_show_gives_the_reason_of_an_absent_leg(void **state)
 {
 	struct result r =
 		run("net show", 200,
@@ -162,7 +161,7 @@ static void test_net_show_says_why_a_leg_is_missing(void **state)
 				      "device eth1\n"));
 }
 
-static void test_net_add_sends_what_was_written(void **state)
+static void test_net_add_sends_its_options(void **state)
 {
 	struct result r = run("net add 0000:3b:00.0 --name leg-c --network=data-c --label sw-c "
 			      "--ips 10.0.0.1,10.0.0.3-10.0.0.9",
@@ -184,7 +183,7 @@ static void test_net_add_sends_what_was_written(void **state)
 
 static const char leg_json[] = "{\"name\":\"leg-a\",\"pending\":\"change\"}";
 
-static void test_net_set_sends_what_changes(void **state)
+static void test_net_set_sends_only_changed_keys(void **state)
 {
 	struct result r =
 		run("net set leg-a --label 12 --vfs 4 --ips 10.0.0.1,10.0.0.2 --unset rdma", 200,
@@ -215,7 +214,7 @@ static void test_net_set_sends_what_changes(void **state)
 			     "{pfc:[3],trust:dscp,dscp:[{\"dscp\":24,\"prio\":3}]}",
 			     200, leg_json)
 				 .status,
-			 CTL_USAGE); /* without a blank behind the colon it is a key */
+			 CTL_USAGE); /* YAML: no blank after the colon */
 	assert_int_equal(run("net set leg-a --dcb "
 			     "{\"pfc\":[3],\"trust\":\"dscp\",\"dscp\":[{\"dscp\":24,\"prio\":3}]}",
 			     200, leg_json)
@@ -252,15 +251,15 @@ static void test_net_add_describes_a_network(void **state)
 		    "\"fd00::1-fd00::9/64\"}}");
 }
 
-/* It needs no network, so none is looked for. */
-static void test_net_add_on_the_hosts_own_address(void **state)
+/* --shared-ip needs no network, so the command asks for none. */
+static void test_net_add_can_share_the_hosts_address(void **state)
 {
 	assert_int_equal(run("net add eth7 --shared-ip", 201, "{}").status, CTL_OK);
 	assert_asked("POST /v1/net");
 	assert_body("{\"name\":\"eth7\",\"device\":\"eth7\",\"shared-ip\":true}");
 }
 
-static void test_net_options_that_make_no_sense(void **state)
+static void test_contradicting_net_options_are_refused(void **state)
 {
 	static const char *const bad[] = {
 		"net add 0000:3b:00.0 --network n",
@@ -301,10 +300,10 @@ static void test_net_options_that_make_no_sense(void **state)
 		if (r.status != CTL_USAGE || !r.err[0])
 			fail_msg("%s: %d", bad[i], r.status);
 	}
-	assert_true(agent->n_requests <= before + 4); /* the four that look first */
+	assert_true(agent->n_requests <= before + 4); /* the first four requests read */
 }
 
-static void test_tables_are_cut_to_what_is_asked(void **state)
+static void test_tables_select_sort_and_filter(void **state)
 {
 	static const char net[] = "{\"net\":[{\"name\":\"leg-10\",\"label\":\"a,b\",\"state\":"
 				  "\"usable\",\"vfs\":\"auto\"},"
@@ -323,7 +322,7 @@ static void test_tables_are_cut_to_what_is_asked(void **state)
 	assert_string_equal(r.out, "leg-9\n");
 	r = run("net show -o LEG --no-header -F reason=-", 200, net);
 	assert_string_equal(r.out, "leg-10\n");
-	/* Judged also where there is no row that it could be tried on. */
+	/* A filter is checked even if the table has no rows. */
 	assert_int_equal(run("net show -F leg=nope -F colour=x", 200, net).status, CTL_USAGE);
 	assert_int_equal(run("net show -F colour=x", 200, "{\"net\":[]}").status, CTL_USAGE);
 	r = run("processes -o ID,MEMORY --no-header --sort memory", 200,
@@ -341,7 +340,7 @@ static void test_tables_are_cut_to_what_is_asked(void **state)
 		       "leg-c udp: 7 sent, 0 received, 0 dropped, 0 missed, by 3 ports\n");
 }
 
-static void test_net_remove_sends_names_only(void **state)
+static void test_net_remove_refuses_names_that_change_the_path(void **state)
 {
 	unsigned before;
 
@@ -353,7 +352,7 @@ static void test_net_remove_sends_names_only(void **state)
 	assert_int_equal(agent->n_requests, before);
 }
 
-static void test_apply_says_what_was_done(void **state)
+static void test_apply_prints_steps_and_actions(void **state)
 {
 	struct result r =
 		run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":5},\"warnings\":[\"w\"]}");
@@ -371,7 +370,7 @@ static void test_apply_says_what_was_done(void **state)
 	assert_string_equal(r.out, "Applied: 0 steps.\n  restart worker 1 (its exports change)\n");
 }
 
-static void test_apply_may_be_tried_or_forced(void **state)
+static void test_apply_sends_dry_run_and_force(void **state)
 {
 	struct result r =
 		run("apply --dry-run", 200,
@@ -385,7 +384,7 @@ static void test_apply_may_be_tried_or_forced(void **state)
 	assert_body("{\"force\":[\"eth0\",\"ssh\"]}");
 }
 
-static void test_history_is_a_table(void **state)
+static void test_history_prints_a_table(void **state)
 {
 	struct result r = run("history", 200,
 			      "{\"history\":[{\"number\":7,\"time\":\"2026-01-02T03:04:05Z\","
@@ -399,7 +398,7 @@ static void test_history_is_a_table(void **state)
 	assert_non_null(strstr(r.out, "applied"));
 }
 
-static void test_errors_of_the_agent_are_reported(void **state)
+static void test_an_error_of_the_agent_is_printed_with_its_details(void **state)
 {
 	static const char body[] = "{\"error\":{\"code\":\"invalid\",\"message\":\"not valid\","
 				   "\"details\":[\"a.yaml:1:2: error: x\",\"b\"]}}";
@@ -423,7 +422,7 @@ static void test_errors_of_the_agent_are_reported(void **state)
 	assert_string_equal(r.err, "plenum: the agent answered with HTTP status 500\n");
 }
 
-static void test_events_are_lines(void **state)
+static void test_events_are_printed_one_a_line(void **state)
 {
 	struct result r =
 		run("events --since 7", 200,
@@ -436,7 +435,7 @@ static void test_events_are_lines(void **state)
 	assert_int_equal(run("events --since x", 200, "{}").status, CTL_USAGE);
 }
 
-/* ---- an agent that is restarted under `events -f` ---- */
+/* ---- the agent restarts under `events -f` ---- */
 
 static int listen_at(const char *path)
 {
@@ -449,7 +448,7 @@ static int listen_at(const char *path)
 	return fd;
 }
 
-/* The next request is answered with text; what was asked for is checked. */
+/* Answers the next request with `text` after checking what it asked for. */
 static void answer(int listen_fd, const char *want, const char *text)
 {
 	autoclose int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -488,7 +487,7 @@ static void read_until(int fd, const char *want)
 	"{\"seq\":1,\"time\":\"2026-01-02T03:04:05Z\",\"severity\":\"info\",\"source\":\"agent\"," \
 	"\"text\":\"" text "\"}"
 
-static void test_following_events_outlives_the_agent(void **state)
+static void test_events_follow_survives_a_restart(void **state)
 {
 	char path[160];
 	int out[2], listen_fd, wstatus;
@@ -551,14 +550,14 @@ static void test_plan_of_the_agent_is_printed(void **state)
 				      "      why\n"));
 }
 
-static void test_config_of_the_agent(void **state)
+static void test_config_commands_use_their_resources(void **state)
 {
 	struct result r = run("config show --running", 200, "host: a\n");
 
 	assert_asked("GET /v1/config/running");
 	assert_string_equal(r.out, "host: a\n");
 	r = run("diff", 200, "{\"steps\":[]}");
-	assert_int_equal(r.status, CTL_OK); /* all are that */
+	assert_int_equal(r.status, CTL_OK); /* all differences are of this kind */
 	assert_string_equal(r.out, "");
 	r = run("diff", 200,
 		"{\"host\":\"h\",\"steps\":[{\"step\":\"set it\",\"reason\":\"why\"}]}");
@@ -587,8 +586,8 @@ static void put_file(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* A file with drop-ins beside it is staged with what they say; one without goes as it is. */
-static void test_stage_joins_the_dropins(void **state)
+/* A file with drop-ins beside it is staged merged with them; a file alone is staged unchanged. */
+static void test_config_stage_merges_the_dropins(void **state)
 {
 	char file[160], folder[160], dropin[180], args[200];
 
@@ -611,7 +610,7 @@ static void test_stage_joins_the_dropins(void **state)
 	unlink(file);
 }
 
-static void test_files_need_no_agent(void **state)
+static void test_file_commands_need_no_agent(void **state)
 {
 	unsigned before = agent->n_requests;
 	struct result r = run("validate " TOP_SRCDIR "/etc/examples/full.yaml", 500, "");
@@ -630,9 +629,9 @@ static void test_files_need_no_agent(void **state)
 	assert_int_equal(agent->n_requests, before);
 }
 
-/* A file that is valid and yet asks for nothing, or for what this build cannot do, is not let pass.
- */
-static void test_validate_says_what_comes_of_it(void **state)
+/* A valid file that configures nothing, or something that this build does not support, gets a
+ * warning or an error. */
+static void test_validate_warns_of_no_effect(void **state)
 {
 	struct result r =
 		run("validate " TOP_SRCDIR "/tests/golden/spec/asks-for-nothing.yaml", 500, "");
@@ -648,7 +647,7 @@ static void test_validate_says_what_comes_of_it(void **state)
 	assert_string_equal(r.err, "plenum: asks for nothing\n");
 }
 
-static void test_wrong_usage(void **state)
+static void test_wrong_usage_is_refused(void **state)
 {
 	static const char *const wrong[] = {"",
 					    "nonsense",
@@ -687,8 +686,8 @@ static void test_wrong_usage(void **state)
 	assert_non_null(strstr(r.out, "Usage: plenum net show"));
 }
 
-/* Nobody is asked for keys that have no place of their own. */
-static void test_keys_apart(void **state)
+/* The agent is not asked for session keys unless they have a file of their own. */
+static void test_capture_refuses_keys_in_a_shared_file(void **state)
 {
 	static const char *const wrong[] = {"capture -w test_ctl.tmp --keys test_ctl.tmp",
 					    "capture -w test_ctl.tmp --keys /dev/null",
@@ -706,8 +705,8 @@ static void test_keys_apart(void **state)
 	assert_int_equal(unlink("test_ctl.tmp"), 0);
 }
 
-/* Every command answers to help in each of its forms, and so do the words that begin several. */
-static void test_help_is_never_refused(void **state)
+/* So does the first word of a two-word command. */
+static void test_commands_print_their_help(void **state)
 {
 	static const char *const words[] = {
 		"processes",	"status",      "events",	  "net show", "net add",
@@ -744,7 +743,7 @@ static void test_an_absent_agent_is_reported(void **state)
 	assert_non_null(strstr(r.err, "no agent answers on /nonexistent/socket"));
 }
 
-static void test_a_result_that_is_lost_is_an_error(void **state)
+static void test_a_failed_write_is_an_error(void **state)
 {
 	pid_t pid = fork();
 	int wstatus;
@@ -764,36 +763,36 @@ static void test_a_result_that_is_lost_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_processes_are_a_table),
-		cmocka_unit_test(test_json_is_passed_on),
+		cmocka_unit_test(test_processes_prints_a_table),
+		cmocka_unit_test(test_json_option_prints_the_answer_unchanged),
 		cmocka_unit_test(test_status_shows_legs_paths_and_reasons),
 		cmocka_unit_test(test_status_exits_by_state),
 		cmocka_unit_test(test_tables_fit_the_terminal),
-		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
-		cmocka_unit_test(test_net_show_says_why_a_leg_is_missing),
-		cmocka_unit_test(test_net_add_sends_what_was_written),
-		cmocka_unit_test(test_net_set_sends_what_changes),
+		cmocka_unit_test(test_malformed_answers_are_harmless),
+		cmocka_unit_test(test_net_show_gives_the_reason_of_an_absent_leg),
+		cmocka_unit_test(test_net_add_sends_its_options),
+		cmocka_unit_test(test_net_set_sends_only_changed_keys),
 		cmocka_unit_test(test_net_add_describes_a_network),
-		cmocka_unit_test(test_net_add_on_the_hosts_own_address),
-		cmocka_unit_test(test_net_options_that_make_no_sense),
-		cmocka_unit_test(test_tables_are_cut_to_what_is_asked),
-		cmocka_unit_test(test_net_remove_sends_names_only),
-		cmocka_unit_test(test_apply_says_what_was_done),
-		cmocka_unit_test(test_apply_may_be_tried_or_forced),
-		cmocka_unit_test(test_history_is_a_table),
-		cmocka_unit_test(test_errors_of_the_agent_are_reported),
-		cmocka_unit_test(test_events_are_lines),
-		cmocka_unit_test(test_following_events_outlives_the_agent),
+		cmocka_unit_test(test_net_add_can_share_the_hosts_address),
+		cmocka_unit_test(test_contradicting_net_options_are_refused),
+		cmocka_unit_test(test_tables_select_sort_and_filter),
+		cmocka_unit_test(test_net_remove_refuses_names_that_change_the_path),
+		cmocka_unit_test(test_apply_prints_steps_and_actions),
+		cmocka_unit_test(test_apply_sends_dry_run_and_force),
+		cmocka_unit_test(test_history_prints_a_table),
+		cmocka_unit_test(test_an_error_of_the_agent_is_printed_with_its_details),
+		cmocka_unit_test(test_events_are_printed_one_a_line),
+		cmocka_unit_test(test_events_follow_survives_a_restart),
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
-		cmocka_unit_test(test_config_of_the_agent),
-		cmocka_unit_test(test_stage_joins_the_dropins),
-		cmocka_unit_test(test_files_need_no_agent),
-		cmocka_unit_test(test_validate_says_what_comes_of_it),
-		cmocka_unit_test(test_wrong_usage),
-		cmocka_unit_test(test_keys_apart),
-		cmocka_unit_test(test_help_is_never_refused),
+		cmocka_unit_test(test_config_commands_use_their_resources),
+		cmocka_unit_test(test_config_stage_merges_the_dropins),
+		cmocka_unit_test(test_file_commands_need_no_agent),
+		cmocka_unit_test(test_validate_warns_of_no_effect),
+		cmocka_unit_test(test_wrong_usage_is_refused),
+		cmocka_unit_test(test_capture_refuses_keys_in_a_shared_file),
+		cmocka_unit_test(test_commands_print_their_help),
 		cmocka_unit_test(test_an_absent_agent_is_reported),
-		cmocka_unit_test(test_a_result_that_is_lost_is_an_error),
+		cmocka_unit_test(test_a_failed_write_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, fake_setup, fake_teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum rdma devices` on a recorded sysfs: which leg a port is of, and what its counters say. */
+/* Tests `plenum rdma devices` on a recorded sysfs: the leg of a port and its counters. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/ctl_rdma.h"
 
@@ -51,8 +51,8 @@ static struct inv_rdma *add_port(struct host *h, const char *device, uint32_t po
 	return p;
 }
 
-/* A port that a leg stands on itself, one under a leg's VLAN, one that is a port of a leg's bond,
- * and one that belongs to nobody. */
+/* A port whose link is a leg, one below a leg's VLAN, one that is a port of a leg's bond, and one
+ * without a leg. */
 static int setup(void **state)
 {
 	struct host *h = calloc(1, sizeof(*h));
@@ -124,7 +124,7 @@ static const json_t *port_at(const json_t *o, size_t device, size_t port)
 	return p;
 }
 
-static void test_legs(void **state)
+static void test_ports_belong_to_the_legs_on_their_links(void **state)
 {
 	const struct host *h = *state;
 	json_t *o = ctl_rdma_look(h->root, h->inv, h->legs), *alone;
@@ -141,7 +141,7 @@ static void test_legs(void **state)
 	json_decref(alone);
 }
 
-static void test_facts(void **state)
+static void test_devices_report_firmware_guids_and_gids(void **state)
 {
 	const struct host *h = *state;
 	json_t *o = ctl_rdma_look(h->root, h->inv, h->legs);
@@ -160,13 +160,14 @@ static void test_facts(void **state)
 	json_decref(o);
 }
 
-static void test_counters(void **state)
+static void test_counters_are_read_as_numbers(void **state)
 {
 	const struct host *h = *state;
 	json_t *o = ctl_rdma_look(h->root, h->inv, h->legs);
 	const json_t *c = json_object_get(port_at(o, 0, 0), "counters");
 
-	assert_int_equal(json_object_size(c), 4); /* neither a setting nor what is no number */
+	assert_int_equal(json_object_size(c),
+			 4); /* neither a setting nor a text that is not a number */
 	assert_int_equal(ctl_int(c, "port_xmit_data"), 1048576);
 	assert_int_equal(ctl_int(c, "link_downed"), 3);
 	assert_int_equal(ctl_int(c, "out_of_sequence"), 12);
@@ -178,9 +179,11 @@ static void test_counters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_legs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_facts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ports_belong_to_the_legs_on_their_links, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_devices_report_firmware_guids_and_gids, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_counters_are_read_as_numbers, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

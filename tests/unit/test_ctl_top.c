@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `plenum top` makes of two answers: rates, also over restarts; the words for what is wrong;
- * the order of rows. */
+/* Tests what `plenum top` makes of two answers: rates, also across restarts; the sentences about
+ * problems; the order of rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "agent/ctl/ctl_top.h"
 #include <string.h>
 
-/* Two seconds apart. Leg-b has three paths, all of them down in the second. */
+/* The answers are two seconds apart. Leg-b has three paths, all down in the second answer. */
 static const char first[] =
 	"{'host':'h','state':'running','workers':{'up':2,'total':2},'reasons':[],'mounts':[],"
 	"'legs':[{'name':'leg-a','state':'usable','switch':'sw','switch_port':'7'},"
@@ -105,7 +105,7 @@ static const struct top_row *find(const struct top_view *v, enum top_kind k, con
 	return NULL;
 }
 
-static void test_rates(void **state)
+static void test_rates_survive_a_worker_restart(void **state)
 {
 	const struct pair *p = *state;
 	struct top_view v;
@@ -113,12 +113,12 @@ static void test_rates(void **state)
 
 	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
 	r = find(&v, TOP_LEGS, "leg-a");
-	/* The second path's worker was started anew meanwhile: 4000 is all since then. */
+	/* The second path's worker restarted between the answers: all its 4000 bytes are new. */
 	assert_true(r->tx_bytes == (20000 + 4000) / 2.0);
 	assert_true(r->packets == (20 + 2 + 8) / 2.0);
 	assert_true(r->resent == 2 && r->lost == 1 && r->rtt_us == 200);
 	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000);
-	/* The same by the session's peer and by its worker, apart from what goes in packets. */
+	/* RDMA bytes are counted for the session's peer and worker, apart from packets. */
 	r = find(&v, TOP_PEERS, "s1");
 	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000 && r->tx_bytes == 10000);
 	assert_true(find(&v, TOP_WORKERS, "2")->rdma_read == 4000000);
@@ -129,7 +129,7 @@ static void test_rates(void **state)
 	assert_true(r->ops == 100 && r->errors == 3 && r->sessions == 3 && r->bad);
 	assert_string_equal(find(&v, TOP_WORKERS, "11")->state, "BACKOFF");
 	assert_string_equal(find(&v, TOP_PEERS, "s1")->state, "degraded");
-	/* A path that was not there before has no rate yet. */
+	/* A new path has no rate yet. */
 	assert_true(find(&v, TOP_LEGS, "leg-b")->tx_bytes == 0);
 	top_view_done(&v);
 	top_view_make(NULL, &p->now, TOP_BY_NAME, &v);
@@ -137,7 +137,7 @@ static void test_rates(void **state)
 	top_view_done(&v);
 }
 
-static void test_words(void **state)
+static void test_problems_become_sentences(void **state)
 {
 	static const char *const said[] = {
 		"leg leg-b: 0 of 3 paths up since 12s: s1 does not answer at 9, UDP port 1: a "
@@ -152,14 +152,14 @@ static void test_words(void **state)
 	assert_int_equal(json_array_size(v.wrong), 0);
 	top_view_done(&v);
 	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
-	assert_int_equal(json_array_size(v.wrong), ARRAY_SIZE(said)); /* and nothing twice */
+	assert_int_equal(json_array_size(v.wrong), ARRAY_SIZE(said)); /* no reason appears twice */
 	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
 		assert_string_equal(json_string_value(json_array_get(v.wrong, i)), said[i]);
 	top_view_done(&v);
 }
 
-/* Of no path is it known why: the sentence says what can be said. */
-static void test_silent_peer(void **state)
+/* No path knows its reason: the sentence then says "peer silent". */
+static void test_a_leg_down_without_a_reason_is_peer_silent(void **state)
 {
 	struct pair *p = *state;
 	json_t *paths = json_object_get(p->now.status, "paths");
@@ -183,7 +183,7 @@ static void check_order(const struct pair *p, enum top_sort sort, enum top_kind 
 	top_view_done(&v);
 }
 
-static void test_order(void **state)
+static void test_rows_sort_by_every_order(void **state)
 {
 	const struct pair *p = *state;
 
@@ -194,7 +194,7 @@ static void test_order(void **state)
 	check_order(p, TOP_BY_HEALTH, TOP_LEGS, "leg-b", "leg-a");
 }
 
-static void test_cells(void **state)
+static void test_cells_print_units(void **state)
 {
 	const struct pair *p = *state;
 	char cell[TOP_CELL_MAX];
@@ -212,8 +212,8 @@ static void test_cells(void **state)
 	top_view_done(&v);
 }
 
-/* Whatever the answers lack, there is something to show. */
-static void test_little(void **state)
+/* Any answer gives something to show, whatever members it lacks. */
+static void test_incomplete_answers_are_shown(void **state)
 {
 	struct top_sample s = {load("{}"), load("{'processes':[{}]}"), 5};
 	struct top_view v;
@@ -227,12 +227,15 @@ static void test_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_rates, pair_new, pair_free),
-		cmocka_unit_test_setup_teardown(test_words, pair_new, pair_free),
-		cmocka_unit_test_setup_teardown(test_silent_peer, pair_new, pair_free),
-		cmocka_unit_test_setup_teardown(test_order, pair_new, pair_free),
-		cmocka_unit_test_setup_teardown(test_cells, pair_new, pair_free),
-		cmocka_unit_test(test_little),
+		cmocka_unit_test_setup_teardown(test_rates_survive_a_worker_restart, pair_new,
+						pair_free),
+		cmocka_unit_test_setup_teardown(test_problems_become_sentences, pair_new,
+						pair_free),
+		cmocka_unit_test_setup_teardown(test_a_leg_down_without_a_reason_is_peer_silent,
+						pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_rows_sort_by_every_order, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_cells_print_units, pair_new, pair_free),
+		cmocka_unit_test(test_incomplete_answers_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each device is good for, with the reason, and the switch behind it where the agent knows. */
+/* Tests what each device can be used for, with the reason, and the switch behind it if the agent
+ * knows it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +44,7 @@ static void function_add(struct inventory *inv, const char *pci, uint32_t max_vf
 	fn->iommu_group = group;
 }
 
-/* One device of each sort. */
+/* One device of each kind. */
 static struct inventory *host_new(uint64_t pages)
 {
 	struct inventory *inv = inv_new();
@@ -83,7 +84,7 @@ static void expect(const struct inventory *inv, const char *name, uint32_t vfs, 
 	assert_int_equal(use.why.code[0] == '\0', use.why.text[0] == '\0');
 }
 
-static void test_each_sort_with_its_reason(void **state)
+static void test_each_kind_of_device_has_its_reason(void **state)
 {
 	struct inventory *inv = host_new(4096);
 	struct nic_use use;
@@ -115,7 +116,7 @@ static void expect_queues(const struct inventory *inv, const char *name, const c
 	assert_string_equal(use.queues, want);
 }
 
-/* An answer of the family 'netdev' about a link, with the features of XDP that its driver has. */
+/* An answer of the netlink family 'netdev' about a link, with the XDP features of its driver. */
 static void take_features(struct inventory *inv, uint32_t ifindex, uint64_t features)
 {
 	char buf[256];
@@ -128,7 +129,7 @@ static void take_features(struct inventory *inv, uint32_t ifindex, uint64_t feat
 	assert_int_equal(kernel_xdp_parse(inv, h), 0);
 }
 
-static void test_the_kernels_word(void **state)
+static void test_xdp_support_is_the_kernels_answer(void **state)
 {
 	struct inventory *inv = host_new(4096);
 	const struct inv_link *l = inv_link_by_name(inv, "eth3");
@@ -137,7 +138,7 @@ static void test_the_kernels_word(void **state)
 	assert_string_equal(l->af_xdp, "copy");
 	take_features(inv, l->ifindex, 1 | 2 | 8);
 	assert_string_equal(l->af_xdp, "zero-copy");
-	take_features(inv, 99, 8); /* of no link here */
+	take_features(inv, 99, 8); /* no such link here */
 	assert_string_equal(inv_link_by_name(inv, "eth0")->af_xdp, "");
 	kernel_xdp_take_protocols(inv, "protocol  size\nXDP        1088\nUDP  1\n");
 	assert_string_equal(l->af_xdp, "zero-copy");
@@ -146,8 +147,8 @@ static void test_the_kernels_word(void **state)
 	inv_free(inv);
 }
 
-/* By what the kernel says, else by its version and the family's table. */
-static void test_how_queues_reach_user_space(void **state)
+/* The kernel's answer decides; without one, the kernel version and the family's table. */
+static void test_queues_column_shows_the_access(void **state)
 {
 	struct inventory *inv = host_new(4096);
 	struct inv_link *igb = (struct inv_link *)inv_link_by_name(inv, "eth0");
@@ -157,7 +158,7 @@ static void test_how_queues_reach_user_space(void **state)
 	expect_queues(inv, "eth2", "bifurcated");
 	expect_queues(inv, "eth3", "");
 	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), "6.1.0-18-amd64");
-	expect_queues(inv, "eth0", "vfio"); /* its driver came to it later */
+	expect_queues(inv, "eth0", "vfio"); /* the driver got it in a later version */
 	expect_queues(inv, "eth1", "vfio, AF_XDP");
 	expect_queues(inv, "eth2", "bifurcated, AF_XDP");
 	expect_queues(inv, "eth4", "AF_XDP"); /* no IOMMU */
@@ -168,13 +169,13 @@ static void test_how_queues_reach_user_space(void **state)
 	inv_text_set(virtio->af_xdp, sizeof(virtio->af_xdp), "zero-copy");
 	expect_queues(inv, "eth0", "vfio, AF_XDP by copies");
 	expect_queues(inv, "eth3", "AF_XDP");
-	kernel_xdp_take_protocols(inv, "UDP\n"); /* a kernel built without */
+	kernel_xdp_take_protocols(inv, "UDP\n"); /* a kernel built without AF_XDP */
 	expect_queues(inv, "eth1", "vfio");
 	expect_queues(inv, "eth3", "");
 	inv_free(inv);
 }
 
-/* What is printed, on the heap. */
+/* The printed table, on the heap. */
 static char *devices_view(const struct ctl_args *a, const struct inventory *inv, const char *legs)
 {
 	json_t *o = json_loads(legs, 0, NULL);
@@ -209,7 +210,7 @@ static void assert_line(const char *text, const char *name, const char *want)
 		fail_msg("no '%s' behind '%s' in:\n%s", want, name, text);
 }
 
-static void test_switches_as_the_agent_has_them(void **state)
+static void test_switches_come_from_the_agent(void **state)
 {
 	static const char legs[] =
 		"{\"net\": [{\"name\": \"leg-a\", \"switch\": \"leaf-1\", \"switch_port\": "
@@ -231,7 +232,7 @@ static void test_switches_as_the_agent_has_them(void **state)
 	assert_line(text, "eth1", " Eth2 ");
 	assert_line(text, "eth2", "unknown  unknown");
 	assert_line(text, "eth3", " 02:aa ");
-	assert_line(text, "eth4", "unknown  unknown"); /* several: no guess */
+	assert_line(text, "eth4", "unknown  unknown"); /* several neighbours: no guess */
 	free(text);
 	text = devices_text(inv, "{}");
 	assert_line(text, "eth0", "unknown  unknown");
@@ -239,7 +240,7 @@ static void test_switches_as_the_agent_has_them(void **state)
 	inv_free(inv);
 }
 
-static void test_columns_and_rows(void **state)
+static void test_columns_and_rows_can_be_chosen(void **state)
 {
 	struct inventory *inv = host_new(4096);
 	char *filters[] = {"DPDK~VFs"};
@@ -259,11 +260,11 @@ static void test_columns_and_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_sort_with_its_reason),
-		cmocka_unit_test(test_the_kernels_word),
-		cmocka_unit_test(test_how_queues_reach_user_space),
-		cmocka_unit_test(test_columns_and_rows),
-		cmocka_unit_test(test_switches_as_the_agent_has_them),
+		cmocka_unit_test(test_each_kind_of_device_has_its_reason),
+		cmocka_unit_test(test_xdp_support_is_the_kernels_answer),
+		cmocka_unit_test(test_queues_column_shows_the_access),
+		cmocka_unit_test(test_columns_and_rows_can_be_chosen),
+		cmocka_unit_test(test_switches_come_from_the_agent),
 	};
 
 	setenv("COLUMNS", "1000", 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum doctor`: on a host on which all is well each check passes; each row here breaks one thing
- * of it and sees exactly one check turn. No check is without a row.
+ * Tests `plenum doctor`: on a healthy host every check passes. Each row of a table breaks one
+ * thing and sees exactly one check change. Every check has a row.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -135,7 +135,7 @@ static void no_security(struct rig *g)
 	rig_change_spec(g, "secret-file: /etc/plenum/cluster.key", "security: none");
 }
 
-/* Nobody who leaves the cluster out has said that nothing shall be guarded. */
+/* Without a cluster nothing asks for authentication. */
 static void no_cluster(struct rig *g)
 {
 	rig_change_spec(g, "cluster: {name: prod, secret-file: /etc/plenum/cluster.key}\n", "");
@@ -311,7 +311,8 @@ static void other_node(struct rig *g)
 
 /* ---- memory ---- */
 
-/* A worker that goes by UDP for want of pages has the same addresses as one that wants none. */
+/* A worker that fell back to UDP for lack of huge pages has the same addresses as one that asked
+ * for UDP. */
 static void udp_only(struct rig *g)
 {
 	rig_change_spec(g, "cores: [2], transport: dpdk", "cores: [2], transport: udp");
@@ -323,7 +324,7 @@ static void wants_dpdk(struct rig *g)
 	rig_change_spec(g, "cores: [2], transport: udp", "cores: [2], transport: dpdk");
 }
 
-/* Which sleeps, and wants them all the same. */
+/* A dpdk-interrupt worker does not poll, but needs huge pages too. */
 static void wants_dpdk_interrupt(struct rig *g)
 {
 	rig_change_spec(g, "cores: [2], transport: udp", "cores: [2], transport: dpdk-interrupt");
@@ -359,7 +360,7 @@ static void little_group_memory(struct rig *g)
 	rig_put(g, "/sys/fs/cgroup/system.slice/plenumd.service/memory.max", "268435456\n");
 }
 
-/* Of a group around that of the agent. */
+/* The limit of a group above the agent's. */
 static void few_group_pages(struct rig *g)
 {
 	rig_put(g, "/sys/fs/cgroup/system.slice/hugetlb.2MB.max", "2097152\n");
@@ -466,14 +467,14 @@ static size_t run_all(const struct rig *g, struct doctor_result ret[static CHECK
 	for (const struct doctor_check *c; (c = check_at(n)); n++) {
 		assert_true(n < CHECKS_MAX);
 		doctor_run(&g->p, c, &ret[n]);
-		/* Nobody is left alone with a finding. */
+		/* Every finding has a remedy. */
 		assert_true(ret[n].evidence[0]);
 		assert_true(ret[n].state < DOCTOR_WARN || ret[n].remedy[0]);
 	}
 	return n;
 }
 
-/* What a check wants is not there: it cannot turn, it can only say so. */
+/* A check without its prerequisites can only be unknown. */
 static bool is_blind(const struct rig *g, const struct doctor_check *c)
 {
 	return ((c->wants & DOCTOR_WANTS_INVENTORY) && !g->p.inv) ||
@@ -483,7 +484,7 @@ static bool is_blind(const struct rig *g, const struct doctor_check *c)
 	       ((c->wants & DOCTOR_WANTS_AGENT) && !g->p.status);
 }
 
-/* Whether what it breaks turns its check and no other. */
+/* Whether the breakage changes its check and no other. */
 static bool break_one(const struct breakage *b)
 {
 	static struct doctor_result before[CHECKS_MAX], after[CHECKS_MAX];
@@ -518,7 +519,7 @@ static bool break_one(const struct breakage *b)
 	return good;
 }
 
-static void test_each_turns_one(void **state)
+static void test_each_breakage_changes_one_check(void **state)
 {
 	const struct breakage *b;
 	bool good = true;
@@ -528,7 +529,7 @@ static void test_each_turns_one(void **state)
 	assert_true(good);
 }
 
-static void test_all_pass(void **state)
+static void test_all_checks_pass_on_a_healthy_host(void **state)
 {
 	static struct doctor_result all[CHECKS_MAX];
 	struct rig *g = rig_new(NULL);
@@ -540,7 +541,7 @@ static void test_all_pass(void **state)
 	rig_free(g);
 }
 
-static void test_each_is_broken(void **state)
+static void test_every_check_has_a_breakage(void **state)
 {
 	const struct doctor_check *c;
 	const struct breakage *b;
@@ -574,8 +575,9 @@ static enum doctor_state state_of(const struct rig *g, const char *id)
 	return result_of(g, id).state;
 }
 
-/* By the driver of the function, as sysfs has it; most of i40e's NICs have no RDMA at all. */
-static void test_modules_of_rdma(void **state)
+/* The driver of the function decides, as sysfs reports it; most NICs of i40e have no RDMA at all.
+ * */
+static void test_rdma_modules_follow_the_driver_of_the_function(void **state)
 {
 	struct rig *g = rig_new(NULL);
 	char *driver = rig_link(g, HOST_VETH0)->driver;
@@ -587,8 +589,8 @@ static void test_modules_of_rdma(void **state)
 	rig_free(g);
 }
 
-/* Who has the kernel's own driver is not told to take it. */
-static void test_remedies_for_old_drivers(void **state)
+/* A host with the in-tree driver is not advised to install it. */
+static void test_the_remedy_for_an_old_driver_fits_its_origin(void **state)
 {
 	struct rig *g = rig_new(NULL);
 
@@ -599,8 +601,8 @@ static void test_remedies_for_old_drivers(void **state)
 	rig_free(g);
 }
 
-/* Both ends of a cable pause the same. */
-static void test_switch_that_agrees(void **state)
+/* Both ends of the cable pause the same priorities. */
+static void test_matching_flow_control_passes(void **state)
 {
 	struct rig *g = rig_new(NULL);
 	struct inv_dcb *d = inv_dcb_add(g->p.inv);
@@ -609,19 +611,20 @@ static void test_switch_that_agrees(void **state)
 
 	d->ifindex = HOST_VETH1;
 	inv_text_set(d->pfc, sizeof(d->pfc), "3");
-	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS); /* nothing is said */
+	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS); /* the switch reports nothing */
 	json_object_set_new(it, "pfc", json_string("3"));
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
 	json_object_set_new(it, "pfc", json_string("34"));
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_WARN);
-	/* Nor does it matter where this host pauses nothing and relies on nothing. */
+	/* The switch's setting does not matter if this host pauses nothing and relies on nothing.
+	 * */
 	inv_text_set(d->pfc, sizeof(d->pfc), "none");
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
 	rig_free(g);
 }
 
-/* The lazy mode of Linux before 5.15 has the name of the strict one. */
-static void test_iommu_of_old_kernels(void **state)
+/* Linux before 5.15 reports the lazy mode under the name of the strict one. */
+static void test_old_kernels_leave_the_iommu_mode_unknown(void **state)
 {
 	struct rig *g = rig_new(NULL);
 
@@ -640,8 +643,8 @@ static void blank_mount(struct rig *g)
 	rig_change_spec(g, "path: /mnt/x", "path: '/mnt/a b'");
 }
 
-/* mountinfo(5) has the blank as \\040. What is mounted is not entered. */
-static void test_mount_point_with_a_blank(void **state)
+/* mountinfo(5) writes the blank as \\040. A mounted folder is not opened. */
+static void test_a_mounted_path_with_a_blank_is_recognized(void **state)
 {
 	struct rig *g = rig_new(blank_mount);
 
@@ -652,8 +655,8 @@ static void test_mount_point_with_a_blank(void **state)
 	rig_free(g);
 }
 
-/* Who was not asked is not said to answer. */
-static void test_more_peers_than_are_asked(void **state)
+/* A peer that was not probed is not reported as answering. */
+static void test_skipped_probes_are_reported(void **state)
 {
 	struct rig *g = rig_new(NULL);
 
@@ -664,8 +667,9 @@ static void test_more_peers_than_are_asked(void **state)
 	rig_free(g);
 }
 
-/* With the device below a VLAN, of which its driver cuts; and none that the plan does not have. */
-static void test_trains_name_the_nic(void **state)
+/* The remedy names the device below a VLAN, which does the segmentation; and no device for a leg
+ * that the plan lacks. */
+static void test_broken_segmentation_names_the_nic(void **state)
 {
 	struct rig *g = rig_new(NULL);
 	json_t *path =
@@ -675,8 +679,9 @@ static void test_trains_name_the_nic(void **state)
 	json_object_set_new(g->p.status, "paths", json_pack("[o]", path));
 	inv_text_set(rig_link(g, HOST_VETH1)->driver, INV_TEXT_MAX, "igb");
 	r = result_of(g, "leg-trains");
-	assert_non_null(strstr(r.evidence, "what veth1 of leg leg-b (driver igb) cuts into packets "
-					   "is lost to host-b"));
+	assert_non_null(strstr(
+		r.evidence,
+		"packets that veth1 of leg leg-b (driver igb) segments do not reach host-b"));
 	assert_non_null(strstr(r.remedy, "ethtool -K veth1 tx-udp-segmentation off"));
 	rig_link(g, HOST_VETH1)->lower = HOST_VETH0;
 	r = result_of(g, "leg-trains");
@@ -688,7 +693,7 @@ static void test_trains_name_the_nic(void **state)
 	rig_free(g);
 }
 
-static void test_json_of_any_bytes(void **state)
+static void test_json_is_valid_for_any_evidence(void **state)
 {
 	struct doctor_result r = {.state = DOCTOR_WARN, .evidence = "x\xffy", .remedy = "z\xc3"};
 	json_t *o = doctor_to_json(&doctor_config, &doctor_config.checks[0], &r);
@@ -699,7 +704,7 @@ static void test_json_of_any_bytes(void **state)
 	json_decref(o);
 }
 
-static void test_man_page(void **state)
+static void test_the_manual_lists_all_checks(void **state)
 {
 	autofree char *table = doctor_man_table(), *manual = NULL;
 	size_t len;
@@ -713,18 +718,18 @@ static void test_man_page(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_man_page),
-		cmocka_unit_test(test_all_pass),
-		cmocka_unit_test(test_each_turns_one),
-		cmocka_unit_test(test_each_is_broken),
-		cmocka_unit_test(test_modules_of_rdma),
-		cmocka_unit_test(test_remedies_for_old_drivers),
-		cmocka_unit_test(test_switch_that_agrees),
-		cmocka_unit_test(test_iommu_of_old_kernels),
-		cmocka_unit_test(test_mount_point_with_a_blank),
-		cmocka_unit_test(test_more_peers_than_are_asked),
-		cmocka_unit_test(test_trains_name_the_nic),
-		cmocka_unit_test(test_json_of_any_bytes),
+		cmocka_unit_test(test_the_manual_lists_all_checks),
+		cmocka_unit_test(test_all_checks_pass_on_a_healthy_host),
+		cmocka_unit_test(test_each_breakage_changes_one_check),
+		cmocka_unit_test(test_every_check_has_a_breakage),
+		cmocka_unit_test(test_rdma_modules_follow_the_driver_of_the_function),
+		cmocka_unit_test(test_the_remedy_for_an_old_driver_fits_its_origin),
+		cmocka_unit_test(test_matching_flow_control_passes),
+		cmocka_unit_test(test_old_kernels_leave_the_iommu_mode_unknown),
+		cmocka_unit_test(test_a_mounted_path_with_a_blank_is_recognized),
+		cmocka_unit_test(test_skipped_probes_are_reported),
+		cmocka_unit_test(test_broken_segmentation_names_the_nic),
+		cmocka_unit_test(test_json_is_valid_for_any_evidence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

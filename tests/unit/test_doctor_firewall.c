@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's judgement of firewalls: rules as their own tools print them, and what becomes of a
- * datagram to or from the legs. */
+/* Tests the doctor's evaluation of firewall rules: given the output of the rule tools, whether a
+ * datagram to or from the legs passes. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static enum doctor_state judge(const char *nft, const char *iptables)
 #define REJECT "{'reject': {'type': 'icmp'}}"
 
 struct nft_case {
-	const char *hook, *policy, *rules[3]; /* each its expressions */
+	const char *hook, *policy, *rules[3]; /* the expressions of each rule */
 	enum doctor_state want;
 };
 
@@ -64,7 +64,7 @@ static const struct nft_case nft_cases[] = {
 	 "drop",
 	 {MATCH("==", LEFT_PORT, "{'set': [53, {'range': [7000, 8000]}]}") ", " ACCEPT},
 	 DOCTOR_PASS},
-	/* One leg of two. */
+	/* The rule matches one leg of two. */
 	{"input", "drop", {MATCH("==", LEFT_IN, "'veth0'") ", " ACCEPT}, DOCTOR_FAIL},
 	{"input",
 	 "drop",
@@ -75,7 +75,7 @@ static const struct nft_case nft_cases[] = {
 	{"input", "accept", {MATCH("!=", LEFT_IN, "'lo'") ", " DROP}, DOCTOR_FAIL},
 	{"input", "accept", {MATCH("==", LEFT_IN, "'lo'") ", " DROP}, DOCTOR_PASS},
 	{"output", "accept", {MATCH("==", LEFT_OUT, "'veth1'") ", " DROP}, DOCTOR_FAIL},
-	/* Connections: ours begin. */
+	/* Connection states: our packets start new connections. */
 	{"input",
 	 "drop",
 	 {MATCH("in", LEFT_STATE, "['established', 'related']") ", " ACCEPT},
@@ -85,7 +85,7 @@ static const struct nft_case nft_cases[] = {
 	 "accept",
 	 {MATCH("in", LEFT_STATE, "['new', 'untracked']") ", " DROP},
 	 DOCTOR_FAIL},
-	/* Not ours. */
+	/* Rules that do not match our packets. */
 	{"input",
 	 "accept",
 	 {MATCH("==", "{'payload': {'protocol': 'tcp', 'field': 'dport'}}", PORT) ", " DROP},
@@ -98,7 +98,7 @@ static const struct nft_case nft_cases[] = {
 	 "accept",
 	 {MATCH("==", "{'payload': {'protocol': 'th', 'field': 'dport'}}", PORT) ", " DROP},
 	 DOCTOR_FAIL},
-	/* Nobody can tell. */
+	/* Rules that cannot be evaluated. */
 	{"input", "drop", {MATCH("==", LEFT_PORT, "'@open'") ", " ACCEPT}, DOCTOR_UNKNOWN},
 	{"input", "drop", {MATCH("==", LEFT_IN, "'@trusted'") ", " ACCEPT}, DOCTOR_UNKNOWN},
 	{"input", "accept", {MATCH("<", LEFT_PORT, "8000") ", " DROP}, DOCTOR_UNKNOWN},
@@ -112,11 +112,11 @@ static const struct nft_case nft_cases[] = {
 	 "accept",
 	 {MATCH("==", LEFT_IN, "'lo'") ", {'jump': {'target': 'more'}}"},
 	 DOCTOR_PASS},
-	/* What may be accepted early is accepted in the end. */
+	/* A later chain can still drop a packet that an earlier one accepts. */
 	{"input", "accept", {MATCH("==", LEFT_PORT, "'@open'") ", " ACCEPT}, DOCTOR_PASS},
 };
 
-static void test_nft(void **state)
+static void test_nftables_rules_are_evaluated(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(nft_cases); i++) {
 		const struct nft_case *c = &nft_cases[i];
@@ -166,19 +166,19 @@ static const struct {
 	{"-A INPUT -m conntrack --ctstate INVALID -j DROP\n", DOCTOR_PASS},
 	{":INPUT DROP [0:0]\n-A INPUT -p udp -m udp --dport " PORT " -j ACCEPT\n", DOCTOR_PASS},
 	{"-A INPUT -j LOG --log-prefix \"drop \"\n", DOCTOR_PASS},
-	/* Nobody can tell. */
+	/* Rules that cannot be evaluated. */
 	{":INPUT DROP [0:0]\n-A INPUT -s 10.0.0.0/8 -j ACCEPT\n", DOCTOR_UNKNOWN},
 	{"-A INPUT -p udp -m multiport --dports 53," PORT " -j DROP\n", DOCTOR_UNKNOWN},
 	{"-A INPUT -m physdev --physdev-is-bridged -j DROP\n", DOCTOR_UNKNOWN},
 	{"-A INPUT -j MORE\n", DOCTOR_UNKNOWN},
 	{"-A INPUT -g MORE\n", DOCTOR_UNKNOWN},
-	/* Cut short. */
+	/* Truncated rules. */
 	{"-A INPUT -j", DOCTOR_UNKNOWN},
 	{"-A INPUT -i", DOCTOR_PASS},
 	{"-A INPUT -m comment --comment \"", DOCTOR_PASS},
 };
 
-static void test_iptables(void **state)
+static void test_iptables_rules_are_evaluated(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(save_cases); i++)
 		if (judge(NULL, save_cases[i].text) != save_cases[i].want)
@@ -188,8 +188,8 @@ static void test_iptables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nft),
-		cmocka_unit_test(test_iptables),
+		cmocka_unit_test(test_nftables_rules_are_evaluated),
+		cmocka_unit_test(test_iptables_rules_are_evaluated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum doctor`: all tables of checks, run over one picture and printed. Knows no check by name.
- */
+/* `plenum doctor`: runs every check over one picture of the host and prints the results. It knows
+ * no check by name. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "agent/ctl/ctl.h"
@@ -23,11 +23,12 @@ void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
 		bool there;
 		const char *what;
 	} wants[] = {
-		{DOCTOR_WANTS_INVENTORY, p->inv, "the host cannot be looked at: see config-host"},
-		{DOCTOR_WANTS_SPEC, p->spec, "there is no configuration: see config-file"},
-		{DOCTOR_WANTS_PLAN, p->plan, "there is no plan: see config-plan"},
+		{DOCTOR_WANTS_INVENTORY, p->inv,
+		 "the host's devices cannot be read: see config-host"},
+		{DOCTOR_WANTS_SPEC, p->spec, "no valid configuration: see config-file"},
+		{DOCTOR_WANTS_PLAN, p->plan, "no plan: see config-plan"},
 		{DOCTOR_WANTS_APPLIED, p->plan && json_array_size(p->steps) == 0,
-		 "the host is not yet as the configuration wants it: see config-plan"},
+		 "the host does not match the configuration yet: see config-plan"},
 		{DOCTOR_WANTS_AGENT, p->status, "no agent answers: see agent-answers"},
 	};
 
@@ -41,7 +42,7 @@ void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
 	c->run(p, c, ret);
 }
 
-/* It may quote what is no UTF-8, or cut a character. */
+/* The text may quote bytes that are not UTF-8, or end in the middle of a character. */
 static json_t *text_new(const char *text)
 {
 	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
@@ -85,7 +86,7 @@ char *doctor_man_table(void)
 
 struct tally {
 	size_t n[DOCTOR_STATE_MAX];
-	json_t *checks; /* NULL: they are printed */
+	json_t *checks; /* NULL: print each result instead */
 };
 
 static void print_result(const struct doctor_check *c, const struct doctor_result *r)
@@ -121,7 +122,7 @@ static void run_all(const struct doctor_picture *p, struct tally *t)
 	}
 }
 
-/* By the worst; what is not known is no fault of the host. */
+/* The worst result decides. An unknown result is not a fault of the host. */
 static int exit_of(const struct tally *t)
 {
 	if (t->n[DOCTOR_FAIL])
@@ -155,7 +156,7 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 
 	doctor_look(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
 	if (a->peer && p.plan && !doctor_knows_peer(&p)) {
-		ctl_complain("--peer wants a name of peers[] or an address, found '%s'", a->peer);
+		ctl_complain("--peer needs a name in peers[] or an address, found '%s'", a->peer);
 		return CTL_USAGE;
 	}
 	if (a->json)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of what is wanted and of who sees to it: the configuration, its plan, the agent, the
- * key, the folders that both need. */
+/* Checks of the configuration and its plan, the agent, the cluster key, and the folders that they
+ * need. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <limits.h>
@@ -38,7 +38,7 @@ static void run_plan(const struct doctor_picture *p, const struct doctor_check *
 		     struct doctor_result *r)
 {
 	if (p->plan) {
-		doctor_say(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps to do",
+		doctor_say(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps left to do",
 			   p->plan->n_legs, p->plan->n_workers, json_array_size(p->steps));
 		return;
 	}
@@ -53,7 +53,7 @@ static void run_needs(const struct doctor_picture *p, const struct doctor_check 
 		const struct plan_need *need = &p->plan->needs[i];
 
 		if (strcmp(need->code, "hugepages") == 0)
-			continue; /* memory-hugepages tells more of them */
+			continue; /* memory-hugepages reports them in more detail */
 		doctor_say(r, DOCTOR_WARN, "%s", need->why);
 		if (need->command[0])
 			doctor_advise(r, "%s", need->command);
@@ -65,7 +65,7 @@ static void run_needs(const struct doctor_picture *p, const struct doctor_check 
 		if (!r->remedy[0])
 			doctor_advise(r, "plenum status");
 	}
-	doctor_say(r, DOCTOR_PASS, "this machine lacks nothing that is asked for");
+	doctor_say(r, DOCTOR_PASS, "no setting of firmware, kernel or driver is missing");
 }
 
 /* ---- the agent ---- */
@@ -81,7 +81,8 @@ static void run_answers(const struct doctor_picture *p, const struct doctor_chec
 			struct doctor_result *r)
 {
 	if (p->status) {
-		doctor_say(r, DOCTOR_PASS, "version %s answers", text_of(p->status, "version"));
+		doctor_say(r, DOCTOR_PASS, "the agent answers, version %s",
+			   text_of(p->status, "version"));
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN, "no agent answers: %s", p->no_agent);
@@ -94,55 +95,56 @@ static void run_version(const struct doctor_picture *p, const struct doctor_chec
 	const char *version = text_of(p->status, "version");
 
 	if (strcmp(version, PLENUM_VERSION) == 0) {
-		doctor_say(r, DOCTOR_PASS, "agent and command line are %s", version);
+		doctor_say(r, DOCTOR_PASS, "agent and command line have version %s", version);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "the agent is %s, this command line " PLENUM_VERSION, version);
-	doctor_advise(r, "systemctl restart plenumd (workers and mounts go on)");
+	doctor_say(r, DOCTOR_WARN, "the agent has version %s, this command line " PLENUM_VERSION,
+		   version);
+	doctor_advise(r, "systemctl restart plenumd (workers and mounts keep running)");
 }
 
 static void run_state(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const char *state = text_of(p->status, "state");
-	/* What has not come up yet is not known to be broken. */
+	/* A part that has not started yet is not known to be broken. */
 	const enum doctor_state is = strcmp(state, "starting") == 0 ? DOCTOR_WARN : DOCTOR_FAIL;
 	const json_t *reason;
 	size_t i;
 
 	if (strcmp(state, "running") == 0) {
-		doctor_say(r, DOCTOR_PASS, "its state is running");
+		doctor_say(r, DOCTOR_PASS, "the agent's state is running");
 		return;
 	}
-	doctor_say(r, is, "its state is %s", state);
+	doctor_say(r, is, "the agent's state is %s", state);
 	json_array_foreach (json_object_get(p->status, "reasons"), i, reason) {
 		if (json_is_string(reason))
 			doctor_say(r, is, "%s", json_string_value(reason));
 	}
-	doctor_advise(r, is == DOCTOR_WARN ? "wait for it: plenum events --follow"
+	doctor_advise(r, is == DOCTOR_WARN ? "wait for the start to end: plenum events --follow"
 					   : "plenum status; plenum events");
 }
 
-/* Where one answers it is of an apply under way. */
+/* With an agent running, the journal belongs to an apply in progress. */
 static void run_journal(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	if (p->status || !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
-		doctor_say(r, DOCTOR_PASS, "no apply was cut off");
+		doctor_say(r, DOCTOR_PASS, "no interrupted apply");
 		return;
 	}
-	if (doctor_process_runs(p, "plenumd-applier")) { /* which outlives its agent */
+	if (doctor_process_runs(p, "plenumd-applier")) { /* the applier outlives its agent */
 		doctor_say(r, DOCTOR_WARN,
-			   "an apply is under way, or waits for its confirmation, and no agent "
-			   "answers to take it: it is rolled back when its time is over");
+			   "an apply is in progress or waits for confirmation, but no agent "
+			   "answers: it is rolled back when its confirm time ends");
 		doctor_advise(r, "systemctl start plenumd; then plenum confirm, or plenum "
 				 "rollback");
 		return;
 	}
 	doctor_say(r, DOCTOR_FAIL,
-		   "an apply was cut off, and no agent is there to roll it back: " PLENUM_RUNDIR
+		   "an apply was interrupted and no agent runs to roll it back: " PLENUM_RUNDIR
 		   "/journal");
-	doctor_advise(r, "systemctl start plenumd: the host is then as before, or as wanted");
+	doctor_advise(r, "systemctl start plenumd: it completes or rolls back the apply");
 }
 
 /* ---- folders and files ---- */
@@ -169,7 +171,7 @@ static void run_room(const struct doctor_picture *p, const struct doctor_check *
 	}
 }
 
-/* Which is root's and nobody else's; a file that others may read is in `bad`. */
+/* Checks that root owns the file and that its mode has none of the bits in `bad`. */
 static void look_at_mode(const struct doctor_picture *p, const char *path, mode_t bad,
 			 enum doctor_state absent, struct doctor_result *r)
 {
@@ -179,9 +181,9 @@ static void look_at_mode(const struct doctor_picture *p, const char *path, mode_
 	snprintf(full, sizeof(full), "%s%s", p->root, path);
 	if (stat(full, &s) < 0) {
 		if (errno == EACCES)
-			doctor_say(r, DOCTOR_UNKNOWN, "%s is not to be seen by this user", path);
+			doctor_say(r, DOCTOR_UNKNOWN, "this user may not read %s", path);
 		else if (errno == ENOENT && absent == DOCTOR_PASS)
-			doctor_say(r, absent, "%s is not there yet", path);
+			doctor_say(r, absent, "%s does not exist yet", path);
 		else
 			doctor_say(r, absent == DOCTOR_PASS ? DOCTOR_UNKNOWN : absent, "%s: %s",
 				   path, strerror(errno));
@@ -210,31 +212,32 @@ static void run_key(const struct doctor_picture *p, const struct doctor_check *c
 	const char *file = p->spec->cluster.secret_file;
 
 	if (!file) {
-		doctor_say(r, DOCTOR_PASS, "no key is configured");
+		doctor_say(r, DOCTOR_PASS, "no cluster key is configured");
 		return;
 	}
 	look_at_mode(p, file, 077, DOCTOR_FAIL, r);
 	if (r->state == DOCTOR_FAIL && !r->remedy[0])
-		doctor_advise(r, "plenum secret generate %s; or copy it from a host of the cluster",
-			      file);
+		doctor_advise(
+			r, "plenum secret generate %s; or copy the key from a host of the cluster",
+			file);
 }
 
 static void run_security(const struct doctor_picture *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
-	/* Without a cluster there is no key, whatever its security would be by default. */
+	/* Without a cluster there is no key, whatever the default security is. */
 	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
-		doctor_say(r, DOCTOR_PASS, "packets between hosts are guarded: %s",
+		doctor_say(r, DOCTOR_PASS, "packets between hosts are protected: %s",
 			   spec_security_to_string(p->spec->cluster.security));
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN,
-		   "packets between hosts are not guarded: the data network must be trusted");
+		   "packets between hosts are not authenticated: only for a trusted data network");
 	doctor_advise(r, "plenum secret generate; write cluster: {name: NAME, secret-file: FILE}");
 }
 
-/* A folder that mounts are made on or that exports are, and what was asked of it already; NULL:
- * nothing was. */
+/* Checks the folder of an export or mount point. `asked` holds the result of statfs(2) on it;
+ * NULL: not called. */
 static void look_at_folder(const struct doctor_picture *p, const char *path, const char *what,
 			   const struct doctor_space *asked, struct doctor_result *r)
 {
@@ -243,17 +246,17 @@ static void look_at_folder(const struct doctor_picture *p, const char *path, con
 
 	if (asked && asked->error == -ETIMEDOUT) {
 		doctor_say(r, DOCTOR_FAIL, "the file system of %s %s does not answer", what, path);
-		doctor_advise(r, "look for its disk, or its server, in dmesg(1)");
+		doctor_advise(r, "check its disk or its server: dmesg(1)");
 		return;
 	}
 	snprintf(full, sizeof(full), "%s%s", p->root, path);
 	if (stat(full, &s) == 0 && S_ISDIR(s.st_mode))
 		return;
 	if (errno == EACCES && !p->privileged) {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s %s is not to be seen by this user", what, path);
+		doctor_say(r, DOCTOR_UNKNOWN, "this user may not read %s %s", what, path);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s %s is no folder", what, path);
+	doctor_say(r, DOCTOR_FAIL, "%s %s is not a folder", what, path);
 	doctor_advise(r, "mkdir -p %s", path);
 }
 
@@ -266,10 +269,10 @@ static void run_exports(const struct doctor_picture *p, const struct doctor_chec
 		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
 			look_at_folder(p, p->spec->workers[i].exports[j].path, "export",
 				       n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
-	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
+	doctor_say(r, DOCTOR_PASS, "all exported folders exist");
 }
 
-/* What is full fails the programs of all clients that write there. */
+/* A full file system fails the writes of all clients. */
 static void look_at_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
 {
 	const bool counts_inodes = s->total_inodes > 0;
@@ -308,7 +311,7 @@ static void run_room_exports(const struct doctor_picture *p, const struct doctor
 	doctor_say(r, DOCTOR_PASS, "no file system of an export is full");
 }
 
-/* Which mountinfo(5) writes as \ooo. */
+/* mountinfo(5) writes these characters as \ooo. */
 static void escape_path(const char *path, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -319,7 +322,7 @@ static void escape_path(const char *path, char *buf, size_t size)
 	buf[n] = '\0';
 }
 
-/* What is mounted there is not asked: a mount whose server is gone would let nobody go on. */
+/* Reads mountinfo instead of the mount: a stat(2) of a mount whose server is gone would hang. */
 static bool is_mounted(const struct doctor_picture *p, const char *path)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
@@ -339,7 +342,7 @@ static void run_mountpoints(const struct doctor_picture *p, const struct doctor_
 			if (!is_mounted(p, p->spec->workers[i].mounts[j].path))
 				look_at_folder(p, p->spec->workers[i].mounts[j].path, "mount point",
 					       n < DOCTOR_FOLDERS_MAX ? &p->mounts[n] : NULL, r);
-	doctor_say(r, DOCTOR_PASS, "all folders that are mounted on are there");
+	doctor_say(r, DOCTOR_PASS, "all mount points exist");
 }
 
 static void run_served(const struct doctor_picture *p, const struct doctor_check *c,
@@ -351,7 +354,7 @@ static void run_served(const struct doctor_picture *p, const struct doctor_check
 	json_array_foreach (json_object_get(p->status, "mounts"), i, mount) {
 		if (!json_is_false(json_object_get(mount, "served")))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "mount %s from %s:%s is not served",
+		doctor_say(r, DOCTOR_FAIL, "mount %s: server %s does not serve export %s",
 			   text_of(mount, "path"), text_of(mount, "peer"),
 			   text_of(mount, "export"));
 		doctor_advise(r, "plenum doctor --peer %s; plenum status on that host",
@@ -369,7 +372,8 @@ static void run_unit(const struct doctor_picture *p, const struct doctor_check *
 				 "/etc/systemd/system/multi-user.target.wants/plenumd.service")) {
 		doctor_say(r, DOCTOR_PASS, "plenumd.service is enabled");
 	} else {
-		doctor_say(r, DOCTOR_WARN, "plenumd.service is not enabled: no boot starts it");
+		doctor_say(r, DOCTOR_WARN,
+			   "plenumd.service is not enabled: it does not start at boot");
 		doctor_advise(r, "systemctl enable plenumd");
 	}
 }
@@ -379,28 +383,27 @@ static const struct doctor_check checks[] = {
 	{"config-file", "The configuration is valid", 0, run_file, NULL},
 	{"config-plan", "The configuration fits the host",
 	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_plan, NULL},
-	{"config-needs", "The machine needs no other setting of firmware, kernel or driver",
-	 DOCTOR_WANTS_PLAN, run_needs, NULL},
+	{"config-needs", "No setting of firmware, kernel or driver is missing", DOCTOR_WANTS_PLAN,
+	 run_needs, NULL},
 	{"agent-answers", "The agent runs and answers", 0, run_answers, NULL},
-	{"agent-version", "Agent and command line are of one version", DOCTOR_WANTS_AGENT,
+	{"agent-version", "Agent and command line have one version", DOCTOR_WANTS_AGENT,
 	 run_version, NULL},
-	{"agent-state", "All is well with the agent", DOCTOR_WANTS_AGENT, run_state, NULL},
+	{"agent-state", "The agent reports no problem", DOCTOR_WANTS_AGENT, run_state, NULL},
 	{"agent-enabled", "The agent starts at boot", 0, run_unit, NULL},
-	{"agent-journal", "No apply was cut off half done", 0, run_journal, NULL},
-	{"room-state", "There is room for the journal and what was applied", 0, run_room,
+	{"agent-journal", "No apply was interrupted", 0, run_journal, NULL},
+	{"room-state", "There is room for the journal and the applied configuration", 0, run_room,
 	 "/var/lib/plenum"},
-	{"room-run", "There is room for the agent's records", 0, run_room, "/run/plenum"},
+	{"room-run", "There is room for the agent's runtime files", 0, run_room, "/run/plenum"},
 	{"room-exports", "There is room on the file systems of exports", DOCTOR_WANTS_SPEC,
 	 run_room_exports, NULL},
-	{"state-folder", "Nobody but root writes to the journal's folder", 0, run_state_folder,
+	{"state-folder", "Only root can write to the journal's folder", 0, run_state_folder,
 	 "/var/lib/plenum"},
-	{"key-file", "The cluster's key is there, and root's alone", DOCTOR_WANTS_SPEC, run_key,
+	{"key-file", "The cluster key exists and only root can read it", DOCTOR_WANTS_SPEC, run_key,
 	 NULL},
-	{"key-security", "Packets between hosts are guarded", DOCTOR_WANTS_SPEC, run_security,
+	{"key-security", "Packets between hosts are authenticated", DOCTOR_WANTS_SPEC, run_security,
 	 NULL},
-	{"folders-exported", "The folders of exports are there", DOCTOR_WANTS_SPEC, run_exports,
-	 NULL},
-	{"folders-mounted", "The mount points are there", DOCTOR_WANTS_SPEC, run_mountpoints, NULL},
+	{"folders-exported", "The exported folders exist", DOCTOR_WANTS_SPEC, run_exports, NULL},
+	{"folders-mounted", "The mount points exist", DOCTOR_WANTS_SPEC, run_mountpoints, NULL},
 	{"mounts-served", "All mounts are served", DOCTOR_WANTS_AGENT, run_served, NULL},
 };
 

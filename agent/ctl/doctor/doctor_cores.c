@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the cores of workers: that nothing else uses those that poll. Whether they are there is
- * the plan's to say. */
+/* Checks of the workers' cores: nothing else may use those that poll. The plan itself reports
+ * cores that do not exist. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static const struct inv_core *find_core(const struct doctor_picture *p, unsigned
 	return NULL;
 }
 
-/* Each core of the configuration, whether a worker can be planned for it or not. */
+/* Each configured core, even if no worker can be planned for it. */
 #define EACH_CORE(p, i, j)                                \
 	for (size_t i = 0; i < (p)->spec->n_workers; i++) \
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
@@ -31,12 +31,12 @@ static void run_allowed(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!core || !core->barred)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "core %u is not in the cpuset of whoever looks",
+		doctor_say(r, DOCTOR_WARN, "core %u is not in the cpuset of this process",
 			   core->id);
-		doctor_advise(r, "add it to the cpuset of this container or slice "
+		doctor_advise(r, "add the core to the cpuset of this container or slice "
 				 "(AllowedCPUs= of the unit)");
 	}
-	doctor_say(r, DOCTOR_PASS, "all cores of workers may be used");
+	doctor_say(r, DOCTOR_PASS, "all cores of workers are in the cpuset");
 }
 
 static void run_zero(const struct doctor_picture *p, const struct doctor_check *c,
@@ -47,15 +47,15 @@ static void run_zero(const struct doctor_picture *p, const struct doctor_check *
 		if (p->spec->workers[i].cores[j] != 0)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "workers[%zu] has core 0, which the kernel needs for itself", i);
-		doctor_advise(r, "name another core in workers[%zu].cores", i);
+			   "workers[%zu] uses core 0, which the kernel needs for itself", i);
+		doctor_advise(r, "choose another core in workers[%zu].cores", i);
 	}
-	doctor_say(r, DOCTOR_PASS, "no worker is on core 0");
+	doctor_say(r, DOCTOR_PASS, "no worker uses core 0");
 }
 
-/* ---- cores that poll ---- */
+/* ---- polling cores ---- */
 
-/* Says it of each polling core that is not in the list. */
+/* Reports each polling core that is missing from the list. */
 static void say_outside(const struct doctor_picture *p, struct doctor_result *r, const bool *set,
 			const char *what, const char *args)
 {
@@ -69,12 +69,16 @@ static void say_outside(const struct doctor_picture *p, struct doctor_result *r,
 		n++;
 		if (w->core < CORES_MAX && set[w->core])
 			continue;
-		doctor_say(r, DOCTOR_WARN, "core %u, on which a worker polls, is not %s", w->core,
+		doctor_say(r, DOCTOR_WARN, "core %u, which a worker polls, is not %s", w->core,
 			   what);
 		doctor_advise(r, "add %s%u to the kernel's command line, then reboot", args,
 			      w->core);
 	}
-	doctor_say(r, DOCTOR_PASS, n ? "all cores that poll are" : "no worker polls a core");
+	if (n)
+		doctor_say(r, DOCTOR_PASS, "all polling cores are %.*s", (int)strcspn(what, ":"),
+			   what);
+	else
+		doctor_say(r, DOCTOR_PASS, "no worker polls a core");
 }
 
 static void run_isolated(const struct doctor_picture *p, const struct doctor_check *c,
@@ -85,7 +89,7 @@ static void run_isolated(const struct doctor_picture *p, const struct doctor_che
 	for (size_t i = 0; i < p->inv->n_cores; i++)
 		if (p->inv->cores[i].id < CORES_MAX)
 			set[p->inv->cores[i].id] = p->inv->cores[i].isolated;
-	say_outside(p, r, set, "isolated: other programs are run there",
+	say_outside(p, r, set, "isolated: the scheduler runs other programs there",
 		    "isolcpus=domain,managed_irq,");
 }
 
@@ -96,17 +100,19 @@ static void run_nohz(const struct doctor_picture *p, const struct doctor_check *
 	bool set[CORES_MAX];
 	char text[64] = "";
 
-	/* A kernel without it has no file; one without such cores says so, or "(null)". */
+	/* A kernel without the feature has no such file; without such cores the file is empty or
+	 * says "(null)". */
 	doctor_read(p, text, sizeof(text), "%s", file);
 	if (doctor_read_list(p, set, CORES_MAX, file) < 0 && text[0] != '(' &&
 	    doctor_n_polling(p) > 0) {
-		doctor_say(r, DOCTOR_UNKNOWN, "this kernel has no %s", file);
+		doctor_say(r, DOCTOR_UNKNOWN, "this kernel has no file %s", file);
 		return;
 	}
-	say_outside(p, r, set, "free of the timer's tick", "nohz_full=");
+	say_outside(p, r, set, "free of the scheduler's tick", "nohz_full=");
 }
 
-/* Interrupts of devices whose target is a polling core. Those that never came are let be. */
+/* Reports device interrupts whose target is a polling core. An interrupt that never fired has no
+ * effective target. */
 static void look_at_interrupt(const struct doctor_picture *p, const bool *polls, const char *irq,
 			      struct doctor_result *r)
 {
@@ -119,8 +125,8 @@ static void look_at_interrupt(const struct doctor_picture *p, const bool *polls,
 	for (unsigned i = 0; i < CORES_MAX; i++) {
 		if (!set[i] || !polls[i])
 			continue;
-		doctor_say(r, DOCTOR_WARN, "interrupt %s is served by core %u, which polls", irq,
-			   i);
+		doctor_say(r, DOCTOR_WARN,
+			   "interrupt %s is served by core %u, which a worker polls", irq, i);
 		doctor_advise(r, "echo 0 >/proc/irq/%s/smp_affinity_list", irq);
 	}
 }
@@ -147,7 +153,7 @@ static void run_interrupts(const struct doctor_picture *p, const struct doctor_c
 		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
 			look_at_interrupt(p, polls, e->d_name, r);
 	closedir(dir);
-	doctor_say(r, DOCTOR_PASS, "no interrupt of a device goes to a core that polls");
+	doctor_say(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
 }
 
 static void run_irqbalance(const struct doctor_picture *p, const struct doctor_check *c,
@@ -157,9 +163,9 @@ static void run_irqbalance(const struct doctor_picture *p, const struct doctor_c
 		doctor_say(r, DOCTOR_PASS, "irqbalance does not run, or no worker polls a core");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "irqbalance runs, and may give interrupts to cores that poll");
-	doctor_advise(r, "write IRQBALANCE_BANNED_CPULIST= with the cores of workers into "
-			 "/etc/default/irqbalance, then restart it");
+	doctor_say(r, DOCTOR_WARN, "irqbalance runs and may move interrupts to polling cores");
+	doctor_advise(r, "set IRQBALANCE_BANNED_CPULIST= to the workers' cores in "
+			 "/etc/default/irqbalance, then restart irqbalance");
 }
 
 static void run_governor(const struct doctor_picture *p, const struct doctor_check *c,
@@ -173,18 +179,20 @@ static void run_governor(const struct doctor_picture *p, const struct doctor_che
 		if (doctor_read(p, governor, sizeof(governor),
 				"/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", id) < 0) {
 			doctor_say(r, DOCTOR_UNKNOWN,
-				   "the kernel does not steer the frequency of core %u (a virtual "
-				   "machine, or the firmware does)",
+				   "the kernel does not control the frequency of core %u (the "
+				   "hypervisor or the firmware does)",
 				   id);
 		} else if (strcmp(governor, "performance") != 0) {
-			doctor_say(r, DOCTOR_WARN, "core %u is steered by '%s'", id, governor);
+			doctor_say(r, DOCTOR_WARN,
+				   "the frequency governor of core %u is '%s', not 'performance'",
+				   id, governor);
 			doctor_advise(r,
 				      "echo performance "
 				      ">/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor",
 				      id);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "all cores of workers are steered by 'performance'");
+	doctor_say(r, DOCTOR_PASS, "the frequency governor of all workers' cores is 'performance'");
 }
 
 static void run_siblings(const struct doctor_picture *p, const struct doctor_check *c,
@@ -206,9 +214,9 @@ static void run_siblings(const struct doctor_picture *p, const struct doctor_che
 
 			if (other <= id || other >= CORES_MAX || !set[other])
 				continue;
-			doctor_say(r, DOCTOR_WARN, "cores %u and %u are threads of one core", id,
-				   other);
-			doctor_advise(r, "give workers one thread of each core only "
+			doctor_say(r, DOCTOR_WARN,
+				   "cores %u and %u are hardware threads of one core", id, other);
+			doctor_advise(r, "give workers only one hardware thread of each core "
 					 "(workers[].cores)");
 		}
 	}
@@ -228,31 +236,32 @@ static void run_numa(const struct doctor_picture *p, const struct doctor_check *
 			if (!l || l->numa_node == INV_NUMA_NONE || node == INV_NUMA_NONE ||
 			    l->numa_node == node)
 				continue;
-			doctor_say(r, DOCTOR_WARN, "core %u is on NUMA node %d, %s on node %d",
-				   w->core, node, l->name, l->numa_node);
-			doctor_advise(r, "give the workers cores of node %d (workers[].cores)",
+			doctor_say(r, DOCTOR_WARN,
+				   "core %u is on NUMA node %d, its NIC %s on node %d", w->core,
+				   node, l->name, l->numa_node);
+			doctor_advise(r, "give the workers cores of NUMA node %d (workers[].cores)",
 				      l->numa_node);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "workers and their legs are on the same NUMA nodes");
+	doctor_say(r, DOCTOR_PASS, "workers and their NICs are on the same NUMA nodes");
 }
 
 static const struct doctor_check checks[] = {
 	{"cores-allowed", "All cores of workers are in the cpuset",
 	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_allowed, NULL},
-	{"cores-zero", "No worker is on core 0", DOCTOR_WANTS_SPEC, run_zero, NULL},
-	{"cores-isolated", "Cores that poll are isolated", DOCTOR_WANTS_PLAN, run_isolated, NULL},
-	{"cores-tick", "Cores that poll are free of the timer's tick", DOCTOR_WANTS_PLAN, run_nohz,
-	 NULL},
-	{"cores-interrupts", "Cores that poll serve no interrupts", DOCTOR_WANTS_PLAN,
+	{"cores-zero", "No worker uses core 0", DOCTOR_WANTS_SPEC, run_zero, NULL},
+	{"cores-isolated", "Polling cores are isolated", DOCTOR_WANTS_PLAN, run_isolated, NULL},
+	{"cores-tick", "Polling cores are free of the scheduler's tick", DOCTOR_WANTS_PLAN,
+	 run_nohz, NULL},
+	{"cores-interrupts", "Polling cores serve no device interrupts", DOCTOR_WANTS_PLAN,
 	 run_interrupts, NULL},
-	{"cores-irqbalance", "Nobody moves interrupts to cores that poll", DOCTOR_WANTS_PLAN,
+	{"cores-irqbalance", "No program moves interrupts to polling cores", DOCTOR_WANTS_PLAN,
 	 run_irqbalance, NULL},
-	{"cores-governor", "Cores of workers run at their full frequency", DOCTOR_WANTS_SPEC,
+	{"cores-governor", "The workers' cores run at full frequency", DOCTOR_WANTS_SPEC,
 	 run_governor, NULL},
-	{"cores-siblings", "No two workers are threads of one core", DOCTOR_WANTS_SPEC,
+	{"cores-siblings", "No two workers share a core's hardware threads", DOCTOR_WANTS_SPEC,
 	 run_siblings, NULL},
-	{"cores-numa", "Workers are on the NUMA nodes of their legs", DOCTOR_WANTS_PLAN, run_numa,
+	{"cores-numa", "Workers are on the NUMA nodes of their NICs", DOCTOR_WANTS_PLAN, run_numa,
 	 NULL},
 };
 

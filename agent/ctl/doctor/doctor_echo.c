@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom to ask by which leg, and the asking: for the checks of peers. */
+/* Probes of peers for the checks: chooses which address to ping via which leg, and sends the echo
+ * requests. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -9,11 +10,12 @@
 
 #define SMALL_BYTES 84 /* what ping(8) sends */
 #define WAIT_NS NSEC_PER_SEC
-#define DSCP_USUAL 24 /* of RoCE where nothing else is said */
+#define DSCP_USUAL 24 /* default of RoCE */
 #define ECT0 2
 #define TRIES 3 /* small, full, marked */
 
-/* A port of the leg whose data IP the kernel has; NULL: a worker has them all to itself. */
+/* A port of the leg whose data IP is an address of the kernel; NULL: the workers hold all data IPs
+ * of the leg themselves. */
 static const struct plan_port *find_port(const struct doctor_picture *p, const char *leg)
 {
 	for (size_t i = 0; i < p->plan->n_workers; i++)
@@ -48,8 +50,8 @@ static void add(struct doctor_picture *p, const struct plan_port *port, const ch
 	p->n_echoes++;
 }
 
-/* A peer's address in the leg's own subnet is reached by that leg alone; one that has none there is
- * reached by the leg's gateway. */
+/* An address in the leg's subnet is reached via that leg only. A peer without one is reached via
+ * the leg's gateway. */
 static void add_peer(struct doctor_picture *p, const struct plan_port *port,
 		     const struct spec_peer *peer)
 {
@@ -73,7 +75,7 @@ static bool is_in_spec(const struct doctor_picture *p)
 	return false;
 }
 
-/* Whoever a session is with has a path for each of its addresses on the leg. */
+/* A peer with a session has one path for each of its addresses on the leg. */
 static void add_client(struct doctor_picture *p, const struct plan_port *port)
 {
 	const json_t *path;
@@ -131,7 +133,7 @@ void doctor_find_echoes(struct doctor_picture *p)
 	bool any = false;
 
 	if (!p->plan) {
-		snprintf(p->no_echoes, sizeof(p->no_echoes), "there is no plan: see config-plan");
+		snprintf(p->no_echoes, sizeof(p->no_echoes), "no plan: see config-plan");
 		return;
 	}
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -144,12 +146,13 @@ void doctor_find_echoes(struct doctor_picture *p)
 		return;
 	if (!any)
 		snprintf(p->no_echoes, sizeof(p->no_echoes),
-			 "no data IP is an address of the kernel now, from which to ask");
+			 "no data IP is an address of the kernel now: nothing to send echo "
+			 "requests from");
 	else if (p->peer[0])
 		snprintf(p->no_echoes, sizeof(p->no_echoes), "no leg leads to '%.63s'", p->peer);
 }
 
-/* The mark that the leg's lossless traffic has. */
+/* The TOS byte of the leg's lossless traffic. */
 static uint8_t tos_of(const struct doctor_picture *p, const char *leg)
 {
 	uint32_t dscp = DSCP_USUAL;
@@ -193,5 +196,5 @@ void doctor_look_at_peers(struct doctor_picture *p)
 		return;
 	p->n_echoes = 0;
 	snprintf(p->no_echoes, sizeof(p->no_echoes), "echo requests cannot be sent: %s",
-		 r == -EBADF ? "that wants root (CAP_NET_RAW)" : strerror(-r));
+		 r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
 }

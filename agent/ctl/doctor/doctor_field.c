@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of what else lives on the host: network managers, and its clock. */
+/* Checks of other programs on the host: network managers and the clock. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "agent/health/managers.h"
@@ -20,12 +20,12 @@ static void run_managers(const struct doctor_picture *p, const struct doctor_che
 		if (!l ||
 		    !managers_explain(p->root, matter, l->name, l->ifindex, text, sizeof(text)))
 			continue;
-		/* "who does what; what to write". */
+		/* The text is "finding; remedy". */
 		remedy = strstr(text, "; ");
 		if (remedy)
 			*remedy = '\0';
 		doctor_say(r, DOCTOR_WARN, "%s", text);
-		doctor_advise(r, "%s", remedy ? remedy + 2 : "end it");
+		doctor_advise(r, "%s", remedy ? remedy + 2 : "stop it");
 	}
 	doctor_say(r, DOCTOR_PASS, "no network manager changes the %s of legs", c->about);
 }
@@ -34,13 +34,14 @@ static void run_clock(const struct doctor_picture *p, const struct doctor_check 
 		      struct doctor_result *r)
 {
 	if (p->clock_error) {
-		doctor_say(r, DOCTOR_UNKNOWN, "the kernel does not tell: %s",
+		doctor_say(r, DOCTOR_UNKNOWN, "the kernel's clock state cannot be read: %s",
 			   strerror(-p->clock_error));
 	} else if (p->clock_state != TIME_ERROR && !(p->clock_status & STA_UNSYNC)) {
-		doctor_say(r, DOCTOR_PASS, "the kernel's clock is disciplined");
+		doctor_say(r, DOCTOR_PASS, "the kernel's clock is synchronized");
 	} else {
 		doctor_say(r, DOCTOR_WARN,
-			   "nobody disciplines the clock: file times and events of hosts differ");
+			   "the clock is not synchronized: file times and events of different "
+			   "hosts do not match");
 		doctor_advise(r, "systemctl enable --now chronyd, or timedatectl set-ntp true");
 	}
 }
@@ -53,17 +54,15 @@ static void run_source(const struct doctor_picture *p, const struct doctor_check
 
 	if (doctor_read(p, source, sizeof(source),
 			"/sys/devices/system/clocksource/clocksource0/current_clocksource") < 0) {
-		doctor_say(r, DOCTOR_UNKNOWN, "the kernel does not name its clock source here");
+		doctor_say(r, DOCTOR_UNKNOWN, "the kernel does not report its clock source");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
 		if (strcmp(source, slow[i]) != 0)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "the clock source is %s: each look at the time is a "
-			   "call into the kernel",
-			   source);
-		doctor_advise(r, "boot with tsc=reliable if this machine's TSC is");
+			   "the clock source is %s: each time stamp costs a system call", source);
+		doctor_advise(r, "boot with tsc=reliable if this machine's TSC is reliable");
 	}
 	doctor_say(r, DOCTOR_PASS, "the clock source is %s", source);
 }
@@ -75,8 +74,8 @@ static const struct doctor_check checks[] = {
 	 run_managers, "routes"},
 	{"manager-rules", "No network manager removes rules of legs", DOCTOR_WANTS_PLAN,
 	 run_managers, "rules"},
-	{"clock-set", "The clock is kept right", 0, run_clock, NULL},
-	{"clock-source", "The time is cheap to read", 0, run_source, NULL},
+	{"clock-set", "The clock is synchronized", 0, run_clock, NULL},
+	{"clock-source", "Reading the time is cheap", 0, run_source, NULL},
 };
 
-const struct doctor_subject doctor_field = DOCTOR_SUBJECT("neighbours on the host", checks);
+const struct doctor_subject doctor_field = DOCTOR_SUBJECT("other programs on the host", checks);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the firewall: whether rules that others have made drop what comes to the data IPs or
- * leaves them. Apart for the two languages of rules. What cannot be judged is said to be unknown,
- * never good. */
+/* Checks of the firewall: whether foreign rules drop packets to or from the data IPs. It evaluates
+ * both rule languages, nftables and iptables. A rule that it cannot evaluate makes the result
+ * unknown, never passed. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
 
-#define ROCE_PORT 4791U /* of RoCE v2 */
+#define ROCE_PORT 4791U /* RoCE v2 */
 
-/* The first packet to or from a worker by one leg; ifname "": no packet goes by it. */
+/* The first packet to or from a worker on one leg; ifname "": the leg sends no packets through the
+ * kernel. */
 struct packet {
 	const char *ifname;
 	unsigned port;
@@ -16,17 +17,17 @@ struct packet {
 };
 
 enum fit { FIT_NO, FIT_YES, FIT_MAYBE };
-enum verdict { NOTHING, ACCEPTS, DROPS, EITHER }; /* EITHER: ACCEPTS | DROPS */
+enum verdict { NOTHING, ACCEPTS, DROPS, EITHER }; /* VERDICT_EITHER = accepts | drops */
 
 struct ruling {
 	enum verdict verdict;
-	bool sure; /* that the rule is about the packet */
+	bool sure; /* the rule matches the packet */
 };
 
-/* What the rules of a chain come to, one after the other. */
+/* The verdict of a chain so far, rule by rule. */
 struct outcome {
-	unsigned maybe;	  /* verdicts of rules that may be about it */
-	enum verdict end; /* of the first that is, or NOTHING yet */
+	unsigned maybe;	  /* verdicts of rules that may match */
+	enum verdict end; /* of the first rule that matches, or NOTHING so far */
 };
 
 static enum fit fit_if(bool is)
@@ -49,7 +50,7 @@ static void weigh(struct outcome *o, struct ruling r)
 		o->maybe |= r.verdict;
 }
 
-/* EITHER: nobody can tell. */
+/* EITHER: it depends on something this evaluator does not know. */
 static enum verdict settle(const struct outcome *o, bool policy_drops)
 {
 	enum verdict end = o->end != NOTHING ? o->end : policy_drops ? DROPS : ACCEPTS;
@@ -57,7 +58,7 @@ static enum verdict settle(const struct outcome *o, bool policy_drops)
 	return o->maybe & ~(unsigned)end ? EITHER : end;
 }
 
-/* Of soft-RoCE, whose packets the kernel's firewall sees as it does ours. */
+/* Of soft-RoCE, whose packets pass the kernel's firewall as ours do. */
 static bool is_soft_roce(const struct doctor_picture *p, const char *leg)
 {
 	for (size_t i = 0; i < p->spec->n_nets; i++)
@@ -79,7 +80,7 @@ static struct packet packet_of(const struct doctor_picture *p, const char *about
 			       .out = out};
 }
 
-/* True: there is nothing to ask for, which is said. */
+/* True: there is no packet to check, and r says so. */
 static bool is_idle(const struct doctor_picture *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
@@ -91,7 +92,7 @@ static bool is_idle(const struct doctor_picture *p, const struct doctor_check *c
 	return c->about != NULL;
 }
 
-/* A name, or the beginning of names that `wild` ends. */
+/* A name, or a prefix that ends with `wild`. */
 static enum fit names_leg(const struct packet *pk, const char *name, char wild)
 {
 	const size_t len = strlen(name);
@@ -153,7 +154,7 @@ static enum fit state_fits(const struct packet *pk, const json_t *right)
 	return name && name[0] != '@' ? fit_if(strcmp(name, "new") == 0) : FIT_MAYBE;
 }
 
-/* The right side of a match is one value, or a list or set of them. */
+/* The right side of a match is one value, a list or a set. */
 static enum fit any_fits(const struct packet *pk, const json_t *right,
 			 enum fit (*fits)(const struct packet *pk, const json_t *right))
 {
@@ -173,7 +174,7 @@ static enum fit any_fits(const struct packet *pk, const json_t *right,
 	return found;
 }
 
-/* Headers that a datagram of ours does not have. */
+/* Headers that our datagrams do not have. */
 static const char *const others[] = {"tcp", "sctp", "dccp", "icmp", "icmpv6", "igmp", "esp", "ah"};
 
 static enum fit judge_left(const struct packet *pk, const json_t *left, const json_t *right)
@@ -273,14 +274,14 @@ static void say_chain(const struct doctor_picture *p, const char *about, const j
 			doctor_advise(r, "nft insert rule %s udp dport %u accept", where, pk.port);
 		} else if (v == EITHER) {
 			doctor_say(r, DOCTOR_UNKNOWN,
-				   "nft chain %s decides by more than port and interface; see 'nft "
+				   "nft chain %s depends on more than port and interface; see 'nft "
 				   "list chain %s'",
 				   where, where);
 		}
 	}
 }
 
-/* Whether each packet of ours passes it. */
+/* Whether the chain lets each of our packets pass. */
 static bool is_on_our_way(const json_t *chain)
 {
 	static const char *const hooks[] = {"prerouting", "input", "output"};
@@ -305,7 +306,7 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 	if (!o) {
 		doctor_say(r, DOCTOR_UNKNOWN, "the rules of nftables cannot be read: %s",
 			   p->no_nft);
-		doctor_advise(r, "run it as root, with nft installed");
+		doctor_advise(r, "run plenum doctor as root, with nft installed");
 		return;
 	}
 	json_array_foreach (list, i, item) {
@@ -317,13 +318,13 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 		say_chain(p, c->about, list, chain, r);
 	}
 	json_decref(o);
-	doctor_say(r, DOCTOR_PASS, "%zu chains of nftables let UDP port %u pass", n,
+	doctor_say(r, DOCTOR_PASS, "%zu nftables chains let UDP port %u pass", n,
 		   c->about ? ROCE_PORT : p->spec->port);
 }
 
 /* ---- iptables ---- */
 
-/* The next word of a saved rule; one in quotes, which is a comment's, as a whole. */
+/* The next word of a saved rule; quoted text (a comment) counts as one word. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " "), *end;
@@ -360,7 +361,7 @@ static enum fit range_fits(const struct packet *pk, const char *text)
 		      pk->port <= (colon ? strtoul(colon + 1, NULL, 10) : first));
 }
 
-/* An option whose value is the next word. FIT_MAYBE: not one that is known here. */
+/* An option whose value is the next word. FIT_MAYBE: an unknown option. */
 static enum fit option_fits(const struct packet *pk, const char *option, const char *value)
 {
 	if (strcmp(option, pk->out ? "-o" : "-i") == 0)
@@ -385,7 +386,7 @@ static enum verdict verdict_of(const char *target)
 	return is_one_of(target, harmless, ARRAY_SIZE(harmless)) ? NOTHING : EITHER;
 }
 
-/* What follows the chain's name in a line as "-A INPUT -p udp -m udp --dport 7411 -j DROP". */
+/* Parses the part after the chain's name, as in "-A INPUT -p udp -m udp --dport 7411 -j DROP". */
 static struct ruling judge_line(const struct packet *pk, char *rest)
 {
 	struct ruling r = {.verdict = NOTHING, .sure = true};
@@ -401,7 +402,7 @@ static struct ruling judge_line(const struct packet *pk, char *rest)
 		if (strcmp(word, "-j") == 0 || strcmp(word, "-g") == 0) {
 			value = next_word(&rest);
 			r.verdict = value ? verdict_of(value) : EITHER;
-			return r; /* what follows is the target's */
+			return r; /* the rest belongs to the target */
 		}
 		f = option_fits(pk, word, "");
 		if (f != FIT_MAYBE) {
@@ -447,7 +448,7 @@ static void say_save(const struct packet *pk, const char *text, const char *tool
 		doctor_advise(r, "%s -I %s -p udp --dport %u -j ACCEPT", tool, chain, pk->port);
 	} else if (v == EITHER) {
 		doctor_say(r, DOCTOR_UNKNOWN,
-			   "%s: %s decides by more than port and interface; see '%s -S %s'", tool,
+			   "%s: %s depends on more than port and interface; see '%s -S %s'", tool,
 			   chain, tool, chain);
 	}
 }
@@ -478,8 +479,8 @@ static void run_iptables(const struct doctor_picture *p, const struct doctor_che
 }
 
 static const struct doctor_check checks[] = {
-	{"firewall-nft", "nftables lets the data ports pass", DOCTOR_WANTS_PLAN, run_nft, NULL},
-	{"firewall-iptables", "iptables lets the data ports pass", DOCTOR_WANTS_PLAN, run_iptables,
+	{"firewall-nft", "nftables lets the data port pass", DOCTOR_WANTS_PLAN, run_nft, NULL},
+	{"firewall-iptables", "iptables lets the data port pass", DOCTOR_WANTS_PLAN, run_iptables,
 	 NULL},
 	{"firewall-nft-roce", "nftables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_nft, "roce"},
 	{"firewall-iptables-roce", "iptables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_iptables,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the kernel: its version, what it was built with, and the modules and devices by which
- * workers reach it. */
+/* Checks of the kernel: version, build options, and the modules and devices that workers use. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
@@ -12,7 +11,7 @@ static void run_version(const struct doctor_picture *p, const struct doctor_chec
 		doctor_say(r, DOCTOR_PASS, "Linux %s", p->inv->kernel_release);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "Linux %s; workers serve exports from Linux 5.12 on",
+	doctor_say(r, DOCTOR_FAIL, "Linux %s is too old: server workers need Linux 5.12 or later",
 		   p->inv->kernel_release);
 	doctor_advise(r, "boot Linux 5.12 or later");
 }
@@ -21,11 +20,11 @@ static void run_fuse(const struct doctor_picture *p, const struct doctor_check *
 		     struct doctor_result *r)
 {
 	if (doctor_exists(p, "/dev/fuse")) {
-		doctor_say(r, DOCTOR_PASS, "/dev/fuse is there");
+		doctor_say(r, DOCTOR_PASS, "/dev/fuse exists");
 	} else if (!doctor_has_role(p, SPEC_ROLE_FRONTEND)) {
-		doctor_say(r, DOCTOR_PASS, "/dev/fuse is not there, and no frontend is configured");
+		doctor_say(r, DOCTOR_PASS, "/dev/fuse does not exist; no frontend is configured");
 	} else {
-		doctor_say(r, DOCTOR_FAIL, "/dev/fuse is not there, and frontends want it");
+		doctor_say(r, DOCTOR_FAIL, "/dev/fuse does not exist, but frontends need it");
 		doctor_advise(r, "modprobe fuse");
 	}
 }
@@ -36,12 +35,13 @@ static void run_resend(const struct doctor_picture *p, const struct doctor_check
 	if (!doctor_has_role(p, SPEC_ROLE_FRONTEND)) {
 		doctor_say(r, DOCTOR_PASS, "no frontend is configured");
 	} else if (doctor_kernel_is(p, 6, 9)) {
-		doctor_say(r, DOCTOR_PASS, "Linux %s sends what was not answered again",
+		doctor_say(r, DOCTOR_PASS,
+			   "Linux %s resends unanswered requests after a frontend restart",
 			   p->inv->kernel_release);
 	} else {
 		doctor_say(r, DOCTOR_WARN,
-			   "Linux %s does not: programs see EIO when a frontend dies with "
-			   "requests under way",
+			   "Linux %s does not resend unanswered requests: programs see EIO when a "
+			   "frontend dies with requests in flight",
 			   p->inv->kernel_release);
 		doctor_advise(r, "boot Linux 6.9 or later");
 	}
@@ -57,31 +57,33 @@ static void run_io_uring(const struct doctor_picture *p, const struct doctor_che
 		doctor_say(r, DOCTOR_PASS, "no export is configured");
 	} else if (doctor_read_number(p, &disabled, "%s", file) < 0) {
 		if (doctor_kernel_is(p, 5, 10)) {
-			doctor_say(r, DOCTOR_PASS, "Linux %s has it and no switch for it",
+			doctor_say(r, DOCTOR_PASS,
+				   "Linux %s has io_uring and no switch to turn it off",
 				   p->inv->kernel_release);
 			return;
 		}
-		doctor_say(r, DOCTOR_WARN, "Linux %s has none that can be restricted",
+		doctor_say(r, DOCTOR_WARN, "Linux %s has no io_uring that can be restricted",
 			   p->inv->kernel_release);
 		doctor_advise(r, "boot Linux 5.10 or later");
 	} else if (disabled == 0) {
 		doctor_say(r, DOCTOR_PASS, "%s is 0", file);
 	} else {
-		doctor_say(r, DOCTOR_WARN,
-			   "%s is %lld: exports are read by plain system calls, which is slower",
-			   file, (long long)disabled);
+		doctor_say(
+			r, DOCTOR_WARN,
+			"%s is %lld: servers read exports with plain system calls, which is slower",
+			file, (long long)disabled);
 		doctor_advise(r, "sysctl -w kernel.io_uring_disabled=0");
 	}
 }
 
-/* What segmentation by the kernel saves a UDP worker is most of its time. */
+/* Segmentation by the kernel saves most of a UDP worker's CPU time. */
 static void say_udp(struct doctor_result *r, const char *option, int error)
 {
 	if (error == 0) {
-		doctor_say(r, DOCTOR_PASS, "a socket takes %s", option);
+		doctor_say(r, DOCTOR_PASS, "sockets support %s", option);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "a socket refuses %s: %s", option, strerror(-error));
+	doctor_say(r, DOCTOR_WARN, "sockets do not support %s: %s", option, strerror(-error));
 	doctor_advise(r, "boot Linux 5.0 or later");
 }
 
@@ -108,7 +110,7 @@ static void run_seccomp(const struct doctor_picture *p, const struct doctor_chec
 		doctor_say(r, DOCTOR_PASS, "%s: %s", file, actions);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s %s%s: workers do not start without their filters", file,
+	doctor_say(r, DOCTOR_FAIL, "%s %s%s: workers do not start without seccomp filters", file,
 		   e < 0 ? "cannot be read: " : "has only ", e < 0 ? strerror(-e) : actions);
 	doctor_advise(r, "boot a kernel with CONFIG_SECCOMP_FILTER");
 }
@@ -126,12 +128,12 @@ static void run_namespaces(const struct doctor_picture *p, const struct doctor_c
 		doctor_say(r, DOCTOR_PASS, "%s is %lld", file, (long long)n);
 	} else {
 		doctor_say(r, DOCTOR_FAIL,
-			   "%s is 0: workers that serve exports cannot have an empty root", file);
+			   "%s is 0: server workers cannot create a mount namespace", file);
 		doctor_advise(r, "sysctl -w user.max_mnt_namespaces=65536");
 	}
 }
 
-/* Why a module is wanted. NULL: it is not. */
+/* Why a module is needed. NULL: it is not. */
 static const char *why_module(const struct doctor_picture *p, const char *name)
 {
 	if (strcmp(name, "bonding") == 0)
@@ -140,7 +142,7 @@ static const char *why_module(const struct doctor_picture *p, const char *name)
 	if (strcmp(name, "8021q") == 0) {
 		for (size_t i = 0; i < p->spec->n_networks; i++)
 			if (p->spec->networks[i].vlan)
-				return "a network has a tag";
+				return "a network has a VLAN tag";
 		return NULL;
 	}
 	for (size_t i = 0; i < p->plan->n_workers; i++)
@@ -156,12 +158,12 @@ static void run_module(const struct doctor_picture *p, const struct doctor_check
 	const char *why = why_module(p, c->about);
 
 	if (!why) {
-		doctor_say(r, DOCTOR_PASS, "nothing here wants module %s", c->about);
+		doctor_say(r, DOCTOR_PASS, "module %s is not needed", c->about);
 	} else if (doctor_has_module(p, c->about)) {
-		doctor_say(r, DOCTOR_PASS, "module %s is there", c->about);
+		doctor_say(r, DOCTOR_PASS, "module %s is available", c->about);
 	} else {
-		doctor_say(r, DOCTOR_FAIL, "there is no module %s for Linux %s, and %s", c->about,
-			   p->inv->kernel_release, why);
+		doctor_say(r, DOCTOR_FAIL, "module %s is not available for Linux %s, but %s",
+			   c->about, p->inv->kernel_release, why);
 		doctor_advise(r, "install the modules of this kernel (Debian: linux-image-%s)",
 			      p->inv->kernel_release);
 	}
@@ -173,9 +175,9 @@ static void run_vfio(const struct doctor_picture *p, const struct doctor_check *
 	if (!why_module(p, "vfio_pci")) {
 		doctor_say(r, DOCTOR_PASS, "no worker has a VF");
 	} else if (doctor_exists(p, "/dev/vfio/vfio")) {
-		doctor_say(r, DOCTOR_PASS, "/dev/vfio/vfio is there");
+		doctor_say(r, DOCTOR_PASS, "/dev/vfio/vfio exists");
 	} else {
-		doctor_say(r, DOCTOR_FAIL, "/dev/vfio/vfio is not there, and workers have VFs");
+		doctor_say(r, DOCTOR_FAIL, "/dev/vfio/vfio does not exist, but workers have VFs");
 		doctor_advise(r, "modprobe vfio-pci");
 	}
 }
@@ -188,33 +190,34 @@ static void run_unsafe(const struct doctor_picture *p, const struct doctor_check
 	char value[8];
 
 	if (doctor_read(p, value, sizeof(value), "%s", file) < 0 || value[0] != 'Y') {
-		doctor_say(r, DOCTOR_PASS, "interrupts of devices are remapped");
+		doctor_say(r, DOCTOR_PASS, "interrupt remapping is on");
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN,
-		   "%s is Y: whoever has a VF can raise any interrupt of this machine", file);
-	doctor_advise(r, "turn interrupt remapping on in the firmware, then echo N >%s", file);
+		   "%s is Y: the owner of a VF can raise any interrupt of this machine", file);
+	doctor_advise(r, "turn on interrupt remapping in the firmware, then echo N >%s", file);
 }
 
 static const struct doctor_check checks[] = {
 	{"kernel-version", "The kernel is Linux 5.12 or later", DOCTOR_WANTS_INVENTORY, run_version,
 	 NULL},
-	{"kernel-fuse", "Frontends have /dev/fuse", DOCTOR_WANTS_PLAN, run_fuse, NULL},
-	{"kernel-fuse-resend", "A frontend's death is not seen by programs", DOCTOR_WANTS_PLAN,
+	{"kernel-fuse", "/dev/fuse exists for frontends", DOCTOR_WANTS_PLAN, run_fuse, NULL},
+	{"kernel-fuse-resend", "Programs do not notice a frontend's restart", DOCTOR_WANTS_PLAN,
 	 run_resend, NULL},
-	{"kernel-io-uring", "Exports are read by io_uring", DOCTOR_WANTS_PLAN, run_io_uring, NULL},
-	{"kernel-udp-gso", "The kernel cuts what UDP workers send", 0, run_gso, NULL},
-	{"kernel-udp-gro", "The kernel joins what UDP workers receive", 0, run_gro, NULL},
-	{"kernel-seccomp", "The kernel filters the system calls of workers", 0, run_seccomp, NULL},
-	{"kernel-namespaces", "Workers can have a mount namespace of their own", 0, run_namespaces,
+	{"kernel-io-uring", "Servers read exports with io_uring", DOCTOR_WANTS_PLAN, run_io_uring,
 	 NULL},
-	{"kernel-bonding", "The kernel has bonds where they are wanted", DOCTOR_WANTS_PLAN,
+	{"kernel-udp-gso", "The kernel segments what UDP workers send (GSO)", 0, run_gso, NULL},
+	{"kernel-udp-gro", "The kernel coalesces what UDP workers receive (GRO)", 0, run_gro, NULL},
+	{"kernel-seccomp", "The kernel supports seccomp filters", 0, run_seccomp, NULL},
+	{"kernel-namespaces", "Server workers can create a mount namespace", 0, run_namespaces,
+	 NULL},
+	{"kernel-bonding", "The kernel supports bonds where they are needed", DOCTOR_WANTS_PLAN,
 	 run_module, "bonding"},
-	{"kernel-vlan", "The kernel has VLANs where they are wanted", DOCTOR_WANTS_PLAN, run_module,
-	 "8021q"},
-	{"kernel-vfio-pci", "The kernel has the driver by which VFs are given to workers",
+	{"kernel-vlan", "The kernel supports VLANs where they are needed", DOCTOR_WANTS_PLAN,
+	 run_module, "8021q"},
+	{"kernel-vfio-pci", "The kernel has the vfio-pci driver where workers have VFs",
 	 DOCTOR_WANTS_PLAN, run_module, "vfio_pci"},
-	{"kernel-vfio", "VFs can be reached from user space", DOCTOR_WANTS_PLAN, run_vfio, NULL},
+	{"kernel-vfio", "VFs can be used from user space", DOCTOR_WANTS_PLAN, run_vfio, NULL},
 	{"kernel-unsafe-interrupts", "No device can raise the interrupts of others", 0, run_unsafe,
 	 NULL},
 };

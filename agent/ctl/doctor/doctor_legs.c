@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FLAPS_MAX 50
-#define DROPS_PART 1000 /* one packet in so many may be lost */
+#define DROPS_PART 1000 /* tolerated loss: one packet in this many */
 
 /* The legs that have a link now. */
 #define EACH_LINK(p, i, l)                                                                  \
@@ -27,7 +27,7 @@ static void run_present(const struct doctor_picture *p, const struct doctor_chec
 		doctor_say(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
 			   plan_leg_state_to_string(leg->state),
 			   reason_format(&leg->reason, why, sizeof(why)));
-		doctor_advise(r, "name a device that 'plenum inventory' shows as net[].device");
+		doctor_advise(r, "set net[].device to a device that 'plenum inventory' shows");
 	}
 	doctor_say(r, DOCTOR_PASS, "all %zu legs have their devices", p->plan->n_legs);
 }
@@ -43,7 +43,7 @@ static void run_carrier(const struct doctor_picture *p, const struct doctor_chec
 			continue;
 		plan_explain_carrier(l, &why);
 		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", p->plan->legs[i].name, why.text);
-		doctor_advise(r, "look at the cable of %s and at the switch's port", l->name);
+		doctor_advise(r, "check the cable of %s and the switch port", l->name);
 	}
 	doctor_say(r, DOCTOR_PASS, "all legs that are up have a carrier");
 }
@@ -60,14 +60,14 @@ static void run_speed(const struct doctor_picture *p, const struct doctor_check 
 		if (first && first->speed_mbps != l->speed_mbps) {
 			doctor_say(r, DOCTOR_WARN, "%s runs at %" PRIu32 " Mb/s, %s at %" PRIu32,
 				   first->name, first->speed_mbps, l->name, l->speed_mbps);
-			doctor_advise(r, "ethtool %s; look at the cable and the switch's port",
+			doctor_advise(r, "ethtool %s; check the cable and the switch port",
 				      l->speed_mbps < first->speed_mbps ? l->name : first->name);
 		}
 		first = l;
 	}
 	doctor_say(r, DOCTOR_PASS,
 		   first ? "all legs run at %" PRIu32 " Mb/s"
-			 : "no driver tells a speed (%" PRIu32 ")",
+			 : "no driver reports a speed (%" PRIu32 ")",
 		   first ? first->speed_mbps : 0);
 }
 
@@ -79,8 +79,7 @@ static void run_duplex(const struct doctor_picture *p, const struct doctor_check
 		if (strcmp(l->duplex, "half") != 0)
 			continue;
 		doctor_say(r, DOCTOR_FAIL, "%s runs at half duplex", l->name);
-		doctor_advise(r, "ethtool -s %s autoneg on; the same at the switch's port",
-			      l->name);
+		doctor_advise(r, "ethtool -s %s autoneg on; the same at the switch port", l->name);
 	}
 	doctor_say(r, DOCTOR_PASS, "no leg runs at half duplex");
 }
@@ -93,13 +92,14 @@ static void run_mtu_same(const struct doctor_picture *p, const struct doctor_che
 	EACH_LINK(p, i, l)
 	{
 		if (first && first->mtu != l->mtu) {
-			doctor_say(r, DOCTOR_WARN, "%s has MTU %" PRIu32 ", %s has %" PRIu32,
-				   first->name, first->mtu, l->name, l->mtu);
+			doctor_say(r, DOCTOR_WARN,
+				   "MTUs differ: %s has %" PRIu32 ", %s has %" PRIu32, first->name,
+				   first->mtu, l->name, l->mtu);
 			doctor_advise(r, "write one mtu for all of networks[]");
 		}
 		first = l;
 	}
-	doctor_say(r, DOCTOR_PASS, "all legs have one MTU");
+	doctor_say(r, DOCTOR_PASS, "all legs have the same MTU");
 }
 
 static void run_pcie(const struct doctor_picture *p, const struct doctor_check *c,
@@ -115,12 +115,13 @@ static void run_pcie(const struct doctor_picture *p, const struct doctor_check *
 		    width >= max)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "%s is on %" PRId64 " PCIe lanes of the %" PRId64 " that it has",
-			   l->name, width, max);
-		doctor_advise(r, "move the NIC of %s to a slot of x%" PRId64 ", or seat it anew",
+			   "%s uses %" PRId64 " PCIe lanes of the %" PRId64 " that it has", l->name,
+			   width, max);
+		doctor_advise(r,
+			      "move the NIC of %s to a slot with %" PRId64 " lanes, or reseat it",
 			      l->name, max);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg has fewer PCIe lanes than it could");
+	doctor_say(r, DOCTOR_PASS, "all NICs use all their PCIe lanes");
 }
 
 /* ---- counters ---- */
@@ -142,8 +143,7 @@ static void run_errors(const struct doctor_picture *p, const struct doctor_check
 
 		if (bad == 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s has received %" PRId64 " damaged frames", l->name,
-			   bad);
+		doctor_say(r, DOCTOR_WARN, "%s received %" PRId64 " damaged frames", l->name, bad);
 		doctor_advise(r, "change the cable or transceiver of %s", l->name);
 	}
 	doctor_say(r, DOCTOR_PASS, "no leg has received a damaged frame");
@@ -160,11 +160,11 @@ static void run_drops(const struct doctor_picture *p, const struct doctor_check 
 
 		if (lost * DROPS_PART <= all)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s has lost %" PRId64 " of %" PRId64 " packets",
-			   l->name, lost, all);
+		doctor_say(r, DOCTOR_WARN, "%s lost %" PRId64 " of %" PRId64 " packets", l->name,
+			   lost, all);
 		doctor_advise(r, "ethtool -g %s; ethtool -G %s rx MAXIMUM", l->name, l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg loses packets for want of room");
+	doctor_say(r, DOCTOR_PASS, "no leg loses packets for lack of buffers");
 }
 
 static void run_flaps(const struct doctor_picture *p, const struct doctor_check *c,
@@ -177,11 +177,11 @@ static void run_flaps(const struct doctor_picture *p, const struct doctor_check 
 		if (doctor_sys_number(p, &n, "class/net/%s/carrier_changes", l->name) < 0 ||
 		    n <= FLAPS_MAX)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "the carrier of %s has changed %" PRId64 " times",
-			   l->name, n);
-		doctor_advise(r, "look at the cable of %s and at the log of its switch", l->name);
+		doctor_say(r, DOCTOR_WARN, "the carrier of %s changed %" PRId64 " times", l->name,
+			   n);
+		doctor_advise(r, "check the cable of %s and the log of its switch", l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "the carriers of the legs are steady");
+	doctor_say(r, DOCTOR_PASS, "no carrier has changed often");
 }
 
 /* ---- switches ---- */
@@ -208,7 +208,7 @@ static const char *leg_text(const struct doctor_picture *p, size_t i, const char
 	return text ? text : "";
 }
 
-/* Two legs of the plan that are in use and not of one bond. */
+/* Two legs of the plan that are in use and not ports of one bond. */
 #define EACH_PAIR(p, i, j)                                                 \
 	for (size_t i = 0; i < (p)->plan->n_legs; i++)                     \
 		for (size_t j = i + 1; j < (p)->plan->n_legs; j++)         \
@@ -226,11 +226,11 @@ static void run_labels(const struct doctor_picture *p, const struct doctor_check
 		if (!a->label[0] || strcmp(a->label, SPEC_LABEL_AUTO) == 0 ||
 		    strcmp(a->label, b->label) != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "legs %s and %s have one label, %s", a->name, b->name,
-			   a->label);
+		doctor_say(r, DOCTOR_WARN, "legs %s and %s have the same label, %s", a->name,
+			   b->name, a->label);
 		doctor_advise(r, "plenum net label %s SWITCH; plenum apply", b->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "each leg has a label of its own");
+	doctor_say(r, DOCTOR_PASS, "each leg has a label that no other leg has");
 }
 
 static void run_diverse(const struct doctor_picture *p, const struct doctor_check *c,
@@ -247,18 +247,17 @@ static void run_diverse(const struct doctor_picture *p, const struct doctor_chec
 		if (!*a || strcmp(a, b) != 0)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "legs %s and %s are both at switch %s: with it both are "
-			   "gone",
+			   "legs %s and %s are at the same switch, %s: its failure stops both",
 			   p->plan->legs[i].name, p->plan->legs[j].name, a);
 		doctor_advise(r, "connect leg %s to another switch", p->plan->legs[j].name);
 	}
 	if (any || !pairs)
-		doctor_say(r, DOCTOR_PASS, "no two legs are at one switch");
+		doctor_say(r, DOCTOR_PASS, "no two legs are at the same switch");
 	else
-		doctor_say(r, DOCTOR_UNKNOWN, "no switch tells its name by LLDP");
+		doctor_say(r, DOCTOR_UNKNOWN, "no switch reports its name via LLDP");
 }
 
-/* The label of one leg is the name of the switch at another. */
+/* The label of one leg is the name of the switch at another leg. */
 static void run_crossed(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -269,13 +268,12 @@ static void run_crossed(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!*at_a || !*at_b || strcmp(a->label, at_b) != 0 || strcmp(b->label, at_a) != 0)
 			continue;
-		doctor_say(
-			r, DOCTOR_FAIL,
-			"cables are crossed: leg %s, label %s, is at switch %s, and %s, label %s, "
-			"at %s",
-			a->name, a->label, at_a, b->name, b->label, at_b);
+		doctor_say(r, DOCTOR_FAIL,
+			   "cables are crossed: leg %s, label %s, is at switch %s, and %s, label "
+			   "%s, at %s",
+			   a->name, a->label, at_a, b->name, b->label, at_b);
 		doctor_advise(r,
-			      "change the cables of %s and %s, or plenum net label %s %s and %s %s",
+			      "swap the cables of %s and %s, or plenum net label %s %s and %s %s",
 			      a->ifname, b->ifname, a->name, at_a, b->name, at_b);
 	}
 	doctor_say(r, DOCTOR_PASS, "no cables are crossed");
@@ -289,14 +287,14 @@ static void run_lldp(const struct doctor_picture *p, const struct doctor_check *
 			continue;
 		doctor_say(r, DOCTOR_WARN, "leg %s has no label: %s", p->plan->legs[i].name,
 			   leg_text(p, i, "label_reason"));
-		doctor_advise(r, "let the switch send LLDP, or plenum net label %s SWITCH",
+		doctor_advise(r, "turn on LLDP at the switch, or plenum net label %s SWITCH",
 			      p->plan->legs[i].name);
 	}
 	doctor_say(r, DOCTOR_PASS, "all labels are known");
 }
 
-/* What a switch says it takes at most ought to have header and check sum in it, and has not with
- * all: some say their MTU. Only less than that means something. */
+/* The maximum frame size that a switch reports should include header and checksum; some switches
+ * report their MTU instead. Only a smaller value than our MTU is certain to be wrong. */
 static void run_frames(const struct doctor_picture *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -312,16 +310,16 @@ static void run_frames(const struct doctor_picture *p, const struct doctor_check
 				continue;
 			name = json_string_value(json_object_get(n, "name"));
 			doctor_say(r, DOCTOR_WARN,
-				   "%.60s says that it takes frames of %" JSON_INTEGER_FORMAT
-				   " bytes at most, and the MTU of leg %s is %" PRIu32,
+				   "%.60s reports a maximum frame size of %" JSON_INTEGER_FORMAT
+				   " bytes, but the MTU of leg %s is %" PRIu32,
 				   name ? name : "the switch", most, leg, l->mtu);
 			doctor_advise(r,
-				      "set the MTU of the switch's port to %" PRIu32
-				      " or more, or write a smaller networks[].mtu on all hosts",
+				      "set the MTU of the switch port to at least %" PRIu32
+				      ", or write a smaller networks[].mtu on all hosts",
 				      l->mtu);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no switch says that it takes less than legs send");
+	doctor_say(r, DOCTOR_PASS, "no switch reports a smaller frame size than the legs send");
 }
 
 static void run_two(const struct doctor_picture *p, const struct doctor_check *c,
@@ -332,10 +330,10 @@ static void run_two(const struct doctor_picture *p, const struct doctor_check *c
 	for (size_t i = 0; i < p->spec->n_nets; i++)
 		n += p->spec->nets[i].enabled;
 	if (n >= 2) {
-		doctor_say(r, DOCTOR_PASS, "%zu data devices are in use", n);
+		doctor_say(r, DOCTOR_PASS, "%zu legs are in use", n);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "%zu data devices are in use: when one fails, all stops", n);
+	doctor_say(r, DOCTOR_WARN, "%zu legs are in use: if one fails, the data network stops", n);
 	doctor_advise(r, "plenum net enable NAME, or plenum net add DEVICE");
 }
 
@@ -346,7 +344,7 @@ static void run_management(const struct doctor_picture *p, const struct doctor_c
 	const struct inv_link *l = inv_link_by_name(p->inv, name);
 
 	if (!name[0]) {
-		doctor_say(r, DOCTOR_PASS, "no management interface is named");
+		doctor_say(r, DOCTOR_PASS, "no management interface is configured");
 	} else if (l && l->up && l->carrier) {
 		doctor_say(r, DOCTOR_PASS, "%s is up", name);
 	} else {
@@ -361,7 +359,7 @@ static void run_management(const struct doctor_picture *p, const struct doctor_c
 	}
 }
 
-/* The device that packets of a leg leave by, of which ethtool(8) can say what it does with them. */
+/* The device that sends the leg's packets, whose offloads ethtool(8) shows. */
 static const struct inv_link *leg_device(const struct doctor_picture *p, const char *leg)
 {
 	const struct inv_link *below;
@@ -376,7 +374,7 @@ static const struct inv_link *leg_device(const struct doctor_picture *p, const c
 	return NULL;
 }
 
-/* Workers find out which paths lose what the NIC was to cut. */
+/* Workers detect paths that lose packets segmented by the NIC. */
 static void run_trains(const struct doctor_picture *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -393,18 +391,18 @@ static void run_trains(const struct doctor_picture *p, const struct doctor_check
 			continue;
 		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
 		doctor_say(r, DOCTOR_WARN,
-			   "what %s of leg %s (driver %s) cuts into packets is lost to %s: they "
-			   "leave one by one",
+			   "packets that %s of leg %s (driver %s) segments do not reach %s: the "
+			   "worker sends them one by one instead",
 			   l->name, leg, driver, peer && peer[0] ? peer : "a peer");
 		doctor_advise(r,
-			      "ethtool -K %s tx-udp-segmentation off (and where the network is set "
-			      "up at boot), or a later driver %s that cuts them well",
+			      "ethtool -K %s tx-udp-segmentation off (also in the boot-time "
+			      "network setup), or install a driver %s without this defect",
 			      l->name, driver);
 	}
-	doctor_say(r, DOCTOR_PASS, "what NICs cut into packets arrives");
+	doctor_say(r, DOCTOR_PASS, "UDP segmentation offload works");
 }
 
-/* Each end asks the other by each of its source ports. */
+/* The worker probes the peer from each of its source ports. */
 static void run_sources(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -418,15 +416,14 @@ static void run_sources(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!leg || lost <= 0)
 			continue;
-		doctor_say(
-			r, DOCTOR_WARN,
-			"packets from %d of the UDP source ports of leg %s do not reach %s: bulk "
-			"data use the others",
-			(int)lost, leg, peer && peer[0] ? peer : "a peer");
+		doctor_say(r, DOCTOR_WARN,
+			   "packets from %d of the UDP source ports of leg %s do not reach %s: "
+			   "bulk data use the other ports",
+			   (int)lost, leg, peer && peer[0] ? peer : "a peer");
 		doctor_advise(
-			r, "let firewalls between the hosts judge these packets by the port that "
-			   "they go to, not by the one that they come from, or write "
-			   "udp-sources: 1 under net; plenum apply");
+			r,
+			"make firewalls between the hosts match these packets by destination port, "
+			"not by source port; or write udp-sources: 1 under net, then plenum apply");
 	}
 	doctor_say(r, DOCTOR_PASS, "packets from all UDP source ports arrive");
 }
@@ -437,27 +434,29 @@ static const struct doctor_check checks[] = {
 	{"leg-carrier", "All legs have a carrier", DOCTOR_WANTS_PLAN, run_carrier, NULL},
 	{"leg-mtu", "All legs have the MTU of their networks", DOCTOR_WANTS_PLAN, doctor_run_steps,
 	 "link  mtu "},
-	{"leg-frames", "Switches take frames as large as legs send",
+	{"leg-frames", "Switches accept frames as large as the legs send",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_frames, NULL},
-	{"leg-mtu-same", "All legs have one MTU", DOCTOR_WANTS_PLAN, run_mtu_same, NULL},
-	{"leg-speed", "All legs run at one speed", DOCTOR_WANTS_PLAN, run_speed, NULL},
+	{"leg-mtu-same", "All legs have the same MTU", DOCTOR_WANTS_PLAN, run_mtu_same, NULL},
+	{"leg-speed", "All legs run at the same speed", DOCTOR_WANTS_PLAN, run_speed, NULL},
 	{"leg-duplex", "All legs run at full duplex", DOCTOR_WANTS_PLAN, run_duplex, NULL},
-	{"leg-pcie", "All legs have their PCIe lanes", DOCTOR_WANTS_PLAN, run_pcie, NULL},
-	{"leg-errors", "Frames come undamaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
+	{"leg-pcie", "All NICs of legs use all their PCIe lanes", DOCTOR_WANTS_PLAN, run_pcie,
+	 NULL},
+	{"leg-errors", "No frame arrives damaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
 	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
-	{"leg-trains", "What NICs cut into packets arrives", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	{"leg-trains", "UDP segmentation offload works", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
 	 run_trains, NULL},
 	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_WANTS_AGENT, run_sources,
 	 NULL},
-	{"leg-flaps", "Carriers are steady", DOCTOR_WANTS_PLAN, run_flaps, NULL},
-	{"leg-labels", "Each leg has a label of its own", DOCTOR_WANTS_PLAN, run_labels, NULL},
-	{"leg-lldp", "The labels that switches shall tell are known",
+	{"leg-flaps", "The carriers are stable", DOCTOR_WANTS_PLAN, run_flaps, NULL},
+	{"leg-labels", "Each leg has a label that no other leg has", DOCTOR_WANTS_PLAN, run_labels,
+	 NULL},
+	{"leg-lldp", "All labels that come from switches are known",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_lldp, NULL},
-	{"leg-diverse", "No two legs are at one switch", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
-	 run_diverse, NULL},
-	{"leg-crossed", "Cables are not crossed", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	{"leg-diverse", "No two legs are at the same switch",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_diverse, NULL},
+	{"leg-crossed", "No cables are crossed", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
 	 run_crossed, NULL},
-	{"leg-two", "There is a second leg for when one fails", DOCTOR_WANTS_SPEC, run_two, NULL},
+	{"leg-two", "A second leg is in use", DOCTOR_WANTS_SPEC, run_two, NULL},
 	{"leg-management", "The management interface is up",
 	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_management, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the picture that all checks look at: of the host, the configuration and the agent, once.
- * Apart from the checks so that tests make their own. What cannot be had is noted with its reason;
- * nothing is changed. */
+/* Takes the picture that all checks read: host, configuration and agent, each read once. Tests
+ * build their own pictures instead. A part that cannot be read is recorded with its reason.
+ * Nothing is changed. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -23,7 +23,7 @@
 #define RULES_BYTES_MAX (8U << 20)
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
-/* The first thing that was said, or the error's text. */
+/* The first diagnostic, or the error's text. */
 static void note_why(char *buf, size_t size, const struct diag *d, int error)
 {
 	autofree char *text = diag_format(d);
@@ -60,9 +60,9 @@ static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t
 	if (r >= 0 && reply.status == 200)
 		o = json_loadb(reply.body, reply.len, 0, NULL);
 	if (r == -ENOENT || r == -ECONNREFUSED)
-		snprintf(why, size, "none runs on %.160s", a->socket);
+		snprintf(why, size, "no agent runs on %.160s", a->socket);
 	else if (!o)
-		snprintf(why, size, "%s on %.160s", r < 0 ? strerror(-r) : "no good answer",
+		snprintf(why, size, "%s on %.160s", r < 0 ? strerror(-r) : "unexpected answer",
 			 a->socket);
 	return o;
 }
@@ -76,7 +76,7 @@ static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
 	p->net = ask(a, "/v1/net", p->no_agent, sizeof(p->no_agent));
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired configuration ---- */
 
 static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
 {
@@ -91,7 +91,8 @@ static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **r
 		       : -ENODATA;
 }
 
-/* What runs, or what a file says: that which is named, or the one that an agent would read. */
+/* The configuration in the given file; without one, the running configuration or the file that an
+ * agent would read. */
 static void look_at_spec(const struct ctl_args *a, const char *named, struct doctor_picture *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -106,7 +107,7 @@ static void look_at_spec(const struct ctl_args *a, const char *named, struct doc
 		note_why(p->no_spec, sizeof(p->no_spec), &d, r);
 }
 
-/* The agent knows what its workers hold, and what was tried in vain. */
+/* The agent's plan knows the addresses of its workers and the attempts that failed. */
 static json_t *find_steps(const struct ctl_args *a, const char *file,
 			  const struct doctor_picture *p)
 {
@@ -130,7 +131,7 @@ static void look_at_plan(const struct ctl_args *a, const char *file, struct doct
 			 p->spec ? p->no_inventory : p->no_spec);
 		return;
 	}
-	/* Workers that run have theirs; that is not the plan's of somebody who starts now. */
+	/* Running workers keep their configuration; a plan made here would differ from theirs. */
 	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
 		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
 	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
@@ -143,7 +144,7 @@ static void look_at_plan(const struct ctl_args *a, const char *file, struct doct
 		plan_check_routes(p->kernel, p->inv, p->plan);
 }
 
-/* ---- what only a call tells ---- */
+/* ---- results of system calls ---- */
 
 static int try_udp_option(int option, int value)
 {
@@ -162,7 +163,7 @@ static void set_space(const struct statvfs *s, struct doctor_space *ret)
 				     .total_inodes = s->f_files};
 }
 
-/* Of a folder, or where it is not there yet of the one that it would be in. */
+/* statfs(2) of a folder, or of its closest existing parent. */
 static void look_at_space(const char *path, struct doctor_space *ret)
 {
 	struct statvfs s;
@@ -180,10 +181,10 @@ static void look_at_space(const char *path, struct doctor_space *ret)
 	set_space(&s, ret);
 }
 
-/* A process that asks about a folder: one whose disk hangs is not waited for. */
+/* A child process that calls statfs(2), because a folder on a hung disk would block the caller. */
 struct asker {
 	pid_t pid;
-	int answer; /* negative errno: it could not be asked */
+	int answer; /* negative errno: statfs(2) was not called */
 };
 
 static void __attribute__((noreturn)) answer_about(const char *path, int answer)
@@ -191,7 +192,7 @@ static void __attribute__((noreturn)) answer_about(const char *path, int answer)
 	struct doctor_space space = {.error = 0};
 	struct statvfs s;
 
-	/* Nor shall whoever reads what we print wait for it. */
+	/* A reader of our output must not wait for this child either. */
 	if (dup2(answer, STDIN_FILENO) < 0)
 		_exit(1);
 	close_range(STDIN_FILENO + 1, ~0U, 0);
@@ -215,11 +216,11 @@ static struct asker ask_about(const char *path)
 	if (a.pid == 0)
 		answer_about(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0]; /* which ends at once where there is no process */
+	a.answer = ends[0]; /* returns at once if there is no child */
 	return a;
 }
 
-/* Whoever does not answer is left to the kernel, which ends it when its disk goes on. */
+/* A blocked child is left to the kernel, which ends it when the disk answers. */
 static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *ret)
 {
 	struct pollfd end = {.fd = a->answer, .events = POLLIN};
@@ -270,7 +271,7 @@ static void look_at_clock(struct doctor_picture *p)
 	p->clock_status = (unsigned)t.status;
 }
 
-/* What a tool prints; heap. NULL: it is not there, or failed. */
+/* The output of a tool; heap. NULL: not installed, or failed. */
 static char *run_tool(const char *command, char *why, size_t size)
 {
 	autofree char *text = malloc(RULES_BYTES_MAX + 1);
@@ -288,12 +289,12 @@ static char *run_tool(const char *command, char *why, size_t size)
 	if (status == 0 && len < RULES_BYTES_MAX)
 		return ptr_take(text);
 	snprintf(why, size, "'%.64s' %s", command,
-		 status != 0 ? "failed or is not installed" : "prints too much");
+		 status != 0 ? "failed or is not installed" : "its output is too large");
 	return NULL;
 }
 
-/* The tables of the older filter exist only where somebody has made rules in them; asking its tools
- * elsewhere would load its modules. */
+/* The tables of iptables-legacy exist only if a rule was added to them; running its tools
+ * otherwise would load its modules. */
 static char *run_legacy(const struct doctor_picture *p, const char *names, const char *command,
 			char *why, size_t size)
 {

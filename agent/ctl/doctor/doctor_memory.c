@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of memory: huge pages for workers on DPDK, by node, and the limits of the agent's process,
- * which workers inherit. */
+/* Checks of memory: huge pages for DPDK workers on each node, and the limits of the agent's
+ * process, which workers inherit. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #define AVAILABLE_KIB_MIN (512 << 10)
 #define FILES_MIN 65536
 #define GROUP_MAX 256
-#define GROUP_MIB_EACH 256 /* of a worker with all its sessions, and of the agent */
+#define GROUP_MIB_EACH 256 /* used by a worker with all its sessions, and by the agent */
 
 static uint64_t pages_of(const struct doctor_picture *p, int node)
 {
@@ -34,14 +34,14 @@ static void run_hugepages(const struct doctor_picture *p, const struct doctor_ch
 		want += p->plan->workers[i].hugepages;
 	if (has >= want) {
 		doctor_say(r, DOCTOR_PASS,
-			   "%" PRIu64 " pages of 2 MiB, of which workers on DPDK want %" PRIu64,
-			   has, want);
+			   "%" PRIu64 " huge pages of 2 MiB, DPDK workers need %" PRIu64, has,
+			   want);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%" PRIu64 " pages of 2 MiB, and workers on DPDK want %" PRIu64,
-		   has, want);
+	doctor_say(r, DOCTOR_FAIL,
+		   "%" PRIu64 " huge pages of 2 MiB, but DPDK workers need %" PRIu64, has, want);
 	doctor_advise(r,
-		      "sysctl -w vm.nr_hugepages=%" PRIu64 " (and into /etc/sysctl.d/plenum.conf)",
+		      "sysctl -w vm.nr_hugepages=%" PRIu64 " (also in /etc/sysctl.d/plenum.conf)",
 		      want);
 }
 
@@ -61,7 +61,8 @@ static void run_hugepages_node(const struct doctor_picture *p, const struct doct
 		if (has >= want)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "node %d has %" PRIu64 " pages of 2 MiB, and its workers want %" PRIu64,
+			   "NUMA node %d has %" PRIu64
+			   " huge pages of 2 MiB, but its workers need %" PRIu64,
 			   node, has, want);
 		doctor_advise(r,
 			      "echo %" PRIu64
@@ -69,7 +70,7 @@ static void run_hugepages_node(const struct doctor_picture *p, const struct doct
 			      "nr_hugepages",
 			      want, node);
 	}
-	doctor_say(r, DOCTOR_PASS, "each NUMA node has the pages that its workers want");
+	doctor_say(r, DOCTOR_PASS, "each NUMA node has the huge pages that its workers need");
 }
 
 static void run_available(const struct doctor_picture *p, const struct doctor_check *c,
@@ -85,7 +86,7 @@ static void run_available(const struct doctor_picture *p, const struct doctor_ch
 		doctor_say(r, DOCTOR_PASS, "%lu MiB are available", kib >> 10);
 	} else {
 		doctor_say(r, DOCTOR_WARN, "only %lu MiB are available", kib >> 10);
-		doctor_advise(r, "end other programs, or lower vm.nr_hugepages");
+		doctor_advise(r, "stop other programs, or lower vm.nr_hugepages");
 	}
 }
 
@@ -96,18 +97,20 @@ static void run_balancing(const struct doctor_picture *p, const struct doctor_ch
 	int64_t on;
 
 	if (doctor_read_number(p, &on, "%s", file) < 0 || on == 0 || doctor_n_polling(p) == 0) {
-		doctor_say(r, DOCTOR_PASS, "the kernel does not move the memory of workers");
+		doctor_say(r, DOCTOR_PASS, "the kernel does not migrate memory between NUMA nodes");
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN,
-		   "%s is %lld: the kernel moves memory between nodes and stalls workers that poll",
+		   "%s is %lld: the kernel migrates memory between NUMA nodes and stalls polling "
+		   "workers",
 		   file, (long long)on);
 	doctor_advise(r, "sysctl -w kernel.numa_balancing=0");
 }
 
 /* ---- limits of the agent's process ---- */
 
-/* The soft limit of a line as "Max locked memory  unlimited  unlimited  bytes". 0; -ENOENT. */
+/* Parses the soft limit of a line such as "Max locked memory  unlimited  unlimited  bytes". 0;
+ * -ENOENT. */
 static int find_limit(const char *text, const char *name, uint64_t *ret)
 {
 	const char *at = strstr(text, name);
@@ -146,7 +149,7 @@ static int agent_limit(const struct doctor_picture *p, const char *name, struct 
 	text = doctor_read_all(p, path);
 	if (text && find_limit(text, name, ret) >= 0)
 		return 0;
-	doctor_say(r, DOCTOR_UNKNOWN, "%s of the agent cannot be read", path);
+	doctor_say(r, DOCTOR_UNKNOWN, "limit '%s' of the agent cannot be read", path);
 	return -ENOENT;
 }
 
@@ -158,15 +161,15 @@ static void run_memlock(const struct doctor_picture *p, const struct doctor_chec
 	if (agent_limit(p, "Max locked memory", r, &limit) < 0)
 		return;
 	if (limit == UINT64_MAX) {
-		doctor_say(r, DOCTOR_PASS, "the agent may lock as much memory as it likes");
+		doctor_say(r, DOCTOR_PASS, "the agent may lock unlimited memory");
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN,
-		   "the agent and its workers may lock only %" PRIu64 " KiB of memory, which "
-		   "VFIO and RDMA need for their buffers",
+		   "the agent and its workers may lock only %" PRIu64
+		   " KiB of memory; VFIO and RDMA need more for their buffers",
 		   limit >> 10);
-	doctor_advise(r, "LimitMEMLOCK=infinity below [Service] in 'systemctl edit plenumd', then "
-			 "systemctl restart plenumd");
+	doctor_advise(r, "set LimitMEMLOCK=infinity under [Service] in 'systemctl edit plenumd', "
+			 "then systemctl restart plenumd");
 }
 
 static void run_files(const struct doctor_picture *p, const struct doctor_check *c,
@@ -177,17 +180,17 @@ static void run_files(const struct doctor_picture *p, const struct doctor_check 
 	if (agent_limit(p, "Max open files", r, &limit) < 0)
 		return;
 	if (limit >= FILES_MIN) {
-		doctor_say(r, DOCTOR_PASS, "the agent may have %" PRIu64 " files open", limit);
+		doctor_say(r, DOCTOR_PASS, "the agent may have %" PRIu64 " open files", limit);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "the agent and its workers may have only %" PRIu64 " files open",
+	doctor_say(r, DOCTOR_WARN, "the agent and its workers may have only %" PRIu64 " open files",
 		   limit);
-	doctor_advise(r, "LimitNOFILE=1048576 below [Service] in 'systemctl edit plenumd', then "
-			 "systemctl restart plenumd");
+	doctor_advise(r, "set LimitNOFILE=1048576 under [Service] in 'systemctl edit plenumd', "
+			 "then systemctl restart plenumd");
 }
 
-/* The least that a group of processes and those around it may have; UINT64_MAX: as much as there
- * is. *ret_group: whose word that is. */
+/* The smallest limit of a control group and its ancestors; UINT64_MAX: no limit. *ret_group: the
+ * group that sets it. */
 static uint64_t group_limit(const struct doctor_picture *p, const char *group, const char *file,
 			    char ret_group[static GROUP_MAX])
 {
@@ -209,7 +212,8 @@ static uint64_t group_limit(const struct doctor_picture *p, const char *group, c
 	}
 }
 
-/* Huge pages that are there, and may not be taken; memory that is there, and ends workers. */
+/* Cases where huge pages exist but may not be used, or where the group's memory limit kills
+ * workers. */
 static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
@@ -222,7 +226,7 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 	text = doctor_read_all(p, path);
 	at = text ? strstr(text, "0::/") : NULL;
 	if (!at) {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s does not name a group of version 2", path);
+		doctor_say(r, DOCTOR_UNKNOWN, "%s names no control group of version 2", path);
 		return;
 	}
 	snprintf(group, sizeof(group), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
@@ -231,35 +235,36 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 	has = group_limit(p, group, "hugetlb.2MB.max", whose);
 	if (has < pages * PLAN_HUGEPAGE_KIB << 10) {
 		doctor_say(r, DOCTOR_FAIL,
-			   "the control group %.120s may have %" PRIu64
-			   " MiB of huge pages, and workers on DPDK want %" PRIu64,
+			   "control group %.120s limits huge pages to %" PRIu64
+			   " MiB, but DPDK workers need %" PRIu64,
 			   whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
 		doctor_advise(r, "echo max >/sys/fs/cgroup%s/hugetlb.2MB.max", whose);
 	}
 	has = group_limit(p, group, "memory.max", whose);
 	if (has >> 20 < GROUP_MIB_EACH * (p->plan->n_workers + 1)) {
 		doctor_say(r, DOCTOR_WARN,
-			   "the control group %.120s may have %" PRIu64
-			   " MiB of memory, and its workers are ended where that is not enough",
+			   "control group %.120s limits memory to %" PRIu64
+			   " MiB: workers are killed if they need more",
 			   whose, has >> 20);
-		doctor_advise(r, "MemoryMax=infinity below [Service] in 'systemctl edit plenumd', "
-				 "then systemctl restart plenumd");
+		doctor_advise(r, "set MemoryMax=infinity under [Service] in 'systemctl edit "
+				 "plenumd', then systemctl restart plenumd");
 	}
-	doctor_say(r, DOCTOR_PASS, "the control group %.120s leaves room for all workers", group);
+	doctor_say(r, DOCTOR_PASS, "the limits of control group %.120s suffice for all workers",
+		   group);
 }
 
 static const struct doctor_check checks[] = {
-	{"memory-hugepages", "There are huge pages for all workers on DPDK", DOCTOR_WANTS_PLAN,
+	{"memory-hugepages", "There are enough huge pages for all DPDK workers", DOCTOR_WANTS_PLAN,
 	 run_hugepages, NULL},
-	{"memory-hugepages-node", "Each NUMA node has huge pages for its workers",
+	{"memory-hugepages-node", "Each NUMA node has enough huge pages for its workers",
 	 DOCTOR_WANTS_PLAN, run_hugepages_node, NULL},
-	{"memory-available", "Memory is left for programs", 0, run_available, NULL},
-	{"memory-numa-balancing", "The kernel does not move the memory of workers that poll",
+	{"memory-available", "There is memory left for programs", 0, run_available, NULL},
+	{"memory-numa-balancing", "The kernel does not migrate memory of polling workers",
 	 DOCTOR_WANTS_PLAN, run_balancing, NULL},
-	{"memory-locked", "Workers may lock their memory", DOCTOR_WANTS_AGENT, run_memlock, NULL},
-	{"memory-group", "The control group leaves room for all workers",
+	{"memory-locked", "Workers may lock enough memory", DOCTOR_WANTS_AGENT, run_memlock, NULL},
+	{"memory-group", "The control group's limits suffice for all workers",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_group, NULL},
-	{"memory-files", "Workers may have many files open", DOCTOR_WANTS_AGENT, run_files, NULL},
+	{"memory-files", "Workers may open enough files", DOCTOR_WANTS_AGENT, run_files, NULL},
 };
 
 const struct doctor_subject doctor_memory = DOCTOR_SUBJECT("memory", checks);

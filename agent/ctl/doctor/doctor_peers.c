@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the way to other hosts: echo requests from the data IPs of the legs, small and as large
- * as the legs carry, whose answers are as large and so try both directions. */
+/* Checks of the paths to other hosts: echo requests from the legs' data IPs, small ones and ones
+ * as large as the leg's MTU. The answers have the same size, so both directions are tested. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* False where nothing was asked, which r then says. */
+/* False if no probe was sent; r then says why. */
 static bool asked(const struct doctor_picture *p, bool gateways, struct doctor_result *r)
 {
 	if (p->n_unasked > 0 && !gateways)
 		doctor_say(r, DOCTOR_UNKNOWN,
-			   "%zu more ways to peers than are asked at once: see "
-			   "--peer HOST",
-			   p->n_unasked);
+			   "%zu probes skipped, too many at once; use --peer HOST", p->n_unasked);
 	for (size_t i = 0; i < p->n_echoes; i++)
 		if (!p->echoes[i].peer[0] == gateways)
 			return true;
@@ -43,8 +41,8 @@ static void run_answers(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!e->peer[0] || answers_anywhere(p, e->peer))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "%s answers on no leg", e->peer);
-		doctor_advise(r, "plenum status and plenum doctor on %s", e->peer);
+		doctor_say(r, DOCTOR_FAIL, "peer %s answers on no leg", e->peer);
+		doctor_advise(r, "check peer %s there: plenum status; plenum doctor", e->peer);
 	}
 	doctor_say(r, DOCTOR_PASS, "all peers answer");
 }
@@ -53,10 +51,10 @@ static void say_lost(const struct doctor_echo *e, const char *whom, struct docto
 {
 	char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
 
-	doctor_say(r, DOCTOR_WARN, "%s does not answer on leg %s (%s to %s)", whom, e->leg,
+	doctor_say(r, DOCTOR_WARN, "peer %s does not answer on leg %s (%s to %s)", whom, e->leg,
 		   ip_addr_format(&e->from, from, sizeof(from)),
 		   ip_addr_format(&e->to, to, sizeof(to)));
-	doctor_advise(r, "ip route get %s from %s; look at the switches of leg %s",
+	doctor_advise(r, "ip route get %s from %s; check the switches of leg %s",
 		      ip_addr_format(&e->to, to, sizeof(to)),
 		      ip_addr_format(&e->from, from, sizeof(from)), e->leg);
 }
@@ -72,7 +70,7 @@ static void run_legs(const struct doctor_picture *p, const struct doctor_check *
 		if (e->peer[0] && !e->small && answers_anywhere(p, e->peer))
 			say_lost(e, e->peer, r);
 	}
-	doctor_say(r, DOCTOR_PASS, "who answers does so on all legs");
+	doctor_say(r, DOCTOR_PASS, "all reachable peers answer on all legs");
 }
 
 static void run_gateways(const struct doctor_picture *p, const struct doctor_check *c,
@@ -98,21 +96,24 @@ static void run_mtu(const struct doctor_picture *p, const struct doctor_check *c
 		if (!e->small || e->full)
 			continue;
 		doctor_say(r, DOCTOR_FAIL,
-			   "%s (%s) answers small packets on leg %s, and none of %" PRIu32 " bytes",
+			   "%s (%s) answers small packets on leg %s, but not packets of %" PRIu32
+			   " bytes",
 			   e->peer[0] ? e->peer : "the gateway",
 			   ip_addr_format(&e->to, to, sizeof(to)), e->leg, e->bytes);
-		doctor_advise(r,
-			      "set the MTU of the switch's ports and of the other end to %" PRIu32
-			      " or more, or write a smaller networks[].mtu on all hosts",
-			      e->bytes);
+		doctor_advise(
+			r,
+			"set the MTU of the switch ports and of the other end to at least %" PRIu32
+			", or write a smaller networks[].mtu on all hosts",
+			e->bytes);
 	}
-	doctor_say(r, DOCTOR_PASS, "packets as large as the legs carry come and go");
+	doctor_say(r, DOCTOR_PASS, "packets as large as the legs' MTU arrive, in both directions");
 }
 
 static const struct doctor_check checks[] = {
 	{"peer-answers", "All peers answer", 0, run_answers, NULL},
 	{"peer-legs", "Peers answer on all legs", 0, run_legs, NULL},
-	{"peer-mtu", "Packets as large as the legs carry come and go", 0, run_mtu, NULL},
+	{"peer-mtu", "Packets as large as the legs' MTU arrive, in both directions", 0, run_mtu,
+	 NULL},
 	{"peer-gateways", "All gateways answer", 0, run_gateways, NULL},
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of priorities, flow control and marks: what one host sets is worth nothing where the
- * other, or a switch between them, treats it otherwise. */
+/* Checks of priorities, flow control and DSCP marks. A setting of one host has no effect unless
+ * the other host and the switches between them agree. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
 
 #define ECN_BITS 3
 
-/* Of a leg's port in the kernel; NULL: its driver has none. */
+/* The DCB state of a leg's port; NULL: its driver does not support DCB. */
 static const struct inv_dcb *dcb_of(const struct doctor_picture *p, size_t leg)
 {
 	const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[leg]);
@@ -20,8 +20,8 @@ static void compare(const char *what, const char *key, const char *a, const char
 {
 	if (!a[0] || !b[0] || strcmp(a, b) == 0)
 		return;
-	doctor_say(r, DOCTOR_WARN, "%s is %.60s on leg %s and %.60s on leg %s", what, a, leg_a, b,
-		   leg_b);
+	doctor_say(r, DOCTOR_WARN, "%s differs: %.60s on leg %s, %.60s on leg %s", what, a, leg_a,
+		   b, leg_b);
 	doctor_advise(r, "write one dcb: {%s: ...} for all legs; plenum apply", key);
 }
 
@@ -42,17 +42,20 @@ static void run_same(const struct doctor_picture *p, const struct doctor_check *
 			first_name = name;
 			continue;
 		}
-		compare("flow control", "pfc", first->pfc, first_name, d->pfc, name, r);
-		compare("what is trusted", "trust", first->trust, first_name, d->trust, name, r);
-		compare("the priority by DSCP", "dscp", first->dscp, first_name, d->dscp, name, r);
+		compare("priority flow control (pfc)", "pfc", first->pfc, first_name, d->pfc, name,
+			r);
+		compare("the trusted mark (trust)", "trust", first->trust, first_name, d->trust,
+			name, r);
+		compare("the mapping of DSCP to priorities", "dscp", first->dscp, first_name,
+			d->dscp, name, r);
 	}
 	if (first)
-		doctor_say(r, DOCTOR_PASS, "legs with priorities have the same");
+		doctor_say(r, DOCTOR_PASS, "all legs have the same priority settings");
 	else
-		doctor_say(r, DOCTOR_PASS, "no leg's driver has priorities of its own");
+		doctor_say(r, DOCTOR_PASS, "no leg's driver supports priorities");
 }
 
-/* Whether what a mark says, or that priorities are paused, matters on this leg. */
+/* Whether marks or paused priorities matter on this leg. */
 static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
 {
 	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
@@ -64,7 +67,7 @@ static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
 	return false;
 }
 
-/* A pause that one end of a cable asks for and the other does not know is no pause. */
+/* Priority flow control works only if both ends of the cable have it on for the same priorities. */
 static void run_switch(const struct doctor_picture *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -83,28 +86,28 @@ static void run_switch(const struct doctor_picture *p, const struct doctor_check
 			    (strcmp(d->pfc, "none") == 0 && !relies_on_marks(p, leg)))
 				continue;
 			doctor_say(r, DOCTOR_WARN,
-				   "leg %s has flow control for priorities %.16s, and the port of "
-				   "%.60s that it is on for %.16s",
+				   "leg %s has flow control on for priorities %.16s, but %.60s for "
+				   "%.16s",
 				   leg, d->pfc, name ? name : "the switch", pfc);
 			doctor_advise(r,
-				      "set the switch's port to that of the hosts, or write dcb: "
-				      "{pfc: ...} for the leg as the switch has it; plenum apply");
+				      "set the switch port as on the hosts, or write the switch's "
+				      "setting as dcb: {pfc: ...} for the leg; plenum apply");
 		}
 	}
 	doctor_say(r, DOCTOR_PASS, "%s",
 		   said ? "legs and switches pause the same priorities"
-			: "no switch tells by LLDP which priorities it pauses, or no leg's driver "
-			  "has any");
+			: "no switch reports its paused priorities via LLDP, or no leg's driver "
+			  "supports them");
 }
 
-/* What is marked is asked of peers alone: gateways may answer as they like. */
+/* Only answers of peers count: gateways may treat marked packets as they like. */
 static bool asked(const struct doctor_picture *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->n_echoes; i++)
 		if (p->echoes[i].peer[0] && p->echoes[i].small)
 			return true;
 	doctor_say(r, p->no_echoes[0] ? DOCTOR_UNKNOWN : DOCTOR_PASS, "%s",
-		   p->no_echoes[0] ? p->no_echoes : "no peer answers at all");
+		   p->no_echoes[0] ? p->no_echoes : "no peer answers");
 	return false;
 }
 
@@ -119,18 +122,18 @@ static void run_marked(const struct doctor_picture *p, const struct doctor_check
 		if (!e->peer[0] || !e->small || e->marked)
 			continue;
 		doctor_say(r, DOCTOR_FAIL,
-			   "%s answers on leg %s, but not what is marked with DSCP %u and ECN: it "
-			   "is dropped on the way there or back",
+			   "%s answers on leg %s, but not packets marked with DSCP %u and ECN: "
+			   "they are dropped on the way there or back",
 			   e->peer, e->leg, e->tos >> 2);
 		doctor_advise(r,
-			      "look for a policy about DSCP %u on the switches of leg %s, and in "
-			      "the firewalls of both hosts",
+			      "look for a policy for DSCP %u on the switches of leg %s and in the "
+			      "firewalls of both hosts",
 			      e->tos >> 2, e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "what is marked comes and goes as what is not");
+	doctor_say(r, DOCTOR_PASS, "DSCP and ECN marks do not affect delivery");
 }
 
-/* An echo comes back with the mark that it arrived with. */
+/* A peer answers with the mark that the echo request arrived with. */
 static void run_dscp(const struct doctor_picture *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -145,17 +148,16 @@ static void run_dscp(const struct doctor_picture *p, const struct doctor_check *
 		doctor_say(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
 			   "DSCP %u comes back from %s on leg %s as %u%s", e->tos >> 2, e->peer,
 			   e->leg, e->answered_tos >> 2,
-			   matters ? ": somebody on the way changes it, and the priority with it"
+			   matters ? ": a device on the path changes it, and the priority with it"
 				   : ", which nothing here relies on");
 		if (matters)
 			doctor_advise(
 				r,
-				"have the switches of leg %s trust DSCP and leave it as it is, and "
-				"look for rules that set it on both hosts: nft list ruleset; tc "
-				"filter show",
+				"make the switches of leg %s trust DSCP and keep it, and look for "
+				"rules that set it on both hosts: nft list ruleset; tc filter show",
 				e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "marks come back as they were sent");
+	doctor_say(r, DOCTOR_PASS, "DSCP marks come back unchanged");
 }
 
 static void run_ecn(const struct doctor_picture *p, const struct doctor_check *c,
@@ -167,33 +169,33 @@ static void run_ecn(const struct doctor_picture *p, const struct doctor_check *c
 		const struct doctor_echo *e = &p->echoes[i];
 		bool matters = relies_on_marks(p, e->leg);
 
-		/* A queue on the way may have marked it: that is what the bits are for. */
+		/* A congested queue on the path may set the bits to CE, which is their purpose. */
 		if (!e->peer[0] || !e->marked || (e->answered_tos & ECN_BITS))
 			continue;
 		doctor_say(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
-			   "ECN bits of what is sent to %s on leg %s are cleared on the way%s",
-			   e->peer, e->leg,
-			   matters ? ": congestion is noticed by loss alone"
+			   "ECN bits of packets to %s on leg %s are cleared on the path%s", e->peer,
+			   e->leg,
+			   matters ? ": congestion shows up only as packet loss"
 				   : ", which nothing here relies on");
 		if (matters)
 			doctor_advise(r,
-				      "have the switches of leg %s leave ECN bits alone, and mark "
-				      "what waits (WRED with ECN) in the lossless class",
+				      "make the switches of leg %s keep ECN bits, and mark queued "
+				      "packets (WRED with ECN) in the lossless class",
 				      e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "ECN bits come and go");
+	doctor_say(r, DOCTOR_PASS, "ECN bits come back");
 }
 
 static const struct doctor_check checks[] = {
-	{"dcb-set", "Devices have the priorities, flow control and modes that are configured",
+	{"dcb-set", "Devices have the configured priorities, flow control and modes",
 	 DOCTOR_WANTS_PLAN, doctor_run_steps, "device"},
-	{"dcb-same", "All legs treat priorities alike", DOCTOR_WANTS_PLAN, run_same, NULL},
-	{"dcb-switch", "Switches pause the priorities that legs do",
+	{"dcb-same", "All legs have the same priority settings", DOCTOR_WANTS_PLAN, run_same, NULL},
+	{"dcb-switch", "Switches pause the same priorities as the legs",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_switch, NULL},
-	{"peer-marked", "Peers answer what is marked, too", 0, run_marked, NULL},
-	{"peer-dscp", "Marks of traffic classes come and go unchanged", DOCTOR_WANTS_SPEC, run_dscp,
-	 NULL},
-	{"peer-ecn", "Congestion can be marked on the way", DOCTOR_WANTS_SPEC, run_ecn, NULL},
+	{"peer-marked", "Peers answer marked packets", 0, run_marked, NULL},
+	{"peer-dscp", "DSCP marks of traffic classes are kept on the path", DOCTOR_WANTS_SPEC,
+	 run_dscp, NULL},
+	{"peer-ecn", "ECN marks are kept on the path", DOCTOR_WANTS_SPEC, run_ecn, NULL},
 };
 
 const struct doctor_subject doctor_quality = DOCTOR_SUBJECT("priorities", checks);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What checks say, and how they read the picture. Apart from the checks because all of them use it.
- */
+/* Helpers of checks: report a finding, and read the picture. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/base/file.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 
 #define FILE_BYTES_MAX (4U << 20)
-#define LINE_BYTES_MAX 4096 /* more at once procfs refuses for its settings */
+#define LINE_BYTES_MAX 4096 /* procfs refuses larger writes to its settings */
 
 const char *doctor_state_to_string(enum doctor_state s)
 {
@@ -24,7 +23,7 @@ const char *doctor_state_to_string(enum doctor_state s)
 	return s < DOCTOR_STATE_MAX ? names[s] : "?";
 }
 
-/* Behind what is there already; what does not fit is left out as a whole. */
+/* Appends; text that does not fit is left out as a whole. */
 static void add_text(char *buf, size_t size, const char *text)
 {
 	const size_t len = strlen(buf);
@@ -232,8 +231,8 @@ bool doctor_kernel_is(const struct doctor_picture *p, unsigned major, unsigned m
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-/* A line as "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:"; names have '-'
- * or '_' as their file has. */
+/* A line such as "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:"; names
+ * contain '-' or '_' as the file does. */
 static bool list_has(const char *text, const char *name)
 {
 	const size_t len = strlen(name);
@@ -269,7 +268,7 @@ bool doctor_has_module(const struct doctor_picture *p, const char *name)
 	return false;
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired configuration ---- */
 
 bool doctor_has_role(const struct doctor_picture *p, enum spec_role role)
 {
@@ -323,7 +322,7 @@ int doctor_core_node(const struct doctor_picture *p, unsigned core)
 	return INV_NUMA_NONE;
 }
 
-/* Whether a step is what "KIND WORD" means: of that kind of object, with the word in its text. */
+/* Whether a step matches "KIND WORD": this kind of object, with the word in its text. */
 static bool step_is_about(const char *op, const char *text, const char *about)
 {
 	const size_t len = strcspn(about, " ");
@@ -349,13 +348,13 @@ void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check 
 		    !step_is_about(op, text, c->about))
 			continue;
 		any = true;
-		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "still to do: %s (%s)", text,
-			   reason);
+		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "step left to do: %s (%s)",
+			   text, reason);
 	}
 	if (!any)
-		doctor_say(r, DOCTOR_PASS, "the host is as the configuration wants it");
+		doctor_say(r, DOCTOR_PASS, "the host matches the configuration");
 	else
 		doctor_advise(r, p->status ? "plenum plan; plenum apply"
 					   : "systemctl start plenumd (it applies the "
-					     "configuration); 'plenum plan' shows how");
+					     "configuration); 'plenum plan' shows the steps");
 }

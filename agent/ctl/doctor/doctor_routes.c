@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of addresses, rules, routes and ARP: that what belongs to a leg comes and goes by it. What
- * the plan wants of them is the plan's; here is what else can be in the way. */
+/* Checks of addresses, rules, routes and ARP: traffic of a leg must use that leg. The plan reports
+ * its own settings; these checks report other obstacles. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/host/kernel.h"
@@ -18,11 +18,11 @@ static void run_duplicate(const struct doctor_picture *p, const struct doctor_ch
 
 		if (!a->dad_failed)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "another host has %s",
+		doctor_say(r, DOCTOR_FAIL, "another host has address %s",
 			   ip_addr_format(&a->ip.addr, text, sizeof(text)));
 		doctor_advise(r, "give one of the two hosts another range (networks[].range)");
 	}
-	doctor_say(r, DOCTOR_PASS, "the kernel knows of no other host with an address of ours");
+	doctor_say(r, DOCTOR_PASS, "the kernel has seen no other host with one of our addresses");
 }
 
 static void run_diverted(const struct doctor_picture *p, const struct doctor_check *c,
@@ -34,13 +34,13 @@ static void run_diverted(const struct doctor_picture *p, const struct doctor_che
 		if (strcmp(leg->reason.code, "diverted") != 0)
 			continue;
 		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", leg->name, leg->reason.text);
-		doctor_advise(r,
-			      "ip rule; ip route get GATEWAY from DATA-IP; remove what diverts it");
+		doctor_advise(r, "ip rule; ip route get GATEWAY from DATA-IP; remove the rule or "
+				 "route that diverts it");
 	}
-	doctor_say(r, DOCTOR_PASS, "what is sent from a leg's data IP leaves by that leg");
+	doctor_say(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
 
-/* Rules of others that come before ours and name one of our data IPs. */
+/* Foreign rules with a higher priority than ours that match one of our data IPs. */
 static void run_foreign(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -60,12 +60,12 @@ static void run_foreign(const struct doctor_picture *p, const struct doctor_chec
 		if (!ours)
 			continue;
 		doctor_say(r, DOCTOR_WARN,
-			   "rule %" PRIu32 " (from %s lookup %" PRIu32 ") comes before ours",
+			   "rule %" PRIu32 " (from %s lookup %" PRIu32 ") precedes our rules",
 			   rule->priority, ip_prefix_format(&rule->from, text, sizeof(text)),
 			   rule->table);
 		doctor_advise(r, "ip rule del pref %" PRIu32, rule->priority);
 	}
-	doctor_say(r, DOCTOR_PASS, "no rule of others is about a data IP");
+	doctor_say(r, DOCTOR_PASS, "no foreign rule matches a data IP");
 }
 
 static void run_overlap(const struct doctor_picture *p, const struct doctor_check *c,
@@ -84,9 +84,11 @@ static void run_overlap(const struct doctor_picture *p, const struct doctor_chec
 
 			if (!ip_prefix_contains(&a->ip, &n->range.first))
 				continue;
-			doctor_say(r, DOCTOR_WARN, "%s of %s is in the subnet of network %s",
+			doctor_say(r, DOCTOR_WARN,
+				   "address %s of %s is in the subnet of network %s",
 				   ip_prefix_format(&a->ip, text, sizeof(text)), l->name, n->name);
-			doctor_advise(r, "give network %s a subnet of its own", n->name);
+			doctor_advise(r, "give network %s a subnet that no other interface uses",
+				      n->name);
 		}
 	}
 	doctor_say(r, DOCTOR_PASS, "no other interface is in the subnet of a data network");
@@ -101,14 +103,14 @@ static void run_neighbours(const struct doctor_picture *p, const struct doctor_c
 	if (doctor_read_number(p, &n, "%s", file) < 0) {
 		doctor_say(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
 	} else if (n >= NEIGHBOURS_MIN) {
-		doctor_say(r, DOCTOR_PASS, "the kernel knows up to %" PRId64 " neighbours", n);
+		doctor_say(r, DOCTOR_PASS, "the kernel keeps up to %" PRId64 " neighbours", n);
 	} else {
-		doctor_say(r, DOCTOR_WARN, "the kernel knows only %" PRId64 " neighbours", n);
+		doctor_say(r, DOCTOR_WARN, "the kernel keeps only %" PRId64 " neighbours", n);
 		doctor_advise(r, "sysctl -w net.ipv4.neigh.default.gc_thresh3=8192");
 	}
 }
 
-/* "10.10.0.1  0x1  0x0  00:00:00:00:00:00  *  veth0": asked for and not answered. */
+/* "10.10.0.1  0x1  0x0  00:00:00:00:00:00  *  veth0": a request that was not answered. */
 static void run_arp(const struct doctor_picture *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
@@ -125,47 +127,47 @@ static void run_arp(const struct doctor_picture *p, const struct doctor_check *c
 		for (size_t i = 0; i < p->plan->n_legs; i++) {
 			if (strcmp(p->plan->legs[i].ifname, ifname) != 0)
 				continue;
-			doctor_say(r, DOCTOR_WARN, "nobody on %s answers ARP for %s", ifname, ip);
+			doctor_say(r, DOCTOR_WARN, "no host on %s answers ARP for %s", ifname, ip);
 			doctor_advise(r,
-				      "plenum doctor --peer %s; is it up, and on the network of "
-				      "%s?",
+				      "plenum doctor --peer %s; check that it is up and on the "
+				      "network of %s",
 				      ip, p->plan->legs[i].name);
 		}
 	}
 	doctor_say(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
-		   text ? "all that legs have asked for answers ARP"
+		   text ? "all ARP requests on legs were answered"
 			: "/proc/net/arp cannot be read");
 }
 
 static const struct doctor_check checks[] = {
 	{"address-set", "Legs have their data IPs", DOCTOR_WANTS_PLAN, doctor_run_steps, "addr"},
-	{"address-duplicate", "No other host has an address of ours", DOCTOR_WANTS_INVENTORY,
+	{"address-duplicate", "No other host has one of our addresses", DOCTOR_WANTS_INVENTORY,
 	 run_duplicate, NULL},
-	{"address-overlap", "Data networks have subnets of their own", DOCTOR_WANTS_PLAN,
-	 run_overlap, NULL},
-	{"route-set", "Each leg has its own routes", DOCTOR_WANTS_PLAN, doctor_run_steps, "route"},
+	{"address-overlap", "Data networks share no subnet with other interfaces",
+	 DOCTOR_WANTS_PLAN, run_overlap, NULL},
+	{"route-set", "Each leg has its routes", DOCTOR_WANTS_PLAN, doctor_run_steps, "route"},
 	{"route-rules", "Data IPs are routed by their leg's table", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "rule"},
-	{"route-diverted", "What leaves a data IP goes by its leg",
+	{"route-diverted", "Packets from a data IP leave via its leg",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_APPLIED, run_diverted, NULL},
-	{"route-foreign", "No rule of others is about a data IP", DOCTOR_WANTS_PLAN, run_foreign,
+	{"route-foreign", "No foreign rule matches a data IP", DOCTOR_WANTS_PLAN, run_foreign,
 	 NULL},
-	{"arp-announce", "ARP requests name an address of their leg", DOCTOR_WANTS_PLAN,
+	{"arp-announce", "ARP requests carry an address of their leg", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "sysctl arp_announce"},
-	{"arp-filter", "Only the leg of an address answers ARP for it", DOCTOR_WANTS_PLAN,
+	{"arp-filter", "Only the leg that has an address answers ARP for it", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "sysctl arp_filter"},
-	{"arp-ignore", "Legs in one subnet answer ARP for their own addresses only",
+	{"arp-ignore", "Legs in one subnet answer ARP only for their own addresses",
 	 DOCTOR_WANTS_PLAN, doctor_run_steps, "sysctl arp_ignore"},
-	{"arp-answers", "Who was asked for by ARP answers", DOCTOR_WANTS_PLAN, run_arp, NULL},
+	{"arp-answers", "All ARP requests on legs are answered", DOCTOR_WANTS_PLAN, run_arp, NULL},
 	{"arp-table", "The kernel has room for the neighbours of a cluster", 0, run_neighbours,
 	 NULL},
-	{"setting-rp-filter", "Answers by another leg are not dropped", DOCTOR_WANTS_PLAN,
-	 doctor_run_steps, "sysctl /rp_filter"},
+	{"setting-rp-filter", "Packets that return via another leg are not dropped",
+	 DOCTOR_WANTS_PLAN, doctor_run_steps, "sysctl /rp_filter"},
 	{"setting-linkdown", "Routes of a leg without carrier are not used", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "sysctl ignore_routes_with_linkdown"},
-	{"setting-promote", "A data IP that goes takes no other along", DOCTOR_WANTS_PLAN,
+	{"setting-promote", "Removing a data IP removes no other address", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "sysctl promote_secondaries"},
-	{"setting-forwarding", "The kernel forwards nothing that a worker takes", DOCTOR_WANTS_PLAN,
+	{"setting-forwarding", "The kernel does not forward packets for workers", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "sysctl forwarding"},
 };
 

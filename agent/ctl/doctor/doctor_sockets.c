@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of what the kernel's network stack has done to the packets of UDP workers, and of the
- * settings that decide it; and of who else may take them. */
+/* Checks of the kernel's network stack: packets of UDP workers that it dropped, the settings that
+ * decide it, and other programs on the same port. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define LOST_PART 10000 /* one datagram in so many may be lost */
+#define LOST_PART 10000 /* tolerated loss: one datagram in this many */
 #define UDP_MEM_PAGES_MIN 8192
 #define SQUEEZED_PART 100
 
-/* A value of /proc/net/snmp: names in one line, numbers in the next. 0; -ENOENT. */
+/* A value of /proc/net/snmp, which has names in one line and numbers in the next. 0; -ENOENT. */
 static int find_udp(const char *text, const char *name, uint64_t *ret)
 {
 	const char *names = text ? strstr(text, "Udp: ") : NULL;
@@ -44,16 +44,16 @@ static void run_udp(const struct doctor_picture *p, const struct doctor_check *c
 		doctor_say(r, DOCTOR_PASS, "%" PRIu64 " of %" PRIu64 " datagrams", lost, all);
 	} else if (strcmp(c->about, "InCsumErrors") == 0) {
 		doctor_say(r, DOCTOR_WARN,
-			   "%" PRIu64 " datagrams of %" PRIu64 " came with a wrong checksum", lost,
-			   all);
-		doctor_advise(r,
-			      "look for a broken NIC, switch or cable: 'ethtool -S' of each leg");
+			   "%" PRIu64 " datagrams of %" PRIu64 " arrived with a wrong checksum",
+			   lost, all);
+		doctor_advise(r, "check NIC, switch and cable: 'ethtool -S' of each leg");
 	} else {
 		doctor_say(r, DOCTOR_WARN,
-			   "%" PRIu64 " datagrams of %" PRIu64 " found no room at their socket",
+			   "%" PRIu64 " datagrams of %" PRIu64
+			   " were dropped: no room at their socket",
 			   lost, all);
-		doctor_advise(r, "give workers more cores (workers[].cores), and sysctl -w "
-				 "net.core.rmem_max=16777216 for other programs");
+		doctor_advise(r, "give workers more cores (workers[].cores); for other programs: "
+				 "sysctl -w net.core.rmem_max=16777216");
 	}
 }
 
@@ -68,16 +68,16 @@ static void run_udp_mem(const struct doctor_picture *p, const struct doctor_chec
 	    sscanf(text, "%lu %lu %lu", &min, &pressure, &max) != 3) {
 		doctor_say(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
 	} else if (pressure >= UDP_MEM_PAGES_MIN) {
-		doctor_say(r, DOCTOR_PASS, "sockets may hold %lu pages", max);
+		doctor_say(r, DOCTOR_PASS, "UDP sockets may use %lu pages of memory", max);
 	} else {
-		doctor_say(r, DOCTOR_WARN, "the UDP sockets of this host may hold only %lu pages",
-			   max);
+		doctor_say(r, DOCTOR_WARN,
+			   "all UDP sockets of this host may use only %lu pages of memory", max);
 		doctor_advise(r, "sysctl -w net.ipv4.udp_mem='98304 131072 196608'");
 	}
 }
 
-/* Sums of the columns of softnet_stat: packets, those that were dropped, and how often a core had
- * more to do than it was let. */
+/* Sums of columns of softnet_stat: packets, dropped packets, and how often a core ran out of
+ * budget. */
 static void run_softnet(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -99,13 +99,15 @@ static void run_softnet(const struct doctor_picture *p, const struct doctor_chec
 		doctor_say(r, DOCTOR_UNKNOWN, "/proc/net/softnet_stat cannot be read");
 	} else if (of_budget && squeezed * SQUEEZED_PART > all) {
 		doctor_say(r, DOCTOR_WARN,
-			   "cores had to stop receiving %" PRIu64 " times over %" PRIu64 " packets",
+			   "cores ran out of receive budget %" PRIu64 " times for %" PRIu64
+			   " packets",
 			   squeezed, all);
 		doctor_advise(r, "sysctl -w net.core.netdev_budget=600 "
 				 "net.core.netdev_budget_usecs=8000");
 	} else if (!of_budget && dropped * LOST_PART > all) {
 		doctor_say(r, DOCTOR_WARN,
-			   "%" PRIu64 " of %" PRIu64 " packets found no room in a core's queue",
+			   "%" PRIu64 " of %" PRIu64
+			   " packets were dropped: the queue of a core was full",
 			   dropped, all);
 		doctor_advise(r, "sysctl -w net.core.netdev_max_backlog=10000");
 	} else {
@@ -130,17 +132,17 @@ static void run_local_ports(const struct doctor_picture *p, const struct doctor_
 	doctor_read_list(p, reserved, ARRAY_SIZE(reserved),
 			 "/proc/sys/net/ipv4/ip_local_reserved_ports");
 	if (port < first || port > last || reserved[port]) {
-		doctor_say(r, DOCTOR_PASS, "the kernel gives out ports %u-%u, workers have %u",
-			   first, last, port);
+		doctor_say(r, DOCTOR_PASS, "the kernel assigns ports %u-%u, workers use %u", first,
+			   last, port);
 		return;
 	}
 	doctor_say(r, DOCTOR_WARN,
-		   "the kernel may give port %u of the workers to any program (%u-%u)", port, first,
-		   last);
+		   "the kernel may assign the workers' port %u to any program (range %u-%u)", port,
+		   first, last);
 	doctor_advise(r, "sysctl -w net.ipv4.ip_local_reserved_ports=%u", port);
 }
 
-/* A socket of another program on all addresses takes the port of the data IPs, too. */
+/* A foreign socket bound to all addresses also gets packets for the data IPs. */
 static void run_port_taken(const struct doctor_picture *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
@@ -153,13 +155,15 @@ static void run_port_taken(const struct doctor_picture *p, const struct doctor_c
 		if (sscanf(line, " %*u: %8x:%4x", &address, &port) != 2 || address != 0 ||
 		    port != p->spec->port)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "another program has UDP port %u of all addresses",
+		doctor_say(r, DOCTOR_FAIL, "another program uses UDP port %u on all addresses",
 			   port);
-		doctor_advise(r, "ss -lunp 'sport = :%u' shows it: end it, or write another port",
+		doctor_advise(r,
+			      "ss -lunp 'sport = :%u' shows the program: stop it, or configure "
+			      "another port",
 			      port);
 	}
 	doctor_say(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
-		   text ? "nobody else has UDP port %u" : "/proc/net/udp cannot be read (%u)",
+		   text ? "no other program uses UDP port %u" : "/proc/net/udp cannot be read (%u)",
 		   p->spec->port);
 }
 
@@ -170,7 +174,7 @@ static void run_conntrack(const struct doctor_picture *p, const struct doctor_ch
 
 	if (doctor_read_number(p, &n, "/proc/sys/net/netfilter/nf_conntrack_count") < 0 ||
 	    doctor_read_number(p, &max, "/proc/sys/net/netfilter/nf_conntrack_max") < 0) {
-		doctor_say(r, DOCTOR_PASS, "the kernel does not track connections here");
+		doctor_say(r, DOCTOR_PASS, "the kernel does not track connections");
 	} else if (n * 10 <= max * 9) {
 		doctor_say(r, DOCTOR_PASS, "%" PRId64 " of %" PRId64 " connections", n, max);
 	} else {
@@ -185,16 +189,17 @@ static void run_conntrack(const struct doctor_picture *p, const struct doctor_ch
 }
 
 static const struct doctor_check checks[] = {
-	{"udp-room", "Sockets have room for what comes", 0, run_udp, "RcvbufErrors"},
-	{"udp-checksums", "Datagrams come undamaged", 0, run_udp, "InCsumErrors"},
-	{"udp-memory", "UDP sockets may hold enough memory", 0, run_udp_mem, NULL},
-	{"udp-queues", "Cores have room for what comes", 0, run_softnet, "backlog"},
-	{"udp-budget", "Cores may receive as long as they need", 0, run_softnet, "budget"},
-	{"port-reserved", "The kernel gives the workers' port to nobody else", DOCTOR_WANTS_SPEC,
-	 run_local_ports, NULL},
-	{"port-free", "No other program has the workers' port", DOCTOR_WANTS_SPEC, run_port_taken,
+	{"udp-room", "Sockets have room for incoming datagrams", 0, run_udp, "RcvbufErrors"},
+	{"udp-checksums", "Datagrams arrive undamaged", 0, run_udp, "InCsumErrors"},
+	{"udp-memory", "UDP sockets may use enough memory", 0, run_udp_mem, NULL},
+	{"udp-queues", "Cores have room for incoming packets", 0, run_softnet, "backlog"},
+	{"udp-budget", "Cores have enough receive budget", 0, run_softnet, "budget"},
+	{"port-reserved", "The kernel assigns the workers' port to no other program",
+	 DOCTOR_WANTS_SPEC, run_local_ports, NULL},
+	{"port-free", "No other program uses the workers' port", DOCTOR_WANTS_SPEC, run_port_taken,
 	 NULL},
-	{"firewall-conntrack", "The firewall has room for connections", 0, run_conntrack, NULL},
+	{"firewall-conntrack", "Connection tracking has room for new connections", 0, run_conntrack,
+	 NULL},
 };
 
 const struct doctor_subject doctor_sockets = DOCTOR_SUBJECT("sockets", checks);

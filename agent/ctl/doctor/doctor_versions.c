@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drivers and firmware against tables of what is known to be too old. Apart from the legs because a
- * row is a fact from elsewhere: each says where it was written. What no row speaks of is not
- * judged.
+ * Compares drivers and firmware with tables of versions known to be too old. Each row names its
+ * source. Drivers without a row are not judged.
  */
 #include "agent/ctl/doctor/doctor.h"
 
@@ -13,23 +12,22 @@
 
 struct firmware_row {
 	const char *driver;
-	unsigned long device; /* the first number of its firmware's version; 0: any */
+	unsigned long device; /* first number of the firmware version; 0: any */
 	const char *name;
-	const char *min;  /* older ones fail; NULL: none does */
-	const char *good; /* those between are doubtful; NULL: none is */
-	const char *how;  /* what brings another one */
+	const char *min;  /* older ones fail; NULL: none */
+	const char *good; /* older ones are doubtful; NULL: none */
+	const char *how;  /* how to update */
 };
 
 #define MLX "mlxfwmanager -u"
 
 /*
  * `min` of mlx5: doc/guides/platform/mlx5.rst of DPDK 22.11, "The minimal supported versions".
- * `good` of mlx5 where there is one: the firmware that came with MLNX_OFED 4.6-1.0.1.1, the oldest
- * that the requirements of this file system take.
- * ice: the first line of the matching list in doc/guides/nics/ice.rst of DPDK, that of 20.11; the
- * driver writes its 2.3 as 2.30.
- * i40e: the oldest in the matching lists of doc/guides/nics/i40e.rst of DPDK, 19.11 on X722; a
- * version does not tell an X722 from others, whose list begins with 6.01.
+ * `good` of mlx5: the firmware that came with MLNX_OFED 4.6-1.0.1.1, the oldest that the
+ * requirements of this file system accept. ice: the first line of the matching list in
+ * doc/guides/nics/ice.rst of DPDK, that of 20.11; the driver writes its 2.3 as 2.30. i40e: the
+ * oldest in the matching lists of doc/guides/nics/i40e.rst of DPDK, 19.11 on X722; a version does
+ * not tell an X722 from others, whose list begins with 6.01.
  */
 static const struct firmware_row firmware_rows[] = {
 	{"mlx5_core", 12, "ConnectX-4", "12.21.1000", "12.25.1020", MLX},
@@ -45,7 +43,7 @@ static const struct firmware_row firmware_rows[] = {
 	{"i40e", 0, "Intel 700", NULL, "4.10", "nvmupdate64e -u"},
 };
 
-/* Whether any row is about the driver; *ret the one about that firmware, NULL: none. */
+/* Whether any row is for the driver; *ret: the row for that firmware, NULL: none. */
 static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
 {
 	const unsigned long device = strtoul(firmware, NULL, 10);
@@ -74,16 +72,16 @@ static void judge_firmware(struct doctor_result *r, const struct inv_link *l)
 	if (!known)
 		return;
 	if (text[0] < '0' || text[0] > '9') {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s (%s) does not tell its firmware", l->name,
-			   l->driver);
+		doctor_say(r, DOCTOR_UNKNOWN, "%s (%s) does not report its firmware version",
+			   l->name, l->driver);
 		doctor_advise(r, "ethtool -i %s", l->name);
 		return;
 	}
 	if (!bad && !(row && row->good && version_is_older(text, row->good)))
 		return;
 	doctor_say(r, bad ? DOCTOR_FAIL : DOCTOR_WARN,
-		   bad ? "%s (%s) has firmware %s; before %s it is not to be used"
-		       : "%s (%s) has firmware %s; from %s on it is known good",
+		   bad ? "%s (%s) has firmware %s, which is too old: %s or later is needed"
+		       : "%s (%s) has firmware %s; versions from %s on are known to work",
 		   l->name, row->name, text, bad ? row->min : row->good);
 	doctor_advise(r, "update the firmware of %s (%s)", l->name, row->how);
 }
@@ -102,13 +100,13 @@ static void run_firmware(const struct doctor_picture *p, const struct doctor_che
 
 /* ---- drivers ---- */
 
-/* Only drivers that come apart from the kernel, and those of old kernels, tell a version. */
+/* Only out-of-tree drivers and those of old kernels report a version. */
 static const struct driver_row {
 	const char *module, *name;
 	enum doctor_state worst;
 	const char *min;
 } driver_rows[] = {
-	/* The requirements of this file system: RDMA wants OFED 4.6-1.0.1.1 or later. */
+	/* The requirements of this file system: RDMA needs OFED 4.6-1.0.1.1 or later. */
 	{"mlx5_core", "MLNX_OFED", DOCTOR_FAIL, "4.6-1.0.1.1"},
 	/* doc/guides/nics/ice.rst of DPDK: 1.3.2 is the oldest in its matching list, with 20.11. */
 	{"ice", "Intel's ice", DOCTOR_WARN, "1.3.2"},
@@ -117,17 +115,17 @@ static const struct driver_row {
 	{"i40e", "Intel's i40e", DOCTOR_WARN, "2.4.6"},
 };
 
-/* Of the kernel's own drivers the kernel's version counts. */
+/* For in-tree drivers the kernel's version counts. */
 static const struct kernel_row {
 	const char *module, *what;
 	unsigned major, minor;
 } kernel_rows[] = {
 	/* Linux 5.12.7, commits 03344e843ab6 and abe31d25facd: "RDMA/rxe: Clear all QP fields if
 	 * creation failed", "Return CQE error if invalid lkey was supplied". */
-	{"rdma_rxe", "soft-RoCE uses queue pairs that could not be made", 5, 13},
+	{"rdma_rxe", "soft-RoCE uses queue pairs whose creation failed", 5, 13},
 };
 
-/* "0.8.2-k", as Intel marks them. */
+/* "0.8.2-k": Intel's suffix. */
 static bool is_kernels_own(const char *version)
 {
 	const char *dash = strrchr(version, '-');
@@ -147,7 +145,7 @@ static void run_drivers(const struct doctor_picture *p, const struct doctor_chec
 				row->module) < 0 ||
 		    !version_is_older(version, row->min))
 			continue;
-		doctor_say(r, row->worst, "%s is of %s %s; %s or later is needed", row->module,
+		doctor_say(r, row->worst, "%s is driver %s %s; %s or later is needed", row->module,
 			   row->name, version, row->min);
 		doctor_advise(r, "install %s %s or later, or %s", row->name, row->min,
 			      is_kernels_own(version) ? "run a later kernel"
@@ -159,7 +157,7 @@ static void run_drivers(const struct doctor_picture *p, const struct doctor_chec
 		if (!doctor_exists(p, "/sys/module/%s", row->module) ||
 		    doctor_kernel_is(p, row->major, row->minor))
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s of Linux %s is too old: %s", row->module,
+		doctor_say(r, DOCTOR_WARN, "driver %s of Linux %s is too old: %s", row->module,
 			   p->inv->kernel_release, row->what);
 		doctor_advise(r, "run Linux %u.%u or later", row->major, row->minor);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of VFs and of RDMA: devices that workers reach without the kernel. */
+/* Checks of VFs and RDMA devices: hardware that workers use without the kernel. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <dirent.h>
@@ -24,10 +24,10 @@ static void run_usable(const struct doctor_picture *p, const struct doctor_check
 			doctor_advise(r, "plenum plan; plenum config generate");
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "nothing keeps workers from their VFs");
+	doctor_say(r, DOCTOR_PASS, "nothing prevents the use of VFs");
 }
 
-/* A function that vfio has gives away all of its IOMMU group. */
+/* vfio takes a function only together with its whole IOMMU group. */
 static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
@@ -37,16 +37,16 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 
 		if (strcmp(f->driver, "vfio-pci") != 0 || !inv_iommu_other(p->inv, f, 0))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "%s is in IOMMU group %d with %s", f->pci,
+		doctor_say(r, DOCTOR_FAIL, "VF %s shares IOMMU group %d with %s", f->pci,
 			   f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
-		doctor_advise(r, "turn ACS on in the firmware, or move the NIC to another slot");
+		doctor_advise(r, "turn on ACS in the firmware, or move the NIC to another slot");
 	}
-	doctor_say(r, DOCTOR_PASS, "each VF of a worker has an IOMMU group of its own");
+	doctor_say(r, DOCTOR_PASS, "no VF of a worker shares its IOMMU group");
 }
 
 /* ---- RDMA ---- */
 
-/* RDMA ports of the legs that shall use them. */
+/* RDMA ports of the legs that should use RDMA. */
 #define EACH_RDMA(p, at)                                                                         \
 	for (const struct inv_rdma *at = (p)->inv->rdma; at < (p)->inv->rdma + (p)->inv->n_rdma; \
 	     at++)                                                                               \
@@ -93,7 +93,7 @@ static void run_rdma_gid(const struct doctor_picture *p, const struct doctor_che
 			continue;
 		doctor_say(r, DOCTOR_WARN, "port %u of %s has no RoCE v2 GID", at->port,
 			   at->device);
-		doctor_advise(r, "give %s an address (plenum apply); it must be up",
+		doctor_advise(r, "give %s an address (plenum apply); the link must be up",
 			      link_of(p, at->device)->name);
 	}
 	doctor_say(r, DOCTOR_PASS, "all RDMA ports of legs have the GIDs that they need");
@@ -107,13 +107,13 @@ static void run_rdma_mixed(const struct doctor_picture *p, const struct doctor_c
 	EACH_RDMA(p, at)
 	{
 		if (first && strcmp(first, at->kind) != 0) {
-			doctor_say(r, DOCTOR_FAIL, "legs have RDMA of two kinds: %s and %s", first,
+			doctor_say(r, DOCTOR_FAIL, "legs have two kinds of RDMA: %s and %s", first,
 				   at->kind);
-			doctor_advise(r, "plenum net set LEG --rdma-off, on those of one kind");
+			doctor_advise(r, "plenum net set LEG --rdma-off, on the legs of one kind");
 		}
 		first = at->kind;
 	}
-	doctor_say(r, DOCTOR_PASS, first ? "the RDMA of all legs is %s" : "no leg has RDMA%s",
+	doctor_say(r, DOCTOR_PASS, first ? "all legs with RDMA use %s" : "no leg has RDMA%s",
 		   first ? first : "");
 }
 
@@ -137,14 +137,14 @@ static void run_uverbs(const struct doctor_picture *p, const struct doctor_check
 		closedir(dir);
 	if (!any || there) {
 		doctor_say(r, DOCTOR_PASS,
-			   any ? "/dev/infiniband/uverbs* is there" : "no leg has RDMA");
+			   any ? "/dev/infiniband/uverbs* exists" : "no leg has RDMA");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "legs have RDMA, and /dev/infiniband/uverbs* is not there");
+	doctor_say(r, DOCTOR_WARN, "legs have RDMA, but /dev/infiniband/uverbs* does not exist");
 	doctor_advise(r, "modprobe ib_uverbs");
 }
 
-/* ---- what makes RDMA devices ---- */
+/* ---- drivers of RDMA devices ---- */
 
 static const struct spec_net *net_of(const struct doctor_picture *p,
 				     const struct plan_leg_info *leg)
@@ -155,7 +155,7 @@ static const struct spec_net *net_of(const struct doctor_picture *p,
 	return NULL;
 }
 
-/* Of the leg's own interface, or of the one below its VLAN. */
+/* The RDMA device of the leg's interface, or of the parent of its VLAN. */
 static bool has_rdma(const struct doctor_picture *p, const struct inv_link *l)
 {
 	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
@@ -173,7 +173,7 @@ static void run_rdma_present(const struct doctor_picture *p, const struct doctor
 
 		if (!net || net->rdma < SPEC_RDMA_ON || !l || leg->bond[0] || has_rdma(p, l))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "leg %s is to use RDMA, and %s has no RDMA device",
+		doctor_say(r, DOCTOR_FAIL, "leg %s should use RDMA, but %s has no RDMA device",
 			   leg->name, l->name);
 		if (net->soft_roce)
 			doctor_advise(r, "modprobe rdma_rxe; plenum apply");
@@ -183,12 +183,12 @@ static void run_rdma_present(const struct doctor_picture *p, const struct doctor
 				      "soft-roce: true; plenum apply",
 				      leg->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg lacks an RDMA device that it asks for");
+	doctor_say(r, DOCTOR_PASS, "every leg that asks for RDMA has an RDMA device");
 }
 
-/* As the makers of these drivers split them: the driver of the function, and the module that adds
- * RDMA. Not those that have iWARP alone (cxgb4, and i40e, most of whose NICs have not even that):
- * it is not used. */
+/* Two modules each: the driver of the function, and the module that adds RDMA. Drivers with iWARP
+ * only are left out because iWARP is not supported (cxgb4, and i40e, most of whose NICs lack even
+ * that). */
 static const char *module_of(const char *driver)
 {
 	static const char *const pairs[][2] = {
@@ -213,34 +213,33 @@ static void run_rdma_modules(const struct doctor_picture *p, const struct doctor
 		if (!module || !net || net->rdma == SPEC_RDMA_OFF || has_rdma(p, l) ||
 		    doctor_exists(p, "/sys/module/%s", module))
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s (%s) could have RDMA, and %s is not loaded", l->name,
-			   l->driver, module);
-		doctor_advise(r, "modprobe %s, and write it to /etc/modules-load.d/plenum.conf",
+		doctor_say(r, DOCTOR_WARN, "%s (%s) supports RDMA, but module %s is not loaded",
+			   l->name, l->driver, module);
+		doctor_advise(r, "modprobe %s; write it to /etc/modules-load.d/plenum.conf",
 			      module);
 	}
 	doctor_say(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
 }
 
 static const struct doctor_check checks[] = {
-	{"vfs-made", "VFs are made and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	{"vfs-made", "VFs exist and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
 	 "pci"},
 	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_WANTS_PLAN,
 	 doctor_run_steps, "vf"},
-	{"vfs-usable", "Nothing keeps workers from their VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
-	{"vfs-group", "Each VF of a worker has an IOMMU group of its own", DOCTOR_WANTS_INVENTORY,
-	 run_group, NULL},
-	{"rdma-modules", "The modules are loaded by which NICs of legs have RDMA",
-	 DOCTOR_WANTS_PLAN, run_rdma_modules, NULL},
-	{"rdma-present", "Legs that ask for RDMA have a device", DOCTOR_WANTS_PLAN,
+	{"vfs-usable", "Nothing prevents the use of VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
+	{"vfs-group", "No VF of a worker shares its IOMMU group", DOCTOR_WANTS_INVENTORY, run_group,
+	 NULL},
+	{"rdma-modules", "The modules for the RDMA of legs' NICs are loaded", DOCTOR_WANTS_PLAN,
+	 run_rdma_modules, NULL},
+	{"rdma-present", "Legs that ask for RDMA have an RDMA device", DOCTOR_WANTS_PLAN,
 	 run_rdma_present, NULL},
 	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_WANTS_PLAN, run_rdma_state,
 	 NULL},
-	{"rdma-gids", "RoCE ports have GIDs that can be routed", DOCTOR_WANTS_PLAN, run_rdma_gid,
+	{"rdma-gids", "RoCE ports have routable GIDs", DOCTOR_WANTS_PLAN, run_rdma_gid, NULL},
+	{"rdma-kinds", "All legs have the same kind of RDMA", DOCTOR_WANTS_PLAN, run_rdma_mixed,
 	 NULL},
-	{"rdma-kinds", "The RDMA of all legs is of one kind", DOCTOR_WANTS_PLAN, run_rdma_mixed,
+	{"rdma-access", "RDMA devices can be used from user space", DOCTOR_WANTS_PLAN, run_uverbs,
 	 NULL},
-	{"rdma-access", "RDMA devices can be reached from user space", DOCTOR_WANTS_PLAN,
-	 run_uverbs, NULL},
 };
 
 const struct doctor_subject doctor_vfs = DOCTOR_SUBJECT("VFs and RDMA", checks);
