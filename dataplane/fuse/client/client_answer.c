@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers on their way from the server to the kernel: handles become nodes and files of our own,
- * and what was acknowledged is noted before the kernel hears it. Nothing that the server says is
- * taken for true where the kernel would fall over it: such an answer is EIO.
+ * Answers on their way from the server to the kernel: replaces the server's handles by local nodes
+ * and files, and records acknowledged changes before the kernel gets the answer. An answer that the
+ * kernel cannot handle becomes EIO: the server's data are checked before they are used.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"
@@ -11,14 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long the kernel may believe attributes and names of directories. Other names are looked up
- * each time, unless the server says that it keeps others from changing them, so that an open never
- * gets what bore the name before (plenum-consistency(7)). */
+/* How long the kernel may cache attributes and names of directories. Other names are looked up
+ * each time, unless the server leases them, so that an open never gets the file that had the
+ * name before (plenum-consistency(7)). */
 #define ATTR_VALID_S 1U
 #define DIR_VALID_S 1U
 #define LEASE_NS NSEC_PER_SEC
 
-/* What an acknowledged request has changed: the first node it names, the second. */
+/* Which nodes an acknowledged request has changed, bit mask: the first node that it names, the
+ * second. */
 static unsigned changes_of(const struct client_slot *s)
 {
 	switch (s->opcode) {
@@ -61,7 +62,7 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
 }
 
-/* Sent before: the answer may be of that time. */
+/* Resent: the answer may be old. */
 static bool is_again(const struct client_slot *s)
 {
 	return s->again || s->unique & FUSE_PROTO_UNIQUE_RESEND;
@@ -69,7 +70,7 @@ static bool is_again(const struct client_slot *s)
 
 /* ------------------------------------------------------------------ entries */
 
-/* The kernel may keep the name and all that it shows for what is left of the second. */
+/* The kernel may cache the name and its attributes for the rest of the lease. */
 static void entry_lend(struct fuse_entry_out *entry, uint64_t age_ns)
 {
 	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
@@ -87,9 +88,9 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
 }
 
 /*
- * Who reads a folder is shown what the kernel does not know. Of a file that it believes all of, and
- * that nobody else changes meanwhile, it would only throw away what else it has learnt: its access
- * lists, which it would ask for one by one.
+ * READDIRPLUS returns attributes that the kernel does not have. If the kernel already caches a
+ * leased file completely, another entry would only make it drop what else it has learned, such as
+ * ACLs, which it would then request one by one.
  */
 static bool entry_is_told(const struct fuse_client *f, const struct client_slot *s,
 			  const struct client_node *node, uint64_t now_ns)
@@ -97,8 +98,8 @@ static bool entry_is_told(const struct fuse_client *f, const struct client_slot 
 	return s->opcode == FUSE_READDIRPLUS && client_cache_told(&f->known, node, now_ns);
 }
 
-/* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist, or
- * that the kernel need not be told of; else what the kernel is told. */
+/* Makes the kernel's entry from the server's. 0 and the node; NULL for a name that does not
+ * exist or that the kernel already caches. Else the error for the kernel. */
 static int entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		      struct fuse_entry_out *entry, struct client_node **ret)
 {
@@ -148,7 +149,7 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	return 0;
 }
 
-/* The kind of file that the request makes; 0: any. */
+/* The type of file that the request creates; 0: any. */
 static mode_t kind_wanted(const struct client_slot *s)
 {
 	struct fuse_mknod_in mknod;
@@ -169,7 +170,8 @@ static mode_t kind_wanted(const struct client_slot *s)
 	}
 }
 
-/* What CREATE made is new, so nobody has changed it before, and nothing of it is on its way. */
+/* A file that CREATE has made is new: no other client has changed it, and no other request of it
+ * is in flight. */
 static void made_note(struct fuse_client *f, const struct client_slot *s,
 		      const struct client_node *n, const struct fuse_entry_out *entry,
 		      bool is_leased)
@@ -222,7 +224,7 @@ void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool
 
 	if (entry->nodeid == 0)
 		return;
-	/* What others may have changed since is looked up each time anyway. */
+	/* The kernel looks up unleased files each time anyway. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;
@@ -232,8 +234,8 @@ void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* What the kernel has learnt of it since is newer; of what a lane has told it we hear
-	 * later. */
+	/* The kernel has learned something newer of it since. What a mount worker has told the
+	 * kernel reaches us later. */
 	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has(f, node)) {
 		client_cache_told_drop(&f->known, node);
 		client_node_forget(&f->nodes, node, 1);
@@ -247,15 +249,16 @@ void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool
 /* ------------------------------------------------------------------ files */
 
 /*
- * A record that is appended comes in one request only past the kernel's page cache: from there each
- * page that is written in part goes by itself. So does, with a copy less, what is only written,
- * where nobody can have pages of it that the kernel would not know to be old: either all who have a
- * file open go past its pages, or none does.
+ * A record that is appended arrives in one request only if it bypasses the kernel's page cache:
+ * through the cache, each partly written page is a separate request. A file that is only written
+ * also bypasses the cache, which saves a copy, as long as the kernel cannot have stale pages of it:
+ * either all its openers bypass the cache, or none does.
  *
- * Who reads and writes by O_DIRECT is let past them by the kernel for each call, which then asks
- * for the attributes before it reads what it has changed, and for privileges before it writes
- * again, and lets one write at a time. A file that is open so from the beginning costs none of
- * that. Who only reads or only writes it may have several requests of one call under way instead.
+ * For a program that reads and writes with O_DIRECT, the kernel bypasses the cache in each call: it
+ * asks for the attributes before it reads what it has changed, and for privileges before it writes
+ * again, and allows one write at a time. A file with FOPEN_DIRECT_IO from the beginning has none of
+ * these costs. A program that only reads or only writes with O_DIRECT may instead have several
+ * requests of one call in flight.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)
@@ -274,7 +277,7 @@ static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
-/* How its node counts it. */
+/* How its node counts the file. */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
 	if (open_flags & O_APPEND)
@@ -303,7 +306,7 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	as.uid = in.uid;
 	as.gid = in.gid;
 	file = is_again(s) ? client_file_twin(&f->files, out.fh, as.incarnation) : NULL;
-	if (file && !(open_flags & O_APPEND)) /* as it was to be then */
+	if (file && !(open_flags & O_APPEND)) /* as it was opened then */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
 	if (!file)
@@ -334,8 +337,8 @@ static int answer_create(struct fuse_client *f, const struct client_slot *s,
 			 fopen_flags_of(f, *ret_node, create.flags), ret_file);
 }
 
-/* Close-to-open: the kernel may keep the pages it has if the file is as it was when they were read
- * and changed through nobody else. */
+/* Close-to-open: the kernel may keep its cached pages if the file is unchanged since they were
+ * read, except through this client. */
 static int answer_open(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		       struct client_file **ret)
 {
@@ -368,7 +371,8 @@ static int answer_open(struct fuse_client *f, const struct client_slot *s, struc
 
 /* ------------------------------------------------------------------ the rest */
 
-/* A bad entry spoils all: the kernel would stop there and not count those behind it. */
+/* One bad entry invalidates the whole answer: the kernel would stop there and not count the
+ * entries behind it. */
 static int dir_check(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -395,7 +399,7 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		struct client_node *node = NULL;
 
 		memcpy(&entry, a->body + at, sizeof(entry));
-		/* Of these the kernel makes no node, and counts no lookup. */
+		/* The kernel makes no node of these, and counts no lookup. */
 		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
@@ -447,7 +451,7 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Kernels trust the count. Only a synchronous write is as good as synced. */
+/* Kernels trust the count. Only a synchronous write counts as synced. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
 	struct fuse_copy_file_range_in copy;
@@ -476,22 +480,24 @@ static int answer_write(const struct client_slot *s, const struct client_answer 
 	return 0;
 }
 
-/* What was lost with the server's host is told once to each that has the file open. */
+/* A loss of data with the server's host is reported once to each opener of the file. */
 static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
 	struct client_node *node = s->nodes[0];
 
-	/* What lanes have written the kernel may know, and count here it does when they say so. */
+	/* A mount worker's writes may have reached the kernel already, but count here only once
+	 * reported. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_tell(node, &file->lost);
 }
 
 /*
- * The folder as it was after the change is what the kernel will ask for next. It counts where no
- * other change of the folder by this client was acknowledged since this one was sent: that one may
- * have come later. What a move or a removal does to the folder that goes nobody says.
+ * Caches the directory's attributes after the change, which the kernel asks for next. They are
+ * valid only if no other change of the directory by this client was acknowledged since the request
+ * was sent: that one may have come later. The server does not report what a rename or a removal
+ * does to the directory that loses a name.
  */
 static void folder_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes)
@@ -503,7 +509,7 @@ static void folder_note(struct fuse_client *f, const struct client_slot *s,
 		memset(f->known.folders, 0, sizeof(f->known.folders));
 		break;
 	case FUSE_READDIR:
-	case FUSE_READDIRPLUS: /* it was read, and shows when */
+	case FUSE_READDIRPLUS: /* reading updates its access time */
 	case FUSE_OPENDIR:
 		client_cache_folder_drop(&f->known, s->nodes[0]);
 		break;
@@ -515,11 +521,11 @@ static void folder_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_folder_set(&f->known, s->nodes[0], &a->folder, s->born_ns);
 }
 
-struct answer_effects { /* to be taken back where the kernel did not want the answer */
+struct answer_effects { /* to be undone if the kernel rejects the answer */
 	struct client_node *node;
 	struct client_file *file;
 	bool dir;
-	bool lost; /* the call succeeded, but what it was to make safe is gone */
+	bool lost; /* the call succeeded, but the data that it was to sync are lost */
 };
 
 static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -580,8 +586,8 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 		client_answer_unlist(f, a);
 }
 
-/* A pipe without a name that a program has open: the server has nothing of it any more. True: the
- * kernel was told what there was. */
+/* A pipe without a name that a program has open: the server no longer has it. True: answered
+ * from the node's record. */
 static bool answer_recall(struct fuse_client *f, struct client_slot *s, int error)
 {
 	struct {
@@ -600,15 +606,15 @@ static bool answer_recall(struct fuse_client *f, struct client_slot *s, int erro
 static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
 {
 	if (f->bad_responses++ == 0)
-		log_warning("%s: an answer of the server's is not one to FUSE opcode %u: %s",
+		log_warning("%s: the server sent an invalid answer to FUSE opcode %u: %s",
 			    f->mount->path, s->opcode, strerror(-error));
 	launch_stat_add(&f->stats->request_errors, 1);
 	client_slot_fail(f, s, error);
 }
 
-/* Of an answer without bytes the kernel makes a size: where its request began. The end may lie
- * before that. It is told not to believe it, after the answer: before, it would keep the old size
- * and lay zeros there. */
+/* For an empty READ answer the kernel sets the file size to the request's offset, but the end
+ * may be before that. A notification invalidates that size. It follows the answer: sent before,
+ * the kernel would keep the old size and fill with zeros. */
 static void answer_beyond_end(struct fuse_client *f, const struct client_slot *s)
 {
 	struct fuse_read_in read;
@@ -617,14 +623,14 @@ static void answer_beyond_end(struct fuse_client *f, const struct client_slot *s
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
 		    .inval = {.ino = s->refs.nodeids[0],
-			      .off = -1}}; /* attributes alone: it waits for no page */
+			      .off = -1}}; /* attributes only: does not wait for pages */
 
 	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
 	if (read.offset > 0)
 		(void)client_reply(f, &notice, sizeof(notice));
 }
 
-/* Where no change by this client is between it and what it says. */
+/* Notes the end of the directory, unless this client has changed it meanwhile. */
 static void end_note(struct fuse_client *f, const struct client_slot *s,
 		     const struct client_answer *a)
 {
@@ -637,20 +643,20 @@ static void end_note(struct fuse_client *f, const struct client_slot *s,
 }
 
 /*
- * Whom the answer shows or has changed. What loses a name is not among them: it stood in the folder
- * that is, or has more names and is not told of by lists. What moves may be a folder, whose list
- * says in which other it is.
+ * Notes the nodes that the answer shows or has changed. A file that loses its name needs no note:
+ * either it was in this directory's list, or it has more names and is not listed. A renamed object
+ * may be a directory, whose list also names its parent.
  */
 static void shown_note(struct fuse_client *f, const struct client_slot *s)
 {
 	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
-	    s->opcode == FUSE_READDIRPLUS) /* nothing of the folder itself */
+	    s->opcode == FUSE_READDIRPLUS) /* shows nothing of the directory itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
 		client_prefetch_shown_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
 		client_prefetch_shown(f, s->refs.nodeids[i]);
-		if (changes_of(s)) /* part of what has failed may be done */
+		if (changes_of(s)) /* a failed request may be partly done */
 			client_prefetch_forget(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
 			client_cache_told_drop(&f->known, s->nodes[i]);
@@ -658,9 +664,10 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 }
 
 /*
- * Whatever shows a file, or may have changed it, its time of access too, comes before or after what
- * was known of it, and before or after a WRITE that is on its way. What removes or moves a name
- * changes a file that it does not tell us. Whether the answer is to the last that was asked.
+ * Invalidates the cached attributes after WRITEs: any request that shows or changes the file,
+ * including its access time, may be older or newer than what is cached, or than a WRITE in flight.
+ * Removals and renames change a file that they do not name. Returns whether this answers the latest
+ * request of the file.
  */
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {
@@ -693,7 +700,7 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_written_set(&f->known, s->nodes[0], &a->attr, s->born_ns);
 }
 
-/* What an answer says without being asked; what it may have changed. */
+/* Applies side information of the answer, and the changes that the request may have made. */
 static void answer_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
 {
@@ -702,7 +709,8 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
-		client_cache_made_drop(&f->known, s->nodes[i]); /* part of it may be done */
+		client_cache_made_drop(&f->known,
+				       s->nodes[i]); /* part of the request may be done */
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_paid(f, s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes that change nothing: an owner, group or mode that the file has already, as programs set
- * them that unpack or copy. Where the server has lent the file and leaves it to the client's kernel
- * who may do what, the client knows that all that comes of it is the time of the last change. That
- * is marked for update, as POSIX has it: it is given by what changes the file next, or else asked
- * for in a few milliseconds, and before this client looks at the file. Until then the mark lies in
- * the mount's state. Apart from what else is known because here the server still is to act.
+ * Deferred ctime updates: SETATTRs of an owner, group or mode that the file already has, as
+ * unpackers and copy tools send them. If the server has leased the file and leaves permission
+ * checks to the client's kernel, the client knows that only the ctime changes. As POSIX allows, it
+ * only marks the ctime for update: the next change of the file updates it, or the client sends an
+ * update after a few milliseconds, and before it looks at the file. Until then the mark lies in the
+ * mount's state.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -51,9 +51,9 @@ void client_deferred_ctime_restore(struct fuse_client *f)
 	}
 }
 
-/* ------------------------------------------------------------------ what is answered here */
+/* ------------------------------------------------------------------ answers from the cache */
 
-/* Something of it is on its way, and may change it. */
+/* A request in flight may change the file. */
 static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
@@ -66,7 +66,7 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 	return client_dispatch_has(f, n);
 }
 
-/* The request leaves the attributes as they are, but for the time. */
+/* The request changes nothing but the ctime. */
 static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_attr *attr)
 {
 	const uint32_t what = FATTR_UID | FATTR_GID | FATTR_MODE;
@@ -83,7 +83,7 @@ bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t
 {
 	struct {
 		struct fuse_out_header out;
-		struct fuse_attr_out attr; /* not to be kept: the time is still to come */
+		struct fuse_attr_out attr; /* must not be cached: the ctime is still to change */
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
 	struct fuse_in_header in;
@@ -111,9 +111,9 @@ bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t
 	return true;
 }
 
-/* ------------------------------------------------------------------ what the server does */
+/* ------------------------------------------------------------------ updates at the server */
 
-/* An answer that may show the file, whatever it is about. */
+/* An answer that may show any file. */
 static bool shows_any(const struct client_slot *s)
 {
 	struct fuse_create_in in;
@@ -144,7 +144,8 @@ bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot
 	return holds;
 }
 
-/* Nothing of the file was on its way when the mark was made: what changes it gives the time. */
+/* No request of the file was in flight when the mark was made: a request that changes the file
+ * also updates its ctime. */
 void client_deferred_ctime_paid(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_owed > 0 ? owed_find(f, s->nodes[0]) : NULL;
@@ -171,7 +172,8 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
 
 	if (f->link != CLIENT_READY)
 		return;
-	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH)) { /* nobody to ask any more */
+	if (!(f->features &
+	      FUSE_PROTO_FEATURE_TOUCH)) { /* the server no longer supports the update */
 		while (f->n_owed > 0)
 			owed_drop(f, &f->owed[0]);
 		return;
@@ -195,7 +197,7 @@ void client_deferred_ctime_told(struct fuse_client *f, const struct client_slot 
 		return;
 	o->sent = false;
 	o->due_ns = 0;
-	/* Of errors, those of the moment alone are no last word. */
+	/* Transient errors are retried. */
 	if (!msg || (client_answer_read(msg, len, &a) == 0 &&
 		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
 		return;

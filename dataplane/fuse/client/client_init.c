@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the mount negotiates with its kernel, once in its life, and what each new session with a
- * server starts with.
+ * Negotiates with the kernel, once per mount, and composes the INIT of each new session with a
+ * server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -10,8 +10,8 @@
 int client_init_resend(struct fuse_client *f)
 {
 	struct fuse_out_header out = {
-		.len = sizeof(out),
-		.error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0: a notification, error its code */
+		.len = sizeof(out), .error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0: a notification,
+									  whose code is in error */
 	};
 
 	return write(f->fd, &out, sizeof(out)) == (ssize_t)sizeof(out) ? 0 : -errno;
@@ -50,15 +50,15 @@ void client_init_answer(struct fuse_client *f, const void *req, size_t len)
 	if (in.flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in.flags2 << 32;
 	flags = offered & FUSE_PROTO_FLAGS;
-	/* Stored before it is in force: a successor must never know less than the kernel. */
+	/* Stored before it takes effect: a successor must never know less than the kernel. */
 	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
 	head->flags = flags;
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	if (f->mount->locks_none) /* it asks us for each, and hears that there are none */
+	if (f->mount->locks_none) /* it asks us for each lock, and gets an error */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
-	/* Files that go past the page cache can be mapped all the same. */
+	/* Files that bypass the page cache can still be mapped. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
 	out.minor = head->minor;
 	out.max_readahead = head->max_readahead;
@@ -76,7 +76,7 @@ void client_init_answer(struct fuse_client *f, const void *req, size_t len)
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
-	/* Names that nobody keeps others must not wait for. */
+	/* Leased directory names would make other clients wait without use here. */
 	const uint32_t unused = f->deal || f->lane ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct client_init_msg){
@@ -100,12 +100,12 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 
 	if (r < 0 || a.out.error != 0)
 		return r < 0 ? r : a.out.error;
-	/* No incarnation is 0: files that are being opened again have that. */
+	/* No incarnation is 0: files that are being reopened have that value. */
 	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;
 	client_node_root(&f->nodes, root.bytes, root.len);
-	client_forward_notes(f); /* what lanes had written may be lost, too */
+	client_forward_notes(f); /* what mount workers wrote may be lost too */
 	if (head->served && head->verifier != a.server.verifier)
 		client_nodes_lose(&f->nodes);
 	client_publish(&head->verifier, a.server.verifier);

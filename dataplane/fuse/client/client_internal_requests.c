@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the frontend says of its own accord: that a session begins, which files are open where the
- * server has forgotten them, which are closed, which requests nobody waits for. Apart from the
- * kernel's requests because none of this has a reply to give.
+ * Requests that the client originates: starts sessions, reopens files that the server has
+ * forgotten, reports closed files and interrupted requests. None of these replies to the kernel.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -10,9 +9,9 @@
 #include <string.h>
 
 #define OWN_RETRY_NS NSEC_PER_SEC
-/* A file that is closed waits so long for others, then the server hears of it. */
+/* A closed file waits this long for others, so that one request reports several. */
 #define OWN_RELEASE_NS (20 * NSEC_PER_MSEC)
-/* Not to be said again to a file that is open already. */
+/* flags that must not be repeated when a file is reopened */
 #define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 
 static void header_set(struct client_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)
@@ -33,7 +32,7 @@ static void node_set(struct client_slot *s, struct client_node *node)
 	s->refs.n_nodes = 1;
 }
 
-/* False: not now. */
+/* False: not possible now. */
 static bool own_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -86,7 +85,7 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 		return;
 	}
 	f->link = CLIENT_AWAY;
-	/* Lost again: the next session tells. Refused: not at once again. */
+	/* Session lost: the next one retries. Refused: wait before the next try. */
 	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + OWN_RETRY_NS;
 }
 
@@ -147,8 +146,8 @@ int client_internal_error(const struct fuse_client *f, const struct client_slot 
 	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
 }
 
-/* Before anything else is sent, so that the server knows who has a file open when it is asked to
- * remove it. */
+/* Reopens all files before any other request, so that the server knows the open files when it is
+ * asked to remove one. */
 static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 {
 	uint32_t i;
@@ -176,15 +175,15 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_served(f);
 }
 
-/* What says nothing of the file, only of the moment. */
+/* Errors of the moment, not of the file. */
 static bool is_passing(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
 	       error == -EINTR || error == -EBUSY;
 }
 
-/* A folder that was removed meanwhile has no names, for whoever has it open. Of what the server has
- * lost, or cannot read, nobody is told that it is empty. */
+/* A directory that was removed meanwhile is empty for its readers. A directory that the server
+ * has lost, or cannot read, returns an error instead. */
 static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
 {
 	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
@@ -213,8 +212,8 @@ static void reopen_answer(struct fuse_client *f, const struct client_slot *s, vo
 	}
 }
 
-/* The next file that the server is to be told of. Those of a server that is no more have nobody to
- * be told, nor have those of which it never heard; of what it is just hearing it is told later. */
+/* The next closed file to report. Files of a previous incarnation of the server, and files that
+ * the server never opened, need no report; a file that it is just opening is reported later. */
 static struct client_file *release_next(struct fuse_client *f)
 {
 	struct client_file *file;
@@ -230,7 +229,7 @@ static struct client_file *release_next(struct fuse_client *f)
 	return file;
 }
 
-/* Of the request that had them, in order. told: the server knows. */
+/* Ends the files of a RELEASE, in order. told: the server has closed them. */
 static void release_end(struct fuse_client *f, uint32_t first, bool told)
 {
 	for (uint32_t i = first, next; i != CLIENT_FILE_NONE; i = next) {
@@ -244,7 +243,7 @@ static void release_end(struct fuse_client *f, uint32_t first, bool told)
 	}
 }
 
-/* False: not now. */
+/* False: not possible now. */
 static bool release_some(struct fuse_client *f, struct client_file *file)
 {
 	struct {
@@ -300,7 +299,7 @@ uint64_t client_internal_due(const struct fuse_client *f, uint64_t now_ns)
 		due = due > now_ns ? MIN_OF(due, owed) : owed;
 	if (alone != UINT64_MAX)
 		due = due > now_ns ? MIN_OF(due, alone) : alone;
-	/* What could not be said when it was time goes with the next answer that comes. */
+	/* Work that could not be sent when due is retried with the next answer. */
 	return due > now_ns ? due : UINT64_MAX;
 }
 
@@ -314,7 +313,7 @@ void client_internal_interrupt(struct fuse_client *f, const struct client_slot *
 		(void)own_send(f, s);
 }
 
-/* ------------------------------------------------------------------ all */
+/* ------------------------------------------------------------------ all kinds */
 
 void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
 			    uint64_t now_ns)

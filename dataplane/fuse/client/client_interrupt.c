@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who waits no longer: soft mounts after their time, and processes that are being killed. A signal
- * that does not kill ends nothing: no program expects a file's write or fsync to be interrupted,
- * and a database that saw it would stop. FUSE does not say which signal it was, procfs does.
+ * Ends requests that should wait no longer: on soft mounts after the timeout, and for processes
+ * that are being killed. A signal that does not kill ends nothing: no program expects a file write
+ * or fsync to be interrupted, and a database that saw EINTR would stop. FUSE does not report the
+ * signal number, procfs does.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -13,8 +14,8 @@
 
 #define STATUS_BYTES 4096
 
-/* Whether SIGKILL waits for the thread, as it does where any signal is about to end it. Where that
- * cannot be known, it is as the caller says. */
+/* Whether SIGKILL is pending for the thread, as it is when any signal is about to end it.
+ * else_dying: the result if procfs cannot tell. */
 static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else_dying)
 {
 	static const char word[] = "\nSigPnd:";
@@ -35,7 +36,7 @@ static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else
 	return p ? strtoull(p + sizeof(word) - 1, NULL, 16) >> (SIGKILL - 1) & 1 : else_dying;
 }
 
-/* It is over for the program, whatever becomes of it at the server. */
+/* Answers the program, whatever the server does with the request. */
 static void slot_give_up(struct fuse_client *f, struct client_slot *s, int error)
 {
 	client_dispatch_cancel(f, s);
@@ -46,9 +47,9 @@ static void slot_give_up(struct fuse_client *f, struct client_slot *s, int error
 }
 
 /*
- * What waits here ends at once. What the server has it is asked to end, and is given a moment: a
- * dead process should leave nothing that is still being done. Who had a signal is taken for dying
- * where it cannot be known: to hang for ever would be worse.
+ * A request that waits here ends at once. For a request at the server, the client sends an
+ * interrupt and waits for a moment, so that a dead process leaves nothing in progress. A process
+ * with a signal counts as dying if procfs cannot tell: to hang forever would be worse.
  */
 static void slot_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
@@ -92,8 +93,8 @@ void client_interrupt_interrupt(struct fuse_client *f, const void *req, size_t l
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* full: FUSE may have told of others, too, which cannot be read before one of these ends; or it
- * tells of none, and they wait for long. */
+/* full: FUSE may have further INTERRUPTs that cannot be read before a slot is free, or reports
+ * none; then all old requests are checked. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;
@@ -116,10 +117,10 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 	slot_give_up(f, s, -EIO);
 }
 
-/* A server that is known to be away is not waited for anew by each. */
+/* Once the server is known to be away, queued requests share one timeout. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	/* What waits in a lane for a server that is away goes back to the owner. */
+	/* Requests that wait in a mount worker for an absent server go back to the owner. */
 	bool away = f->link != CLIENT_READY && !f->lane;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of nodes. Apart from the other tables for its index: by linear hashing, which grows by
- * one chain for each node, so that no request ever waits for the whole to be rebuilt; and for its
- * size: a client that has looked at millions of files gives the memory of those back, by chunks of
- * records, when its kernel forgets them. Free records that share a chunk with used ones are used
- * again first.
+ * The table of nodes. Its index uses linear hashing, which grows by one chain per node, so that no
+ * request waits for a rebuild of the whole table. When the kernel forgets nodes, their memory
+ * returns to the system in chunks of records. Free records that share a chunk with used ones are
+ * reused first.
  */
 #include "dataplane/fuse/client/client_nodes.h"
 
@@ -20,9 +19,9 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_BESIDE_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* What has been forgotten is often looked up again: so many keep their memory, 1.2 MB. */
+/* Forgotten nodes are often looked up again: this many empty chunks keep their memory, 1.2 MB. */
 #define EMPTY_MAX 16U
-/* Lookups that can no longer be counted are never forgotten. */
+/* A saturated lookup count never returns to 0. */
 #define LOOKUPS_MAX UINT64_MAX
 
 static struct client_node *node_at(const struct client_nodes *t, uint32_t i)
@@ -49,8 +48,8 @@ uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsi
 	return h ^ h >> 32;
 }
 
-/* Chains below n_hash are in use: a hash falls into the smaller power of two where the larger one
- * is not there yet. */
+/* Chains below n_hash are in use: a hash that selects a chain beyond them uses the next smaller
+ * power of two. */
 static uint32_t *hash_head(const struct client_nodes *t, uint64_t h)
 {
 	uint32_t top = HASH_FIRST, i;
@@ -72,7 +71,7 @@ static void hash_push(struct client_nodes *t, uint32_t *head, uint32_t i)
 	*head = i;
 }
 
-/* The new chain takes its part of the one that it was split from. */
+/* The new chain takes its share of the chain that it splits. */
 static void hash_split(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, *from;
@@ -91,7 +90,7 @@ static void hash_split(struct client_nodes *t)
 	}
 }
 
-/* The last chain goes back to the one that it was split from. */
+/* The last chain returns to the chain that it was split from. */
 static void hash_merge(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, last = t->n_hash - 1;
@@ -128,7 +127,7 @@ static void hash_remove(struct client_nodes *t, uint32_t i)
 			t->n_used--;
 			break;
 		}
-	/* By two, so that it comes down to where as many as are there would have brought it. */
+	/* By two, so that the table shrinks to the size that its nodes would have given it. */
 	for (unsigned n = 0; n < 2 && t->n_hash / 2 > t->n_used; n++)
 		hash_merge(t);
 }
@@ -156,13 +155,13 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* All its records have been used once; of the first the root's is for good. */
+/* All its records have been used once; the first chunk always holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;
 }
 
-/* Whole pages of a range, wherever these begin and whatever their size. */
+/* The whole pages in a range of any alignment. */
 static void pages_give_back(void *from, size_t bytes, int advice)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -174,8 +173,9 @@ static void pages_give_back(void *from, size_t bytes, int advice)
 }
 
 /*
- * What its records have counted goes with them, so that what is fresh later begins behind it: no
- * number is ever another node's. Said before it is done: a successor takes what is said for done.
+ * Releases the chunk's memory. The largest reuse count of its records becomes the base of fresh
+ * records, so that no node number is ever used twice. The mark precedes the release: a successor
+ * takes a marked chunk for released.
  */
 static void chunk_release(struct client_nodes *t, uint32_t c)
 {
@@ -203,7 +203,7 @@ static void record_push(struct client_nodes *t, uint32_t i)
 	chunk->free = i;
 }
 
-/* Its records are free again, all of them. */
+/* Makes all its records free again. */
 static void chunk_take_back(struct client_nodes *t, uint32_t c)
 {
 	const uint32_t first = c * CLIENT_CHUNK_NODES;
@@ -218,7 +218,7 @@ static void chunk_take_back(struct client_nodes *t, uint32_t c)
 	t->n_empty++;
 }
 
-/* Puts the chunk, in no list before, where it belongs by what of it is used. */
+/* Puts the chunk, which is in no list, into the list that fits its use. */
 static void chunk_place(struct client_nodes *t, uint32_t c)
 {
 	struct client_chunk *chunk = &t->chunks[c];
@@ -365,7 +365,7 @@ struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodei
 
 	if (nodeid == FUSE_ROOT_ID)
 		return node_at(t, FUSE_ROOT_ID);
-	/* Where memory has gone back nothing is looked at: that alone would bring it again. */
+	/* A released chunk must not be read: that alone would allocate its memory. */
 	if (i <= FUSE_ROOT_ID || i >= t->state->head->n_nodes ||
 	    t->state->head->released[i / CLIENT_CHUNK_NODES] ||
 	    !(node_at(t, i)->flags & CLIENT_NODE_USED) || node_at(t, i)->reuse != nodeid >> 32)
@@ -437,8 +437,8 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* What was a folder of the export before is the root now: its number stays, but is no
-	 * longer found. */
+	/* If the new root was a known directory of the export, its node number stays valid, but
+	 * can no longer be found by handle. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;
@@ -525,8 +525,8 @@ void client_node_synced(struct client_node *n)
 	n->flags &= (uint8_t)~CLIENT_NODE_UNSYNCED;
 }
 
-/* Marked before the flag goes: a successor that comes in between marks twice, which is once for
- * whoever asks. */
+/* Marked before the flag is cleared: a successor that takes over in between marks again, which
+ * callers of fsync see as one loss. */
 void client_nodes_lose(struct client_nodes *t)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes;

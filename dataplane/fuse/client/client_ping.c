@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries of RDMA that an operator asks for (`plenum rdma ping`), at the client: a buffer is offered
- * to the server, which reads or writes it a number of times and says how long that took. Apart from
- * bulk data because no program waits for it. The buffer is nobody else's until the server has
- * answered, or no pair is left that could reach it.
+ * RDMA tests that an operator starts (`plenum rdma ping`), at the client: offers a buffer to the
+ * server, which reads or writes it repeatedly and reports the duration. The buffer has no other use
+ * until the server has answered, or no pair is left that could reach it.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "dataplane/fuse/proto/fuse_ping.h"
@@ -12,9 +11,9 @@
 
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
-#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make one */
-#define RESTS 3U			/* as the server does, so that it is not asked in vain */
-#define WISH_REST_NS NSEC_PER_SEC	/* between two that it wishes for */
+#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make a pair */
+#define RESTS 3U /* as the server does, so that it does not refuse the next request */
+#define WISH_REST_NS NSEC_PER_SEC /* between two tests that the server asks for */
 
 static void ping_over(struct fuse_client *f, int status, const char *reason, uint64_t now_ns)
 {
@@ -23,7 +22,8 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	if (p->over)
 		return;
 	p->over = true;
-	/* Each has rested as it went; no longer, or the server's next one would be too late. */
+	/* Each request was followed by a pause already; a longer one would delay the server's
+	 * next test. */
 	if (p->is_servers)
 		p->rest_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
@@ -43,10 +43,10 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 {
 	struct client_ping *p = &f->ping;
 
-	/* An operator here comes before what the server wished for. */
+	/* An operator's test here precedes one that the server asked for. */
 	if (p->run.id && !p->is_servers)
 		return -EBUSY;
-	/* A question without an answer has the buffer still, and comes to this one's end, too. */
+	/* A pending request still uses the buffer; its answer also ends before this test begins. */
 	if (!p->buf)
 		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
 	if (!p->buf)
@@ -73,7 +73,7 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 	return !p->is_servers;
 }
 
-/* What it asks for is what an operator here might, and no more of it than that. */
+/* Accepts the same limits as for an operator here. */
 void client_ping_wished(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_wish wish;
@@ -92,7 +92,7 @@ void client_ping_wished(struct fuse_client *f, unsigned port, const uint8_t said
 		f->ping.wish = p;
 }
 
-/* Not while another one is under way: the server says it again. */
+/* Not during another test: the server repeats its request. */
 static void wish_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -106,7 +106,7 @@ static void wish_begin(struct fuse_client *f, uint64_t now_ns)
 		p->is_servers = true;
 }
 
-/* 0; negative errno: not now. */
+/* 0; negative errno: not possible now. */
 static int ping_send(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -146,7 +146,7 @@ uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns)
 	if (now_ns < p->due_ns)
 		return p->due_ns;
 	why = fuse_client_rdma_reason(f, p->run.port);
-	/* The server is being asked for a pair, or no path leads there. */
+	/* A pair is being requested, or no path leads to the server. */
 	if (f->link == CLIENT_READY &&
 	    (why == PORT_RDMA_OK || client_rdma_is_asking(f, p->run.port)) &&
 	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
@@ -167,7 +167,7 @@ uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns)
 	return p->over ? now_ns : p->waits ? p->until_ns : p->due_ns;
 }
 
-/* The server's answer makes sense: 0, and *ret is what it says. */
+/* Checks the server's answer: 0, and *ret is the answer. */
 static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 		       struct fuse_proto_ping *ret)
 {
@@ -179,7 +179,7 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 	memcpy(&out, msg, sizeof(out));
 	if (out.len != len)
 		return -EPROTO;
-	if (out.error < 0) /* EIO: it knows no such request */
+	if (out.error < 0) /* EIO: the server does not know the request */
 		return out.error == -EIO || out.error == -ENOSYS ? -ENOTSUP : -EAGAIN;
 	body = len - sizeof(out);
 	if (body < PING_HEAD || body > sizeof(*ret))
@@ -192,7 +192,8 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 	return 0;
 }
 
-/* How many the server did counts; how long it says that took does not make it asked sooner. */
+/* The server's count is accepted; its duration does not shorten the pause before the next
+ * request. */
 static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
 {
 	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
@@ -213,10 +214,10 @@ void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	if (!p->waits)
 		return;
 	p->waits = p->is_stale = false;
-	/* Where it does not say what has become of the pair, that has to go, too. */
+	/* If the answer does not tell the state of the pair, drop the pair too. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
 		client_rdma_lost(f, p->asked.leg, p->serial);
-	if (is_stale) /* its own run is over long since; the buffer is the next one's */
+	if (is_stale) /* its run has ended already; the buffer belongs to the next run */
 		goto out;
 	if (p->run.id && !p->over && r == 0)
 		answer_add(p, &a, now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers for requests: one mapping, cold pages given back, so that a burst of large writes does
- * not stay in memory.
+ * Buffers for requests: one mapping; returns cold pages to the system, so that a burst of large
+ * writes does not stay in memory.
  */
 #include "dataplane/fuse/client/client_pool.h"
 
@@ -14,7 +14,7 @@ int client_pool_init(struct client_pool *p)
 
 	if (base == MAP_FAILED)
 		return -ENOMEM;
-	/* A huge page for a request of 100 bytes would defeat the budget. */
+	/* A huge page for a request of 100 bytes would exceed the memory budget. */
 	(void)madvise(base, CLIENT_POOL_BYTES, MADV_NOHUGEPAGE);
 	*p = (struct client_pool){.base = base, .n_free = CLIENT_POOL_BUFS};
 	for (unsigned i = 0; i < CLIENT_POOL_BUFS; i++)
@@ -59,7 +59,7 @@ static unsigned pool_index(const struct client_pool *p, const void *buf)
 	return (unsigned)((size_t)((const uint8_t *)buf - p->base) / CLIENT_POOL_BUF_BYTES);
 }
 
-/* A kernel before 5.14 refuses: then they come one by one. */
+/* A kernel before 5.14 refuses: then pages are populated on first use. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes)
 {
 	unsigned i = pool_index(p, buf);
@@ -78,7 +78,7 @@ void client_pool_put(struct client_pool *p, void *buf, size_t used_bytes)
 	p->touched[i] = (uint32_t)MAX_OF((size_t)p->touched[i], used_bytes);
 	p->free_touched += p->touched[i];
 	p->free[p->n_free++] = (uint16_t)i;
-	/* The coldest go first: they lie at the bottom of the stack. */
+	/* The coldest buffers lose their pages first: they are at the bottom of the stack. */
 	for (unsigned k = 0; k < p->n_free && p->free_touched > CLIENT_POOL_KEEP_BYTES; k++)
 		pool_drop_pages(p, p->free[k]);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data by RDMA, at the client: which queue pairs there are with the server, what of a request
- * is offered to it, and that memory is never given to anybody else while a pair may still write
- * there. Apart because a frontend without RDMA knows nothing of it.
+ * Bulk data via RDMA, at the client: requests and checks queue pairs with the server, offers a
+ * request's memory to it, and keeps offered memory from other uses while a pair may still write
+ * there.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-#define RDMA_RETRY_NS NSEC_PER_SEC /* pairs that there are are asked after as often */
-/* And where a device has changed, as its addresses, that soon after the last time: which is as
- * often as a server takes it. */
+#define RDMA_RETRY_NS NSEC_PER_SEC /* also the interval of checking existing pairs */
+/* After a device change, such as new addresses, the next request follows this soon: servers
+ * accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
-/* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
- * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
+/* A pair on a working path that fails sooner than this is retried with growing delay: if the
+ * network drops RDMA packets, each try costs a transfer some seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
-/* Where there are to be none, servers are asked as often whether it is still so. */
+/* While link types are mixed, the interval of asking servers whether they still are. */
 #define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
-#define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
+#define RDMA_HEADERS 88 /* IPv6, UDP and the headers and checksum of RoCE, rounded up */
 
 static const struct port_rdma_region *region_of(const struct fuse_client *f,
 						struct port_rdma_region *ret)
@@ -55,7 +55,7 @@ void client_rdma_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Before memory that was offered is used for anything else: nothing comes there any more. */
+/* Call before offered memory has any other use: afterwards the server cannot write there. */
 void client_rdma_down(struct fuse_client *f)
 {
 	struct client_rdma *r = &f->rdma;
@@ -71,7 +71,7 @@ void client_rdma_down(struct fuse_client *f)
 		r->legs[i].layers = 0;
 }
 
-/* The path of the port that pairs go by: NULL where there is one already, or none can be. */
+/* The path for the port's pair. NULL: there is a pair already, or none is possible. */
 static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 					     const struct rudp_path_info *paths, unsigned n_paths,
 					     unsigned port)
@@ -87,7 +87,7 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* False: the leg's pair has failed, and is not tried again yet. */
+/* False: the leg's pair has failed, and is not retried yet. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -101,13 +101,13 @@ static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_
 		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
 		leg->n_changes = port_rdma_changes(r->ports);
 	}
-	/* Likely that was why. */
+	/* The device change was likely the cause. */
 	if (leg->n_changes != port_rdma_changes(r->ports))
 		leg->wait_ns = leg->due_ns = 0;
 	return now_ns >= leg->due_ns;
 }
 
-/* The largest packets of RoCE that the path is known to carry, whatever its two ends could. */
+/* The largest RoCE packet size that the path is known to carry, whatever its two ends support. */
 static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
 {
 	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
@@ -126,7 +126,7 @@ static void address_put(uint8_t to[16], const struct ip_addr *ip)
 	memcpy(to + 12, ip->bytes, 4);
 }
 
-/* Our half of a pair for a leg, into the message. */
+/* Adds our half of a pair for a leg to the message. */
 static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path_info *path)
 {
 	struct client_rdma *r = &f->rdma;
@@ -134,7 +134,8 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	struct port_rdma_half half;
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
-	/* Else what was said last is so until the server has answered: not each second anew. */
+	/* Otherwise the last reason stays valid until the server has answered: it does not
+	 * change every second. */
 	if (why != PORT_RDMA_OK) {
 		r->reasons[port] = why;
 		r->legs[port].layers = 0;
@@ -158,10 +159,10 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	}
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
-	r->made[port] = ++r->serial; /* answers to what was sent before are not of this one */
+	r->made[port] = ++r->serial; /* answers to earlier requests do not refer to this pair */
 }
 
-/* Whether the server still has its half of the leg's pair. */
+/* Asks whether the server still has its half of the leg's pair. */
 static void leg_check(struct client_rdma *r, unsigned port)
 {
 	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
@@ -169,7 +170,7 @@ static void leg_check(struct client_rdma *r, unsigned port)
 	r->checked |= (uint8_t)(1U << port);
 }
 
-/* When the server is to be asked. */
+/* When to ask the server. */
 static uint64_t ask_at(const struct client_rdma *r)
 {
 	const uint64_t sooner = RDMA_RETRY_NS - RDMA_CHANGED_NS;
@@ -179,7 +180,7 @@ static uint64_t ask_at(const struct client_rdma *r)
 	return r->retry_ns > sooner ? r->retry_ns - sooner : 0;
 }
 
-/* Asks for pairs on the legs that have none, and after those that there are. */
+/* Requests pairs on legs that have none, and checks the existing ones. */
 void client_rdma_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct rudp_path_info paths[RUDP_PATHS_MAX];
@@ -208,7 +209,7 @@ void client_rdma_flush(struct fuse_client *f, uint64_t now_ns)
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
-		/* What the server has where nothing leads is nothing to anybody. */
+		/* Without a path, the server's link type is irrelevant. */
 		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
 			r->legs[i].layers = 0;
 	}
@@ -233,7 +234,7 @@ uint64_t client_rdma_due(const struct fuse_client *f)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* What lies between the two is so at both; the rest is the server's own. */
+/* A mismatch between both ends has the same reason at both; other reasons are the server's. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
@@ -246,7 +247,7 @@ static uint8_t layer_of(uint8_t link)
 	return link == PORT_RDMA_LINK_IB ? CLIENT_LAYER_IB : CLIENT_LAYER_ETHERNET;
 }
 
-/* Older servers do not say what it is that differs from ours: of Ethernet there are two. */
+/* Older servers do not report their link type, and there are two Ethernet types. */
 static uint8_t layer_told(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;
@@ -277,9 +278,9 @@ void fuse_client_rdma_judge(struct fuse_client *const *fronts, unsigned n)
 		if (!r || r->mixed == mixed)
 			continue;
 		r->mixed = mixed;
-		/* However often a server says something else: pairs are not made more often. */
+		/* Limits the rate of new pairs, however often a server changes its report. */
 		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
-		/* What is on its way goes in packets, as where pairs fail. */
+		/* Requests in flight are repeated in packets, as after a failed pair. */
 		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
 			port_rdma_drop(r->peer, k);
 			r->made[k] = ++r->serial;
@@ -317,22 +318,22 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 	r->holds = false;
 }
 
-/* The server has lost its half: there is another one to be had at once. */
+/* The server has lost its half: request a new pair at once. */
 static void leg_gone(struct client_rdma *r, unsigned port)
 {
 	if (!(port_rdma_ready(r->peer) & 1U << port))
 		return;
 	port_rdma_drop(r->peer, port);
-	r->reasons[port] = PORT_RDMA_OK; /* it is being asked */
+	r->reasons[port] = PORT_RDMA_OK; /* it is being requested */
 	r->retry_ns = 0;
 }
 
-/* What the server does not say of a leg is no. */
+/* A leg that the answer omits is refused. */
 void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size_t len)
 {
 	struct client_rdma *r = &f->rdma;
 	struct fuse_proto_rdma rdma = {.version = 0};
-	struct fuse_out_header out = {.error = -EBUSY}; /* what is no answer says nothing */
+	struct fuse_out_header out = {.error = -EBUSY}; /* a malformed answer counts as busy */
 	size_t at = sizeof(out);
 	bool busy;
 
@@ -357,7 +358,7 @@ void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		if (!busy) /* else what it said last is so still */
+		if (!busy) /* otherwise the last report stays valid */
 			r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
@@ -365,7 +366,7 @@ void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size
 
 /* ------------------------------------------------------------------ requests */
 
-/* Whether it is what RDMA is for: the bytes. 0: it is not. */
+/* The number of bytes to offer via RDMA. 0: not eligible. */
 static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_rdma *r = &f->rdma;
@@ -422,7 +423,7 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* A pair that was made after the request was sent is another one. */
+/* A pair that was made after the request was sent is a different one. */
 void client_rdma_lost(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;
@@ -442,7 +443,7 @@ static void legs_failed(struct fuse_client *f, const struct client_slot *s, uint
 			client_rdma_lost(f, i, s->bulk_serial);
 }
 
-/* Which leg a transfer took the server knows; they are as good as equal. */
+/* The server does not report which leg carried the transfer: distribute the bytes equally. */
 static void bytes_count(struct fuse_client *f, const struct client_slot *s, uint8_t failed,
 			uint64_t bytes)
 {
@@ -480,7 +481,7 @@ bool client_rdma_again(struct fuse_client *f, struct client_slot *s, const struc
 	if (write)
 		legs_failed(f, s, s->bulk_legs);
 	s->bulk_not = !f->rdma.only;
-	if (s->answered) /* nobody waits for it, and nothing was begun */
+	if (s->answered) /* the kernel has its reply, and nothing was begun */
 		client_slot_free(f, s);
 	else
 		client_slot_queue(f, s);

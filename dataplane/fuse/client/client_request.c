@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests on their way from the kernel to the server: its numbers become the server's handles, and
- * what only concerns the client's own tables ends here.
+ * Requests on their way from the kernel to the server: translates the kernel's numbers into the
+ * server's handles, and ends requests that only concern the client's tables.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -16,7 +16,7 @@ static bool request_arg(const void *req, size_t len, void *ret, size_t size)
 	return true;
 }
 
-/* How many bytes the request asks for, where it says so. */
+/* How many bytes the request asks for, if the opcode has a size. */
 static uint32_t request_size(struct client_slot *s)
 {
 	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
@@ -28,7 +28,7 @@ static uint32_t request_size(struct client_slot *s)
 	case FUSE_OPENDIR:
 		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
 		return open.open_flags;
-	case FUSE_READDIRPLUS: /* the handles must fit, too */
+	case FUSE_READDIRPLUS: /* the handles must fit too */
 		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
 		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
 		memcpy(s->req + read_at, &read.size, sizeof(read.size));
@@ -46,7 +46,7 @@ static uint32_t request_size(struct client_slot *s)
 	}
 }
 
-/* Where the name that the request makes stands behind its header; 0: it makes none. */
+/* Offset of the name that the request creates; 0: it creates none. */
 static size_t name_made_at(uint32_t opcode)
 {
 	const size_t in = sizeof(struct fuse_in_header);
@@ -122,7 +122,7 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 	return 0;
 }
 
-/* A WRITE without its data, in place of the whole. */
+/* A WRITE without its data, in the small buffer. */
 static uint8_t *request_head(struct client_slot *s, uint32_t len)
 {
 	memcpy(s->small, s->req, len);
@@ -130,7 +130,7 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* Before who reads the file through the kernel's cache reads on, the kernel asks. */
+/* A cached reader of the file would make the kernel ask for the attributes next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -150,7 +150,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	uint32_t len = s->req_len;
 
 	struct client_handle handles[CLIENT_REFS_MAX];
-	/* A server that does not know the flag would refuse the request for it. */
+	/* A server that does not know the flag would refuse the request. */
 	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
 	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
@@ -161,7 +161,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 
-		/* Each file was opened again or died before anything else is sent. */
+		/* Each file was reopened or failed before any other request is sent. */
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
@@ -184,9 +184,9 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	return 0;
 }
 
-/* ------------------------------------------------------------------ what is known here */
+/* ------------------------------------------------------------------ answers from the cache */
 
-/* Names whose values, where there are none, no listing would have shown. */
+/* Names whose absence no listing would show. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";
@@ -194,8 +194,8 @@ static bool xattr_is_hidden(const char *name, size_t len)
 	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* Of a label that the file has not. ls(1) asks each file for one, and no more when it hears that
- * there are none; a kernel that labels files takes that for trouble. */
+/* The error for an absent label. ls(1) asks for the label of each file, and stops if the mount
+ * supports none; a kernel that labels files treats that as an error. */
 static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
 {
 	static const char label[] = "security.selinux";
@@ -215,15 +215,15 @@ static void known_xattr(struct fuse_client *f, const struct fuse_in_header *in, 
 
 	if (in->opcode == FUSE_GETXATTR)
 		reply.out.error = xattr_is_absent(f, name, len);
-	else if (size == 0) /* how long the list is */
+	else if (size == 0) /* size of the list */
 		reply.out.len = sizeof(reply);
 	(void)client_reply(f, &reply, reply.out.len);
 }
 
 /*
- * As the last WRITE has left it. Not where the time of a change is still owed, nor where another
- * core has something of the file on its way, of which the kernel hears before we do. Whether it
- * has extended attributes the server says only when it is asked: now and then it is.
+ * The attributes after the last WRITE. Not while a ctime update is deferred, nor while another
+ * worker has a request of the file in flight, whose answer reaches the kernel before us. The server
+ * reports extended attributes only when asked, so ask it now and then.
  */
 static bool known_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			  struct fuse_attr *ret, uint64_t *ret_for_ns)
@@ -252,8 +252,8 @@ static bool known_attr(struct fuse_client *f, const struct fuse_in_header *in,
 	return true;
 }
 
-/* Entries may have come with the opening; and a folder is read until nothing comes: that is known
- * when the last entry has come. */
+/* Entries may have been prefetched by the open; the end of a directory is known once its last
+ * entry was read. */
 static bool known_entries(struct fuse_client *f, const struct fuse_in_header *in,
 			  const struct client_node *node, const void *req, size_t len,
 			  uint64_t now_ns)
@@ -270,7 +270,7 @@ static bool known_entries(struct fuse_client *f, const struct fuse_in_header *in
 	return true;
 }
 
-/* In a folder that was just made. */
+/* In a directory that was just created. */
 static bool known_absent(struct fuse_client *f, const struct fuse_in_header *in,
 			 const struct client_node *node, const char *name, size_t len,
 			 uint64_t now_ns)
@@ -345,8 +345,8 @@ void client_request_forget(struct fuse_client *f, const void *req, size_t len)
 	}
 }
 
-/* Nobody waits for it; that the server is to be told stands in the state before the kernel forgets
- * the file. One that is sent again by the kernel was closed then. */
+/* Replies at once; the state records the close before the kernel forgets the file. A resent
+ * RELEASE finds the file closed. */
 void client_request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_in_header in;

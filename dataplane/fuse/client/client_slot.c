@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots of requests in flight, and the index by which an INTERRUPT finds the request it means. */
+/* Slots of requests in flight, and the search by request number for INTERRUPT. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
 
-/* Numbers of our own requests: the kernel's would take ages to get there. */
+/* Numbers of internal requests: the kernel's numbers never get that large. */
 #define SLOT_UNIQUE_OWN (1ULL << 62)
 
 static void slot_push(struct fuse_client *f, struct client_slot *s)
@@ -52,13 +52,13 @@ void client_slots_done(struct fuse_client *f)
 	f->small_area = NULL;
 }
 
-/* As it was made, but for what the next use must not share with this one. */
+/* As after initialization, except for the serial, which the next use must not share. */
 static void slot_reset(struct client_slot *s)
 {
 	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
 }
 
-/* The first free one is in use from here on, by a request that waits for its answer. */
+/* Takes the first free slot for a request that waits for its answer. */
 static void slot_begin(struct fuse_client *f, struct client_slot *s, uint32_t len, uint64_t now_ns)
 {
 	f->free = s->next;
@@ -95,8 +95,8 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
-		/* A worker that is killed while the kernel copies a request into memory that is
-		 * not there yet costs the program an error; into memory that is, nothing. */
+		/* If a worker is killed while the kernel copies a request into unpopulated
+		 * memory, the program gets an error; with populated memory it does not. */
 		if (len > f->largest)
 			f->largest = f->state.head->largest = len;
 		client_pool_populate(&f->pool, f->read_buf, f->largest);
@@ -128,7 +128,7 @@ struct client_slot *client_slot_own(struct fuse_client *f, enum client_slot_kind
 	f->free_own = s->next;
 	f->n_used++;
 	slot_reset(s);
-	/* Counted before it is used: a successor gives out other numbers. */
+	/* Counted before use: a successor continues with other numbers. */
 	client_publish(&f->state.head->own_requests, f->state.head->own_requests + 1);
 	in.unique = SLOT_UNIQUE_OWN | f->state.head->own_requests << 1;
 	s->kind = kind;
@@ -136,7 +136,7 @@ struct client_slot *client_slot_own(struct fuse_client *f, enum client_slot_kind
 	s->unique = in.unique;
 	s->req = s->small;
 	s->req_len = in.len;
-	s->answered = true; /* nobody waits */
+	s->answered = true; /* no reply is due */
 	memcpy(s->req, &in, sizeof(in));
 	memcpy(s->req + sizeof(in), arg, arg_len);
 	s->resp_max = fuse_proto_resp_max(opcode, 0);
@@ -200,7 +200,7 @@ void client_slot_unqueue(struct fuse_client *f, struct client_slot *s)
 	f->n_pending--;
 }
 
-/* Only an INTERRUPT asks, so a walk is good enough. */
+/* Only INTERRUPT searches, so a linear search is good enough. */
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique)
 {
 	uint64_t mask = ~FUSE_PROTO_UNIQUE_RESEND;

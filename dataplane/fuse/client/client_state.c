@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of a mount's client end, apart from the tables in it because only this file knows
- * where they lie and whose they are.
+ * Maps and formats the memory of a mount's client end; knows where the tables lie.
  */
 #include "dataplane/fuse/client/client_state.h"
 
@@ -23,7 +22,7 @@ static bool state_is_ours(const struct client_state *s, const uint8_t mount_id[1
 	       h->n_nodes <= CLIENT_NODES_MAX && h->n_files <= CLIENT_FILES_MAX;
 }
 
-/* Emptied first, so that records which were never used are zero. */
+/* Emptied first, so that unused records are zero. */
 static int state_format(struct client_state *s, const uint8_t mount_id[16])
 {
 	uint32_t random[2] = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the client end of a mount keeps in the mount's state descriptor, a memfd that outlives the
- * worker: what was negotiated with the kernel, the nodes that the kernel knows, the files that are
- * open, and what may be lost if the server's host dies. Owns the layout and the mapping.
+ * The client state in the mount's state descriptor, a memfd that outlives the worker: the
+ * parameters negotiated with the kernel, the nodes that the kernel knows, the open files, and what
+ * may be lost if the server's host dies. Owns the layout and the mapping.
  *
- * Layout: a head, then a table of files and one of nodes, each at a fixed place and as long as it
- * can ever get; the descriptor is sparse, so what was never used takes no memory, and nodes that
- * are used no more give theirs back. Records are filled first and published last by one aligned
- * store of their flags, so that the death of the process between any two instructions leaves either
- * the old or the new. Only the process can die; a host that dies takes the memfd with it, so stores
- * need only stay in program order.
+ * Layout: a head, then a table of files and one of nodes, each at a fixed place and with its
+ * maximum size; the descriptor is sparse, so unused records take no memory, and released nodes
+ * return theirs. A record is filled first and published last by one aligned store of its flags, so
+ * that a process that dies between any two instructions leaves either the old or the new record.
+ * Only the process can die separately; a dying host takes the memfd with it, so stores need only
+ * stay in program order.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
@@ -19,13 +19,13 @@
 
 #define CLIENT_NODES_MAX (1U << 24)
 #define CLIENT_FILES_MAX (1U << 20)
-/* Records of nodes whose memory is given back together. */
+/* Number of node records whose memory is released together. */
 #define CLIENT_CHUNK_NODES 512U
 #define CLIENT_CHUNKS_MAX (CLIENT_NODES_MAX / CLIENT_CHUNK_NODES)
 
-/* What of a file's attributes tells whether its content is another. */
+/* The attributes that tell whether the content has changed. */
 struct client_stamp {
-	uint64_t size; /* UINT64_MAX: not known */
+	uint64_t size; /* UINT64_MAX: unknown */
 	uint64_t mtime_ns, ctime_ns;
 };
 
@@ -33,28 +33,28 @@ enum {
 	CLIENT_NODE_USED = 1,
 	CLIENT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
 	CLIENT_NODE_SPECIAL = 4,  /* a pipe, a socket or a device: has no content, and no stamp */
-	CLIENT_NODE_OWED = 8,	  /* its change was acknowledged, and shows no time yet */
+	CLIENT_NODE_OWED = 8,	  /* a change was acknowledged whose ctime update is deferred */
 };
 
-/* What a program that has a pipe open may ask of it after its name was removed. The server does
- * not know that it is open, and so does not keep it. */
+/* What a program with an open pipe may ask after the pipe's name was removed. The server does
+ * not know that it is open, and does not keep it. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
 };
 
 struct client_node {
-	uint64_t n_lookups; /* that the kernel has not forgotten */
+	uint64_t n_lookups; /* the kernel's lookups that it has not forgotten */
 	uint32_t reuse;	    /* grows with each use of the record: upper half of the node's number */
-	uint32_t next;	    /* of the same hash, or free; made anew by a successor */
-	uint32_t n_pins;    /* by files and requests; made anew by a successor */
+	uint32_t next;	    /* in the hash chain or free list; rebuilt by a successor */
+	uint32_t n_pins;    /* by files and requests; rebuilt by a successor */
 	uint32_t n_changes; /* acknowledged */
-	uint32_t lost; /* times that changes may have been lost, shifted by one; bit 0: a caller of
-			* fsync was told of the last one */
+	uint32_t lost; /* number of possible losses of changes, shifted by one; bit 0: a caller of
+			  fsync has seen the last one */
 	uint8_t flags; /* CLIENT_NODE_*; published last */
 	uint8_t handle_len;
-	/* Open files of it that the kernel has pages of, and that go past those; 255: so many or
-	 * more, for good. Made anew by a successor. */
+	/* Open files that use the kernel's pages, and that bypass them; 255: saturated, stays.
+	 * Rebuilt by a successor. */
 	uint8_t n_cached, n_direct;
 	union {
 		struct client_stamp stamp; /* of the content that the kernel may have cached */
@@ -63,60 +63,61 @@ struct client_node {
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
 };
 _Static_assert(sizeof(struct client_node) <= 160, "a million of them are 160 MB");
-_Static_assert(sizeof(struct client_node) * CLIENT_CHUNK_NODES % 4096 == 0, "a chunk is of pages");
+_Static_assert(sizeof(struct client_node) * CLIENT_CHUNK_NODES % 4096 == 0,
+	       "a chunk consists of whole pages");
 
 enum {
 	CLIENT_FILE_USED = 1,
 	CLIENT_FILE_DIR = 2,
-	CLIENT_FILE_DEAD = 4,	 /* could not be opened again */
-	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, the server is to be told */
-	CLIENT_FILE_CACHED = 16, /* counted by its node, */
-	CLIENT_FILE_DIRECT = 32, /* so or so */
+	CLIENT_FILE_DEAD = 4,	 /* could not be reopened */
+	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, the server must be told */
+	CLIENT_FILE_CACHED = 16, /* counted by its node as cached */
+	CLIENT_FILE_DIRECT = 32, /* counted by its node as direct */
 };
 
 struct client_file {
 	uint64_t nodeid;
-	/* Of a folder that was opened without the server, while incarnation is 0: whose entries
-	 * those were, by the verifier; when it is dead, what who reads it is told, an errno. */
+	/* For a local directory, while incarnation is 0: the server's verifier when its entries
+	 * were read; once dead, the errno for its readers. */
 	uint64_t server_fh;
-	uint64_t incarnation; /* of the server that gave server_fh; another one: open again */
+	uint64_t incarnation; /* of the server that gave server_fh; if it differs, reopen */
 	uint32_t reuse;	      /* upper half of the file handle */
 	uint32_t open_flags;
-	uint32_t uid, gid; /* who opened it */
-	uint32_t lost;	   /* client_node's, as far as callers of fsync on this file know */
-	uint32_t next;	   /* free or closing; made anew by a successor */
-	uint32_t flags;	   /* CLIENT_FILE_*; published last */
-	/* Of a folder that was opened without the server: lowest bits of the request. 0: it was
-	 * not. */
+	uint32_t uid, gid; /* of the opener */
+	uint32_t lost;	/* client_node's loss count that callers of fsync on this file have seen */
+	uint32_t next;	/* in the free or closing list; rebuilt by a successor */
+	uint32_t flags; /* CLIENT_FILE_*; published last */
+	/* For a local directory: the lowest bits of the request that opened it. 0: opened at the
+	 * server. */
 	uint32_t listed;
 };
-_Static_assert(sizeof(struct client_file) == 56, "no room between the fields");
+_Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");
 
 enum {
-	CLIENT_KERNEL_DIRECT_MMAP = 1, /* files that go past its pages can be mapped */
+	CLIENT_KERNEL_DIRECT_MMAP = 1, /* files that bypass the page cache can be mapped */
 };
 
 struct client_head {
 	uint64_t magic; /* published last */
 	uint32_t version;
-	uint32_t kernel; /* CLIENT_KERNEL_*; set when it is negotiated */
+	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation */
 	uint8_t mount_id[16];
-	uint32_t negotiated; /* the kernel's INIT has been answered with what follows */
+	uint32_t negotiated; /* the kernel's INIT was answered with the fields that follow */
 	uint32_t minor;
 	uint64_t flags;
 	uint32_t max_readahead;
-	uint32_t generation; /* of all nodes: random, so that no other mount's number is taken */
-	uint32_t reuse;	     /* what fresh records start with: random at first */
-	uint32_t n_nodes;    /* records below this were used once; 0 and 1 always */
+	uint32_t generation; /* of all nodes: random, so that numbers differ from other mounts' */
+	uint32_t reuse;	     /* start value of fresh records: random at first */
+	uint32_t n_nodes;    /* records below this were used once; always includes 0 and 1 */
 	uint32_t n_files;
-	uint32_t served;       /* there has been a server: verifier is one */
+	uint32_t served;       /* a server has served the mount: verifier is valid */
 	uint64_t verifier;     /* fuse_proto_server's; published when all nodes are marked */
-	uint64_t own_requests; /* numbers given to requests of the front itself */
-	/* 1: no node of it is used, and its memory was given back, or is about to be. Not looked
-	 * at, where it is a hole still: that alone would fill it. */
+	uint64_t own_requests; /* numbers given to internal requests */
+	/* 1: none of its nodes is used, and its memory was released, or is about to be. Do not
+	 * read a released chunk: that alone would allocate its memory. */
 	uint8_t released[CLIENT_CHUNKS_MAX];
-	uint32_t largest; /* bytes of the kernel's requests so far; 0 where a worker of an earlier
-			   * version has not noted it */
+	uint32_t largest; /* largest request of the kernel so far, in bytes; 0: an earlier version
+			     did not record it */
 };
 
 struct client_state {
@@ -127,19 +128,19 @@ struct client_state {
 };
 
 #define CLIENT_STATE_HEAD_BYTES 65536U
-_Static_assert(sizeof(struct client_head) <= CLIENT_STATE_HEAD_BYTES, "the files come behind it");
+_Static_assert(sizeof(struct client_head) <= CLIENT_STATE_HEAD_BYTES,
+	       "the file table follows the head");
 #define CLIENT_STATE_FILES_BYTES ((uint64_t)CLIENT_FILES_MAX * sizeof(struct client_file))
 #define CLIENT_STATE_NODES_BYTES ((uint64_t)CLIENT_NODES_MAX * sizeof(struct client_node))
 #define CLIENT_STATE_BYTES \
 	(CLIENT_STATE_HEAD_BYTES + CLIENT_STATE_FILES_BYTES + CLIENT_STATE_NODES_BYTES)
 
-/* Maps fd (borrowed) from `at` on, which others' memory may surround. What is not the state of this
- * mount in this version is thrown away. 1: there was one to go on with; 0: a fresh one; negative
- * errno. */
+/* Maps fd (borrowed) from `at` on; other mappings may surround it. Discards a state that is not
+ * this mount's or not this version's. 1: adopted; 0: fresh; negative errno. */
 int client_state_init(struct client_state *s, int fd, uint64_t at, const uint8_t mount_id[16]);
 void client_state_done(struct client_state *s);
 
-/* Nothing written before in program order is seen later than *p = v by a successor process. */
+/* A successor process never sees *p = v before stores that precede it in program order. */
 #define client_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end's reading and writing of bytes, apart and fuzzed alone, because what it reads was
- * written by others.
+ * Reads and writes the client end's tails. It parses foreign bytes, and is fuzzed separately.
  */
 #include "dataplane/fuse/client/client_tail.h"
 
@@ -11,7 +10,7 @@
 
 #define NAME_BYTES_MAX 255U
 
-/* Where a request that is served has what we look at, counted from its start; 0: has none. */
+/* Where a served request has the fields that we use, counted from its start; 0: none. */
 struct op_rule {
 	bool served;
 	uint8_t arg_bytes;
@@ -73,7 +72,7 @@ static void refs_add_fh(struct client_refs *refs, const uint8_t *req, uint32_t a
 	memcpy(&refs->fhs[refs->n_fhs++], req + at, sizeof(uint64_t));
 }
 
-/* Those whose file handle counts only where a flag says so. */
+/* Opcodes whose file handle is valid only with a flag. */
 static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint32_t opcode)
 {
 	struct fuse_getattr_in get;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the client end adds to its kernel's messages and takes off its server's: which nodes and
- * files a request names, the tail with their handles, and the tail of an answer, of which nothing
- * is believed. Pure: bytes in, bytes out.
+ * The bytes that the client adds to the kernel's requests and takes off the server's answers: which
+ * nodes and files a request names, the tail with their handles, and the tail of an answer, which is
+ * checked completely. Pure: bytes in, bytes out.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_TAIL_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_TAIL_H
@@ -12,13 +12,13 @@
 
 #define CLIENT_REFS_MAX 2
 
-/* What a request of the kernel is about. */
+/* The nodes and files that a request of the kernel names. */
 struct client_refs {
 	uint64_t nodeids[CLIENT_REFS_MAX];
 	uint32_t n_nodes;
 	uint32_t n_fhs;
 	uint64_t fhs[CLIENT_REFS_MAX];
-	uint32_t fh_at[CLIENT_REFS_MAX]; /* where in the request they stand */
+	uint32_t fh_at[CLIENT_REFS_MAX]; /* their offsets in the request */
 };
 
 struct client_handle {
@@ -26,10 +26,10 @@ struct client_handle {
 	unsigned len;
 };
 
-/* 0; -ENOSYS or -ENOTTY: nothing that a server answers; -EINVAL: too short. */
+/* 0; -ENOSYS or -ENOTTY: no server supports it; -EINVAL: too short. */
 int client_refs_read(const void *req, size_t len, struct client_refs *ret);
-/* Writes the tail, FUSE_PROTO_REQ_TAIL_MAX at most; bulk NULL: data go with the messages. Returns
- * its length. */
+/* Writes the tail, FUSE_PROTO_REQ_TAIL_MAX at most; bulk NULL: data go with the messages.
+ * Returns its length. */
 size_t client_tail_write(uint8_t *to, unsigned flags, const struct client_handle *handles,
 			 unsigned n, const struct fuse_proto_bulk *bulk);
 
@@ -37,26 +37,26 @@ struct client_answer {
 	struct fuse_out_header out;
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
-	uint64_t age_ns; /* since its request was taken; the caller's */
+	uint64_t age_ns; /* since its request was taken; set by the caller */
 	bool has_attr, has_server, has_folder, has_bulk, is_end, has_names;
 	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
-	const uint8_t *handles; /* as many as n_handles: client_answer_handle takes the next */
+	const uint8_t *handles; /* n_handles of them: client_answer_handle takes the next */
 	unsigned n_handles;
 };
 
-/* 0; -EPROTO: it breaks a rule of the protocol. */
+/* 0; -EPROTO: it violates the protocol. */
 int client_answer_read(void *msg, size_t len, struct client_answer *ret);
 /* False: there is none left. */
 bool client_answer_handle(struct client_answer *a, struct client_handle *ret);
-/* What a kernel takes for attributes at all. */
+/* Whether a kernel accepts them as attributes. */
 bool client_attr_is_valid(const struct fuse_attr *attr);
-/* Where the entries of a READDIR's or (plus) READDIRPLUS's body end, as its reader will say. False:
- * there are none, or they make no sense. */
+/* The offset at which the reader of a READDIR's or (plus) READDIRPLUS's body continues after its
+ * last entry. False: empty, or malformed. */
 bool client_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret);
-/* Reads the entry at *off of a READDIRPLUS answer's body; moves *off on. *ret_special: it is "." or
- * "..", of which the kernel makes no node. 1; 0: at the end; -EPROTO. */
+/* Reads the entry at *off of a READDIRPLUS answer's body; advances *off. *ret_special: it is "."
+ * or "..", of which the kernel makes no node. 1; 0: at the end; -EPROTO. */
 int client_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,
 			   bool *ret_special);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end: requests from the kernel go to the peer, answers go back. What it is made of has
- * files of its own: slots, buffers, tables, what becomes of a request and of an answer.
+ * The client's main module: passes requests from the kernel to the server and answers back;
+ * session, redirects, timeouts and shutdown.
  */
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
@@ -16,9 +16,10 @@
 #define CLIENT_TRIM_NS NSEC_PER_SEC
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
 
-/* Sent on so often, it stays where it is. */
+/* A mount that was redirected this often stays where it is. */
 #define GUIDE_MAX 6U
-/* Who does not answer there is asked for anew, at any of the server's addresses. */
+/* A redirect target that does not answer within this time is given up: then any address of the
+ * server. */
 #define GUIDE_NS (1 * NSEC_PER_SEC)
 
 static int client_connect(struct fuse_client *f, uint64_t now_ns)
@@ -48,7 +49,7 @@ static int client_connect(struct fuse_client *f, uint64_t now_ns)
 	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
 }
 
-/* Another worker of the server serves this mount: "ADDRESS/PORT" says where. */
+/* The server refused the session and named the worker that serves this mount: "ADDRESS/PORT". */
 static void client_guided(struct fuse_client *f)
 {
 	struct client_guide *g = &f->guide;
@@ -70,13 +71,13 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* Who had none before has waited since then. */
+	/* A client without a server has been waiting since it lost it. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
 }
 
-/* A session with the worker that the mount was sent to; with any, where that one keeps silent. */
+/* Ends the session to follow a redirect, or to give up a target that does not answer. */
 static void client_guide_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_guide *g = &f->guide;
@@ -116,8 +117,8 @@ static int client_tables_init(struct fuse_client *f)
 	return e < 0 ? e : r;
 }
 
-/* What a predecessor left is handed out anew, when no lane reads: who had just read it could not
- * know. False: not yet. */
+/* The kernel resends what a predecessor left unanswered, once no mount worker reads: one that
+ * had just read a request could not tell. False: not yet. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -125,8 +126,8 @@ static bool client_resend(struct fuse_client *f)
 	if (!client_forward_quiesce(f))
 		return false;
 	f->resend_due = false;
-	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered, and what
-	 * lanes had is theirs, or ours. */
+	/* A kernel before 6.9 cannot resend: what the dead worker had read stays unanswered, and
+	 * requests of mount workers stay with them, or come to us. */
 	if (client_init_resend(f) < 0) {
 		f->bad_requests++;
 		client_dispatch_settled(f);
@@ -136,7 +137,7 @@ static bool client_resend(struct fuse_client *f)
 	return true;
 }
 
-/* lane: 0, or whose requests are those that the owner deals out to it, or that it reads itself. */
+/* number: 0 for the owner, or of the mount worker. */
 static int client_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
 		      int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
 		      struct fuse_client **ret)
@@ -287,7 +288,7 @@ uint64_t fuse_client_timeouts(const struct fuse_client *f)
 	return f->timeouts;
 }
 
-/* ENOENT: the request is gone, which is fine. */
+/* ENOENT: the request has ended, which is fine. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 {
 	if (write(f->fd, msg, len) >= 0)
@@ -325,7 +326,7 @@ void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error)
 	client_slot_free(f, s);
 }
 
-/* Requests that no server is asked. True: it was one. */
+/* Requests that are answered here. True: it was one. */
 static bool client_take_here(struct fuse_client *f, const struct fuse_in_header *h, size_t n,
 			     uint64_t now_ns)
 {
@@ -375,7 +376,7 @@ void client_take(struct fuse_client *f, size_t n, uint64_t now_ns)
 	if (client_take_here(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
-	if (!s) { /* cannot be: client_has_room */
+	if (!s) { /* impossible: client_has_room() */
 		client_reply_error(f, h.unique, -ENOMEM);
 		return;
 	}
@@ -391,8 +392,8 @@ bool client_has_room(const struct fuse_client *f)
 	return f->free && f->pool.n_free > 0;
 }
 
-/* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the server
- * keeps nodes and handles for a successor until it hears one, so it is sent here. */
+/* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the
+ * server keeps nodes and handles for a successor until it gets one, so it is sent here. */
 void client_goodbye(struct fuse_client *f)
 {
 	struct client_slot *s, *next;
@@ -405,7 +406,7 @@ void client_goodbye(struct fuse_client *f)
 	if (f->link != CLIENT_READY || f->bye_sent)
 		return;
 	client_deferred_ctime_flush(f, UINT64_MAX);
-	if (f->n_owed > 0) /* first: who says goodbye is not listened to any more */
+	if (f->n_owed > 0) /* before the goodbye: the server ignores later requests */
 		return;
 	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;
@@ -455,7 +456,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 		struct fuse_in_header h;
 
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
-			continue; /* ENOENT: it was ended before it was read */
+			continue; /* ENOENT: the request ended before it was read */
 		if (n < 0 && errno == EAGAIN) {
 			client_dispatch_settled(f);
 			break;
@@ -470,14 +471,14 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 			memcpy(&h, f->read_buf, sizeof(h));
 		client_read_note(f, &h);
 		if ((size_t)n < sizeof(h) || h.len != (size_t)n)
-			f->bad_requests++; /* whom should one answer? */
+			f->bad_requests++; /* a malformed request has no number to answer */
 		else
 			client_take(f, (size_t)n, now_ns);
 		client_queue_depth_update(f);
 	}
 	if (taken + passed > 0) {
 		f->busy_ns = now_ns;
-		client_forward_sleeps(f, false); /* who has taken something looks again first */
+		client_forward_sleeps(f, false); /* another pull follows before we sleep */
 	}
 	client_forward_judge(f, now_ns);
 	if (!client_has_room(f))
@@ -490,14 +491,14 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	return taken + passed;
 }
 
-/* What may be the end of a file that nobody has open. */
+/* Requests that may remove the last name of a file. */
 static bool client_takes_names(uint32_t opcode)
 {
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
 
-/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for RDMA; -ENOBUFS: no more calls
- * now; else what the kernel is told. */
+/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for a stage; -ENOBUFS: no more
+ * calls now; else the error for the kernel. */
 static int client_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -514,7 +515,7 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 		s->resp = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
 		if (!s->resp && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
-		if (!s->resp) /* it need not have a list */
+		if (!s->resp) /* prefetched entries are optional */
 			client_prefetch_ask(s, 0);
 	}
 	if (client_takes_names(s->opcode))
@@ -532,7 +533,8 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 	return 0;
 }
 
-/* Sends what waits, oldest first. Who finds no buffer, or no RDMA, lets the others pass. */
+/* Sends pending requests, oldest first. A request that lacks a buffer, or RDMA, does not block
+ * later ones. */
 void client_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_slot *s, *next;
@@ -560,9 +562,9 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 }
 
 /*
- * Requests that the kernel has been answered, but the server has not, hold their slots until the
- * session ends. Before they are all that there is, it does: who comes next may be luckier. Of a
- * lane's its owner has slots, too, and there are fewer.
+ * Requests that the kernel has a reply to, but the server has not answered, hold their slots until
+ * the session ends. If they use up too many slots, end the session: a new one may be luckier. A
+ * mount worker has fewer slots, and its owner has others.
  */
 static void client_unclog(struct fuse_client *f, uint64_t now_ns)
 {
@@ -578,8 +580,8 @@ static void client_unclog(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* A server that is away when the mount ends is told when it is back, if that is soon; else the
- * session would have a place there for nothing. */
+/* A server that is away when the mount ends gets the goodbye if it returns soon; otherwise the
+ * session would hold a place there for nothing. */
 static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool owes = f->session ? f->link != CLIENT_READY : f->state.head->served && !f->bye_done;
@@ -636,7 +638,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
 	}
-	/* What waits in the kernel has told of itself, and does so once. */
+	/* The kernel signals pending requests only once: pull again now. */
 	return was_full && client_has_room(f) ? now_ns : due;
 }
 
@@ -656,7 +658,7 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* The message will not be complete; the memory belongs to the slot and goes with it. */
+/* The message will not be completed; the memory belongs to the slot. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;
@@ -673,14 +675,14 @@ static void client_away(struct fuse_client *f, uint64_t now_ns)
 	client_ping_down(f, now_ns);
 }
 
-/* The session ended under the call: whether it was executed is not known. */
+/* The session ended during the call: whether it was executed is not known. */
 static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	struct fuse_in_header h;
 
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
-	if (s->opcode == FUSE_OPENDIR) /* the answer could be of then */
+	if (s->opcode == FUSE_OPENDIR) /* the prefetched entries could be old */
 		client_prefetch_ask(s, 0);
 	if (s->answered) {
 		client_slot_free(f, s);
@@ -699,7 +701,7 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 	struct client_slot *s;
 
 	client_forward_notes(f);
-	if (cookie != CLIENT_COOKIE_RDMA) /* comes each second, whatever there is to do */
+	if (cookie != CLIENT_COOKIE_RDMA) /* arrives every second even if idle */
 		f->busy_ns = now_ns;
 	if (cookie == CLIENT_COOKIE_HELLO) {
 		client_internal_hello_answer(f, status, buf, len, now_ns);
@@ -745,7 +747,7 @@ void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint6
 {
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session)
 		client_guided(f);
-	/* It was served there until now: who that is may be long gone. */
+	/* The server that served it until now may have changed. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
 		f->guide.since_ns = now_ns;
 	switch (e) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of the file system protocol: reads requests of the kernel from /dev/fuse of one
- * mount, sends them as rudp calls to the compute worker that serves the export, writes the answers
- * back. Owns the session, the requests in flight, and what the kernel knows of the export: nodes
- * and open files, by the handles that the server made for them. All that lies in the mount's state
- * descriptor, so that a successor goes on with it; requests that a dead worker left unanswered are
- * asked for again (FUSE_NOTIFY_RESEND). A server that has forgotten everything is told again what
- * is open; what it cannot find again is ESTALE, never another file.
+ * The client end of the file system protocol: reads the kernel's requests from /dev/fuse of one
+ * mount, sends them as rudp calls to the compute worker that serves the export, and writes the
+ * answers back. Owns the session, the requests in flight, and the nodes and open files that the
+ * kernel knows, with the handles that the server made for them. All this lies in the mount's state
+ * descriptor, so that a successor process adopts it; the kernel resends the requests that a dead
+ * worker left unanswered (FUSE_NOTIFY_RESEND). The client reopens all files at a server that has
+ * restarted; a file that the server cannot find again is ESTALE, never another file.
  *
- * Requests wait while the peer is away; on a soft mount up to its time, then they fail with EIO.
+ * Requests wait while the peer is away; on a soft mount they fail with EIO after its timeout.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_H
@@ -19,76 +19,78 @@
 
 struct fuse_client;
 
-/* index: which of cfg->mounts; from LAUNCH_MOUNTS_MAX on, of cfg->lanes; cfg stays. proc_fd: a
- * procfs, by which processes that are being killed are told from others; -1: all that have a signal
- * are taken for such. The fuse fd is made non-blocking. 0; negative errno; -EBUSY: another process
- * still has the lane. */
+/* index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into cfg->lanes. The caller keeps cfg.
+ * proc_fd: a procfs, used to detect processes that are being killed; -1: treat every process
+ * with a signal as dying. Makes the fuse fd non-blocking. 0; negative errno; -EBUSY: another
+ * process still owns this mount worker. */
 int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret);
-/* A lane of the mount that was left with something begun, and for so long that nobody may come for
- * it; 0: there is none. */
+/* The number of a mount worker that left unfinished requests and has been away so long that it
+ * may not return; 0: none. */
 unsigned fuse_client_orphan(struct fuse_client *f, uint64_t now_ns);
-/* Ends what such a lane, of cfg->mounts[index], had begun. 0; -EBUSY: somebody has come. */
+/* Finishes the requests of such a mount worker of cfg->mounts[index], in its place. 0; -EBUSY: a
+ * process has adopted it. */
 int fuse_client_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane,
 			 int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
 			 struct fuse_client **ret);
-/* Whether an heir is done. */
+/* Whether such a successor has finished. */
 bool fuse_client_is_spent(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
-/* The same while the process goes on: its session ends, too. */
+/* As fuse_client_free() while the process continues: also ends the session. */
 struct fuse_client *fuse_client_part(struct fuse_client *f, uint64_t now_ns);
-/* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
+/* Once, before there is traffic: enables these devices for bulk data (borrowed; NULL: none). */
 void fuse_client_rdma(struct fuse_client *f, struct port_rdma *rdma,
 		      const struct launch_config *cfg);
-/* Once, before there is traffic: the host's kernel has no SELinux, and so asks for no labels. */
+/* Once, before there is traffic: the host's kernel has no SELinux, so it asks for no labels. */
 void fuse_client_unlabelled(struct fuse_client *f);
-/* Why none go by that port; PORT_RDMA_OK: they do. */
+/* Why this port carries no RDMA data; PORT_RDMA_OK: it does. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
-/* File data that went so by that port, below PORT_RDMA_LEGS_MAX. */
+/* File data that this port, below PORT_RDMA_LEGS_MAX, has carried via RDMA. */
 void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
-/* Judges what the servers of these (NULL: none) have said of their RDMA: where it is InfiniBand
- * with one or by one leg, and Ethernet with another, it is refused to all, until that is no more
- * so. */
+/* Compares the RDMA link types of the servers of these clients (NULL: none). If some legs or
+ * servers use InfiniBand and others Ethernet, all clients stop RDMA until the link types agree. */
 void fuse_client_rdma_judge(struct fuse_client *const *fronts, unsigned n);
-/* Has RDMA over one leg tried, which must be valid; one at a time. 0: fuse_client_ping_take()
- * tells; -EBUSY. */
+/* Starts an RDMA test over one leg; ask must be valid; one test at a time. 0:
+ * fuse_client_ping_take() returns the result; -EBUSY. */
 int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns);
-/* Once it is over: true, once, with what came of it. */
+/* True once, after the test has ended, with its result. */
 bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
 int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
-/* Of a lane: whether it reads the kernel's requests now, and by what, where others wait, too. */
+/* Of a mount worker: whether it currently reads the kernel's requests, and the descriptor that
+ * it reads them from, which other workers poll too. */
 bool fuse_client_reads(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
-/* By which its lanes wake it, edge-triggered; -1: it has none. */
+/* The event descriptor by which mount workers wake the owner, edge-triggered; -1: none. */
 int fuse_client_bell(const struct fuse_client *f);
-/* Its session is one that ends what was begun, and itself. */
+/* The session only finishes old requests, and then ends. */
 bool fuse_client_is_owing(const struct fuse_client *f);
-/* A lane whose server knew none when it was last asked, which is again done only later. */
+/* A mount worker whose server did not support mount workers when last asked; it asks again
+ * later. */
 bool fuse_client_is_useless(const struct fuse_client *f, uint64_t now_ns);
-/* A lane takes no more, and leaves to the owner what it has not sent. */
+/* A mount worker stops taking requests, and returns unsent ones to the owner. */
 void fuse_client_rest(struct fuse_client *f);
-/* Reads up to a burst of requests from /dev/fuse; without `all` only as long as those who asked
- * lately do not all wait for answers. >0: number taken; 0: none waiting, or likely to, or all slots
- * in use; -ENODEV: unmounted. The descriptor tells of requests that come after one with `all` that
- * has returned 0. */
+/* Reads up to a burst of requests from /dev/fuse; without `all`, only as many as the programs
+ * that were active lately are likely to have sent. >0: number taken; 0: none pending or likely,
+ * or all slots in use; -ENODEV: unmounted. The descriptor signals requests that arrive after a
+ * call with `all` has returned 0. */
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* The descriptor says that it is unmounted: a lane that takes no more need not hear it from its
- * owner. The next pull does what is to be done then. */
+/* The descriptor reports the unmount: a mount worker that takes no more requests does not wait
+ * for its owner to report it. The next pull handles the unmount. */
 void fuse_client_unmounted(struct fuse_client *f);
 /* Timeouts. Returns the next deadline, UINT64_MAX for none. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
-/* How many of those are with the peer. A worker that stops waits for these; the others its
- * successor asks for again. */
+/* How many of those the peer has. A stopping worker waits for these; its successor gets the
+ * others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
 /* The peer serves the mount. */
 bool fuse_client_is_ready(const struct fuse_client *f);
-/* With its server; NULL: there is none at present. */
+/* The session with the server; NULL: none at present. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
-/* For how long requests have been waiting for a peer that is away; 0: none, or it is there. */
+/* How long requests have been waiting for an absent peer; 0: none wait, or the peer is present. */
 uint64_t fuse_client_waits_ns(const struct fuse_client *f, uint64_t now_ns);
-/* Requests that failed because the peer did not answer in a soft mount's time. */
+/* Requests that failed because the peer exceeded a soft mount's timeout. */
 uint64_t fuse_client_timeouts(const struct fuse_client *f);
 
 /* rudp's callbacks for sessions whose rudp_session_user is a fuse_client. */

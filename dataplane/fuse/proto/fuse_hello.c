@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The frontend's hello as bytes, apart from both ends of the file system protocol because both need
- * it and neither includes the other.
+ * Encodes and decodes the client's hello for both ends of the file system protocol.
  */
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/fuse/proto/fuse_proto.h"
@@ -17,7 +16,7 @@ struct hello_bytes {
 	uint8_t pad[5];
 	char names[3][PLENUM_NAME_MAX]; /* export, client, server */
 };
-_Static_assert(sizeof(struct hello_bytes) == FUSE_HELLO_BYTES, "no room between the fields");
+_Static_assert(sizeof(struct hello_bytes) == FUSE_HELLO_BYTES, "no padding between the fields");
 
 static void name_put(char *to, const char *from)
 {

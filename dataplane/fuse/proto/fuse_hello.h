@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a frontend says of itself in the transport's handshake: which export it wants, of which
- * host, on behalf of which mount. The only place that knows the bytes (plenum-protocol(7)). Pure.
+ * The client's hello in the transport's handshake: the export and host that it wants, and the mount
+ * that it serves. The only place that knows the bytes (plenum-protocol(7)). Pure.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HELLO_H
 #define PLENUM_DATAPLANE_FUSE_HELLO_H
@@ -10,30 +10,30 @@
 
 #define FUSE_HELLO_BYTES 224
 
-/* On whose behalf. A server that is full serves mounts first, and keeps no lane from what it has
- * begun: nobody else can end that. */
+/* The purpose of the session. A full server prefers mounts over mount workers, but always
+ * accepts a mount worker that finishes its requests: no other process can finish them. */
 enum fuse_hello_lane {
 	FUSE_HELLO_MOUNT,
 	FUSE_HELLO_LANE,
-	FUSE_HELLO_LANE_OWES, /* it ends what it has begun, and then this session */
+	FUSE_HELLO_LANE_OWES, /* finishes old requests, then ends the session */
 	FUSE_HELLO_LANE_MAX,
 };
 
 struct fuse_hello {
 	uint8_t mount_id[16];
 	bool read_only;
-	bool follows; /* it goes where a refusal sends it */
+	bool follows; /* follows redirects */
 	enum fuse_hello_lane lane;
 	char export_name[PLENUM_NAME_MAX];
 	char client_host[PLENUM_NAME_MAX];
-	char server_host[PLENUM_NAME_MAX]; /* whom the client means to speak to */
+	char server_host[PLENUM_NAME_MAX]; /* the host that the client wants to reach */
 };
 
 void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h);
-/* 0; -EPROTO: not a hello, or of another version. */
+/* 0; -EPROTO: not a hello, or another version. */
 int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret);
-/* Whether a host that calls itself `own` may be called `name`: the same, but for a domain that one
- * of them is written without. */
+/* Whether `name` may refer to the host that is called `own`: equal, or equal except for a domain
+ * that one of them omits. */
 bool fuse_hello_names_host(const char *name, const char *own);
 
 #endif

@@ -1,69 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fuse_client and fuse_server agree on: the shape of their messages, and what the mount has
- * negotiated with its kernel. Constants and sizes only; owns nothing, calls nothing.
+ * Messages between fuse_client and fuse_server, and the parameters that the mount negotiates with
+ * its kernel. Constants and sizes only; owns nothing, calls nothing.
  *
- * The client owns nodes and open files; the server is told with each request which objects it is
- * about, by handles that the server made and signed and that mean the same object for ever, or
- * nothing any more (ESTALE). So a server that has lost all its memory never serves another file.
+ * The client owns nodes and open files. Each request carries handles of the objects that it refers
+ * to. The server made and signed these handles; a handle means the same object for ever, or nothing
+ * any more (ESTALE). A server that has lost all its memory therefore never serves a wrong file.
  *
- * Request: one rudp request is one FUSE request as the kernel handed it out, in.len bytes from
- * struct fuse_in_header on (so the data of a WRITE is 80 bytes in), then struct fuse_proto_req_tail
- * (aligned to nothing) and its handles, each a byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the
- * bytes: first that of in.nodeid; then of the second node: newdir of RENAME and RENAME2, oldnodeid
- * of LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. Changed on the
- * way:
- *  - `unique` has bit 63 (FUSE_PROTO_UNIQUE_RESEND) set where the request was perhaps sent before,
- *    by this frontend worker or by the one that died before it; else it is clear. The other 63 bits
- *    with the mount's id (struct fuse_hello) name the request for good: a server that has executed
- *    it already answers with what it answered then. At most FUSE_PROTO_CALLS_MAX requests of a
- *    mount are unanswered at a time, so a server that keeps that many last answers per mount
- *    always still has the one that is asked for. Without the bit it need not look. Requests that
- *    the client makes itself have bit 62 set.
- *  - fuse_interrupt_in.unique never has the bit: it names the request as above.
+ * Request: one rudp request is one FUSE request as the kernel sent it, in.len bytes from struct
+ * fuse_in_header on (the data of a WRITE begins at byte 80), then struct fuse_proto_req_tail
+ * (unaligned) and its handles. A handle is one byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the
+ * bytes: first the handle of in.nodeid, then that of the second node: newdir of RENAME and RENAME2,
+ * oldnodeid of LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. The
+ * client changes these fields:
+ *  - `unique` has bit 63 (FUSE_PROTO_UNIQUE_RESEND) set if the request may have been sent before,
+ *    by this client or by its predecessor; otherwise the bit is clear. The other 63 bits and the
+ *    mount's id (struct fuse_hello) identify the request permanently: a server that has already
+ *    executed it repeats its answer. At most FUSE_PROTO_CALLS_MAX requests of a mount are
+ *    unanswered at a time, so a server that keeps that many last answers per mount always has the
+ *    one that a retry needs. Without the bit the server need not look for it. Requests that the
+ *    client originates have bit 62 set.
+ *  - fuse_interrupt_in.unique never has bit 63: it identifies the request as above.
  *  - node numbers mean nothing to the server; file handles (fh, fh_in, fh_out) are the server's.
- *  - FORGET, BATCH_FORGET and what no server serves end at the client, as does the kernel's
- *    RELEASE: the server gets one of the client's own, which may be for many files (RELEASES).
+ *  - FORGET, BATCH_FORGET and unsupported requests end at the client, as does the kernel's RELEASE:
+ *    the client sends a RELEASE that it composes, for one or many files (RELEASES).
  *
  * Response: the FUSE reply from struct fuse_out_header on, out.len bytes, `unique` as in the
- * request (its bit 63 is ignored), then, where there is something to say and out.error is 0, struct
- * fuse_proto_resp_tail and, in the order of its flags, what they name, then its handles as above.
- * An answer that would have an empty tail may go without. Each struct fuse_entry_out in the answer
- * has nodeid 1 where a handle follows for it, in order, and 0 where none does; generation and
- * timeouts are the client's. INTERRUPT is answered with an empty response.
+ * request (its bit 63 is ignored). If out.error is 0 and there is more to report, struct
+ * fuse_proto_resp_tail follows, then the structs that its flags name, in the order of the flags,
+ * then its handles as above. An answer may omit an empty tail. Each struct fuse_entry_out in the
+ * answer has nodeid 1 if a handle follows for it, in order, and 0 if none does; the client fills in
+ * generation and timeouts. The answer to INTERRUPT is an empty response.
  *
- * Bulk data go by RDMA where both ends have it. The client asks for it by FUSE_PROTO_RDMA, a
- * request of its own: struct fuse_in_header, then struct fuse_proto_rdma with its halves of queue
- * pairs, a leg each; the answer is struct fuse_proto_rdma with the server's halves of the same
- * legs. An error means that the server has none, or (EBUSY) that it was asked too often. A server
- * loses its half of a pair with a path or a device of its own, of which a client that asks for
- * nothing would not hear: it asks now and then whether the pairs that it has are still there. A
- * READ or WRITE with FUSE_PROTO_REQ_BULK has struct fuse_proto_bulk behind its handles: memory of
- * the client's, and the legs over which it may be reached. Into that of a READ the server writes
- * what was read before it answers; a WRITE comes without its data (in.len is 80), which the server
- * reads from there before it does anything else, and answers EREMOTEIO where it could not: then
- * nothing was begun, and the client sends it by packets. In either answer FUSE_PROTO_RESP_BULK has
- * struct fuse_proto_bulk_done in the tail, behind the attributes and the server: how many bytes are
- * in the client's memory instead of the answer, and which of the legs have failed. The client drops
- * its half of those before it uses the memory, and asks for new ones. A READ that could not be
- * written is answered by packets; one with FUSE_PROTO_REQ_ONLY is not: `again` says that the client
- * is to ask anew.
+ * Bulk data use RDMA if both ends support it. The client requests queue pairs with FUSE_PROTO_RDMA,
+ * a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its half of one queue
+ * pair per leg; the answer is struct fuse_proto_rdma with the server's halves of the same legs. An
+ * error means that the server has no RDMA, or (EBUSY) that the client asks too often. A server
+ * loses its half of a pair together with a path or a device, and an idle client would not notice:
+ * so the client checks its pairs periodically. A READ or WRITE with FUSE_PROTO_REQ_BULK has struct
+ * fuse_proto_bulk behind its handles: memory of the client, and the legs that reach it. For a READ,
+ * the server writes the data into that memory before it answers. A WRITE comes without its data
+ * (in.len is 80): the server first reads them from that memory, and answers EREMOTEIO if it cannot.
+ * Then it has executed nothing, and the client sends the WRITE in packets. In both answers
+ * FUSE_PROTO_RESP_BULK announces struct fuse_proto_bulk_done in the tail, behind the attributes and
+ * the server: the number of bytes that are in the client's memory instead of the answer, and the
+ * legs that failed. The client drops its half of the failed pairs before it uses the memory, and
+ * requests new pairs. If the server cannot write the data of a READ, it answers in packets, except
+ * with FUSE_PROTO_REQ_ONLY: then `again` asks the client to retry.
  *
- * FUSE_PROTO_RDMA_PING asks the server to try one pair: struct fuse_in_header, then the head of
- * struct fuse_proto_ping, with memory of the client's that is used for nothing else meanwhile. The
- * server writes there, or reads from there, `count` times, `depth` at a time, and answers with the
- * same struct: how many were done, and how long each took. It does less than it was asked to where
- * that takes long, tries for one client at a time, and rests three times as long as it worked.
- * A server that wants such a try says so when it is asked after the pair (struct fuse_proto_wish);
- * the client, whose memory it is, then asks for it as it would for itself, or does not.
+ * FUSE_PROTO_RDMA_PING asks the server to test one pair: struct fuse_in_header, then the head of
+ * struct fuse_proto_ping, with memory of the client that has no other use meanwhile. The server
+ * writes or reads that memory `count` times, `depth` at a time, and answers with the same struct:
+ * the number of transfers and the duration of each. It does fewer transfers than requested if they
+ * take long, tests for one client at a time, and pauses three times as long as it worked. A server
+ * that wants such a test includes a request for it when the client checks the pair (struct
+ * fuse_proto_wish); the client owns the memory, and decides whether to start the test.
  *
- * The frontend answers the kernel's INIT itself with the parameters below. The first call of each
- * new session is an INIT request that the frontend composes: major and minor as negotiated, flags
- * and flags2 exactly those in force (a subset of FUSE_PROTO_FLAGS), max_readahead as negotiated.
- * The server prepares its session with it, must turn on nothing else, and answers with
- * struct fuse_proto_server and the root's handle; an error in the answer ends the session. Where
- * the incarnation is another, the client then reopens all that it has open. No other request is
- * sent before those answers have come. DESTROY means that the mount is gone.
+ * The client answers the kernel's INIT with the parameters below. The first call of each new
+ * session is an INIT request that the client composes: major and minor as negotiated, flags and
+ * flags2 exactly those in force (a subset of FUSE_PROTO_FLAGS), max_readahead as negotiated. The
+ * server prepares its session with it, must not enable any other flag, and answers with struct
+ * fuse_proto_server and the root's handle; an error in the answer ends the session. If the
+ * incarnation has changed, the client then reopens all its open files. It sends no other request
+ * before those answers have arrived. DESTROY means that the mount has ended.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_PROTO_H
 #define PLENUM_DATAPLANE_FUSE_PROTO_H
@@ -74,12 +73,13 @@
 
 #define FUSE_PROTO_MAJOR 7
 #define FUSE_PROTO_MINOR_MIN 31 /* Linux 5.4 */
-#define FUSE_PROTO_MINOR_MAX 38 /* the newest whose every request the server's check knows */
+#define FUSE_PROTO_MINOR_MAX 38 /* newest minor version that server_check knows completely */
 
 #define FUSE_PROTO_MAX_WRITE (1U << 20) /* bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
-/* Direct reads and writes count, too: with fewer, many programs would wait for each other. */
+/* Direct reads and writes count too: with a smaller limit, many programs would wait for each
+ * other. */
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
@@ -87,18 +87,19 @@
 #define FUSE_PROTO_NOTIFY_RESEND 7
 #define FUSE_PROTO_UNIQUE_RESEND (1ULL << 63)
 #define FUSE_PROTO_HAS_RESEND (1ULL << 39)
-#define FUSE_PROTO_DIRECT_IO_MMAP (1ULL << 36) /* of Linux 6.6; between kernel and client only */
+#define FUSE_PROTO_DIRECT_IO_MMAP (1ULL << 36) /* Linux 6.6; between kernel and client only */
 
 /*
- * What is asked for where the kernel offers it. Remarks for the server:
- *  DONT_MASK: modes of MKNOD, MKDIR, CREATE come unmasked; the server applies the request's umask
- *	unless the parent directory has a default ACL.
- *  HANDLE_KILLPRIV_V2: the server clears set-id bits and capabilities when FUSE_WRITE_KILL_SUIDGID,
- *	FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID says so. Without it the kernel would ask for
- *	security.capability before every write.
- *  ATOMIC_O_TRUNC: OPEN carries O_TRUNC.
- *  No POSIX_LOCKS, FLOCK_LOCKS: locks end at the client. No WRITEBACK_CACHE.
- * Mounted with default_permissions: the client's kernel checks permissions, ACLs included.
+ * The features that the client requests if the kernel offers them. Remarks for the server:
+ *  - DONT_MASK: modes of MKNOD, MKDIR, CREATE arrive unmasked; the server applies the request's
+ *    umask unless the parent directory has a default ACL.
+ *  - HANDLE_KILLPRIV_V2: the server clears set-id bits and capabilities if FUSE_WRITE_KILL_SUIDGID,
+ *    FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID says so. Without it the kernel would ask for
+ *    security.capability before every write.
+ *  - ATOMIC_O_TRUNC: OPEN carries O_TRUNC.
+ *  - No POSIX_LOCKS, FLOCK_LOCKS: locks end at the client. No WRITEBACK_CACHE.
+ *
+ * The mount has default_permissions: the client's kernel checks permissions, including ACLs.
  */
 #define FUSE_PROTO_FLAGS                                                                           \
 	((uint64_t)FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC | FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES | \
@@ -106,42 +107,42 @@
 	 FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS | FUSE_POSIX_ACL | FUSE_MAX_PAGES |                 \
 	 FUSE_CACHE_SYMLINKS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_INIT_EXT | FUSE_PROTO_HAS_RESEND)
 
-/* Offsets in messages, for buffers whose file data shall be aligned. */
+/* Offsets in messages, for buffers that align the file data. */
 #define FUSE_PROTO_WRITE_DATA (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
-#define FUSE_PROTO_VERSION 3 /* of the hello and of all that follows it */
+#define FUSE_PROTO_VERSION 3 /* of the hello and of all later messages */
 /*
- * In the generation of an answer's entries; the first also in the last field of its attributes.
- * BARE: the file has no extended attributes but perhaps trusted ones. LEASED, where leases are in
- * force: for a second from when the request was sent nobody else makes the name show another file,
- * or changes this one. EMPTY, in the answer to MKDIR: for a second from then nobody else makes
- * a name in the folder that was made.
+ * Flags in `generation` of an answer's entries; BARE also in the last field of its attributes.
+ *  - BARE: the file has no extended attributes, except possibly trusted ones.
+ *  - LEASED, where leases are in force: for one second after the request was sent, no other client
+ *    redirects the name to another file or changes the file.
+ *  - EMPTY, in the answer to MKDIR: for one second after the request was sent, no other client
+ *    creates a name in the new directory.
  */
 #define FUSE_PROTO_BARE 1U
 #define FUSE_PROTO_LEASED 2U
 #define FUSE_PROTO_EMPTY 4U
 /*
- * What both ends know beyond the version: the first unused word of INIT's argument says what the
- * client does, that of its answer what of this is in force. A peer that does not know the word
- * leaves it 0.
+ * Optional features of both ends: the first unused word of INIT's argument lists what the client
+ * supports, that of its answer what is in force. A peer that does not know the word leaves it 0.
  */
-#define FUSE_PROTO_FEATURE_FOLDER 1U /* answers come with FUSE_PROTO_RESP_FOLDER */
+#define FUSE_PROTO_FEATURE_FOLDER 1U /* answers may have FUSE_PROTO_RESP_FOLDER */
 #define FUSE_PROTO_FEATURE_LEASE 2U  /* entries may be FUSE_PROTO_LEASED */
-/* Behind the argument of a RELEASE or RELEASEDIR stand the file handles of up to
- * FUSE_PROTO_RELEASES_MAX - 1 more files that are closed, of either kind. */
+/* The argument of a RELEASE or RELEASEDIR is followed by the file handles of up to
+ * FUSE_PROTO_RELEASES_MAX - 1 more closed files, of either kind. */
 #define FUSE_PROTO_FEATURE_RELEASES 4U
-#define FUSE_PROTO_FEATURE_END 8U    /* answers come with FUSE_PROTO_RESP_END */
+#define FUSE_PROTO_FEATURE_END 8U    /* answers may have FUSE_PROTO_RESP_END */
 #define FUSE_PROTO_FEATURE_ONLY 16U  /* READs may have FUSE_PROTO_REQ_ONLY */
 #define FUSE_PROTO_FEATURE_EMPTY 32U /* entries may be FUSE_PROTO_EMPTY */
-/* The server leaves it to the client's kernel who may do what, and a SETATTR of FATTR_CTIME alone
- * makes the time of the last change that of the moment, and nothing else. */
+/* The server leaves permission checks to the client's kernel, and a SETATTR of FATTR_CTIME alone
+ * sets the ctime to the current time and changes nothing else. */
 #define FUSE_PROTO_FEATURE_TOUCH 64U
-/* Mounts whose ids differ in the last four bits alone are one kernel's: what one of them changes or
- * believes, the others do. */
+/* Mounts whose ids differ only in the last four bits belong to one kernel: their changes and
+ * caches are common. */
 #define FUSE_PROTO_FEATURE_LANES 128U
-/* In OPENDIR's argument, open_flags is how many bytes of entries may stand behind that of its
- * answer, which are then all that there are: FUSE_PROTO_RESP_END says that they are there. */
+/* open_flags in OPENDIR's argument is the number of bytes of entries that the server may append
+ * to its answer. FUSE_PROTO_RESP_END says that all entries of the directory follow. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 #define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
@@ -155,12 +156,13 @@
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
 enum {
-	/* OPEN, OPENDIR: the client has this file open already, the server has forgotten it. No
-	 * O_TRUNC; no ESTALE for a file without a name; no permission refused that was given. */
+	/* OPEN, OPENDIR: the client already has this file open, the server has forgotten it. No
+	 * O_TRUNC; no ESTALE for a file without a name; no permission that was granted is
+	 * refused. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
-	FUSE_PROTO_REQ_ONLY = 4, /* and the data go by no other way */
-	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: the answer is to have FUSE_PROTO_RESP_ATTR */
+	FUSE_PROTO_REQ_ONLY = 4, /* fail rather than send the data in packets */
+	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: return FUSE_PROTO_RESP_ATTR */
 };
 
 struct fuse_proto_req_tail {
@@ -170,16 +172,17 @@ struct fuse_proto_req_tail {
 };
 
 enum {
-	FUSE_PROTO_RESP_ATTR = 1,   /* struct fuse_attr; OPEN: of the file as it was opened; WRITE:
-				     * as it was after that; left out where it is not to be had */
+	FUSE_PROTO_RESP_ATTR = 1, /* struct fuse_attr. OPEN: of the opened file; WRITE: of the file
+				     after the write; absent if not available */
 	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
-	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
-				     * removed, as it was after that */
-	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; where REQ_BULK was */
-	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there were no more entries; OPENDIR:
-				     * behind its struct stand all, as of READDIRPLUS; no data */
-	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for a second from when the request was
-				     * sent nobody else makes, moves or removes a name there */
+	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the directory, after a name was created
+				       or removed in it */
+	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; the request had REQ_BULK */
+	FUSE_PROTO_RESP_END =
+		16, /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all entries follow
+		       its struct, in READDIRPLUS format without file data */
+	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
+				       no other client creates, renames or removes a name there */
 };
 
 struct fuse_proto_resp_tail {
@@ -189,27 +192,29 @@ struct fuse_proto_resp_tail {
 };
 
 struct fuse_proto_server {
-	uint64_t incarnation; /* random for each life of the server: another one has no file open */
-	uint64_t verifier;    /* another one: data that it acknowledged unsynced may be lost */
+	uint64_t incarnation; /* random in each process of the server; after a change no file is
+				 open */
+	uint64_t verifier;    /* after a change, acknowledged but unsynced data may be lost */
 };
 
-#define FUSE_PROTO_RDMA 0x504c0001U /* opcode; no kernel's */
+#define FUSE_PROTO_RDMA 0x504c0001U /* opcode that no kernel uses */
 #define FUSE_PROTO_RDMA_VERSION 2
 #define FUSE_PROTO_RDMA_LEGS_MAX 8
-#define FUSE_PROTO_RDMA_CHECK 1 /* a leg's status in the question: of a pair that there is */
+#define FUSE_PROTO_RDMA_CHECK 1 /* status of a leg in the request: check an existing pair */
 
 struct fuse_proto_rdma_leg {
-	uint8_t leg;	/* its number, the client's choice, below FUSE_PROTO_RDMA_LEGS_MAX */
-	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or there is no pair */
+	uint8_t leg;	/* number that the client chose, below FUSE_PROTO_RDMA_LEGS_MAX */
+	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or the reason why there is no
+			   pair */
 	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2, 3 RoCE v1; answer: the server's */
-	uint8_t mtu;	/* 1: 256 bytes, each next one twice the last; 0: no pair is wanted, only
-			 * whether the links are alike, and the status says whether they are not */
+	uint8_t mtu; /* 1: 256 bytes, each step doubles it; 0: do not make a pair, only compare the
+			link types; the status says whether they differ */
 	uint16_t lid;
 	uint16_t pad;
-	uint32_t qpn, psn; /* the sender's; CHECK: the server's, and nothing else of the leg */
+	uint32_t qpn, psn; /* the sender's; CHECK: the server's qpn, no other field is set */
 	uint32_t key;	   /* of the client's memory */
 	uint8_t gid[16];   /* answer to CHECK: struct fuse_proto_wish */
-	uint8_t to[16];	   /* the server's address that it is to lead to; IPv4 mapped into IPv6 */
+	uint8_t to[16]; /* the server's address that the pair connects to; IPv4 mapped into IPv6 */
 };
 
 struct fuse_proto_rdma {
@@ -221,31 +226,31 @@ struct fuse_proto_rdma {
 struct fuse_proto_bulk {
 	uint64_t addr;
 	uint32_t len;
-	uint8_t legs; /* a bit each */
+	uint8_t legs; /* bit mask */
 	uint8_t pad[3];
 };
 
 struct fuse_proto_bulk_done {
-	uint32_t len;	/* 0: it is in the answer; WRITE: 0 */
-	uint8_t failed; /* legs, a bit each */
-	uint8_t again;	/* 1: READ: nothing was read, since no leg took it */
+	uint32_t len;	/* 0: the data are in the answer; WRITE: 0 */
+	uint8_t failed; /* legs, bit mask */
+	uint8_t again;	/* 1: READ: nothing was read, since no leg accepted the data */
 	uint8_t pad[2];
 };
 
-#define FUSE_PROTO_RDMA_PING 0x504c0003U /* opcode; no kernel's */
+#define FUSE_PROTO_RDMA_PING 0x504c0003U /* opcode that no kernel uses */
 #define FUSE_PROTO_PING_VERSION 1
 #define FUSE_PROTO_PING_COUNT_MAX 64
 #define FUSE_PROTO_PING_DEPTH_MAX 4
 
 enum fuse_proto_ping_what {
-	FUSE_PROTO_PING_WRITE = 1, /* as for a READ: the server writes into the client's memory */
-	FUSE_PROTO_PING_READ,	   /* as for a WRITE */
+	FUSE_PROTO_PING_WRITE = 1, /* as a READ does: the server writes into the client's memory */
+	FUSE_PROTO_PING_READ,	   /* as a WRITE does */
 	FUSE_PROTO_PING_WHAT_MAX
 };
 
 enum fuse_proto_ping_status {
 	FUSE_PROTO_PING_DONE,
-	FUSE_PROTO_PING_BUSY,	/* the pair or the server has enough to do: ask again later */
+	FUSE_PROTO_PING_BUSY,	/* the pair or the server is busy: retry later */
 	FUSE_PROTO_PING_FAILED, /* there is no pair, or it has failed: the client drops its half */
 	FUSE_PROTO_PING_STATUS_MAX
 };
@@ -256,50 +261,51 @@ struct fuse_proto_ping {
 	uint8_t what;	/* enum fuse_proto_ping_what */
 	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t status; /* answer: enum fuse_proto_ping_status */
-	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; answer: how many were done */
+	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; answer: number of completed transfers */
 	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
 	uint64_t addr;
-	uint64_t took_ns;			     /* answer: of all together */
-	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* answer alone: `count` of them */
+	uint64_t took_ns;			     /* answer: of all transfers together */
+	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* answer only: `count` values */
 };
 
-/* Of a pair that works: that the client should have it tried. Zeros: nothing is wished. */
+/* For a working pair: the test that the server asks the client to start. Zeros: none. */
 struct fuse_proto_wish {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
-	uint32_t count; /* 1 to FUSE_PROTO_WISH_COUNT_MAX, in as many requests as it takes */
+	uint32_t count; /* 1 to FUSE_PROTO_WISH_COUNT_MAX, split into as many requests as necessary
+			 */
 	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
 #define FUSE_PROTO_WISH_COUNT_MAX 4096
 
-_Static_assert(offsetof(struct fuse_proto_ping, each_ns) == 32, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_wish) == 16, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_bulk) == 16, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_req_tail) == 8, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_resp_tail) == 8, "as on the wire");
-_Static_assert(sizeof(struct fuse_proto_server) == 16, "as on the wire");
+_Static_assert(offsetof(struct fuse_proto_ping, each_ns) == 32, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_wish) == 16, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_bulk) == 16, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_req_tail) == 8, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_resp_tail) == 8, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_server) == 16, "layout on the wire");
 
 /* The longest tail of a request. */
 #define FUSE_PROTO_REQ_TAIL_MAX                                      \
 	(sizeof(struct fuse_proto_req_tail) +                        \
 	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX) + \
 	 sizeof(struct fuse_proto_bulk))
-/* What READDIRPLUS may ask for: the client lowers its kernel's wish, so that the handles fit. */
+/* Limit of READDIRPLUS: the client lowers the kernel's size so that the handles fit. */
 #define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
-/* Entries in an answer to OPENDIR: those of a hundred files. */
+/* Limit of the entries in an answer to OPENDIR: about a hundred files. */
 #define FUSE_PROTO_LIST_MAX (24U << 10)
 /* The shortest entry of a READDIRPLUS answer. */
 #define FUSE_PROTO_DIRPLUS_ENTRY FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + 1U)
-#define FUSE_PROTO_RESP_SMALL 512U /* more than the largest answer of fixed size */
+#define FUSE_PROTO_RESP_SMALL 512U /* larger than any answer of fixed size */
 #define FUSE_PROTO_XATTR_MAX 65536U
 #define FUSE_PROTO_LINK_MAX 4096U
 
-/* The longest answer, from struct fuse_out_header on, its tail included, to a request whose `size`
- * field, where it has one, is that. */
+/* The longest answer, from struct fuse_out_header on and including its tail, to a request with
+ * this `size` field (0 if the opcode has none). */
 static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 {
 	uint32_t n = 0;
@@ -318,7 +324,7 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
 		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
 		break;
-	case FUSE_OPENDIR: /* the size of the list */
+	case FUSE_OPENDIR: /* size of the prefetched entries */
 		n = size < FUSE_PROTO_LIST_MAX ? size : FUSE_PROTO_LIST_MAX;
 		n += (uint32_t)(sizeof(struct fuse_open_out) +
 				sizeof(struct fuse_proto_resp_tail)) +

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What needs no server: apart from the nodes because it is no part of the mount's state. */
+/* Caches that answer the kernel without the server. They lie in process memory, outside the
+ * mount's state. */
 #include "dataplane/fuse/client/cache/client_cache.h"
 
 #include <limits.h>
@@ -8,14 +9,17 @@
 
 #define BARE_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
 #define TOLD_BYTES BARE_BYTES
-/* What is believed for so long is believed until who lists a folder has looked at what is in it. */
+/* An entry with less remaining time than this may expire while a program that lists a directory
+ * still looks at its entries. */
 #define TOLD_LEFT_NS (CLIENT_CACHE_NS / 2)
-#define NAMES_BITS (1U << 15) /* of a folder; 5,000 names there make one answer in 25 useless */
+#define NAMES_BITS                                                                    \
+	(1U << 15) /* of a directory; 5,000 names there give one false positive in 25 \
+		    */
 #define NAMES_WORDS (NAMES_BITS / 32)
 #define NAMES_BYTES ((size_t)CLIENT_CACHE_EMPTIES * NAMES_WORDS * sizeof(uint32_t))
 #define NAMES_PROBES 4U
 
-/* Pages come with their first use. NULL: no memory. */
+/* Pages are populated on first use. NULL: no memory. */
 static void *memory_of(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -89,7 +93,7 @@ void client_cache_bare_set(struct client_cache *k, const struct client_node *n, 
 {
 	uint64_t *p = bare_of(k, n);
 
-	/* Of two answers the one to the later question counts. */
+	/* If two answers disagree, the one to the later request counts. */
 	if (sent_ns > *p >> 1)
 		*p = sent_ns << 1 | is_bare;
 }
@@ -119,7 +123,7 @@ void client_cache_told_set(struct client_cache *k, const struct client_node *n, 
 
 void client_cache_told_drop(struct client_cache *k, const struct client_node *n)
 {
-	/* Not written where there is nothing: most pages of it are of no memory. */
+	/* Not written if already 0: most pages of it have no memory. */
 	if (*told_of(k, n) != 0)
 		*told_of(k, n) = 0;
 }
@@ -163,7 +167,7 @@ bool client_cache_folder(const struct client_cache *k, const struct client_node 
 
 static struct client_end *end_of(struct client_cache *k, uint64_t fh)
 {
-	return &k->ends[(uint32_t)fh % CLIENT_CACHE_ENDS]; /* low in it is the file's index */
+	return &k->ends[(uint32_t)fh % CLIENT_CACHE_ENDS]; /* the low bits are the file's index */
 }
 
 void client_cache_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
@@ -185,7 +189,7 @@ bool client_cache_end(struct client_cache *k, const struct client_node *n, uint6
 	return true;
 }
 
-/* ------------------------------------------------------------------ names that are not there */
+/* ------------------------------------------------------------------ absent names */
 
 static struct client_empty *empty_of(struct client_cache *k, const struct client_node *n)
 {
@@ -193,10 +197,11 @@ static struct client_empty *empty_of(struct client_cache *k, const struct client
 }
 
 /*
- * FNV-1a and a last mix (of MurmurHash3): two halves make all the probes. A program that knows it
- * can have its own names asked for in vain. What the server's file system may take for one name has
- * one hash, whichever it is: letters are small here, and false is said of what only the server can
- * compare (of other than ASCII, short aliases, ends that some throw away) or may find too long.
+ * FNV-1a with a last mix step of MurmurHash3: two halves produce all probes. A program that knows
+ * the hash can only cause needless requests for its names. Names that the server's file system may
+ * treat as equal need equal hashes: letters are lowered here, and false is returned for names that
+ * only the server can compare (non-ASCII, short aliases, trailing characters that some file systems
+ * drop) or may reject as too long.
  */
 static bool name_hash(const char *name, size_t len, uint64_t *ret)
 {
@@ -261,7 +266,8 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 	return false;
 }
 
-/* ------------------------------------------------------------------ files of our own making */
+/* ------------------------------------------------------------------ files that this client
+ * created */
 
 static struct client_made *made_of(struct client_cache *k, const struct client_node *n)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Entries that come with the opening of a folder: whoever opens one is about to read it, and that
- * is then answered here. They show the folder as it was when it was opened, which is what
- * readdir(3) lists, for a moment alone, so that rewinddir(3) shows what was made since, and once:
- * who comes back to the beginning asks the server. The kernel takes what an answer says of a file
- * for newer than what it knows, so of a file of which it has learnt something since it is told the
- * name alone. Where the server keeps others from changing a folder's names for a while, a copy is
- * kept, and whoever opens the folder meanwhile gets that: the server hears of such a file only when
- * it is asked for what is not there. Apart from what else is known because it is whole answers.
- * Owns memory of the process alone: a successor asks.
+ * Prefetched directory entries: a program that opens a directory is about to read it, so the
+ * entries come with the answer to OPENDIR, and the client answers the reads. They show the
+ * directory as of its open, which is what readdir(3) lists, for a short time, so that rewinddir(3)
+ * shows later changes, and once: a reader that rewinds asks the server. The kernel takes an
+ * answer's attributes as newer than its own, so a file of which it has learned something since gets
+ * an entry with its name only. If the server leases the names of a directory, the client caches a
+ * copy and answers later opens from it: the server opens such a directory only when a read goes
+ * beyond the copy. Owns process memory only: a successor asks the server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -23,17 +22,17 @@
 #define KEPT_BYTES ((size_t)4 << 20)
 #define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * LIST_BYTES + KEPT_BYTES) /* and one answer */
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
-/* A folder is opened here for as long as its names are as they were, but for the time that somebody
- * takes who lists it and looks at what is in it: what the kernel does not believe any more would
- * have to be asked for, name by name, and the server says all at once. */
+/* A directory is opened locally only while its names are leased for long enough to list it and
+ * to look at its entries: expired entries would be looked up one by one, while the server
+ * returns all at once. */
 #define KEPT_NS (CLIENT_CACHE_NS - LIST_NS)
-/* So it would where the kernel has learnt something since of more than one entry in so many: who
- * has read a file asks for its times. */
+/* The same holds if the kernel has learned something of more than one in this many entries: a
+ * program that has read a file asks for its times. */
 #define KEPT_STALE 8U
-/* Programs that open folders and do not read them are believed to go on so: 2^n - 1 are opened
- * without a list after the n-th in a row that was not read. */
+/* Programs that open directories without reading them are expected to continue: after the n-th
+ * unread prefetch in a row, the next 2^n - 1 opens request none. */
 #define WASTED_MAX 6U
-/* A folder that had too many entries has them for a while. */
+/* How long a directory that was too large for a prefetch is taken to stay so. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
 static void *memory_of(size_t bytes)
@@ -89,7 +88,7 @@ void client_prefetches_trim(struct fuse_client *f)
 static struct client_prefetch *list_of(struct fuse_client *f, uint64_t fh)
 {
 	return &f->lists.lists[(uint32_t)fh %
-			       CLIENT_PREFETCHES]; /* low in it is the file's index */
+			       CLIENT_PREFETCHES]; /* the low bits are the file's index */
 }
 
 /* ------------------------------------------------------------------ what the kernel knows */
@@ -116,8 +115,8 @@ static uint64_t *gone_of(const struct fuse_client *f, const struct client_node *
 	return (uint64_t *)&f->lists.gone[hash % CLIENT_GONE];
 }
 
-/* What was shown of it was shown by a number that it will not have again. What was so long ago
- * lists that are believed are younger than. */
+/* Its node number will not be reused, so its count must be kept by handle. Prefetches older than
+ * the last CLIENT_SHOWN counts are not used, so older counts need not be kept. */
 void client_prefetch_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->lists.shown[node - f->state.nodes];
@@ -133,7 +132,7 @@ bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_n
 	       *gone_of(f, node) > n_shown;
 }
 
-/* ------------------------------------------------------------------ asking for it */
+/* ------------------------------------------------------------------ requesting entries */
 
 uint32_t client_prefetch_wish(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns)
 {
@@ -172,9 +171,9 @@ static void wasted(struct fuse_client *f, const struct client_prefetch *unread)
 	l->n_skip = (1U << l->n_wasted) - 1;
 }
 
-/* ------------------------------------------------------------------ taking it */
+/* ------------------------------------------------------------------ storing entries */
 
-/* Whether all entries are whole, and have as many handles as they need. */
+/* Whether all entries are complete, and have as many handles as they need. */
 static bool is_whole(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -207,8 +206,8 @@ static uint32_t n_names(const struct client_answer *a)
 	return n;
 }
 
-/* Of a list that is as it came. Not of a folder without names: anybody may remove it at once, and
- * then the server must know who has it open. */
+/* Copies an unread prefetch into the cache. Not for an empty directory: another client may
+ * remove it at once, and then the server must know who has it open. */
 static void kept_put(struct fuse_client *f, uint64_t nodeid, const struct client_prefetch *from,
 		     size_t handles_len)
 {
@@ -251,7 +250,7 @@ static struct client_answer kept_entries(const struct client_prefetches *l,
 				      .n_handles = k->n_handles};
 }
 
-/* Whether it says most of what will be asked for. */
+/* Whether most of its entries are still useful to the kernel. */
 static bool kept_is_worth(const struct fuse_client *f, const struct client_dir_cache *k)
 {
 	struct client_answer a = kept_entries(&f->lists, k);
@@ -266,7 +265,7 @@ static bool kept_is_worth(const struct fuse_client *f, const struct client_dir_c
 	return n_stale * KEPT_STALE <= n;
 }
 
-/* NULL: it is not known what is in the folder, or the kernel knows more of what is there. */
+/* NULL: the directory is not cached, or the kernel knows newer entries. */
 static const struct client_dir_cache *kept_get(struct fuse_client *f, uint64_t nodeid,
 					       const struct client_node *node, uint64_t now_ns)
 {
@@ -293,7 +292,7 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 
 	of.body += head;
 	of.body_len -= head;
-	/* The kernel gets the beginning alone. */
+	/* The kernel gets only the struct fuse_open_out. */
 	a->body_len = head;
 	a->out.len = (uint32_t)(sizeof(a->out) + head);
 	memcpy(a->body - sizeof(a->out), &a->out, sizeof(a->out));
@@ -346,9 +345,9 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 		wasted(f, l);
 }
 
-/* ------------------------------------------------------------------ giving it */
+/* ------------------------------------------------------------------ answering reads */
 
-/* Nothing has come between that the kernel must be told of instead. */
+/* The prefetch is fresh, and nothing has changed that the kernel must see instead. */
 static bool is_good(const struct fuse_client *f, const struct client_prefetch *l,
 		    const struct client_node *node, uint64_t now_ns)
 {
@@ -357,7 +356,7 @@ static bool is_good(const struct fuse_client *f, const struct client_prefetch *l
 	       f->lists.n_shown - l->n_shown <= CLIENT_SHOWN;
 }
 
-/* The next entries, as far as there is room. Bytes. */
+/* Copies the next entries, as far as there is room. Returns bytes. */
 static size_t list_fill(struct fuse_client *f, struct client_prefetch *l, bool plus, uint8_t *to,
 			size_t room)
 {
@@ -432,9 +431,9 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 	return true;
 }
 
-/* ------------------------------------------------------------------ opening by it */
+/* ------------------------------------------------------------------ opening directories locally */
 
-/* The kernel hears of it by the file's handle alone. */
+/* A prefetch for the new file handle, copied from the cache. */
 static void list_copy(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
 		      uint64_t now_ns)
 {
@@ -457,14 +456,14 @@ static void list_copy(struct fuse_client *f, const struct client_dir_cache *k, u
 	f->lists.n_touched++;
 }
 
-/* Even is what a kernel counts its requests by. */
+/* Odd, since kernels use even request numbers. */
 static uint32_t listed_by(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
 }
 
-/* What a predecessor has answered so the kernel may not have heard, or not all of it: it is the
- * same file then. */
+/* A predecessor may have answered this open without the kernel receiving it: return the same
+ * file. */
 static bool open_again(struct fuse_client *f, const struct fuse_in_header *in)
 {
 	struct client_file *file = client_file_listed(&f->files, in->nodeid, listed_by(in));
@@ -481,16 +480,16 @@ static bool open_again(struct fuse_client *f, const struct fuse_in_header *in)
 	return true;
 }
 
-/* ------------------------------------------------------------------ what is open so */
+/* ------------------------------------------------------------------ local directories */
 
 /*
- * While a folder has names, and nobody else takes them, nobody removes it. What is removed stays
- * for those whom the server knows to have it open: so it hears of who has, before the time is over
- * that it has promised, and before the last name goes by this client's own hand. No later than when
- * it would be asked for the entries anyway, so that it has time to open it.
+ * A directory cannot be removed while it has names and no other client removes them. A removed
+ * directory stays usable for clients that the server knows to have it open: so the client opens it
+ * at the server before its lease on the names ends, and before it removes the last name itself; at
+ * the latest when it would need the entries again, so that the server has time to open it.
  */
 
-/* NULL: it is closed, or the server has it. */
+/* NULL: it is closed, or open at the server. */
 static const struct client_file *alone_file(const struct fuse_client *f,
 					    const struct client_local_dir *a)
 {
@@ -513,7 +512,7 @@ static void alone_trim(struct fuse_client *f)
 	l->n_alone = n;
 }
 
-/* False: not now. */
+/* False: not possible now. */
 static bool alone_tell(struct fuse_client *f, const struct client_local_dir *a)
 {
 	uint32_t i = (uint32_t)a->fh;
@@ -551,7 +550,7 @@ static bool takes_name(uint32_t opcode)
 	       opcode == FUSE_RENAME2;
 }
 
-/* Where the server has no room for it just now, names go all the same: that may make some. */
+/* If the server cannot open it just now, removals proceed anyway: they may free resources. */
 bool client_prefetch_holds(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *l = &f->lists;
@@ -574,7 +573,7 @@ bool client_prefetch_holds(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* A name of it is on its way out: how many there will be is not known. */
+/* A removal in it is in flight: the number of its names is unknown. */
 static bool is_losing(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_OWN; i++)

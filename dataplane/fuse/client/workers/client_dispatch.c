@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of a mount's lanes: which data requests go to other cores, and what becomes of
- * them when either end dies. Apart from requests and answers because those know one process alone.
+ * The owner's end of a mount's mount workers: dispatches data requests to other cores, and recovers
+ * them when either end dies.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-/* What is smaller costs as much to deal out as to send: where there is too much of it, lanes read
- * for themselves. */
+/* Smaller requests cost as much to dispatch as to send; when there are too many of them, mount
+ * workers read for themselves. */
 #define DEAL_BYTES_MIN (64U << 10)
-/* A lane that is away for so long may not come back. */
+/* A mount worker that is away this long may not return. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
 bool client_dispatch_is_alive(const struct client_dispatched *l, uint64_t now_ns)
@@ -31,8 +31,8 @@ static struct mount_worker_slot *slot_at(const struct client_dispatched *l, unsi
 static void post(const struct client_dispatch *d, struct client_dispatched *l, uint64_t *bits,
 		 unsigned i)
 {
-	/* Partner: client_mount_worker_pull() of the lane, which says that it sleeps before it
-	 * looks, and looks before it says so again: to ring once is enough. */
+	/* Partner: client_mount_worker_pull() of the mount worker, which sets `asleep` before it
+	 * looks, and looks before it sets it again: ringing once is enough. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&l->area->asleep) &&
@@ -48,7 +48,7 @@ void client_dispatch_post(struct fuse_client *f, struct client_dispatched *l, un
 		post(f->deal, l, &l->reads->posted, i - MOUNT_WORKER_SLOTS);
 }
 
-/* ------------------------------------------------------------------ what there was */
+/* ------------------------------------------------------------------ adoption of a predecessor's */
 
 static struct client_node *node_of(struct fuse_client *f, const struct mount_worker_slot *slot)
 {
@@ -57,7 +57,7 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* A WRITE that is under way, or was: only what is not synced can be lost with the server. */
+/* A WRITE that is or was in flight: only unsynced data can be lost with the server. */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -99,7 +99,7 @@ static unsigned nodeids_at(uint64_t nodeid)
 	return (unsigned)(nodeid % CLIENT_DEAL_NODEIDS);
 }
 
-/* From now on it is the file's: the node's number stays after it was closed. */
+/* Assigns place i to the file. The node's number stays after the file is closed. */
 static void place_give(struct fuse_client *f, struct client_dispatched *l, unsigned i, uint64_t fh,
 		       uint64_t nodeid)
 {
@@ -149,13 +149,13 @@ int client_dispatch_init(struct fuse_client *f)
 			return -errno;
 		adopt_slots(f, l);
 		adopt_files(f, l);
-		/* Of what the predecessor had seen nothing is known. */
+		/* What the predecessor had processed is unknown: look at everything. */
 		__atomic_store_n(&l->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	}
 	r = client_forward_init(f);
-	/* The predecessor may have died when it was about to: then no lane says that it sleeps. */
+	/* The predecessor may have died before it rang the bell for a sleeping mount worker. */
 	mount_worker_ring(d->bell_fd);
 	return r;
 }
@@ -172,9 +172,9 @@ void client_dispatch_done(struct fuse_client *f)
 	f->deal = NULL;
 }
 
-/* ------------------------------------------------------------------ what is dealt out */
+/* ------------------------------------------------------------------ dispatch */
 
-/* Its place among the lane's files, MOUNT_WORKER_FILES: none. */
+/* The file's place in the mount worker's table; MOUNT_WORKER_FILES: none. */
 static unsigned file_place(struct fuse_client *f, struct client_dispatched *l,
 			   const struct client_slot *s)
 {
@@ -219,14 +219,14 @@ static bool is_large(const struct client_slot *s)
 	uint32_t size;
 
 	_Static_assert(offsetof(struct fuse_read_in, size) == offsetof(struct fuse_write_in, size),
-		       "data requests say their size in one place");
+		       "READ and WRITE have the size at the same offset");
 	if (s->req_len < at + sizeof(size))
 		return false;
 	memcpy(&size, s->req + at, sizeof(size));
 	return size >= DEAL_BYTES_MIN;
 }
 
-/* By what the file is at the time: fcntl(2) may have made it append since it was opened. */
+/* The flag of the request counts: fcntl(2) may have set O_APPEND since the file was opened. */
 static bool appends(const struct client_slot *s)
 {
 	struct fuse_write_in write;
@@ -237,8 +237,8 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Data of a regular file, each as good twice as once: the server would tell appends apart by the id
- * that asked first. Those that RDMA may carry stay where that is. */
+/* Only data of regular files, whose requests are idempotent: the server recognizes a repeated
+ * append by the id that sent it first. Requests that may use RDMA stay with the owner. */
 static bool is_dealt(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -253,8 +253,8 @@ static bool is_dealt(const struct fuse_client *f, const struct client_slot *s)
 	       !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL);
 }
 
-/* One that has less to do than we. What comes alone stays here: another core would only be later.
- */
+/* The mount worker with the least work, if it has less than we have. A single request stays
+ * here: another core would only add latency. */
 static struct client_dispatched *mount_worker_choose(const struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_dispatched *best = NULL;
@@ -271,7 +271,7 @@ static struct client_dispatched *mount_worker_choose(const struct fuse_client *f
 	return best;
 }
 
-/* The lane that has passed it on, which is shown the file so, and keeps what comes of it next. */
+/* The mount worker that forwarded the request: it gets the file, and keeps its later requests. */
 static struct client_dispatched *mount_worker_that_passed(const struct fuse_client *f,
 							  uint64_t now_ns)
 {
@@ -281,7 +281,7 @@ static struct client_dispatched *mount_worker_that_passed(const struct fuse_clie
 	return l && l->free && client_dispatch_is_alive(l, now_ns) ? l : NULL;
 }
 
-/* NULL: it stays here. */
+/* NULL: the owner serves it. */
 static struct client_dispatched *mount_worker_for(const struct fuse_client *f,
 						  const struct client_slot *s, uint64_t now_ns)
 {
@@ -290,7 +290,7 @@ static struct client_dispatched *mount_worker_for(const struct fuse_client *f,
 	return is_large(s) ? mount_worker_choose(f, now_ns) : mount_worker_that_passed(f, now_ns);
 }
 
-/* The lane has it; the bytes lie there alone. */
+/* Hands the slot to the mount worker; the request's bytes are now only in its area. */
 static void deal_out(struct fuse_client *f, struct client_slot *s, unsigned lane, unsigned i)
 {
 	if (s->req != s->small)
@@ -299,7 +299,7 @@ static void deal_out(struct fuse_client *f, struct client_slot *s, unsigned lane
 	s->state = CLIENT_SLOT_DEALT;
 	s->lane = lane * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->deal->lanes[lane].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* of those only what is claimed counts */
+	if (i >= MOUNT_WORKER_SLOTS) /* of these only claimed ones count */
 		f->deal->lanes[lane].n_out++;
 }
 
@@ -323,7 +323,7 @@ bool client_dispatch_give(struct fuse_client *f, struct client_slot *s, uint64_t
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(l->area, i), s->req, s->req_len);
-	note_write(s->nodes[0], s->opcode, s->req); /* before anybody can answer it */
+	note_write(s->nodes[0], s->opcode, s->req); /* before it can be answered */
 	client_cache_written_drop(&f->known, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
 		client_cache_made_stale(&f->known, s->nodes[0]);
@@ -333,7 +333,7 @@ bool client_dispatch_give(struct fuse_client *f, struct client_slot *s, uint64_t
 	return true;
 }
 
-/* ------------------------------------------------------------------ after a death of ours */
+/* ------------------------------------------------------------------ recovery of the owner */
 
 static bool claim_slot(struct fuse_client *f, struct client_dispatched *l, unsigned i,
 		       uint64_t unique)
@@ -349,12 +349,13 @@ static bool claim_slot(struct fuse_client *f, struct client_dispatched *l, unsig
 			if (mount_worker_swap(&slot->word, word, word | MOUNT_WORKER_AGAIN))
 				return true;
 			break;
-		case MOUNT_WORKER_UNHEARD: /* its answer came when the kernel had it not out */
+		case MOUNT_WORKER_UNHEARD: /* the kernel rejected its reply, since the request was
+					      being resent */
 			slot->unique = unique;
 			mount_worker_set(&slot->word, MOUNT_WORKER_HANDED);
 			client_dispatch_post(f, l, i);
 			return true;
-		case MOUNT_WORKER_PASSED: /* once is enough: we have it in hand */
+		case MOUNT_WORKER_PASSED: /* we have the request already: drop this copy */
 			if (mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE))
 				return false;
 			break;
@@ -389,7 +390,7 @@ static bool mount_worker_has(const struct fuse_client *f, const struct client_di
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL && l->n_out > 0; i++) {
 		const struct client_slot *s = l->slots[i];
 
-		/* Whose a predecessor's is nobody knows. */
+		/* A predecessor's request may be of any node. */
 		if (s ? s->nodes[0] == node : i < MOUNT_WORKER_SLOTS && !(l->free & 1ULL << i))
 			return true;
 	}
@@ -418,7 +419,7 @@ void client_dispatch_settled(struct fuse_client *f)
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------ ends */
+/* ------------------------------------------------------------------ completion */
 
 static void slot_release(struct client_dispatched *l, unsigned i)
 {
@@ -445,13 +446,13 @@ static bool bytes_back(struct fuse_client *f, struct client_dispatched *l, unsig
 	return true;
 }
 
-/* It is ours again, as if it had never been away: the lane has not sent it. */
+/* The mount worker has not sent it: queue it here, as if it had never been dispatched. */
 static bool take_back(struct fuse_client *f, struct client_dispatched *l, unsigned i)
 {
 	struct client_slot *s = l->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* before it was read anew: the kernel hands it out again */
+	if (!s || s->answered) { /* its resend has not been read yet: the kernel resends it */
 		slot_release(l, i);
 		if (s)
 			client_slot_free(f, s);
@@ -459,7 +460,7 @@ static bool take_back(struct fuse_client *f, struct client_dispatched *l, unsign
 	}
 	if (!bytes_back(f, l, i))
 		return false;
-	/* The lane may have written its own numbers there. */
+	/* The mount worker may have replaced these numbers by its own. */
 	memcpy(&in, s->req, sizeof(in));
 	in.nodeid = s->refs.nodeids[0];
 	in.unique = s->unique;
@@ -498,7 +499,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_dispatched *
 	switch (MOUNT_WORKER_STATE(mount_worker_get(&slot_at(l, i)->word))) {
 	case MOUNT_WORKER_UNHEARD:
 		if (f->deal->settling && !l->slots[i])
-			break; /* it may be handed out anew: client_dispatch_claim() */
+			break; /* it may be resent: client_dispatch_claim() */
 		end_note(f, l, i);
 		break;
 	case MOUNT_WORKER_DONE:
@@ -506,7 +507,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_dispatched *
 		break;
 	case MOUNT_WORKER_BACK:
 		return take_back(f, l, i);
-	case MOUNT_WORKER_PASSED: /* one that we had claimed, or that has just come */
+	case MOUNT_WORKER_PASSED: /* one that we claimed, or that has just arrived */
 		return l->slots[i] && take_back(f, l, i);
 	default:
 		break;
@@ -552,7 +553,7 @@ void client_dispatch_full(struct fuse_client *f)
 	if (!f->deal)
 		return;
 	full_set(f, 1);
-	/* Partner: client_mount_worker_end(), which says that it is over before it looks. */
+	/* Partner: client_mount_worker_end(), which marks the slot before it looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	client_dispatch_reap(f);
 }
@@ -567,7 +568,7 @@ static void tell_again(struct fuse_client *f, struct client_dispatched *l, unsig
 	__atomic_fetch_or(&f->common->done, 1ULL << (l - f->deal->lanes), __ATOMIC_SEQ_CST);
 }
 
-/* What a lane has not begun when it goes. */
+/* Takes back the requests that a departed mount worker has not begun. */
 static void mount_worker_desert(struct fuse_client *f, struct client_dispatched *l)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
@@ -577,14 +578,14 @@ static void mount_worker_desert(struct fuse_client *f, struct client_dispatched 
 		    MOUNT_WORKER_STATE(is) != MOUNT_WORKER_HANDED ||
 		    (f->deal->settling && !l->slots[i]))
 			continue;
-		/* Partner: the lane's, which makes it TAKEN. */
+		/* Partner: the mount worker's swap to TAKEN. */
 		if (mount_worker_swap(word, is, MOUNT_WORKER_BACK) &&
 		    !client_dispatch_slot_look(f, l, i))
 			tell_again(f, l, i);
 	}
 }
 
-/* A lane may have died between its word and the bit, and nobody may come for it. */
+/* A mount worker may have died between the word and the bit, and may not return. */
 static void passed_again(struct fuse_client *f, struct client_dispatched *l)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
@@ -645,8 +646,8 @@ static bool leaves_some(const struct client_dispatched *l)
 	return false;
 }
 
-/* What it has open nobody will need, but for what it had begun: who comes for it closes that. The
- * rest is closed when that has ended. */
+/* Closes the files that no unfinished request of the mount worker needs: the process that
+ * finishes the requests closes them. The rest is closed after those requests. */
 static void files_leave(struct client_dispatched *l)
 {
 	bool needed[MOUNT_WORKER_FILES] = {false};
@@ -654,7 +655,7 @@ static void files_leave(struct client_dispatched *l)
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
 		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&slot_at(l, i)->word));
 
-		if (state == MOUNT_WORKER_READING) /* which file it is of is not known yet */
+		if (state == MOUNT_WORKER_READING) /* its file is not known yet */
 			return;
 		if (state == MOUNT_WORKER_TAKEN)
 			needed[slot_at(l, i)->file % MOUNT_WORKER_FILES] = true;
@@ -671,7 +672,7 @@ static void files_leave(struct client_dispatched *l)
 
 unsigned fuse_client_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Before, what it may have read is not ours to judge. */
+	/* Until then, the requests that it may have read are not ours to judge. */
 	for (unsigned i = 0; f->deal && !f->resend_due && i < LAUNCH_LANES_MAX; i++) {
 		struct client_dispatched *l = &f->deal->lanes[i];
 		uint64_t seen_ns = mount_worker_get(&l->area->seen_ns);
@@ -723,7 +724,7 @@ void client_dispatch_close(struct fuse_client *f, uint64_t fh)
 
 void client_dispatch_gone(struct fuse_client *f)
 {
-	/* Once: the bell wakes us, too. */
+	/* Once: the bell wakes us too. */
 	if (!f->deal || mount_worker_get(&f->deal->lanes[LAUNCH_LANES_MAX - 1].area->gone))
 		return;
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)

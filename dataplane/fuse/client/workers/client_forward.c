@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of what lanes read themselves: when they are to, what they pass on, and what they
- * have done to files of which the owner knows things. Apart from fuse_client_deal.c because nothing
- * of it was in the owner's hands before.
+ * The owner's end of requests that mount workers read themselves: decides when they read, takes the
+ * requests that they forward, and applies the file changes that they report.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -10,7 +9,7 @@
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 
-/* What lanes did to files that are open still. */
+/* Marks all open files as possibly changed by the mount worker. */
 static void files_all_note(struct client_dispatched *l)
 {
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
@@ -24,7 +23,7 @@ int client_forward_init(struct fuse_client *f)
 	f->common = mount_worker_common_map(f->mount->state_fd);
 	if (!f->common)
 		return -errno;
-	/* Partner: read_one() of the lane, which says that it reads before it looks. */
+	/* Partner: read_one() of the mount worker, which marks its slot before it looks. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
@@ -33,11 +32,11 @@ int client_forward_init(struct fuse_client *f)
 		l->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
 		if (!l->reads)
 			return -errno;
-		/* Of what the predecessor had seen nothing is known. */
+		/* What the predecessor had processed is unknown: look at everything. */
 		__atomic_store_n(&l->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 		files_all_note(l);
-		/* It may have died between a word and the lane's bit. */
+		/* It may have died between a word and the mount worker's bit. */
 		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
@@ -55,16 +54,15 @@ void client_forward_done(struct fuse_client *f)
 		mount_worker_reads_unmap(f->deal->lanes[k].reads);
 }
 
-/* ------------------------------------------------------------------ before all is handed out anew
- */
+/* ------------------------------------------------------------------ before the kernel resends */
 
-/* Of these nobody waits for an answer, and the kernel hands none out anew. */
+/* These get no answer, and the kernel does not resend them. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* A dead lane's: whether it had read something shows when that is handed out anew. */
+/* Frees a dead mount worker's unfinished reads: if it had read a request, the kernel resends it. */
 static bool mount_worker_hushes(struct fuse_client *f, unsigned k)
 {
 	struct mount_worker_reads *r = f->deal->lanes[k].reads;
@@ -77,7 +75,7 @@ static bool mount_worker_hushes(struct fuse_client *f, unsigned k)
 			continue;
 		if (mount_worker_is_locked(f->mount->state_fd, k + 1))
 			return false;
-		/* Partner: reading_resolve() of one that has just come. */
+		/* Partner: reading_resolve() of a mount worker that has just started. */
 		if (!mount_worker_swap(word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 			continue;
 		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
@@ -110,8 +108,8 @@ static bool passed_get(struct fuse_client *f, struct client_dispatched *l, unsig
 	memcpy(&h, req, sizeof(h));
 	*ret_len = MIN_OF(h.len, (uint32_t)(CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX));
 	memcpy(f->read_buf, req, *ret_len);
-	/* It is free before it is begun with: else it could be begun with twice. What is lost with
-	 * us here the kernel hands out anew. */
+	/* Freed before it is processed: otherwise it could be processed twice. If we die here,
+	 * the kernel resends it. */
 	return mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE) && h.len == *ret_len &&
 	       h.len >= sizeof(h);
 }
@@ -131,19 +129,19 @@ void client_forward_forgets(struct fuse_client *f)
 		}
 }
 
-/* ------------------------------------------------------------------ what lanes pass on */
+/* ------------------------------------------------------------------ forwarded requests */
 
-/* False: it is to be looked at again. */
+/* False: look again later. */
 static bool slot_look(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
 {
 	struct client_dispatched *l = &f->deal->lanes[k];
 	size_t len;
 
-	/* Which we have claimed, or of which we hear the end. */
+	/* We claimed this request, or this reports its end. */
 	if (l->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&l->reads->slots[i].word)) != MOUNT_WORKER_PASSED)
 		return client_dispatch_slot_look(f, l, MOUNT_WORKER_SLOTS + i);
-	/* It may be handed out anew. */
+	/* the kernel may resend it */
 	if (f->deal->settling || f->resend_due || !client_has_room(f))
 		return false;
 	if (!passed_get(f, l, i, &len))
@@ -181,7 +179,7 @@ int client_forward_look(struct fuse_client *f, uint64_t now_ns)
 
 	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
-	/* Partner: tell_owner() of the lane, which sets its own bits first. */
+	/* Partner: tell_owner() of the mount worker, which sets its own bits first. */
 	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_look(f, (unsigned)__builtin_ctzll(bits), now_ns);
@@ -192,16 +190,16 @@ void client_forward_sleeps(struct fuse_client *f, bool sleeps)
 {
 	if (!f->deal || mount_worker_get(&f->common->asleep) == sleeps)
 		return;
-	/* Partner: ring_owner() of the lane. */
+	/* Partner: ring_owner() of the mount worker. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ signals */
 
-/* Whether it is to be looked at again: which request the kernel has given there is not known yet,
- * or it is about to be ours. The kernel is not asked to say it once more: it would say nothing else
- * of the mount to anybody before. */
+/* Whether to look again: the request in this slot is not known yet, or is about to be forwarded
+ * to us. Asking the kernel to repeat the INTERRUPT would block all other requests of the mount
+ * until then. */
 static bool signal_waits(struct fuse_client *f, struct client_dispatched *l, unsigned i,
 			 uint64_t unique)
 {
@@ -223,7 +221,7 @@ static bool signal_waits(struct fuse_client *f, struct client_dispatched *l, uns
 	}
 }
 
-/* False: its lane has been told, or nobody has it (any more). */
+/* False: its mount worker has the signal, or no mount worker has the request (any more). */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -248,7 +246,7 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 	if (!d)
 		return;
 	memset(g.at, 0xff, sizeof(g.at));
-	/* Of more than there is room for those who are dying are found, but later. */
+	/* Without room, the regular check finds dying processes, but later. */
 	if (!signal_look(f, &g) || d->n_signals == CLIENT_SIGNALS)
 		return;
 	d->signals[d->n_signals++] = g;
@@ -265,7 +263,7 @@ uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
 		return d->signals_ns;
 	for (unsigned n = d->n_signals; n-- > 0;) {
 		struct client_signal *g = &d->signals[n];
-		struct client_slot *s = client_slot_find(f, g->unique); /* it has come to us */
+		struct client_slot *s = client_slot_find(f, g->unique); /* it was forwarded to us */
 
 		if (s)
 			client_interrupt_signalled(f, s, now_ns);
@@ -277,14 +275,16 @@ uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
 	return d->n_signals > 0 ? d->signals_ns : UINT64_MAX;
 }
 
-/* ------------------------------------------------------------------ what lanes do to files */
+/* ------------------------------------------------------------------ file changes by mount
+ * workers */
 
-/* What was seen is said last: a successor does it again where we die before. */
+/* `seen` is updated last: a successor repeats the rest if we die before. */
 static void file_note(struct fuse_client *f, struct client_dispatched *l, unsigned k)
 {
 	struct mount_worker_note *note = mount_worker_note_at(l->reads, l->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* Its place may be another's already, or nobody's; the number is its own for good. */
+	/* The place may belong to another file already, or to none; the node number stays
+	 * unique. */
 	struct client_node *node = client_node_get(&f->nodes, l->nodeids[k]);
 
 	if (!node) {
@@ -311,7 +311,7 @@ static void files_note(struct fuse_client *f, struct client_dispatched *l, unsig
 	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
 		return;
 	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
-	/* Partner: note_file(): who finds the bit set has counted before. */
+	/* Partner: note_file(), which counts before it sets the bit. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
 		file_note(f, l, first + (unsigned)__builtin_ctzll(files));
@@ -323,7 +323,7 @@ void client_forward_notes(struct fuse_client *f)
 
 	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
-	/* Partner: note_file() of the lane, which sets the file's bit first. */
+	/* Partner: note_file() of the mount worker, which sets the file's bit first. */
 	lanes = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
 	for (; lanes; lanes &= lanes - 1) {
 		struct client_dispatched *l = &f->deal->lanes[__builtin_ctzll(lanes)];
@@ -342,7 +342,7 @@ static bool place_has(const struct client_dispatched *l, unsigned k)
 bool client_forward_has(const struct client_dispatched *l, uint64_t nodeid)
 {
 	if (PLENUM_LIKELY(mount_worker_get(&l->reads->n_read) ==
-			  0)) /* each stat(2) asks of each lane */
+			  0)) /* each stat(2) asks every mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
 		if (l->nodeids[k] == nodeid && place_has(l, k))
@@ -350,7 +350,7 @@ bool client_forward_has(const struct client_dispatched *l, uint64_t nodeid)
 	return false;
 }
 
-/* ------------------------------------------------------------------ whether they read */
+/* ------------------------------------------------------------------ whether mount workers read */
 
 static uint64_t lanes_read(const struct fuse_client *f)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other end of a lane: a front whose requests come from the mount's owner, if it does not read
- * them itself (fuse_client_reads.c). It has nodes and files of its own, those of the requests that
- * it gets, which the server takes for another mount's. Apart from fuse_client.c, which need not
- * know whom it serves.
+ * A mount worker: a client whose requests come from the mount's owner, or that it reads from the
+ * kernel (client_reads.c). It has its own nodes and files, for the requests that it gets; the
+ * server sees it as another mount.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -11,9 +10,9 @@
 #include <sys/mman.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-#define MOUNT_WORKER_BACK_NS \
-	NSEC_PER_SEC /* a server that is away for so long is the owner's matter */
-#define MOUNT_WORKER_USELESS_NS (60 * NSEC_PER_SEC) /* so long one is that does not know lanes */
+#define MOUNT_WORKER_BACK_NS NSEC_PER_SEC /* away this long, the server is left to the owner */
+/* Until the next attempt at a server without support for mount workers. */
+#define MOUNT_WORKER_USELESS_NS (60 * NSEC_PER_SEC)
 
 static struct mount_worker_slot *slot_of(const struct fuse_client *f, const struct client_slot *s)
 {
@@ -32,8 +31,8 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, lf->own - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* A lane of an earlier version in between, which knows not all records, may have given its
-	 * number to another. */
+	/* An earlier version in between, which does not know all records, may have reused the
+	 * index. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
@@ -41,7 +40,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* NULL: it cannot be had. */
+/* NULL: it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -92,7 +91,7 @@ static void files_close(struct fuse_client *f, uint64_t now_ns)
 		}
 }
 
-/* A predecessor may have died between a file and its place. */
+/* Closes files without a place: a predecessor may have died before it recorded the place. */
 static void files_sweep(struct fuse_client *f)
 {
 	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
@@ -133,9 +132,9 @@ bool client_mount_worker_again(struct fuse_client *f, unsigned i, uint32_t word)
 
 	if (!(word & MOUNT_WORKER_AGAIN) || word & MOUNT_WORKER_CANCELLED)
 		return false;
-	/* What the kernel did not want then it wants now: the server is asked again, which knows
-	 * what it has done already. Unless the kernel has it from a predecessor, by that number:
-	 * what was said is said again. */
+	/* The kernel resent the request after it had rejected the reply: ask the server again,
+	 * which repeats its answer if it has executed the request. If a predecessor's reply may
+	 * have reached the kernel, that reply is repeated instead. */
 	slot->unique |= RESEND;
 	if (!mount_worker_swap(&slot->word, word, MOUNT_WORKER_HANDED | (word & MOUNT_WORKER_SAID)))
 		return false;
@@ -180,8 +179,8 @@ void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 		s->unique |= RESEND;
 }
 
-/* Numbers of the owner's become ours. Whether it may be the first time that it is asked shows in
- * the number that the server gets. */
+/* Replaces the owner's numbers by ours. The RESEND bit tells the server whether the request may
+ * have been sent before. */
 static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
@@ -193,7 +192,7 @@ static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 	int r;
 
 	_Static_assert(offsetof(struct fuse_read_in, fh) == offsetof(struct fuse_write_in, fh),
-		       "data requests begin with their file");
+		       "READ and WRITE have the file handle at the same offset");
 	if (s->req_len < FUSE_PROTO_WRITE_DATA || lf->fh != slot->fh ||
 	    mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_OPEN)
 		return -ESTALE;
@@ -208,7 +207,7 @@ static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 	memcpy(s->req + fh_at, &fh, sizeof(fh));
 	r = client_request_bind(f, s);
 	s->unique = slot->unique;
-	s->refs.nodeids[0] = slot->nodeid; /* what the kernel is told is of its number */
+	s->refs.nodeids[0] = slot->nodeid; /* notifications to the kernel use its number */
 	return r;
 }
 
@@ -219,7 +218,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	struct client_slot *s;
 	int r;
 
-	/* Its tail is written after it. */
+	/* Its tail is written behind it. */
 	s = client_slot_lend(f, mount_worker_buf_at(f->lane, f->reads, i),
 			     MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
 	s->lane = i + 1;
@@ -233,7 +232,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* The kernel may have heard it from our predecessor, and then does not want it. */
+/* Repeats a predecessor's reply; the kernel rejects it if it already has it. */
 static void slot_say(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
@@ -284,7 +283,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	uint64_t bits, left = 0;
 	int taken = 0;
 
-	/* Who looks at all may sleep next. Partner: post() of the owner. */
+	/* After a pull of all, this worker may sleep. Partner: post() of the owner. */
 	if (mount_worker_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -311,14 +310,13 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	taken += client_reads_pull(f, all, now_ns);
 	if (taken > 0) {
 		f->busy_ns = now_ns;
-		mount_worker_set(&a->asleep,
-				 0U); /* who has taken something looks again before it sleeps */
+		mount_worker_set(&a->asleep, 0U); /* another pull follows before we sleep */
 	}
 	client_flush(f, now_ns);
 	return taken;
 }
 
-/* ------------------------------------------------------------------ on their way */
+/* ------------------------------------------------------------------ sending */
 
 int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s)
 {
@@ -349,7 +347,7 @@ bool client_mount_worker_back(struct client_slot *s)
 	if (!s->lane || s->state == CLIENT_SLOT_SENT)
 		return false;
 	memcpy(&in, s->req, sizeof(in));
-	/* What was perhaps sent by this id must be asked for by it again. */
+	/* A request that this id may have sent must be repeated by this id. */
 	s->back = !(in.unique & RESEND);
 	return s->back;
 }
@@ -441,10 +439,10 @@ void client_mount_worker_done(struct fuse_client *f)
 		if (f->lane->ready) {
 			mount_worker_set(&f->lane->ready, 0U);
 			mount_worker_ring(
-				f->mount->bell_fd); /* what came just now is to be taken back */
+				f->mount->bell_fd); /* the owner takes back the newest requests */
 		}
 		mount_worker_unmap(f->lane);
-		client_reads_done(f); /* while the lane is ours */
+		client_reads_done(f); /* while we still own it */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
@@ -453,7 +451,7 @@ void client_mount_worker_done(struct fuse_client *f)
 	f->owner = NULL;
 }
 
-/* What the owner has negotiated with the kernel is in force here too. */
+/* Adopts the parameters that the owner has negotiated with the kernel. */
 static void head_copy(struct fuse_client *f)
 {
 	const struct client_head *from = f->owner;
@@ -468,7 +466,8 @@ static void head_copy(struct fuse_client *f)
 	client_publish(&to->negotiated, 1);
 }
 
-/* What nobody else can end: requests that may have been sent, files that the server has open. */
+/* Work that only this mount worker can finish: requests that may have been sent, files that are
+ * open at the server. */
 static bool owes(const struct fuse_client *f)
 {
 	return f->n_used > 0 || f->files.n_closing > 0;
@@ -482,14 +481,14 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_lane client_mount_worker_hello(struct fuse_client *f)
 {
-	f->owing = f->lane && (owes(f) || f->gone); /* a goodbye takes no place */
+	f->owing = f->lane && (owes(f) || f->gone); /* a goodbye takes no place at the server */
 	if (!f->lane)
 		return FUSE_HELLO_MOUNT;
 	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;
 }
 
-/* The session is what it was asked for: one that takes a place at the server, where there is one,
- * or one that ends what was begun, and itself. */
+/* Ends a session that no longer fits its purpose: one that takes a place at the server, or one
+ * that only finishes old requests. */
 static void session_fits(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -502,7 +501,7 @@ static void session_fits(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* A server that is full may have served us in our owner's stead. */
+/* A full server may have accepted us instead of our owner: give up the place. */
 static void owner_first(struct fuse_client *f, uint64_t now_ns)
 {
 	if (owes(f) || mount_worker_get(&f->lane->served)) {
@@ -520,7 +519,7 @@ void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
-	if (!f->gone) { /* then it ends by the server's word */
+	if (!f->gone) { /* after the unmount, the server ends the session */
 		owner_first(f, now_ns);
 		session_fits(f, now_ns);
 	}
@@ -530,7 +529,8 @@ void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->lane->seen_ns, now_ns);
 	if (f->lane->ready != ready) {
 		mount_worker_set(&f->lane->ready, ready);
-		mount_worker_ring(f->mount->bell_fd); /* the owner takes back what is not begun */
+		mount_worker_ring(
+			f->mount->bell_fd); /* the owner takes back what we have not begun */
 	}
 	if (f->resting)
 		server_all(f, now_ns);

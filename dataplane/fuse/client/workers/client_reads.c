@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a lane reads from the kernel itself: data of files that it knows, which it keeps, and all
- * else, which it passes to the owner as it came. A request is read into memory that outlives the
- * process, by a word that says so before: whoever comes after a death finds what the kernel had
- * given out. Apart from fuse_client_lane.c, which need not know where its requests come from.
+ * Requests that a mount worker reads from the kernel: it serves data requests of files that it
+ * knows, and forwards all others unchanged to the owner. A request is read into memory that
+ * outlives the process, and a word is set before the read: after a death, any other process finds
+ * the request that the kernel had delivered.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -13,12 +13,12 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define READ_BURST 16
-/* A first guess; a larger request makes it more for those that come after it. */
+/* A first guess; a larger request raises it for later ones. */
 #define POPULATE_BYTES 8192U
 #define TRIM_NS NSEC_PER_SEC
 
-_Static_assert(READ_BYTES <= MOUNT_WORKER_BUF_BYTES, "whatever the kernel may send has room");
-_Static_assert(MOUNT_WORKER_READS <= 32, "reads_free has a bit for each");
+_Static_assert(READ_BYTES <= MOUNT_WORKER_BUF_BYTES, "a buffer holds the largest request");
+_Static_assert(MOUNT_WORKER_READS <= 32, "reads_free has a bit per read slot");
 
 int client_reads_init(struct fuse_client *f)
 {
@@ -32,11 +32,11 @@ int client_reads_init(struct fuse_client *f)
 
 void client_reads_done(struct fuse_client *f)
 {
-	/* Nobody may come after us. The owner looks at none that is free. */
+	/* No process may follow us. The owner ignores free slots. */
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			mount_worker_reads_trim_one(f->reads, i);
-	if (f->more) /* who comes may be of an earlier version */
+	if (f->more) /* the next process may be of an earlier version */
 		mount_worker_set(&f->more->is_known, 0U);
 	mount_worker_reads_unmap(f->reads);
 	mount_worker_more_unmap(f->more);
@@ -44,7 +44,7 @@ void client_reads_done(struct fuse_client *f)
 	f->more = NULL;
 }
 
-/* ------------------------------------------------------------------ what the owner hears */
+/* ------------------------------------------------------------------ reports to the owner */
 
 static void tell_lane(const struct fuse_client *f, uint64_t *word)
 {
@@ -54,8 +54,9 @@ static void tell_lane(const struct fuse_client *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Partner: client_forward_notes() of the owner, which takes the lane's bit away before the file's,
- * and that before it looks: where the bit is still set it will see what was counted before. */
+/* Partner: client_forward_notes() of the owner, which clears the mount worker's bit before the
+ * file's, and that before it looks: while the bit is still set, the owner will see what was
+ * counted before. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
 	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
@@ -81,7 +82,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Of one that is counted among those under way. */
+/* Reports a request that counts as in flight. */
 static void note_tell(struct fuse_client *f, const struct mount_worker_slot *slot,
 		      const uint8_t *req)
 {
@@ -89,7 +90,7 @@ static void note_tell(struct fuse_client *f, const struct mount_worker_slot *slo
 	note_file(f, slot->file);
 }
 
-/* Before it can reach the server. */
+/* Call before it can reach the server. */
 static void note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 		       const uint8_t *req)
 {
@@ -104,7 +105,7 @@ void client_reads_begin(struct fuse_client *f, unsigned i)
 	note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
 }
 
-/* After the kernel has heard of it. */
+/* Call after the kernel has its reply. */
 static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 		     const uint8_t *req)
 {
@@ -116,7 +117,7 @@ static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot
 
 static void ring_owner(const struct fuse_client *f)
 {
-	/* Partner: client_forward_sleeps() of the owner, which says so before it looks. */
+	/* Partner: client_forward_sleeps() of the owner, which sets `asleep` before it looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
@@ -132,7 +133,7 @@ static void tell_owner(const struct fuse_client *f, unsigned i)
 
 /* ------------------------------------------------------------------ one request */
 
-/* Its place among the lane's files; MOUNT_WORKER_FILES: it has none. */
+/* The file's place in the mount worker's table; MOUNT_WORKER_FILES: none. */
 static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 {
 	for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++) {
@@ -150,7 +151,8 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 	return MOUNT_WORKER_FILES;
 }
 
-/* Data of a file that the owner has shown us; as is_dealt() there. Fills the slot. */
+/* Whether the request is data of a file that the owner has dispatched, as is_dealt() there.
+ * Fills the slot. */
 static bool is_kept(const struct fuse_client *f, const struct fuse_in_header *h, const uint8_t *req,
 		    struct mount_worker_slot *slot)
 {
@@ -179,8 +181,8 @@ static void free_slot(struct fuse_client *f, unsigned i)
 	f->reads_free |= 1U << i;
 }
 
-/* What the kernel gave becomes ours, or the owner's. By a swap: where its word is a dead
- * predecessor's, the owner may have made it free meanwhile. */
+/* Keeps or forwards the request that the kernel delivered. With a swap: if the word is a dead
+ * predecessor's, the owner may have freed it meanwhile. */
 static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = &f->reads->slots[i];
@@ -225,7 +227,8 @@ static bool may_read(struct fuse_client *f)
 	return f->reads_free != 0;
 }
 
-/* Who reads is woken for what comes. Who reads no more, and may just have been, wakes the owner. */
+/* A reading worker is woken for new requests. A worker that stops reading may just have been
+ * woken instead of the owner, so it wakes the owner. */
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
@@ -233,7 +236,7 @@ static void reads_set(struct fuse_client *f, bool is_reading)
 	f->is_reading = is_reading;
 }
 
-/* 1: there was one; 0: none, or it is not ours to look; -ENODEV: unmounted. */
+/* 1: one request; 0: none, or reading has ended; -ENODEV: unmounted. */
 static int read_one(struct fuse_client *f, uint64_t now_ns)
 {
 	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
@@ -246,14 +249,14 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, MOUNT_WORKER_READING, __ATOMIC_SEQ_CST);
-	/* Partner: the owner that comes, which ends reading (client_forward_init()) before it looks
-	 * who reads (client_forward_quiesce()). */
+	/* Partner: a new owner, which ends reading (client_forward_init()) before it looks for
+	 * readers (client_forward_quiesce()). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!mount_worker_get(&f->common->reads)) {
 		free_slot(f, i);
 		return 0;
 	}
-	do /* ENOENT: it was ended before it was read */
+	do /* ENOENT: the request ended before it was read */
 		n = read(f->fd, buf, READ_BYTES);
 	while (n < 0 && (errno == EINTR || errno == ENOENT));
 	if (n < 0) {
@@ -265,7 +268,7 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->reads->n_read, f->reads->n_read + 1);
 	memcpy(&h, buf, sizeof(h));
 	if ((size_t)n < sizeof(h) || h.len != (size_t)n) {
-		f->bad_requests++; /* whom should one answer? */
+		f->bad_requests++; /* a malformed request has no number to answer */
 		free_slot(f, i);
 		return 1;
 	}
@@ -283,7 +286,7 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 			client_interrupt_signalled(f, &f->slots[k], now_ns);
 }
 
-/* What the owner says of some that we have. */
+/* What the owner reports of our slots. */
 static void posted_look(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits = mount_worker_get(&f->reads->posted);
@@ -324,9 +327,9 @@ bool fuse_client_reads(const struct fuse_client *f)
 	       client_mount_worker_takes_new(f);
 }
 
-/* ------------------------------------------------------------------ ends */
+/* ------------------------------------------------------------------ completion */
 
-/* As the kernel gave it: our own numbers may stand there. */
+/* Restores the kernel's numbers, which ours may have replaced. */
 static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
 {
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
@@ -351,8 +354,7 @@ void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state
 	note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
-		/* Whose number says that it was handed out anew the owner has claimed, and waits
-		 * for. */
+		/* The owner has claimed a resent request, and waits for its end. */
 		bool is_claimed = word & MOUNT_WORKER_AGAIN || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 
@@ -378,7 +380,7 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 	struct fuse_in_header h;
 
 	memcpy(&h, mount_worker_reads_buf(f->reads, i), sizeof(h));
-	if (h.unique == 0 && h.opcode == 0) { /* it was not read */
+	if (h.unique == 0 && h.opcode == 0) { /* nothing was read */
 		(void)mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE);
 		return;
 	}
@@ -387,14 +389,14 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* Where memory was missing a kill may have cut the copy short, of which the kernel has told
-	 * the program; if it had not, we do. This is the first of a size that had not come lately.
-	 */
+	/* With unpopulated memory a kill may have cut the copy short. Usually the kernel has
+	 * reported that to the program; otherwise we do. This happens only to the first request
+	 * of a new largest size. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }
 
-/* What a predecessor had begun is under way at every moment: the owner, which lives, may look. */
+/* Recounts a predecessor's requests in flight; the living owner may look at any moment. */
 static void outs_count(struct fuse_client *f)
 {
 	uint32_t out[MOUNT_WORKER_FILES] = {0};
@@ -428,9 +430,9 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	f->read_ns = now_ns; /* a predecessor's memory goes back, too */
+	f->read_ns = now_ns; /* so that a predecessor's memory is trimmed too */
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
-	/* Where a predecessor died between a word and the bit. */
+	/* A predecessor may have died between a word and the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	tell_lane(f, &f->common->done);
 }

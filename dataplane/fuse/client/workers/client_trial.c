@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ways to use the cores of a mount, compared by what they serve. */
+/* Decides by trial between two ways of using a mount's cores: by the number of requests that
+ * each serves. */
 #include "dataplane/fuse/client/workers/client_trial.h"
 
-/* To be worth it, all have to serve so many per cent of what the one core does. */
+/* Reading by all workers must serve this percentage of what the owner alone serves. */
 #define GAIN_PERCENT 105U
 
-/* Each way is first as often as second, and as often early as late: a load that grows or ebbs
- * away favours neither. */
+/* The order of the two ways alternates so that each runs equally often first and equally early:
+ * a load that grows or shrinks favours neither. */
 static bool all_in(unsigned window)
 {
 	return __builtin_parity(window);
@@ -38,7 +39,7 @@ static void trial_begin(struct client_trial *t)
 	t->n_windows = 1;
 }
 
-/* A core that keeps up is not helped. Whose requests others read may keep up because of that. */
+/* A core that keeps up needs no help; while others read, it may keep up because of them. */
 static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
 {
 	return t->kept || n_behind >= n / 2;
@@ -49,7 +50,7 @@ void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, ui
 	uint64_t took_ns = now_ns - t->since_ns, rate = (n - t->n) * NSEC_PER_SEC / took_ns;
 
 	if (took_ns >= 2 * CLIENT_TRIAL_WINDOW_NS || rate < CLIENT_TRIAL_LOAD) {
-		t->n_windows = 0; /* there was no load to compare by */
+		t->n_windows = 0; /* too little load to compare */
 		t->kept &= now_ns < t->due_ns;
 		t->all = t->kept;
 	} else if (t->n_windows > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory in which the workers of a mount meet, apart from what they do there. */
+/* The memory that the workers of a mount share: layout, mapping and locks. */
 #include "dataplane/fuse/client/workers/mount_worker.h"
 
 #include "netcfg/base/memfd.h"
@@ -15,7 +15,7 @@
 #define READS_HEAD_BYTES ((sizeof(struct mount_worker_reads) + 4095) & ~(size_t)4095)
 #define READS_BYTES (READS_HEAD_BYTES + MOUNT_WORKER_READS * MOUNT_WORKER_BUF_BYTES)
 #define MORE_BYTES ((sizeof(struct mount_worker_more) + 4095) & ~(size_t)4095)
-_Static_assert(sizeof(struct mount_worker_common) <= COMMON_BYTES, "the lanes' come behind it");
+_Static_assert(sizeof(struct mount_worker_common) <= COMMON_BYTES, "the read areas follow it");
 
 static uint64_t area_at(unsigned lane)
 {
@@ -27,7 +27,7 @@ uint64_t mount_worker_state_at(unsigned lane)
 	return area_at(lane) + AREA_BYTES;
 }
 
-/* Behind all areas: those that read only what is in these need not know of it. */
+/* Behind all areas: workers of versions that know only the areas need not know of it. */
 static uint64_t common_at(void)
 {
 	return area_at(LAUNCH_LANES_MAX + 1);
@@ -38,7 +38,7 @@ static uint64_t reads_at(unsigned lane)
 	return common_at() + COMMON_BYTES + (lane - 1) * READS_BYTES;
 }
 
-/* And these behind those. */
+/* These follow those. */
 static uint64_t more_at(unsigned lane)
 {
 	return reads_at(LAUNCH_LANES_MAX + 1) + (lane - 1) * MORE_BYTES;
@@ -52,7 +52,7 @@ static void *part_map(int fd, uint64_t at, size_t bytes)
 
 	if (fstat(fd, &st) < 0)
 		return NULL;
-	/* All make it as long, so that nobody cuts off what another has. */
+	/* All workers set the same size, so that none truncates another's. */
 	if (st.st_size < end && ftruncate(fd, end) < 0)
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)at);
@@ -162,7 +162,7 @@ uint8_t *mount_worker_buf_at(struct mount_worker_area *a, struct mount_worker_re
 					 : mount_worker_reads_buf(r, slot - MOUNT_WORKER_SLOTS);
 }
 
-/* A kernel before 5.14 refuses: then they come one by one. */
+/* A kernel before 5.14 refuses: then pages are populated on first use. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes)
 {
 	bytes = MIN_OF((bytes + 4095) & ~(size_t)4095, MOUNT_WORKER_BUF_BYTES);
@@ -185,7 +185,8 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot)
 	(void)madvise(mount_worker_reads_buf(r, slot), MOUNT_WORKER_BUF_BYTES, MADV_REMOVE);
 }
 
-/* The process's, unlike locks that go with a descriptor, which all have from the agent. */
+/* A lock of the process, unlike locks of an open file description, which all workers got from
+ * the agent. */
 static int lock_set(int fd, unsigned lane, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = lane, .l_len = 1};
@@ -217,7 +218,7 @@ void mount_worker_ring(int bell_fd)
 	const uint64_t one = 1;
 	ssize_t n = write(bell_fd, &one, sizeof(one));
 
-	(void)n; /* full: it has been rung */
+	(void)n; /* full: the bell has rung */
 }
 
 void mount_worker_id(uint8_t id[16], unsigned lane)
