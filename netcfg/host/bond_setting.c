@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of a bond's settings and their words. Apart from rtnl_bond.c because plans and journals
- * speak of bonds in these words too, and know no netlink. */
+/* The table of bond settings and their text forms, which plans, journals and the kernel code
+ * share. */
 #include "netcfg/host/bond_setting.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const char *const reselects[] = {"always", "better", "failure"};
 	.offset = offsetof(struct inv_bond_setting, m), \
 	.bytes = sizeof(((struct inv_bond_setting *)0)->m)
 
-/* Numbers where there are no words; text where the member is longer than any number. */
+/* Settings without words are numbers; those whose member is longer than any number are text. */
 static const struct {
 	const char *name;
 	const char *const *words;

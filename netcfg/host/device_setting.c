@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How settings of devices are written. Apart from kernel_dcb.c because plans, journals and the host
- * in memory speak of them in these words too, and know no netlink. */
+/* Prints and parses settings of devices; inventories, plans, journals and the simulated host
+ * share the text forms. */
 #include "netcfg/host/device_setting.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *const attrs[DEVICE_ATTR_MAX] = {
 	[DEVICE_ROCE_TOS] = "roce-tos",
 };
 
-/* How a class is served, where not by a share (IEEE 802.1Q, Table D-8). */
+/* Scheduling of a traffic class that has no bandwidth share (IEEE 802.1Q, Table D-8). */
 static const struct {
 	uint8_t tsa;
 	const char *name;

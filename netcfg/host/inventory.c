@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An inventory as a value: made, copied, put in order and searched. Knows nothing of where its
- * entries come from: collectors and readers make them by inventory_build.h.
+ * Creates, copies, sorts and searches inventories. Collectors and readers add the entries by
+ * inventory_build.h.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
@@ -23,7 +23,8 @@ const char *inv_link_kind_to_string(enum inv_link_kind k)
 	return (unsigned)k < INV_LINK_KIND_MAX ? link_kind_names[k] : "?";
 }
 
-/* Room for element n of *array; the capacity is the next power of two, so it is full only there. */
+/* Makes room for element n of *array. The capacity is the next power of two, so the array is
+ * full only there. */
 static void *array_add(void *array, size_t *n, size_t size)
 {
 	void **p = array;
@@ -171,7 +172,7 @@ struct inv_mount *inv_mount_add(struct inventory *inv)
 	return array_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
 }
 
-/* Keys and values are on the heap, unlike what other entries hold: their lengths differ most. */
+/* Keys and values are on the heap, unlike other entries' texts: their lengths vary most. */
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 {
 	autofree char *k = strdup(key), *v = strdup(value);
@@ -303,7 +304,7 @@ int inv_copy(const struct inventory *inv, struct inventory **ret)
 }
 
 #define CMP(a, b) (((a) > (b)) - ((a) < (b)))
-/* The first member in which *a and *b differ decides. */
+/* The first member that differs decides the order. */
 #define ORDER_BY(a, b, member)                                \
 	do {                                                  \
 		if ((a)->member != (b)->member)               \
@@ -368,7 +369,7 @@ static int dcb_cmp(const void *pa, const void *pb)
 	return CMP(a->ifindex, b->ifindex);
 }
 
-/* Texts differ: they decide. */
+/* The texts differ, so they decide the order. */
 #define ORDER_BY_TEXT(a, b, member)                        \
 	do {                                               \
 		int c_ = strcmp((a)->member, (b)->member); \
@@ -487,7 +488,7 @@ static int conns_cmp(const void *pa, const void *pb)
 	return ip_addr_cmp(&a->local, &b->local);
 }
 
-/* qsort(3) must not be given NULL, not even with nothing to sort. */
+/* qsort(3) must not get NULL, even with nothing to sort. */
 static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n > 1)
@@ -522,7 +523,7 @@ void inv_sort(struct inventory *inv)
 
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret)
 {
-	static _Atomic uint64_t last_number; /* of this process: others count for themselves */
+	static _Atomic uint64_t last_number; /* per process */
 	struct inventory *inv = inv_new();
 	int r = inv ? k->ops->collect(k, d, inv) : -ENOMEM;
 
@@ -548,7 +549,7 @@ const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t i
 {
 	const struct inv_link key = {.ifindex = ifindex};
 
-	/* A plan asks this for each address and route; hosts with thousands of links exist. */
+	/* A plan calls this for each address and route, on hosts with thousands of links. */
 	if (inv->n_links == 0)
 		return NULL;
 	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);
@@ -682,8 +683,8 @@ const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *i
 	return NULL;
 }
 
-/* Several links may share a MAC (bond ports, VLANs): the device itself is meant, so a permanent
- * address wins over a current one and a physical link over what is stacked on it. */
+/* Several links may share a MAC (bond ports, VLANs). The device itself is meant, so a permanent
+ * address wins over a current one, and a physical link over one stacked on it. */
 static const struct inv_link *find_by_mac(const struct inventory *inv, const struct mac_addr *mac)
 {
 	const struct inv_link *best = NULL;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How an inventory is put together, for those who make one: the collectors, the JSON reader and
- * kernel_fake. Nobody else changes an inventory. The arrays grow by doubling; their capacity is
- * the next power of two, so only these functions may lengthen them.
+ * Builds inventories; used by the collectors, the JSON reader and kernel_fake only. Arrays grow by
+ * doubling and their capacity is the next power of two, so only these functions may extend them.
  */
 #ifndef PLENUM_NETCFG_INVENTORY_BUILD_H
 #define PLENUM_NETCFG_INVENTORY_BUILD_H
 
 #include "netcfg/host/inventory.h"
 
-/* An empty inventory of a host that knows its addresses' owners; NULL: out of memory. */
+/* An empty inventory of a host whose kernel stores the owners of addresses; NULL: out of memory. */
 struct inventory *inv_new(void);
 /* Frees the contents and leaves an empty inventory. */
 void inv_done(struct inventory *inv);
@@ -27,7 +26,7 @@ struct inv_devlink *inv_devlink_add(struct inventory *inv);
 struct inv_devlink_version *inv_devlink_version_add(struct inventory *inv);
 struct inv_devlink_param *inv_devlink_param_add(struct inventory *inv);
 struct inv_devlink_port *inv_devlink_port_add(struct inventory *inv);
-/* All of these that src has. 0, -ENOMEM. */
+/* Appends all devlink entries of src. 0, -ENOMEM. */
 int inv_devlink_append(struct inventory *dst, const struct inventory *src);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
@@ -44,11 +43,11 @@ int inv_sysctl_add(struct inventory *inv, const char *key, const char *value);
 /* Appends copies of everything in src; host, kernel_release, number and addr_owner_known
  * are overwritten. */
 int inv_append(struct inventory *dst, const struct inventory *src);
-/* Links by ifindex, all else but sysctls and mounts by its identity: the order in
- * which every inventory is shown. Sysctls stay as they were added. */
+/* Sorts links by ifindex and other entries by identity, the order in which inventories are
+ * shown. Sysctls and mounts keep their order. */
 void inv_sort(struct inventory *inv);
 
-/* Copies text into a field of `size` bytes, cut at the end; bytes beyond it are zeroed. */
+/* Copies text into a field of `size` bytes, truncated to fit; the remaining bytes are zeroed. */
 void inv_text_set(char *field, size_t size, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An inventory as JSON, and the tables of members that the reader uses too: a member that is
- * written can be read back, because there is one line for both.
+ * Prints inventories as JSON. Writer and reader share the tables of members, so that everything
+ * written can be read back.
  */
 #include "netcfg/host/inventory_json.h"
 
@@ -286,8 +286,8 @@ const struct inv_json_list inv_json_lists[] = {
 };
 const size_t inv_json_n_lists = ARRAY_SIZE(inv_json_lists);
 
-/* Interface names and aliases are bytes to the kernel; where they are not UTF-8 each odd one
- * becomes \xNN, so that one of them does not cost the whole inventory. */
+/* For the kernel, interface names and aliases are bytes; bytes that are not UTF-8 are written as
+ * \xNN, so that one odd name does not make the whole inventory unprintable. */
 static json_t *text_new(const char *text)
 {
 	json_t *j = json_string(text);
@@ -385,7 +385,7 @@ static json_t *entry_new(const struct inv_json_list *list, const char *entry)
 	return object;
 }
 
-/* One line an entry: what differs between two inventories is easily seen. */
+/* One line per entry, so that inventories can be compared by diff. */
 static int list_write(FILE *f, const struct inv_json_list *list, const struct inventory *inv)
 {
 	const char *entry = *(char *const *)((const char *)inv + list->array_offset);

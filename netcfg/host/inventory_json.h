@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one description of an inventory's JSON form, which the writer and the reader share: a table
- * of members for each kind of entry. Private to inventory_json.c and inventory_read.c.
+ * The JSON form of an inventory: a table of members for each kind of entry, shared by writer and
+ * reader. Private to inventory_json.c and inventory_read.c.
  */
 #ifndef PLENUM_NETCFG_INVENTORY_JSON_H
 #define PLENUM_NETCFG_INVENTORY_JSON_H
@@ -9,7 +9,7 @@
 #include "netcfg/host/inventory_build.h"
 
 enum inv_json_type {
-	INV_JSON_NUMBER, /* unsigned, of the member's size */
+	INV_JSON_NUMBER, /* unsigned, as wide as the member */
 	INV_JSON_NODE,	 /* int; null for INV_NUMA_NONE */
 	INV_JSON_BOOL,
 	INV_JSON_TEXT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A recorded inventory back from JSON. Strict: a member that is unknown, of the wrong type or out
- * of range is an error with its path, and all of them are reported in one go.
+ * Reads a recorded inventory from JSON. Strict: an unknown member, a wrong type or a value out of
+ * range is an error with its path, and all errors are reported at once.
  */
 #include "netcfg/host/inventory_json.h"
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define JSON_BYTES_MAX (256U << 20)
 #define KEYS_MAX 32
 
-/* Where we are: "links[3]" and the diag that hears of it. */
+/* The current path, such as "links[3]", and the diag for errors. */
 struct reader {
 	struct diag *d;
 	struct inventory *inv;
@@ -253,7 +253,7 @@ static int name_cmp(const void *a, const void *b)
 		      (*(const struct inv_link *const *)b)->name);
 }
 
-/* An interface name stands for one link. */
+/* An interface name identifies one link. */
 static int names_check(struct reader *r)
 {
 	size_t n = r->inv->n_links;
@@ -272,7 +272,8 @@ static int names_check(struct reader *r)
 	return 0;
 }
 
-/* What the entries say of each other. They are sorted by now, so a link is named by its number. */
+/* Checks references between entries. Entries are sorted by now, so a link is named by its
+ * ifindex. */
 static void references_check(struct reader *r)
 {
 	const struct inventory *inv = r->inv;
@@ -284,22 +285,23 @@ static void references_check(struct reader *r)
 		snprintf(path, sizeof(path), "links (ifindex %" PRIu32 ")", l->ifindex);
 		if (l->ifindex == 0 || (i > 0 && l->ifindex == l[-1].ifindex))
 			diag_add(r->d, DIAG_ERROR, NULL, path,
-				 "an ifindex is above 0 and given to one link only");
+				 "ifindexes are above 0 and unique; correct this one");
 		if (l->name[0] == '\0')
-			diag_add(r->d, DIAG_ERROR, NULL, path, "a link has a name; write it");
+			diag_add(r->d, DIAG_ERROR, NULL, path,
+				 "the link's name is missing; write it");
 	}
 	for (size_t i = 0; i < inv->n_addrs; i++)
 		if (!inv_link_by_index(inv, inv->addrs[i].ifindex))
 			blame(r, "addresses", i, "ifindex",
-			      "no link has this number; write that of one of the links");
+			      "no link has this ifindex; write that of one of the links");
 	for (size_t i = 0; i < inv->n_rdma; i++)
 		if (inv->rdma[i].ifindex && !inv_link_by_index(inv, inv->rdma[i].ifindex))
 			blame(r, "rdma", i, "ifindex",
-			      "no link has this number; write that of one of the links, or 0");
+			      "no link has this ifindex; write that of one of the links, or 0");
 	for (size_t i = 0; i < inv->n_routes; i++) {
 		if (inv->routes[i].oif && !inv_link_by_index(inv, inv->routes[i].oif))
 			blame(r, "routes", i, "ifindex",
-			      "no link has this number; write that of one of the links, or 0");
+			      "no link has this ifindex; write that of one of the links, or 0");
 		if (inv->routes[i].dst.addr.family != inv->routes[i].family)
 			blame(r, "routes", i, "dst",
 			      "of another family than the route; write 0.0.0.0/0 or ::/0 for all");

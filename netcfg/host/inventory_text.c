@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An inventory as tables for people. Apart from JSON: what people need to see is less, and its
- * width is their terminal's.
+ * Prints inventories as tables for people, with fewer details than JSON, as wide as the terminal
+ * allows.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
@@ -12,7 +12,7 @@
 
 #define COLUMNS_MAX 12
 
-/* Cells are written one after the other, separated by tabs, a row a line; then laid out. */
+/* Cells are written separated by tabs, one row per line, and aligned at the end. */
 struct table {
 	char *text;
 	size_t len;
@@ -29,7 +29,7 @@ static int table_begin(struct table *t, const char *heads)
 	return 0;
 }
 
-/* Names and aliases are bytes that may be anything: they must not reach a terminal raw. */
+/* Names and aliases may contain any byte and must not reach a terminal unescaped. */
 static void put_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -44,7 +44,7 @@ static void cell_text(FILE *f, const char *text)
 	fputc('\t', f);
 }
 
-/* Blanks stay. */
+/* Writes the text with its blanks. */
 static void cell_words(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -213,7 +213,7 @@ static int print_links(const struct inventory *inv, FILE *out)
 	return table_end(&t, "LINKS", out);
 }
 
-/* What drivers tell of ports and of themselves. */
+/* Ports and firmware as their drivers report them. */
 static int print_ports(const struct inventory *inv, FILE *out)
 {
 	struct table t;
@@ -231,7 +231,7 @@ static int print_ports(const struct inventory *inv, FILE *out)
 		if (!l->pci[0])
 			continue;
 		cell_text(t.f, l->name);
-		/* What tells several links of one function apart: representors have names. */
+		/* Distinguishes several links of one function: representors have names. */
 		if (l->port_name[0])
 			cell_text(t.f, l->port_name);
 		else
@@ -273,7 +273,7 @@ static int print_bonds(const struct inventory *inv, FILE *out)
 	return table_end(&t, "BONDS", out);
 }
 
-/* What a port and its switch have come to, in the words of IEEE 802.1AX. */
+/* The LACP state of a port and its switch, in the terms of IEEE 802.1AX. */
 static const char *lacp_state(const struct inv_bond_port *p)
 {
 	if (p->actor & INV_LACP_EXPIRED)
@@ -340,7 +340,7 @@ static int print_dcb(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DATA CENTER BRIDGING", out);
 }
 
-/* "fw.mgmt 7.30, fw.bundle_id 0x8000": those of a kind; "-": none. */
+/* "fw.mgmt 7.30, fw.bundle_id 0x8000": all versions of a kind; "-": none. */
 static void cell_versions(FILE *f, const struct inventory *inv, const char *device,
 			  const char *kind)
 {
@@ -404,7 +404,7 @@ static int print_devlink_params(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PARAMETERS", out);
 }
 
-/* "1" of a physical port; "pf 0 vf 3": whom a representor stands for. */
+/* "1" for a physical port; "pf 0 vf 3" for a representor. */
 static void cell_port_of(FILE *f, const struct inv_devlink_port *p)
 {
 	if (strcmp(p->flavour, "pcivf") == 0)
@@ -438,7 +438,7 @@ static int print_devlink_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PORTS", out);
 }
 
-/* The driver of a function whose link is to be seen above stands there. */
+/* A function with a link is in the links' table already, driver included. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -648,7 +648,7 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
-/* Only where there are any: most hosts have no network mounts. */
+/* Printed only where there are any: most hosts have no network mounts. */
 static int print_conns(const struct inventory *inv, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];
@@ -698,8 +698,7 @@ static bool core_fits(const struct inv_core *c, int node, enum core_list which)
 	       (which == CORES_ONLINE || (which == CORES_ISOLATED ? c->isolated : !c->barred));
 }
 
-/* "0-3,8": the cores of a NUMA node that are online, or those of them that are isolated, or that
- * who looks may use. */
+/* "0-3,8": a NUMA node's cores that are online, or isolated, or usable by the caller. */
 static void print_core_list(const struct inventory *inv, int node, enum core_list which, FILE *f)
 {
 	const char *comma = "";

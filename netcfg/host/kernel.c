@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is true of routes, rules, VFs, VLANs and RDMA devices whoever does the work: when two are
- * the same to the kernel, what it makes of what was left open, how a value is written. Shared by
- * kernel_linux, the host in memory and the plan.
+ * Properties of routes, rules, VFs, VLANs and RDMA devices as the kernel sees them: equality,
+ * defaults of omitted values, text forms. Shared by kernel_linux, the simulated host and the plan.
  */
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the kernel gives an IPv6 route without a metric (IP6_RT_PRIO_USER). */
+/* Linux's default metric of IPv6 routes (IP6_RT_PRIO_USER). */
 #define ROUTE6_METRIC_DEFAULT 1024
 
 struct kernel *kernel_free(struct kernel *k)
@@ -42,7 +41,7 @@ void kernel_route_normalize(struct inv_route *r)
 	if (r->family == AF_INET && r->type == RTN_UNICAST && !r->gateway.family &&
 	    r->scope == RT_SCOPE_UNIVERSE)
 		r->scope = RT_SCOPE_LINK;
-	/* A default route comes back without a destination: one form for both spellings. */
+	/* The kernel reports a default route without a destination: one form for both spellings. */
 	r->dst.addr.family = r->family;
 	r->dst.addr = ip_addr_network(&r->dst.addr, r->dst.len);
 }

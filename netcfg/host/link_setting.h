@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel settings of a link that a data leg depends on: which there are, how they are called
- * below /proc/sys/net, and how the kernel joins a link's own with those of all links. What is
- * collected comes from this one table and what is wanted names its entries, so nothing can be
- * wanted that is never looked at.
+ * The kernel settings of a link that a data leg depends on: their names below /proc/sys/net, and
+ * how the kernel combines a link's value with that of all links. The collector and the plan use
+ * this one table, so that every wanted setting is also collected.
  */
 #ifndef PLENUM_NETCFG_LINK_SETTING_H
 #define PLENUM_NETCFG_LINK_SETTING_H
@@ -27,37 +26,37 @@ enum link_setting {
 	LINK_SETTING_MAX
 };
 
-/* How conf/all/NAME and conf/INTERFACE/NAME become what counts (kernel document
+/* How conf/all/NAME and conf/INTERFACE/NAME combine to the effective value (kernel document
  * networking/ip-sysctl; include/linux/inetdevice.h, net/ipv6/addrconf.c). */
 enum link_setting_join {
 	LINK_JOIN_OWN,	  /* the link's alone */
 	LINK_JOIN_LARGER, /* the larger of both */
-	LINK_JOIN_EITHER, /* one of them is enough */
+	LINK_JOIN_EITHER, /* either is enough */
 };
 
 struct link_setting_entry {
 	const char *family, *name; /* "ipv4", "rp_filter" */
-	unsigned devconf;	   /* place in IFLA_INET_CONF or IFLA_INET6_CONF, counted from 0 */
+	unsigned devconf;	   /* index in IFLA_INET_CONF or IFLA_INET6_CONF, counted from 0 */
 	enum link_setting_join join;
-	bool optional; /* kernels may be built without it, and then tell 0 all the same */
+	bool optional; /* kernels may be built without it and then still report 0 */
 };
 extern const struct link_setting_entry link_settings[LINK_SETTING_MAX];
 
 #define LINK_SETTING_KEY_MAX 96
-#define LINK_SETTING_NEW "default" /* CONF that tells what a link made from now on gets */
+#define LINK_SETTING_NEW "default" /* CONF of the values that new links get */
 /* "net/ipv4/conf/CONF/rp_filter", CONF an interface or "all", in buf (LINK_SETTING_KEY_MAX); buf.
  */
 const char *link_setting_key(enum link_setting s, const char *conf, char *buf);
 /* The recorded value; false: the host has no such setting. */
 bool link_setting_value(const struct inventory *inv, enum link_setting s, const char *conf,
 			int *ret);
-/* The link's own value, and the one that counts. false: the host has no such setting. */
+/* The link's value, and the effective one. false: the host lacks the setting. */
 bool link_setting_effective(const struct inventory *inv, enum link_setting s, const char *ifname,
 			    int *ret_own, int *ret_effective);
-/* Adds the settings that a link of that name has when it is made. 0, -ENOMEM. */
+/* Adds the settings that a new link of that name gets. 0, -ENOMEM. */
 int link_settings_add_new(struct inventory *inv, const char *ifname);
-/* Removes what the kernel tells of settings that it was built without: those of which `all` is not
- * recorded. */
+/* Removes settings that the kernel reports although it was built without them: those without a
+ * recorded `all` value. */
 void link_setting_drop_absent(struct inventory *inv);
 
 #endif
