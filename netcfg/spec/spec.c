@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From files to a spec: which files are read, in which order, and what becomes of their errors. The
- * only part of the spec that touches the file system; what a text means is decided in spec_read.c
- * and spec_check.c.
+ * Reads the files of a configuration in order and reports their errors. The only part of the spec
+ * that touches the file system; spec_read.c and spec_check.c interpret the texts.
  */
 #include "netcfg/spec/spec.h"
 #include "netcfg/spec/spec_schema.h"
@@ -63,7 +62,7 @@ struct spec *spec_free(struct spec *s)
 	return NULL;
 }
 
-/* Keeps the name of a file for the life of the spec; NULL when out of memory. */
+/* Stores a file's name for the life of the spec; NULL when out of memory. */
 static const char *add_file(struct spec *s, const char *name)
 {
 	char **files = reallocarray(s->files, s->n_files + 1, sizeof(*files));
@@ -92,7 +91,7 @@ static void reader_done(struct spec_reader *r)
 	spec_free(r->spec);
 }
 
-/* Takes in one file's text. An error is in d; the other files are read all the same. */
+/* Adds one file's text. Errors go to d; the other files are read all the same. */
 static void reader_add(struct spec_reader *r, const char *name, const char *text, size_t len)
 {
 	struct spec_node **trees;
@@ -111,7 +110,7 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	if (!root) {
 		struct diag_pos pos = {file, 0, 0};
 
-		/* An empty drop-in adds nothing; an empty main file is one that was cut off. */
+		/* An empty drop-in adds nothing; an empty main file was probably truncated. */
 		if (r->spec->n_files == 1 && !diag_has_errors(r->d))
 			diag_add(r->d, DIAG_ERROR, &pos, NULL,
 				 "the file holds no key, so it asks for nothing; 'plenum config "
@@ -121,7 +120,7 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	r->trees[r->n_trees++] = root;
 }
 
-/* The hostname where the file names none; it obeys the same rules. */
+/* The hostname where the file sets none; the same rules apply to it. */
 static void reader_default_host(struct spec_reader *r)
 {
 	const struct spec_key *k = spec_key_find(&spec_schema, "host");
@@ -194,7 +193,7 @@ static int read_error_add(struct diag *d, const char *file, int error)
 	return error;
 }
 
-/* The size is looked at first: a file that is too large is never read. */
+/* Checks the size first: a file that is too large is never read. */
 static int open_checked(const char *file, struct diag *d, int *ret)
 {
 	/* O_NONBLOCK: a FIFO in the file's place must not hang the agent. */
@@ -220,7 +219,7 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 	return 0;
 }
 
-/* The whole file, or one byte more than is allowed where it grew meanwhile. */
+/* Reads the whole file, or one byte more than allowed where it has grown meanwhile. */
 static int read_all(const char *file, struct diag *d, char **ret_text, size_t *ret_len)
 {
 	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 1);
@@ -251,7 +250,7 @@ static int read_all(const char *file, struct diag *d, char **ret_text, size_t *r
 	return 0;
 }
 
-/* ret_committing: whether a commit is under way; may be NULL. */
+/* ret_committing: whether a commit is in progress; may be NULL. */
 static int reader_add_file(struct spec_reader *r, const char *file, bool *ret_committing)
 {
 	autofree char *text = NULL;
@@ -329,7 +328,7 @@ static int reader_add_dir(struct spec_reader *r, const char *dir)
 	return first;
 }
 
-/* The drop-ins, or those that a commit under way puts in their place. */
+/* Reads the drop-ins, or those that a commit in progress puts in their place. */
 static int reader_add_dropins(struct spec_reader *r, const char *dir, bool committing)
 {
 	autofree char *next = NULL;

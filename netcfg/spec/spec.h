@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is wanted: the declarative configuration, read from YAML into one immutable value.
- * spec_load reads /etc/plenum/plenum.yaml and the *.yaml of plenum.d beside it in name order (lists
- * are joined, scalars and maps may be given once); it returns a complete, checked spec or nothing.
- * It never looks at the host: what depends on the devices is the plan's to check. plenum.yaml(5) is
- * made from the same schema table that drives the parser.
+ * The desired configuration, read from YAML into one immutable value. spec_load reads
+ * /etc/plenum/plenum.yaml and the *.yaml of plenum.d beside it in name order (lists are joined,
+ * scalars and maps may occur once); it returns a complete, checked spec or nothing. It never looks
+ * at the host: the plan checks what depends on the devices. plenum.yaml(5) is generated from the
+ * schema table that drives the parser.
  */
 #ifndef PLENUM_NETCFG_SPEC_H
 #define PLENUM_NETCFG_SPEC_H
@@ -14,14 +14,14 @@
 
 #define SPEC_FILE_BYTES_MAX (1U << 20) /* a larger file is refused before it is parsed */
 #define SPEC_DEPTH_MAX 16
-/* First line of a file whose drop-ins are about to be replaced with it: they are read from the
- * folder of that name with the suffix while it is there. So that replacing both is one rename. */
+/* First line of a main file that is being replaced together with its drop-ins. While the folder
+ * with the suffix .next exists, the drop-ins are read from it, so that one rename replaces both. */
 #define SPEC_COMMIT_MARK \
 	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
 #define SPEC_NEXT_SUFFIX ".next"
 #define SPEC_MTU_MIN 1280 /* bytes; workers start on nothing smaller (RUDP_MTU_BASE) */
 #define SPEC_PORT_DEFAULT 7411
-#define SPEC_ID_NOBODY 65534 /* who is nobody else: the kernel's overflow uid and gid */
+#define SPEC_ID_NOBODY 65534 /* the kernel's overflow uid and gid, for unmapped users */
 
 enum spec_ha { SPEC_HA_NONE, SPEC_HA_DUAL_LEG, SPEC_HA_ACTIVE_BACKUP, SPEC_HA_LACP, SPEC_HA_MAX };
 enum spec_role { SPEC_ROLE_FRONTEND, SPEC_ROLE_COMPUTE, SPEC_ROLE_DRIVES, SPEC_ROLE_MAX };
@@ -37,15 +37,14 @@ enum spec_locks { SPEC_LOCKS_LOCAL, SPEC_LOCKS_NONE, SPEC_LOCKS_MAX };
 enum spec_access { SPEC_ACCESS_RW, SPEC_ACCESS_RO, SPEC_ACCESS_MAX };
 enum spec_squash { SPEC_SQUASH_NONE, SPEC_SQUASH_ROOT, SPEC_SQUASH_ALL, SPEC_SQUASH_MAX };
 enum spec_submounts { SPEC_SUBMOUNTS_HIDE, SPEC_SUBMOUNTS_CROSS, SPEC_SUBMOUNTS_MAX };
-/* What guards the packets between hosts. */
+/* How packets between hosts are protected. */
 enum spec_security {
 	SPEC_SECURITY_AUTH,
 	SPEC_SECURITY_ENCRYPT,
 	SPEC_SECURITY_NONE,
 	SPEC_SECURITY_MAX
 };
-/* How a bond goes about its ports; the words are those of the kernel document networking/bonding.
- */
+/* Bond settings, named as in the kernel document networking/bonding. */
 enum spec_hash {
 	SPEC_HASH_LAYER34,
 	SPEC_HASH_LAYER23,
@@ -62,13 +61,13 @@ enum spec_reselect {
 	SPEC_RESELECT_FAILURE,
 	SPEC_RESELECT_MAX
 };
-/* What of a packet says its priority. */
+/* Which field of a packet determines its priority. */
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
-/* Of IPoIB. */
+/* IPoIB mode. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
-/* What an RDMA connection's GID is of where the program leaves it to the kernel. */
+/* GID type of RDMA connections whose program leaves it to the kernel. */
 enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
-/* How DPDK shares a kernel interface. auto: by AF_PACKET, for now. */
+/* How DPDK uses a kernel interface. auto: AF_PACKET at present. */
 enum spec_kernel_port {
 	SPEC_KERNEL_PORT_AUTO,
 	SPEC_KERNEL_PORT_AF_PACKET,
@@ -76,13 +75,13 @@ enum spec_kernel_port {
 	SPEC_KERNEL_PORT_MAX
 };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
-/* on: it is a reason to be degraded where it is not; only: and nothing else will do. */
+/* on: the worker is degraded without RDMA; only: the worker requires it. */
 enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
-/* "" where nothing is asked. */
+/* "" where the spec does not set it. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
 const char *spec_roce_to_string(enum spec_roce v);
 const char *spec_squash_to_string(enum spec_squash v);
@@ -118,7 +117,7 @@ struct spec_dscp {
 	struct diag_pos pos;
 };
 
-struct spec_dcb { /* what is left out stays as it is */
+struct spec_dcb { /* omitted keys stay unchanged on the device */
 	uint32_t *pfc;
 	size_t n_pfc;
 	enum spec_trust trust;
@@ -130,7 +129,7 @@ struct spec_dcb { /* what is left out stays as it is */
 };
 
 #define SPEC_VFS_AUTO (-1)
-#define SPEC_LABEL_AUTO "auto" /* the switch's own name, by LLDP */
+#define SPEC_LABEL_AUTO "auto" /* the switch's name, from LLDP */
 
 struct spec_net { /* one data device: a leg, or a port of a bond */
 	char name[PLENUM_NAME_MAX];
@@ -138,7 +137,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" where shared_ip */
 	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name; or SPEC_LABEL_AUTO */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
-	/* Of its VFs; SPEC_AUTO, and 0: as their driver makes them. */
+	/* For its VFs; SPEC_AUTO and 0: the driver's defaults. */
 	enum spec_tristate vf_spoof_check, vf_trust;
 	uint32_t vf_rate_mbps;
 	enum spec_kernel_port kernel_port;
@@ -149,15 +148,15 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	struct spec_dcb dcb;
 	enum spec_ipoib ipoib_mode;
 	enum spec_roce roce_mode;
-	uint32_t roce_tos;    /* 0: as it is */
-	uint32_t udp_sources; /* UDP ports that a worker sends from */
-	bool soft_roce;	      /* with an RDMA device in software, where it has none of its own */
+	uint32_t roce_tos;    /* 0: unchanged */
+	uint32_t udp_sources; /* source UDP ports of a worker */
+	bool soft_roce;	      /* use a software RDMA device where there is no hardware one */
 	bool enabled;	      /* false: not configured */
-	bool shared_ip;	      /* on the host's own address of the device, which is left as it is */
+	bool shared_ip;	      /* uses the host's address of the device, which is not reconfigured */
 	struct diag_pos pos;
 };
 
-struct spec_bond { /* name == "": nothing is said of it */
+struct spec_bond { /* name == "": not set */
 	char name[16];
 	enum spec_hash hash;
 	enum spec_lacp_rate rate;
@@ -173,18 +172,19 @@ struct spec_mount {
 	char from_host[PLENUM_NAME_MAX]; /* "storage-01/scratch" -> "storage-01" */
 	char from_export[PLENUM_NAME_MAX];
 	bool read_only;
-	uint32_t soft_s; /* how long requests wait before they fail; 0: hard, they wait */
+	uint32_t soft_s; /* seconds until requests fail; 0: hard, they wait for ever */
 	enum spec_locks locks;
-	bool suid, dev; /* whether set-id bits and device nodes work, as in mount(8) */
+	bool suid, dev; /* honour set-id bits and device nodes, as in mount(8) */
 	struct diag_pos pos;
 };
 
-struct spec_ids { /* count ids from these on; the client's are never above UINT32_MAX - 1 */
+struct spec_ids { /* count ids, starting here; the client's never exceed UINT32_MAX - 1 */
 	uint32_t client, server, count;
 	struct diag_pos pos;
 };
 
-struct spec_client { /* who may use an export, and how; without hosts and networks: anyone else */
+struct spec_client { /* which clients may use an export, and how; without hosts and networks: all
+			others */
 	char **hosts;
 	size_t n_hosts;
 	struct ip_prefix *networks;
@@ -202,7 +202,8 @@ struct spec_export {
 	char *path; /* absolute */
 	bool read_only;
 	enum spec_submounts submounts;
-	struct spec_client *clients; /* the first that fits counts; none: anyone, by the defaults */
+	struct spec_client
+		*clients; /* the first match counts; none: all clients, with the defaults */
 	size_t n_clients;
 	struct diag_pos pos;
 };
@@ -216,56 +217,58 @@ struct spec_worker { /* one entry; it stands for n_cores workers */
 	size_t n_mounts;
 	struct spec_export *exports; /* compute only */
 	size_t n_exports;
-	uint32_t sessions; /* of each core, compute only; 0: not given */
+	uint32_t sessions; /* per core, compute only; 0: not set */
 	struct diag_pos pos;
 };
 
-struct spec_peer { /* where another host's workers are found */
+struct spec_peer { /* data IPs of another host's workers */
 	char name[PLENUM_NAME_MAX];
-	struct ip_addr *ips; /* any of its workers' data IPs; the rest are learnt from it */
+	struct ip_addr
+		*ips; /* any of its workers' data IPs; the client learns the others from it */
 	size_t n_ips;
-	uint16_t port; /* 0: the same as ours */
+	uint16_t port; /* 0: the same as this host's */
 	struct diag_pos pos;
 };
 
-struct spec_cluster { /* name == "": there is none */
+struct spec_cluster { /* name == "": not configured */
 	char name[PLENUM_NAME_MAX];
 	char **etcd;
 	size_t n_etcd;
-	char *secret_file; /* NULL: none, where security is none */
+	char *secret_file; /* NULL: none, because security is none */
 	enum spec_security security;
 	struct diag_pos pos;
 };
 
 struct spec {
 	char host[PLENUM_NAME_MAX];
-	bool host_is_default;	       /* no file names it: it is the hostname */
-	char management_interface[16]; /* "": not named */
+	bool host_is_default;	       /* no file sets it: it is the hostname */
+	char management_interface[16]; /* "": not set */
 	uint16_t port;		       /* UDP port of the workers' data IPs */
 	enum spec_ha ha;
 	struct spec_bond bond;
-	char **ha_allow; /* rules of the mode that shall not hold */
+	char **ha_allow; /* rules of the HA mode to ignore */
 	size_t n_ha_allow;
-	uint32_t ha_hold_s;	/* 0: not given */
-	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
+	uint32_t ha_hold_s;	/* 0: not set */
+	struct diag_pos ha_pos; /* line 0: the file has no ha key */
 	enum spec_fallback on_fallback;
-	bool fault_injection; /* whether 'plenum fault' may make faults */
+	bool fault_injection; /* whether 'plenum fault' may inject faults */
 	uint32_t rdma_read_min_kib, rdma_write_min_kib;
-	uint32_t confirm_s; /* 0: not given: disruptive changes are not waited for */
+	uint32_t confirm_s; /* 0: not set: disruptive changes need no confirmation */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
-	struct spec_net *net_sets; /* always empty: what changes nets is in them */
+	struct spec_net *net_sets; /* always empty: changes of nets are merged into them */
 	size_t n_net_sets;
 	struct spec_worker *workers;
 	size_t n_workers;
 	struct spec_peer *peers;
 	size_t n_peers;
-	char **admin_users, **admin_groups; /* who may make changes beside root: names or numbers */
+	char **admin_users, **admin_groups; /* users and groups that may change the configuration
+					       besides root: names or numbers */
 	size_t n_admin_users, n_admin_groups;
 	struct spec_cluster cluster;
-	char **files; /* what it was read from; the pos members point into it */
+	char **files; /* the files read; the pos members point into it */
 	size_t n_files;
 };
 
@@ -275,23 +278,23 @@ struct spec {
  * (also in d). Nothing of *ret is set on failure.
  */
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
-/* The same from memory; `name` stands for the file's name in messages. */
+/* The same from memory; messages show `name` as the file's name. */
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
-/* For another machine's configuration: the name of that one, where no file names it and this is a
- * valid one. */
+/* Sets the host name of another machine's configuration where no file sets it and the name is
+ * valid. */
 void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
-/* Whether it could stand in the file as a name of something. */
+/* Whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);
-/* One data device as a JSON object, every key of the schema; those that are not set are null. Heap,
- * caller frees. */
+/* One data device as a JSON object with every key of the schema; keys that are not set are null.
+ * Heap, caller frees. */
 char *spec_net_to_json(const struct spec_net *net);
-/* A key that differs: "networks[data-a].mtu", and both values as they are written, "" where it is
- * not set; of an entry that only one has, the entry and its name. */
+/* Called for each difference: "networks[data-a].mtu" and both values as text, "" where not set;
+ * for an entry that only one spec has, the entry and its name. */
 typedef void (*spec_difference)(void *user, const char *path, const char *was, const char *will);
 void spec_compare(const struct spec *a, const struct spec *b, spec_difference each, void *user);
 /* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */

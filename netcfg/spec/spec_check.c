@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the parts of a spec say about each other. Each check looks at one question, reports every
- * violation at the place that should change, and leaves the spec as it is, but for one thing:
- * explicit addresses get the prefix length of their network.
+ * Checks the parts of a spec against each other. Each check asks one question, reports every
+ * violation at the place to change, and leaves the spec unchanged, except that explicit addresses
+ * get the prefix length of their network.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The node to blame: the map that begins at pos, or its member, or an item of that. */
+/* The node that an error points at: the map at pos, its member, or an item of that. */
 const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
 					const char *key, size_t index)
 {
@@ -42,7 +42,7 @@ static int check_name_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* " by net[leg-a]"; of a name that is there twice it would say nothing. */
+/* " by net[leg-a]": the earlier entry; "" where that has the same name, which would say nothing. */
 static const char *by_whom(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			   char *buf, size_t size)
 {
@@ -172,7 +172,7 @@ static bool is_unusable(const struct ip_addr *a)
 	return false;
 }
 
-/* The subnet's own address and its broadcast address belong to nobody. */
+/* The subnet's network and broadcast addresses are not host addresses. */
 static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			     size_t index, const struct ip_range *range)
 {
@@ -213,7 +213,7 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
 	ip_addr_format(&w->gateway, buf, sizeof(buf));
 	if (ip_addr_is_link_local(&w->gateway) && w->range.first.family == AF_INET6)
-		return; /* how IPv6 routers are known; the leg's own link is meant */
+		return; /* an IPv6 router's link-local address on the leg's link */
 	if (!ip_prefix_contains(&subnet, &w->gateway))
 		check_error(r, &w->pos, "gateway", "%s is outside the subnet %s", buf,
 			    ip_prefix_format(&subnet, net, sizeof(net)));
@@ -264,7 +264,7 @@ static const struct spec_network *network_of(const struct spec *s, const struct 
 	return NULL;
 }
 
-/* What is on a VLAN has a link of its own, and leaves the device as it is. */
+/* A VLAN network has its own link and does not reconfigure the device. */
 static bool is_tagged(const struct spec *s, const struct spec_net *net)
 {
 	const struct spec_network *w = network_of(s, net);
@@ -296,10 +296,10 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 			    "no network is called '%s'; add it to networks", net->network);
 }
 
-/* Either a network says which addresses the device gets, or it has its own. */
+/* A device gets its addresses from a network, or shares the host's. */
 static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 {
-	/* What is written and wrong has its error already. */
+	/* A value that is present but invalid has its error already. */
 	if (!net->shared_ip && spec_check_node(r, &net->pos, "network", NO_INDEX) ==
 				       spec_check_node(r, &net->pos, NULL, NO_INDEX))
 		check_error(r, &net->pos, NULL,
@@ -328,7 +328,7 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
-/* Settings of what is not to be had. */
+/* VF settings without VFs. */
 static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 {
 	const char *key = net->vf_spoof_check != SPEC_AUTO ? "vf-spoof-check"
@@ -341,7 +341,7 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device);
 }
 
-/* As the plan has it of the worker's ports. */
+/* The same condition as the plan's for a worker's ports. */
 static bool waits_for_rdma(const struct spec *spec, const struct spec_net *net)
 {
 	return net->rdma == SPEC_RDMA_ONLY ||
@@ -380,7 +380,7 @@ static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *
 			net->device);
 }
 
-/* One entry of ips against its network; sets the prefix length. */
+/* Checks one entry of ips against its network and sets its prefix length. */
 static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size_t index,
 			 const struct spec_network *w)
 {
@@ -415,7 +415,8 @@ static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size
 struct check_range {
 	struct ip_range range;
 	const struct spec_net *net;
-	size_t index; /* in ips; NO_INDEX: what the device takes from its network's range */
+	size_t index; /* index in ips; NO_INDEX: the device takes addresses from its network's range
+		       */
 };
 
 static int check_range_cmp(const void *va, const void *vb)
@@ -430,8 +431,8 @@ static int check_range_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Whether an earlier device takes the first of the network's range: two that do are one to the
- * mode of `ha`, or its planner refuses them. */
+/* Whether an earlier device takes the first addresses of the network's range. Two such devices
+ * are one to the HA mode, or its planner refuses them. */
 static bool range_is_taken(const struct spec *s, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -440,7 +441,7 @@ static bool range_is_taken(const struct spec *s, size_t i)
 	return false;
 }
 
-/* The addresses of every device: those that are written, else the first of its network's range. */
+/* The addresses of every device: explicit ones, else the first of its network's range. */
 static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
 {
 	size_t n = 0;
@@ -479,7 +480,8 @@ static void report_overlap(struct spec_reader *r, const struct check_range *at,
 			    other->net->name, buf);
 }
 
-/* Every address belongs to one device: sorted by their beginnings, neighbours must not touch. */
+/* Every address belongs to one device: after sorting by first address, neighbours must not
+ * overlap. */
 static void check_ips_overlap(struct spec_reader *r, size_t n_cores)
 {
 	const struct spec *s = r->spec;
@@ -509,7 +511,7 @@ static uint64_t count_add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* One data IP a core on every device, from its ips or from the range of its network. */
+/* Each device needs one data IP per core, from its ips or from its network's range. */
 static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
 {
 	const struct spec_network *w = network_of(r->spec, net);
@@ -596,7 +598,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	const struct spec_node *node =
 		spec_node_member(spec_check_node(r, &w->pos, NULL, NO_INDEX), "role");
 
-	/* Without a role nothing says what fits. */
+	/* Without a role the other keys cannot be checked. */
 	if (!node || node->bad)
 		return;
 	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)
@@ -728,7 +730,7 @@ static void check_peer_ips(struct spec_reader *r)
 	}
 }
 
-/* Valid, and yet hardly what was meant: said, since all else would call it as wanted. */
+/* Valid but probably a mistake, so it is a warning: nothing else would report it. */
 static void check_asks_something(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -740,7 +742,7 @@ static void check_asks_something(struct spec_reader *r)
 			 "workers; 'plenum config generate' writes a first file");
 }
 
-/* A secret that guards nothing is as suspect as a guard without one. */
+/* A key file that is not used is as suspect as encryption without a key file. */
 static void check_cluster(struct spec_reader *r)
 {
 	const struct spec_cluster *c = &r->spec->cluster;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Priorities and traffic classes of a device: what its entries say about each other. Apart from the
- * other checks as it is arithmetic that a driver would only refuse as a whole, without saying why.
+ * Checks a device's priorities and traffic classes against each other: a driver would reject them
+ * only as a whole, without a reason.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
 #include <inttypes.h>
 
-/* It has its error already, and no value. */
+/* It has an error already and no value. */
 static bool is_bad(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
 		   size_t index)
 {
@@ -68,8 +68,8 @@ static void check_class(struct spec_reader *r, const struct spec_ets *e,
 	}
 }
 
-/* Each class, and each priority, is in the list once. Whether all are there, and what the shares
- * make, is asked of a list without such errors. */
+/* Each class and each priority occurs at most once. Completeness and the sum of the shares are
+ * checked only without such errors. */
 static void check_ets(struct spec_reader *r, const struct spec_dcb *dcb)
 {
 	const struct spec_ets *owner[SPEC_PRIOS] = {NULL};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may use an export: what the entries of its clients say about each other. Apart from the other
- * checks as these are about rights: an entry that can never count, or that says two things, is an
- * error, since somebody believes in it.
+ * Checks the client entries of exports against each other. They grant rights, so an entry that
+ * never matches, or that contradicts itself, is an error: its author relies on it.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -20,20 +19,20 @@ static const struct spec_node *member(const struct spec_reader *r, const struct 
 	return spec_node_member(spec_check_node(r, pos, NULL, NO_INDEX), key);
 }
 
-/* Nor was meant for some, and is wrong in itself. */
+/* Written without hosts and networks, and these are not in error. */
 static bool is_written_for_all(const struct spec_reader *r, const struct spec_client *c)
 {
 	return is_for_all(c) && !member(r, &c->pos, "hosts") && !member(r, &c->pos, "networks");
 }
 
-/* Everybody who is in b is in a too. */
+/* Whether network a contains network b. */
 static bool network_covers(const struct ip_prefix *a, const struct ip_prefix *b)
 {
 	return a->addr.family == b->addr.family && a->len <= b->len &&
 	       ip_prefix_contains(a, &b->addr);
 }
 
-/* An entry of an earlier one, or earlier in the same one, that leaves nothing to this host. */
+/* An earlier entry, in this list or in the same entry, that already matches this host. */
 static const struct spec_client *host_before(const struct spec_export *e, size_t client,
 					     size_t index)
 {
@@ -107,7 +106,7 @@ static bool ids_overlap(uint32_t a, uint32_t n_a, uint32_t b, uint32_t n_b)
 	return (uint64_t)a < (uint64_t)b + n_b && (uint64_t)b < (uint64_t)a + n_a;
 }
 
-/* One id on one side is one on the other, or a file's owner would depend on who looks. */
+/* Maps must be one to one, or a file's owner would depend on which client looks. */
 static void check_ids(struct spec_reader *r, const struct spec_client *c,
 		      const struct spec_ids *map, size_t n)
 {
@@ -156,7 +155,7 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 		check_error(r, &c->pos, "access",
 			    "the export is read-only to all; leave rw out, or write 'read-only: "
 			    "false'");
-	if (e->read_only) /* implied; the normal form says it, and must not say the contrary */
+	if (e->read_only) /* implied; the normal form must not contradict it */
 		e->clients[client].access = SPEC_ACCESS_RO;
 	check_hosts(r, e, client);
 	check_networks(r, e, client);
@@ -176,7 +175,7 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 		check_client(r, e, i);
 }
 
-/* What one worker can be told, see launch.h. */
+/* Rules that a worker accepts: see launch.h. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 {
 	size_t rules = 0, ids = 0;

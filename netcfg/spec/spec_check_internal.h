@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the checks share: how a violation is reported at the place that should change. Checks look
- * at a spec that was read whole and leave it as it is. For spec_check*.c alone.
+ * Shared by the checks: reports a violation at the place to change. Checks get a completely read
+ * spec and leave it unchanged. For spec_check*.c alone.
  */
 #ifndef PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
 #define PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
@@ -10,7 +10,7 @@
 
 #define NO_INDEX SIZE_MAX
 
-/* The node to blame: the map that begins at pos, or its member `key`, or item `index` of that. */
+/* The node that an error points at: the map at pos, its member `key`, or item `index` of that. */
 const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
 					const char *key, size_t index);
 
@@ -23,12 +23,12 @@ const struct spec_node *spec_check_node(const struct spec_reader *r, const struc
 	} while (0)
 #define check_error(r, map_pos, key, ...) check_error_at(r, map_pos, key, NO_INDEX, __VA_ARGS__)
 
-/* Who may use an export, entry by entry and among each other. Of spec_check_export.c. */
+/* Checks an export's client entries singly and against each other. In spec_check_export.c. */
 void spec_check_export(struct spec_reader *r, const struct spec_export *e);
-/* How many hosts and networks its clients are, and how many ranges of ids they map. */
+/* The number of hosts and networks of its clients, and of the id ranges that they map. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
 
-/* Priorities and traffic classes of a device. Of spec_check_dcb.c. */
+/* Checks a device's priorities and traffic classes. In spec_check_dcb.c. */
 void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two specs key by key, by the schema table: what differs, in the words of the file. Apart from the
- * printer, whose text would have to be compared line by line and would not say which entry a line
- * is of.
+ * Compares two specs key by key, using the schema table, and names differences as the file does.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -15,7 +13,7 @@ struct compare {
 	void *user;
 };
 
-/* The value as it would be written, cut where it is long; "" where it is not set. */
+/* The value as it would be written, truncated where it is long; "" where not set. */
 static const char *value_text(const struct spec_key *k, const char *base, char *buf, size_t size)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];
@@ -37,7 +35,7 @@ static const char *value_text(const struct spec_key *k, const char *base, char *
 		fputs(i ? ", " : "", f);
 		ops->print(k, field + i * k->size, f);
 	}
-	fclose(f); /* what is longer than the buffer is cut */
+	fclose(f); /* longer values are truncated */
 	buf[size - 1] = '\0';
 	return buf;
 }
@@ -80,7 +78,7 @@ static bool values_equal(const struct spec_key *k, const char *a, const char *b)
 static void compare_table(const struct compare *c, const struct spec_table *t, const char *path,
 			  const char *a, const char *b);
 
-/* What an entry is called: by its first key that is required, which a list has each of once. */
+/* An entry's name: its first required key, which is unique within a list. */
 static const char *entry_name(const struct spec_table *t, const char *entry, size_t index,
 			      char *buf, size_t size)
 {

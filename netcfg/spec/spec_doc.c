@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schema table as documents: JSON Schema for editors, and the key list of plenum.yaml(5). Apart
- * from the printer of the normal form, which prints values and not what they may be.
+ * Generates documents from the schema table: JSON Schema for editors, and the key list of
+ * plenum.yaml(5).
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -36,7 +36,7 @@ static json_t *schema_of_enum(const struct spec_key *k)
 		if (!k->names[i][0] || !spec_key_is_built(k, k->names[i]))
 			continue;
 		json_array_append_new(names, json_string(k->names[i]));
-		/* Editors that read YAML 1.1 see booleans in these words. */
+		/* Editors that read YAML 1.1 take these words as booleans. */
 		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
 			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
 	}
@@ -73,7 +73,7 @@ static json_t *schema_of_list(const struct spec_key *k, json_t *item)
 
 static json_t *schema_of_value(const struct spec_key *k)
 {
-	/* An editor that refuses the key shows its description, which says why. */
+	/* An editor that rejects the key shows its description, which gives the reason. */
 	if (k->not_built && !k->is_built)
 		return json_pack("{s:{}}", "not");
 	switch (k->type) {
@@ -119,14 +119,14 @@ static json_t *schema_of_fallback(const struct spec_key *k)
 	return json_string(k->fallback);
 }
 
-/* Sentences begin with a capital letter, errors do not. */
+/* Sentences start with a capital letter, error texts do not. */
 static void put_sentence(const char *text, FILE *out)
 {
 	fputc(toupper((unsigned char)text[0]), out);
 	fprintf(out, "%s.\n", text + 1);
 }
 
-/* Help texts have one sentence per line for the manual; here it is one paragraph. */
+/* Help texts have one sentence per line for the manual; here they become one paragraph. */
 static json_t *schema_of_help(const struct spec_key *k)
 {
 	autofree char *text = NULL;
@@ -147,7 +147,7 @@ static json_t *schema_of_help(const struct spec_key *k)
 	return json_string(text);
 }
 
-/* A change has the keys that change, and the name of what is changed. */
+/* A change has the changed keys and the name of the changed entry. */
 static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 {
 	json_t *schema = json_object(), *properties = json_object(), *required = json_array();
@@ -197,7 +197,7 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 	fprintf(out, "%s\n", k->help);
 	if (k->not_built)
 		put_sentence(k->not_built, out);
-	/* What is refused whatever it holds needs no further words. */
+	/* A key that is always rejected needs no further text. */
 	if (k->not_built && !k->is_built)
 		return;
 	fprintf(out, "Takes %s.\n", want);

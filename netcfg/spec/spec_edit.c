@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trees that are changed and printed. Apart from spec_node.c, which only reads: nobody who loads a
- * configuration changes it, but for the entries that another file changes (spec_merge.c).
+ * Changes and prints YAML trees. Reading (spec_node.c) does not need it, except to merge one file's
+ * changes into another's entries (spec_merge.c).
  */
 #include "netcfg/spec/spec_edit.h"
 
@@ -148,7 +148,7 @@ static void print_flow(const struct spec_node *n, FILE *out)
 	const char *brackets = n->kind == SPEC_NODE_LIST ? "[]" : "{}";
 
 	if (n->kind == SPEC_NODE_SCALAR) {
-		/* Without quotes only what YAML makes something else of than text. */
+		/* Only text that YAML would take for something else needs quotes. */
 		if (n->plain && (spec_text_is_number(n->text) || spec_text_is_bool(n->text) ||
 				 spec_node_is_null(n)))
 			fputs(*n->text ? n->text : "null", out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Entries that change those of another file: their members take the others' places in the trees
- * before anything is read, so that one reader and one set of checks judge the result, and an error
- * names the line of the change.
+ * Merges entries that change those of another file into the trees before they are read, so that one
+ * reader and one set of checks apply to the result, and an error names the line of the change.
  */
 #include "netcfg/spec/spec_edit.h"
 #include "netcfg/spec/spec_schema.h"
@@ -22,7 +21,7 @@ static struct spec_node *find_target(const struct spec_reader *r, const char *li
 	return NULL;
 }
 
-/* Whether an earlier entry of this kind changes the same. */
+/* An earlier change of the same entry. */
 static const struct spec_node *find_twin(const struct spec_reader *r, const char *list,
 					 const char *name, const struct spec_node *item)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libyaml's events as a tree. Apart so that one file alone includes yaml.h, and so that everything
- * YAML may do and a configuration must not (anchors, tags, bombs) is refused in one place.
+ * Converts libyaml's events to a tree. The only file that includes yaml.h, and the one place that
+ * rejects YAML features which a configuration must not use (anchors, tags, alias bombs).
  */
 #include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec.h"
@@ -9,14 +9,15 @@
 #include <string.h>
 #include <yaml.h>
 
-/* The state of turning events into a tree. Containers that are open are the chain of parents. */
+/* State of the conversion. Open containers form the chain of parents. */
 struct node_builder {
 	const char *file;
 	struct diag *d;
-	struct spec_node *root, *open; /* open: the innermost container */
+	struct spec_node *root, *open; /* open: the innermost open container */
 	unsigned depth;
 	size_t n_nodes, n_documents;
-	/* The key that waits for its value in the open map; its text is NULL where it was bad. */
+	/* The key that waits for its value in the open map; its text is NULL where it was
+	 * invalid. */
 	bool have_key;
 	char *key;
 	struct diag_pos key_pos;
@@ -71,7 +72,7 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
-/* The name of an item, which stays the same wherever it is written; NULL: it has none. */
+/* The name of an item, which identifies it whatever its position; NULL: none. */
 static const char *item_name(const struct spec_node *n)
 {
 	const struct spec_node *name =
@@ -151,7 +152,7 @@ static int builder_no_memory(struct node_builder *b)
 	return -ENOMEM;
 }
 
-/* Anchors and tags change what a value means where nobody sees it; aliases make bombs. */
+/* Anchors and tags change a value's meaning invisibly; aliases allow exponential expansion. */
 static bool builder_refuse_decoration(struct node_builder *b, const yaml_char_t *anchor,
 				      const yaml_char_t *tag, const struct diag_pos *pos)
 {
@@ -166,7 +167,7 @@ static bool builder_refuse_decoration(struct node_builder *b, const yaml_char_t 
 	return anchor || tag;
 }
 
-/* Hangs a new node below the open container; takes the waiting key. */
+/* Adds a new node to the open container; takes the waiting key. */
 static int builder_add(struct node_builder *b, enum spec_node_kind kind, const struct diag_pos *pos,
 		       bool bad, struct spec_node **ret)
 {
@@ -303,7 +304,7 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 	return 0;
 }
 
-/* 1: read no further; the first document is still checked. */
+/* 1: stop reading; the first document is still checked. */
 static int builder_document(struct node_builder *b, const yaml_event_t *e)
 {
 	struct diag_pos pos = builder_pos(b, &e->start_mark);
@@ -337,7 +338,7 @@ static int builder_event(struct node_builder *b, const yaml_event_t *e)
 	}
 }
 
-/* What the commonest complaints of the parser mean for the writer of a file. */
+/* Explains the parser's most frequent complaints in terms of the file. */
 static const char *syntax_hint(const char *problem)
 {
 	static const struct {
@@ -424,7 +425,7 @@ int spec_node_parse(const char *file, const char *text, size_t len, struct diag 
 		spec_node_free(b.root);
 		return r;
 	}
-	/* A text of nothing but comments has no document at all; "---" alone has an empty one. */
+	/* A text of comments alone has no document; "---" alone has an empty one. */
 	if (b.root && !b.root->bad && spec_node_is_null(b.root))
 		b.root = spec_node_free(b.root);
 	*ret = b.root;

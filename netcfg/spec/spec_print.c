@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The normal form: the schema table run backwards over the members. It is what the agent keeps,
- * compares and shows, so the order of its keys is the table's and never the file's.
+ * Prints the normal form of a spec from the schema table. The agent stores, compares and shows this
+ * form, so its keys are in the table's order, not the file's.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -24,7 +24,7 @@ static bool key_is_unset(const struct spec_key *k, const char *base)
 		bool unset = key_is_unset(member, base + k->offset);
 
 		if (unset ==
-		    member->required) /* one that lacks what it must have was not written */
+		    member->required) /* an entry without a required key was never written */
 			return unset;
 	}
 	return true;
@@ -56,7 +56,7 @@ static void print_maps(const struct spec_key *k, const char *base, unsigned inde
 	}
 }
 
-/* item: the first key stands on the line of the list's dash. */
+/* item: the first key follows the list's dash on the same line. */
 static void print_table(const struct spec_table *t, const char *base, unsigned indent, bool item,
 			FILE *out)
 {
@@ -96,8 +96,8 @@ char *spec_to_yaml(const struct spec *s)
 
 /* ---- one entry as JSON ---- */
 
-/* The same texts: numbers and booleans are JSON's own, all else is a string, which YAML quotes as
- * JSON does where it quotes. */
+/* The same texts: JSON's numbers and booleans, all else as strings, for which YAML's quoting
+ * equals JSON's. */
 static int print_json_value(const struct spec_key *k, const void *field, FILE *out)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];

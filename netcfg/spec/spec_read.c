@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the tree of a file to the members of struct spec, driven by the schema table: one function
- * per shape (scalar, list, map), none per key. What is wrong with one value by itself is said
- * here; what the parts say about each other is spec_check.c's.
+ * Fills struct spec from the trees of the files, driven by the schema table: one function per shape
+ * (scalar, list, map), none per key. Reports values that are wrong by themselves; spec_check.c
+ * checks values against each other.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -14,7 +14,7 @@
 static void read_map(struct spec_reader *r, const struct spec_table *t, struct spec_node *n,
 		     char *base);
 
-/* What stands there, short enough for a message and safe for a terminal. */
+/* The value found, short enough for a message and safe for a terminal. */
 static const char *describe_found(const struct spec_node *n, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -27,7 +27,7 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 		buf[len++] = '\'';
 		for (const char *c = n->text; *c && len + 6 < size; c++)
 			buf[len++] = (char)((unsigned char)*c < ' ' ? ' ' : *c);
-		/* A multi-byte character is not cut in two. */
+		/* A multi-byte character must not be cut in two. */
 		if (strlen(n->text) + 6 >= size) {
 			while (len > 1 && ((unsigned char)buf[len - 1] & 0xc0) == 0x80)
 				len--;
@@ -42,7 +42,7 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 	return buf;
 }
 
-/* The word that may have been meant, of those that this version takes; NULL: none. */
+/* The nearest of the words that this version accepts; NULL: none. */
 static const char *near_name(const struct spec_key *k, const struct spec_node *n)
 {
 	const char *names[16];
@@ -54,7 +54,7 @@ static const char *near_name(const struct spec_key *k, const struct spec_node *n
 	return n->kind == SPEC_NODE_SCALAR ? diag_suggest(n->text, names, n_names) : NULL;
 }
 
-/* "expected X, found Y", and an example of how it is written. */
+/* "expected X, found Y", with an example. */
 static void read_expected(struct spec_reader *r, const struct spec_key *k,
 			  const struct spec_node *n)
 {
@@ -75,7 +75,8 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 				found, k->name, k->example);
 }
 
-/* Numbers are written bare, text that looks like one in quotes: so every YAML tool agrees. */
+/* Numbers are written bare, and text that looks like a number in quotes, so that every YAML tool
+ * agrees. */
 static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 			    const struct spec_node *n)
 {
@@ -118,14 +119,14 @@ static void read_scalar(struct spec_reader *r, const struct spec_key *k, struct 
 	n->bad = e < 0;
 }
 
-/* One more zeroed entry at the end of a list member; NULL when out of memory. */
+/* Appends a zeroed entry to a list member; NULL when out of memory. */
 static void *list_append(struct spec_reader *r, const struct spec_key *k, char *base)
 {
 	char **list = (char **)(base + k->offset);
 	size_t *n = (size_t *)(base + k->n_offset);
 	char *grown;
 
-	/* Doubling at powers of two needs no capacity member. */
+	/* The capacity is the next power of two, so no member has to store it. */
 	if ((*n & (*n - 1)) == 0) {
 		grown = reallocarray(*list, *n ? 2 * *n : 1, k->size);
 		if (!grown) {
@@ -176,7 +177,7 @@ static void read_maps(struct spec_reader *r, const struct spec_key *k, struct sp
 	}
 }
 
-/* A list of scalars; it says something, so it is not empty. */
+/* Reads a list of scalars. An empty list is an error, because it has no meaning. */
 static void read_scalars(struct spec_reader *r, const struct spec_key *k, struct spec_node *n,
 			 char *base)
 {
@@ -216,7 +217,7 @@ static void core_take(struct spec_reader *r, const struct spec_key *k, struct sp
 		*entry = core;
 }
 
-/* "5" or "3-6"; false where it is neither. */
+/* Parses "5" or "3-6"; false for other text. */
 static bool cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last)
 {
 	unsigned v[2] = {0, 0}, part = 0;
@@ -289,7 +290,7 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 {
 	if (n->bad)
 		return;
-	/* One sentence is enough: what is in it is not looked at. */
+	/* One error for the key is enough: its content is not read. */
 	if (!spec_key_is_built(k, n->text)) {
 		spec_read_error(r, n, "%s", k->not_built);
 		n->bad = true;
@@ -340,7 +341,7 @@ static void read_unknown_key(struct spec_reader *r, const struct spec_table *t,
 		diag_add(r->d, DIAG_ERROR, &n->key_pos, path, "unknown key; known here: %s", known);
 }
 
-/* The default runs through the same parser as what a user writes. */
+/* A default is parsed like a value in the file. */
 static void read_fallback(struct spec_reader *r, const struct spec_key *k, char *base)
 {
 	if (!k->fallback)
@@ -375,7 +376,7 @@ static void read_map(struct spec_reader *r, const struct spec_table *t, struct s
 	}
 }
 
-/* The node that gave a key of the root in an earlier file. */
+/* The node that set a key of the root in an earlier file. */
 static const struct spec_node *root_member(const struct spec_reader *r, const char *key)
 {
 	for (size_t i = 0; i < r->n_trees; i++) {
@@ -409,7 +410,7 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 			read_unknown_key(r, &spec_schema, c);
 			continue;
 		}
-		if (k->changes) /* its entries are in those they change */
+		if (k->changes) /* its entries are merged into those they change */
 			continue;
 		earlier = root_member(r, c->key);
 		if (earlier && earlier != c && !spec_type_is_list(k->type))
@@ -420,7 +421,7 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 	}
 }
 
-/* Defaults of a map that was not written at all. */
+/* Sets the defaults of a map that is absent from the file. */
 static void read_absent(struct spec_reader *r, const struct spec_table *t, char *base)
 {
 	for (size_t i = 0; i < t->n_keys; i++)

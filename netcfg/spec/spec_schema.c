@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schema table itself: constant data and nothing else, so that what plenum.yaml may say is read
- * in one place from top to bottom. What a type means is in spec_value.c.
+ * The schema table: constant data and nothing else, so that everything plenum.yaml may contain is
+ * listed in one place. spec_value.c implements the types.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -187,8 +187,8 @@ const char *spec_squash_to_string(enum spec_squash v)
 	return name_of(squash_names, ARRAY_SIZE(squash_names), v);
 }
 
-/* What is done already of the keys that this version does in part. A word that is not a valid value
- * passes here: the type refuses it with the values that there are. */
+/* Which values are implemented for keys that this version supports in part. A word that is no
+ * valid value passes here: the type rejects it and lists the valid ones. */
 static bool role_is_built(const char *text)
 {
 	return strcmp(text, "drives") != 0;

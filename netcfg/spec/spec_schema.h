@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one table of what plenum.yaml may say. The reader, the printer of the normal form, the JSON
- * Schema and the key list of plenum.yaml(5) are all driven by it: a new key is a line here, a
- * member in spec.h, and nothing else unless it brings a new type. Constant data; used by spec*.c.
+ * The schema table of plenum.yaml. The reader, the printer of the normal form, the JSON Schema and
+ * the key list of plenum.yaml(5) are all driven by it: a new key is a line here and a member in
+ * spec.h, and nothing else unless it has a new type. Constant data; used by spec*.c.
  */
 #ifndef PLENUM_NETCFG_SPEC_SCHEMA_H
 #define PLENUM_NETCFG_SPEC_SCHEMA_H
@@ -13,7 +13,7 @@
 #define SPEC_LIST_MAX 1024 /* entries in any list */
 #define SPEC_CORES_MAX 1024
 #define SPEC_LEGS_MAX PLENUM_LEGS_MAX
-/* What a worker can be given, see launch.h. */
+/* Limits of a worker's configuration, see launch.h. */
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_SESSIONS_MAX 10000
@@ -60,72 +60,75 @@ struct spec_key {
 	enum spec_type type;
 	bool required;
 	const char *fallback;	  /* the default as it would be written; NULL: none */
-	const char *fallback_doc; /* where words say it better; NULL: the fallback */
+	const char *fallback_doc; /* describes the default in words; NULL: the fallback */
 	uint32_t min, max;	  /* numbers, seconds; max of lists: entries, 0: SPEC_LIST_MAX */
-	const char *why; /* of numbers: what the limits come from, in a few words; NULL: plain */
-	const char *of;	 /* lists of names: of what; NULL: of hosts */
-	const char *const *names; /* enums: the string of each value; "" for one not given */
+	const char *why; /* numbers: the reason for the limits, in a few words; NULL: none needed */
+	const char *of;	 /* lists of names: what they name; NULL: hosts */
+	const char *const *names; /* enums: the string of each value; "" for "not set" */
 	size_t n_names;
 	const struct spec_table *table; /* maps */
 	size_t offset, size;		/* of the member; of one list entry */
-	size_t n_offset;		/* lists: of the count */
-	const char *changes;		/* lists of maps: the list whose entries these change */
+	size_t n_offset;		/* lists: offset of the count */
+	const char *changes;		/* lists of maps: the list whose entries they change */
 	const char *help;		/* sentences, one per line */
 	const char *example;		/* a value as it would be written */
-	/* What this version does not do, as the sentence that refuses it; NULL: all is done. */
+	/* For a key that this version does not implement, or only in part: the error for other
+	 * values; NULL: fully implemented. */
 	const char *not_built;
-	bool (*is_built)(const char *text); /* the values that are done all the same; NULL: none */
+	bool (*is_built)(const char *text); /* the implemented values; NULL: none */
 };
 
 struct spec_table {
 	const struct spec_key *keys;
 	size_t n_keys;
-	bool has_pos; /* the struct has a place, at pos_offset */
+	bool has_pos; /* the struct has a diag_pos at pos_offset */
 	size_t pos_offset;
 };
 
 extern const struct spec_table spec_schema;
 
-/* Whether this version does what the value asks for; text NULL: whether it does any of it. */
+/* Whether this version implements the value; text NULL: whether it implements any value. */
 bool spec_key_is_built(const struct spec_key *k, const char *text);
 const struct spec_key *spec_key_find(const struct spec_table *t, const char *name);
 bool spec_type_is_list(enum spec_type t);
 
-/* How a type reads, prints and describes itself. */
+/* How a type is read, printed and described. */
 struct spec_reader;
 struct spec_type_ops {
 	/* "a whole number from 1 to 5", into buf */
 	void (*describe)(const struct spec_key *k, char *buf, size_t size);
-	/* One scalar into its field, or one more entry; 0, -EINVAL where the text does not fit, or
-	 * another negative errno where the error was already reported. NULL: not of scalars. */
+	/* Parses one scalar into its field, or appends an entry; 0, -EINVAL where the text is
+	 * invalid, or another negative errno where the error was already reported. NULL: not a
+	 * scalar type. */
 	int (*parse)(const char *text, const struct spec_key *k, void *field);
-	/* The value of a field as YAML, in quotes where needed. NULL: not of scalars. */
+	/* Prints the value of a field as YAML, in quotes where needed. NULL: not a scalar type. */
 	void (*print)(const struct spec_key *k, const void *field, FILE *out);
-	/* Whether the field holds nothing worth printing. NULL: it always does. */
+	/* Whether the field is not set, so that it is not printed. NULL: always set. */
 	bool (*is_unset)(const struct spec_key *k, const void *field);
-	bool is_number; /* 5 is written without quotes; text that looks like a number with */
+	bool is_number; /* written without quotes; text that looks like a number is quoted */
 	bool is_bool;
 	const char *pattern; /* of JSON Schema; NULL: none */
-	const char *item;    /* lists of scalars: what an entry is, as describe would say it */
+	const char *item;    /* lists of scalars: describes one entry, as describe does */
 };
 extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
 
-/* Text as a YAML scalar, quoted where plain text would mean something else. Of spec_value.c. */
+/* Prints text as a YAML scalar, quoted where plain text would have another meaning. In
+ * spec_value.c. */
 void spec_print_text(const char *text, FILE *out);
-/* Whether YAML takes the plain text for a number, a boolean or nothing. */
+/* Whether YAML reads the plain text as a number, a boolean or null. */
 bool spec_text_is_number(const char *text);
 bool spec_text_is_bool(const char *text);
 
-/* State of reading one spec, kept for the checks: their messages name places by the trees. */
+/* State of reading one spec, kept for the checks, whose messages take positions from the trees. */
 struct spec_reader {
 	struct spec *spec;
 	struct diag *d;
 	struct spec_node **trees; /* one per file with content */
 	size_t n_trees;
-	struct spec_node *core_owner[SPEC_CORES_MAX]; /* who named the core first */
+	struct spec_node *core_owner[SPEC_CORES_MAX]; /* the entry that used the core first */
 };
 
-/* Says what is wrong with a node, and where that is: its place and path. */
+/* Adds an error with the position and path of a node. */
 #define spec_read_error(r, node, ...)                                              \
 	do {                                                                       \
 		char path_[SPEC_PATH_MAX];                                         \
@@ -133,14 +136,14 @@ struct spec_reader {
 			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
 	} while (0)
 
-/* Puts the entries of lists that change others into those: the members of the trees move. Before
- * the first tree is read. Of spec_merge.c. */
+/* Merges the entries of lists that change other entries into those, before the first tree is
+ * read: members move between trees. In spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);
-/* Reads a file's tree into the spec; lists are joined with what earlier files gave. */
+/* Reads a file's tree into the spec; lists are appended to those of earlier files. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
-/* Once all trees are read: defaults, and what is required. */
+/* After all trees: sets defaults and reports missing required keys. */
 void spec_read_finish(struct spec_reader *r);
-/* What the parts say about each other. Of spec_check.c. */
+/* Checks values against each other. In spec_check.c. */
 void spec_check(struct spec_reader *r);
 
 #endif

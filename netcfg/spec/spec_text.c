@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of a file before YAML sees them. Apart because libyaml's own words about bad bytes name
- * no line, and because tabs, which it takes for blanks here and there, are what people trip over.
+ * Checks a file's bytes before YAML parses them: libyaml's errors about invalid bytes have no line,
+ * and it accepts tabs in some places where people use them by mistake.
  */
 #include "netcfg/spec/spec_node.h"
 
@@ -39,7 +39,7 @@ static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *ret)
 	return n;
 }
 
-/* Characters that YAML forbids, and line breaks that editors do not count as such. */
+/* Characters that YAML forbids, and line breaks that editors do not count. */
 static bool is_refused(uint32_t c)
 {
 	if (c < ' ')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One value of each type: how it is described, read and printed. What a value means among others is
- * spec_check.c's; a new type is three functions here and a line in the table at the end.
+ * Describes, reads and prints values of each type; spec_check.c checks values against each other. A
+ * new type is three functions here and a line in the table at the end.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -15,7 +15,7 @@
 #define URL_LEN_MAX 255
 #define ACCOUNT_LEN_MAX 64
 
-/* Decimal digits without a leading zero, as YAML 1.1 and 1.2 both understand. */
+/* Decimal digits without a leading zero, which YAML 1.1 and 1.2 read alike. */
 static int number_parse(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
 {
 	uint64_t v = 0;
@@ -70,7 +70,7 @@ bool spec_text_is_bool(const char *text)
 	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
 }
 
-/* Words that YAML 1.1 readers take for booleans, and for nothing. */
+/* Words that YAML 1.1 reads as booleans or null. */
 static bool text_is_yaml_word(const char *text)
 {
 	static const char *const words[] = {"yes", "no", "on", "off", "y", "n", "null", "~"};
@@ -295,7 +295,7 @@ static int url_parse(const char *text, const struct spec_key *k, void *field)
 	return heap_text_set(text, field);
 }
 
-/* What useradd(8) takes, and numbers. */
+/* Names that useradd(8) accepts, and numbers. */
 static void accounts_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a list of names or numbers of accounts");
@@ -514,7 +514,7 @@ static void ip_print(const struct spec_key *k, const void *field, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];
 
-	/* IPv6 addresses hold colons: in quotes, so that no reader trips. */
+	/* IPv6 addresses contain colons, so they are quoted for all YAML readers. */
 	spec_print_text(ip_addr_format(field, buf, sizeof(buf)), out);
 }
 
