@@ -284,7 +284,7 @@ static int on_reload(void *user, int signo)
 static int take_host(struct agent *a)
 {
 	pid_t owner = 0;
-	int r = host_lock_take(HOST_LOCK_NAME, HOST_LOCK_PATIENCE_NS, &a->host_fd, &owner);
+	int r = host_lock_take(HOST_LOCK_NAME, HOST_LOCK_WAIT_NS, &a->host_fd, &owner);
 
 	if (r == -EBUSY && owner)
 		log_err("another plenumd (pid %d) has the interfaces of this network namespace; "
@@ -483,7 +483,7 @@ static int open_all(struct agent *a)
 		r = capture_new(&(struct capture_setup){.loop = a->loop,
 							.events = &a->events,
 							.sup = a->sup,
-							.patience_ns = CAPTURE_PATIENCE_NS},
+							.idle_limit_ns = CAPTURE_IDLE_LIMIT_NS},
 				&a->capture);
 	if (r >= 0)
 		adopt(a);

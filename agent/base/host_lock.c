@@ -90,9 +90,9 @@ static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
 	return -EBUSY;
 }
 
-int host_lock_take(const char *name, uint64_t patience_ns, int *ret_fd, pid_t *ret_owner)
+int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner)
 {
-	const uint64_t until = clock_now_ns() + patience_ns;
+	const uint64_t until = clock_now_ns() + wait_ns;
 	int r;
 
 	while ((r = try(name, clock_now_ns() > until, ret_fd, ret_owner)) == -EAGAIN)

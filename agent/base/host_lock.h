@@ -16,7 +16,7 @@
 
 /* For a child that a killed agent has just forked: it holds the lock until it has closed the
  * descriptors that it inherited. */
-#define HOST_LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
+#define HOST_LOCK_WAIT_NS (20 * NSEC_PER_SEC)
 
 /*
  * Takes the lock into *ret_fd, the caller's. *ret_fd is -1 if a user who cannot be an agent holds
@@ -24,7 +24,7 @@
  * another agent runs, with its pid in *ret_owner (0: it is in another pid namespace); other
  * negative errno.
  */
-int host_lock_take(const char *name, uint64_t patience_ns, int *ret_fd, pid_t *ret_owner);
+int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner);
 /* Accepts and closes the connections of agents that asked for the holder. */
 void host_lock_answer(int fd);
 

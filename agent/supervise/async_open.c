@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is asked of file systems that may not answer, by path; apart because answers outlast those
- * who asked. */
+/* Opens directories in child tasks, by path. An answer may arrive after its caller has stopped
+ * waiting. */
 #include "agent/supervise/async_open.h"
 #include "agent/base/child_task.h"
 #include <dirent.h>
@@ -9,23 +9,23 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* So many may keep the monitor waiting in that time, further ones only so long. */
+/* Once this many openings have timed out within LATE_NS, further ones wait only HASTE_MS. */
 #define LATE_MAX 2
 #define LATE_NS (10 * NSEC_PER_SEC)
 #define HASTE_MS 5
 
 struct dir {
 	char *path;
-	struct child_task *job; /* NULL: it has ended */
+	struct child_task *task; /* NULL: it has exited */
 	uint64_t asked_ns;
-	bool empty;    /* it has to be */
-	bool is_look;  /* nobody waits for the descriptor: one that is kept keeps its file
-			* system busy */
-	int error, fd; /* once the job has ended */
+	bool empty;    /* the directory must be empty */
+	bool is_look;  /* the caller no longer waits: its descriptor is closed, since an open one
+			* would keep the file system busy */
+	int error, fd; /* valid once the task has exited */
 	struct dir *next;
 };
 
-/* ---- in the job ---- */
+/* ---- in the task ---- */
 
 static bool is_empty(int fd)
 {
@@ -43,7 +43,7 @@ static int work(void *user, int channel)
 	const struct dir *e = user;
 	int fd, error;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks anew */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks again */
 	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (e->empty ? O_NOFOLLOW : 0));
 	error = fd < 0 ? -errno : 0;
 	if (fd >= 0 && e->empty && !is_empty(fd))
@@ -71,10 +71,10 @@ static void on_end(void *user, int status, const char *how)
 {
 	struct dir *e = user;
 
-	e->job = NULL;
+	e->task = NULL;
 	if (!e->is_look)
 		return;
-	cleanup_close(&e->fd); /* of one that answered as it was given up */
+	cleanup_close(&e->fd); /* it answered just after the caller stopped waiting */
 	e->fd = -1;
 }
 
@@ -89,9 +89,10 @@ static struct dir **find(struct async_open *d, const char *path, bool empty)
 
 static void dir_free(struct dir *e)
 {
-	if (e->job)
-		kill(child_task_pid(e->job), SIGKILL); /* not reaped, so the pid is its own */
-	child_task_forget(e->job);
+	if (e->task)
+		kill(child_task_pid(e->task),
+		     SIGKILL); /* not reaped, so the pid is still its own */
+	child_task_forget(e->task);
 	cleanup_close(&e->fd);
 	free(e->path);
 	free(e);
@@ -125,7 +126,7 @@ static int begin(struct async_open *d, const char *path, bool empty, bool is_loo
 			  .fd = -1};
 	setup.user = e;
 	if (e->path)
-		r = child_task_start(&setup, &e->job);
+		r = child_task_start(&setup, &e->task);
 	if (r < 0) {
 		dir_free(e);
 		return r;
@@ -139,22 +140,22 @@ void async_open_ask(struct async_open *d, const char *path)
 {
 	struct dir **at = find(d, path, false), *e;
 
-	if (*at && (*at)->job)
+	if (*at && (*at)->task)
 		return;
 	if (*at)
 		forget(at);
-	(void)begin(d, path, false, false, &e); /* who opens it then hears why not */
+	(void)begin(d, path, false, false, &e); /* a caller that opens it learns the error */
 }
 
-/* Whether it has answered, for which it has had its time from when it was asked on. */
+/* Whether it has answered. It may take its time limit, counted from the request. */
 static bool await(struct async_open *d, struct dir *e)
 {
 	uint64_t now = clock_now_ns();
 	bool hasty = d->n_late >= LATE_MAX && now - d->late_ns < LATE_NS;
-	uint64_t end_ns = e->asked_ns + (hasty ? HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
+	uint64_t end_ns = e->asked_ns + (hasty ? HASTE_MS : ASYNC_OPEN_LIMIT_MS) * NSEC_PER_MSEC;
 
-	if (!e->job ||
-	    child_task_await(e->job,
+	if (!e->task ||
+	    child_task_await(e->task,
 			     now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0))
 		return true;
 	if (now - d->late_ns >= LATE_NS) {
@@ -176,7 +177,7 @@ static int open_one(struct async_open *d, const char *path, bool empty)
 		e->is_look = true;
 		return -ETIMEDOUT;
 	}
-	if (e->is_look) { /* what it found is given up already */
+	if (e->is_look) { /* its descriptor is already closed */
 		forget(find(d, path, empty));
 		return open_one(d, path, empty);
 	}
@@ -201,7 +202,7 @@ bool async_open_is_there(struct async_open *d, const char *path)
 	struct dir **at = find(d, path, false), *e = *at;
 	bool is_there;
 
-	if (e && e->job)
+	if (e && e->task)
 		return false;
 	is_there = e && e->error == 0;
 	if (e)

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens directories of file systems that may hang (a server that is gone, a disk that fails): by a
- * job each, so that the monitor waits for none longer than DIRS_PATIENCE_MS, of many only for
- * the first, and for one that did not answer then not again until it has. Of a directory one job at
- * a time. Owned by who asks.
+ * Opens directories of file systems that may hang (an unreachable server, a failing disk), each in
+ * a child task: the monitor waits at most ASYNC_OPEN_LIMIT_MS for one, and if several hang only for
+ * the first ones. After a timeout it does not wait for the same directory again until the task has
+ * answered. One task per directory at a time. The caller owns the struct.
  */
-#ifndef PLENUM_AGENT_DIRS_H
-#define PLENUM_AGENT_DIRS_H
+#ifndef PLENUM_AGENT_ASYNC_OPEN_H
+#define PLENUM_AGENT_ASYNC_OPEN_H
 
 #include "agent/base/loop.h"
 
-#define DIRS_PATIENCE_MS 1000
+#define ASYNC_OPEN_LIMIT_MS 1000
 
 struct dir;
-struct async_open { /* the rest zeroed: none */
+struct async_open { /* zeroed except for the loop: no task */
 	struct loop *loop;
 	struct dir *first;
-	unsigned n_late; /* that kept us waiting in vain since late_ns */
+	unsigned n_late; /* timeouts since late_ns */
 	uint64_t late_ns;
 };
 
-/* Begins to open it, so that several are waited for at once. */
+/* Starts opening it, so that a caller can wait for several at once. */
 void async_open_ask(struct async_open *d, const char *path);
-/* A descriptor, the caller's; negative errno; -ETIMEDOUT: its file system does not answer. */
+/* A descriptor, the caller's; negative errno; -ETIMEDOUT: the file system does not answer. */
 int async_open_open(struct async_open *d, const char *path);
-/* The same of a mount point, by another job: its last component is no link, and it is empty: else
- * -ENOTDIR, -ENOTEMPTY. */
+/* The same for a mount point, in a separate task: its last component must not be a link (-ENOTDIR),
+ * and it must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
-/* Whether it could be opened when it was last asked; asks. Never waits, so the first answer is
- * no. */
+/* Whether the previous attempt could open it; starts the next attempt. Never waits, so the first
+ * answer is false. */
 bool async_open_is_there(struct async_open *d, const char *path);
 void async_open_done(struct async_open *d);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rings of workers that are captured, and their way into a file. Apart from the supervisor,
- * which only hands the rings over: here is what a worker might lie in. */
+/* Reads the capture rings of workers, validates their records and writes them as pcapng. The
+ * supervisor only passes the rings to the workers. */
 #include "agent/supervise/capture.h"
 #include "netcfg/base/memfd.h"
 #include <inttypes.h>
@@ -9,29 +9,29 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* for a worker to leave its ring */
+#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* time for a worker to leave its ring */
 #define NO_INTERFACE UINT32_MAX
 
-struct ring { /* of one process of a worker */
+struct ring { /* of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
-	bool replaced;	       /* the process has another one by now */
-	uint32_t asked, ports; /* bit per port: as it was told; of which it is listened to */
+	bool replaced;	       /* the process now writes to another ring */
+	uint32_t asked, ports; /* bit per port: requested from the worker; accepted from it */
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
-	uint64_t since_ns; /* of the wall clock */
-	uint64_t end;	   /* nothing is taken that begins behind it; UINT64_MAX: it has none */
+	uint64_t since_ns; /* wall clock */
+	uint64_t end;	   /* records from here on are ignored; UINT64_MAX: none are */
 	struct ring *next;
 };
 
 struct capture {
 	struct capture_setup setup;
 	struct loop_source *timer;
-	uint64_t id; /* 0: none runs */
+	uint64_t id; /* 0: no capture runs */
 	struct privsep_capture what;
 	char by[64], host[PLENUM_NAME_MAX];
-	uint64_t begun_ns, wall_ns; /* wall_ns: to be added to the times of packets */
+	uint64_t begun_ns, wall_ns; /* wall_ns: added to the packets' times */
 	uint32_t n_interfaces;
 	bool has_section;
 	uint64_t ending_ns; /* since when it is being ended; 0: it is not */
@@ -69,14 +69,15 @@ static void end(struct capture *c)
 	loop_timer_disarm(c->timer);
 }
 
-/* Its client has not come for what there is: nobody else will. */
+/* Its client has stopped fetching packets, and no other client can. */
 static int on_timer(void *user)
 {
 	struct capture *c = user;
 
 	if (c->id)
 		events_add(c->setup.events, LOG_LEVEL_NOTICE, "capture",
-			   "the capture of %s has ended: it no longer came for its packets", c->by);
+			   "the capture by %s has ended: its client stopped fetching packets",
+			   c->by);
 	end(c);
 	return 0;
 }
@@ -108,9 +109,9 @@ struct capture *capture_free(struct capture *c)
 	return NULL;
 }
 
-/* ---- which workers ---- */
+/* ---- selection of workers ---- */
 
-/* Of a process that runs; 0: none of it is asked for. */
+/* The captured ports of a running process; 0: none. */
 static uint32_t ports_of(const struct capture *c, const struct sup_worker *w)
 {
 	uint32_t ports = 0;
@@ -136,7 +137,7 @@ static size_t count_workers(struct capture *c)
 	return n;
 }
 
-/* An equal share of what was asked for, as the largest power of two in it. */
+/* An equal share of the requested buffer, rounded down to a power of two. */
 static uint64_t ring_bytes(struct capture *c)
 {
 	size_t n = count_workers(c);
@@ -153,7 +154,7 @@ static bool is_of(const struct ring *r, const struct sup_worker *w)
 	return r->worker_id == w->id && r->pid == w->pid;
 }
 
-/* NULL: it has none. */
+/* NULL: it has no ring. */
 static struct ring *ring_of(const struct capture *c, const struct sup_worker *w)
 {
 	struct ring *r = c->rings;
@@ -222,7 +223,7 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 	return 0;
 }
 
-/* A leg that comes to a worker that runs is had by another ring. What fails is tried again with the
+/* A running worker that gets a further leg gets a new ring with it. A failure is retried with the
  * next answer. */
 static void add_rings(struct capture *c, struct pcapng *out)
 {
@@ -236,7 +237,7 @@ static void add_rings(struct capture *c, struct pcapng *out)
 	}
 }
 
-/* ---- what they wrote ---- */
+/* ---- reading the rings ---- */
 
 static void put_statistics(struct capture *c, const struct ring *r, struct pcapng *out)
 {
@@ -264,7 +265,7 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 	ring_free(r);
 }
 
-/* Whether a process may still write into it. */
+/* Whether a process may still write to the ring. */
 static bool lives(const struct capture *c, const struct ring *r)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
@@ -273,8 +274,8 @@ static bool lives(const struct capture *c, const struct ring *r)
 	return false;
 }
 
-/* The next record of a ring, not younger than until_ns. One that breaks its ring is not listened
- * to any more. */
+/* The next record of a ring, not younger than until_ns. A ring with a malformed record is not read
+ * any more. */
 static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct packet_record *ret)
 {
 	bool listens = r->ports && r->reader.tail < r->end;
@@ -284,9 +285,11 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 	    (!(r->ports >> ret->port & 1) || (ret->direction == PACKET_KEY && !c->what.keys)))
 		e = -EBADMSG;
 	if (e < 0) {
-		events_add(c->setup.events, LOG_LEVEL_WARNING, "capture",
-			   "worker %u has written what is no packet; it is left out", r->worker_id);
-		if (lives(c, r) && !r->replaced) /* and not of who has another ring */
+		events_add(
+			c->setup.events, LOG_LEVEL_WARNING, "capture",
+			"worker %u wrote a malformed capture record; the capture skips this worker",
+			r->worker_id);
+		if (lives(c, r) && !r->replaced) /* not if the process now writes to another ring */
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
 	}
@@ -306,7 +309,7 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* A line: session, which key of it, cipher, key. Of a worker's words none but numbers get there. */
+/* One line: session, number of the key, cipher, key. Only numbers are taken from the worker. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {
 	struct packet_key key;
@@ -349,7 +352,8 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 	}
 }
 
-/* Processes that are gone have said all, and what they dated later is no packet. */
+/* A process that has exited wrote all its records before; a record with a later time is not a
+ * packet. */
 static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 {
 	struct packet_record rec;
@@ -362,15 +366,15 @@ static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 	}
 }
 
-/* ---- the client ---- */
+/* ---- the client's requests ---- */
 
 static void put_section(struct capture *c, struct pcapng *out)
 {
 	char comment[256];
 
 	snprintf(comment, sizeof(comment),
-		 "captured on %s, for %s; of each packet %u bytes at most are kept. Plenum's data "
-		 "plane: plenum-protocol(7)",
+		 "captured on %s for %s; at most %u bytes of each packet are kept. Protocol: "
+		 "plenum-protocol(7)",
 		 c->host, c->by, c->what.snap_bytes);
 	pcapng_put_section(out, "plenum " PLENUM_VERSION, comment);
 	c->has_section = true;
@@ -380,18 +384,18 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 		  uint64_t *ret_id, char *why, size_t size)
 {
 	if (c->id) {
-		snprintf(why, size, "a capture of %s runs already, since %.0f s", c->by,
+		snprintf(why, size, "a capture by %s runs already, for %.0f s", c->by,
 			 (double)(clock_now_ns() - c->begun_ns) / NSEC_PER_SEC);
 		return -EBUSY;
 	}
 	c->what = *what;
 	if (count_workers(c) == 0) {
 		if (what->leg[0])
-			snprintf(why, size, "no worker that runs has leg %s; see 'plenum net show'",
+			snprintf(why, size, "no running worker has leg %s; see 'plenum net show'",
 				 what->leg);
 		else
 			snprintf(why, size,
-				 "no worker that runs has number %u; see 'plenum processes'",
+				 "no running worker has number %u; see 'plenum processes'",
 				 what->worker);
 		return -ENOENT;
 	}
@@ -404,12 +408,12 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	c->n_interfaces = 0;
 	c->has_section = false;
 	c->ending_ns = 0;
-	loop_timer_arm(c->timer, c->setup.patience_ns);
+	loop_timer_arm(c->timer, c->setup.idle_limit_ns);
 	*ret_id = c->id;
 	return 0;
 }
 
-/* Until then packets come that nobody would take out. */
+/* Until then workers may still write packets. */
 static bool all_left(const struct capture *c)
 {
 	for (const struct ring *r = c->rings; r; r = r->next)
@@ -418,8 +422,8 @@ static bool all_left(const struct capture *c)
 	return true;
 }
 
-/* Has rings filled no more, and takes out what is in them: whether nothing is left. A worker that
- * does not listen is not waited for, and one that goes on writing is not listened to for ever. */
+/* Stops the filling of the rings and reads their rest; returns whether all are empty. A worker that
+ * does not react is not waited for, and one that keeps writing is not read for ever. */
 static bool finish(struct capture *c, struct pcapng *out)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -432,7 +436,7 @@ static bool finish(struct capture *c, struct pcapng *out)
 	}
 	if (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS)
 		return false;
-	for (struct ring *r = c->rings; r; r = r->next) /* there cannot be more in it */
+	for (struct ring *r = c->rings; r; r = r->next) /* a ring cannot contain more */
 		r->end = MIN_OF(r->end, r->reader.tail + r->reader.bytes);
 	if (out->len >= CAPTURE_CHUNK_BYTES)
 		return false;
@@ -450,7 +454,7 @@ int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, 
 
 	if (!id || id != c->id)
 		return -ENOENT;
-	loop_timer_arm(c->timer, c->setup.patience_ns);
+	loop_timer_arm(c->timer, c->setup.idle_limit_ns);
 	if (!c->has_section)
 		put_section(c, &out);
 	if (!last)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* States and held descriptors of exports: apart from the workers, which they outlive and between
- * which they move. */
+/* States and pinned files of exports. They outlive the workers and move from one to the next. */
 #include "agent/supervise/exports.h"
 #include "agent/base/loop.h"
 #include "agent/supervise/pinned_files.h"
@@ -10,18 +9,19 @@
 
 #define NAME_HEAD "export-"
 #define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
-#define REMOVED_MAX 16U /* exports that the file has no more, whose states are kept */
+#define REMOVED_MAX 16U /* exports removed from the configuration whose states are kept */
 
 struct export
 {
 	char name[PLENUM_NAME_MAX];
 	int state_fd;	     /* -1: none yet */
-	uint64_t removed_ns; /* since when no configuration has it; 0: one has */
-	struct pinned_files holds;
+	uint64_t removed_ns; /* since when no configuration names it; 0: one does */
+	struct pinned_files pinned;
 	struct export *next;
 };
 
-/* For the service manager, and of the memfd itself: it says whose state it is. */
+/* The name for the service manager and of the memfd itself: it shows which export the state belongs
+ * to. */
 static const char *state_name(const char *name, char *buf)
 {
 	snprintf(buf, STATE_NAME_MAX, NAME_HEAD "%.*s", PLENUM_NAME_MAX - 1, name);
@@ -59,12 +59,12 @@ static void forget(struct export *e)
 
 	if (e->state_fd >= 0)
 		loop_unstore_fd(state_name(e->name, name));
-	pinned_files_clear(&e->holds, e->name);
+	pinned_files_clear(&e->pinned, e->name);
 }
 
 static void export_free(struct export *e)
 {
-	pinned_files_done(&e->holds);
+	pinned_files_done(&e->pinned);
 	cleanup_close(&e->state_fd);
 	free(e);
 }
@@ -78,8 +78,9 @@ int exports_state(struct exports *x, const char *name)
 		return -ENOMEM;
 	if (e->state_fd >= 0)
 		return e->state_fd;
-	pinned_files_clear(&e->holds, e->name);
-	/* All of its workers write there: none shall end the others. */
+	pinned_files_clear(&e->pinned, e->name);
+	/* All workers of the export write to it: its size is fixed, so that none can crash the
+	 * others. */
 	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
 			      : memfd_new_growing(state_name(name, text));
@@ -102,14 +103,14 @@ int exports_adopt(struct exports *x, const char *name, int fd)
 
 	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
 		return -ENOENT;
-	/* A worker that was taken over could have put another in its place. */
+	/* An adopted worker could have replaced it with another file. */
 	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed(fd))
 		return -ENOENT;
 	e = get(x, name);
 	if (!e)
 		return -ENOMEM;
 	e->state_fd = fd;
-	/* Again where it came from there: the service manager knows one descriptor once. */
+	/* Also if the service manager passed it: it stores a descriptor once. */
 	loop_store_fd(fd, text);
 	return 0;
 }
@@ -135,7 +136,7 @@ int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
 	exports_drop(x, key);
 	e = get(x, name);
 	if (e)
-		return pinned_files_add(&e->holds, e->name, key, fd);
+		return pinned_files_add(&e->pinned, e->name, key, fd);
 	close(fd);
 	return -ENOMEM;
 }
@@ -143,11 +144,11 @@ int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
 void exports_drop(struct exports *x, uint64_t key)
 {
 	for (struct export *e = x->first; e; e = e->next)
-		if (pinned_files_drop(&e->holds, e->name, key))
+		if (pinned_files_drop(&e->pinned, e->name, key))
 			return;
 }
 
-/* One whose directory is not there at present is. */
+/* An export without its directory at present is in use too. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
 	if (strcmp(e->name, EXPORTS_SHARE) == 0)
@@ -188,7 +189,8 @@ void exports_settle(struct exports *x)
 
 	for (e = x->first; e; e = e->next)
 		if (e->removed_ns)
-			pinned_files_clear(&e->holds, e->name); /* they keep its file system busy */
+			pinned_files_clear(&e->pinned, e->name); /* pinned files keep its file
+								  * system busy */
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;
 		*oldest = e->next;

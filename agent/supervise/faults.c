@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults on purpose, apart from the supervision of workers, which only passes on what it finds
- * here.
+ * Injected faults: their list, their timer and their JSON. The supervisor passes them on to the
+ * workers.
  */
 #include "agent/supervise/faults.h"
 #include "agent/agent.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_MOST 1000000U /* nobody has begun so many */
+#define ID_MOST 1000000U /* no agent has ever injected this many */
 
-/* "1.5 %" of a number of parts in a million. */
+/* "1.5 %" for a number of parts per million. */
 static const char *format_ppm(uint32_t ppm, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.4g %%", ppm / 10000.0);
@@ -71,7 +71,7 @@ static void end_one(struct agent *a, size_t i, const char *why)
 	fs->all[i] = fs->all[--fs->n];
 	f.until_ns = 0;
 	sup_fault_changed(a->sup, &f);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "fault %u on purpose has ended: %s", f.id,
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "injected fault %u has ended: %s", f.id,
 		   why);
 }
 
@@ -82,7 +82,7 @@ static int on_timer(void *user)
 
 	for (size_t i = a->faults.n; i > 0; i--)
 		if (a->faults.all[i - 1].is.until_ns <= now)
-			end_one(a, i - 1, "its time is over");
+			end_one(a, i - 1, "its time has expired");
 	arm(&a->faults);
 	return 0;
 }
@@ -113,7 +113,7 @@ int faults_add(struct agent *a, const struct launch_fault *f, uint32_t ttl_s, co
 	fs->n++;
 	describe(&e->is, text, sizeof(text));
 	events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-		   "fault %u on purpose for %u s: %.150s, by %.60s", e->is.id, ttl_s, text, by);
+		   "injected fault %u for %u s: %.150s, by %.60s", e->is.id, ttl_s, text, by);
 	sup_fault_changed(a->sup, &e->is);
 	arm(fs);
 	*ret_id = e->is.id;
@@ -141,8 +141,9 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* Whether an agent can have begun it: what stands here other workers are told, and a page is its
- * worker's to write. Text that changes while it is read gives a wrong word, and has an end. */
+/* Whether an agent can have injected this fault. It is checked because it is passed on to the other
+ * workers, and the worker may write anything to its page. Text that changes while it is copied
+ * comes out wrong but terminated. */
 static bool is_ours(const struct launch_fault *f, uint64_t now_ns)
 {
 	return launch_fault_is_valid(f) && f->id <= ID_MOST && f->until_ns > now_ns &&
@@ -158,7 +159,7 @@ static void adopt_page(struct faults *fs, const struct launch_stats *page)
 		memcpy(&f, (const void *)&page->faults[i].fault, sizeof(f));
 		if (!is_ours(&f, clock_now_ns()) || find(fs, f.id) || fs->n == ARRAY_SIZE(fs->all))
 			continue;
-		fs->all[fs->n++] = (struct faults_entry){.is = f, .by = "an agent before this"};
+		fs->all[fs->n++] = (struct faults_entry){.is = f, .by = "an earlier agent"};
 		fs->last_id = MAX_OF(fs->last_id, f.id);
 	}
 }

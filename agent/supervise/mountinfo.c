@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading mountinfo(5): apart because a dead or deaf FUSE mount must be looked at by no other
- * means. */
+/* Reads mountinfo(5), the only way to examine a dead or unresponsive FUSE mount without blocking on
+ * it. */
 #include "agent/supervise/mountinfo.h"
 #include "netcfg/base/base.h"
 #include <stdio.h>
@@ -44,7 +44,7 @@ static bool parse_line(char *line, char **ret_point, struct mountinfo *ret)
 	return true;
 }
 
-/* Calls cb for each mount at exactly this path, lowest first, until it returns true. */
+/* Calls cb for each mount at exactly this path, lowest first, until cb returns true. */
 static int each_at(const char *path, bool (*cb)(void *user, const struct mountinfo *mi), void *user)
 {
 	autofree char *line = NULL;

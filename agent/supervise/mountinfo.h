@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is mounted where, read from mountinfo(5) and from nowhere else: no call here enters a mount,
- * so none can wait for one that nobody serves. Stateless.
+ * Finds mounts in mountinfo(5) and nowhere else: no call here enters a mount, so none can block on
+ * a mount without a server. Stateless.
  */
 #ifndef PLENUM_AGENT_MOUNTINFO_H
 #define PLENUM_AGENT_MOUNTINFO_H
@@ -13,7 +13,7 @@ struct mountinfo {
 
 /* The topmost mount at exactly this path. 1; 0: nothing is mounted there; negative errno. */
 int mountinfo_top(const char *path, struct mountinfo *ret);
-/* Whether `want` is mounted there, also below others. 1, 0, negative errno. */
+/* Whether `want` is mounted there, possibly below other mounts. 1, 0, negative errno. */
 int mountinfo_has(const char *path, const struct mountinfo *want);
 
 #endif

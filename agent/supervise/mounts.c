@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set of mounts: what is mounted, adopted, given up. What a mount point is, and how one is
- * looked at without entering it, is mountinfo.c's; how one is unmounted without waiting,
- * unmount.c's. */
+/* The set of mounts: creates, adopts and gives them up. mountinfo.c examines mount points without
+ * entering them; unmount.c unmounts without blocking. */
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/async_open.h"
 #include "agent/supervise/mountinfo.h"
@@ -17,17 +16,17 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree is many changes */
-#define PLACE_NS NSEC_PER_SEC	     /* whether a mount point is there now */
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree causes many changes */
+#define PLACE_NS NSEC_PER_SEC	     /* interval of checks for a usable mount point */
 
 struct mount_point {
 	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
 	char real[sizeof(((struct launch_mount *)0)->path)];
 	unsigned major, minor;
-	uint32_t worker_id;	 /* who serves it */
-	struct unmount *leaving; /* NULL: it stays */
-	int mnt_fd;		 /* of one that is not in its place yet; else -1 */
-	int bell_fd;		 /* of the workers that have it; -1: nobody has asked */
+	uint32_t worker_id;	 /* the worker that serves it */
+	struct unmount *leaving; /* NULL: it is not being unmounted */
+	int mnt_fd;		 /* of a mount that is not attached yet; else -1 */
+	int bell_fd;		 /* eventfd shared with its mount workers; -1: not created yet */
 	char why[MOUNTS_WHY_MAX];
 	struct mounts *mounts;
 	struct mount_point *next;
@@ -36,8 +35,8 @@ struct mount_point {
 struct mounts {
 	struct mounts_setup setup;
 	struct mount_point *points;
-	struct async_open dirs; /* that are mounted on */
-	int info_fd; /* /proc/self/mountinfo: says when anything is mounted or unmounted */
+	struct async_open dirs; /* directories of mount points */
+	int info_fd;		/* /proc/self/mountinfo: signals each mount and unmount */
 	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
@@ -144,9 +143,10 @@ static int refuse(const char *path, int error, char *why)
 }
 
 /*
- * The directory, and its path as mountinfo(5) writes it. What is above it may be of a file system
- * that hangs, or be served by a worker that is not there yet, so its path is not walked here. What
- * is mounted on it comes first: to open a dead or deaf FUSE mount fails or waits.
+ * Opens the directory and returns its path as in mountinfo(5). A parent directory may belong to a
+ * file system that hangs, or to a mount whose worker has not started yet, so the path is not
+ * resolved in this process. Mounts on it are checked first: opening a dead or unresponsive FUSE
+ * mount fails or blocks.
  */
 static int open_point(struct mounts *m, const char *path, char *real, size_t size, char *why)
 {
@@ -185,8 +185,8 @@ static int configure(int fs, const struct fs_option *options, size_t n)
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
 }
 
-/* A file system that is nowhere yet, and goes with its descriptor. Which it is in *ret_major and
- * *ret_minor. */
+/* Creates a file system that is attached nowhere yet and ends with its descriptor. Its device
+ * number in *ret_major and *ret_minor. */
 static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		  unsigned *ret_minor)
 {
@@ -214,7 +214,8 @@ static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major
 	if (r < 0)
 		return r;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
-	/* Without AT_STATX_DONT_SYNC it would ask the worker that is not there yet. */
+	/* Without AT_STATX_DONT_SYNC it would send a request to the worker, which has not started
+	 * yet. */
 	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
 	*ret_major = st.stx_dev_major;
@@ -222,14 +223,16 @@ static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major
 	return fd_take(mnt);
 }
 
-/* The record comes first, so that an agent that is killed leaves no mount that its successor does
- * not know. */
+/*
+ * The record comes first, so that a killed agent leaves no mount that its successor does not know.
+ */
 static int attach(struct mounts *m, const struct mount_point *p, int dir)
 {
 	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
 
-	if (r < 0) /* serving matters more */
-		say(m, LOG_LEVEL_WARNING, "%s is not in the record: %s", p->what.path,
+	if (r < 0) /* serving is more important than the record */
+		say(m, LOG_LEVEL_WARNING,
+		    "cannot record the mount %s: %s; the next agent may not find it", p->what.path,
 		    strerror(-r));
 	if (move_mount(p->mnt_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ==
 	    0)
@@ -239,8 +242,8 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
 	return r;
 }
 
-/* Puts the file system into its place, where it is wanted and can be; until then its worker serves
- * it unseen, and nobody waits for it. */
+/* Attaches the file system to its mount point if that is possible; until then its worker serves it
+ * without users, and no program can block on it. */
 static void try_place(struct mounts *m, struct mount_point *p)
 {
 	char why[MOUNTS_WHY_MAX] = "";
@@ -257,7 +260,7 @@ static void try_place(struct mounts *m, struct mount_point *p)
 		cleanup_close(&p->mnt_fd);
 		p->mnt_fd = -1;
 		if (p->why[0])
-			say(m, LOG_LEVEL_NOTICE, "%s is mounted now", p->what.path);
+			say(m, LOG_LEVEL_NOTICE, "mounted %s", p->what.path);
 		p->why[0] = '\0';
 		return;
 	}
@@ -310,8 +313,8 @@ static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
 	       a->suid == b->suid && a->dev == b->dev;
 }
 
-/* Under these names the service manager keeps a mount's descriptors over the agent's death; the
- * state's memfd has its own, too, so that whose state it is can be seen. */
+/* The names under which the service manager keeps a mount's descriptors across the agent's restart;
+ * the state's memfd has its name too, so that its mount can be identified. */
 #define FD_NAME_MAX 48
 
 static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
@@ -333,7 +336,7 @@ static const char *state_name(const struct launch_mount *w, char *buf)
 	return id_name("mount", w, buf);
 }
 
-/* Of a mount that is in its place, as most are. */
+/* Initialised as a mount that is attached. */
 static struct mount_point *point_alloc(void)
 {
 	struct mount_point *p = calloc(1, sizeof(*p));
@@ -420,7 +423,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	p = point_alloc();
 	if (!p)
 		return -ENOMEM;
-	p->what = rm->what; /* and its state, if that came first */
+	p->what = rm->what; /* with its state, if that was adopted first */
 	rm->what.state_fd = -1;
 	p->what.fuse_fd = fd;
 	p->major = rm->major;
@@ -428,7 +431,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
-	/* Again where it came from there: the service manager knows one descriptor once. */
+	/* Also if the service manager passed it: it stores a descriptor once. */
 	loop_store_fd(fd, fd_name(&p->what, name));
 	return 0;
 }
@@ -504,7 +507,7 @@ static int point_new(struct mounts *m, const struct launch_mount *want, char *wh
 	return 0;
 }
 
-/* Made with the mount; a mount that was taken over without one begins anew. */
+/* Created with the mount; a mount that was adopted without a state gets an empty one. */
 static int point_make_state(struct mount_point *p)
 {
 	char name[FD_NAME_MAX];
@@ -517,7 +520,7 @@ static int point_make_state(struct mount_point *p)
 	return p->what.state_fd;
 }
 
-/* A worker that dies while it writes there harms nobody: what it rings with is never read. */
+/* A worker that crashes while it writes to the eventfd harms no other: its value is never used. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
 	bool shares = want->has_lanes || want->lane;
@@ -529,7 +532,7 @@ static int point_give(struct mount_point *p, struct launch_mount *want)
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	want->state_fd = p->what.state_fd;
-	want->bell_fd = shares ? p->bell_fd : -1; /* else nobody gives it there */
+	want->bell_fd = shares ? p->bell_fd : -1; /* otherwise no worker receives it */
 	return 0;
 }
 
@@ -553,14 +556,14 @@ static struct mount_point *find_shared(const struct mounts *m, const struct laun
 	return p && p->what.fuse_fd >= 0 && p->what.state_fd >= 0 ? p : NULL;
 }
 
-int mounts_get_lane(struct mounts *m, struct launch_mount *want)
+int mounts_get_shared(struct mounts *m, struct launch_mount *want)
 {
 	struct mount_point *p = find_shared(m, want);
 
 	return p ? point_give(p, want) : -ENOENT;
 }
 
-bool mounts_lane_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16])
+bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16])
 {
 	const struct mount_point *p = find_shared(m, want);
 
@@ -603,7 +606,7 @@ static void point_remove(struct mount_point *p)
 
 /*
  * Once the descriptor is closed here, a mount that hangs ends with its worker. It stays in the
- * record until it is gone, so that the next agent knows whose it is.
+ * record until it is unmounted, so that the next agent knows it.
  */
 static void on_unmount(void *user, enum unmount_end end)
 {
@@ -612,7 +615,7 @@ static void on_unmount(void *user, enum unmount_end end)
 	char name[FD_NAME_MAX];
 
 	if (end == UNMOUNT_LATE) {
-		say(m, LOG_LEVEL_WARNING, "%s takes long to unmount; its worker is stopped first",
+		say(m, LOG_LEVEL_WARNING, "unmounting %s takes long; stopping its worker first",
 		    p->what.path);
 		loop_unstore_fd(fd_name(&p->what, name));
 		cleanup_close(&p->what.fuse_fd);
@@ -620,7 +623,7 @@ static void on_unmount(void *user, enum unmount_end end)
 		p->worker_id = 0;
 	} else {
 		if (end == UNMOUNT_FAILED)
-			say(m, LOG_LEVEL_WARNING, "%s cannot be unmounted", p->what.path);
+			say(m, LOG_LEVEL_WARNING, "cannot unmount %s", p->what.path);
 		point_remove(p);
 		place_all(m);
 	}
@@ -635,14 +638,15 @@ static void point_leave(struct mount_point *p)
 
 	if (p->leaving)
 		return;
-	if (p->mnt_fd >= 0) { /* it never was anywhere */
+	if (p->mnt_fd >= 0) { /* it was never attached */
 		point_remove(p);
 		return;
 	}
-	r = unmount_new(m->setup.loop, p->real, MOUNTS_PATIENCE_NS, on_unmount, p, &p->leaving);
+	r = unmount_new(m->setup.loop, p->real, MOUNTS_UNMOUNT_LIMIT_NS, on_unmount, p,
+			&p->leaving);
 	if (r >= 0)
 		return;
-	say(m, LOG_LEVEL_ERR, "%s cannot be unmounted: %s", p->what.path, strerror(-r));
+	say(m, LOG_LEVEL_ERR, "cannot unmount %s: %s", p->what.path, strerror(-r));
 	point_remove(p);
 }
 
@@ -673,7 +677,7 @@ void mounts_drop(struct mounts *m, const char *path)
 	}
 }
 
-/* Those whose descriptor nobody has are dead: unmounting them takes no time. */
+/* Mounts without an open descriptor are dead: unmounting them takes no time. */
 void mounts_clean(struct mounts *m)
 {
 	struct rundir *rd = m->setup.rundir;
@@ -692,7 +696,7 @@ void mounts_clean(struct mounts *m)
 			rundir_del_mount(rd, rm->path);
 			continue;
 		}
-		rm->adopted = true; /* until it is gone */
+		rm->adopted = true; /* until it is unmounted */
 		p->what = rm->what;
 		rm->what.state_fd = -1;
 		p->what.fuse_fd = -1;
@@ -700,9 +704,9 @@ void mounts_clean(struct mounts *m)
 			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);
 		strcpy(p->real, rm->path);
 		point_add(m, p);
-		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which nobody serves any more", p->real);
+		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which no worker serves any more", p->real);
 		point_leave(p);
-		i = 0; /* the record may have lost it at once */
+		i = 0; /* the entry may have left the record already */
 	}
 }
 
@@ -721,7 +725,7 @@ bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16])
 	return p && p->leaving && p->worker_id != 0;
 }
 
-/* ---- what others do to them ---- */
+/* ---- unmounts by other processes ---- */
 
 static int on_mountinfo(void *user, int fd, uint32_t revents)
 {
@@ -730,7 +734,9 @@ static int on_mountinfo(void *user, int fd, uint32_t revents)
 	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
 }
 
-/* A mount is of one life: mounting again makes another, with another descriptor for its worker. */
+/*
+ * A mount cannot be repaired: mounting again makes a new one, with a new descriptor for its worker.
+ */
 static int on_look(void *user)
 {
 	struct mounts *m = user;
@@ -743,7 +749,7 @@ static int on_look(void *user)
 		if (p->leaving || p->mnt_fd >= 0 || mountinfo_has(p->real, &mi) != 0)
 			continue;
 		say(m, LOG_LEVEL_WARNING,
-		    "somebody unmounted %s; it is configured, so it is mounted again",
+		    "another process unmounted %s; mounting it again, as it is configured",
 		    p->what.path);
 		point_remove(p);
 		if (worker_id && m->setup.on_lost)

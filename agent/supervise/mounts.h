@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The FUSE mounts of this host. The monitor opens /dev/fuse, mounts, and keeps the descriptor for
- * as long as the mount exists, so that a worker's death does not end it: requests wait in the
- * kernel until the successor serves the same descriptor. Never reads or writes a FUSE descriptor,
- * and never looks into a mount, which could wait for ever.
+ * The FUSE mounts of this host. The monitor opens /dev/fuse, mounts, and keeps the descriptor as
+ * long as the mount exists, so that the mount survives its worker: requests wait in the kernel
+ * until the successor serves the same descriptor. Never reads or writes a FUSE descriptor, and
+ * never enters a mount, which could block for ever.
  */
 #ifndef PLENUM_AGENT_MOUNTS_H
 #define PLENUM_AGENT_MOUNTS_H
@@ -17,16 +17,16 @@
 #define MOUNTS_MAX_READ 1048576
 #define MOUNTS_WHY_MAX (LAUNCH_REASON_MAX * 2)
 
-#define MOUNTS_PATIENCE_NS (3 * NSEC_PER_SEC) /* with a file system that has to flush */
+#define MOUNTS_UNMOUNT_LIMIT_NS (3 * NSEC_PER_SEC) /* a file system may have to flush its data */
 
 struct mounts;
 struct mounts_setup {
 	struct rundir *rundir;
 	struct loop *loop;
 	struct events *events;
-	/* A mount is gone that was to go; may be NULL. */
+	/* A mount that was to be unmounted is gone; may be NULL. */
 	void (*on_change)(void *user);
-	/* Somebody else unmounted a mount of this worker, which needs another; may be NULL. */
+	/* Another process unmounted a mount of this worker, which needs a new one; may be NULL. */
 	void (*on_lost)(void *user, uint32_t worker_id);
 	void *user;
 };
@@ -35,44 +35,45 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret);
 /* Closes the descriptors without unmounting; see mounts_keep. Accepts NULL, returns NULL. */
 struct mounts *mounts_free(struct mounts *m);
 /*
- * The descriptors (borrowed) and id of the mount that `want` names, to be served by that worker;
- * makes it where that has not been done. It is put into its place once that is an existing, empty
- * directory and no mount point; until then it is served all the same, and mounts_why says what is
- * lacking. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
+ * The descriptors (borrowed) and id of the mount that `want` names, which that worker is to serve;
+ * creates the mount if it does not exist. The mount is attached once its path is an existing, empty
+ * directory and not a mount point; until then it is served without users, and mounts_why says what
+ * is missing. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why);
-/* The same for a lane of a mount that another worker has; nothing is made. -ENOENT: there is no
- * such mount at present. */
-int mounts_get_lane(struct mounts *m, struct launch_mount *want);
-/* Whether there is one for a lane to be had, and its id. */
-bool mounts_lane_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
-/* By which a mount and its lanes wake each other: taken over, if the mount has none. 0: fd is ours;
- * -ENOENT. */
+/* The same for a mount worker, a second worker of a mount that another worker serves; never creates
+ * a mount. -ENOENT: there is no such mount at present. */
+int mounts_get_shared(struct mounts *m, struct launch_mount *want);
+/* Whether there is such a mount for a mount worker, and its id. */
+bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
+/* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none. 0: fd
+ * is ours; -ENOENT. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
-/* Why the mount of that path is not in its place; NULL: it is, or there is none. */
+/* Why the mount of that path is not attached; NULL: it is, or there is none. */
 const char *mounts_why(const struct mounts *m, const char *path);
-/* Takes over a mount of the record with the descriptor that a predecessor, or its worker, has kept,
- * if it is still mounted there. 0: fd is ours; -ENOENT: it is no mount's, still the caller's. */
+/* Adopts a mount of the record with the descriptor that an earlier agent or its worker has kept, if
+ * it is still mounted there. 0: fd is ours; -ENOENT: it belongs to no mount and is still the
+ * caller's. */
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
-/* The same for the state of a mount, adopted or still in the record. */
+/* The same for the state of a mount, which is adopted or still in the record. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
-/* Both by the name under which the service manager kept the descriptor. */
+/* The same for either, by the name under which the service manager stored the descriptor. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
-/* Its path as configured into buf; "" where there is no such mount. */
+/* Writes its path as configured to buf; "" if there is no such mount. */
 void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size);
-/* An adopted mount is served by that adopted worker. */
+/* Notes that an adopted mount is served by that adopted worker. */
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id);
-/* Unmounts what the record names and nobody adopted. */
+/* Unmounts the recorded mounts that were not adopted. */
 void mounts_clean(struct mounts *m);
-/* Begins to unmount those that are in none of the n configurations. */
+/* Begins to unmount the mounts that none of the n configurations names. */
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
-/* Begins to unmount one; whoever still uses it gets errors. */
+/* Begins to unmount one; programs that still use it get errors. */
 void mounts_drop(struct mounts *m, const char *path);
-/* Whether a mount of that worker (0: any) is being unmounted; it wants to be served until then, or
- * until it has taken MOUNTS_PATIENCE_NS. */
+/* Whether a mount of that worker (0: any) is being unmounted. The worker must serve it until it is
+ * unmounted, or until MOUNTS_UNMOUNT_LIMIT_NS have passed. */
 bool mounts_leaving(const struct mounts *m, uint32_t worker_id);
-/* The same of one mount that a worker has, for those who have lanes of it. */
+/* The same for one mount, for its mount workers. */
 bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16]);
 
 #endif

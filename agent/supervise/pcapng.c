@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets as other programs read them. Apart from capture.c, which takes them from workers, so that
- * the format stands in one place. */
+/* Formats packets as pcapng; capture.c reads them from the workers. */
 #include "agent/supervise/pcapng.h"
 #include <string.h>
 
@@ -28,7 +27,7 @@ void pcapng_done(struct pcapng *p)
 	*p = (struct pcapng){0};
 }
 
-/* Room for so many more bytes, padded with zeros to a multiple of four. */
+/* Returns room for len more bytes, padded with zeros to a multiple of four. */
 static uint8_t *grow(struct pcapng *p, size_t len)
 {
 	size_t padded = (len + 3) & ~(size_t)3, cap = p->cap ? p->cap : 4096;
@@ -86,7 +85,7 @@ static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 	put_option(p, code, halves, sizeof(halves));
 }
 
-/* Begins a block, whose length is put at both its ends when it is ended. */
+/* Begins a block; its length is written at both its ends when it is finished. */
 static size_t block_begin(struct pcapng *p, uint32_t type)
 {
 	size_t at = p->len;

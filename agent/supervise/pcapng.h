@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The blocks of a pcapng file (draft-ietf-opsawg-pcapng), written one after the other into memory,
- * in the byte order of this host, which the format allows. Knows nothing of where packets come
- * from; called by capture.c.
+ * Writes the blocks of a pcapng file (draft-ietf-opsawg-pcapng) to memory, in the byte order of
+ * this host, which the format allows. Called by capture.c.
  */
 #ifndef PLENUM_AGENT_PCAPNG_H
 #define PLENUM_AGENT_PCAPNG_H
@@ -10,7 +9,7 @@
 #include "netcfg/base/base.h"
 
 struct pcapng {
-	uint8_t *bytes; /* heap; whoever takes it sets it to NULL */
+	uint8_t *bytes; /* heap; a caller that takes it sets it to NULL */
 	size_t len, cap;
 	bool out_of_memory; /* a block is missing */
 };
@@ -18,7 +17,7 @@ void pcapng_done(struct pcapng *p);
 
 enum pcapng_link { PCAPNG_ETHERNET = 1, PCAPNG_IP = 101 }; /* LINKTYPE_ numbers */
 
-/* Once, in front of all else. */
+/* Call once, before all other blocks. */
 void pcapng_put_section(struct pcapng *p, const char *application, const char *comment);
 /* Interfaces are numbered from 0 in the order of these blocks; times are in nanoseconds. */
 void pcapng_put_interface(struct pcapng *p, enum pcapng_link link, uint32_t snap_bytes,
@@ -30,10 +29,10 @@ struct pcapng_packet {
 	uint32_t wire_bytes, kept_bytes;
 	bool inbound;
 };
-/* kept_bytes of room for the packet, to be filled at once; NULL: out of memory. */
+/* kept_bytes of room for the packet, to be filled before the next call; NULL: out of memory. */
 uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
-/* Keys, as lines of text: a Decryption Secrets Block of a type that is ours. */
+/* Keys, as lines of text: a Decryption Secrets Block of a private type. */
 #define PCAPNG_SECRETS 10U
 #define PCAPNG_SECRETS_TYPE 0x506c6e4bU
 void pcapng_put_secrets(struct pcapng *p, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names and numbers of held descriptors: apart because a hold outlives worker and agent alike. */
+/* The pinned files of an export, and their names in the service manager's store. */
 #include "agent/supervise/pinned_files.h"
 #include "agent/base/loop.h"
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 static const char *hold_name(const char *owner, uint64_t key, char *buf)
 {
-	snprintf(buf, HOLD_NAME_MAX, "hold-%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
+	snprintf(buf, HOLD_NAME_MAX, "file-%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
 	return buf;
 }
 
@@ -18,7 +18,7 @@ const char *pinned_files_parse_name(const char *name, uint64_t *ret_key)
 {
 	int n = 0;
 
-	return sscanf(name, "hold-%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
+	return sscanf(name, "file-%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
 }
 
 static struct pinned_file **hold_find(struct pinned_files *h, uint64_t key)
@@ -32,14 +32,14 @@ static struct pinned_file **hold_find(struct pinned_files *h, uint64_t key)
 
 static void hold_remove(struct pinned_files *h, const char *owner, struct pinned_file **at)
 {
-	struct pinned_file *hold = *at;
+	struct pinned_file *file = *at;
 	char name[HOLD_NAME_MAX];
 
-	*at = hold->next;
+	*at = file->next;
 	h->n--;
-	loop_unstore_fd(hold_name(owner, hold->key, name));
-	close(hold->fd);
-	free(hold);
+	loop_unstore_fd(hold_name(owner, file->key, name));
+	close(file->fd);
+	free(file);
 }
 
 static bool hold_is_path(int fd)
@@ -53,20 +53,20 @@ int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, in
 {
 	autoclose int own = fd;
 	char name[HOLD_NAME_MAX];
-	struct pinned_file *hold;
+	struct pinned_file *file;
 
 	pinned_files_drop(h, owner, key);
 	if (!hold_is_path(fd))
 		return -EBADF;
-	if (h->n >= HOLDS_MAX)
+	if (h->n >= PINNED_FILES_MAX)
 		return -ENOSPC;
-	hold = malloc(sizeof(*hold));
-	if (!hold)
+	file = malloc(sizeof(*file));
+	if (!file)
 		return -ENOMEM;
-	*hold = (struct pinned_file){.key = key, .fd = fd_take(own), .next = h->first};
-	h->first = hold;
+	*file = (struct pinned_file){.key = key, .fd = fd_take(own), .next = h->first};
+	h->first = file;
 	h->n++;
-	loop_store_fd(hold->fd, hold_name(owner, key, name));
+	loop_store_fd(file->fd, hold_name(owner, key, name));
 	return 0;
 }
 
@@ -83,11 +83,11 @@ bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key)
 void pinned_files_done(struct pinned_files *h)
 {
 	while (h->first) {
-		struct pinned_file *hold = h->first;
+		struct pinned_file *file = h->first;
 
-		h->first = hold->next;
-		close(hold->fd);
-		free(hold);
+		h->first = file->next;
+		close(file->fd);
+		free(file);
 	}
 	h->n = 0;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors that workers have the agent hold over their death: while one is open, an open file
- * that has lost its last name stays in existence, and whoever serves its export next finds it by
- * its kernel file handle. The service manager holds them over the agent's own death. Only O_PATH
- * descriptors are taken: closing one of them never waits for a file system. One set an export.
+ * Descriptors that the agent keeps open for workers across their restarts. While one is open, a
+ * file that was deleted while open continues to exist, and the export's next server finds it by its
+ * kernel file handle. The service manager keeps the descriptors across a restart of the agent. Only
+ * O_PATH descriptors are accepted: closing one never blocks on a file system. One set per export.
  */
-#ifndef PLENUM_AGENT_HOLDS_H
-#define PLENUM_AGENT_HOLDS_H
+#ifndef PLENUM_AGENT_PINNED_FILES_H
+#define PLENUM_AGENT_PINNED_FILES_H
 
 #include "netcfg/base/base.h"
 
-#define HOLDS_MAX 1024U /* an export */
+#define PINNED_FILES_MAX 1024U /* per export */
 
 struct pinned_file {
 	uint64_t key;
@@ -18,21 +18,21 @@ struct pinned_file {
 	struct pinned_file *next;
 };
 
-struct pinned_files { /* zeroed: none */
+struct pinned_files { /* zeroed: empty */
 	struct pinned_file *first;
 	unsigned n;
 };
 
-/* Takes fd in any case; the former one of that key is closed. `owner` is the export's name.
- * -ENOSPC: it has enough; -EBADF: no O_PATH descriptor; -ENOMEM. */
+/* Takes fd in any case and closes an earlier one of that key. `owner` is the export's name.
+ * -ENOSPC: PINNED_FILES_MAX reached; -EBADF: not an O_PATH descriptor; -ENOMEM. */
 int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd);
-/* Whether it was held. */
+/* Whether the file was pinned. */
 bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);
-/* Lets go of all, for good; pinned_files_done leaves them to the service manager. */
+/* Releases all for good; pinned_files_done leaves them to the service manager. */
 void pinned_files_clear(struct pinned_files *h, const char *owner);
 void pinned_files_done(struct pinned_files *h);
-/* The key in the name under which the service manager kept a descriptor, and the owner (borrowed
- * from it); NULL: it is no hold's name. */
+/* The key in the name under which the service manager stored a descriptor, and the owner (borrowed
+ * from it); NULL: not the name of a pinned file. */
 const char *pinned_files_parse_name(const char *name, uint64_t *ret_key);
 
 #endif

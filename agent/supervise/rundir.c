@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lock, record and epoch: what must be on disk to be true. Apart because only this file writes to
- * the run directory while workers are started, and what is written there is read by other versions.
- */
+/* Lock, record and epoch of the run directory. Only this file writes there while workers are
+ * started, and agents of other versions read it. */
 #include "agent/supervise/rundir.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define END_MS 3000 /* how long a killed process may take to go */
+#define END_MS 3000 /* time for a killed process to exit */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
 
 char *rundir_path(const char *dir, const char *name)
@@ -40,7 +39,7 @@ int rundir_process_start(pid_t pid, uint64_t *ret)
 	if (n <= 0)
 		return -ESRCH;
 	text[n] = '\0';
-	p = strrchr(text, ')'); /* the name in parentheses may hold anything */
+	p = strrchr(text, ')'); /* the name in parentheses may contain anything */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p || sscanf(p, " %" SCNu64, ret) != 1)
@@ -77,7 +76,8 @@ static void print_mount(FILE *f, const struct rundir_mount *m)
 		m->what.dev ? ",dev" : "", m->what.path, m->path);
 }
 
-/* Without the device numbers it could be anybody's; the rest may be of another version. */
+/* Without the device numbers it could be another program's mount; the rest may be of another
+ * version. */
 static bool parse_mount(const char *line, struct rundir_mount *ret)
 {
 	char id[33] = "", mode[16] = "";
@@ -188,7 +188,7 @@ static int push_mount(struct rundir *rd, const struct rundir_mount *new, const c
 	return 0;
 }
 
-/* What a version that is not ours says beyond the head is not taken. */
+/* Of another version's line only the head is read. */
 static bool parse_process(const struct rundir *rd, const char *line, struct rundir_process *ret)
 {
 	uint32_t id, launch;
@@ -209,7 +209,7 @@ static bool parse_process(const struct rundir *rd, const char *line, struct rund
 	return true;
 }
 
-/* Behind its first word. */
+/* The text after the first word. */
 static void parse_fuse(struct rundir *rd, const char *line, bool lane)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
@@ -236,7 +236,7 @@ static void parse_export(struct rundir *rd, const char *line)
 		p->states[p->n_states++] = state;
 }
 
-/* Lines that make no sense are passed over: half a line is no news. */
+/* Invalid lines are skipped: a truncated line carries no information. */
 static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *mount,
 		      bool *have_mount)
 {
@@ -255,7 +255,7 @@ static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *
 	return 0;
 }
 
-/* Before there were versions, a record had no line that names one: that is version 1. */
+/* A record without a version line is of version 1. */
 static int load_record(struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
@@ -360,8 +360,8 @@ bool rundir_process_lives(pid_t pid)
 	return pidfd >= 0 && poll(&p, 1, 0) == 0;
 }
 
-/* An agent that was killed a moment ago may leave a child that it has just forked, which has the
- * lock until it has closed what it inherited. */
+/* An agent that was killed a moment ago may leave a child that it has just forked; the child holds
+ * the lock until it has closed the descriptors that it inherited. */
 static int lock(int fd, pid_t *ret_owner)
 {
 	uint64_t until = clock_now_ns() + LOCK_PATIENCE_NS;
@@ -397,7 +397,7 @@ static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_
 		snprintf(why, why_size, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
 		return r;
 	}
-	/* Ours now, whoever wrote what is in it. */
+	/* Locked, so an earlier content of the file is obsolete. */
 	len = snprintf(text, sizeof(text), "%d\n", getpid());
 	if (ftruncate(rd->lock_fd, 0) < 0 || pwrite(rd->lock_fd, text, (size_t)len, 0) != len)
 		return -errno;
@@ -443,7 +443,7 @@ void rundir_done(struct rundir *rd)
 	*rd = (struct rundir){.lock_fd = -1};
 }
 
-/* The pidfd is taken before the start time is compared, so the pid cannot change hands between. */
+/* The pidfd is opened before the start time is compared, so the pid cannot be reused in between. */
 int rundir_open_process(const struct rundir_process *p)
 {
 	autoclose int pidfd = pidfd_open(p->pid, 0);
@@ -465,7 +465,7 @@ static void end_process(const struct rundir_process *p, struct events *ev)
 	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0)
 		return;
 	if (poll(&pfd, 1, END_MS) <= 0)
-		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not go away", p->pid);
+		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not exit", p->pid);
 }
 
 void rundir_clean(struct rundir *rd, struct events *ev)
@@ -502,11 +502,11 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 	rd->epoch = MAX_OF(MAX_OF(rd->epoch, stored) + 1, now);
 	len = snprintf(text, sizeof(text), "%u\n", rd->epoch);
 	if (path && file_write(path, text, (size_t)len, 0600) < 0)
-		log_debug("%s could not be written; the clock stands in for it", path);
+		log_debug("cannot write %s; using the clock as the epoch", path);
 	return rd->epoch;
 }
 
-/* Two that make it at the same moment agree on one: link(2) gives the name once. */
+/* Two processes that create it at the same moment agree on one: link(2) gives the name once. */
 static int make_key(const char *path)
 {
 	autofree char *new = NULL;

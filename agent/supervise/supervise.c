@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events in, actions out: what the table of supervise_table.c decides is carried out here, for each
- * of the set of workers, which is kept here too. */
+/* Handles workers' events: carries out the actions that the table in supervise_table.c chooses, and
+ * keeps the set of workers. */
 #include "agent/base/spawn.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/supervise_internal.h"
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
-#define RETRY_NS NSEC_PER_SEC		/* whether what a worker lacks is there now */
-#define PATIENCE_NS (30 * NSEC_PER_SEC) /* of a client that we do not know: a mount's default */
+#define RETRY_NS NSEC_PER_SEC		  /* interval of checks for a missing resource */
+#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* of an unknown client: a mount's default */
 
 void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
 {
@@ -44,13 +44,13 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 		memcmp(has->secrets, want->secrets, sizeof(has->secrets)) != 0);
 }
 
-/* Where there is no room in its socket the next look at its heartbeat tries again. */
-static void tell_keys(struct sup_worker *w)
+/* If the socket has no room, the next heartbeat check retries. */
+static void update_keys(struct sup_worker *w)
 {
 	if (w->state != SUP_UP || !sup_lacks_keys(w, &w->config) || sup_send_keys(w) < 0)
 		return;
 	if (!w->keys_unsure)
-		sup_say(w, LOG_LEVEL_NOTICE, "has been given the keys of the cluster's file");
+		sup_say(w, LOG_LEVEL_NOTICE, "received the new cluster keys");
 	w->keys_unsure = false;
 	w->started->n_secrets = w->config.n_secrets;
 	memcpy(w->started->secrets, w->config.secrets, sizeof(w->started->secrets));
@@ -58,7 +58,7 @@ static void tell_keys(struct sup_worker *w)
 
 /* ---- timers ---- */
 
-static void feed_when_unmounted(struct sup_worker *w, enum sup_event e);
+static void handle_when_unmounted(struct sup_worker *w, enum sup_event e);
 
 static int on_timer(void *user)
 {
@@ -80,7 +80,7 @@ static bool is_stuck(const struct sup_worker *w, uint64_t now)
 	return now > beat && now - beat > SUP_HEARTBEAT_LIMIT_NS;
 }
 
-/* Runs only while a worker is up, so that an agent without workers sleeps. */
+/* Runs only while a worker is up, so that an agent without workers never wakes up. */
 static int on_heartbeat_check(void *user)
 {
 	struct sup *s = user;
@@ -91,19 +91,20 @@ static int on_heartbeat_check(void *user)
 		if (w->state != SUP_UP)
 			continue;
 		any = true;
-		tell_keys(w);
-		sup_tell_ports(w);
-		sup_tell_rdma(w, now);
+		update_keys(w);
+		sup_update_ports(w);
+		sup_update_rdma(w, now);
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->deferred == SUP_EVENT_MAX &&
-			 (sup_gains_export(w) || sup_lanes_differ(w))) /* nobody notices */
-			feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+			 (sup_gains_export(w) || sup_shared_mounts_differ(w))) /* no event announces
+										* these */
+			handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;
 }
 
-/* Up to a quarter more, so that workers that died together do not come back together. */
+/* Adds up to a quarter, so that workers that died together do not restart together. */
 static uint64_t jitter(uint64_t ns)
 {
 	uint32_t x = 0;
@@ -136,14 +137,15 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		if (has_mount(other, c->mounts[i].path))
 			return c->mounts[i].path;
-	/* Workers of one version serve an export together. */
+	/* Workers of one version may serve an export together. */
 	for (uint32_t i = 0; i < c->n_exports && other->version != LAUNCH_VERSION; i++)
 		if (has_export(other, c->exports[i].name))
 			return c->exports[i].name;
 	return NULL;
 }
 
-/* Another process still serves what this one shall: two at once would spoil its state. */
+/* Another process that still serves a mount or export of this worker: two servers would corrupt its
+ * state. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {
@@ -177,14 +179,14 @@ static void do_spawn(struct sup_worker *w)
 	if (w->pidfd >= 0) /* started, but it cannot be watched */
 		sup_kill(w);
 	sup_forget_process(w);
-	/* A shortage passes; a missing directory or a busy mount point wants somebody's hand. */
+	/* A shortage may pass; a missing directory or a busy mount point needs the operator. */
 	if (r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ENOSPC) {
 		if (!sup_is_reported(w))
 			sup_say(w, LOG_LEVEL_ERR, "%s", w->reason);
 		snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
 		sup_handle_event(w, SUP_EV_CRASHED);
 	} else {
-		sup_handle_event(w, SUP_EV_SPAWN_FAILED); /* giving up reports it */
+		sup_handle_event(w, SUP_EV_SPAWN_FAILED); /* do_give_up reports it */
 	}
 }
 
@@ -194,21 +196,22 @@ bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns)
 	       !(w->up_since_ns && now_ns - w->up_since_ns >= SUP_HEALTHY_NS);
 }
 
-/* How long those wait who need it: programs on its mounts, or those of its clients. */
-static uint64_t patience_ns(const struct sup_worker *w)
+/* How long the worker's users wait: programs on its mounts, or its clients' programs. */
+static uint64_t wait_limit_ns(const struct sup_worker *w)
 {
 	uint64_t ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		if (w->config.mounts[i].soft_s)
 			ns = MIN_OF(ns, w->config.mounts[i].soft_s * NSEC_PER_SEC);
-	return ns == UINT64_MAX ? PATIENCE_NS : ns;
+	return ns == UINT64_MAX ? WAIT_LIMIT_NS : ns;
 }
 
-/* Each wait alone is short beside that patience; a row of them that is not is reported, once. */
+/* Each delay is short compared with that limit; if the delays add up to more, this is reported
+ * once. */
 static void do_backoff(struct sup_worker *w)
 {
-	uint64_t now = clock_now_ns(), patience = patience_ns(w), delay;
+	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
 
 	if (w->up_since_ns && now - w->up_since_ns >= SUP_HEALTHY_NS)
 		w->n_deaths = 0;
@@ -218,50 +221,49 @@ static void do_backoff(struct sup_worker *w)
 	snprintf(w->died_of, sizeof(w->died_of), "%s", w->reason);
 	w->n_restarts++;
 	w->up_since_ns = 0;
-	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), patience / 4);
-	/* Another plan is on its way, in which it gets what can be had: that ends the waiting. */
+	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), limit / 4);
+	/* A new plan, with a transport that is available, is being made and ends the delay. */
 	if (w->no_transport)
 		delay = MAX_OF(delay, NO_TRANSPORT_NS);
 	if (delay && !sup_is_reported(w))
-		sup_say(w, LOG_LEVEL_NOTICE, "starts again in %.1f s (death %u in a row)",
+		sup_say(w, LOG_LEVEL_NOTICE, "restarts in %.1f s (death %u in a row)",
 			(double)delay / NSEC_PER_SEC, w->n_deaths);
-	if (!w->is_late && now + delay - w->down_since_ns > patience) {
+	if (!w->is_late && now + delay - w->down_since_ns > limit) {
 		w->is_late = true;
 		sup_say(w, LOG_LEVEL_ERR,
-			"will have been away for %.0f s when it is started again, and mounts wait "
-			"for %.0f s: programs may see errors",
+			"will be down for %.0f s until its restart, and mounts wait for %.0f s: "
+			"programs may see errors",
 			(double)(now + delay - w->down_since_ns) / NSEC_PER_SEC,
-			(double)patience / NSEC_PER_SEC);
+			(double)limit / NSEC_PER_SEC);
 	}
 	loop_timer_arm(w->timer, delay);
 }
 
-/* What it lacks may come without a word to us: a mount point, an export's directory. */
+/* A missing mount point or export directory may appear without an event. */
 static void do_give_up(struct sup_worker *w, enum sup_event e)
 {
 	bool retried = e == SUP_EV_SPAWN_FAILED;
 
 	if (!sup_is_reported(w) || !retried)
 		sup_say(w, LOG_LEVEL_ERR, "%s: %s",
-			retried ? "cannot be started until this has changed"
+			retried ? "cannot be started; retrying until this is fixed"
 				: "failed and stays down until the next reload or apply",
 			w->reason);
 	snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
-	/* What is missing may be there in a moment, a leg or a folder: who uses a mount waits, as
-	 * for any server that is away, and can be interrupted. */
+	/* The missing leg or directory may appear at any moment: programs on its mounts wait, as
+	 * for any unreachable server, and can be interrupted. */
 	if (retried) {
 		loop_timer_arm(w->timer, RETRY_NS);
 		return;
 	}
 	loop_timer_disarm(w->timer);
-	/* Nobody will serve them: an error is better than waiting for ever. */
+	/* No worker will serve them: an error is better than blocking for ever. */
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_drop(w->sup->setup.mounts, w->config.mounts[i].path);
 }
 
-/* A worker that starts assumes that its links are up; what an adopted one has missed, nobody knows.
- */
-static void tell_links(struct sup_worker *w)
+/* A starting worker assumes that its links are up; an adopted one may have missed any change. */
+static void update_links(struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->started->n_ports; i++) {
 		bool usable = carriers_usable(w->sup->setup.carriers, w->started->ports[i].ifindex);
@@ -271,8 +273,8 @@ static void tell_links(struct sup_worker *w)
 	}
 }
 
-/* What an adopted one has by now, nobody knows either. */
-static void tell_labels(struct sup_worker *w, bool all)
+/* An adopted worker may have any labels too. */
+static void update_labels(struct sup_worker *w, bool all)
 {
 	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
 		struct launch_port *port = &w->started->ports[i];
@@ -288,11 +290,11 @@ static void tell_labels(struct sup_worker *w, bool all)
 void sup_labels_changed(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
-		tell_labels(w, false);
+		update_labels(w, false);
 }
 
-/* One that starts has none of them; one that was adopted may have missed one. */
-static void tell_faults(struct sup_worker *w)
+/* A starting worker has no faults; an adopted one may have missed some. */
+static void update_faults(struct sup_worker *w)
 {
 	const struct faults *fs = w->sup->setup.faults;
 
@@ -315,18 +317,17 @@ static void do_note_up(struct sup_worker *w)
 	w->down_since_ns = 0;
 	w->rdma_seen = 0;
 	loop_timer_disarm(w->timer);
-	if (!sup_tell_ports(w)) { /* what was wanted has changed while it started */
-		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+	if (!sup_update_ports(w)) { /* the configuration has changed while it started */
+		handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 		return;
 	}
-	tell_links(w);
-	tell_labels(w, w->adopted);
-	tell_keys(w);
-	tell_faults(w);
+	update_links(w);
+	update_labels(w, w->adopted);
+	update_keys(w);
+	update_faults(w);
 	if (w->adopted) {
 		w->up_since_ns = w->started_ns;
-		sup_say(w, LOG_LEVEL_NOTICE, "adopted: pid %d goes on on core %u", w->pid,
-			w->config.core);
+		sup_say(w, LOG_LEVEL_NOTICE, "adopted: pid %d on core %u", w->pid, w->config.core);
 	} else {
 		w->up_since_ns = now;
 		sup_say(w, LOG_LEVEL_NOTICE, "ready on core %u, pid %d, in %.0f ms", w->config.core,
@@ -370,8 +371,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_BACKOFF:
 		do_backoff(w);
 		break;
-	case SUP_ACT_WAIT: /* the other's end comes first; the timer is for what nobody thought of
-			    */
+	case SUP_ACT_WAIT: /* the other's exit usually comes first; the timer covers a missed one */
 		w->waits = true;
 		loop_timer_arm(w->timer, RETRY_NS);
 		break;
@@ -393,7 +393,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_DISARM:
 		loop_timer_disarm(w->timer);
 		break;
-	case SUP_ACT_NOTE_REASON: /* it is in w->reason; the exit reports it */
+	case SUP_ACT_NOTE_REASON: /* w->reason has it; the exit reports it */
 	case SUP_ACT_NONE:
 	case SUP_ACT_UNSET:
 	case SUP_ACTION_MAX:
@@ -428,7 +428,7 @@ static struct sup_worker *worker_free(struct sup_worker *w)
 	return NULL;
 }
 
-/* For good: nobody will want its state. */
+/* Removes the worker for good: its state is not needed any more. */
 static void worker_discard(struct sup_worker *w)
 {
 	if (w->state_fd >= 0)
@@ -481,7 +481,8 @@ bool sup_sweep(struct sup *s)
 	return any;
 }
 
-/* What it served is free for whoever waits for it; a worker that is not wanted any more is gone. */
+/* Starts the workers that waited for this process to exit, and removes it if it is not wanted any
+ * more. */
 void sup_process_gone(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
@@ -503,7 +504,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	s->setup = *setup;
 	s->dirs.loop = setup->loop;
 	s->alive[0] = s->alive[1] = -1;
-	/* A package that is replaced does not replace us: what goes with us is of our version. */
+	/* Opened now, so that a package upgrade does not make this agent start workers of another
+	 * version. */
 	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
 	r = pipe2(s->alive, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r >= 0)
@@ -517,7 +519,9 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	return 0;
 }
 
-/* The record and the service manager keep what the next agent needs, unless all was stopped. */
+/*
+ * The record and the service manager keep what the next agent needs, unless everything was stopped.
+ */
 struct sup *sup_free(struct sup *s)
 {
 	if (!s)
@@ -542,7 +546,7 @@ struct sup *sup_free(struct sup *s)
 	return NULL;
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired workers ---- */
 
 static bool has_leaving(const struct sup_worker *w)
 {
@@ -554,9 +558,9 @@ static bool has_leaving(const struct sup_worker *w)
 	return has;
 }
 
-/* A worker whose mounts are being unmounted serves them until they are gone; one that has lanes of
- * them has a server, too, that keeps what is open until it hears of that. */
-static void feed_when_unmounted(struct sup_worker *w, enum sup_event e)
+/* A worker whose mounts are being unmounted serves them until they are gone. A mount worker waits
+ * as well, since its mount's server keeps open files until it has heard of the unmount. */
+static void handle_when_unmounted(struct sup_worker *w, enum sup_event e)
 {
 	if (has_leaving(w)) {
 		w->deferred = e;
@@ -573,7 +577,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	if (!c)
 		return true;
 	memcpy(c, want, sizeof(*c));
-	c->log_level = is->log_level; /* no reason to stop serving: the next start has it */
+	c->log_level = is->log_level; /* does not justify a restart: the next start uses it */
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
 	if (sup_ports_follow(is, want)) {
@@ -583,8 +587,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	return memcmp(c, is, sizeof(*c)) != 0;
 }
 
-/* Whether the process has a port that is not wanted of it any more: an earlier agent has told it.
- */
+/* Whether the process has a port that is no longer wanted: an earlier agent has sent it. */
 static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 {
 	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
@@ -608,16 +611,16 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	if (changed)
 		w->n_deaths = 0;
 	if (w->deferred != SUP_EVENT_MAX) {
-		w->deferred = SUP_EV_CONFIG_CHANGED; /* its mounts are others now */
+		w->deferred = SUP_EV_CONFIG_CHANGED; /* its mounts have changed */
 	} else if (!was_wanted) {
 		w->n_restarts = 0;
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
-		w->n_deaths = 0; /* somebody has seen to it */
-		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+		w->n_deaths = 0; /* the operator has intervened */
+		handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
-	tell_keys(w);
-	sup_tell_ports(w);
+	update_keys(w);
+	sup_update_ports(w);
 	return 0;
 }
 
@@ -641,7 +644,7 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 		if (!w->wanted || is_in(w->id, wants, n))
 			continue;
 		w->wanted = false;
-		feed_when_unmounted(w, SUP_EV_UNWANT);
+		handle_when_unmounted(w, SUP_EV_UNWANT);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = want(s, &wants[i], retry_failed);
@@ -655,7 +658,7 @@ void sup_mounts_changed(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
 		if (w->deferred != SUP_EVENT_MAX)
-			feed_when_unmounted(w, w->deferred);
+			handle_when_unmounted(w, w->deferred);
 		else if (w->state == SUP_FAILED && loop_timer_armed(w->timer))
 			on_timer(w);
 	}
@@ -668,14 +671,14 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		if (w->id == worker_id && w->wanted)
-			feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+			handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 }
 
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
 {
 	unsigned n = 0;
 
-	/* By the numbers that the process knows, which may not be those of its successor. */
+	/* By the ports' numbers in the process, which may differ from those of its successor. */
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
 			if (w->started->ports[i].ifindex == ifindex &&

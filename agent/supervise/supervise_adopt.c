@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workers of another agent are taken over: found by the service manager's descriptors or by the
- * record, completed from the worker itself, compared, and then like those that were started here.
- * Apart because what comes from outside is checked here, and nothing else in the supervisor is.
+ * Adopts the workers of an earlier agent: finds them by the service manager's descriptors or by the
+ * record, completes the descriptors from the worker itself, compares the configurations, and treats
+ * them from then on like its own. All input from outside the supervisor is checked here.
  */
 #include "agent/base/spawn.h"
 #include "agent/supervise/supervise_internal.h"
@@ -16,7 +16,7 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 
-/* ---- what the service manager kept ---- */
+/* ---- descriptors from the service manager ---- */
 
 static int take_stored(struct sup_worker *w, const char *what, int fd)
 {
@@ -25,8 +25,8 @@ static int take_stored(struct sup_worker *w, const char *what, int fd)
 
 	if (strcmp(what, "state") == 0) {
 		if (!sup_state_identity(fd, &identity))
-			return -ENOENT; /* of a version that named it otherwise: nobody knows whose
-					 */
+			return -ENOENT; /* stored by a version with other names: its worker is
+					 * unknown */
 		w->boot_id = identity;
 		slot = &w->state_fd;
 	} else if (strcmp(what, "pid") == 0) {
@@ -59,7 +59,7 @@ int sup_adopt_stored(struct sup *s, int fd, const char *name)
 	return w ? take_stored(w, what, fd) : -ENOMEM;
 }
 
-/* ---- what the worker has ---- */
+/* ---- descriptors from the worker ---- */
 
 static void fetch(const struct sup_worker *w, int their_fd, int *slot)
 {
@@ -97,8 +97,8 @@ static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 		close(fd);
 }
 
-/* What it serves, as far as the record says: nobody else may until it is gone, of whatever version
- * it is. */
+/* Notes the mounts and exports that it serves according to the record: no other worker may serve
+ * them until it has exited, of whatever version it is. */
 static void note_served(struct sup_worker *w, const struct rundir_process *p)
 {
 	autofree struct launch_config *c = calloc(1, sizeof(*c));
@@ -114,8 +114,8 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 	sup_keep_started(w, c);
 }
 
-/* What goes on without it: its mounts, and the states of those and of its exports; mounts that it
- * has lanes of, for whoever serves those may be gone. */
+/* Copies what is needed for its successor: its mounts, their states and those of its exports, and
+ * the mounts that it serves as a mount worker, since their own workers may have exited. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
 	for (uint32_t i = 0; i < p->n_fuse; i++) {
@@ -135,7 +135,7 @@ static void fetch_resources(struct sup_worker *w, const struct rundir_process *p
 	}
 }
 
-/* ---- taking over ---- */
+/* ---- adoption ---- */
 
 static bool has_ended(int pidfd)
 {
@@ -144,7 +144,7 @@ static bool has_ended(int pidfd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* A worker can hand us anything under these numbers: what cannot be right is not taken. */
+/* A worker can pass anything under these numbers: an invalid configuration is rejected. */
 static bool config_is_sane(const struct launch_config *c)
 {
 	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
@@ -159,7 +159,7 @@ static bool config_is_sane(const struct launch_config *c)
 	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
 }
 
-/* 0: it is in w->config as it is compared; -EPROTO: of another version. */
+/* 0: it is in w->config, normalised; -EPROTO: it is of another version. */
 static int read_config(struct sup_worker *w)
 {
 	struct launch_config *c = &w->config;
@@ -184,7 +184,7 @@ static bool has_all_mounts(const struct sup_worker *w)
 	return true;
 }
 
-/* Watching fails for lack of memory alone; a worker that nobody watches must not go on. */
+/* Watching fails only for lack of memory; a worker without a watcher must not keep running. */
 static void watch_or_kill(struct sup_worker *w)
 {
 	if (sup_watch(w) >= 0)
@@ -196,7 +196,7 @@ static void watch_or_kill(struct sup_worker *w)
 	w->wanted = false;
 }
 
-/* Its successor has its state, so it need not know who asks. */
+/* Its successor gets its state, so it need not identify the agent. */
 void sup_do_replace(struct sup_worker *w)
 {
 	sup_say(w, LOG_LEVEL_NOTICE, "pid %d of another agent is replaced: %s", w->pid, w->reason);
@@ -212,7 +212,8 @@ void sup_do_replace(struct sup_worker *w)
 
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 {
-	/* 0: it has not come as far as to say so. Whatever it says, nobody is waited for longer. */
+	/* 0: it has not started far enough to report it. Its claim does not lengthen the wait
+	 * beyond the limit. */
 	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
 
 	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
@@ -220,8 +221,7 @@ uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 	return SUP_START_LIMIT_NS - age_ns;
 }
 
-/* What it sent while nobody listened is read before it is asked to answer, so that there is room.
- */
+/* Messages sent while no agent listened are read first, so that its answer finds room. */
 void sup_do_adopt(struct sup_worker *w)
 {
 	bool whole = has_all_mounts(w);
@@ -234,7 +234,7 @@ void sup_do_adopt(struct sup_worker *w)
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
 	sup_config_normalise(&w->config);
-	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be of long ago */
+	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be outdated */
 	w->config.n_secrets = 0;
 	w->wanted = w->adopted = w->keys_unsure = true;
 	w->agreed = false;
@@ -248,7 +248,7 @@ void sup_do_adopt(struct sup_worker *w)
 		sup_mount_lost(w->sup, w->id);
 }
 
-/* What it shares with others is theirs and its successors' too. */
+/* Memory that it shares with others belongs to them and to its successors too. */
 static void fetch_share(struct sup_worker *w)
 {
 	int fd = -1;
@@ -287,7 +287,7 @@ static void store_all(const struct sup_worker *w)
 	sup_store(w, "stats", w->found.stats_fd);
 }
 
-/* NULL: it can go on; else why not. */
+/* NULL: it can be adopted; otherwise why not. */
 static const char *complete(struct sup_worker *w)
 {
 	int r;
@@ -305,7 +305,7 @@ static const char *complete(struct sup_worker *w)
 	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	if (r >= 0 && w->found.stats_fd >= 0)
 		w->stats = sup_stats_map(w->found.stats_fd);
-	return r < 0 || w->control_fd < 0 || !w->stats ? "its descriptors cannot be had" : NULL;
+	return r < 0 || w->control_fd < 0 || !w->stats ? "its descriptors cannot be copied" : NULL;
 }
 
 static void take_over(struct sup_worker *w)
@@ -314,7 +314,7 @@ static void take_over(struct sup_worker *w)
 
 	w->pid = spawn_pidfd_pid(w->pidfd);
 	if (w->pid < 0 || has_ended(w->pidfd)) {
-		sup_read_control(w, UINT_MAX); /* what it wanted held */
+		sup_read_control(w, UINT_MAX); /* for the files that it wants pinned */
 		sup_forget_process(w);
 		return;
 	}
@@ -333,7 +333,7 @@ static void close_found(struct sup_worker *w)
 	w->found.config_fd = w->found.stats_fd = -1;
 }
 
-/* The pidfd that was stored names the process; the record's may be older. */
+/* A stored pidfd identifies the process; the record's entry may be older. */
 static void find_recorded(struct sup *s, struct rundir_process *p)
 {
 	struct sup_worker *w;
@@ -358,8 +358,9 @@ void sup_adopt(struct sup *s)
 
 	if (rd->record_version && rd->record_version != RUNDIR_RECORD_VERSION)
 		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
-			   "the record of what runs is of version %u, this agent's is %u: what it "
-			   "names and the service manager has not kept is ended and started anew",
+			   "the record of workers and mounts has version %u, this agent's has %u: "
+			   "those "
+			   "that the service manager has not kept are ended and started again",
 			   rd->record_version, RUNDIR_RECORD_VERSION);
 	for (size_t i = 0; i < rd->n_processes; i++)
 		find_recorded(s, &rd->processes[i]);

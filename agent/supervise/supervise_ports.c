@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports that a running worker is told of: a leg that was missing when it started, or whose device
- * is another one now. What the process has by then is kept in `started`, in its own order.
+ * Updates the ports of a running worker: a leg that was missing when it started, or one whose
+ * device was replaced. `started` keeps the actual ports, in the process's order.
  */
 #include "agent/supervise/supervise_internal.h"
 #include <string.h>
@@ -22,8 +22,8 @@ bool sup_port_equal(const struct launch_port *a, const struct launch_port *b)
 	return memcmp(&p, b, sizeof(p)) == 0;
 }
 
-/* A worker without any leg has no process; one none of whose legs was to use RDMA when it started
- * has given up what that takes, and would leave a new leg without. */
+/* A worker without any leg has no process. If none of the legs was to use RDMA at its start, the
+ * worker has given up what RDMA needs, and a new leg would get none. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want)
 {
 	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0 ||
@@ -46,7 +46,7 @@ void sup_fill_label(const struct sup_worker *w, struct launch_port *port)
 		memcpy(port->label, l->text, sizeof(port->label));
 }
 
-/* Where there is no room in its socket the next look at its heartbeat tries again. */
+/* If the socket has no room, the next heartbeat check retries. */
 static void tell(struct sup_worker *w, const struct launch_port *want)
 {
 	struct launch_config *has = w->started;
@@ -61,13 +61,12 @@ static void tell(struct sup_worker *w, const struct launch_port *want)
 		return;
 	has->ports[i] = port;
 	has->n_ports += !is;
-	sup_say(w, LOG_LEVEL_NOTICE, "has been given %s (%s), without a restart", port.leg,
-		port.ifname);
+	sup_say(w, LOG_LEVEL_NOTICE, "received %s (%s) without a restart", port.leg, port.ifname);
 	if (!carriers_usable(w->sup->setup.carriers, port.ifindex))
 		sup_send(w, LAUNCH_MSG_LINK, 0, i);
 }
 
-bool sup_tell_ports(struct sup_worker *w)
+bool sup_update_ports(struct sup_worker *w)
 {
 	if (w->state != SUP_UP || !w->started || !launch_takes_ports(w->started))
 		return true;
@@ -89,15 +88,15 @@ bool sup_port_is_sane(const struct launch_port *p)
 	       text_ends(p->label, sizeof(p->label)) && text_ends(p->device, sizeof(p->device));
 }
 
-/* In its place among the others. */
+/* Inserts it in its order among the others. */
 static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
 {
 	c->ports[index] = *port;
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
 }
 
-/* Whether an agent can have told it: sockets have no device, and what is there only moves. A worker
- * that claims another one would keep that from the host. */
+/* Whether an agent can have sent it: a socket has no device, and a leg only moves to another
+ * device. A worker that claims another device would keep it from the host. */
 static bool can_be_told(const struct launch_config *has, uint32_t index,
 			const struct launch_port *port)
 {

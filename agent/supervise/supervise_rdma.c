@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA devices that come while a worker runs, or come back: it is confined and opens no file of the
- * host's, so their files are handed to it. Apart from supervise_ports.c because nobody announces
- * such devices: they are looked for, where a worker says that it lacks one.
+ * Finds RDMA devices that appear while a worker runs and passes their files to it: the worker is
+ * confined and cannot open them. No event announces such devices, so they are searched for whenever
+ * a worker lacks one.
  */
 #include "agent/status.h"
 #include "agent/supervise/supervise_internal.h"
@@ -18,7 +18,7 @@
 #define FILES "/dev/infiniband"
 #define FILE_HEAD "uverbs"
 #define CLASS "class/infiniband_verbs"
-/* The same devices are looked at again that late at most: an address becomes a GID a moment after
+/* The longest interval between checks of the same devices: an address becomes a GID a moment after
  * it was added. */
 #define AGAIN_NS NSEC_PER_SEC
 #define AGAIN_MOST_NS (16 * NSEC_PER_SEC)
@@ -26,13 +26,13 @@
 struct search {
 	int root;
 	struct ip_addr gids[2]; /* of RoCE; of the port of an IPoIB interface, or family 0 */
-	uint8_t roce;		/* of that version, as in launch_port; 0: of any */
-	char port[16];		/* that is being looked at */
-	struct sup_rdma at;	/* of which device */
+	uint8_t roce;		/* required version, as in launch_port; 0: any */
+	char port[16];		/* being examined */
+	struct sup_rdma at;	/* the device being examined */
 	bool found;
 };
 
-/* An address stands in the table for v1 before it does for v2. */
+/* An address appears in the table for RoCE v1 before it appears for v2. */
 static bool is_of_version(const struct search *s, const char *name)
 {
 	char path[256], text[64];
@@ -85,7 +85,7 @@ static int on_device(void *user, const char *name)
 	return s->found ? -EEXIST : 0;
 }
 
-/* As RoCE has it. */
+/* The GID of an address under RoCE. */
 static struct ip_addr gid_of(const struct ip_addr *ip)
 {
 	struct ip_addr gid = {.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};
@@ -96,7 +96,7 @@ static struct ip_addr gid_of(const struct ip_addr *ip)
 	return gid;
 }
 
-/* As IPoIB has it: the end of the interface's hardware address. */
+/* The GID of an IPoIB port: the end of the interface's hardware address. */
 static struct ip_addr port_gid_of(int root, const char *ifname)
 {
 	struct ip_addr gid = {.family = AF_INET6};
@@ -109,12 +109,12 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 		return (struct ip_addr){.family = 0};
 	for (unsigned i = 0; i < sizeof(bytes); i++, at += n)
 		if (sscanf(text + at, i == 0 ? "%2hhx%n" : ":%2hhx%n", &bytes[i], &n) != 1)
-			return (struct ip_addr){.family = 0}; /* Ethernet's is shorter */
+			return (struct ip_addr){.family = 0}; /* Ethernet addresses are shorter */
 	memcpy(gid.bytes, bytes + 4, 16);
 	return gid;
 }
 
-/* The worker has no files to see that by, of what comes later than it. */
+/* The worker cannot read the files that show this, as it is confined. */
 static bool driver_is_old(int root, const char *device)
 {
 	char path[128], module[64], version[64];
@@ -141,7 +141,9 @@ bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, str
 	return true;
 }
 
-/* Which files there are; another number when a device has gone or come, be it by the same name. */
+/*
+ * A hash of the device files; it changes when a device goes or appears, even under the same name.
+ */
 static uint64_t files_now(void)
 {
 	static const uint64_t key[2];
@@ -167,7 +169,7 @@ static uint64_t files_now(void)
 	return sum;
 }
 
-/* *ret_gid: there is a device, or was, whose GIDs are not what the leg needs. */
+/* *ret_gid: there is or was a device, but without the GIDs that the leg needs. */
 static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 {
 	char reason[sizeof(w->stats->rdma[0].reason)] = "";
@@ -181,7 +183,7 @@ static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 	       strcmp(reason, LAUNCH_RDMA_GONE) == 0 || strcmp(reason, LAUNCH_RDMA_OLD) == 0;
 }
 
-bool sup_rdma_tell(const struct sup_worker *w, unsigned port, const struct sup_rdma *s)
+bool sup_rdma_send(const struct sup_worker *w, unsigned port, const struct sup_rdma *s)
 {
 	struct launch_msg msg = {.type = LAUNCH_MSG_RDMA, .code = s->is_old, .index = port};
 	char path[64];
@@ -196,7 +198,7 @@ bool sup_rdma_tell(const struct sup_worker *w, unsigned port, const struct sup_r
 	return fdpass_send(w->control_fd, &msg, sizeof(msg), fd) >= 0;
 }
 
-void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
+void sup_update_rdma(struct sup_worker *w, uint64_t now_ns)
 {
 	uint64_t files;
 	bool any = false, gid;
@@ -217,6 +219,6 @@ void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
 		struct sup_rdma found;
 
 		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid ? port->roce : 0, &found))
-			(void)sup_rdma_tell(w, i, &found);
+			(void)sup_rdma_send(w, i, &found);
 	}
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of supervise.h, apart so that tests can walk through all of it: no state, no system
- * call. */
+/* The table of supervise.h: no state and no system call, so that tests walk through all of it. */
 #include "agent/supervise/supervise.h"
 
 const char *sup_state_to_string(enum sup_state s)
@@ -40,9 +39,9 @@ const char *sup_event_to_string(enum sup_event e)
 	}
 
 /*
- * An event that a state does not expect changes nothing (NONE): a message that was under way when
- * the worker was told to stop, a timer that fired while it was being disarmed. A death without a
- * process cannot happen and changes nothing either.
+ * An event that a state does not expect changes nothing (NONE): for example a message that was in
+ * flight when the worker was asked to stop, or a timer that fired while it was being disarmed. A
+ * death without a process cannot happen and changes nothing either.
  */
 static const struct sup_rule rules[SUP_STATE_MAX][SUP_EVENT_MAX] =
 	{

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One worker's process: what it inherits, how it is started and let go, what it sends. Apart from
- * supervise.c because that decides, and this does. */
+/* One worker process: what it inherits, its start and end, and its messages. supervise.c takes the
+ * decisions. */
 #include "agent/base/spawn.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
@@ -20,7 +20,7 @@
 #define OOM_SCORE (-500)
 #define MESSAGES_A_TURN 16
 
-/* What the service manager keeps of a process, so that the next agent needs nothing else. */
+/* Stored with the service manager; they are all that the next agent needs. */
 static const char *const stored_names[] = {"pid", "control", "config", "stats"};
 
 static const char *store_name(const struct sup_worker *w, const char *what, char *buf, size_t size)
@@ -55,13 +55,13 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
 	}
-	c->n_lanes += c->n_lanes_missing; /* what is wanted, whatever there is */
+	c->n_lanes += c->n_lanes_missing; /* as desired, whether or not the mounts exist */
 	c->n_lanes_missing = 0;
 	for (uint32_t i = 0; i < c->n_lanes; i++) {
 		memset(c->lanes[i].id, 0, sizeof(c->lanes[i].id));
 		c->lanes[i].fuse_fd = c->lanes[i].state_fd = c->lanes[i].bell_fd = -1;
 	}
-	c->n_exports += c->n_missing; /* what is wanted, whatever there is */
+	c->n_exports += c->n_missing; /* as desired, whether or not the directories exist */
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
@@ -70,14 +70,14 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
 }
 
-/* ---- what it inherits ---- */
+/* ---- what a worker inherits ---- */
 
 struct start {
 	struct sup_worker *worker;
 	struct launch_config config;
 	int fds[SPAWN_FDS_MAX];
 	size_t n_fds;
-	int dirs[LAUNCH_EXPORTS_MAX]; /* opened for it alone */
+	int dirs[LAUNCH_EXPORTS_MAX]; /* opened for this start only */
 	size_t n_dirs;
 };
 
@@ -132,7 +132,7 @@ int sup_check_resources(struct sup_worker *w)
 			r = fd;
 		any |= fd >= 0;
 	}
-	return any ? 0 : r; /* it does without the others */
+	return any ? 0 : r; /* it runs without the others */
 }
 
 bool sup_gains_export(struct sup_worker *w)
@@ -147,18 +147,18 @@ bool sup_gains_export(struct sup_worker *w)
 
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX + 3 * LAUNCH_CARRIED_MAX <=
 		       SPAWN_FDS_MAX,
-	       "a frontend gets all its descriptors");
+	       "a frontend's descriptors fit");
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 1 + 2 * LAUNCH_EXPORTS_MAX <= SPAWN_FDS_MAX,
-	       "a compute worker, too");
+	       "a compute worker's descriptors fit");
 
-/* The number by which the child will see it. */
+/* Returns the descriptor's number in the child. */
 static int give(struct start *st, int fd)
 {
 	st->fds[st->n_fds++] = fd;
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* 1: its directory is not there. */
+/* 1: its directory is missing. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = open_export(st->worker, e);
@@ -188,8 +188,8 @@ static int give_mount(struct start *st, struct launch_mount *m)
 	return 0;
 }
 
-/* Lanes of mounts that are not there wait for them: it is started anew when they are. */
-static int give_lanes(struct start *st)
+/* Mounts that do not exist yet are left out: the worker is restarted when they do. */
+static int give_shared_mounts(struct start *st)
 {
 	struct launch_config *c = &st->config;
 	uint32_t n = c->n_lanes;
@@ -197,7 +197,7 @@ static int give_lanes(struct start *st)
 	c->n_lanes = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct launch_mount l = c->lanes[i];
-		int r = mounts_get_lane(st->worker->sup->setup.mounts, &l);
+		int r = mounts_get_shared(st->worker->sup->setup.mounts, &l);
 
 		if (r < 0 && r != -ENOENT)
 			return r;
@@ -213,7 +213,7 @@ static int give_lanes(struct start *st)
 	return 0;
 }
 
-bool sup_lanes_differ(const struct sup_worker *w)
+bool sup_shared_mounts_differ(const struct sup_worker *w)
 {
 	const struct launch_config *c = &w->config;
 	uint32_t n = 0;
@@ -222,7 +222,7 @@ bool sup_lanes_differ(const struct sup_worker *w)
 		uint8_t id[16];
 		bool has = false;
 
-		if (!mounts_lane_id(w->sup->setup.mounts, &c->lanes[i], id))
+		if (!mounts_shared_id(w->sup->setup.mounts, &c->lanes[i], id))
 			continue;
 		for (uint32_t j = 0; j < w->started->n_lanes && !has; j++)
 			has = memcmp(w->started->lanes[j].id, id, sizeof(id)) == 0;
@@ -233,7 +233,7 @@ bool sup_lanes_differ(const struct sup_worker *w)
 	return w->started && n != w->started->n_lanes;
 }
 
-/* Those that are not there go behind the others. */
+/* Missing exports are moved behind the others. */
 static int give_exports(struct start *st)
 {
 	struct launch_config *c = &st->config;
@@ -278,7 +278,7 @@ static int open_resources(struct start *st)
 	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
 		r = give_mount(st, &c->mounts[i]);
 	if (r >= 0)
-		r = give_lanes(st);
+		r = give_shared_mounts(st);
 	if (r >= 0 && c->role == LAUNCH_COMPUTE)
 		r = give_share(st);
 	return r < 0 ? r : give_exports(st);
@@ -318,9 +318,9 @@ bool sup_state_identity(int fd, uint64_t *ret)
 }
 
 /*
- * One for each worker id; it outlives the worker, and the agent. Peers know a worker by an identity
- * that means 'this one remembers what it did for you': so it is made with the state, goes where the
- * state goes, and is lost with it. The name of the memfd carries it.
+ * The state memfd of a worker id; it outlives the worker and the agent. Peers know a worker by an
+ * identity that means 'it remembers my requests': the identity is created with the state, kept with
+ * it, and lost with it. The name of the memfd contains it.
  */
 static int open_state(struct sup_worker *w)
 {
@@ -381,12 +381,12 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 	r = rundir_add_process(w->sup->setup.rundir, &p);
 	if (r < 0)
 		sup_say(w, LOG_LEVEL_WARNING,
-			"runs, but cannot be recorded (%s: %s); another agent may not find it",
+			"runs, but cannot be recorded (%s: %s); the next agent may not find it",
 			w->sup->setup.rundir->run, strerror(-r));
 }
 
-/* Before it runs: an agent that is killed at this moment leaves no worker that the next one does
- * not know. Where the record cannot be written serving matters more. */
+/* Called before the worker executes: an agent that is killed at this moment leaves no worker that
+ * the next one does not know. If the record cannot be written, serving is more important. */
 static void on_pid(void *user, pid_t pid)
 {
 	const struct start *st = user;
@@ -409,7 +409,7 @@ static int exec_worker(struct start *st)
 				   .on_pid = on_pid,
 				   .user = st};
 
-	/* For the eyes of ps(1) only: the configuration is in the memfd. */
+	/* For ps(1) only: the configuration is in the memfd. */
 	snprintf(name, sizeof(name), "plenum-worker %.20s/%u core %u", w->config.host, w->id,
 		 w->config.core);
 	return spawn_process(&rq, &w->pid, &w->pidfd);
@@ -457,9 +457,9 @@ static int open_key(struct sup_worker *w)
 
 	if (fd < 0)
 		snprintf(w->reason, sizeof(w->reason),
-			 "%.100s/handle-key: %.40s; put back what was there: with another key "
+			 "%.100s/handle-key: %.40s; restore the file: with another key "
 			 "every open file of every client is stale",
-			 rd->state, fd == -EUCLEAN ? "is no key" : strerror(-fd));
+			 rd->state, fd == -EUCLEAN ? "is not a key" : strerror(-fd));
 	return fd;
 }
 
@@ -475,7 +475,7 @@ int sup_start(struct sup_worker *w)
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
-	/* All or nothing: a mount that nobody serves would be waited for. */
+	/* All mounts or none: programs would block on a mount without a server. */
 	r = sup_check_resources(w);
 	if (r >= 0)
 		r = open_resources(st);
@@ -597,7 +597,7 @@ void sup_forget_process(struct sup_worker *w)
 	w->pid = 0;
 }
 
-/* ---- what it sends ---- */
+/* ---- messages from the worker ---- */
 
 static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 {
@@ -610,7 +610,7 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    msg->text);
 }
 
-/* Owns fd. */
+/* Takes fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
 	const struct launch_config *c = w->started;
@@ -623,10 +623,10 @@ static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd
 	else
 		close(fd);
 	if (r < 0)
-		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
+		log_debug("worker %u: cannot pin an open file: %s", w->id, strerror(-r));
 }
 
-/* What comes of it is for the next walk to find out: its device may be gone, or ours once more. */
+/* The next reconcile run finds out the result: the device may be gone, or available again. */
 static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 {
 	const struct sup_setup *setup = &w->sup->setup;
@@ -638,7 +638,7 @@ static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 		setup->on_release(setup->user);
 }
 
-/* Owns fd, which is -1 where none came. */
+/* Takes fd, which is -1 without a descriptor. */
 static void take_message(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
 	if (fd >= 0 && msg->type != LAUNCH_MSG_HOLD)
@@ -687,7 +687,7 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0) {
-			/* End of file: its exit follows on the pidfd. */
+			/* At end of file the exit follows on the pidfd. */
 			w->control_source = loop_source_free(w->control_source);
 			return;
 		}
@@ -703,19 +703,19 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 	}
 }
 
-/* At most a few messages a turn, so that a babbling worker does not keep the others waiting. */
+/* At most a few messages per turn, so that a worker that sends many does not delay the others. */
 static int on_control(void *user, int fd, uint32_t revents)
 {
 	sup_read_control(user, MESSAGES_A_TURN);
 	return 0;
 }
 
-/* The worker's own reason is said once, however often it tries again and ends for it. */
+/* The worker's own reason is reported once, however often it retries and exits for it. */
 static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
 {
 	bool explained = w->reason[0];
 
-	/* A configuration that cannot work is reported by giving up. */
+	/* do_give_up reports a configuration that cannot work. */
 	if (!sup_is_reported(w) && e != SUP_EV_EXITED_CONFIG)
 		sup_say(w, LOG_LEVEL_ERR, "ended: %s%s%s", how, explained ? ": " : "", w->reason);
 	snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
@@ -731,7 +731,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	char how[96] = "gone";
 	int status = -1;
 
-	/* Messages that it sent before it died explain the death, and say what it wants held. */
+	/* Messages sent before the exit explain it, and name the files to pin. */
 	sup_read_control(w, UINT_MAX);
 	spawn_reap(fd, &status, how, sizeof(how));
 	sup_forget_process(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The child that unmounts, apart because it must hold none of the descriptors that the monitor has:
- * a FUSE descriptor left open in a child that hangs would keep the mount alive for ever. */
+/* Unmounts in a child process that inherits none of the monitor's descriptors: a FUSE descriptor
+ * left open in a child that hangs would keep the mount alive for ever. */
 #include "agent/supervise/unmount.h"
 #include <linux/close_range.h>
 #include <sys/mount.h>

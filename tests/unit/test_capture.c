@@ -66,7 +66,7 @@ static void begin_with(struct world *o, struct fixture *f, bool keys)
 	const struct capture_setup setup = {.loop = f->a.loop,
 					    .events = &f->a.events,
 					    .sup = f->a.sup,
-					    .patience_ns = 3600 * NSEC_PER_SEC};
+					    .idle_limit_ns = 3600 * NSEC_PER_SEC};
 	uint64_t bytes;
 	void *memory;
 	char why[256];

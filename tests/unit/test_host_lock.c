@@ -74,7 +74,7 @@ static void test_killed_agent_leaves_the_host(void **state)
 		poll(NULL, 0, 200);
 		_exit(kill(heir, SIGKILL) < 0);
 	}
-	assert_int_equal(host_lock_take(name, HOST_LOCK_PATIENCE_NS, &fd, &owner), 0);
+	assert_int_equal(host_lock_take(name, HOST_LOCK_WAIT_NS, &fd, &owner), 0);
 	assert_true(fd >= 0);
 	close(fd);
 	assert_true(wait(&status) > 0);
@@ -103,7 +103,7 @@ static void test_stranger_does_not_hold_the_host(void **state)
 	}
 	close(told[1]);
 	assert_int_equal(read(told[0], &c, 1), 1);
-	assert_int_equal(host_lock_take(name, HOST_LOCK_PATIENCE_NS, &fd, &owner), 0);
+	assert_int_equal(host_lock_take(name, HOST_LOCK_WAIT_NS, &fd, &owner), 0);
 	assert_int_equal(fd, -1);
 	assert_int_equal(kill(stranger, SIGKILL), 0);
 	assert_int_equal(waitpid(stranger, &status, 0), stranger);

@@ -311,11 +311,11 @@ static void test_old_devices_are_not_handed_over(void **state)
 	int ends[2], fd = -1;
 	bool whole = false;
 
-	assert_false(sup_rdma_tell(&w, 1, &old));
+	assert_false(sup_rdma_send(&w, 1, &old));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	w.control_fd = ends[0];
-	assert_false(sup_rdma_tell(&w, 1, &gone));
-	assert_true(sup_rdma_tell(&w, 1, &old));
+	assert_false(sup_rdma_send(&w, 1, &gone));
+	assert_true(sup_rdma_send(&w, 1, &old));
 	assert_int_equal(fdpass_recv(ends[1], &m, sizeof(m), &fd, &whole), sizeof(m));
 	assert_true(whole);
 	assert_int_equal(fd, -1);
