@@ -15,8 +15,7 @@
 #define EVENTS_SOURCE_MAX 48
 #define EVENTS_BURST 24
 #define EVENTS_REFILL_NS (2 * NSEC_PER_SEC)
-#define EVENTS_SOURCES \
-	64 /* sources remembered; a further one replaces the one silent for longest */
+#define EVENTS_SOURCES 64 /* a further source replaces the one silent for longest */
 
 struct events_entry {
 	uint64_t seq;	  /* from 1, never reused while the agent lives */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of carriers: apart from the monitor so that its readers need not know that. Pure. */
+/* The table of the links' carriers. Pure; the monitor fills it. */
 #include "agent/lldp/carriers.h"
 #include <string.h>
 
@@ -9,7 +9,7 @@ void carriers_done(struct carriers *c)
 	*c = (struct carriers){0};
 }
 
-/* The first entry that is not before ifindex. */
+/* Index of the first entry that is not before ifindex. */
 static size_t place(const struct carriers *c, uint32_t ifindex)
 {
 	size_t low = 0, high = c->n;

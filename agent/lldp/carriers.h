@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is known of the host's carriers: the one place where it is kept. The monitor writes it, from
- * each inventory and from the kernel's notifications in between; the supervisor and the status read
- * it. It keeps every link, legs or not, so that a worker that is adopted before the first inventory
- * learns of its leg too; what an inventory no longer has is forgotten.
+ * The carriers of the host's links. The monitor writes the table, from each inventory and from the
+ * kernel's notifications in between; the supervisor and the status read it. It keeps every link,
+ * not only legs, so that a worker that is adopted before the first inventory learns of its leg too;
+ * links missing from a new inventory are dropped.
  */
 #ifndef PLENUM_AGENT_CARRIERS_H
 #define PLENUM_AGENT_CARRIERS_H
@@ -12,7 +12,7 @@
 
 struct carrier {
 	uint32_t ifindex;
-	bool up, carrier; /* administratively; as IFF_LOWER_UP says */
+	bool up, carrier; /* up: administratively; carrier: IFF_LOWER_UP */
 };
 
 struct carriers {
@@ -21,14 +21,14 @@ struct carriers {
 };
 
 void carriers_done(struct carriers *c);
-/* NULL: nothing is known of that link. Good until the next change. */
+/* NULL: the link is unknown. Valid until the next change. */
 const struct carrier *carriers_find(const struct carriers *c, uint32_t ifindex);
-/* Whether packets can pass; a link of which nothing is known counts as usable. */
+/* Whether the link can carry packets; an unknown link counts as usable. */
 bool carriers_usable(const struct carriers *c, uint32_t ifindex);
-/* Keeps a state. 1: whether the link is usable has changed; 0: it has not; -ENOMEM. */
+/* Keeps a state. 1: the link's usability has changed; 0: it has not; -ENOMEM. */
 int carriers_set(struct carriers *c, uint32_t ifindex, bool up, bool carrier);
-/* Takes the states of all links of an inventory, calls cb for each whose usability has changed, and
- * forgets the links that it does not have. 0 or -ENOMEM. */
+/* Takes the states of all links of an inventory, calls cb for each link whose usability has
+ * changed, and drops the links that the inventory does not contain. 0 or -ENOMEM. */
 int carriers_take(struct carriers *c, const struct inventory *inv,
 		  void (*cb)(void *user, const struct inv_link *link, bool usable), void *user);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which label a leg has, and what labels and switches together show. Pure; apart from
- * labels_agent.c, which tells those whom it concerns. */
+/* Decides the label of each leg, and derives warnings from labels and switches. Pure;
+ * labels_agent.c applies the results. */
 #include "agent/lldp/labels.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define BOND_LACP 4 /* the kernel's number of 802.3ad */
-#define BELOW_MAX 4 /* links below links */
-/* Two frames of a switch, which sends one in 30 s: until then its silence means nothing. */
+#define BELOW_MAX 4 /* depth of links below links */
+/* A switch sends one frame in 30 s: its silence means something only after the time of two. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 const struct label *labels_find(const struct labels *l, const char *leg)
@@ -45,7 +45,8 @@ static void add_cable(struct label *l, uint32_t ifindex)
 		l->cables[l->n_cables++] = ifindex;
 }
 
-/* LLDP is not tagged and goes no further than the port: to where the cable is. */
+/* LLDP frames are untagged and end at the next port, so they are received on the links that have a
+ * cable. */
 static void cables_of(const struct inventory *inv, const struct inv_link *link, struct label *l)
 {
 	for (unsigned i = 0; link && link->lower && i < BELOW_MAX; i++)
@@ -99,7 +100,7 @@ const char *labels_name(const struct neighbours *heard, const struct lldp_neighb
 		snprintf(buf, PLENUM_NAME_MAX, "%.63s", said->name);
 	else if (len < PLENUM_NAME_MAX)
 		memcpy(buf, said->chassis, len + 1);
-	else /* long ones stay different */
+	else /* a hash keeps long ones distinct */
 		snprintf(buf, PLENUM_NAME_MAX, "%.40s~%016" PRIx64, said->chassis,
 			 hash_keyed((const uint64_t[2]){0, 0}, said->chassis, len));
 	return buf;
@@ -120,16 +121,16 @@ static void explain_silence(const struct labels_view *v, const struct neighbours
 	const char *hint = nic_family_find(driver_of(v, link->ifindex))->lldp_to_host;
 
 	if (link->error)
-		reason_set(why, "lldp-unheard", "%s cannot be listened to: %s", link->ifname,
+		reason_set(why, "lldp-unheard", "cannot receive LLDP on %s: %s", link->ifname,
 			   strerror(-link->error));
 	else if (hint)
 		reason_set(why, "lldp-silent",
-			   "no switch is heard on %s; its firmware keeps LLDP for itself unless "
-			   "told otherwise: ethtool --set-priv-flags %s %s",
+			   "%s receives no LLDP, because its firmware keeps the frames; run "
+			   "ethtool --set-priv-flags %s %s",
 			   link->ifname, link->ifname, hint);
 	else
 		reason_set(why, "lldp-silent",
-			   "no switch is heard on %s; have it send LLDP, or write the label",
+			   "%s receives no LLDP; enable it on the switch, or set the label",
 			   link->ifname);
 }
 
@@ -140,12 +141,12 @@ static void explain_several(const struct neighbours_link *link, struct reason *w
 	for (size_t i = 1; i < link->n; i++)
 		if (strcmp(link->all[i].said.chassis, a->chassis) != 0)
 			b = &link->all[i].said;
-	reason_set(why, "lldp-several", "%s hears more than one system: %.48s and %.48s",
-		   link->ifname, a->name[0] ? a->name : a->chassis,
-		   b->name[0] ? b->name : b->chassis);
+	reason_set(why, "lldp-several",
+		   "%s receives LLDP from more than one system: %.48s and %.48s", link->ifname,
+		   a->name[0] ? a->name : a->chassis, b->name[0] ? b->name : b->chassis);
 }
 
-/* Who is at the end of a cable; NULL: nobody knows, and why. */
+/* The system at the end of a cable; NULL: unknown, with the reason in why. */
 static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t cable,
 					   struct reason *why)
 {
@@ -156,7 +157,7 @@ static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t
 	if (n)
 		return &n->said;
 	if (!link)
-		reason_set(why, "lldp-unheard", "its link is not listened to yet");
+		reason_set(why, "lldp-unheard", "the agent does not listen on its link yet");
 	else if (verdict == NEIGHBOURS_SEVERAL)
 		explain_several(link, why);
 	else
@@ -164,13 +165,13 @@ static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t
 	return NULL;
 }
 
-/* By all its cables, which a bond has several of. */
+/* Uses all cables of the leg; a bond has several. */
 static void label_by_lldp(const struct labels_view *v, struct label *l)
 {
 	char name[PLENUM_NAME_MAX];
 
 	if (l->n_cables == 0)
-		reason_set(&l->why, "lldp-unheard", "its device is not there");
+		reason_set(&l->why, "lldp-unheard", "its device is missing");
 	for (size_t i = 0; i < l->n_cables; i++) {
 		const struct lldp_neighbour *said = at_end(v, l->cables[i], &l->why);
 
@@ -202,8 +203,8 @@ void labels_decide(const struct labels_view *v, struct labels *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct label *label = &l->all[i];
 		const struct spec_net *net = net_find(v->spec, label->leg);
-		/* A bond is no device of the configuration: the plan has made its label of its
-		 * members'. */
+		/* A bond is not a device in the configuration: the plan derives its label from
+		 * those of its members. */
 		const char *asked = net ? net->label : v->plan->legs[i].label;
 
 		label->is_auto = strcmp(asked, SPEC_LABEL_AUTO) == 0;
@@ -217,7 +218,7 @@ void labels_decide(const struct labels_view *v, struct labels *l)
 	}
 }
 
-/* ---- what they show ---- */
+/* ---- warnings ---- */
 
 static void add_text(json_t *list, const struct reason *why)
 {
@@ -226,7 +227,7 @@ static void add_text(json_t *list, const struct reason *why)
 	json_array_append_new(list, json_string(reason_format(why, text, sizeof(text))));
 }
 
-/* Each cable's system of one leg against each of the other's. */
+/* Compares each cable of one leg with each cable of the other. */
 static bool share_switch(const struct labels_view *v, const struct label *a, const struct label *b,
 			 const struct lldp_neighbour **ret)
 {
@@ -264,11 +265,11 @@ static void warn_pair(const struct labels_view *v, const struct label *a, const 
 
 	if (one)
 		reason_set(&why, "one-switch",
-			   "legs %.40s and %.40s are both on %.48s: when it fails, both do", a->leg,
+			   "legs %.40s and %.40s are both on %.48s: if it fails, both fail", a->leg,
 			   b->leg, labels_name(v->heard, said, name));
 	else if (both_known(v, a, b) && a->text[0] && strcmp(a->text, b->text) == 0)
 		reason_set(&why, "label-wrong",
-			   "legs %.40s and %.40s have one label, %.32s, and are on different "
+			   "legs %.40s and %.40s have the same label, %.32s, but are on different "
 			   "switches",
 			   a->leg, b->leg, a->text);
 	else
@@ -276,7 +277,7 @@ static void warn_pair(const struct labels_view *v, const struct label *a, const 
 	add_text(list, &why);
 }
 
-/* Whether the label has been unknown for longer than a switch needs to speak. */
+/* Whether the label has been unknown for longer than a switch needs to send LLDP. */
 static bool is_late(const struct labels_view *v, const struct label *l)
 {
 	for (size_t i = 0; i < l->n_cables; i++) {
@@ -299,7 +300,7 @@ static bool has_carrier(const struct labels_view *v, const struct label *l)
 	return false;
 }
 
-/* LACP forms with one system, or with two that play one. */
+/* LACP works with one system, or with two that form an MLAG pair. */
 static void warn_bond(const struct labels_view *v, const struct label *l, uint32_t ifindex,
 		      json_t *list)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The labels of the legs: as the configuration has them, or, for `label: auto`, the name of the
- * switch that LLDP tells of. Unknown is a label too, "": nothing is ever guessed. The supervisor
- * reads them here when a worker starts, and passes changes on to those that run.
+ * The labels of the legs: from the configuration or, for `label: auto`, the name of the switch
+ * according to LLDP. An unknown label is "": nothing is guessed. The supervisor reads the labels
+ * when a worker starts, and sends changes to running workers.
  */
 #ifndef PLENUM_AGENT_LABELS_H
 #define PLENUM_AGENT_LABELS_H
@@ -11,7 +11,7 @@
 #include "netcfg/base/reason.h"
 #include "netcfg/host/inventory.h"
 
-#define LABELS_CABLES_MAX 8 /* of a leg: the members of a bond */
+#define LABELS_CABLES_MAX 8 /* per leg: the members of a bond */
 
 struct agent;
 struct plan;
@@ -22,16 +22,16 @@ struct label {
 	char text[PLENUM_NAME_MAX]; /* "": unknown */
 	bool is_auto;
 	struct reason why;		    /* why it is unknown */
-	uint32_t cables[LABELS_CABLES_MAX]; /* links by which its switch speaks */
+	uint32_t cables[LABELS_CABLES_MAX]; /* links on which its switch sends LLDP */
 	size_t n_cables;
 };
 
 struct labels {
 	struct label all[PLENUM_LEGS_MAX];
-	size_t n; /* 0: nothing is known yet, not even what the configuration says */
+	size_t n; /* 0: no plan yet */
 };
 
-/* What they follow from. */
+/* The input of the functions below. */
 struct labels_view {
 	const struct spec *spec;
 	const struct plan *plan;
@@ -46,26 +46,27 @@ enum label_source label_source(const struct label *l);
 
 /* NULL: no such leg. */
 const struct label *labels_find(const struct labels *l, const char *leg);
-/* Whose label by LLDP an adjacent system has: its name where no other that is heard has the same,
+/* The label that LLDP gives an adjacent system: its name if no other known system has the same,
  * else its chassis id. In buf (PLENUM_NAME_MAX). */
 const char *labels_name(const struct neighbours *heard, const struct lldp_neighbour *said,
 			char *buf);
-/* The legs of the plan with their cables, then their labels. */
+/* Lists the legs of the plan with their cables; labels_decide then sets their labels. */
 void labels_find_cables(const struct labels_view *v, struct labels *ret);
 void labels_decide(const struct labels_view *v, struct labels *l);
-/* What an operator should know of them, a JSON list of sentences. NULL: out of memory. */
+/* Warnings for the operator, a JSON list of sentences. NULL: out of memory. */
 json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l);
 
-/* All that is heard by the leg's cables, each with "ifname". A new reference, NULL: out of memory.
+/*
+ * All systems known on the leg's cables, each with "ifname". A new reference, NULL: out of memory.
  */
 json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l);
 
-/* ---- of the agent (labels_agent.c) ---- */
+/* ---- for the agent (labels_agent.c) ---- */
 
 int labels_init(struct agent *a);
 void labels_done(struct agent *a);
 struct labels_view labels_view(const struct agent *a);
-/* After a plan has taken its place: listens to its legs' cables, and labels them. */
+/* Call after a plan has come into force: listens on its legs' cables, and sets their labels. */
 void labels_take_plan(struct agent *a);
 
 #endif

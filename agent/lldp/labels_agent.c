@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Labels and what the agent does with them: whom it listens to, who hears of a change. */
+/* Applies labels for the agent: listens on the legs' cables and reports changes of labels. */
 #include "agent/agent.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include <stdio.h>
 #include <string.h>
 
-#define NEIGHBOURS_FILE                                                           \
-	"neighbours" /* in the run directory: a reboot may come with other cables \
-		      */
+/* In the run directory: after a reboot the cables may be different. */
+#define NEIGHBOURS_FILE "neighbours"
 
 struct labels_view labels_view(const struct agent *a)
 {
@@ -19,7 +18,7 @@ struct labels_view labels_view(const struct agent *a)
 				    .now_ns = clock_now_ns()};
 }
 
-/* ---- a change ---- */
+/* ---- reporting changes ---- */
 
 static void say_change(struct agent *a, const struct label *was, const struct label *is)
 {
@@ -30,7 +29,7 @@ static void say_change(struct agent *a, const struct label *was, const struct la
 	if (is->text[0])
 		events_add(&a->events, LOG_LEVEL_NOTICE, is->leg, "is on the switch %s, by LLDP",
 			   is->text);
-	else if (was && was->is_auto) /* at first nobody can know it */
+	else if (was && was->is_auto) /* no event at first, when it cannot be known yet */
 		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
 			   "its switch is unknown now, it was %s: %s", was->text,
 			   reason_format(&is->why, why, sizeof(why)));
@@ -82,7 +81,7 @@ static void on_neighbours(void *user)
 	update(user);
 }
 
-/* ---- whom it listens to ---- */
+/* ---- links to listen on ---- */
 
 static size_t add_links(const struct agent *a, const struct label *l, struct lldp_link *links,
 			size_t n, size_t max)
@@ -101,7 +100,7 @@ static size_t add_links(const struct agent *a, const struct label *l, struct lld
 	return n;
 }
 
-/* Legs whose device must not be touched too: looking at a cable touches nothing. */
+/* Includes legs whose device must not be changed: listening changes nothing. */
 void labels_take_plan(struct agent *a)
 {
 	const struct labels_view v = labels_view(a);
@@ -119,7 +118,7 @@ void labels_take_plan(struct agent *a)
 	update(a);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 int labels_init(struct agent *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet sockets for LLDP and the process that reads them. Apart from neighbours.c, which knows
- * what the table means, and from lldp_role.c, which runs in that process.
+ * Opens packet sockets for LLDP and runs the process that reads them. neighbours.c evaluates the
+ * table; lldp_role.c runs in that process.
  */
 #include "agent/lldp/lldp.h"
 #include "agent/base/child_role.h"
@@ -15,8 +15,8 @@
 #define TABLE_BYTES_MAX (1U << 20)
 #define SAVE_NS (5 * NSEC_PER_SEC)
 #define RCVBUF_BYTES (32 * 1024)
-/* A silent cable is looked at again when a switch has had time for two frames (802.1AB's
- * msgTxInterval is 30 s). */
+/* A silent cable is checked again after a switch had time for two frames (802.1AB's msgTxInterval
+ * is 30 s). */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 struct lldp {
@@ -25,7 +25,7 @@ struct lldp {
 	struct neighbours table;
 	struct loop_source *timer;
 	uint64_t saved_ns;
-	json_t *remembered; /* an earlier agent's table, until it is used; may be NULL */
+	json_t *remembered; /* an earlier agent's table, until it is merged; may be NULL */
 };
 
 /* ---- sockets ---- */
@@ -35,7 +35,7 @@ static const struct mac_addr groups[] = {{{0x01, 0x80, 0xc2, 0, 0, 0x0e}},
 					 {{0x01, 0x80, 0xc2, 0, 0, 0x03}},
 					 {{0x01, 0x80, 0xc2, 0, 0, 0}}};
 
-/* Only what is for one of the groups, and nothing longer than a frame; for good. */
+/* Attaches a filter for good that accepts only frames to these groups, up to the maximum length. */
 static int attach_filter(int fd)
 {
 	const struct sock_filter code[] = {
@@ -53,7 +53,7 @@ static int attach_filter(int fd)
 	return r < 0 ? r : packet_socket_filter_keep(fd);
 }
 
-/* A socket of one link; it is bound last, so that nothing else ever gets into it. */
+/* Opens a socket for one link; bind comes last, so that no other frame ever gets into it. */
 static int socket_open(uint32_t ifindex)
 {
 	autoclose int fd = packet_socket_new(SOCK_RAW);
@@ -71,21 +71,21 @@ static int socket_open(uint32_t ifindex)
 	return r < 0 ? r : fd_take(fd);
 }
 
-/* The process alone has the socket then; with it the membership ends. */
+/* From then on only the process has the socket; the group membership ends with it. */
 static void hand_over(struct lldp *l, struct neighbours_link *link)
 {
 	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
 	autoclose int fd = socket_open(link->ifindex);
 
 	link->error = fd < 0 ? fd : child_role_send(l->role, &m, fd);
-	if (link->error == -ENOTCONN) /* it is being started again: on_start comes back to it */
+	if (link->error == -ENOTCONN) /* it is being restarted: on_start passes the socket again */
 		link->error = 0;
 	if (link->error < 0)
 		events_add(l->setup.events, LOG_LEVEL_WARNING, link->ifname,
-			   "its switch cannot be heard: %s", strerror(-link->error));
+			   "cannot receive LLDP: %s", strerror(-link->error));
 }
 
-/* ---- what outlives the agent ---- */
+/* ---- the saved table ---- */
 
 static void table_save(struct lldp *l)
 {
@@ -109,7 +109,7 @@ static json_t *table_load(const char *path)
 								 : json_loadb(text, len, 0, NULL);
 }
 
-/* ---- time ---- */
+/* ---- timers ---- */
 
 static void arm(struct lldp *l, uint64_t next, uint64_t now)
 {
@@ -125,7 +125,7 @@ static void arm(struct lldp *l, uint64_t next, uint64_t now)
 		loop_timer_arm(l->timer, next - now + NSEC_PER_MSEC);
 }
 
-/* What is over goes, and whoever cares for the table hears of it. */
+/* Drops expired entries and reports changes of the table. */
 static void look(struct lldp *l, bool changed)
 {
 	uint64_t now = clock_now_ns(), next;
@@ -152,11 +152,11 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	bool news;
 
 	if (m->type != PRIVSEP_NEIGHBOUR)
-		return "not a message of this role";
-	if (!link) /* it was said before it knew that nobody asks any more */
+		return "a message that this role may not send";
+	if (!link) /* sent before the process learned that the link is not wanted any more */
 		return NULL;
 	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());
-	/* That it was heard again may be told a little later. */
+	/* A repeated announcement may be saved a little later. */
 	if (news || clock_now_ns() - l->saved_ns > SAVE_NS)
 		table_save(l);
 	look(l, news);
@@ -167,7 +167,7 @@ static void on_start(void *user, struct child_role *role)
 {
 	struct lldp *l = user;
 
-	l->role = role; /* the first time it is within child_role_new */
+	l->role = role; /* the first call comes from within child_role_new */
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
 }
@@ -188,11 +188,11 @@ static void start(struct lldp *l)
 	l->role = NULL;
 	for (size_t i = 0; i < l->table.n; i++)
 		l->table.links[i].error = r;
-	events_add(l->setup.events, LOG_LEVEL_ERR, "agent", "the lldp process cannot start: %s",
+	events_add(l->setup.events, LOG_LEVEL_ERR, "agent", "cannot start the lldp process: %s",
 		   strerror(-r));
 }
 
-/* ---- what it listens to ---- */
+/* ---- links to listen on ---- */
 
 static bool is_in(const struct lldp_link *links, size_t n, const struct neighbours_link *link)
 {
@@ -247,7 +247,7 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		changed |= add_link(l, &links[i]);
 	if (!l->role && l->table.n > 0)
 		start(l);
-	if (n > 0) { /* links that come later were not there all the time */
+	if (n > 0) { /* the table of an earlier agent does not apply to links that appear later */
 		json_decref(l->remembered);
 		l->remembered = NULL;
 	}
@@ -281,7 +281,7 @@ pid_t lldp_pid(const struct lldp *l)
 	return l ? child_role_pid(l->role) : 0;
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 int lldp_new(const struct lldp_setup *setup, struct lldp **ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor's side of LLDP: opens a packet socket for each cable that a leg depends on, hands it
- * to the role `lldp`, and keeps the table of what that tells. Sends nothing on any cable. A link
- * that cannot be listened to is an entry with an error, never a failure of the agent.
+ * The monitor's side of LLDP: opens a packet socket for each cable that a leg depends on, passes it
+ * to the role `lldp`, and keeps the table of the neighbours that the role reports. Sends no frame.
+ * A link without a working socket is an entry with an error, never a failure of the agent.
  */
 #ifndef PLENUM_AGENT_LLDP_H
 #define PLENUM_AGENT_LLDP_H
@@ -17,8 +17,8 @@ struct lldp_setup {
 	struct loop *loop;
 	struct events *events;
 	enum log_level log_level;
-	const char *path; /* where the table outlives the agent; borrowed */
-	/* Something in the table has changed; also once a while while nobody is heard of. */
+	const char *path; /* file that keeps the table for the next agent; borrowed */
+	/* The table has changed; also called now and then while a cable is silent. */
 	void (*on_change)(void *user);
 	void *user;
 };
@@ -30,10 +30,10 @@ struct lldp_link {
 
 int lldp_new(const struct lldp_setup *setup, struct lldp **ret);
 struct lldp *lldp_free(struct lldp *l); /* accepts NULL, returns NULL */
-/* Listens to these links and no others; those that failed are tried again. The process is started
- * with the first link. */
+/* Listens on these links and no others; retries those that failed. Starts the process with the
+ * first link. */
 void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n);
-/* The link's cable was pulled, or its other end is down. Accepts NULL. */
+/* The link has lost its carrier. Accepts NULL. */
 void lldp_carrier_lost(struct lldp *l, uint32_t ifindex);
 /* The table; empty for NULL. */
 const struct neighbours *lldp_neighbours(const struct lldp *l);

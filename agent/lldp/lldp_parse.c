@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Decoding of LLDP frames. Apart from the role that receives them, so that the fuzzer and the unit
- * tests feed it bytes; pure.
- */
+/* Decodes LLDP frames. Pure, so that the fuzzer and the unit tests can feed it bytes. */
 #include "agent/lldp/lldp_parse.h"
 #include "netcfg/base/hash.h"
 #include <inttypes.h>
@@ -12,12 +9,12 @@
 
 #define ETHER_BYTES 14
 #define TYPE_LLDP 0x88cc
-#define ID_MAX 255U	/* bytes of a chassis or port id, 9.5.2 and 9.5.3 */
+#define ID_MAX 255U	/* bytes of a chassis or port id, 802.1AB 9.5.2 and 9.5.3 */
 #define STRING_MAX 255U /* of names and descriptions */
 #define ADDRESS_MAX 31U /* of a management address, 9.5.9 */
 #define OUI_8021 0x0080c2U
 #define OUI_8023 0x00120fU
-#define OUI_CEE 0x001b21U /* DCBX as it was before 802.1Qaz, version 1.01 */
+#define OUI_CEE 0x001b21U /* DCBX before 802.1Qaz, version 1.01 */
 
 enum tlv_type {
 	TLV_END,
@@ -32,7 +29,7 @@ enum tlv_type {
 	TLV_OF_ORGANISATION = 127,
 };
 
-enum id_subtype { /* of chassis and port ids, told apart by ID_IS */
+enum id_subtype { /* of chassis and port ids; ID_IS distinguishes them */
 		  CHASSIS_MAC = 4,
 		  CHASSIS_NETWORK = 5,
 		  PORT_MAC = 3,
@@ -59,9 +56,11 @@ static uint32_t get32(const uint8_t *p)
 	return (uint32_t)get16(p) << 16 | get16(p + 2);
 }
 
-/* ---- parts ---- */
+/* ---- TLVs ---- */
 
-/* The next part of the frame. 1; 0: the end, marked or not; -EBADMSG: it reaches beyond. */
+/*
+ * The next TLV of the frame. 1; 0: the end, marked or not; -EBADMSG: it extends beyond the frame.
+ */
 static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
 {
 	unsigned head;
@@ -84,7 +83,7 @@ static bool is_clean(uint8_t c)
 	return c >= 0x20 && c <= 0x7e && c != '"' && c != '\\';
 }
 
-/* A final NUL is not part of it, though some switches send one. */
+/* Ignores a final NUL, which some switches send. */
 static bool all_clean(const uint8_t *p, size_t *len)
 {
 	while (*len && p[*len - 1] == '\0')
@@ -95,7 +94,7 @@ static bool all_clean(const uint8_t *p, size_t *len)
 	return *len > 0;
 }
 
-/* Never two texts from one, nor one from two: peers and operators compare them. */
+/* Different texts must stay different and equal ones equal: peers and operators compare them. */
 static void put_text(char ret[LLDP_TEXT_MAX], const uint8_t *p, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -157,7 +156,7 @@ static int take_id(const struct tlv *t, unsigned mac_subtype, unsigned network_s
 	return ret[0] ? 0 : -EBADMSG;
 }
 
-/* ---- optional parts: what is wrong with one of them is left out, and the rest counts ---- */
+/* ---- optional TLVs: a malformed one is skipped, the rest of the frame counts ---- */
 
 static void take_string(const struct tlv *t, char ret[LLDP_TEXT_MAX])
 {
@@ -176,12 +175,12 @@ static void take_management(const struct tlv *t, struct lldp_neighbour *n)
 
 static void take_aggregation(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
-	if (len >= 5 && (p[0] & 2)) /* is, and not only could be */
+	if (len >= 5 && (p[0] & 2)) /* enabled, not only supported */
 		n->aggregation = get32(p + 1);
 }
 
-/* Parts within the part: versions of the feature, its flags, its kind, and what it says. What both
- * protocols say of counts as 802.1Qaz has it. */
+/* TLVs within the TLV: versions of the feature, its flags, its kind, and its value. If both
+ * protocols carry a value, 802.1Qaz's counts. */
 static void take_cee(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
 	struct tlv t;
@@ -206,7 +205,8 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->vlan = get16(p);
 	else if (oui == OUI_8023 && subtype == 4 && len >= 2)
 		n->mtu = get16(p);
-	else if (oui == OUI_8021 && subtype == 11 && len >= 2) /* behind what it is able to */
+	else if (oui == OUI_8021 && subtype == 11 && len >= 2) /* after the supported
+								* capabilities */
 		n->pfc = LLDP_PFC_SAID | p[1];
 	else if (oui == OUI_CEE && subtype == 2)
 		take_cee(p, len, n);
@@ -240,7 +240,7 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 
 /* ---- the frame ---- */
 
-/* The first three, in this order. */
+/* The three mandatory TLVs, in this order. */
 static int take_head(const uint8_t **p, size_t *len, struct lldp_neighbour *n)
 {
 	struct tlv t;
@@ -274,7 +274,7 @@ int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret)
 
 		if (more == 0)
 			break;
-		/* 9.2.7.7.1: a second one of these makes all of it worthless. */
+		/* 9.2.7.7.1: a repeated mandatory TLV makes the frame invalid. */
 		if (more < 0 || t.type <= TLV_TTL)
 			r = -EBADMSG;
 		else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a neighbour says of itself in one LLDP frame (IEEE 802.1AB), as fixed, clean text. The bytes
- * come from whoever is on the cable: nothing here trusts a length, allocates, or keeps state.
- * Called by the role `lldp`, which has nothing to lose, and by the tests.
+ * Decodes what a neighbour announces in one LLDP frame (IEEE 802.1AB) into fixed, clean text. Any
+ * device on the cable can send the bytes: nothing here trusts a length, allocates, or keeps state.
+ * Called by the unprivileged role `lldp`, and by the tests.
  */
 #ifndef PLENUM_AGENT_LLDP_PARSE_H
 #define PLENUM_AGENT_LLDP_PARSE_H
@@ -11,9 +11,9 @@
 #include "netcfg/base/base.h"
 
 #define LLDP_TEXT_MAX 128
-#define LLDP_FRAME_MAX 1518 /* bytes from the destination address on */
+#define LLDP_FRAME_MAX 1518 /* bytes, from the destination address on */
 
-enum lldp_capability { /* of enabled capabilities, as 802.1AB numbers the bits */
+enum lldp_capability { /* enabled capabilities, with the bit numbers of 802.1AB */
 		       LLDP_CAP_BRIDGE = 1 << 2,
 		       LLDP_CAP_ROUTER = 1 << 4,
 		       LLDP_CAP_STATION = 1 << 7,
@@ -22,26 +22,26 @@ enum lldp_capability { /* of enabled capabilities, as 802.1AB numbers the bits *
 #define LLDP_PFC_SAID 0x100
 
 /*
- * Texts are printable ASCII without quote and backslash; what was said in other bytes, or is too
- * long, is shown as hexadecimal digits or cut and ended by a hash of the whole, so that different
- * ones stay different. Absent: "" and 0.
+ * Texts are printable ASCII without quote and backslash. Other bytes are shown as hexadecimal
+ * digits; a long text is cut and ends with a hash of the whole, so that different texts stay
+ * different. Absent: "" and 0.
  */
 struct lldp_neighbour {
 	char chassis[LLDP_TEXT_MAX]; /* a MAC as 00:1b:21:aa:bb:cc */
 	char port[LLDP_TEXT_MAX];
 	char name[LLDP_TEXT_MAX];	/* of the system */
-	char port_about[LLDP_TEXT_MAX]; /* its description */
-	struct ip_addr management;	/* the first that is an IP address; family 0: none */
-	uint16_t ttl_s;			/* 0: it leaves, and says nothing else */
+	char port_about[LLDP_TEXT_MAX]; /* description of the port */
+	struct ip_addr management;	/* the first IP address; family 0: none */
+	uint16_t ttl_s;			/* 0: the neighbour leaves, and announces nothing else */
 	uint16_t vlan;			/* of untagged frames (802.1 PVID) */
 	uint16_t mtu;			/* largest frame in bytes (802.3) */
 	uint16_t capabilities;		/* enabled ones */
 	uint16_t pfc; /* a bit for each priority that its port pauses, and LLDP_PFC_SAID (802.1Qaz,
-		       * or the older DCBX of CEE) */
-	uint32_t aggregation; /* that the port is a member of there; 0: none */
+		       * or CEE's older DCBX) */
+	uint32_t aggregation; /* aggregation group of the port; 0: none */
 };
 
-/* 0 and *ret; -EBADMSG: no LLDP frame, or not a valid one. */
+/* 0 and *ret; -EBADMSG: not a valid LLDP frame. */
 int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role `lldp`: reads frames from packet sockets that the monitor hands to it, and tells the
- * monitor what they say. Whoever is on a cable can send it anything, so it has an empty root, no
- * identity, and no system call by which a packet socket could be sent from. It keeps nothing: the
- * table is the monitor's.
+ * The role `lldp`: reads frames from packet sockets that it gets from the monitor, and reports
+ * their content to the monitor. Any device on a cable can send it frames, so it has an empty root,
+ * an unprivileged user, and no system call that could send from a packet socket. It keeps no state:
+ * the monitor has the table.
  */
 #include "agent/base/child_role.h"
 #include "agent/base/loop.h"
@@ -16,18 +16,19 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define DESCRIPTORS_MAX 64 /* the rules below allow closing these and no others */
-#define BURST                                                                          \
-	16 /* frames of a link that are read in a REST_NS; a switch sends one a second \
-	    * at most, mostly one in thirty */
+/* the rules below allow closing descriptors below this number only */
+#define DESCRIPTORS_MAX 64
+/* Frames read from a link per REST_NS; a switch sends at most one per second, usually one in
+ * thirty. */
+#define BURST 16
 #define REST_NS NSEC_PER_SEC
 
 struct port {
 	struct lldp_role *role;
 	uint32_t ifindex;
 	int fd;
-	unsigned n_read;	    /* since the last rest */
-	struct loop_source *source; /* NULL: rests */
+	unsigned n_read;	    /* in the current REST_NS */
+	struct loop_source *source; /* NULL: pausing */
 	struct port *next;
 };
 
@@ -50,7 +51,7 @@ static int tell(struct privsep_msg *m)
 
 /* ---- frames ---- */
 
-/* One who floods the cable costs this process a little, and the others nothing. */
+/* A device that floods a cable costs this process a little, and the other links nothing. */
 static void rest(struct port *p)
 {
 	p->source = loop_source_free(p->source);
@@ -69,7 +70,8 @@ static int on_frame(void *user, int fd, uint32_t revents)
 
 	if (++p->n_read >= BURST)
 		rest(p);
-	/* An error is the link's (it went down), and said once; it is the monitor's to look after.
+	/*
+	 * An error belongs to the link (it went down) and is reported once; the monitor handles it.
 	 */
 	if (n < 0 || (size_t)n > sizeof(frame) ||
 	    lldp_parse(frame, (size_t)n, &m.neighbour.said) < 0)
@@ -140,7 +142,7 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 		return 0;
 	case PRIVSEP_PING:
 		return tell(&pong);
-	default: /* of clients, which this role has none of */
+	default: /* messages for the roles that serve clients */
 		return 0;
 	}
 }
@@ -154,12 +156,12 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 
 	if (r == -EAGAIN)
 		return 0;
-	if (r == 0) { /* the monitor is gone, and so are we */
+	if (r == 0) { /* the monitor has exited, so this process exits too */
 		loop_exit(role->loop, 0);
 		return 0;
 	}
 	if (r < 0) {
-		log_err("message of the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
 		return r;
 	}
 	r = handle(role, &m, &passed);
@@ -171,8 +173,9 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 /* ---- the process ---- */
 
 /*
- * Sending by a descriptor means the monitor, writing means the log, and neither number can ever
- * become a packet socket: nothing duplicates descriptors, and those up to 3 cannot be closed.
+ * A descriptor that can be sent on is the monitor's, one that can be written is the log, and
+ * neither number can ever become a packet socket: no call duplicates descriptors, and those up to 3
+ * cannot be closed.
  */
 static int seal(void)
 {
@@ -185,7 +188,8 @@ static int seal(void)
 		{SYS_close, 0, ~31U, 32},
 	};
 
-	_Static_assert(PRIVSEP_FD_CONTROL == 3 && DESCRIPTORS_MAX == 64, "the rules say so");
+	_Static_assert(PRIVSEP_FD_CONTROL == 3 && DESCRIPTORS_MAX == 64,
+		       "the rules below use these numbers");
 	return sandbox_seal(NULL, 0, rules, ARRAY_SIZE(rules));
 }
 
@@ -208,7 +212,7 @@ int lldp_main(enum log_level level)
 	struct lldp_role role = {.loop = NULL};
 	int r;
 
-	prctl(PR_SET_NAME, "plenumd-lldp"); /* else it is what /proc/self/exe is called */
+	prctl(PR_SET_NAME, "plenumd-lldp"); /* otherwise ps(1) shows "exe" */
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &no_core);
 	r = sandbox_enter();
@@ -220,6 +224,6 @@ int lldp_main(enum log_level level)
 		r = loop_run(role.loop);
 	if (r < 0)
 		log_err("plenumd-lldp: %s", strerror(-r));
-	/* What a sanitizer does at a regular end takes system calls that are not on the list. */
+	/* A sanitizer's work at a regular exit takes system calls that are not on the list. */
 	_exit(r < 0 ? 1 : 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of neighbours: apart from lldp.c, which has sockets and a process, so that its rules
- * are tested by a virtual clock. */
+/*
+ * The table of LLDP neighbours and its rules. No sockets and no clock: tests pass a virtual time.
+ */
 #include "agent/lldp/neighbours.h"
 
 #include "netcfg/host/device_setting.h"
@@ -45,7 +46,7 @@ void neighbours_remove(struct neighbours *t, uint32_t ifindex)
 	t->n--;
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void drop(struct neighbours_link *l, size_t i)
 {
@@ -62,7 +63,7 @@ static bool same_facts(const struct lldp_neighbour *a, const struct lldp_neighbo
 	       a->aggregation == b->aggregation && a->pfc == b->pfc;
 }
 
-/* A cable may have been moved while no agent looked. */
+/* The cable may have been moved while no agent ran. */
 static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 {
 	bool any = false;
@@ -75,7 +76,7 @@ static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 	return any;
 }
 
-/* The place of a chassis and port, a new one where it has none. */
+/* The entry of a chassis and port, a new one if it has none. */
 static struct neighbour *place(struct neighbours_link *l, const struct lldp_neighbour *said)
 {
 	size_t first = 0;
@@ -169,7 +170,7 @@ static void put_number(json_t *o, const char *key, uint64_t n)
 		json_object_set_new(o, key, json_integer((json_int_t)n));
 }
 
-/* What was not said is left out. */
+/* Absent values are left out. */
 static json_t *said_to_json(const struct lldp_neighbour *s)
 {
 	json_t *o = json_object();
@@ -262,8 +263,8 @@ static struct neighbour neighbour_from_json(const json_t *o)
 	return n;
 }
 
-/* The clock counts from the boot, and the file goes with it; what is later than now is of another
- * one all the same. */
+/* The clock counts from the boot, and the file is deleted with it; a time in the future
+ * nevertheless belongs to another boot. */
 static bool still_holds(const struct neighbour *n, uint64_t now)
 {
 	return n->said.chassis[0] && n->said.port[0] && n->heard_ns <= now && n->until_ns > now &&

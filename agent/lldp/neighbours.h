@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is at the other end of the host's cables, as far as LLDP has told: a table by link, kept by
- * the monitor. What is said holds as long as its sender says (TTL), or until the carrier is lost;
- * nothing is guessed beyond that. Pure: time is passed in. lldp.c fills it, labels.c and the status
- * read it.
+ * The systems at the other end of the host's cables, according to LLDP: a table by link, kept by
+ * the monitor. An entry is valid for the time its sender announces (TTL), or until the carrier is
+ * lost; nothing is guessed beyond that. Pure: callers pass the time. lldp.c fills the table,
+ * labels.c and the status read it.
  */
 #ifndef PLENUM_AGENT_NEIGHBOURS_H
 #define PLENUM_AGENT_NEIGHBOURS_H
@@ -12,12 +12,13 @@
 #include <jansson.h>
 #include <net/if.h>
 
-#define NEIGHBOURS_MAX 8 /* of a link; of more, those that expire last are kept */
+#define NEIGHBOURS_MAX 8 /* per link; beyond this, those that expire last are kept */
 
 struct neighbour {
 	struct lldp_neighbour said;
 	uint64_t heard_ns, until_ns; /* clock_now_ns */
-	bool remembered;	     /* by an earlier agent: gives way to whatever is heard */
+	bool remembered;	     /* read from an earlier agent's table: any received frame
+				      * replaces it */
 };
 
 struct neighbours_link {
@@ -25,8 +26,8 @@ struct neighbours_link {
 	char ifname[IFNAMSIZ];
 	struct neighbour all[NEIGHBOURS_MAX];
 	size_t n;
-	uint64_t since_ns; /* listening, with a carrier, as far as is known */
-	int error;	   /* why it is not listened to; 0: it is */
+	uint64_t since_ns; /* listening with a carrier, as far as is known */
+	int error;	   /* why the agent does not listen; 0: it listens */
 };
 
 struct neighbours {
@@ -36,32 +37,33 @@ struct neighbours {
 
 enum neighbours_verdict {
 	NEIGHBOURS_NONE,
-	NEIGHBOURS_ONE,	    /* one system, by one port or several */
-	NEIGHBOURS_SEVERAL, /* systems: something between passes LLDP on */
+	NEIGHBOURS_ONE,	    /* one system, on one port or several */
+	NEIGHBOURS_SEVERAL, /* several systems: a device in between forwards LLDP */
 };
 
 void neighbours_done(struct neighbours *t);
 struct neighbours_link *neighbours_find(const struct neighbours *t, uint32_t ifindex);
-/* Listens from now on. The entry; NULL: out of memory. Good until the next add or remove. */
+/* Adds a link to listen on. The entry; NULL: out of memory. Valid until the next add or remove. */
 struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, const char *ifname,
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 
-/* Takes what was said on a link. Whether anything but its time is new. */
+/* Takes an announcement received on a link. Returns whether anything but its time is new. */
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
-/* The carrier was lost: whoever is there next has yet to say so. Whether anybody was known. */
+/* Drops the entries of a link that lost its carrier. Returns whether there were any. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
-/* Forgets what is over. Whether there was any; *ret_next: when the next is, UINT64_MAX: never. */
+/* Drops expired entries. Returns whether there were any; *ret_next: time of the next expiry,
+ * UINT64_MAX: none. */
 bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
-/* Who is there: of NEIGHBOURS_ONE what was heard last, else NULL. */
+/* Judges a link: for NEIGHBOURS_ONE the entry received last, else NULL. */
 const struct neighbour *neighbours_judge(const struct neighbours_link *l,
 					 enum neighbours_verdict *ret);
 
-/* The table for the next agent, and what of it still holds, link by link (that is: of those which
- * are in the table already). A new reference, NULL: out of memory. */
+/* The table as JSON for the next agent, and the merge of its valid entries, link by link (links
+ * that are not in the table are ignored). A new reference, NULL: out of memory. */
 json_t *neighbours_to_json(const struct neighbours *t);
 void neighbours_remember(struct neighbours_link *l, const json_t *table, uint64_t now);
-/* One neighbour for people and REST. A new reference, NULL: out of memory. */
+/* One neighbour for the CLI and REST. A new reference, NULL: out of memory. */
 json_t *neighbour_to_json(const struct neighbour *n, uint64_t now);
 
 #endif
