@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that put a change into force, and that look back at those that were: apart from the
- * others because their answers speak of what was done, not of what is there. */
+/* The commands that apply, confirm and roll back changes, and list past ones. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-/* What became of workers, mounts and exports. */
+/* Prints what happened to workers, mounts and exports. */
 static void print_actions(const json_t *actions)
 {
 	const json_t *action;
@@ -28,21 +27,20 @@ static void print_applied(const json_t *o)
 	char left[32];
 
 	if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0 && confirm_s == 0) {
-		puts("Nothing to do: the host is as wanted.");
+		puts("Nothing to do: the host matches the configuration.");
 		return;
 	}
 	printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
 	print_actions(actions);
 	if (confirm_s > 0)
 		printf("Apply %" JSON_INTEGER_FORMAT
-		       " is rolled back in %s, unless 'plenum confirm "
-		       "%" JSON_INTEGER_FORMAT
+		       " is rolled back in %s, unless 'plenum confirm %" JSON_INTEGER_FORMAT
 		       "' comes before; 'plenum rollback %" JSON_INTEGER_FORMAT
 		       "' does so at once.\n",
 		       number, ctl_format_seconds(confirm_s, left, sizeof(left)), number, number);
 }
 
-/* "120s", "5m", "1h" in seconds; 0: it is none. */
+/* "120s", "5m", "1h" in seconds; 0: invalid. */
 static json_int_t parse_time(const char *text)
 {
 	static const struct {
@@ -60,8 +58,8 @@ static json_int_t parse_time(const char *text)
 	return 0;
 }
 
-/* The body of an apply, a confirmation or a rollback, NULL where there is nothing to be said; an
- * exit status. key: of the number; 0: there is none. */
+/* Makes the request body of an apply, a confirmation or a rollback; NULL if it has no members.
+ * Returns an exit status. key: member name of the number; number 0: none. */
 static int make_body(const struct ctl_args *a, const char *key, json_int_t number, char **ret)
 {
 	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
@@ -93,11 +91,11 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 	json_decref(o);
 	if (*ret)
 		return CTL_OK;
-	ctl_complain("what was written is not UTF-8 text");
+	ctl_complain("argument is not valid UTF-8");
 	return CTL_USAGE;
 }
 
-/* Applies something and says what was done; or what was decided about what waited. */
+/* Requests an apply and prints the outcome, or the decision about a waiting change. */
 static int change(const struct ctl_args *a, const char *path, const char *body)
 {
 	const struct ctl_request rq = {
@@ -124,7 +122,7 @@ static int change(const struct ctl_args *a, const char *path, const char *body)
 	return r;
 }
 
-/* With the number that was written behind the command, where one was. */
+/* The request with the change number, if an operand gives one. */
 static int change_number(const struct ctl_args *a, const char *path, const char *key)
 {
 	autofree char *body = NULL;

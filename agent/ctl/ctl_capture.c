@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum capture`: comes to the agent for the packets of a capture again and again, and writes
- * them down until a bound is reached. Apart from ping and doctor because it asks the agent for
- * something that is there only while it goes on: however it ends, it says so to the agent.
+ * `plenum capture`: polls the agent for captured packets and writes them to a file until a limit
+ * is reached. The agent keeps the capture only while this command polls; on every exit the command
+ * tells the agent to end it.
  */
 #include "agent/ctl/ctl.h"
 
@@ -16,8 +16,8 @@
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
-#define PAUSE_MS 100 /* between two answers of which the first had little */
-#define LEAVE_MS 2   /* until workers have heard that it ends */
+#define PAUSE_MS 100 /* between two polls if the first returned little */
+#define LEAVE_MS 2   /* time for workers to stop capturing */
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
 #define BLOCK_PACKET 6U
@@ -28,10 +28,10 @@
 struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
-	int fd, keys_fd; /* keys_fd -1: keys are not asked for */
-	char path[64];	 /* the agent's, of this capture */
+	int fd, keys_fd; /* keys_fd -1: no keys requested */
+	char path[64];	 /* the agent's number of this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
-	bool full; /* a bound of packets or bytes was reached */
+	bool full; /* the limit of packets or bytes was reached */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -41,7 +41,7 @@ static void on_signal(int signo)
 	interrupted = 1;
 }
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int take(const char *option, const char *text, unsigned long min, unsigned long max,
 		unsigned long *ret)
@@ -54,7 +54,7 @@ static int take(const char *option, const char *text, unsigned long min, unsigne
 	*ret = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
 		return CTL_OK;
-	ctl_complain("%s wants a number from %lu to %lu, found '%s'", option, min, max, text);
+	ctl_complain("%s needs a number from %lu to %lu, found '%s'", option, min, max, text);
 	return CTL_USAGE;
 }
 
@@ -92,7 +92,7 @@ static bool is_file(int fd, const struct stat *st)
 	return fstat(fd, &of) == 0 && of.st_dev == st->st_dev && of.st_ino == st->st_ino;
 }
 
-/* For its owner alone, even if it was another one's before. */
+/* Readable by its owner only, even if the file existed with other rights. */
 static int open_keys(struct capture *c)
 {
 	const char *file = c->args->keys;
@@ -106,11 +106,11 @@ static int open_keys(struct capture *c)
 		return CTL_OK;
 	ctl_complain("%s: %s", file,
 		     c->keys_fd < 0 ? strerror(errno)
-				    : "keys go into a file of their own, which is yours");
+				    : "keys need a file of their own that only you can read");
 	return CTL_IO;
 }
 
-/* As it is: what stands in it may be what a capture writes that runs already. */
+/* Does not truncate yet: another running capture may be writing this file. */
 static int open_file(struct capture *c)
 {
 	const char *file = c->args->write;
@@ -124,8 +124,8 @@ static int open_file(struct capture *c)
 	}
 	if (!isatty(STDOUT_FILENO))
 		return CTL_OK;
-	ctl_complain("packets are nothing for a terminal; write -w FILE, or "
-		     "'plenum capture | tshark -r -'");
+	ctl_complain("cannot write packets to a terminal; use -w FILE, or 'plenum capture | tshark "
+		     "-r -'");
 	return CTL_USAGE;
 }
 
@@ -162,7 +162,7 @@ static int begin(struct capture *c)
 	return CTL_OK;
 }
 
-/* Nobody else captures. A pipe has nothing that could be taken away. */
+/* Locks a regular file against a second capture. A pipe needs no lock. */
 static int empty_files(const struct capture *c)
 {
 	struct stat st;
@@ -186,7 +186,8 @@ static uint32_t get32(const char *p)
 	return v;
 }
 
-/* What a worker's port counted: the options of the block behind its interface and time. */
+/* The port's drop counters: the options of an interface statistics block, after interface and
+ * time. */
 static void count_statistics(struct capture *c, const char *block, uint32_t len)
 {
 	uint32_t at = 20;
@@ -206,7 +207,7 @@ static void count_statistics(struct capture *c, const char *block, uint32_t len)
 	}
 }
 
-/* They are in no capture. CTL_OK. */
+/* Prints packets that are missing from the capture. CTL_OK. */
 static int put_keys(struct capture *c, const char *block, uint32_t len)
 {
 	uint32_t bytes = len >= 20 ? get32(block + 12) : UINT32_MAX;
@@ -222,7 +223,7 @@ static int put_keys(struct capture *c, const char *block, uint32_t len)
 	return CTL_IO;
 }
 
-/* How many of the bytes are to be written: whole blocks, up to the bounds. */
+/* The number of bytes to write: whole blocks, up to the limits. */
 static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 {
 	size_t at = 0;
@@ -246,7 +247,7 @@ static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 	return at;
 }
 
-/* One answer into the file; a bound leaves packets out, never what stands behind them. */
+/* Writes one answer to the file. A limit omits packets but never the statistics after them. */
 static int put_answer(struct capture *c, const struct ctl_reply *reply)
 {
 	size_t at = 0;
@@ -256,7 +257,7 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 		int r = n ? file_write_all(c->fd, reply->body + at, n) : 0;
 
 		if (r < 0) {
-			ctl_complain("the packets cannot be written: %s", strerror(-r));
+			ctl_complain("cannot write the packets: %s", strerror(-r));
 			return CTL_IO;
 		}
 		c->bytes += n;
@@ -268,12 +269,12 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 			r = put_keys(c, reply->body + at, get32(reply->body + at + 4));
 		if (r != CTL_OK)
 			return r;
-		at += get32(reply->body + at + 4); /* or a packet beyond the bound */
+		at += get32(reply->body + at + 4); /* or a packet beyond the limit */
 	}
 	return CTL_OK;
 }
 
-/* CTL_OK; *ret_len: how much it was; *ret_more: there is more, where it is being ended. */
+/* CTL_OK; *ret_len: bytes received; *ret_more: a capture that is ending has more. */
 static int come(struct capture *c, const char *method, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.method = method, .path = c->path};
@@ -294,7 +295,7 @@ static bool is_over(const struct capture *c)
 	return interrupted || c->full || clock_now_ns() - c->begun_ns >= c->seconds * NSEC_PER_SEC;
 }
 
-/* A reader of standard output that has left is noticed though nothing is written. */
+/* Detects a closed pipe on standard output even if there is nothing to write. */
 static bool reader_left(const struct capture *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = 0};
@@ -334,12 +335,13 @@ static void say(const struct capture *c)
 {
 	char bytes[32];
 
-	ctl_complain("%" PRIu64 " packets, %s, of %" PRIu64 " that were sent and received; %" PRIu64
-		     " were dropped for want of room%s",
+	ctl_complain("%" PRIu64 " packets, %s, of %" PRIu64 " sent and received; %" PRIu64
+		     " were dropped for lack of buffer%s",
 		     c->packets, ctl_format_bytes((json_int_t)c->bytes, bytes, sizeof(bytes)),
-		     c->seen, c->dropped, c->dropped ? ": --buffer gives more" : "");
+		     c->seen, c->dropped, c->dropped ? "; increase --buffer" : "");
 	if (c->keys_fd >= 0)
-		ctl_complain("%" PRIu64 " keys in %s: who has both files reads what users read",
+		ctl_complain("%" PRIu64
+			     " keys in %s: together with the packets they reveal users' data",
 			     c->keys, c->args->keys);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the devices of this host are good for, and the switch behind each: the last table of 'plenum
- * inventory'. Apart from the inventory's own text, because families of NICs are known to the plan,
- * and switches to the agent.
+ * What each device of this host can be used for, and the switch behind it: the last table of
+ * 'plenum inventory'. It combines the inventory with NIC families (from the plan) and switches
+ * (from the agent).
  */
 #include "agent/ctl/ctl.h"
 
@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is behind an interface; "": nobody says. Borrowed. */
+/* The switch behind an interface; "": unknown. Borrowed. */
 struct behind {
 	const char *name, *port;
 };
 
-/* Of one that is a leg's only cable the agent has judged it. Of a bond's ports each has its own: a
- * single neighbour there is the switch. */
+/* For a leg's only cable the agent has decided. Each port of a bond has its own neighbour: a
+ * single one is the switch. */
 static struct behind behind_of(const json_t *leg, const char *ifname)
 {
 	const json_t *list = json_object_get(leg, "neighbours"), *n, *found = NULL;

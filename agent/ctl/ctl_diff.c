@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'plenum diff': configurations compared line by line, and the host with the one that runs. The
- * comparison is of our own because diff(1) is another program, which a
- * host need not have, and the texts are small: the plain algorithm will do.
+ * 'plenum diff': compares configurations line by line, and the host with the running one. It has
+ * its own diff because diff(1) may not be installed, and a simple algorithm suffices for small
+ * texts.
  */
 #include "agent/ctl/ctl.h"
 
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* Lines beyond this are not compared one by one: the table of lengths grows with the square. */
+/* More lines are not compared one by one: the table of lengths grows with the square. */
 #define DIFF_LINES_MAX 4096
-/* Common lines that are shown around a change. */
+/* Common lines printed around a change. */
 #define DIFF_CONTEXT 3
 
 struct diff_text {
@@ -50,7 +50,8 @@ struct diff_line {
 	const char *text;
 };
 
-/* Longest common subsequence, from the ends: length[i][j] is that of a from i and b from j. */
+/* Longest common subsequence, from the ends: length[i][j] is that of a from i on and b from j on.
+ * */
 static size_t diff_lines(const struct diff_text *a, const struct diff_text *b, uint16_t *length,
 			 struct diff_line *out)
 {
@@ -123,7 +124,7 @@ int ctl_diff(const char *a, const char *b, FILE *out)
 	if (diff_text_init(&ta, a) < 0 || diff_text_init(&tb, b) < 0)
 		return -ENOMEM;
 	if (ta.n > DIFF_LINES_MAX || tb.n > DIFF_LINES_MAX) {
-		fputs("The configurations differ; they are too long to be compared by lines.\n",
+		fputs("The configurations differ; they are too long for a comparison by lines.\n",
 		      out);
 		return 1;
 	}
@@ -137,7 +138,7 @@ int ctl_diff(const char *a, const char *b, FILE *out)
 
 /* ---- the command ---- */
 
-/* The normal form of a file. */
+/* A file in normal form. */
 static int normal_form(const char *file, char **ret)
 {
 	struct spec *s;
@@ -150,7 +151,7 @@ static int normal_form(const char *file, char **ret)
 	return *ret ? CTL_OK : ctl_put_text(NULL);
 }
 
-/* Of the running configuration to the staged one, or to FILE; *ret_text is heap. */
+/* The differences from the running to the staged configuration, or to FILE; *ret_text is heap. */
 static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_differ)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
@@ -181,10 +182,10 @@ static bool plan_does_something(const json_t *plan)
 	       0;
 }
 
-/* What the host lacks of the running configuration. */
+/* The steps that the host lacks for the running configuration. */
 static int print_host(const json_t *plan)
 {
-	puts("The host is not as the running configuration has it; this would bring it back:");
+	puts("The host does not match the running configuration; these steps would restore it:");
 	return ctl_put_plan(plan);
 }
 

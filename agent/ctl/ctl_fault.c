@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults on purpose: how an operator writes them, and how they are listed. */
+/* Fault injection: parses the options and lists the faults. */
 #include "agent/ctl/ctl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* As the agent has them (dataplane/launch.h). */
+/* Names as in the agent's JSON (dataplane/launch.h). */
 #define MILLION 1000000.0
 #define TTL_S_MAX 3600
 
@@ -14,7 +14,7 @@ struct unit {
 	double factor;
 };
 
-/* A number with its unit: how many of the smallest, 1 to max; 0: it is none. */
+/* A number with its unit: the count of the smallest unit, 1 to max; 0: invalid. */
 static json_int_t parse(const char *text, const struct unit *units, double max)
 {
 	char *end = NULL;
@@ -51,7 +51,7 @@ static int add_number(json_t *o, const char *key, const char *option, const char
 static int add_text(json_t *o, const char *key, const char *text)
 {
 	if (text && json_object_set_new(o, key, json_string(text)) < 0) {
-		ctl_complain("what was written is not UTF-8 text");
+		ctl_complain("argument is not valid UTF-8");
 		return CTL_USAGE;
 	}
 	return CTL_OK;
@@ -64,16 +64,16 @@ static int make_body(const struct ctl_args *a, json_t *o)
 	int r = CTL_OK;
 
 	if (!a->ttl) {
-		ctl_complain("--ttl is missing: a fault ends by itself; write --ttl 60s");
+		ctl_complain("--ttl is missing: every fault has an end; write --ttl 60s");
 		return CTL_USAGE;
 	}
 	if (!drop && !a->duplicate && !a->reorder && !a->delay) {
-		ctl_complain("nothing is to be done; give --drop, --blackhole, --delay, "
-			     "--duplicate or --reorder");
+		ctl_complain("no fault given; use --drop, --blackhole, --delay, --duplicate or "
+			     "--reorder");
 		return CTL_USAGE;
 	}
 	if (a->blackhole && a->drop) {
-		ctl_complain("--blackhole loses all packets, and --drop was given");
+		ctl_complain("--blackhole drops all packets; remove --drop");
 		return CTL_USAGE;
 	}
 	r = add_number(o, "ttl_s", "ttl", a->ttl, times, TTL_S_MAX,
@@ -114,9 +114,8 @@ int ctl_cmd_fault_add(const struct ctl_args *a)
 	if (a->json)
 		r = ctl_put_json(answer);
 	else
-		printf("Fault %" JSON_INTEGER_FORMAT
-		       " is there; it ends in %s, or by 'plenum fault remove %" JSON_INTEGER_FORMAT
-		       "'.\n",
+		printf("Fault %" JSON_INTEGER_FORMAT " is active; it ends in %s, or with 'plenum "
+						     "fault remove %" JSON_INTEGER_FORMAT "'.\n",
 		       ctl_int(answer, "id"), a->ttl, ctl_int(answer, "id"));
 	json_decref(answer);
 	return r;
@@ -189,7 +188,7 @@ int ctl_cmd_fault_remove(const struct ctl_args *a)
 
 	if (strcmp(id, "all") != 0) {
 		if (strspn(id, "0123456789") != strlen(id) || !*id || strlen(id) > 9) {
-			ctl_complain("'%.40s' is not a number of 'plenum fault show', nor all", id);
+			ctl_complain("'%.40s' is neither an ID of 'plenum fault show' nor all", id);
 			return CTL_USAGE;
 		}
 		snprintf(path, sizeof(path), "/v1/faults/%s", id);

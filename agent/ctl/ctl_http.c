@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent over its sockets, by libcurl. Apart so that the commands neither see the library nor
- * know which socket is for what. */
+/* Requests to the agent over its sockets, via libcurl. The only file that uses the library and
+ * knows which socket serves which request. */
 #include "agent/ctl/ctl.h"
 
 #include <curl/curl.h>
@@ -16,7 +16,7 @@ void ctl_reply_done(struct ctl_reply *r)
 	*r = (struct ctl_reply){0};
 }
 
-/* libcurl's write callback: anything but `size * n` ends the transfer. */
+/* libcurl's write callback: a return value other than size * n aborts the transfer. */
 static size_t on_body(char *data, size_t size, size_t n, void *user)
 {
 	struct ctl_reply *r = user;
@@ -35,7 +35,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
-/* libcurl's header callback: the version is kept. */
+/* libcurl's header callback: keeps the version. */
 static size_t on_header(char *data, size_t size, size_t n, void *user)
 {
 	static const char name[] = "etag: ";
@@ -53,7 +53,7 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	struct curl_slist *list = NULL;
 	char line[128];
 
-	/* No "Expect: 100-continue": it only costs a round trip on a unix socket. */
+	/* No "Expect: 100-continue": it only adds a round trip on a unix socket. */
 	snprintf(line, sizeof(line), "Content-Type: %s",
 		 rq->content_type ? rq->content_type : "application/json");
 	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
@@ -76,7 +76,7 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 	} while (0)
 	SET(URL, url);
 	SET(UNIX_SOCKET_PATH, socket);
-	SET(PROXY, ""); /* whatever the environment says: the agent is here */
+	SET(PROXY, ""); /* ignore proxies from the environment: the agent is local */
 	SET(PROTOCOLS_STR, "http");
 	SET(CUSTOMREQUEST, rq->method);
 	SET(HTTPHEADER, headers);
@@ -176,10 +176,12 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 	if (r < 0)
 		return r;
 	r = ask_at(change ? admin : socket, rq, ret);
-	/* The socket that was named may be the only one; it says itself what it does not do. */
+	/* A socket given by --socket may have no admin socket beside it; that socket then refuses
+	 * changes itself. */
 	if (change && r == -ENOENT)
 		return ask_at(socket, rq, ret);
-	/* Whom the configuration names may look too, without being in the group of readers. */
+	/* Users that the configuration allows to make changes may also read, without being in the
+	 * readers' group. */
 	if (!change && (r == -EACCES || r == -EPERM)) {
 		int second = ask_at(admin, rq, ret);
 
@@ -191,8 +193,8 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 
 static int no_permission_to_change(void)
 {
-	ctl_complain("no permission to make changes; they are for root, and for the users and "
-		     "groups that the configuration names under 'admin'");
+	ctl_complain("no permission to make changes; only root and the users and groups in the "
+		     "configuration's 'admin' may");
 	return CTL_NO_PERMISSION;
 }
 
@@ -202,14 +204,14 @@ int ctl_unreachable(const struct ctl_args *a, int error)
 	case -ENOENT:
 	case -ECONNREFUSED:
 		ctl_complain("no agent answers on %s; start it with 'systemctl start plenumd', or "
-			     "name its socket with --socket",
+			     "give its socket with --socket",
 			     a->socket);
 		return CTL_UNAVAILABLE;
 	case -EACCES:
 	case -EPERM:
-		ctl_complain("no permission to use %s; run this as root or as a member of the "
-			     "group plenum",
-			     a->socket);
+		ctl_complain(
+			"no permission to use %s; run this as root or as a member of group plenum",
+			a->socket);
 		return CTL_NO_PERMISSION;
 	case -ENAMETOOLONG:
 		ctl_complain("the name of the socket or of the object is too long");
@@ -221,7 +223,7 @@ int ctl_unreachable(const struct ctl_args *a, int error)
 		ctl_complain("the agent on %s does not answer in time", a->socket);
 		return CTL_UNAVAILABLE;
 	default:
-		ctl_complain("the agent on %s cannot be asked: %s", a->socket, strerror(-error));
+		ctl_complain("cannot ask the agent on %s: %s", a->socket, strerror(-error));
 		return CTL_UNAVAILABLE;
 	}
 }
@@ -237,7 +239,7 @@ static int exit_of_status(long status)
 	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
 }
 
-/* What a script may want to tell apart is told by the code of the error, else by its status. */
+/* Scripts distinguish errors by exit status: the error's code decides, else the HTTP status. */
 static int exit_of_reply(const struct ctl_reply *r)
 {
 	static const struct {
@@ -260,7 +262,7 @@ static int exit_of_reply(const struct ctl_reply *r)
 	return e;
 }
 
-/* The agent's {"error": {...}} for people, or as it is for programs. */
+/* Prints the agent's {"error": {...}} as text, or unchanged with -j. */
 static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands on files and on this host, most of which need no agent. */
+/* Commands on files and on this host; most need no agent. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
@@ -21,7 +21,7 @@ static const char *file_of(const struct ctl_args *a)
 	return a->n_operands > 0 ? a->operands[0] : CONFIG_FILE;
 }
 
-/* Standard input up to one byte more than a configuration may have. */
+/* Reads standard input, up to one byte more than the size limit of a configuration. */
 static int read_stdin(char **ret_text, size_t *ret_len)
 {
 	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 2);
@@ -54,7 +54,7 @@ int ctl_load_file(const char *file, struct diag *d, struct spec **ret)
 	return spec_load(file, dir, d, ret);
 }
 
-/* Errors, and warnings with or without them. */
+/* Prints errors, and warnings with or without errors. */
 static int exit_of_load(int r, const struct diag *d)
 {
 	diag_print(d, stderr);
@@ -67,7 +67,7 @@ static int exit_of_load(int r, const struct diag *d)
 	return r == -ENOMEM ? CTL_OS : r == -EACCES ? CTL_NO_PERMISSION : CTL_NO_INPUT;
 }
 
-/* A loaded configuration or a printed error. */
+/* Loads a configuration or prints the error. */
 int ctl_load(const char *file, struct spec **ret)
 {
 	struct diag d = DIAG_INIT;
@@ -143,7 +143,7 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	int r;
 
 	if (a->running + a->staged + a->n_operands > 1) {
-		ctl_complain("config show wants one of FILE, --running and --staged");
+		ctl_complain("config show takes one of FILE, --running and --staged");
 		return CTL_USAGE;
 	}
 	if (a->running || a->staged) {
@@ -160,31 +160,30 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-/* As it was written, comments and all; one byte too many where it is too long. */
+/* Reads the file unchanged, comments included; one byte more than the limit if it is too long. */
 static int read_text(const char *file, char **ret_text, size_t *ret_len)
 {
 	int r;
 
 	if (strcmp(file, "-") != 0 && !freopen(file, "re", stdin)) {
 		r = -errno;
-		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		ctl_complain("cannot read %s: %s", file, strerror(-r));
 		return CTL_NO_INPUT;
 	}
 	r = read_stdin(ret_text, ret_len);
 	if (r < 0) {
-		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		ctl_complain("cannot read %s: %s", file, strerror(-r));
 		return CTL_NO_INPUT;
 	}
 	if (*ret_len > SPEC_FILE_BYTES_MAX) {
-		ctl_complain("%s has more than the %u bytes that are allowed", file,
-			     SPEC_FILE_BYTES_MAX);
+		ctl_complain("%s is larger than the limit of %u bytes", file, SPEC_FILE_BYTES_MAX);
 		return CTL_DATA;
 	}
 	return CTL_OK;
 }
 
-/* What FILE and the drop-ins beside it say together; *ret_text NULL: there are none, so that the
- * text can go as it was written. */
+/* Merges FILE with the drop-ins beside it. *ret_text NULL: no drop-ins, so the text can be sent
+ * unchanged. */
 static int join_dropins(const char *file, char **ret_text)
 {
 	struct spec *s = NULL;
@@ -204,7 +203,7 @@ static int join_dropins(const char *file, char **ret_text)
 	return r;
 }
 
-/* The agent checks it once more, and is the judge. */
+/* Only a first check: the agent's check decides. */
 int ctl_cmd_config_stage(const struct ctl_args *a)
 {
 	struct ctl_request rq = {
@@ -224,8 +223,9 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 	if (a->json)
 		r = ctl_put_json(o);
 	else
-		puts("Staged, for the configuration file and all of plenum.d; 'plenum diff' "
-		     "shows\nwhat is new, 'plenum plan' what it means, 'plenum apply' does it.");
+		puts("Staged, in place of the configuration file and all of plenum.d; 'plenum "
+		     "diff' shows\nthe difference, 'plenum plan' the steps, 'plenum apply' applies "
+		     "it.");
 	json_decref(o);
 	return r;
 }
@@ -237,7 +237,7 @@ int ctl_cmd_config_schema(const struct ctl_args *a)
 	return ctl_put_text(text);
 }
 
-/* What is there; the warnings of collecting go to standard error. */
+/* Collects the inventory; its warnings go to standard error. */
 int ctl_collect(struct inventory **ret)
 {
 	struct diag d = DIAG_INIT;
@@ -245,7 +245,7 @@ int ctl_collect(struct inventory **ret)
 	int r = kernel_linux_new(&k);
 
 	if (r < 0)
-		ctl_complain("the host cannot be looked at: %s", strerror(-r));
+		ctl_complain("cannot read the host's inventory: %s", strerror(-r));
 	else
 		r = inv_collect(k, &d, ret);
 	diag_print(&d, stderr);
@@ -254,7 +254,7 @@ int ctl_collect(struct inventory **ret)
 	return r < 0 ? CTL_OS : CTL_OK;
 }
 
-/* What stays in a snapshot is the configuration's to say; without one nothing does. */
+/* The configuration decides which addresses the snapshot keeps; without one it keeps none. */
 static int load_for_snapshot(const struct ctl_args *a, struct spec **ret)
 {
 	*ret = NULL;
@@ -262,8 +262,7 @@ static int load_for_snapshot(const struct ctl_args *a, struct spec **ret)
 		return ctl_load(a->operands[0], ret);
 	if (access(CONFIG_FILE, R_OK) == 0)
 		return ctl_load(CONFIG_FILE, ret);
-	ctl_complain("there is no configuration to say which networks are data networks: all "
-		     "addresses are replaced");
+	ctl_complain("no configuration names the data networks: all addresses are replaced");
 	return CTL_OK;
 }
 
@@ -289,7 +288,7 @@ static int write_snapshot(const struct ctl_args *a, const struct inventory *inv)
 	e = file_write(a->snapshot, text, strlen(text), 0600);
 	if (e >= 0)
 		return CTL_OK;
-	ctl_complain("%s cannot be written: %s", a->snapshot, strerror(-e));
+	ctl_complain("cannot write %s: %s", a->snapshot, strerror(-e));
 	return CTL_IO;
 }
 
@@ -300,7 +299,7 @@ static int put_json(const struct inventory *inv)
 	return ctl_put_text(text);
 }
 
-/* Who asks for columns, rows or values is after the devices alone. */
+/* Options for columns, rows or values select the table of devices alone. */
 static bool has_rows(const struct ctl_view *v)
 {
 	return v->csv || v->columns || v->filters.n;
@@ -331,7 +330,7 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 		return CTL_USAGE;
 	}
 	if (a->snapshot && (has_rows(&a->view) || a->view.sort || a->view.no_header)) {
-		ctl_complain("--snapshot writes all there is; leave the options of tables out");
+		ctl_complain("--snapshot writes the whole inventory; remove the table options");
 		return CTL_USAGE;
 	}
 	r = ctl_collect(&inv);
@@ -367,13 +366,13 @@ static int load_agreed(struct transport_choice *g, const char *path, struct diag
 	if (r == 0 || r == -ENOENT || r == -ENOMEM)
 		return r == -ENOMEM ? r : 0;
 	diag_add(d, DIAG_WARNING, NULL, NULL,
-		 "the record %s cannot be read (%s), so workers with transport: auto are planned "
-		 "on the kernel's sockets",
-		 path, r == -EBADMSG ? "it is not of this version" : strerror(-r));
+		 "cannot read the record %s (%s): workers with transport: auto are planned on "
+		 "kernel sockets",
+		 path, r == -EBADMSG ? "it has another format version" : strerror(-r));
 	return 0;
 }
 
-/* What the agent of this host has changed, and where its workers are, for who may read it. */
+/* Reads the agent's records of its objects and workers, if this user may. */
 static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct transport_choice *g,
 			struct diag *d)
 {
@@ -398,8 +397,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }
 
-/* What an agent would plan that starts now. What becomes of the workers of one that runs is that
- * one's to say. */
+/* The plan of an agent that starts now. Changes to the workers of a running agent are known only
+ * to that agent. */
 static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
 		      struct diag *d, struct plan **ret)
 {
@@ -408,7 +407,7 @@ static int build_here(const struct spec *s, const struct inventory *inv, bool ag
 	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
 }
 
-/* Only the agent knows whether somebody answers the workers that an apply would take to VFs. */
+/* Only the agent can test whether peers answer workers that an apply would move to VFs. */
 static void say_moves(const struct plan *p, struct diag *d)
 {
 	for (size_t i = 0; i < p->n_workers; i++) {
@@ -417,8 +416,8 @@ static void say_moves(const struct plan *p, struct diag *d)
 		if (w->asked != SPEC_TRANSPORT_AUTO || strcmp(w->reason.code, "vf-unused") != 0)
 			continue;
 		diag_add(d, DIAG_WARNING, NULL, NULL,
-			 "this is what a start does; 'plenum apply' would also take worker %u to "
-			 "VFs, which 'plenum plan' shows where an agent runs",
+			 "this is the plan of a start; 'plenum apply' would also move worker %u to "
+			 "VFs, which 'plenum plan' shows while an agent runs",
 			 w->id);
 		return;
 	}
@@ -433,7 +432,7 @@ static int put_built(const struct ctl_args *a, const struct plan *p)
 	return r;
 }
 
-/* What came of planning: e, and the plan where that is no error. */
+/* Prints the result of planning: the error e, or the plan. */
 static int put_planned(const struct ctl_args *a, int e, const struct plan *p, struct diag *d)
 {
 	if (e >= 0)
@@ -442,7 +441,7 @@ static int put_planned(const struct ctl_args *a, int e, const struct plan *p, st
 	return e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
 }
 
-/* A snapshot, or any inventory that was printed as JSON. */
+/* Reads a snapshot, or an inventory that was printed as JSON. */
 static int read_inventory(const char *file, struct inventory **ret)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -451,7 +450,7 @@ static int read_inventory(const char *file, struct inventory **ret)
 	int r = file_read(file, SNAPSHOT_BYTES_MAX, &text, &len);
 
 	if (r < 0) {
-		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		ctl_complain("cannot read %s: %s", file, strerror(-r));
 		return CTL_NO_INPUT;
 	}
 	if (inv_from_json(text, len, &d, ret) >= 0)
@@ -461,7 +460,7 @@ static int read_inventory(const char *file, struct inventory **ret)
 	return CTL_DATA;
 }
 
-/* Nothing of the machine that plans it goes in. */
+/* Nothing of this machine is used. */
 static int plan_elsewhere(const struct ctl_args *a, const char *file)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -528,8 +527,8 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	if (a->n_operands > 0) {
 		r = plan_here(a, a->operands[0], true);
 		if (r == CTL_OK)
-			fputs("What becomes of the workers, mounts and exports of an agent that "
-			      "runs is not in this plan.\n",
+			fputs("This plan does not show changes to the workers, mounts and exports "
+			      "of a running agent.\n",
 			      stderr);
 		return r;
 	}

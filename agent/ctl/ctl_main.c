@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program plenum. Apart so that the tests link all of the rest. */
+/* The program plenum. Its own file so that the tests can link everything else. */
 #include "agent/ctl/ctl.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data devices: 'plenum net' and what undoes it. Apart from ctl_show.c, which only looks. What
- * a key may be is not known here: a word becomes a number, a truth or a text as the schema has it,
- * and the agent judges the result.
+ * The commands of 'plenum net' and restore: they stage changes to legs. Option values become JSON
+ * of the type that the schema says; the agent validates them.
  */
 #include "agent/ctl/ctl.h"
 
@@ -15,7 +14,7 @@
 
 /* ---- values ---- */
 
-/* A word of the command line as a value of JSON. */
+/* An option's text as a JSON value. */
 static json_t *value_of(const struct spec_key *k, const char *text)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];
@@ -44,7 +43,7 @@ static json_t *list_of(const char *text)
 	return list;
 }
 
-/* A value as YAML has it, numbers and truths as such. */
+/* A scalar with YAML's types: numbers and booleans as such. */
 static json_t *json_of(const struct spec_node *n)
 {
 	json_t *o;
@@ -71,7 +70,7 @@ static json_t *json_of(const struct spec_node *n)
 	return o;
 }
 
-/* A map, written as in a file: "{pfc: [3], trust: dscp}". NULL: it is none, and that was said. */
+/* Parses a map in YAML's flow style: "{pfc: [3], trust: dscp}". NULL: the error was printed. */
 static json_t *map_of(const char *key, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -83,11 +82,11 @@ static json_t *map_of(const char *key, const char *text)
 	if (spec_node_parse(option, text, strlen(text), &d, &n) < 0 || diag_has_errors(&d))
 		diag_print(&d, stderr);
 	else if (!n || n->kind != SPEC_NODE_MAP)
-		ctl_complain("%s: '%.64s' is no map; write for example %s '{KEY: VALUE, ...}', see "
-			     "plenum.yaml(5)",
+		ctl_complain("%s: '%.64s' is not a map; write for example %s '{KEY: VALUE, ...}', "
+			     "see plenum.yaml(5)",
 			     option, text, option);
 	else if (!(o = json_of(n)))
-		ctl_complain("%s: '%.64s' holds a number that is not written as 3 or 0.5", option,
+		ctl_complain("%s: '%.64s' contains an invalid number; write 3 or 0.5", option,
 			     text);
 	spec_node_free(n);
 	return o;
@@ -95,11 +94,11 @@ static json_t *map_of(const char *key, const char *text)
 
 static int not_utf8(void)
 {
-	ctl_complain("what was written is not UTF-8 text");
+	ctl_complain("argument is not valid UTF-8");
 	return CTL_USAGE;
 }
 
-/* One key of an entry of the list that is called `list`; text NULL: it was not given. */
+/* Sets one key of an entry of `list`; text NULL: option not given. */
 static int set_key(json_t *o, const char *list, const char *key, const char *text)
 {
 	const struct spec_key *entries = spec_key_find(&spec_schema, list);
@@ -109,7 +108,7 @@ static int set_key(json_t *o, const char *list, const char *key, const char *tex
 	if (!text)
 		return CTL_OK;
 	if (!k) {
-		ctl_complain("this version has no key '%s' of %s", key, list);
+		ctl_complain("this version has no key '%s' in %s", key, list);
 		return CTL_USAGE;
 	}
 	if (k->type == SPEC_TYPE_MAP) {
@@ -120,9 +119,9 @@ static int set_key(json_t *o, const char *list, const char *key, const char *tex
 	return json_object_set_new(o, key, value) < 0 ? not_utf8() : CTL_OK;
 }
 
-/* ---- the network of a device ---- */
+/* ---- the network of a leg ---- */
 
-/* "16", "/16", "255.255.0.0": the length; -1 where it is none of them. */
+/* "16", "/16", "255.255.0.0": the prefix length; -1: invalid. */
 static int netmask_length(const char *text)
 {
 	const char *digits = text + (*text == '/');
@@ -143,7 +142,7 @@ static int netmask_length(const char *text)
 	return len;
 }
 
-/* From the first to the last of the addresses that were written. */
+/* The range from the lowest to the highest of the given addresses. */
 static int range_of(const struct ctl_args *a, char *buf, size_t size)
 {
 	int len = netmask_length(a->netmask);
@@ -167,7 +166,7 @@ static int range_of(const struct ctl_args *a, char *buf, size_t size)
 	}
 	json_decref(ips);
 	if (len < 0 || len > (int)ip_addr_bits(&all.first)) {
-		ctl_complain("--netmask: '%.64s' is no netmask; write 255.255.0.0 or 16",
+		ctl_complain("--netmask: '%.64s' is not a netmask; write 255.255.0.0 or 16",
 			     a->netmask);
 		return CTL_USAGE;
 	}
@@ -178,7 +177,7 @@ static int range_of(const struct ctl_args *a, char *buf, size_t size)
 	return CTL_OK;
 }
 
-/* A network that is made along with the device. */
+/* A network that is created along with the leg. */
 static int describe_network(const struct ctl_args *a, const char *name, json_t *body)
 {
 	char range[2 * IP_ADDR_STR_MAX];
@@ -186,9 +185,8 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 	int r;
 
 	if (!a->ips || !a->netmask) {
-		ctl_complain("--netmask, --gateway and --vlan describe a network that is made "
-			     "for the device; give --ips and --netmask both, or --network NAME "
-			     "alone");
+		ctl_complain("--netmask, --gateway and --vlan describe a new network for the leg; "
+			     "give --ips and --netmask together, or --network NAME alone");
 		return CTL_USAGE;
 	}
 	r = range_of(a, range, sizeof(range));
@@ -200,7 +198,7 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 	r = set_key(network, "networks", "gateway", a->gateway);
 	if (r == CTL_OK)
 		r = set_key(network, "networks", "vlan", a->vlan);
-	/* One range is the network's: the device takes its addresses from there. */
+	/* A single range becomes the network's; the leg takes its addresses from there. */
 	if (r == CTL_OK && !strchr(a->ips, ','))
 		json_object_del(body, "ips");
 	json_object_set_new(body, "network", network);
@@ -215,7 +213,7 @@ static bool network_is_used(const struct spec *s, const struct spec_network *n)
 	return false;
 }
 
-/* The one network that has no device yet; with --inet6 the one of IPv6. */
+/* The only network without a leg; with --inet6 the only IPv6 one. */
 static int choose_network(const struct ctl_args *a, const struct spec *s, json_t *body)
 {
 	char names[256] = "";
@@ -235,9 +233,9 @@ static int choose_network(const struct ctl_args *a, const struct spec *s, json_t
 	if (n == 1)
 		return json_object_set_new(body, "network", json_string(found)) < 0 ? CTL_OS
 										    : CTL_OK;
-	ctl_complain("which network? %s%s; write --network NAME, or --ips and --netmask for a "
-		     "new one",
-		     n ? "without a device are " : "each of the configuration has a device", names);
+	ctl_complain(
+		"which network? %s%s; write --network NAME, or --ips and --netmask for a new one",
+		n ? "networks without a leg: " : "every configured network has a leg", names);
 	return CTL_USAGE;
 }
 
@@ -260,7 +258,7 @@ static int find_network(const struct ctl_args *a, json_t *body)
 	return r;
 }
 
-/* --inet6 says that the addresses are IPv6: one that is not is a slip of the pen. */
+/* --inet6 asserts that the addresses are IPv6: another address is a typing error. */
 static int check_family(const struct ctl_args *a, const char *option, const char *text)
 {
 	json_t *list = text && a->inet6 ? list_of(text) : NULL;
@@ -275,7 +273,7 @@ static int check_family(const struct ctl_args *a, const char *option, const char
 		if (r != CTL_OK || !one || ip_range_parse(one, &range) < 0 ||
 		    range.first.family == AF_INET6)
 			continue;
-		ctl_complain("%s: '%.64s' is not an IPv6 address, and --inet6 was given", option,
+		ctl_complain("%s: '%.64s' is not an IPv6 address, but --inet6 was given", option,
 			     one);
 		r = CTL_USAGE;
 	}
@@ -283,9 +281,9 @@ static int check_family(const struct ctl_args *a, const char *option, const char
 	return r;
 }
 
-/* ---- the keys of a device ---- */
+/* ---- the keys of a leg ---- */
 
-/* Of two options that say the same key only one. */
+/* At most one of two options for the same key. */
 static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 {
 	if (!a || !b)
@@ -294,7 +292,7 @@ static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 	return CTL_USAGE;
 }
 
-/* All options but the name's and the network's. */
+/* All options except those for the name and the network. */
 static int fill_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct {
@@ -340,7 +338,7 @@ static bool describes_network(const struct ctl_args *a)
 	return a->netmask || a->gateway || a->vlan;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static int send_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
 		       json_t **ret)
@@ -369,11 +367,11 @@ int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *b
 	return r;
 }
 
-/* "/v1/net/NAME": a name goes into a path, so only what a name may hold. */
+/* "/v1/net/NAME": the name must not change the path, so only characters of names are allowed. */
 static int path_of(const char *name, char *buf, size_t size)
 {
 	if (strspn(name, NAME_CHARS) != strlen(name)) {
-		ctl_complain("'%.64s' is not a valid name of a device", name);
+		ctl_complain("'%.64s' is not a valid name of a leg", name);
 		return CTL_USAGE;
 	}
 	if (!*name || strlen(name) >= PLENUM_NAME_MAX) {
@@ -394,8 +392,8 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 	int r;
 
 	if (!a->name && strspn(device, NAME_CHARS) != strlen(device)) {
-		ctl_complain("net add wants --name where DEVICE is not an interface name; see "
-			     "'plenum net add --help'");
+		ctl_complain("net add needs --name if DEVICE is not an interface name; see 'plenum "
+			     "net add --help'");
 		return CTL_USAGE;
 	}
 	body = json_pack("{s:s, s:s}", "name", name, "device", device);
@@ -409,27 +407,26 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 	else if (r == CTL_OK && !a->shared_ip)
 		r = find_network(a, body);
 	if (r == CTL_OK)
-		r = ctl_change(
-			a, &rq, body,
-			"Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+		r = ctl_change(a, &rq, body,
+			       "Staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
 	json_decref(body);
 	return r;
 }
 
-/* What became of it. */
+/* Prints the outcome. */
 static int print_changed(const struct ctl_args *a, const json_t *o)
 {
 	if (a->json)
 		return ctl_put_json(o);
 	if (*ctl_text(o, "pending"))
-		puts("Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+		puts("Staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
 	else
-		puts("It is so already; nothing is staged for it.");
+		puts("Nothing to stage: the leg has these values already.");
 	return CTL_OK;
 }
 
-/* Changes keys of one device, for the version that is there now: what another operator stages in
- * between is not overwritten unseen. */
+/* Changes keys of one leg, based on its current version, so that it never overwrites a change that
+ * another operator stages meanwhile. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	char path[PLENUM_NAME_MAX + 16];
@@ -452,7 +449,7 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 	return r;
 }
 
-/* "label,ips": these keys are as the file has them again, or as the default is. */
+/* "label,ips": resets these keys to the value in the file, or to the default. */
 static int unset_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct spec_table *t = spec_key_find(&spec_schema, "net")->table;
@@ -469,9 +466,9 @@ static int unset_keys(const struct ctl_args *a, json_t *body)
 		if (!spec_key_find(t, key) || strcmp(key, "name") == 0 ||
 		    json_object_get(body, key)) {
 			ctl_complain("--unset: '%.64s' %s", key,
-				     json_object_get(body, key) ? "is set by another option"
-								: "is no key of a device that can "
-								  "be left out");
+				     json_object_get(body, key)
+					     ? "is set by another option"
+					     : "is not a key of a leg that can be unset");
 			r = CTL_USAGE;
 		} else {
 			json_object_set_new(body, key, json_null());
@@ -494,8 +491,8 @@ int ctl_cmd_net_set(const struct ctl_args *a)
 	if (r == CTL_OK)
 		r = unset_keys(a, body);
 	if (r == CTL_OK && json_object_size(body) == 0) {
-		ctl_complain("net set wants an option that says what to change; see 'plenum net "
-			     "set --help'");
+		ctl_complain("net set needs an option that changes the leg; see 'plenum net set "
+			     "--help'");
 		r = CTL_USAGE;
 	}
 	if (r == CTL_OK)
@@ -538,14 +535,14 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	return ctl_change(a, &rq, NULL,
-			  "Removal staged; 'plenum plan' shows what it means, 'plenum apply' does "
-			  "it.");
+	return ctl_change(
+		a, &rq, NULL,
+		"Removal staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
 }
 
 int ctl_cmd_restore(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};
 
-	return ctl_change(a, &rq, NULL, "What was staged is forgotten.");
+	return ctl_change(a, &rq, NULL, "The staged changes are discarded.");
 }

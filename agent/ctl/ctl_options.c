@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of the command line: one line of a table for each, from which getopt_long()'s own are
- * made, so that an option is written down once. Apart from the commands, which say what they take.
+ * The options of the command line, one row of a table each; getopt_long()'s tables are made from
+ * it. The commands' rows (ctl.c) say which options they take.
  */
 #include "agent/ctl/ctl_options.h"
 
 #include <getopt.h>
 
-/* What an option is, and with that the type of the member that takes it. */
+/* Kind of an option, which gives the type of its member in struct ctl_args. */
 enum kind {
 	FLAG, /* bool */
-	TEXT, /* const char *: the last one given counts */
-	LIST, /* struct ctl_list: given several times */
+	TEXT, /* const char *: the last value counts */
+	LIST, /* struct ctl_list: may be repeated */
 };
 
 static const struct ctl_option {
 	const char *name;
-	char letter; /* 0: it has only its name */
+	char letter; /* 0: no short form */
 	enum kind kind;
 	unsigned takes;
 	size_t offset;
@@ -86,7 +86,7 @@ static const struct ctl_option {
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 };
 
-/* getopt_long() returns this plus the row, whether it was the name or the letter. */
+/* getopt_long() returns this plus the row, for both the long and the short form. */
 #define FIRST 256
 
 struct getopt_words {
@@ -145,7 +145,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	int c, r = CTL_OK;
 
 	words_make(&words);
-	optind = 0; /* from the start again: tests run this more than once */
+	optind = 0; /* restart scanning: tests run this more than once */
 	while (r == CTL_OK &&
 	       (c = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {
 		const struct ctl_option *o = option_of(c);
@@ -154,7 +154,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 			r = option_take(p, o, optarg);
 			continue;
 		}
-		fputs("See 'plenum --help'.\n", stderr); /* getopt said why */
+		fputs("See 'plenum --help'.\n", stderr); /* getopt has printed the error */
 		r = CTL_USAGE;
 	}
 	*ret_first = optind;
@@ -171,6 +171,6 @@ int ctl_take_number(const char *option, const char *text, unsigned long max, uns
 	*ret = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
 		return CTL_OK;
-	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
+	ctl_complain("%s needs a number from 1 to %lu, found '%s'", option, max, text);
 	return CTL_USAGE;
 }

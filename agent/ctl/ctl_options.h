@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of the command line, of ctl_options.c. For ctl.c, which knows what each command
- * takes.
+ * Parser of the command line's options. For ctl.c, which knows the options of each command.
  */
 #ifndef PLENUM_AGENT_CTL_OPTIONS_H
 #define PLENUM_AGENT_CTL_OPTIONS_H
 
 #include "agent/ctl/ctl.h"
 
-/* Options that a command takes beside --socket, --json and --help: a bit each. */
+/* Bits of the options that a command takes beside --socket, --json and --help. */
 enum {
 	TAKES_FOLLOW = 1 << 0,
 	TAKES_SINCE = 1 << 1,
@@ -30,7 +29,7 @@ enum {
 	TAKES_COUNT = 1 << 15,
 	TAKES_TOP = 1 << 16,
 	TAKES_FAULT = 1 << 19,
-	TAKES_FORCE = 1 << 20, /* the highest: each option's bit is its own */
+	TAKES_FORCE = 1 << 20, /* the highest bit */
 };
 
 struct ctl_parsed {
@@ -39,10 +38,10 @@ struct ctl_parsed {
 	bool help, version;
 };
 
-/* Options may stand before, between and behind the operands, which come to stand from
- * argv[*ret_first] on. CTL_OK, or CTL_USAGE: why was printed. */
+/* Options may stand before, between and after the operands; the operands are moved to
+ * argv[*ret_first] and on. CTL_OK, or CTL_USAGE: the error was printed. */
 int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
-/* An option's value, from 1 to max; NULL leaves *ret as it is. CTL_OK, or CTL_USAGE: as above. */
+/* An option's value, from 1 to max; NULL leaves *ret unchanged. CTL_OK, or CTL_USAGE: as above. */
 int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum ping`: how long echo requests take to a peer and back, leg by leg, from the data IPs that
- * workers have. Apart from the doctor, which only asks whether there is an answer; where there is
- * none, its checks say what may be the matter.
+ * `plenum ping`: measures round trips to a peer, leg by leg, from the workers' data IPs. Unlike
+ * the doctor, which only tests for an answer, it measures; for lost requests it runs the doctor's
+ * checks of the path.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -11,28 +11,28 @@
 #include "netcfg/host/kernel.h"
 #include <string.h>
 
-#define SMALL_BYTES 84 /* what ping(8) sends */
+#define SMALL_BYTES 84 /* default of ping(8) */
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 100000
-/* What is later is lost: between hosts of a data network that is a thousand times too long. It is
- * less than the time after which the kernel's seam would ask again. */
+/* Later answers count as lost: a data network answers a thousand times faster. Shorter than the
+ * time after which kernel_ops.ping() retries. */
 #define LIMIT_NS (190 * NSEC_PER_MSEC)
 
 struct asked {
 	unsigned count;
 	bool full;
-	uint32_t bytes; /* where it is not full */
+	uint32_t bytes; /* if not full */
 };
 
-/* One way to the peer: a leg and an address. */
+/* One path to the peer: a leg and an address. */
 struct way {
 	const struct doctor_echo *echo;
 	uint32_t bytes;
-	uint64_t *took_ns; /* sorted in the end */
+	uint64_t *took_ns; /* sorted at the end */
 	unsigned n_answered, n_sent;
 };
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int parse_number(const char *option, const char *text, unsigned long min, unsigned long max,
 			const char *or_else, unsigned long *ret)
@@ -43,7 +43,7 @@ static int parse_number(const char *option, const char *text, unsigned long min,
 	*ret = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
 		return CTL_OK;
-	ctl_complain("%s wants a number from %lu to %lu%s, found '%s'", option, min, max, or_else,
+	ctl_complain("%s needs a number from %lu to %lu%s, found '%s'", option, min, max, or_else,
 		     text);
 	return CTL_USAGE;
 }
@@ -71,7 +71,7 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Whether host, configuration, peer and leg are there. */
+/* Whether host, configuration, peer and leg are known. */
 static int check_picture(const struct ctl_args *a, const struct doctor_picture *p)
 {
 	if (!p->plan) {
@@ -79,19 +79,18 @@ static int check_picture(const struct ctl_args *a, const struct doctor_picture *
 		return p->inv ? CTL_DATA : CTL_OS;
 	}
 	if (!doctor_knows_peer(p)) {
-		ctl_complain("'%s' is neither a name of peers[], nor an address, nor a host with "
-			     "which there is a session",
+		ctl_complain("'%s' is not a name in peers[], an address, or a host with a session",
 			     p->peer);
 		return CTL_USAGE;
 	}
 	if (a->leg && !find_leg(p->plan, a->leg)) {
-		ctl_complain("there is no leg '%s'; see 'plenum net show'", a->leg);
+		ctl_complain("no leg '%s'; see 'plenum net show'", a->leg);
 		return CTL_NO_INPUT;
 	}
 	return CTL_OK;
 }
 
-/* ---- asking ---- */
+/* ---- measuring ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -118,7 +117,7 @@ static int ask_way(struct kernel *k, struct way *w, unsigned count)
 	return 0;
 }
 
-/* The value that so many of a hundred do not exceed, in microseconds. */
+/* The value in microseconds that this percentage does not exceed. */
 static double took_us(const struct way *w, unsigned percent)
 {
 	const unsigned rank = (w->n_answered * percent + 99) / 100;
@@ -133,7 +132,7 @@ static void ways_done(struct way *ways, size_t n)
 	free(ways);
 }
 
-/* Those of the leg that is asked for. CTL_OK with *ret, of *ret_n. */
+/* The paths of the requested leg. CTL_OK with *ret, of *ret_n. */
 static int ways_new(const struct ctl_args *a, const struct asked *asked,
 		    const struct doctor_picture *p, struct way **ret, size_t *ret_n)
 {
@@ -154,7 +153,7 @@ static int ways_new(const struct ctl_args *a, const struct asked *asked,
 		if (!w->took_ns) {
 			r = ctl_put_text(NULL);
 		} else if (w->bytes > e->bytes) {
-			ctl_complain("--size: leg %s carries packets of %u bytes at most, found %u",
+			ctl_complain("--size: leg %s carries packets of at most %u bytes, found %u",
 				     e->leg, e->bytes, w->bytes);
 			r = CTL_USAGE;
 		}
@@ -178,8 +177,8 @@ static int ask_all(const struct doctor_picture *p, struct way *ways, size_t n, u
 		r = ask_way(p->kernel, &ways[i], count);
 	if (r == 0)
 		return CTL_OK;
-	ctl_complain("echo requests cannot be sent: %s",
-		     r == -EBADF ? "that wants root (CAP_NET_RAW)" : strerror(-r));
+	ctl_complain("cannot send echo requests: %s",
+		     r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
 	return r == -EBADF ? CTL_NO_PERMISSION : CTL_OS;
 }
 
@@ -234,7 +233,7 @@ static int print_json(const char *peer, const struct way *ways, size_t n)
 	return r;
 }
 
-/* Legs whose data IPs the kernel does not have are left out by all that the kernel can ask. */
+/* Legs whose data IPs belong to workers, not to the kernel, cannot send echo requests. */
 static void say_left_out(const struct ctl_args *a, const struct doctor_picture *p)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -246,8 +245,8 @@ static void say_left_out(const struct ctl_args *a, const struct doctor_picture *
 		if (asked || (a->leg && strcmp(a->leg, leg->name) != 0))
 			continue;
 		if (plan_leg_is_configured(leg))
-			ctl_complain("leg %s is not asked: it does not lead there, or its data IPs "
-				     "are workers' own",
+			ctl_complain("leg %s is not tested: it does not lead there, or its data "
+				     "IPs are held by workers",
 				     leg->name);
 		else
 			ctl_complain("leg %s is %s", leg->name,
@@ -272,7 +271,7 @@ void ctl_say_matter(const struct ctl_args *a, const struct doctor_subject *const
 		}
 }
 
-/* By the worst way. */
+/* The worst path decides. */
 static int judge(const struct way *ways, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How values look: text that is safe for a terminal, JSON, sizes and times. Tables are in
- * ctl_table.c. */
+/* Formats values: text that is safe for a terminal, JSON, sizes and times. ctl_table.c prints
+ * tables. */
 #include "agent/ctl/ctl.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ void ctl_put(const char *text, FILE *out)
 int ctl_put_json(const json_t *o)
 {
 	if (json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY) < 0) {
-		ctl_complain("the result cannot be written");
+		ctl_complain("cannot write the result");
 		return CTL_IO;
 	}
 	putchar('\n');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ibv_devinfo(1) and perfquery(8) tell, without their packages, with what they cannot know:
- * the leg of each port. Apart from the inventory because counters are no part of what is planned
- * by.
+ * `plenum rdma devices`: reports what ibv_devinfo(1) and perfquery(8) do, without needing their
+ * packages, plus the leg of each port. Reads sysfs itself because the inventory, from which plans
+ * are made, has no counters.
  */
 #include "agent/ctl/ctl_rdma.h"
 #include "agent/ctl/ctl.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define PATH_BYTES 256
-#define WORD_BYTES 4 /* in which the counters of data count */
+#define WORD_BYTES 4 /* unit of the data counters */
 
-/* Counters that stand still where all is well, as the drivers name them. */
+/* Counters that stay zero without errors, as the drivers name them. */
 static const char *const bad_counters[] = {
 	"symbol_error",
 	"link_error_recovery",
@@ -45,7 +45,7 @@ static const char *const bad_counters[] = {
 	"resp_remote_access_errors",
 };
 
-/* ---- looking ---- */
+/* ---- reading sysfs ---- */
 
 struct counters {
 	int sys;
@@ -60,13 +60,13 @@ static int add_counter(void *user, const char *name)
 	int64_t n;
 
 	snprintf(path, sizeof(path), "%.180s/%.64s", c->folder, name);
-	/* "lifespan" beside them is a setting: how old an answer may be. */
+	/* "lifespan" in the same folder is a setting: the maximum age of an answer. */
 	if (strcmp(name, "lifespan") != 0 && sysfs_read_number(c->sys, path, &n) == 0)
 		json_object_set_new(c->list, name, json_integer(n));
 	return 0;
 }
 
-/* Both folders in one: their names are apart. */
+/* Reads both folders into one object: their names differ. */
 static json_t *counters_read(int sys, const char *port_folder)
 {
 	static const char *const folders[] = {"counters", "hw_counters"};
@@ -82,8 +82,8 @@ static json_t *counters_read(int sys, const char *port_folder)
 	return list;
 }
 
-/* The text of a file, NULL (as JSON's null) where there is none. What stands before ": " is the
- * number of what follows it. */
+/* The content of a file; NULL (JSON null) if it does not exist. Drops the "number: " before the
+ * text. */
 static json_t *text_read(int sys, const char *folder, const char *name)
 {
 	char path[PATH_BYTES], text[128];
@@ -103,7 +103,7 @@ static const char *name_of(const struct inventory *inv, uint32_t ifindex)
 	return l ? l->name : NULL;
 }
 
-/* A leg stands on a port with its own link, or by a VLAN or bond that the port's link is below. */
+/* A port belongs to the leg on its link, or on a VLAN or bond above its link. */
 static bool is_on(const struct inventory *inv, const struct inv_link *leg, const struct inv_rdma *p)
 {
 	const struct inv_link *port = p->ifindex ? inv_link_by_index(inv, p->ifindex) : NULL;
@@ -177,7 +177,7 @@ json_t *ctl_rdma_look(int sys, const struct inventory *inv, const json_t *legs)
 {
 	json_t *devices = json_array();
 
-	/* The ports of a device follow each other. */
+	/* The ports of a device are adjacent. */
 	for (size_t i = 0; devices && i < inv->n_rdma; i++) {
 		const struct inv_rdma *p = &inv->rdma[i];
 		const size_t n = json_array_size(devices);
@@ -204,7 +204,7 @@ static void add_traffic(struct ctl_table *t, const json_t *counters, const char 
 		ctl_table_add(
 			t, "%s",
 			ctl_format_bytes(json_integer_value(n) * WORD_BYTES, text, sizeof(text)));
-	else if (json_object_get(counters, packets)) /* soft-RoCE counts no bytes */
+	else if (json_object_get(counters, packets)) /* soft-RoCE does not count bytes */
 		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " packets", ctl_int(counters, packets));
 	else
 		ctl_table_add(t, "%s", "");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum rdma ping`: how long transfers by RDMA take to a peer and back, leg by leg and in both
- * directions, and how much goes through. Apart from the ping by packets because workers do it, over
- * the pairs that mounts use: so it also says whether those are there.
+ * `plenum rdma ping`: measures latency and throughput of RDMA to a peer, leg by leg and in both
+ * directions. Workers run the test over the queue pairs that mounts use, so it also shows whether
+ * those work.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/ctl_options.h"
@@ -14,8 +14,8 @@
 #define COUNT_DEFAULT 100
 #define COUNT_MAX 4096 /* LAUNCH_PING_COUNT_MAX */
 #define SMALL_BYTES 64
-#define BULK_BYTES 65536       /* as perftest has them */
-#define BULK_TOTAL (4UL << 20) /* about so much of them in all */
+#define BULK_BYTES 65536       /* as in perftest */
+#define BULK_TOTAL (4UL << 20) /* approximate total size */
 #define BULK_LEAST 64UL
 #define BULK_DEPTH 4
 #define BYTES_MAX (1UL << 20)
@@ -29,7 +29,7 @@ struct asked {
 struct way {
 	const char *leg;
 	bool in;
-	json_t *small, *bulk; /* what the agent says; NULL: it was not asked */
+	json_t *small, *bulk; /* the agent's answer; NULL: not asked */
 };
 
 static int take_asked(const struct ctl_args *a, struct asked *ret)
@@ -45,9 +45,9 @@ static int take_asked(const struct ctl_args *a, struct asked *ret)
 	return r;
 }
 
-/* ---- one try ---- */
+/* ---- one test ---- */
 
-/* CTL_OK and its number in path (64 bytes). */
+/* CTL_OK and the test's path in `path` (64 bytes). */
 static int begin(const struct ctl_args *a, const struct way *w, unsigned long bytes,
 		 unsigned long count, unsigned depth, char *path)
 {
@@ -108,7 +108,7 @@ static double us(const json_t *o, const char *key)
 	return (double)ctl_int(o, key) / 1000;
 }
 
-/* In 10^6 bytes a second, as perftest does where it is asked to. */
+/* In 10^6 bytes a second, as perftest can. */
 static double megabytes(const json_t *o)
 {
 	const json_int_t ns = ctl_int(o, "took_ns");
@@ -165,31 +165,33 @@ static int print_json(const char *peer, const struct way *ways, size_t n)
 	return r;
 }
 
-/* Why a try ended early, and what to look at; the codes are those of plenumd(8). */
+/* Why a test ended early, and what to check; plenumd(8) lists the codes. */
 static const char *meaning(const char *reason)
 {
 	static const struct {
 		const char *code, *text;
 	} texts[] = {
-		{"rdma-off", "the leg is not to use it: net[].rdma"},
-		{"rdma-no-device", "no RDMA device has its address: 'plenum rdma devices'"},
-		{"rdma-port-down", "its port is not active: the cable, or the other end"},
-		{"rdma-no-gid", "its address is no GID now: 'plenum rdma devices' lists them"},
+		{"rdma-off", "net[].rdma turns RDMA off on this leg"},
+		{"rdma-no-device",
+		 "no RDMA device has the leg's address: see 'plenum rdma devices'"},
+		{"rdma-port-down",
+		 "the RDMA port is not active: check the cable and the other end"},
+		{"rdma-no-gid", "the leg's address is not a GID now: see 'plenum rdma devices'"},
 		{"rdma-memlock", "memory cannot be registered: raise LimitMEMLOCK of plenumd"},
-		{"rdma-device-gone", "its device was removed; the worker has it again when it is "
-				     "back"},
-		{"rdma-kinds-differ", "one end is InfiniBand and the other Ethernet, or they use "
-				      "different versions of RoCE: net[].roce-mode"},
-		{"rdma-mixed",
-		 "servers of this host's mounts, or legs to one of them, are InfiniBand "
-		 "and Ethernet at the same time"},
-		{"rdma-peer-without", "the peer has none on that leg, or is an older version"},
-		{"rdma-encrypted", "cluster.security is encrypt, and bulk data would be in clear"},
-		{"rdma-iwarp", "its device is an iWARP one, which is not supported"},
+		{"rdma-device-gone",
+		 "the RDMA device was removed; the worker uses it again when it is back"},
+		{"rdma-kinds-differ", "one end uses InfiniBand and the other Ethernet, or another "
+				      "version of RoCE: check net[].roce-mode"},
+		{"rdma-mixed", "this host's servers use InfiniBand and Ethernet at the same time; "
+			       "use one kind of fabric"},
+		{"rdma-peer-without", "the peer has no RDMA on this leg, or is an older version"},
+		{"rdma-encrypted",
+		 "cluster.security is encrypt, and RDMA would send bulk data unencrypted"},
+		{"rdma-iwarp", "the device supports iWARP only, which is not supported"},
 		{"rdma-driver-old",
-		 "its driver is older than OFED 4.6-1.0.1.1: install a later one"},
-		{"rdma-failed", "the pair has failed: something on the way drops UDP port 4791, "
-				"or larger packets than the path's MTU"},
+		 "the driver is older than OFED 4.6-1.0.1.1: install a later one"},
+		{"rdma-failed", "the queue pair failed: the path drops UDP port 4791, or packets "
+				"of the path's MTU"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -201,17 +203,17 @@ static const char *meaning(const char *reason)
 static const char *error_text(json_int_t e, bool any)
 {
 	if (e == -EBUSY)
-		return "another try is under way there";
+		return "the peer runs another test";
 	if (e == -ENOTCONN)
-		return "the other end does not answer";
+		return "the peer does not answer";
 	if (e == -ETIMEDOUT)
-		return any ? "not all was done in time"
-			   : "nothing was done in time: the other end has enough to do, or is a "
-			     "client of an older version";
+		return any ? "not all transfers ended in time"
+			   : "no transfer ended in time: the peer is busy, or is a client of an "
+			     "older version";
 	return strerror((int)-e);
 }
 
-/* Each leg once for each reason. Exit status by the worst. */
+/* Prints each leg once for each reason. Returns the exit status of the worst. */
 static int judge(const struct way *ways, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
@@ -222,7 +224,7 @@ static int judge(const struct way *ways, size_t n)
 		const json_int_t e = ctl_int(last, "error");
 		const char *reason = ctl_text(last, "reason");
 
-		/* How much went through in that time is as good. */
+		/* A throughput over the shorter time is still valid. */
 		if (e == 0 || (last == ways[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
 			continue;
 		busy = busy || e == -EBUSY;
@@ -251,7 +253,7 @@ static void ways_done(struct way *ways, size_t n)
 	free(ways);
 }
 
-/* Both directions of each leg that is asked for. *ret_n 0: there is none of that name. */
+/* Both directions of each requested leg. *ret_n 0: no leg of that name. */
 static struct way *ways_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
 {
 	const json_t *list = json_object_get(legs, "net"), *leg;
@@ -308,9 +310,9 @@ int ctl_cmd_rdma_ping(const struct ctl_args *a)
 		r = ctl_put_text(NULL);
 	} else if (n == 0) {
 		if (a->leg)
-			ctl_complain("there is no leg '%s'; see 'plenum net show'", a->leg);
+			ctl_complain("no leg '%s'; see 'plenum net show'", a->leg);
 		else
-			ctl_complain("there are no data devices; see 'plenum net show'");
+			ctl_complain("no legs are configured; see 'plenum net show'");
 		r = CTL_NO_INPUT;
 	} else {
 		r = ping(a, &asked, ways, n);

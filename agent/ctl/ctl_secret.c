@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands on a cluster's key file. They need no agent and print no key. */
+/* The commands on a cluster's key file. They need no agent and never print a key. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
@@ -18,7 +18,7 @@ static int fail(const char *path, int e)
 	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
 }
 
-/* A file that was not there, and that nobody else can open at any moment. */
+/* Creates the file with its final mode, so that no other user can open it at any time. */
 static int create(const char *path, const char *text)
 {
 	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -31,7 +31,7 @@ static int create(const char *path, const char *text)
 	return r >= 0 ? file_sync_folder(path) : r;
 }
 
-/* make: a new file; else it takes the place of the old one, whole. */
+/* make: creates the file; else replaces it atomically. */
 static int put(const char *path, struct secret *s, bool make)
 {
 	char *text = secret_format(s);
@@ -52,8 +52,7 @@ int ctl_cmd_secret_generate(const struct ctl_args *a)
 	struct secret s = {.n = 0};
 
 	if (access(path, F_OK) == 0) {
-		ctl_complain("%s is there already; 'plenum secret add' begins a change of key",
-			     path);
+		ctl_complain("%s exists already; use 'plenum secret add' to change the key", path);
 		return CTL_IO;
 	}
 	if (secret_add(&s) < 0)
@@ -82,7 +81,7 @@ int ctl_cmd_secret_add(const struct ctl_args *a)
 {
 	struct secret s;
 	int r = read_keys(file_of(a), 1,
-			  "it has two keys already; finish that change first, by 'plenum secret "
+			  "it has two keys already; finish that change first with 'plenum secret "
 			  "switch' or 'plenum secret drop'",
 			  &s);
 
@@ -96,10 +95,9 @@ int ctl_cmd_secret_add(const struct ctl_args *a)
 int ctl_cmd_secret_switch(const struct ctl_args *a)
 {
 	struct secret s, swapped = {.n = 2};
-	int r = read_keys(file_of(a), 2,
-			  "it has one key; 'plenum secret add' makes the next, which goes to all "
-			  "hosts first",
-			  &s);
+	int r = read_keys(
+		file_of(a), 2,
+		"it has one key; run 'plenum secret add' first and copy the file to all hosts", &s);
 
 	if (r != CTL_OK)
 		return r;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that ask the agent: its answers as tables, or as they came with -j. */
+/* The commands that read from the agent and print its answers as tables, or as JSON with -j. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-/* Seconds that the agent may hold a request for events back until there are some. */
+/* Seconds that the agent may wait for a new event before it answers. */
 #define EVENTS_WAIT_S 20
 
 static int get(const struct ctl_args *a, const char *path, json_t **ret)
@@ -24,7 +24,7 @@ static void add_core(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "%s", "");
 }
 
-/* A note is for those who wonder, where there is no reason to worry. */
+/* A note is information, not a problem. */
 static void add_reason(struct ctl_table *t, const json_t *process)
 {
 	const char *note = ctl_text(process, "note");
@@ -35,7 +35,7 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
-/* "switch-a Ethernet1/7, unknown": of each leg. */
+/* "switch-a Ethernet1/7, unknown": one for each leg. */
 static void add_switches(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array();
@@ -52,7 +52,7 @@ static void add_switches(struct ctl_table *t, const json_t *process)
 	json_decref(texts);
 }
 
-/* Where there are several. */
+/* If there are several. */
 static const char *sources_text(const json_t *counters, char *buf, size_t size)
 {
 	size_t n = json_array_size(json_object_get(counters, "tx_by_source"));
@@ -63,7 +63,7 @@ static const char *sources_text(const json_t *counters, char *buf, size_t size)
 	return buf;
 }
 
-/* "leg-a af-xdp: 120 sent, 118 received, 3 dropped, 0 missed": of each leg. */
+/* "leg-a af-xdp: 120 sent, 118 received, 3 dropped, 0 missed": one for each leg. */
 static void add_ports(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array(), *dropped;
@@ -273,7 +273,7 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 	if (r != CTL_OK)
 		return r;
 	r = a->json ? ctl_put_json(o) : print_net(a, json_object_get(o, "net"));
-	/* Sentences are for people who look at the whole. */
+	/* Sentences are printed only with the full table. */
 	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.filters.n)
 		ctl_put_legs(json_object_get(o, "net"));
 	json_decref(o);
@@ -314,7 +314,7 @@ static int print_paths(const json_t *paths)
 		ctl_table_add(&t, "%s", path_state(p));
 		if (ctl_int(p, "srtt_us") > 0)
 			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
-		else /* nothing has come back yet */
+		else /* no answer yet */
 			ctl_table_add(&t, "%s", "");
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
 		add_bytes(&t, p, "cwnd_bytes");
@@ -330,7 +330,7 @@ static int print_paths(const json_t *paths)
 	return ctl_table_print(&t);
 }
 
-/* Workers that are to carry data of the mount beside the one that has it: "2, 3". */
+/* Other workers that carry data of the mount: "2, 3". */
 static void lanes_format(const json_t *m, char *buf, size_t size)
 {
 	const json_t *id;
@@ -380,20 +380,20 @@ static void print_texts(const char *name, const json_t *texts)
 		print_field(i ? "" : name, json_is_string(text) ? json_string_value(text) : "?");
 }
 
-/* What only who runs the machine can do, with the commands to copy. */
+/* Settings that only the administrator can change, with the commands to copy. */
 static void print_needs(const json_t *needs)
 {
 	const json_t *need, *command;
 	size_t i, j;
 
 	json_array_foreach (needs, i, need) {
-		printf("%s%s%s\n", i ? "" : "Needed of this machine:\n", "  ",
+		printf("%s%s%s\n", i ? "" : "Actions required on this machine:\n", "  ",
 		       ctl_text(need, "why"));
 		json_array_foreach (json_object_get(need, "commands"), j, command)
 			printf("      %s\n", json_string_value(command));
 		if (ctl_text(need, "firmware")[0])
 			printf("      (%s)\n", ctl_text(need, "firmware"));
-		/* No event of the kernel's tells the agent of all of them. */
+		/* The kernel sends no event for some of these settings. */
 		if (json_is_true(json_object_get(need, "reboot")))
 			printf("      then reboot\n");
 		else if (json_array_size(json_object_get(need, "commands")) > 0)
@@ -415,22 +415,23 @@ static int print_status(const json_t *o)
 	print_field("Host:", ctl_text(o, "host"));
 	print_field("Version:", ctl_text(o, "version"));
 	print_field("State:", ctl_text(o, "state"));
-	/* Its number counts since the agent's start and is not the history's: not shown. */
+	/* Not shown: this number counts from the agent's start and differs from that in the
+	 * history. */
 	if (ctl_int(applied, "number") > 0)
 		printf("Applied:  %" JSON_INTEGER_FORMAT " steps, %s\n", ctl_int(applied, "steps"),
 		       ctl_text(applied, "time"));
 	else
-		print_field("Applied:", "nothing since the agent started; 'plenum history' has "
-					"what was before");
+		print_field(
+			"Applied:",
+			"nothing since the agent started; 'plenum history' shows earlier applies");
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
 	if (json_object_get(o, "security"))
 		print_field("Security:", strcmp(ctl_text(o, "security"), "none") == 0
-						 ? "none; the data network must be trusted"
+						 ? "none; only for a trusted data network"
 						 : ctl_text(o, "security"));
 	if (json_is_true(json_object_get(o, "staged")))
-		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum diff' "
-				       "shows them");
+		print_field("Staged:", "changes wait for 'plenum apply'; 'plenum diff' shows them");
 	print_texts("Reasons:", json_object_get(o, "reasons"));
 	print_texts("Notes:", json_object_get(o, "notes"));
 	print_needs(json_object_get(o, "needs"));
@@ -453,12 +454,12 @@ int ctl_cmd_status(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	/* The agent's word alone: what has not lasted long enough to be in it is no fault either,
-	 * and whoever reads the first lines reads the same. */
+	/* The state alone decides, so that the exit status agrees with the first lines: what has
+	 * not lasted long enough to change the state is not a fault yet. */
 	well = strcmp(ctl_text(o, "state"), "running") == 0;
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);
-	/* A program reads the health from the object; a pipe must not break for it. */
+	/* A program reads the state from the object; a non-zero exit would break its pipe. */
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 
@@ -477,10 +478,10 @@ static void print_event(const struct ctl_args *a, const json_t *e)
 	putchar('\n');
 }
 
-/* Where the events have come to: the number of the next, and whose numbers these are. */
+/* Position in the event stream: the next number, and the agent instance that counts. */
 struct event_place {
 	json_int_t next;
-	char instance[24]; /* "": not known */
+	char instance[24]; /* "": unknown */
 };
 
 static void take_events(const struct ctl_args *a, const json_t *o, struct event_place *at)
@@ -494,14 +495,14 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
 }
 
-/* Whether an agent that is restarted answers like this meanwhile. */
+/* Whether the error can come from an agent that is restarting. */
 static bool is_passing(int error, long status)
 {
 	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
 	       error == -ETIMEDOUT || (error == 0 && status == 503);
 }
 
-/* The agent's next answer, whichever agent it is by then. */
+/* Waits for the next answer, also from a restarted agent. */
 static int wait_events(const struct ctl_args *a, const char *path, struct ctl_reply *ret)
 {
 	const struct ctl_request rq = {.method = "GET", .path = path};
@@ -546,7 +547,8 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 		}
 		memcpy(before, at->instance, sizeof(before));
 		if (*before && strcmp(before, ctl_text(o, "instance")) != 0)
-			ctl_complain("it is another agent: these are its events from the first on");
+			ctl_complain(
+				"the agent restarted: its events are listed from the first on");
 		take_events(a, o, at);
 		json_decref(o);
 		if (fflush(stdout) != 0)
@@ -563,7 +565,7 @@ int ctl_cmd_events(const struct ctl_args *a)
 	int r;
 
 	if (!*since || strspn(since, "0123456789") != strlen(since) || strlen(since) > 18) {
-		ctl_complain("--since wants the number of an event, found '%.20s'", since);
+		ctl_complain("--since needs an event number, found '%.20s'", since);
 		return CTL_USAGE;
 	}
 	snprintf(path, sizeof(path), "/v1/events?since=%s", since);
@@ -585,5 +587,5 @@ int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.method = "POST", .path = "/v1/stop"};
 
-	return ctl_change(a, &rq, NULL, "Stopping: mounts, workers and the agent end.");
+	return ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
 }

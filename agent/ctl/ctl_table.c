@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables. Apart from ctl_print.c for what a terminal needs: lines that do not wrap, since a wrapped
- * table cannot be read. Into a file or a pipe every table goes whole.
+ * Lays out tables. On a terminal no line wraps, because a wrapped table cannot be read. Into a
+ * file or a pipe every table is printed in full.
  */
 #include "agent/ctl/ctl.h"
 
@@ -11,9 +11,9 @@
 
 #define GAP 2		  /* blanks between columns */
 #define LAST_WIDTH_MIN 24 /* of a last column that is broken into lines */
-#define STACK_INDENT 4	  /* of one that stands below its row */
+#define STACK_INDENT 4	  /* of a text below its row */
 
-/* What is left out first where a terminal is too narrow: of all tables, by heading. */
+/* Columns omitted first if the terminal is too narrow: headings of all tables. */
 static const char *const dispensable[] = {
 	"WINDOW", "SWITCHES", "MEMORY",	   "RECEIVED", "SENT",	"LAST PAUSE", "HOST", "UPTIME",
 	"MTU",	  "RESENT",   "FAILOVERS", "LABEL",    "ASKED", "LOCAL",      "PEER", "NETWORK",
@@ -67,7 +67,7 @@ void ctl_table_add_list(struct ctl_table *t, const json_t *list)
 		ctl_table_add(t, "%s", text);
 }
 
-/* Characters, not bytes: continuation bytes of UTF-8 take no place. */
+/* Counts characters, not bytes: continuation bytes of UTF-8 have no width. */
 static size_t width_of(const char *text)
 {
 	size_t n = 0;
@@ -101,12 +101,12 @@ size_t ctl_line_width(void)
 
 struct layout {
 	const struct ctl_table *t;
-	size_t n_rows, line; /* rows with the heading's; characters a line may have */
-	size_t *widths;	     /* of each column; 0: left out */
-	bool stacked;	     /* the last column is text, and stands below its row */
+	size_t n_rows, line; /* rows including headings; characters per line */
+	size_t *widths;	     /* of each column; 0: omitted */
+	bool stacked;	     /* the last column is text printed below its row */
 };
 
-/* All columns before `column`, and the gaps behind them. */
+/* All columns before `column`, with the gaps after them. */
 static size_t width_before(const struct layout *l, size_t column)
 {
 	size_t width = 0;
@@ -116,7 +116,7 @@ static size_t width_before(const struct layout *l, size_t column)
 	return width;
 }
 
-/* A last column that is wide is text, which can be broken into lines. */
+/* A wide last column is text, which can be broken into lines. */
 static bool fits(const struct layout *l)
 {
 	size_t last = l->t->n_columns - 1, width = width_before(l, last);
@@ -145,7 +145,7 @@ static void lay_out(struct layout *l)
 	l->stacked = l->stacked || !fits(l);
 }
 
-/* How many bytes of text go on a line of `width` characters: up to a blank where there is one. */
+/* The number of bytes of text for a line of `width` characters: up to a blank if there is one. */
 static size_t line_bytes(const char *text, size_t width)
 {
 	size_t n = 0, blank = 0, i = 0;
@@ -162,7 +162,7 @@ static size_t line_bytes(const char *text, size_t width)
 	return i;
 }
 
-/* Text that begins at column `at`, in as many lines as it takes. */
+/* Prints text from column `at` on, in as many lines as it needs. */
 static void print_text(const struct layout *l, const char *text, size_t at)
 {
 	size_t width = l->line == SIZE_MAX ? SIZE_MAX : l->line - MIN_OF(l->line, at);
@@ -222,9 +222,10 @@ static void print_left_out(const struct layout *l)
 
 	for (size_t i = 0; i < l->t->n_columns && len < sizeof(text); i++)
 		if (!l->widths[i])
-			len += (size_t)snprintf(
-				text + len, sizeof(text) - len, "%s%s",
-				len ? ", " : "(left out for want of width: ", l->t->headings[i]);
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						len ? ", "
+						    : "(left out, the terminal is too narrow: ",
+						l->t->headings[i]);
 	if (len == 0)
 		return;
 	if (len < sizeof(text))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: asks the agent again and again, and prints lines where there is no terminal to draw
- * on. Apart from the screen, so that a script sees the same numbers without one.
+ * `plenum top`: polls the agent, and prints lines if there is no terminal, with the same numbers
+ * as the screen.
  */
 #include "agent/ctl/ctl_top.h"
 #include "agent/ctl/ctl_options.h"
@@ -10,11 +10,11 @@
 #include <poll.h>
 #include <string.h>
 
-#define ASK_LIMIT_S 3 /* an agent that is later does not answer */
+#define ASK_LIMIT_S 3 /* an agent that takes longer counts as not answering */
 #define SECONDS_MAX 3600
 #define COUNT_MAX 1000000000UL
 
-/* ---- asking ---- */
+/* ---- polling ---- */
 
 static int ask(const struct top *t, const char *path, json_t **ret)
 {
@@ -43,8 +43,8 @@ void top_ask(struct top *t)
 		top_sample_done(&s);
 		return;
 	}
-	/* Between two agents, or where one did not answer, the rates are those of the whole time.
-	 */
+	/* Across an agent restart or a missed answer, rates cover the whole time between the
+	 * answers. */
 	t->gone_ns = 0;
 	top_sample_done(&t->before);
 	t->before = t->now;
@@ -58,8 +58,8 @@ const char *top_gone(const struct top *t, char *buf, size_t size)
 	buf[0] = '\0';
 	if (t->gone_ns)
 		snprintf(buf, size,
-			 "the agent has not answered for %s (%s): what is shown is what it said "
-			 "last; this goes on when it is back",
+			 "the agent has not answered for %s (%s): these are its last values; they "
+			 "are updated when it answers",
 			 ctl_format_seconds(
 				 (json_int_t)((clock_now_ns() - t->gone_ns) / NSEC_PER_SEC), since,
 				 sizeof(since)),
@@ -142,7 +142,7 @@ static json_t *row_to_json(enum top_kind k, const struct top_row *r)
 	return o;
 }
 
-/* One line a sample, for programs that read as it comes. */
+/* One line a sample, for programs that read them as they come. */
 static int put_json_line(const struct top_view *v, const char *gone)
 {
 	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:O}", "time", (json_int_t)time(NULL), "host",
@@ -183,7 +183,7 @@ static int put_sample(struct top *t)
 	return r;
 }
 
-/* Rates want two answers: the first is not shown. */
+/* Rates need two answers: the first is not printed. */
 static int lines(struct top *t)
 {
 	int r = CTL_OK;
@@ -198,7 +198,7 @@ static int lines(struct top *t)
 	return r;
 }
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int take_sort(const char *text, enum top_sort *ret)
 {
@@ -209,7 +209,7 @@ static int take_sort(const char *text, enum top_sort *ret)
 		}
 	if (!text)
 		return CTL_OK;
-	ctl_complain("--sort wants health, name, traffic, latency or iops, found '%s'", text);
+	ctl_complain("--sort needs health, name, traffic, latency or iops, found '%s'", text);
 	return CTL_USAGE;
 }
 
@@ -221,7 +221,7 @@ static bool can_draw(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Lines once, lines until the end, or the screen where there is one. */
+/* Lines once, lines until interrupted, or the screen on a terminal. */
 static int show(struct top *t)
 {
 	const struct ctl_args *a = t->args;
@@ -234,7 +234,7 @@ static int show(struct top *t)
 	if (r != -ENOTTY)
 		return r;
 	if (!a->batch && !t->count && !isatty(STDOUT_FILENO) && !a->json)
-		t->count = 1; /* a file or pipe wants an end, unless it says otherwise */
+		t->count = 1; /* into a file or pipe: once, unless the options say otherwise */
 	return lines(t);
 }
 

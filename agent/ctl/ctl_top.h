@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: what two answers of the agent, one after the other, say of legs, workers and peers.
- * ctl_top.c asks and prints lines, ctl_top_model.c makes rows of the answers and says in words what
- * is wrong, ctl_top_screen.c is the one that knows a terminal. Nothing here outlives a command.
+ * `plenum top`: rates of legs, workers and peers, from two consecutive answers of the agent.
+ * ctl_top.c polls and prints lines, ctl_top_model.c makes rows and sentences about problems,
+ * ctl_top_screen.c draws on the terminal. Nothing here outlives a command.
  */
 #ifndef PLENUM_AGENT_CTL_TOP_H
 #define PLENUM_AGENT_CTL_TOP_H
@@ -24,11 +24,11 @@ extern const char *const top_kind_names[TOP_KIND_MAX]; /* "legs" */
 struct top_row { /* rates are per second */
 	char name[PLENUM_NAME_MAX], state[24], role[16], network[32], about[160];
 	unsigned paths, paths_up;
-	uint64_t since_s; /* of the paths that are down, for how long the latest has been */
+	uint64_t since_s; /* of its paths that are down: age of the latest failure */
 	bool bad;
 	double tx_bytes, rx_bytes, packets, resent, lost; /* of its paths */
 	double rdma_read, rdma_write;			  /* bytes of file data, of its sessions */
-	double rtt_us;					  /* mean of those that are up */
+	double rtt_us;					  /* mean of the paths that are up */
 	double ops, read_bytes, write_bytes, errors;	  /* of a worker */
 	uint64_t failovers, sessions;
 };
@@ -40,24 +40,24 @@ struct top_view {
 	char host[PLENUM_NAME_MAX], state[24];
 	uint64_t workers_up, workers;
 	struct top_table tables[TOP_KIND_MAX];
-	json_t *wrong; /* sentences, the worst first */
+	json_t *wrong; /* problems, the worst first */
 	bool out_of_memory;
 };
 
-struct top_sample { /* what the agent said */
+struct top_sample { /* the agent's answer */
 	json_t *status, *processes;
 	uint64_t at_ns;
 };
 void top_sample_done(struct top_sample *s);
 
-/* before: NULL or without answers: all rates are 0. */
+/* before: may be NULL or without answers: all rates are 0. */
 void top_view_make(const struct top_sample *before, const struct top_sample *now,
 		   enum top_sort sort, struct top_view *ret);
 void top_view_done(struct top_view *v);
 
 #define TOP_COLUMNS_MAX 14
 #define TOP_CELL_MAX 64
-/* NULL behind the last. */
+/* NULL after the last. */
 const char *top_heading(enum top_kind k, unsigned column);
 /* Into buf, of TOP_CELL_MAX bytes; returns buf. */
 const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);
@@ -69,19 +69,19 @@ struct top {
 	enum top_sort sort;
 	uint64_t interval_ns, count; /* count 0: until interrupted */
 	struct top_sample before, now;
-	uint64_t gone_ns; /* since when the agent does not answer; 0: it does */
-	int error;	  /* why: the negative errno of the latest attempt */
+	uint64_t gone_ns; /* since when the agent does not answer; 0: it answers */
+	int error;	  /* why: negative errno of the last attempt */
 };
-/* Asks anew; what was asked before is kept while the agent does not answer. */
+/* Polls; keeps the last answer while the agent does not answer. */
 void top_ask(struct top *t);
-/* "the agent does not answer since 3 s: ..." into buf, "" where it does; returns buf. */
+/* "the agent has not answered for 3 s ..." into buf, "" if it answers; returns buf. */
 const char *top_gone(const struct top *t, char *buf, size_t size);
 
 /* ---- ctl_top_screen.c ---- */
 
-/* Until it is told to stop. -ENOTTY: this terminal can do nothing but lines. */
+/* Runs until interrupted. -ENOTTY: the terminal cannot position the cursor. */
 int top_screen(struct top *t);
-/* Signals that end a program end the loops instead. */
+/* Makes signals that end a program end the loops instead. */
 void top_signals(void);
 bool top_interrupted(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two answers of the agent become rates, and what is down becomes a sentence. Apart from what draws
- * it, so that tests need neither agent nor terminal.
+ * Turns two answers of the agent into rates and sentences about problems. Needs neither agent nor
+ * terminal, for the tests.
  */
 #include "agent/ctl/ctl_top.h"
 
@@ -30,7 +30,7 @@ void top_view_done(struct top_view *v)
 
 /* ---- rows ---- */
 
-/* The row of that name, made where there is none. NULL: out of memory. */
+/* The row of that name, created if missing. NULL: out of memory. */
 static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char *name)
 {
 	struct top_table *t = &v->tables[kind];
@@ -60,7 +60,7 @@ static const char *worker_name(json_int_t id, char buf[24])
 	return buf;
 }
 
-/* A process that was started anew counts from nothing. */
+/* A restarted process counts from zero. */
 static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
 {
 	json_int_t was = ctl_int(before, key), is = ctl_int(now, key);
@@ -78,7 +78,7 @@ static bool same(const json_t *a, const json_t *b, const char *const *keys)
 	return true;
 }
 
-/* The member of the former answer's list that is about the same. */
+/* The same object in the former answer's list. */
 static const json_t *former(const struct top_sample *before, const char *list, const json_t *now,
 			    const char *const *keys)
 {
@@ -186,7 +186,7 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 	}
 }
 
-/* ---- what is wrong, in words ---- */
+/* ---- problems in words ---- */
 
 static void wrong(struct top_view *v, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 
@@ -212,7 +212,7 @@ static const char *without_code(const char *reason)
 	return colon ? colon + 2 : reason;
 }
 
-/* Why, of the first path of the leg that is down and of which it is known; "" of none. */
+/* The reason of the leg's first down path that has one; "" if none has. */
 static const char *reason_of_leg(const json_t *status, const char *leg)
 {
 	const json_t *p;
@@ -255,7 +255,7 @@ static void say_mounts(struct top_view *v, const json_t *status)
 			      ctl_text(m, "peer"), ctl_text(m, "export"));
 }
 
-/* Whether a sentence says already what this reason says. */
+/* Whether a sentence already contains this reason. */
 static bool is_said(const struct top_view *v, const char *reason)
 {
 	const char *text;
@@ -331,7 +331,7 @@ static void finish(struct top_table *t, enum top_sort sort)
 		if (r->paths_up)
 			r->rtt_us /= r->paths_up;
 		r->bad = r->bad || r->paths_up < r->paths;
-		if (!r->state[0]) /* of a peer, or of a leg that is configured no more */
+		if (!r->state[0]) /* of a peer, or of a leg that is not configured any more */
 			snprintf(r->state, sizeof(r->state), "%s",
 				 !r->paths_up		  ? "silent"
 				 : r->paths_up < r->paths ? "degraded"

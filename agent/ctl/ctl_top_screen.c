@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top` on a terminal: the one file that knows ncurses. However the program ends, but for
- * SIGKILL, the terminal is as it was: ends that can wait go through the loop, the others put it
- * right by what may be called in a signal's handler.
+ * `plenum top` on a terminal; the only file that uses ncurses. On every exit except SIGKILL the
+ * terminal is restored: most signals end the loop; for the others a handler restores it with
+ * async-signal-safe calls.
  */
 #include "agent/ctl/ctl_top.h"
 
@@ -14,10 +14,10 @@
 #include <termios.h>
 
 #define KEY_ESCAPE 27
-#define WRONG_PART 3 /* at most a third of the screen says what is wrong */
+#define WRONG_PART 3 /* at most a third of the screen for problems */
 #define SECONDS_MOST 60
 
-/* For handlers: what was there before, and what brings it back. */
+/* For handlers: the former terminal settings, and the sequence that resets the screen. */
 static volatile sig_atomic_t interrupted, drawing;
 static struct termios before;
 static char leave[128];
@@ -37,7 +37,7 @@ static void on_crash(int signo)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	}
 	(void)ignored;
-	raise(signo); /* SA_RESETHAND: as if we had not been here */
+	raise(signo); /* SA_RESETHAND: then with the default action */
 }
 
 void top_signals(void)
@@ -69,7 +69,7 @@ struct screen {
 	bool help;
 };
 
-/* Text of others, up to the right edge. */
+/* Foreign text, up to the right edge. */
 static void put_text(int line, int column, attr_t attr, const char *text)
 {
 	char clean[512];
@@ -114,7 +114,7 @@ static void draw_wrong(struct screen *s)
 		put_text(s->line++, 0, A_STANDOUT,
 			 json_string_value(json_array_get(s->view.wrong, i)));
 	if (n > most) {
-		snprintf(text, sizeof(text), "... and %zu more: 'plenum status'", n - most);
+		snprintf(text, sizeof(text), "... and %zu more: see 'plenum status'", n - most);
 		put_text(s->line++, 0, A_STANDOUT, text);
 	}
 }
@@ -131,7 +131,7 @@ static void draw_line(int line, enum top_kind k, const struct top_row *r, const 
 	}
 }
 
-/* Rows that the screen has no room for can be scrolled to. */
+/* Rows beyond the screen can be scrolled to. */
 static void draw_table(struct screen *s, enum top_kind k)
 {
 	const struct top_table *t = &s->view.tables[k];
@@ -155,12 +155,12 @@ static void draw_table(struct screen *s, enum top_kind k)
 static void draw_help(struct screen *s)
 {
 	static const char *const keys[] = {
-		"1 2 3    legs, workers, peers: shown or not",
+		"1 2 3    show or hide legs, workers, peers",
 		"s        next order;  e n t l i: by health, name, traffic, latency, IOPS",
-		"+ -      a second more or less between two answers",
-		"j k      down and up in long tables",
-		"r        ask now",
-		"q        end",
+		"+ -      one second more or less between two samples",
+		"j k      scroll down and up in long tables",
+		"r        sample now",
+		"q        quit",
 	};
 
 	s->line++;
@@ -209,7 +209,7 @@ static bool sort_key(struct top *t, int key)
 	return false;
 }
 
-/* False: the end is asked for. *ret_ask: so is an answer. */
+/* False: quit. *ret_ask: poll now. */
 static bool take_key(struct screen *s, int key, bool *ret_ask)
 {
 	uint64_t seconds = s->top->interval_ns / NSEC_PER_SEC;
@@ -253,15 +253,16 @@ static void loop(struct screen *s)
 		}
 		draw(s);
 		timeout((int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1);
-		key = getch(); /* KEY_RESIZE too: it is drawn anew */
-		/* A terminal that has gone gives an end of file again and again. */
+		key = getch(); /* also KEY_RESIZE: draw again */
+		/* A closed terminal returns end of file again and again. */
 		if (key == ERR && !isatty(STDIN_FILENO))
 			break;
 		goes_on = key == ERR || take_key(s, key, &ask);
 	}
 }
 
-/* What ncurses would send at its end, kept for handlers that may not ask it. */
+/* The sequence that ncurses would send on exit, kept for signal handlers, which may not call
+ * ncurses. */
 static void remember_leaving(void)
 {
 	const char *const names[] = {"sgr0", "rmkx", "cnorm", "rmcup"};

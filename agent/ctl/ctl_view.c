@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which columns and rows of a table are shown, in which order, and as what: alike for every command
- * that lists something. Apart from ctl_table.c, which only lays out what it is given.
+ * Selects, sorts and filters the columns and rows of a table, alike for every command that lists
+ * something. ctl_table.c lays out the result.
  */
 #include "agent/ctl/ctl.h"
 
@@ -11,7 +11,7 @@
 
 struct view {
 	const struct ctl_table *t;
-	size_t columns[COLUMNS_MAX]; /* those that are shown */
+	size_t columns[COLUMNS_MAX]; /* the selected columns */
 	size_t n_columns;
 };
 
@@ -25,7 +25,7 @@ static const char *cell(const struct ctl_table *t, size_t row, size_t column)
 	return t->cells[row * t->n_columns + column];
 }
 
-/* The column of that heading, whatever its case; -1 with the error printed. */
+/* The column with that heading, ignoring case; -1: the error was printed. */
 static ssize_t find_column(const struct ctl_table *t, const char *option, const char *name,
 			   size_t len)
 {
@@ -38,7 +38,7 @@ static ssize_t find_column(const struct ctl_table *t, const char *option, const 
 			return (ssize_t)i;
 		snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", t->headings[i]);
 	}
-	ctl_complain("%s: there is no column '%.*s'; there are %s", option, (int)MIN_OF(len, 40),
+	ctl_complain("%s: there is no column '%.*s'; columns: %s", option, (int)MIN_OF(len, 40),
 		     name, known);
 	return -1;
 }
@@ -72,8 +72,8 @@ struct filter {
 	const char *want;
 };
 
-/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART": judged before the rows, of which there may be
- * none. An empty cell is shown as "-" and found by that. */
+/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART": checked before the rows, so also for an empty
+ * table. An empty cell is printed as "-" and matched by it. */
 static int parse_filter(const struct ctl_table *t, const char *filter, struct filter *ret)
 {
 	size_t len = strcspn(filter, "=~!");
@@ -82,7 +82,7 @@ static int parse_filter(const struct ctl_table *t, const char *filter, struct fi
 	ssize_t column;
 
 	if (!filter[len] || len == 0 || (filter[len] == '!' && !not )) {
-		ctl_complain("--filter: '%.60s' is none; write COLUMN=TEXT, COLUMN!=TEXT or "
+		ctl_complain("--filter: invalid filter '%.60s'; write COLUMN=TEXT, COLUMN!=TEXT or "
 			     "COLUMN~PART",
 			     filter);
 		return CTL_USAGE;
@@ -102,7 +102,7 @@ static bool row_passes(const struct ctl_table *t, size_t row, const struct filte
 	return f->part ? strstr(text, f->want) != NULL : (strcmp(text, f->want) == 0) != f->not ;
 }
 
-/* Sizes, times and numbers as one; false: it is text. */
+/* Parses sizes, times and numbers; false: it is text. */
 static bool quantity(const char *text, double *ret)
 {
 	static const struct {
@@ -154,10 +154,10 @@ static int compare_cells(const char *a, const char *b)
 
 	if (quantity(a, &va) && quantity(b, &vb))
 		return (va > vb) - (va < vb);
-	return strverscmp(a, b); /* host-a/2 before host-a/10 */
+	return strverscmp(a, b); /* natural order: host-a/2 before host-a/10 */
 }
 
-/* By an order that keeps equal rows as they came; the tables are short. */
+/* A stable sort; the tables are short. */
 static void sort_rows(size_t *rows, size_t n, const struct ctl_table *t, size_t column, bool down)
 {
 	for (size_t i = 1; i < n; i++) {

@@ -111,7 +111,7 @@ static void test_tables_fit_the_terminal(void **state)
 	assert_non_null(strstr(r.out, "10.10.1.10, 10.20.1.10"));
 	assert_non_null(strstr(r.out, "no huge pages?[31m"));
 	assert_null(strstr(r.out, "  MEMORY"));
-	assert_non_null(strstr(r.out, "(left out for want of width: HOST, "));
+	assert_non_null(strstr(r.out, "(left out, the terminal is too narrow: HOST, "));
 	rest = r.out;
 	for (char *line; (line = strsep(&rest, "\n"));)
 		assert_true(strlen(line) <= 60);
@@ -362,7 +362,7 @@ static void test_apply_prints_steps_and_actions(void **state)
 	assert_string_equal(r.out, "Applied: 5 steps.\n");
 	assert_string_equal(r.err, "plenum: w\n");
 	r = run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":0}}");
-	assert_string_equal(r.out, "Nothing to do: the host is as wanted.\n");
+	assert_string_equal(r.out, "Nothing to do: the host matches the configuration.\n");
 	r = run("apply", 200,
 		"{\"applied\":{\"number\":2,\"steps\":0},\"actions\":[{\"action\":\"restart worker "
 		"1\","
@@ -562,7 +562,7 @@ static void test_config_commands_use_their_resources(void **state)
 	r = run("diff", 200,
 		"{\"host\":\"h\",\"steps\":[{\"step\":\"set it\",\"reason\":\"why\"}]}");
 	assert_int_equal(r.status, CTL_DIFFERS);
-	assert_non_null(strstr(r.out, "this would bring it back:\nh: 1 step\n   1. set it\n"));
+	assert_non_null(strstr(r.out, "these steps would restore it:\nh: 1 step\n   1. set it\n"));
 	r = run("diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
 		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n"
 		"  fault-injection: false\nrdma:\n  read-min-kib: 32\n  write-min-kib: 256\n");
