@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The roles `api` and `admin`: one program text, told apart by which clients the monitor gives them
- * and which messages it takes from them. This file has their life and their side of the wall; it is
- * apart from api_http.c, which alone knows the HTTP library's daemon.
+ * The processes of the roles `api` and `admin`. Both run the same code; they differ in the clients
+ * that the monitor hands them and in the messages that it accepts from them. This file holds the
+ * process's start, its end and its connection to the monitor. api_http.c alone uses the HTTP
+ * library's daemon.
  */
 #include "agent/api/api_internal.h"
 #include <poll.h>
@@ -16,7 +17,8 @@ int api_tell(struct privsep_msg *m, int fd)
 	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
 	int r;
 
-	/* Either role may send what the other may not; the monitor's table judges. */
+	/* The code allows every message; the monitor's table refuses those that the role may not
+	 * send. */
 	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_ADMIN, m, fd)) == -EAGAIN)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
@@ -43,7 +45,7 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	case PRIVSEP_PING:
 		api_tell(&pong, -1);
 		break;
-	default: /* the table lets no other through */
+	default: /* the table allows no other message */
 		break;
 	}
 }
@@ -58,7 +60,7 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 	r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
 	if (r == -EAGAIN)
 		return 0;
-	if (r == 0) { /* the monitor is gone, and so are we */
+	if (r == 0) { /* the monitor has exited, so exit too */
 		loop_exit(a->loop, 0);
 		return 0;
 	}
@@ -91,14 +93,14 @@ int api_main(enum privsep_role role, enum log_level level)
 	char name[16];
 	int r;
 
-	/* Else it is what /proc/self/exe is called. */
+	/* Without this the name would be that of /proc/self/exe. */
 	snprintf(name, sizeof(name), "plenumd-%s", privsep_role_to_string(role));
 	prctl(PR_SET_NAME, name);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &no_core);
 	r = api_sandbox_enter();
 	if (r < 0) {
-		log_err("%s: privileges cannot be given up: %s", name, strerror(-r));
+		log_err("%s: cannot drop privileges: %s", name, strerror(-r));
 		return 1;
 	}
 	r = open_all(&a);
@@ -108,7 +110,7 @@ int api_main(enum privsep_role role, enum log_level level)
 		r = loop_run(a.loop);
 	if (r < 0)
 		log_err("%s: %s", name, strerror(-r));
-	/* What the sources and the library hold goes with the process; and what a sanitizer does at
-	 * a regular end takes system calls that are not on the list. */
+	/* Skips cleanup: the kernel releases everything, and a sanitizer's exit handlers use
+	 * system calls that are not on the list. */
 	_exit(r < 0 ? 1 : 0);
 }

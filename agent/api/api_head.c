@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A strict reader of request heads. Apart from api_http.c so that it needs no socket and no
- * library: the fuzzer feeds it bytes.
+ * A strict reader of request heads. It needs no socket and no library, so that the fuzzer can feed
+ * it bytes.
  */
 #include "agent/api/api_head.h"
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <strings.h>
 
 struct head {
-	const char *at, *end; /* end: behind the last line, before the empty one */
+	const char *at, *end; /* end: after the last header line, before the empty line */
 	unsigned n_fields;
 	bool has_length, has_host;
 	int minor;
@@ -56,7 +56,7 @@ static int check_target(struct head *h, const char *s, size_t len)
 	for (size_t i = 0; i < len; i++)
 		if (s[i] <= ' ' || s[i] > '~')
 			return fail(h, 400, "bad-request",
-				    "the path holds a character that has to be escaped");
+				    "the path contains a character that must be escaped");
 	h->n_fields += count(s, len, '&') + count(s, len, '?');
 	return 0;
 }
@@ -69,23 +69,23 @@ static int check_request_line(struct head *h, const char *s, size_t len)
 	int r;
 
 	if (n == 0 || n > 16)
-		return fail(h, 400, "bad-request", "the first line is not a request of HTTP");
+		return fail(h, 400, "bad-request", "the first line is not an HTTP request");
 	for (size_t i = 0; i < n; i++)
 		if (!is_token_char(s[i]))
 			return fail(h, 400, "bad-request", "the method is not a word");
 	target++;
 	version = memchr(target, ' ', len - n - 1);
 	if (!version)
-		return fail(h, 400, "bad-request", "the first line names no version of HTTP");
+		return fail(h, 400, "bad-request", "the first line has no HTTP version");
 	r = check_target(h, target, (size_t)(version - target));
 	if (r < 0)
 		return r;
 	version++;
 	len -= (size_t)(version - s);
 	if (len != 8 || memcmp(version, "HTTP/", 5) != 0)
-		return fail(h, 400, "bad-request", "the first line is not a request of HTTP");
+		return fail(h, 400, "bad-request", "the first line is not an HTTP request");
 	if (memcmp(version, "HTTP/1.", 7) != 0 || version[7] < '0' || version[7] > '1')
-		return fail(h, 505, "bad-request", "only HTTP/1.0 and HTTP/1.1 are spoken here");
+		return fail(h, 505, "bad-request", "only HTTP/1.0 and HTTP/1.1 are supported");
 	h->minor = version[7] - '0';
 	return 0;
 }
@@ -118,10 +118,11 @@ static int check_field(struct head *h, const char *s, size_t len)
 	size_t n = colon ? (size_t)(colon - s) : 0;
 
 	if (n == 0)
-		return fail(h, 400, "bad-request", "a header line has no name and colon");
+		return fail(h, 400, "bad-request", "a header line has no name followed by a colon");
 	for (size_t i = 0; i < n; i++)
 		if (!is_token_char(s[i]))
-			return fail(h, 400, "bad-request", "a header's name is not a word");
+			return fail(h, 400, "bad-request",
+				    "a header name contains an invalid character");
 	value = colon + 1;
 	len -= n + 1;
 	while (len > 0 && (*value == ' ' || *value == '\t')) {
@@ -135,12 +136,13 @@ static int check_field(struct head *h, const char *s, size_t len)
 		return check_length(h, value, len);
 	if (is_named("Transfer-Encoding", s, n))
 		return fail(h, 501, "bad-request",
-			    "Transfer-Encoding is not spoken here; send a Content-Length");
+			    "Transfer-Encoding is not supported; send a Content-Length");
 	if (is_named("Expect", s, n) && !is_named("100-continue", value, len))
-		return fail(h, 417, "bad-request", "only 100-continue can be expected here");
+		return fail(h, 417, "bad-request", "only 'Expect: 100-continue' is supported");
 	if (is_named("Host", s, n)) {
 		if (h->has_host)
-			return fail(h, 400, "bad-request", "there is more than one Host");
+			return fail(h, 400, "bad-request",
+				    "the request has more than one Host header");
 		h->has_host = true;
 	}
 	return 0;
@@ -160,15 +162,15 @@ static int check_lines(struct head *h)
 		h->at = cr + 2;
 	}
 	if (r >= 0 && h->n_fields > API_FIELDS_MAX)
-		return fail(h, 431, "too-large", "there are more than %d headers and arguments",
-			    API_FIELDS_MAX);
+		return fail(h, 431, "too-large",
+			    "the request has more than %d headers and arguments", API_FIELDS_MAX);
 	if (r >= 0 && h->minor == 1 && !h->has_host)
-		return fail(h, 400, "bad-request", "HTTP/1.1 wants a Host header");
+		return fail(h, 400, "bad-request", "HTTP/1.1 requires a Host header");
 	return r;
 }
 
-/* No control character but the CR LF of line ends; *ret_end: behind the last line, NULL: not here
- * yet. */
+/* Allows no control character except the CR LF of line ends. *ret_end: after the last line, NULL:
+ * the head is incomplete. */
 static int find_end(struct head *h, const char *data, size_t len, const char **ret_end)
 {
 	*ret_end = NULL;
@@ -189,7 +191,7 @@ static int find_end(struct head *h, const char *data, size_t len, const char **r
 			i++;
 		} else if ((c < ' ' && c != '\t') || c == 0x7f) {
 			return fail(h, 400, "bad-request",
-				    "the head holds a control character, or a line without CR");
+				    "the head contains a control character, or a line without CR");
 		}
 	}
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of an unprivileged child: the head of a request is checked here, then libmicrohttpd reads
- * it, then the monitor is asked and its answer sent. One request a connection. Apart from api.c so
- * that the library's types stay in one file.
+ * Clients of an unprivileged child: checks the head of a request, lets libmicrohttpd read it, asks
+ * the monitor and sends its answer. One request a connection. The only file that uses the
+ * library's types.
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
@@ -13,19 +13,19 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The monitor limits the clients; the library, only what it cannot exceed. */
+/* The monitor limits the number of clients; the library's limit must only not be lower. */
 #define CONNECTIONS_MAX 256
-#define MEMORY_BYTES 65536 /* a connection; more than any head that passes takes */
+#define MEMORY_BYTES 65536 /* memory of a connection; more than any accepted head needs */
 #define IDLE_S 30
 #define DISCARD_BYTES_MAX (4U << 20)
-#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC)  /* for the monitor */
+#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC)  /* for an answer of the monitor */
 #define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC) /* an apply waits for links, and for its policy */
 
 enum api_stage {
 	API_READING, /* the body arrives */
-	API_WAITING, /* suspended, for the monitor or for events */
+	API_WAITING, /* suspended, waiting for the monitor or for events */
 	API_ANSWERED,
-	API_DROPPED /* by the monitor */
+	API_DROPPED /* connection number, assigned by the monitor */
 };
 
 struct api_call { /* the request of a client */
@@ -35,18 +35,18 @@ struct api_call { /* the request of a client */
 	char *body;
 	size_t body_len;
 	bool no_memory;
-	bool asked;	      /* else held back for want of events */
+	bool asked;	      /* false: held back until there are events */
 	uint64_t deadline_ns; /* while waiting */
 	struct privsep_msg question;
 	struct privsep_reply reply;
 	int reply_fd;
-	struct api_error error; /* http_status 0: none */
+	struct api_error error; /* http_status 0: no answer yet */
 	struct api_call *next;
 };
 
 /* ---- clients ---- */
 
-/* Its number is dead; the monitor may give its place to another. */
+/* The number is not used again; the monitor may give its slot to another client. */
 static void client_gone(struct api_client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = cl->id};
@@ -78,8 +78,9 @@ static void discard(struct api_client *cl)
 }
 
 /*
- * The answer without the library. Closed at once, the connection would be reset while the client is
- * still sending, and the client would not see why: so what it sends is read away first.
+ * Sends an answer without the library. If it closed at once, the connection would be reset while
+ * the client still sends, and the client would not see the answer. So it first reads and discards
+ * what the client sends.
  */
 static void refuse_head(struct api_client *cl, const struct api_error *e)
 {
@@ -116,7 +117,7 @@ static void give_to_library(struct api_client *cl)
 	cl->source = loop_source_free(cl->source);
 	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&sun, sizeof(sun)) == MHD_YES)
 		return;
-	/* It has closed the descriptor, and told us of it or not. */
+	/* The library has closed the descriptor, whether or not it has notified us. */
 	a->arriving = NULL;
 	for (struct api_client *c = a->clients; c; c = c->next)
 		if (c->id == id) {
@@ -125,7 +126,7 @@ static void give_to_library(struct api_client *cl)
 		}
 }
 
-/* Looks without taking, so that the library finds all of it. */
+/* Peeks, so that the library can read the same bytes. */
 static int on_client(void *user, int fd, uint32_t revents)
 {
 	struct api_client *cl = user;
@@ -150,7 +151,7 @@ static int on_client(void *user, int fd, uint32_t revents)
 		give_to_library(cl);
 		return api_http_run(a);
 	}
-	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* nothing more will come */
+	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* the client sends no more */
 		client_gone(cl);
 	return 0;
 }
@@ -168,7 +169,8 @@ void api_http_accept(struct api *a, uint64_t connection, int fd)
 	}
 	*cl = (struct api_client){.api = a, .id = connection, .fd = fd, .next = a->clients};
 	a->clients = cl;
-	/* By edges: half a head stays in the socket, and is looked at again when there is more. */
+	/* Edge-triggered: an incomplete head stays in the socket and is read again when there is
+	 * more. */
 	r = loop_add_fd(a->loop, fd, EPOLLIN | EPOLLRDHUP | EPOLLET, false, on_client, cl,
 			&cl->source);
 	if (r < 0)
@@ -274,7 +276,7 @@ static bool is_change(const struct privsep_msg *m)
 	return privsep_is_change((enum privsep_type)m->type);
 }
 
-/* What goes along with the question; *ret_fd -1: nothing. */
+/* The descriptor sent with the request; *ret_fd -1: none. */
 static int make_body(struct api_call *c, int *ret_fd)
 {
 	struct privsep_msg *m = &c->question;
@@ -299,7 +301,7 @@ static int make_body(struct api_call *c, int *ret_fd)
 	return 0;
 }
 
-/* Sends the question; its answer comes as a message. */
+/* Sends the request to the monitor; its answer comes as a message. */
 static int ask(struct api_call *c)
 {
 	autoclose int fd = -1;
@@ -318,8 +320,8 @@ static int ask(struct api_call *c)
 	return 0;
 }
 
-/* A client that waits for events with none there is not asked for: a note will wake it. Not where
- * its numbers are those of another agent, which it does not know yet. */
+/* Holds back a wait for events while there are none; a note of the monitor ends it. Not if the
+ * client's numbers are those of another agent instance, which it does not know yet. */
 static bool holds_back(const struct api *a, const struct api_call *c, unsigned wait_s)
 {
 	const struct privsep_get_events *g = &c->question.get_events;
@@ -340,7 +342,8 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 		r = ask(c);
 	}
 	if (r == -EBADMSG)
-		return refuse(c, 400, "bad-body", "a text has characters that are not allowed");
+		return refuse(c, 400, "bad-body",
+			      "a text contains characters that are not allowed");
 	if (r < 0)
 		return refuse(c, 503, "busy", "the agent is busy; try again");
 	c->stage = API_WAITING;
@@ -352,7 +355,7 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 
 /* ---- requests ---- */
 
-/* What is given and not heeded would be taken for done. */
+/* Refuses unknown parameters: an ignored one would be taken as accepted. */
 static enum MHD_Result find_unknown(void *user, enum MHD_ValueKind kind, const char *key,
 				    const char *value)
 {
@@ -388,7 +391,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 	return begin_wait(a, c, wait_s);
 }
 
-/* No larger than the Content-Length that has been checked. */
+/* Cannot exceed the Content-Length, which has been checked. */
 static void take_body(struct api_call *c, const char *data, size_t len)
 {
 	char *body = c->no_memory || len > PRIVSEP_TEXT_MAX - c->body_len
@@ -418,7 +421,7 @@ static struct api_call *call_new(struct MHD_Connection *connection)
 	return c;
 }
 
-/* Called when the headers are there, for each piece of the body, at its end, and after a resume. */
+/* Called after the headers, for each piece of the body, at its end, and after a resume. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **call)
@@ -492,7 +495,7 @@ static int on_timer(void *user)
 		next = c->next;
 		if (c->deadline_ns > now)
 			continue;
-		/* Held back: ask now, the answer is the empty list. */
+		/* Held back until now: ask, and the answer is the empty list. */
 		if (!c->asked && ask(c) >= 0)
 			continue;
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};
@@ -535,8 +538,8 @@ void api_http_note(struct api *a, const struct privsep_event_note *n)
 	}
 }
 
-/* The monitor has shut the socket down. A client that the library reads is closed by it; one that
- * waits is not looked at by the library until it is resumed. */
+/* The monitor has shut down the socket. The library closes a client that it reads, but does not
+ * notice a suspended one until it is resumed. */
 void api_http_drop(struct api *a, uint64_t connection)
 {
 	struct api_call *c = waiting_of(a, connection);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between the files of the unprivileged children: api.c has the loop and the wall to the monitor,
- * api_http.c the clients and the HTTP library, api_sandbox.c gives up what the process does not
- * need.
+ * Shared by the files of the unprivileged children: api.c has the loop and the connection to the
+ * monitor, api_http.c the clients and the HTTP library, api_sandbox.c drops privileges.
  */
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
@@ -14,13 +13,13 @@
 struct MHD_Daemon;
 struct api_call;
 
-struct api_client { /* one connection that the monitor handed over */
+struct api_client { /* one connection handed over by the monitor */
 	struct api *api;
 	uint64_t id;
-	int fd;			    /* -1 once the library has it */
+	int fd;			    /* -1 once the library owns it */
 	struct loop_source *source; /* until its head is complete */
 	size_t n_discarded;
-	bool refused; /* answered; what it still sends is read and forgotten */
+	bool refused; /* answered; further bytes are read and discarded */
 	struct api_client *next;
 };
 
@@ -28,15 +27,16 @@ struct api {
 	enum privsep_role role;
 	struct loop *loop;
 	struct MHD_Daemon *daemon;
-	struct api_client *clients, *arriving; /* arriving: the library is being given it */
+	struct api_client *clients,
+		*arriving; /* the connection that is being passed to the library */
 	struct api_call *waiting;
 	struct loop_source *timer;
-	uint64_t next_event, instance; /* of the monitor's events */
+	uint64_t next_event, instance; /* number of the monitor's latest event */
 };
 
 /* ---- api.c ---- */
 
-/* Waits for the monitor where it does not read: it always does, sooner or later. */
+/* Blocks while the monitor does not read: it always does, sooner or later. */
 int api_tell(struct privsep_msg *m, int fd);
 
 /* ---- api_http.c ---- */
@@ -52,7 +52,7 @@ void api_http_note(struct api *a, const struct privsep_event_note *n);
 
 /* ---- api_sandbox.c ---- */
 
-/* First and last, as in sandbox.h. */
+/* The first and the last step of the sandbox, as in sandbox.h. */
 int api_sandbox_enter(void);
 int api_sandbox_seal(void);
 

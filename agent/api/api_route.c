@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths, queries and bodies to messages. Apart from api_http.c so that tests and the fuzzer reach
- * it without a socket. */
+/* Turns paths, queries and bodies into messages to the monitor. Needs no socket, so that tests and
+ * the fuzzer can call it. */
 #include "agent/api/api_route.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static int hex(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* ---- what the messages are filled with ---- */
+/* ---- bodies and parameters ---- */
 
 static int fill_events(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 		       struct api_error *e)
@@ -77,7 +77,7 @@ static int fill_events(const struct api_request *rq, struct privsep_msg *m, unsi
 		return fail(e, 400, "bad-query", "wait is not a number of seconds up to %d",
 			    API_WAIT_S_MAX);
 	if (rq->instance && hex(rq->instance, &m->get_events.instance) < 0)
-		return fail(e, 400, "bad-query", "instance is not what an answer said");
+		return fail(e, 400, "bad-query", "instance is not one that an answer contained");
 	*wait_s = (unsigned)wait;
 	return 0;
 }
@@ -91,8 +91,8 @@ static int fill_staged(const struct api_request *rq, struct privsep_msg *m, unsi
 	return 0;
 }
 
-/* Text, numbers, booleans and null, in lists and maps as deep as the schema has any: the priorities
- * of a traffic class of dcb. */
+/* Allows text, numbers, booleans and null, in lists and maps as deep as the schema's deepest key:
+ * the priorities of a traffic class of dcb. */
 #define DEPTH_MAX 4
 
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
@@ -104,13 +104,14 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 	int r = 0;
 
 	if (json_is_real(v) || (depth > DEPTH_MAX && (json_is_object(v) || json_is_array(v))))
-		return fail(e, 400, "bad-body", "%.60s has a value that no key takes", key);
+		return fail(e, 400, "bad-body", "%.60s has a value that no key accepts", key);
 	if (text && json_string_length(v) != strlen(text))
-		return fail(e, 400, "bad-body", "%.60s holds a character that is not allowed", key);
+		return fail(e, 400, "bad-body", "%.60s contains a character that is not allowed",
+			    key);
 	for (const char *c = text; c && *c; c++)
 		if (*c < ' ' || *c > '~')
 			return fail(e, 400, "bad-body",
-				    "%.60s holds a character that is not allowed", key);
+				    "%.60s contains a character that is not allowed", key);
 	json_array_foreach (v, i, item)
 		r = r < 0 ? r : check_value(key, item, depth + 1, e);
 	json_object_foreach ((json_t *)v, name, member)
@@ -120,9 +121,8 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 
 static int body_none(const struct api_request *rq, struct api_error *e)
 {
-	return rq->body_len > 0
-		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
-		       : 0;
+	return rq->body_len > 0 ? fail(e, 400, "bad-body", "this request takes no body; remove it")
+				: 0;
 }
 
 /* The body as an object, a new reference. */
@@ -141,7 +141,7 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 	return 0;
 }
 
-/* What the keys mean, and whether they are there, the schema says, in the monitor. */
+/* The monitor checks the keys against the schema. */
 static int fill_net_json(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			 struct api_error *e)
 {
@@ -170,7 +170,7 @@ char *api_body_normalise(const char *body, size_t len)
 	return text;
 }
 
-/* The part of the path after the table's. */
+/* The part of the path after the row's. */
 static int fill_net_name(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			 struct api_error *e)
 {
@@ -270,11 +270,11 @@ static int take_confirm_key(const char *key, const json_t *v, struct privsep_msg
 	for (size_t i = 0; i < json_array_size(v); i++)
 		if (strcmp(json_string_value(json_array_get(v, i)) ?: "", "files") != 0)
 			return fail(e, 400, "bad-body",
-				    "a confirmation knows no force but that of files");
+				    "a confirmation takes no force except 'files'");
 	return take_force(v, &m->apply, e);
 }
 
-/* What the body says, key by key; of an empty one nothing. */
+/* Reads the body key by key; an empty body sets nothing. */
 static int take_keys(const struct api_request *rq, struct privsep_msg *m,
 		     int (*take)(const char *, const json_t *, struct privsep_msg *,
 				 struct api_error *),
@@ -293,8 +293,8 @@ static int take_keys(const struct api_request *rq, struct privsep_msg *m,
 	return r;
 }
 
-/* Of an apply and of a rollback: what goes into force is what is staged, or a number, and the rest
- * of the body says how. Of a confirmation: which apply is meant. */
+/* An apply or a rollback takes the staged configuration, or that with a number, and the body's
+ * options. A confirmation takes the number of an apply. */
 static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 		      struct api_error *e)
 {
@@ -322,7 +322,8 @@ static int take_direction(const json_t *v, struct privsep_fault *f, struct api_e
 			f->ways = i;
 	return f->ways ? 0
 		       : fail(e, 400, "bad-body", "direction is in, out or both, not '%.60s'",
-			      json_is_string(v) ? json_string_value(v) : "what is no text");
+			      json_is_string(v) ? json_string_value(v)
+						: "a value that is not a string");
 }
 
 static int take_fault_key(const char *key, const json_t *v, struct privsep_msg *m,
@@ -363,11 +364,10 @@ static int fill_fault(const struct api_request *rq, struct privsep_msg *m, unsig
 	if (!f->ways)
 		f->ways = LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT;
 	if (!f->ttl_s)
-		return fail(e, 400, "bad-body", "ttl_s is missing: a fault ends by itself");
+		return fail(e, 400, "bad-body", "ttl_s is missing: every fault has an end");
 	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
 		return fail(e, 400, "bad-body",
-			    "nothing is to be done; give drop_ppm, duplicate_ppm, reorder_ppm or "
-			    "delay_us");
+			    "no fault given; set drop_ppm, duplicate_ppm, reorder_ppm or delay_us");
 	return 0;
 }
 
@@ -406,13 +406,14 @@ static int take_capture_key(const char *key, const json_t *v, struct privsep_msg
 		return take_text(key, v, c->leg, sizeof(c->leg), e);
 	if (strcmp(key, "worker") == 0) {
 		if (!json_is_integer(v) || worker < 0 || worker >= PRIVSEP_CAPTURE_ALL)
-			return fail(e, 400, "bad-body", "worker is not the number of one");
+			return fail(e, 400, "bad-body", "worker is not the ID of a worker");
 		c->worker = (uint32_t)worker;
 		return 0;
 	}
 	if (strcmp(key, "keys") == 0) {
 		c->keys = json_is_true(v);
-		return json_is_boolean(v) ? 0 : fail(e, 400, "bad-body", "keys is true or false");
+		return json_is_boolean(v) ? 0
+					  : fail(e, 400, "bad-body", "keys is not true or false");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (strcmp(key, numbers[i].key) != 0)
@@ -442,7 +443,7 @@ static int fill_capture(const struct api_request *rq, struct privsep_msg *m, uns
 	return r;
 }
 
-/* One that runs, by the number that its beginning was answered with. */
+/* A running capture, by the number in the answer that started it. */
 static int fill_capture_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			   struct api_error *e)
 {
@@ -519,7 +520,7 @@ static int fill_ping_id(const struct api_request *rq, struct privsep_msg *m, uns
 	return body_none(rq, e);
 }
 
-/* Nothing can be said about a stop. */
+/* A stop takes no options. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
@@ -529,12 +530,12 @@ static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, uns
 /* ---- versions ---- */
 
 enum api_tag {
-	API_TAG_NONE,	/* there is no version that it could be for */
-	API_TAG_MAY,	/* for the one that If-Match names, where it does */
-	API_TAG_NEEDED, /* only for that one: nobody's change is lost */
+	API_TAG_NONE,	/* the resource has no version */
+	API_TAG_MAY,	/* only for the version in If-Match, if it is given */
+	API_TAG_NEEDED, /* If-Match is required: no change of another client is lost */
 };
 
-/* The one form that our answers have, so that what is no version of ours is said to be none. */
+/* Accepts only the form that our answers have, so that any other text is refused as invalid. */
 static int take_if_match(const struct api_request *rq, enum api_tag tag, struct privsep_msg *m,
 			 struct api_error *e)
 {
@@ -543,13 +544,13 @@ static int take_if_match(const struct api_request *rq, enum api_tag tag, struct 
 
 	if (!text && tag == API_TAG_NEEDED)
 		return fail(e, 428, "no-version",
-			    "If-Match is missing; send the ETag of GET %.100s, so that nobody's "
-			    "change is lost",
+			    "If-Match is missing; send the ETag of GET %.100s, so that no change "
+			    "of another client is lost",
 			    rq->path);
 	if (!text)
 		return 0;
 	if (tag == API_TAG_NONE)
-		return fail(e, 400, "bad-request", "this request takes no If-Match; leave it out");
+		return fail(e, 400, "bad-request", "this request takes no If-Match; remove it");
 	if (strcmp(text, "*") == 0) {
 		m->if_match = PRIVSEP_ETAG_ANY;
 		return 0;
@@ -558,14 +559,14 @@ static int take_if_match(const struct api_request *rq, enum api_tag tag, struct 
 		memcpy(digits, text + 1, 16);
 	if (hex(digits, &m->if_match) < 0)
 		return fail(e, 400, "bad-request",
-			    "If-Match holds one ETag as an answer had it, quotes included, or *");
+			    "If-Match is not one ETag as in an answer, with its quotes, nor *");
 	return 0;
 }
 
 /* ---- the table ---- */
 
 struct api_row {
-	const char *method, *path; /* a path that ends in '/' stands for all below it */
+	const char *method, *path; /* a path that ends in '/' matches all paths below it */
 	enum privsep_type type;
 	enum privsep_what what; /* of PRIVSEP_GET */
 	int (*fill)(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
@@ -653,9 +654,10 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 		if (!path_matches(row, rq->path) || strcmp(row->method, rq->method) != 0)
 			continue;
 		if (rq->read_only && strcmp(row->method, "GET") != 0)
-			return fail(ret_error, 403, "forbidden",
-				    "changes go to plenumd-admin.sock, and are for root and "
-				    "for whom the configuration names under 'admin'");
+			return fail(
+				ret_error, 403, "forbidden",
+				"changes need the socket plenumd-admin.sock, and are allowed for "
+				"root and for the users and groups in the configuration's 'admin'");
 		memset(ret, 0, sizeof(*ret));
 		ret->type = row->type;
 		if (row->type == PRIVSEP_GET)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From an HTTP request to the one message that asks the monitor for it, by one table of paths.
- * Pure: no socket, no library of HTTP. Runs in the unprivileged api process; everything in a
- * request is the client's word.
+ * Turns an HTTP request into a message to the monitor, by one table of paths. Pure: no socket, no
+ * HTTP library. Runs in the unprivileged api process; a request contains only the client's claims.
  */
 #ifndef PLENUM_AGENT_API_ROUTE_H
 #define PLENUM_AGENT_API_ROUTE_H
@@ -14,26 +13,26 @@
 
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without the query */
-	const char *since, *wait, *instance; /* of the query; NULL: not given */
-	const char *unknown;  /* the first that this path does not take; NULL: none */
+	const char *since, *wait, *instance; /* query parameters; NULL: not given */
+	const char *unknown;  /* the first parameter that the path does not take; NULL: none */
 	const char *if_match; /* the header; NULL: not given */
 	const char *body;     /* NULL where body_len is 0 */
 	size_t body_len;
-	bool read_only; /* of a client who may only look */
+	bool read_only; /* the client's socket allows reading only */
 };
 
-struct api_error { /* becomes {"error":{...}} */
+struct api_error { /* text of {"error":{...}} */
 	unsigned http_status;
 	const char *code; /* static text */
 	char message[256];
-	const char *allow; /* methods, for 405; else NULL */
+	const char *allow; /* the allowed methods, for 405; else NULL */
 };
 
-/* 0 with the message (request number not set) and how long its answer may be held back for want of
- * events; -EINVAL with *ret_error. */
+/* 0 with the message (without its request number) and the time that its answer may be held back
+ * for lack of events; -EINVAL with *ret_error. */
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error);
-/* A body of JSON that api_route has accepted, in one line; heap; NULL: out of memory. */
+/* A JSON body that api_route() has accepted, in one line; heap; NULL: out of memory. */
 char *api_body_normalise(const char *body, size_t len);
 /* Heap; NULL: out of memory. */
 char *api_error_to_json(const struct api_error *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The system calls of the children that serve clients: those of a server whose sockets are handed
- * to it. Apart so that the list is read in one place.
+ * The system calls of the children that serve clients: those of a server that receives its sockets
+ * ready-made.
  */
 #include "agent/api/api_internal.h"
 #include "agent/base/sandbox.h"
@@ -20,7 +20,7 @@ static const int allowed[] = {
 	SYS_close,
 	SYS_getsockopt,
 	SYS_setsockopt,
-	/* bodies as sealed memory */
+	/* bodies as sealed memfds */
 	SYS_memfd_create,
 	SYS_fcntl,
 	SYS_lseek,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of clients' connections as the monitor sees them. Apart from control.c, which answers
- * what they ask, and from api.c, which runs without privileges and parses what they send.
+ * Manages clients' connections in the monitor. control.c answers their requests; api.c runs
+ * without privileges and parses them.
  */
 #include "agent/api/clients.h"
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-#define ACCEPTS_AT_ONCE 16 /* then others of the loop have their turn */
+#define ACCEPTS_AT_ONCE 16 /* then other events of the loop have their turn */
 
 struct listener {
 	struct clients *clients;
@@ -33,7 +33,7 @@ struct clients {
 	uint64_t next_event, instance;
 };
 
-/* ---- the table ---- */
+/* ---- the table of connections ---- */
 
 static struct client *find(const struct clients *c, uint64_t id)
 {
@@ -76,8 +76,8 @@ static void set_state(struct client *cl, enum client_state state)
 	cl->since_ns = clock_now_ns();
 }
 
-/* Dead from here on; its place in the table is free when its child has closed it. The shutdown does
- * not need the child: the peer hears of it at once. */
+/* Ends a connection. Its slot is free when its child has closed it. The shutdown works without the
+ * child: the peer notices at once. */
 static void drop(struct clients *c, struct client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_DROP, .connection = cl->id};
@@ -100,7 +100,7 @@ static int new_id(const struct clients *c, uint64_t *ret)
 	return 0;
 }
 
-/* ---- who it is ---- */
+/* ---- identity of the peer ---- */
 
 static int peer_groups(int fd, struct clients_peer *p)
 {
@@ -132,22 +132,20 @@ static int peer_of(int fd, struct clients_peer *ret)
 	return peer_groups(fd, ret);
 }
 
-/* To a peer that no child has a place for: from the monitor itself, in words that never change. */
+/* The monitor's own fixed answer to a peer that no child has a slot for. */
 static void refuse(int fd)
 {
 	static const char text[] =
-		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-		"Connection: close\r\n\r\n"
-		"{\"error\":{\"code\":\"busy\",\"message\":\"too many requests of this user wait "
-		"for "
-		"the agent\",\"details\":[]}}";
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: "
+		"close\r\n\r\n{\"error\":{\"code\":\"busy\",\"message\":\"too many requests of "
+		"this user wait for the agent\",\"details\":[]}}";
 
-	/* Where it does not fit at once, it is not worth a wait. */
+	/* A short send is not worth a wait. */
 	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("refusal to a client: %s", strerror(errno));
 }
 
-/* ---- arrival ---- */
+/* ---- accepting connections ---- */
 
 static void arm_timer(struct clients *c)
 {
@@ -192,9 +190,9 @@ static int admit(struct clients *c, enum privsep_role role, bool barred, int fd,
 }
 
 /*
- * Who may not do what the socket is for is served all the same, by the child that cannot ask for
- * changes: a refusal from there is read to its end, whereas a connection that is closed at once is
- * an error without words.
+ * A peer without the right for this socket is served by the child that cannot make changes: the
+ * peer can read that child's refusal, whereas a closed connection would be an error without an
+ * explanation.
  */
 static void arrive(struct listener *l, int fd)
 {
@@ -224,7 +222,7 @@ static void arrive(struct listener *l, int fd)
 		drop(c, victim);
 	r = admit(c, role, barred, fd, &peer);
 	if (r < 0)
-		log_debug("a client cannot be served: %s", strerror(-r));
+		log_debug("cannot serve a client: %s", strerror(-r));
 }
 
 static void pause_listener(struct listener *l)
@@ -239,7 +237,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 	for (unsigned i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		int peer;
 
-		/* Until it is back the clients wait in the socket's queue. */
+		/* Until the child is back, clients wait in the socket's queue. */
 		if (!child_role_is_up(l->clients->roles[l->role])) {
 			pause_listener(l);
 			return 0;
@@ -251,7 +249,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return 0;
-		/* No descriptors or no memory: the timer opens it again. */
+		/* Out of descriptors or memory: the timer opens the socket again. */
 		log_warning("%s: %s", l->path, strerror(errno));
 		pause_listener(l);
 		loop_timer_arm(l->clients->timer, TICK_NS);
@@ -332,7 +330,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 		forget(c, cl);
 		return NULL;
 	}
-	/* What it sent before it heard of the end. */
+	/* Sent before the child heard of the connection's end. */
 	if (cl->state == CLIENT_DROPPED)
 		return NULL;
 	if (m->type != PRIVSEP_HELD)
@@ -349,7 +347,7 @@ static void on_child_start(void *user, struct child_role *r)
 	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
 				.event_note = {c->next_event, c->instance}};
 
-	/* It knows no event yet. */
+	/* The child does not know the latest event yet. */
 	if (c->next_event)
 		child_role_send(r, &m, -1);
 	resume_listener(&c->listeners[child_role_kind(r)]);
@@ -366,7 +364,7 @@ static void on_child_end(void *user, struct child_role *r)
 	}
 }
 
-/* ---- what the agent asks for ---- */
+/* ---- called by the agent ---- */
 
 bool clients_may_change(const struct clients *c, const struct client *cl)
 {
@@ -411,8 +409,8 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 			child_role_send(c->roles[i], &m, -1);
 }
 
-/* Whom the file names must be able to connect; who is refused is decided by what the kernel says of
- * the peer, not by the file's mode. */
+/* Users named by the configuration must be able to connect, so the file's mode allows all; the
+ * kernel's credentials of the peer decide. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights)
 {
 	bool others = rights->n_users > 0 || rights->n_groups > 0;

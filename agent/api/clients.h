@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor's clients: its two sockets, who is connected, and what each may do. The monitor
- * accepts; the kernel says who the peer is; a random number stands for the connection from then on,
- * and one of two children that know nothing else parses what comes over it (see privsep.h). A
- * connection carries one request. Reads no byte of a client, and resolves no name of one: rights
- * are compared as numbers.
+ * The monitor's clients: its two sockets, the connections, and their rights. The monitor accepts a
+ * connection, and the kernel reports the peer's credentials. From then on a random number stands
+ * for the connection, and one of two children that know nothing else parses its bytes (see
+ * privsep.h). A connection carries one request. The monitor reads no byte of a client and resolves
+ * no name in a request: rights are compared as numbers.
  *
- * Nobody can lock the others out: a connection on which nothing is asked is closed after a while; a
- * uid that has its share loses its own oldest idle connection to its next one; and where all places
- * are taken, the uid with the most connections loses its oldest idle one.
+ * No client can lock out the others: a connection without a request is closed after a while; a uid
+ * at its limit loses its own oldest idle connection to its next one; and if the table is full, the
+ * uid with the most connections loses its oldest idle one.
  */
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
@@ -17,13 +17,13 @@
 
 #define CLIENTS_MAX 64			    /* of each child */
 #define CLIENTS_UID_MAX 24		    /* of one uid, of each child */
-#define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC) /* to ask, and to read the answer */
-#define CLIENTS_HELD_NS (90 * NSEC_PER_SEC) /* to wait for events; API_WAIT_S_MAX and some */
+#define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC) /* to send the request, and to read the answer */
+#define CLIENTS_HELD_NS (90 * NSEC_PER_SEC) /* to wait for events: API_WAIT_S_MAX and some */
 #define CLIENTS_GROUPS_MAX 1024
 
 struct clients;
 
-struct clients_peer { /* as the kernel reported it when it connected */
+struct clients_peer { /* as the kernel reported it at connect */
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
@@ -32,26 +32,26 @@ struct clients_peer { /* as the kernel reported it when it connected */
 };
 
 enum client_state {
-	CLIENT_NEW,	 /* has asked nothing yet */
+	CLIENT_NEW,	 /* no request yet */
 	CLIENT_HELD,	 /* waits for events */
-	CLIENT_ASKED,	 /* the monitor owes it an answer */
-	CLIENT_ANSWERED, /* reads it */
-	CLIENT_DROPPED,	 /* dead for the monitor; its child has not said yet that it closed it */
+	CLIENT_ASKED,	 /* waits for the monitor's answer */
+	CLIENT_ANSWERED, /* reads the answer */
+	CLIENT_DROPPED,	 /* closed by the monitor; its child has not confirmed the close */
 	CLIENT_STATE_MAX
 };
 
 struct client {
 	uint64_t id;
 	struct clients_peer peer;
-	enum privsep_role role; /* whose child has it */
+	enum privsep_role role; /* the child that serves it */
 	enum client_state state;
-	bool barred; /* may not even look: each answer is a refusal */
-	int fd;	     /* a duplicate, by which the monitor sees and ends it */
+	bool barred; /* has no right to read: each answer is a refusal */
+	int fd;	     /* a duplicate, with which the monitor can shut down the connection */
 	uint64_t since_ns;
-	struct client *next; /* younger */
+	struct client *next; /* next younger */
 };
 
-/* Who beside root may make changes, and who may look. */
+/* Users and groups that may make changes beside root, and the group that may read. */
 struct clients_rights {
 	uid_t *users;  /* owned */
 	gid_t *groups; /* owned */
@@ -60,16 +60,16 @@ struct clients_rights {
 };
 void clients_rights_done(struct clients_rights *r);
 /*
- * From the names (or numbers) of a configuration; an unknown one is reported as an event and gives
- * nobody anything. Asks the host's user database, so it may wait.
+ * Resolves the names (or numbers) of a configuration; an unknown one is reported as an event and
+ * grants nothing. Asks the host's user database, so it may block.
  */
 int clients_rights_resolve(char *const *users, size_t n_users, char *const *groups, size_t n_groups,
 			   struct events *events, struct clients_rights *ret);
 bool clients_rights_change(const struct clients_rights *r, const struct clients_peer *p);
 bool clients_rights_read(const struct clients_rights *r, const struct clients_peer *p);
 
-/* Which connection makes room for one more of uid: NULL, none has to, or, with *ret_full, none can.
- * Pure. */
+/* The connection to close for one more of uid. NULL: none is needed or, with *ret_full, none can
+ * be closed. Pure. */
 struct client *clients_victim(struct client *list, enum privsep_role role, uid_t uid,
 			      bool *ret_full);
 
@@ -78,7 +78,7 @@ struct clients_setup {
 	struct events *events;
 	const char *read_path, *admin_path; /* borrowed */
 	enum log_level log_level;
-	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests have less patience */
+	uint64_t idle_ns; /* CLIENTS_IDLE_NS; shorter in tests */
 	/* One request of a client, checked by privsep_check; fd as in role_message_cb. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
 	void *user;
@@ -86,24 +86,24 @@ struct clients_setup {
 
 int clients_new(const struct clients_setup *setup, struct clients **ret);
 struct clients *clients_free(struct clients *c); /* accepts NULL, returns NULL */
-/* Takes rights. Connections that are open are judged by the new ones from now on. */
+/* Takes rights. Open connections follow the new rights from now on. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
-/* Whether that client may make a change at this moment: it has the right and is still there. */
+/* Whether the client may make a change now: it has the right and is still connected. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
 /* "uid 1000, pid 4242" in buf; returns buf. */
 #define CLIENTS_BY_MAX 48
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
-/* Whether such a text is of that user; what no client asked for, as a reload, is root's. */
+/* Whether such a text names that user; a request without a client, such as a reload, is root's. */
 bool clients_is_by(const char *by, uid_t uid);
-/* The answer to the one request of a connection; body: a sealed memfd, stays the caller's. -ENOENT:
- * the client is gone. */
+/* Answers the one request of a connection; body: a sealed memfd, stays the caller's. -ENOENT: the
+ * client is gone. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
-/* Wakes those who wait for events. */
+/* Answers the clients that wait for events. */
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
 
 pid_t clients_child_pid(const struct clients *c, enum privsep_role role); /* 0: none */
 
-/* A listening unix socket that replaces what is at path; group NULL: root's. */
+/* A listening unix socket that replaces any file at path; group NULL: root's. */
 int listen_open(const char *path, mode_t mode, const char *group, int *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may do what: names of the configuration become numbers once, and peers are compared with
- * those. Apart from clients.c, since all here but the look-up of names is pure.
+ * Rights of clients: resolves the configuration's names to numbers once, and compares peers with
+ * those. All but the look-up of names is pure.
  */
 #include "agent/api/clients.h"
 #include <grp.h>
@@ -75,15 +75,15 @@ int clients_rights_resolve(char *const *users, size_t n_users, char *const *grou
 		if (find_user(users[i], &r.users[r.n_users]))
 			r.n_users++;
 		else
-			events_add(events, LOG_LEVEL_WARNING, "agent", "admin: there is no user %s",
+			events_add(events, LOG_LEVEL_WARNING, "agent", "admin: unknown user %s",
 				   users[i]);
 	}
 	for (size_t i = 0; i < n_groups; i++) {
 		if (find_group(groups[i], &r.groups[r.n_groups]))
 			r.n_groups++;
 		else
-			events_add(events, LOG_LEVEL_WARNING, "agent",
-				   "admin: there is no group %s", groups[i]);
+			events_add(events, LOG_LEVEL_WARNING, "agent", "admin: unknown group %s",
+				   groups[i]);
 	}
 	find_group("plenum", &r.readers);
 	*ret = r;
@@ -120,9 +120,9 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 	return clients_rights_change(r, p) || is_member(p, r->readers);
 }
 
-/* ---- who makes room ---- */
+/* ---- eviction ---- */
 
-/* The oldest that is idle, else the oldest that only waits for events (its client asks again). */
+/* The oldest idle connection, else the oldest that only waits for events (its client retries). */
 static struct client *oldest_idle(struct client *list, enum privsep_role role, uid_t uid)
 {
 	struct client *held = NULL;
@@ -176,7 +176,7 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 		}
 		*ret_full = !victim;
 	}
-	/* A child that does not close what is dropped; the timer of clients.c ends it. */
+	/* The child does not close its connections; the timer of clients.c ends it. */
 	if (dropped >= CLIENTS_MAX)
 		*ret_full = true;
 	return *ret_full ? NULL : victim;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listening sockets of the agent: made before anybody can connect with another mode than they keep.
- */
+/* Listening sockets of the agent, created with their final mode before any client can connect. */
 #include "agent/api/clients.h"
 #include <grp.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* A stale one is replaced: the lock on the run directory has shown that nobody serves it. */
+/* Replaces a stale one: the lock on the run directory has shown that no agent serves it. */
 int listen_open(const char *path, mode_t mode, const char *group, int *ret)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};

@@ -115,7 +115,7 @@ int ctl_cmd_fault_add(const struct ctl_args *a)
 		r = ctl_put_json(answer);
 	else
 		printf("Fault %" JSON_INTEGER_FORMAT " is active; it ends in %s, or with 'plenum "
-						     "fault remove %" JSON_INTEGER_FORMAT "'.\n",
+		       "fault remove %" JSON_INTEGER_FORMAT "'.\n",
 		       ctl_int(answer, "id"), a->ttl, ctl_int(answer, "id"));
 	json_decref(answer);
 	return r;

@@ -544,7 +544,7 @@ static void test_rights_follow_uids_and_groups(void **state)
 	assert_int_equal(clients_rights_resolve(users, 3, groups, 2, &ev, &r), 0);
 	assert_int_equal(r.n_users, 2);
 	assert_int_equal(r.n_groups, 2);
-	assert_non_null(strstr(ev.ring[1].text, "there is no user nobody-of-that-name"));
+	assert_non_null(strstr(ev.ring[1].text, "unknown user nobody-of-that-name"));
 	r.readers = 100;
 	assert_false(clients_rights_change(&r, &p));
 	assert_false(clients_rights_read(&r, &p));
