@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Comparing what is wanted with what the supervisor has: apart from it, because only those who ask
- * for a plan need words for it. */
+/* Compares the desired worker configurations with the supervisor's and describes each difference as
+ * an action of the plan. */
 #include "agent/actions.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Whether the ports are the same, or but for their UDP ports. Labels are no part of them. */
+/* Whether the ports are equal, with or without their UDP ports. Labels do not count. */
 static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {
@@ -43,22 +43,22 @@ static const char *difference(const struct launch_config *a, const struct launch
 	if (!ports_equal(a, b, true))
 		return "its UDP port changes";
 	if (a->failover != b->failover || a->hold_ms != b->hold_ms)
-		return "how its legs stand in for each other changes";
+		return "its failover between legs changes";
 	if (strcmp(a->host, b->host) != 0)
-		return "the name of the host changes";
+		return "the host's name changes";
 	if (a->sessions != b->sessions)
-		return "how many clients it may have changes";
+		return "its maximum number of clients changes";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)
 		return "its exports change";
 	if (memcmp(a->clients, b->clients, sizeof(a->clients)) != 0 ||
 	    memcmp(a->ids, b->ids, sizeof(a->ids)) != 0)
-		return "who may use its exports changes";
+		return "the clients of its exports change";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
 	if (a->n_lanes != b->n_lanes || memcmp(a->lanes, b->lanes, sizeof(a->lanes)) != 0)
-		return "it is to carry data of another mount";
+		return "the mount whose data it also carries changes";
 	if (a->security != b->security)
-		return "what guards its packets changes";
+		return "its packet security changes";
 	return "its settings change";
 }
 
@@ -69,8 +69,8 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-/* A leg that has come is no reason to restart a worker that can be told. One that is on its way to
- * another process is not told: that starts with all of them. */
+/* A running worker takes a new leg without a restart. A worker that is being restarted starts with
+ * all of its legs. */
 static int compare_ports(const struct sup_worker *w, const struct launch_config *want,
 			 struct plan *p)
 {
@@ -83,8 +83,8 @@ static int compare_ports(const struct sup_worker *w, const struct launch_config 
 
 		if (!is || !sup_port_equal(is, port))
 			r = plan_action_say(p, false,
-					    is ? "its device is another one; the worker goes on"
-					       : "the leg is there now; the worker goes on",
+					    is ? "device replaced; worker keeps running"
+					       : "leg available; worker keeps running",
 					    "give %s (%s) to worker %u (%s on core %u)", port->leg,
 					    port->ifname, w->id, role_name(want->role), want->core);
 	}
@@ -99,9 +99,8 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 	int r;
 
 	if (!w)
-		return plan_action_say(p, false, "it is configured and not there",
-				       PLAN_ACTION_START, want->worker_id, role_name(want->role),
-				       want->core);
+		return plan_action_say(p, false, "configured but not running", PLAN_ACTION_START,
+				       want->worker_id, role_name(want->role), want->core);
 	memcpy(scratch, want, sizeof(*scratch));
 	sup_config_normalise(scratch);
 	if (sup_config_differs(scratch, &w->config))
@@ -112,12 +111,12 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 	if (r < 0)
 		return r;
 	if (sup_lacks_keys(w, want))
-		return plan_action_say(p, false, "the cluster's key file changes; it goes on",
+		return plan_action_say(p, false, "new cluster key; worker keeps running",
 				       "renew the keys of worker %u (%s on core %u)", w->id,
 				       role_name(want->role), want->core);
 	if (!retry_failed || w->state != SUP_FAILED)
 		return 0;
-	snprintf(reason, sizeof(reason), "it had failed: %.140s", w->reason);
+	snprintf(reason, sizeof(reason), "it failed: %.140s", w->reason);
 	return plan_action_say(p, false, reason, "start worker %u again", w->id);
 }
 
@@ -137,8 +136,7 @@ static int compare_workers(const struct sup *s, const struct launch_config *desi
 
 	for (const struct sup_worker *w = sup_first(s); r >= 0 && w; w = w->next)
 		if (w->wanted && !is_wanted(w->id, desired, n))
-			r = plan_action_say(p, true, "it is not configured", "stop worker %u",
-					    w->id);
+			r = plan_action_say(p, true, "not configured", "stop worker %u", w->id);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = compare_worker(s, &desired[i], retry_failed, scratch, p);
 	return r;
@@ -184,14 +182,14 @@ static int compare_mounts(const struct sup *s, const struct launch_config *desir
 	for (const struct sup_worker *w = sup_first(s); w; w = w->next)
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_mounts; i++)
 			if (!mount_is_wanted(&w->config.mounts[i], desired, n))
-				r = plan_action_say(p, true, "it is not configured",
-						    "unmount %.180s", w->config.mounts[i].path);
+				r = plan_action_say(p, true, "not configured", "unmount %.180s",
+						    w->config.mounts[i].path);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; r >= 0 && j < desired[i].n_mounts; j++) {
 			const struct launch_mount *m = &desired[i].mounts[j];
 
 			if (!mount_is_there(s, m))
-				r = plan_action_say(p, false, "it is configured and not there",
+				r = plan_action_say(p, false, "configured but not mounted",
 						    PLAN_ACTION_MOUNT, m->peer, m->export_name,
 						    m->path);
 		}
@@ -227,7 +225,7 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 	return false;
 }
 
-/* All cores of an entry have it: said of the first. */
+/* All workers of an entry have the export; it is reported once, with the first. */
 static bool export_was_reported(const struct sup *s, const struct sup_worker *w,
 				const struct launch_export *e)
 {
@@ -247,7 +245,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 			const struct launch_export *e = &w->config.exports[i];
 
 			if (!export_is_wanted(e, desired, n) && !export_was_reported(s, w, e))
-				r = plan_action_say(p, true, "it is not configured so",
+				r = plan_action_say(p, true, "not configured like this",
 						    "end export %.60s (%.100s)", e->name, e->path);
 		}
 	for (size_t i = 0; i < n; i++)
@@ -255,7 +253,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 			const struct launch_export *e = &desired[i].exports[j];
 
 			if (!export_is_there(s, e) && !export_is_wanted(e, desired, i))
-				r = plan_action_say(p, false, "it is configured and not there",
+				r = plan_action_say(p, false, "configured but not exported",
 						    PLAN_ACTION_EXPORT, e->name, e->path,
 						    e->read_only ? " read-only" : "");
 		}
@@ -266,11 +264,11 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 
 struct settings {
 	struct plan *p;
-	bool all; /* nothing else is done: whatever differs is said */
+	bool all; /* nothing else changes: report every difference */
 	int r;
 };
 
-/* What comes of a setting that the agent heeds itself; NULL: it is none. */
+/* The effect of a setting that the agent itself uses; NULL: it does not use it. */
 static const char *agent_setting_effect(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin."};
@@ -278,9 +276,9 @@ static const char *agent_setting_effect(const char *path)
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (strncmp(path, own[i], strlen(own[i])) == 0)
-			return "the agent heeds it from this apply on";
+			return "takes effect with this apply";
 	if (key && strcmp(key, ".label") == 0)
-		return "workers and their peers are told; none is restarted";
+		return "workers and peers get the new label without a restart";
 	return NULL;
 }
 
@@ -288,7 +286,7 @@ static void add_setting(void *user, const char *path, const char *was, const cha
 {
 	struct settings *s = user;
 	const char *own = agent_setting_effect(path);
-	const char *reason = own ? own : "nothing on the host changes by it";
+	const char *reason = own ? own : "changes nothing on this host";
 
 	if (s->r < 0 || (!s->all && !own))
 		return;
@@ -321,7 +319,8 @@ int actions_add(const struct sup *s, const struct actions_task *t, struct plan *
 	if (r >= 0)
 		r = compare_settings(t, p);
 	if (r >= 0 && p->n_deferred)
-		r = plan_action_say(p, false, "a worker still has them open",
-				    "give back %zu settings of VFs", p->n_deferred);
+		r = plan_action_say(p, false,
+				    "a worker still has them open; they follow when it closes them",
+				    "restore %zu settings of VFs", p->n_deferred);
 	return r;
 }

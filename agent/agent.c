@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Life of the monitor: what it opens, what wakes it up, how it ends. */
+/* Starts and stops the monitor: opens its modules, handles kernel events, signals and the
+ * supervisor's callbacks. */
 #include "agent/agent.h"
 #include "agent/base/host_lock.h"
 #include "agent/control.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
-#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* for restarts of workers that are under way */
-#define RELEASE_NS NSEC_PER_SEC /* from letting go of a device until it can be had again */
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* for worker restarts in progress */
+#define RELEASE_NS NSEC_PER_SEC /* from the release of a device until it can be opened again */
 
 const char *agent_state_to_string(enum agent_state s)
 {
@@ -24,10 +25,10 @@ const char *agent_state_to_string(enum agent_state s)
 
 /* ---- kernel events ---- */
 
-/* Whether the link is a leg's, or that of a data device. */
+/* Whether the link belongs to a leg, or is the device of one. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
-	/* A VLAN that we made is not what the spec names. */
+	/* A leg's link may be a VLAN that we made, which the spec does not name. */
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
 		if (a->running.plan->legs[i].ifindex == ifindex ||
 		    (ifname[0] && strcmp(a->running.plan->legs[i].ifname, ifname) == 0))
@@ -43,8 +44,8 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 }
 
 /*
- * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
- * debounce time has lost the time in which it should have moved its packets.
+ * Carrier changes go to the workers at once, without the debounce time: a worker must leave a dead
+ * leg within milliseconds.
  */
 static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
@@ -65,7 +66,7 @@ static void on_new_carrier(void *user, const struct inv_link *link, bool usable)
 void agent_take_carriers(struct agent *a, const struct inventory *inv)
 {
 	if (carriers_take(&a->carriers, inv, on_new_carrier, a) < 0)
-		log_warning("out of memory: not all carriers are known");
+		log_warning("out of memory: some carrier states are unknown");
 }
 
 static void note_carrier(struct agent *a, const struct kernel_event *e)
@@ -83,8 +84,8 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		note_carrier(a, e);
-	/* While something is missing, any link may be what is waited for, as may be udev's word
-	 * that it is done with one. */
+	/* While the agent is degraded, any new link, or udev's end of processing one, may be the
+	 * missing device. */
 	if (a->state == AGENT_DEGRADED &&
 	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
 		reconcile_arm(a, leg ? drift_delay_ns(&a->drift) : RECONCILE_DEBOUNCE_NS);
@@ -97,8 +98,8 @@ void agent_read_kernel(struct agent *a)
 	int r = a->kernel->ops->watch_read(a->kernel, on_kernel_event, a);
 
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
-			   strerror(-r));
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "cannot read kernel notifications: %s", strerror(-r));
 		reconcile_arm(a, drift_delay_ns(&a->drift));
 	}
 }
@@ -117,8 +118,8 @@ static int on_kernel(void *user, int fd, uint32_t revents)
 
 /* ---- workers ---- */
 
-/* A worker that is between two of its processes is none that the next agent could take over:
- * without one its mounts would end. */
+/* The next agent cannot adopt a worker that is being restarted; its mounts would end. So the agent
+ * waits until no restart is in progress. */
 void agent_end_if_done(struct agent *a)
 {
 	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&
@@ -126,7 +127,7 @@ void agent_end_if_done(struct agent *a)
 		loop_exit(a->loop, 0);
 }
 
-/* Also of those that the supervisor is still to hear of. */
+/* Counts desired workers that the supervisor does not know yet, too. */
 static bool all_are_up(const struct agent *a)
 {
 	size_t n_up = 0;
@@ -154,7 +155,8 @@ void agent_update_state(struct agent *a)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
 			   a->problems.n_all ? a->problems.all[0] : "?");
 	else if (a->state == AGENT_RUNNING && was == AGENT_DEGRADED)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "running: all is as asked for");
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "running: all workers and legs are as configured");
 }
 
 static void on_worker_change(void *user)
@@ -168,13 +170,13 @@ static void on_worker_change(void *user)
 	agent_end_if_done(a);
 }
 
-/* Whoever took the device is not done with it yet. */
+/* A process that holds the device needs a moment to close it. */
 static void on_release(void *user)
 {
 	reconcile_arm(user, RELEASE_NS);
 }
 
-/* Remembered, so that the plans that follow choose another transport. */
+/* Records the failure, so that the next plans choose another transport. */
 static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
@@ -187,12 +189,12 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		if (w->id != worker_id ||
 		    (!is_auto && a->running.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
-		/* Without memory for it, the worker goes on failing until there is some. */
+		/* Out of memory: the worker keeps failing until the failure can be recorded. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
 		reconcile_keep_attempts(a);
 		reconcile_ask_soon(a, RECONCILE_FALLBACK);
-		/* Nobody shall wait for it, without a worker, until somebody has decided. */
+		/* An apply that moved this worker is pending: roll it back now. */
 		if (is_auto && reconcile_is_on_trial(a, w->core))
 			reachability_refuse(a, worker_id, reason);
 		return;
@@ -201,7 +203,7 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 
 /* ---- signals ---- */
 
-/* The time for stopping is over; or has come, where a client asked for it. */
+/* The stop timer: ends a stop that takes too long, or begins one that a client asked for. */
 static int on_stop_timer(void *user)
 {
 	struct agent *a = user;
@@ -212,7 +214,7 @@ static int on_stop_timer(void *user)
 	}
 	if (a->reconcile.applier)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "process %d still %s; it ends its apply alone",
+			   "process %d is still %s; it finishes its apply without the agent",
 			   applier_pid(a->reconcile.applier),
 			   applier_stage_to_string(applier_stage(a->reconcile.applier)));
 	if (a->keeps_workers) {
@@ -220,13 +222,14 @@ static int on_stop_timer(void *user)
 		return 0;
 	}
 	if (sup_count_processes(a->sup) > 0)
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "workers did not stop in time");
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "workers did not stop in time; killing them");
 	sup_kill_all(a->sup);
 	loop_exit(a->loop, 0);
 	return 0;
 }
 
-/* Workers and mounts go on: the next agent takes them over. */
+/* SIGTERM leaves workers and mounts running for the next agent, which adopts them. */
 static int on_terminate(void *user, int signo)
 {
 	struct agent *a = user;
@@ -234,11 +237,12 @@ static int on_terminate(void *user, int signo)
 	if (a->state == AGENT_STOPPING)
 		return 0;
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-		   "ending; network, mounts and %u workers stay, for the next agent, for %d s",
+		   "exiting; network, mounts and %u workers keep running, for up to %d s without "
+		   "an agent",
 		   sup_count_processes(a->sup), LAUNCH_ORPHAN_S);
 	a->state = AGENT_STOPPING;
 	a->keeps_workers = true;
-	loop_notify("STOPPING=1\nSTATUS=ending; workers go on");
+	loop_notify("STOPPING=1\nSTATUS=exiting; workers keep running");
 	loop_timer_arm(a->stop_timer,
 		       a->reconcile.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
 	reconcile_stop(a);
@@ -251,7 +255,7 @@ void agent_stop_all(struct agent *a)
 	if (a->state == AGENT_STOPPING)
 		return;
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-		   "stopping workers and mounts; the network stays as it is");
+		   "stopping workers and mounts; the network configuration stays");
 	a->state = AGENT_STOPPING;
 	loop_notify("STOPPING=1\nSTATUS=stopping");
 	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
@@ -280,22 +284,21 @@ static int on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
-/* Two that plan the same interfaces would undo each other's work. */
+/* Two agents in one network namespace would undo each other's changes. */
 static int take_host(struct agent *a)
 {
 	pid_t owner = 0;
 	int r = host_lock_take(HOST_LOCK_NAME, HOST_LOCK_WAIT_NS, &a->host_fd, &owner);
 
 	if (r == -EBUSY && owner)
-		log_err("another plenumd (pid %d) has the interfaces of this network namespace; "
-			"stop it, or start this one in another network namespace",
+		log_err("another plenumd (pid %d) manages this network namespace; stop it, or "
+			"start this one in another network namespace",
 			owner);
 	else if (r == -EBUSY)
-		log_err("a plenumd of another PID namespace, as of a container, has the "
-			"interfaces of this network namespace; stop it, or start this one in "
-			"another network namespace");
+		log_err("a plenumd in another PID namespace (a container?) manages this network "
+			"namespace; stop it, or start this one in another network namespace");
 	else if (r < 0)
-		log_err("the lock of the network namespace: %s", strerror(-r));
+		log_err("cannot lock the network namespace: %s", strerror(-r));
 	return r;
 }
 
@@ -312,7 +315,7 @@ static int open_rundir(struct agent *a)
 	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, why, sizeof(why));
 
 	if (r == -EBUSY)
-		log_err("another plenumd (pid %d) uses %s; stop it, or give this one another "
+		log_err("another plenumd (pid %d) uses %s; stop it, or start this one with another "
 			"--run-dir",
 			owner, a->opt.run_dir);
 	else if (r < 0)
@@ -335,7 +338,7 @@ static int open_paths(struct agent *a)
 	return r;
 }
 
-/* A descriptor that the service manager kept over a predecessor's death. */
+/* Takes a descriptor that the service manager stored while the previous agent was down. */
 static void on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
@@ -388,7 +391,7 @@ static int open_supervision(struct agent *a)
 	return r;
 }
 
-/* What another agent has left is taken over; what cannot be, ends. */
+/* Adopts the workers, mounts and faults of the previous agent and cleans up the rest. */
 static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);
@@ -443,10 +446,11 @@ void agent_take_rights(struct agent *a)
 	if (r >= 0)
 		clients_set_rights(a->clients, &rights);
 	else
-		events_add(&a->events, LOG_LEVEL_ERR, "agent", "admin: %s", strerror(-r));
+		events_add(&a->events, LOG_LEVEL_ERR, "agent",
+			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
-/* Clients are served last, when there is something to say. */
+/* Opened last, when all that clients can ask for is available. */
 static int open_clients(struct agent *a)
 {
 	const struct clients_setup setup = {.loop = a->loop,
@@ -527,7 +531,7 @@ static void close_all(struct agent *a)
 	free(a);
 }
 
-/* Whether the files are valid; prints why not. */
+/* Validates the configuration files; prints the errors. */
 static int check_files(const struct store *st, const char *config)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -554,8 +558,8 @@ int agent_check(const struct agent_options *opt)
 	return r < 0 ? 1 : 0;
 }
 
-/* Files that are wrong are no reason not to start where something ran before, which goes on; where
- * nothing did, there is nothing to stay for. */
+/* With invalid files the agent still starts where a configuration ran before: that one keeps
+ * running. */
 static bool can_start(const struct agent_options *opt)
 {
 	autofree char *last_good = NULL;
@@ -581,7 +585,8 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);
-	limit_files_raise(); /* it has those of all mounts, and nameless files of all exports */
+	limit_files_raise(); /* one each for every mount, and for unlinked open files of all exports
+			      */
 	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
 		reconcile_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor: it holds what is running, and whatever wakes it up asks for a walk (reconcile.h)
- * from the configuration to running workers. It never blocks: what may take long is done by a
- * child. One per process, single-threaded, driven by the loop.
+ * The monitor (plenumd's main process). It owns the running configuration generation and all
+ * modules, and starts a reconcile (reconcile.h) for each trigger. It never blocks: child processes
+ * do whatever may take long. One per process, single-threaded, driven by the event loop.
  */
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
@@ -24,24 +24,23 @@
 #include "netcfg/plan/plan.h"
 
 struct agent_options {
-	const char *config; /* plenum.yaml; plenum.d is looked for beside it */
-	const char
-		*run_dir; /* lock, sockets, record, and the journal: a reboot undoes all anyway */
+	const char *config;    /* plenum.yaml; plenum.d is in the same folder */
+	const char *run_dir;   /* lock, sockets, record, journal; lost at a reboot */
 	const char *state_dir; /* staged configuration, epoch */
-	const char *worker;    /* program of the workers */
+	const char *worker;    /* path of the worker program */
 	enum log_level log_level;
 };
 
 enum agent_state {
-	AGENT_STARTING, /* until what is wanted has come up, or counts as missing */
-	AGENT_RUNNING,	/* what is wanted runs */
-	AGENT_DEGRADED, /* it does not: `problems` says why */
+	AGENT_STARTING, /* until all desired workers are up or reported as problems */
+	AGENT_RUNNING,	/* all desired workers run */
+	AGENT_DEGRADED, /* some do not; the reasons are in `problems` */
 	AGENT_STOPPING,
 	AGENT_STATE_MAX
 };
 const char *agent_state_to_string(enum agent_state s);
 
-#define CONTROL_QUERIES_MAX 8 /* clients for whom children look at the host, at once */
+#define CONTROL_QUERIES_MAX 8 /* child processes that read the host for clients, at once */
 struct control_query;
 
 struct agent {
@@ -58,61 +57,63 @@ struct agent {
 	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
 	struct reconcile reconcile;
-	struct generation running;     /* what runs */
-	struct plan_failures failures; /* what was tried in this boot and did not work */
+	struct generation running;
+	struct plan_failures failures; /* transports and VFs that failed in this boot */
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
-	bool converged; /* what is wanted has been there since the start, or the last apply */
+	bool converged; /* all desired workers were up once since the start or the last apply */
 	struct problems problems;
 	struct health health;
 	struct drift drift;
-	struct faults faults;	  /* on purpose */
-	json_t *actions_reported; /* what the operator has been told to do (required_actions.h) */
-	struct applier_host applier_host; /* tests bring their own */
+	struct faults faults;	  /* injected faults */
+	json_t *actions_reported; /* operator actions that were already reported as events */
+	struct applier_host applier_host; /* tests set their own */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
 	struct {
-		uint64_t number, time_s; /* of the last apply that changed anything; 0: none yet */
+		uint64_t number, time_s; /* of the last apply that changed the host; 0: none */
 		size_t steps;
-		char by[CLIENTS_BY_MAX]; /* whose request it was; "": the agent's own */
+		char by[CLIENTS_BY_MAX]; /* the client that asked; "": the agent itself */
 	} applied;
-	bool keeps_workers; /* stopping: without its workers, which go on */
+	bool keeps_workers; /* the agent exits and leaves its workers running */
 	uint64_t started_ns;
-	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests have less patience */
+	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests use less */
 	struct loop_source *kernel_source, *stop_timer, *host_source;
-	int host_fd; /* host_lock.h; -1: without it */
+	int host_fd; /* host_lock.h; -1: not held */
 };
 
 /* Unmounts, stops the workers and ends the agent; the network stays. */
 void agent_stop_all(struct agent *a);
-/* Runs the monitor until it is told to stop. Exit status of the program; AGENT_EXIT_CONFIG: the
- * configuration is not valid and nothing ran before. */
+/* Runs the monitor until it is stopped. Exit status of the program. AGENT_EXIT_CONFIG: the
+ * configuration is invalid and there is no earlier one to run. */
 #define AGENT_EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h */
 int agent_main(const struct agent_options *opt);
-/* Reads and checks the configuration only, prints its errors. Exit status of the program. */
+/* Only checks the configuration and prints its errors. Exit status of the program. */
 int agent_check(const struct agent_options *opt);
-/* Takes the notifications that wait; carriers go to the workers at once. */
+/* Handles pending kernel notifications; carrier changes go to the workers at once. */
 void agent_read_kernel(struct agent *a);
-/* The next look at the host is at what is there, also where nobody said that it changed. */
+/* Drops the cached inventory, so that the next collection reads everything. */
 void agent_forget_host(struct agent *a);
-/* Who may make changes, as the running configuration names them. */
+/* Takes the users and groups that may make changes from the running configuration. */
 void agent_take_rights(struct agent *a);
-/* Takes the carriers of an inventory: for workers that start, and for events that were lost. */
-void agent_take_carriers(struct agent *a, const struct inventory *inv);
-/* The state follows from what runs and the problems. */
-void agent_update_state(struct agent *a);
-/* Ends the loop where the agent is stopping and no applier is left, nor workers unless they go on.
+/* Takes the carriers from an inventory: for workers that start, and where notifications were lost.
  */
+void agent_take_carriers(struct agent *a, const struct inventory *inv);
+/* Recomputes the agent's state from workers and problems. */
+void agent_update_state(struct agent *a);
+/* Ends the loop once the agent is stopping, the applier has ended, and, unless they stay, all
+ * workers have too. */
 void agent_end_if_done(struct agent *a);
 
-/* Workers' configurations from a plan; heap array, caller frees. -EINVAL with reasons in d. */
+/* Makes the workers' configurations of a plan; heap array, the caller frees it. -EINVAL with
+ * reasons in d. */
 int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
 			struct diag *d, struct launch_config **ret, size_t *ret_n);
 
-/* The cluster's keys, read anew from its file, into those configurations. -EINVAL with the reason
- * in d. */
+/* Reads the cluster's keys from their file into those configurations. -EINVAL with the reason in d.
+ */
 int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n);
-/* Those of one that runs. */
+/* Copies the keys of a running worker instead. */
 void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients ask for, and the answers. Apart from clients.c, which knows who they are and keeps
- * their connections, so that this file reads as the list of what can be asked.
+ * Request handlers of the REST API. agent/api/clients.c keeps the connections and rights; the table
+ * `handlers` at the end lists all requests.
  */
 #include "agent/control.h"
 #include "agent/api/clients.h"
@@ -28,7 +28,7 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 			       "details", details ? details : json_array()));
 }
 
-/* A second operator hears who was first. */
+/* Names the pending apply and its operator to a second one. */
 static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *details)
 {
 	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];
@@ -45,26 +45,29 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 
 	switch (error) {
 	case -EINVAL:
-		control_error(r, 422, "invalid", "the configuration is not valid", details);
+		control_error(r, 422, "invalid", "the configuration is invalid", details);
 		break;
 	case -ENOENT:
-		control_error(r, 404, "not-found", "there is no such object", details);
+		control_error(r, 404, "not-found", "no such object", details);
 		break;
 	case -EPERM:
-		control_error(r, 409, "not-yours", "it is configured in a file", details);
+		control_error(r, 409, "not-yours",
+			      "it is configured in a file, not by this command; edit the file",
+			      details);
 		break;
 	case -ESTALE:
 		control_error(r, 412, "changed",
-			      "it has been changed since the version that If-Match names; look "
-			      "again, then change it",
+			      "it changed since the version in If-Match; read it again, then "
+			      "repeat the change",
 			      details);
 		break;
 	case -ESHUTDOWN:
-		control_error(r, 503, "stopping", "the agent is being stopped", details);
+		control_error(r, 503, "stopping", "the agent is stopping", details);
 		break;
 	case -EINPROGRESS:
 		control_error(r, 409, "busy",
-			      "what is staged is being applied; try again when that has ended",
+			      "the staged configuration is being applied; try again when the apply "
+			      "has ended",
 			      details);
 		break;
 	case -EALREADY:
@@ -72,15 +75,15 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 		break;
 	case -ECANCELED:
 		control_error(r, 409, "rolled-back",
-			      "the change was made and rolled back: the host is as before",
+			      "the change was applied and rolled back: the host is as before",
 			      details);
 		break;
 	case -EINTR:
 		control_error(r, 500, "interrupted", "the apply was interrupted", details);
 		break;
 	case -ETIMEDOUT:
-		control_error(r, 500, "unverified", "the host did not become as wanted in time",
-			      details);
+		control_error(r, 500, "unverified",
+			      "the host did not reach the desired state in time", details);
 		break;
 	default:
 		control_error(r, 500, "failed", strerror(-error), details);
@@ -89,8 +92,8 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 
 /* ---- GET ---- */
 
-/* Whoever edits a file and forgets to apply it is told before the next start does it. While an
- * apply is on its way, or waits, or the files are a problem already, others say what they are. */
+/* Reports edits of the files that nobody applied, before the next start does. Says nothing during
+ * an apply, while one is pending, or where the files already are a problem. */
 static void note_files(struct agent *a, json_t *notes)
 {
 	const char *error = NULL, *disk;
@@ -102,16 +105,16 @@ static void note_files(struct agent *a, json_t *notes)
 	disk = store_look(&a->store, &error);
 	runs = spec_to_yaml(a->running.spec);
 	if (error)
+		json_array_append_new(notes,
+				      json_sprintf("the configuration files are now invalid; the "
+						   "running configuration stays in force: %s",
+						   error));
+	else if (disk && runs && strcmp(disk, runs) != 0)
 		json_array_append_new(
 			notes,
-			json_sprintf("the files of the configuration are not valid any more; "
-				     "what runs goes on: %s",
-				     error));
-	else if (disk && runs && strcmp(disk, runs) != 0)
-		json_array_append_new(notes,
-				      json_string("the files of the configuration have changed "
-						  "and are not applied: 'plenum diff' shows "
-						  "what, 'plenum apply' does it"));
+			json_string(
+				"the configuration files have changed and are not applied: 'plenum "
+				"diff' shows the changes, 'plenum apply' applies them"));
 }
 
 static void control_status(struct agent *a, const struct status *st, struct control_reply *r)
@@ -120,10 +123,10 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 
 	note_files(a, json_object_get(o, "notes"));
 	if (sup_program_is_replaced(a->sup))
-		json_array_append_new(json_object_get(o, "notes"),
-				      json_string("another plenum-worker is installed than this "
-						  "agent's; restart plenumd to use it, workers "
-						  "and mounts go on"));
+		json_array_append_new(
+			json_object_get(o, "notes"),
+			json_string("the installed plenum-worker differs from the running agent's; "
+				    "restart plenumd to use it (workers and mounts keep running)"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
 	control_json(r, 200, o);
 }
@@ -210,7 +213,7 @@ static void on_get_events(struct agent *a, const struct client *cl, const struct
 		     events_to_json(&a->events, m->get_events.since, m->get_events.instance));
 }
 
-/* ---- changes: each names who asked for it ---- */
+/* ---- changes: each adds an event with its client ---- */
 
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 {
@@ -241,7 +244,7 @@ int control_may_stage(struct agent *a, const struct privsep_msg *m)
 	return m->if_match == PRIVSEP_ETAG_ANY || m->if_match == tag ? 0 : -ESTALE;
 }
 
-/* What was staged before and failed is asked for no longer. */
+/* Clears the problem of an earlier failed apply and reports whether anything is staged. */
 static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
 	reconcile_forget_staged(a);
@@ -262,7 +265,7 @@ static void on_put_staged(struct agent *a, const struct client *cl, const struct
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k >= 0) {
-		control_note(a, cl, "a configuration is staged; apply to use it");
+		control_note(a, cl, "configuration staged; 'plenum apply' applies it");
 		staged_is(a, r, true);
 	}
 }
@@ -278,12 +281,12 @@ static void on_drop_staged(struct agent *a, const struct client *cl, const struc
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k > 0)
-		control_note(a, cl, "what was staged is discarded");
+		control_note(a, cl, "staged configuration discarded");
 	if (k >= 0)
 		staged_is(a, r, false);
 }
 
-/* What a client says of how it wants to have it done. */
+/* Takes the options of an apply from the client's message. */
 static void take_apply(const struct client *cl, const struct privsep_apply *m,
 		       struct reconcile_client *ret)
 {
@@ -294,7 +297,7 @@ static void take_apply(const struct client *cl, const struct privsep_apply *m,
 	clients_describe(cl, ret->by, sizeof(ret->by));
 }
 
-/* Answered at the end of its walk, by control_on_applied. */
+/* control_on_applied answers it when its reconcile ends. */
 static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
 {
@@ -311,12 +314,12 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 		control_query_host(a, &client, PRIVSEP_PLAN, r);
 		return;
 	}
-	control_note(a, cl, "an apply is asked for");
+	control_note(a, cl, "apply requested");
 	r->later = true;
 	reconcile_ask_client(a, &client);
 }
 
-/* What became of the apply that waited is answered by control_on_decided. */
+/* control_on_decided answers it when the pending apply has ended. */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
 	char by[CLIENTS_BY_MAX];
@@ -325,7 +328,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 	if (k == -ENOENT)
 		control_error(r, 404, "nothing-waits", "no apply waits for a confirmation", NULL);
 	else if (k == -EALREADY)
-		control_error(r, 409, "busy", "somebody has decided just now", NULL);
+		control_error(r, 409, "busy", "already confirmed or rolled back by another client",
+			      NULL);
 	else if (k == -EHOSTUNREACH)
 		control_error(r, 409, "not-yet", a->reconcile.reachability.lost, NULL);
 	else if (k < 0)
@@ -334,7 +338,7 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		r->later = true;
 }
 
-/* Of two operators each has his own apply in mind. */
+/* Protects against confirming or rolling back another operator's apply. */
 static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		     bool keep, struct control_reply *r)
 {
@@ -356,8 +360,8 @@ static bool is_forced(const struct privsep_apply *m, const char *name)
 	return false;
 }
 
-/* Where somebody has written to the files meanwhile he is not overruled by a word that was meant
- * for another thing. */
+/* A confirmation must not overwrite files that were edited while the apply was pending, unless it
+ * says --force files. */
 static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -376,9 +380,9 @@ static bool may_replace_files(struct agent *a, const struct privsep_msg *m, stru
 		return false;
 	}
 	snprintf(message, sizeof(message),
-		 "apply %" PRIu64 " goes on waiting: kept, it would replace what somebody has "
-		 "written meanwhile; 'plenum confirm %" PRIu64 " --force files' does so and leaves "
-		 "that beside it, with a ~",
+		 "apply %" PRIu64 " is still pending: keeping it would overwrite files that were "
+				  "edited meanwhile; 'plenum confirm %" PRIu64
+		 " --force files' overwrites them and keeps copies with a ~",
 		 a->reconcile.pending.entry, a->reconcile.pending.entry);
 	control_error(r, 409, "files-changed", message, store_diag_to_json(&a->store, &d));
 	return false;
@@ -389,11 +393,12 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 {
 	if (!is_meant(a, cl, m, true, r) || !may_replace_files(a, m, r))
 		return;
-	control_note(a, cl, "apply %" PRIu64 " is confirmed", a->reconcile.pending.entry);
+	control_note(a, cl, "confirmation of apply %" PRIu64, a->reconcile.pending.entry);
 	decide(a, cl, true, r);
 }
 
-/* Who wants to undo what is being done does not want what was before it undone as well. */
+/* During an apply a rollback without a number could mean the running apply or the previous one:
+ * refuse it. */
 static bool is_under_way(const struct agent *a, char *why, size_t size)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -403,18 +408,18 @@ static bool is_under_way(const struct agent *a, char *why, size_t size)
 		return false;
 	if (e)
 		snprintf(why, size,
-			 "apply %" PRIu64 " (%s, by %s) is under way; try again when it has "
-			 "ended, or write a number of 'plenum history'",
+			 "apply %" PRIu64 " (%s, by %s) is running; try again when it has ended, "
+					  "or give a number from 'plenum history'",
 			 e->number, e->what, e->by);
 	else
 		snprintf(why, size,
-			 "an apply is under way; try again when it has ended, or "
-			 "write a number of 'plenum history'");
+			 "an apply is running; try again when it has ended, or give a number from "
+			 "'plenum history'");
 	return true;
 }
 
-/* Who comes a moment too late to undo what is undone already does not want what was before that;
- * undone is also what a death, or a reset of the machine, has cut off. */
+/* If the last apply already failed or was rolled back (also by a crash or reset), a rollback
+ * without a number would undo one more: refuse it. */
 static bool is_undone(const struct history *h, char *why, size_t size)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
@@ -422,13 +427,14 @@ static bool is_undone(const struct history *h, char *why, size_t size)
 	if (!e || (e->outcome != HISTORY_ROLLED_BACK && e->outcome != HISTORY_FAILED))
 		return false;
 	snprintf(why, size,
-		 "apply %" PRIu64 " %s already (%.120s), and none waits; to go back "
-		 "further write the number of one that 'plenum history' shows as applied",
-		 e->number, e->outcome == HISTORY_FAILED ? "failed" : "was rolled back", e->text);
+		 "apply %" PRIu64
+		 " already %s (%.120s), and no apply is pending; to go further back, give the "
+		 "number of an apply that 'plenum history' shows as applied",
+		 e->number, e->outcome == HISTORY_FAILED ? "failed" : "rolled back", e->text);
 	return true;
 }
 
-/* The apply before the one that runs. 0: r has the answer. */
+/* Number of the apply before the running one; 0: r has the error. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
 	const struct history *h = &a->reconcile.history;
@@ -441,13 +447,12 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 	else if (is_undone(h, why, sizeof(why)))
 		control_error(r, 404, "nothing-waits", why, NULL);
 	else if ((number = history_kept_other(h, now)) == 0)
-		control_error(r, 404, "not-found", "no apply was kept before the one that runs",
-			      NULL);
+		control_error(r, 404, "not-found", "no earlier apply was kept", NULL);
 	return number;
 }
 
-/* Of the apply that waits; or else to the configuration that was kept before the one that runs, or
- * to that of a number. */
+/* Rolls back the pending apply; without one returns to the configuration kept before the running
+ * one, or to a numbered one. */
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
@@ -455,8 +460,8 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
-	control_note(a, cl, "a rollback is asked for");
-	/* The one that waits has left nothing to go back to: its number is itself. */
+	control_note(a, cl, "rollback requested");
+	/* The pending apply is not kept yet, so its number means the apply itself. */
 	if (a->reconcile.pending.applier &&
 	    (!client.back_to || client.back_to == a->reconcile.pending.entry)) {
 		if (is_meant(a, cl, m, false, r))
@@ -473,11 +478,11 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 
 #define CONTROL_STOP_DELAY_NS (100 * NSEC_PER_MSEC)
 
-/* Begun a little later, so that the client has its answer before those who carry it end. */
+/* Delayed a little, so that the client gets its answer before the API processes end. */
 static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r)
 {
-	control_note(a, cl, "workers and mounts are to be stopped, and the agent");
+	control_note(a, cl, "stop of workers, mounts and agent requested");
 	loop_timer_arm(a->stop_timer, CONTROL_STOP_DELAY_NS);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
 }
@@ -497,15 +502,15 @@ static void begin_capture(struct agent *a, const struct client *cl, const struct
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	} else {
 		control_note(a, cl,
-			     m->capture.keys ? "what workers send and receive is captured, with "
-					       "the keys of encrypted sessions"
-					     : "what workers send and receive is captured");
+			     m->capture.keys
+				     ? "packet capture started, with the keys of encrypted sessions"
+				     : "packet capture started");
 		snprintf(id_text, sizeof(id_text), "%016" PRIx64, id);
 		control_json(r, 200, json_pack("{s:s}", "capture", id_text));
 	}
 }
 
-/* 202: there is more of a capture that is being ended. */
+/* 202: the capture is ending and has more packets. */
 static void on_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
@@ -521,8 +526,8 @@ static void on_capture(struct agent *a, const struct client *cl, const struct pr
 			 &more);
 	if (k == -ENOENT) {
 		control_error(r, 404, "not-found",
-			      "there is no such capture: it has ended because nobody came for its "
-			      "packets for five seconds, or it was another agent's",
+			      "no such capture: it ended because its packets were not fetched for "
+			      "five seconds, or the agent restarted",
 			      NULL);
 		return;
 	}
@@ -560,7 +565,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
 
-/* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */
+/* Without rounding 254.985 is printed as 254.98500000000001. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
 static void send_text(struct agent *a, uint64_t client, const struct control_reply *r,
@@ -571,7 +576,7 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 	autoclose int fd = memfd_new_sealed("plenum-reply", text, len);
 	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
-	if (k < 0) /* it went away meanwhile, or its child did */
+	if (k < 0) /* the client or its API process has gone */
 		log_debug("answer to a client: %s", strerror(-k));
 }
 
@@ -585,7 +590,7 @@ const char *control_text(struct control_reply *r)
 	json_decref(r->json);
 	r->json = NULL;
 	if (!r->text && r->content == PRIVSEP_PCAPNG)
-		return ""; /* nothing has come */
+		return ""; /* no packets yet */
 	if (!r->text)
 		r->http_status = 500;
 	return r->text ? r->text : out_of_memory;
@@ -599,8 +604,8 @@ void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
 	free(r->text);
 }
 
-/* What may be asked for was decided by what the kernel reported of the peer when it connected; that
- * is looked at again here, since the configuration may have changed, and the peer gone. */
+/* The API process checked the peer's credentials when it connected; they are checked again here,
+ * since the configuration may have changed, or the peer exited. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd)
 {
 	struct agent *a = user;
@@ -608,12 +613,15 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 
 	if (cl->barred)
 		control_error(&r, 403, "forbidden",
-			      "this is for root, and for whom the configuration "
-			      "names under 'admin'",
+			      "only root and the users and groups under 'admin' in the "
+			      "configuration may do this",
 			      NULL);
 	else if (privsep_is_change((enum privsep_type)m->type) &&
 		 !clients_may_change(a->clients, cl))
-		control_error(&r, 403, "forbidden", "this client may not make changes", NULL);
+		control_error(&r, 403, "forbidden",
+			      "this client may not make changes; use the admin socket as root or "
+			      "as a user under 'admin'",
+			      NULL);
 	else
 		handlers[m->type](a, cl, m, fd, &r);
 	if (!r.later)
@@ -640,7 +648,7 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 		return;
 	if (w->error < 0) {
 		if (w->error == -ENOENT)
-			control_error(&r, 404, "not-found", "what is to be applied is not there",
+			control_error(&r, 404, "not-found", "nothing to apply",
 				      store_diag_to_json(&a->store, w->diag));
 		else
 			control_failure(a, &r, w->error, w->diag);
@@ -669,8 +677,8 @@ void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool k
 		return;
 	if (keep && error == 0 && !written)
 		control_error(&r, 500, "not-written",
-			      "it is kept and runs, but its files are the former ones, which a "
-			      "restart would read",
+			      "the apply is kept and runs, but could not be written to its files; "
+			      "a restart would read the previous configuration",
 			      store_diag_to_json(&a->store, d));
 	else if (keep == (error == 0))
 		control_json(&r, 200,
@@ -679,15 +687,14 @@ void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool k
 				       store_diag_to_json(&a->store, d)));
 	else if (keep && error == -EHOSTUNREACH)
 		control_error(&r, 409, "not-yet",
-			      "it is not confirmed yet: somebody who answered before does not; it "
-			      "goes on waiting",
+			      "not confirmed: a peer reachable before the change no longer "
+			      "answers; still waiting",
 			      store_diag_to_json(&a->store, d));
 	else if (keep)
-		control_error(&r, 409, "rolled-back", "too late: it was rolled back",
+		control_error(&r, 409, "rolled-back", "too late: already rolled back",
 			      store_diag_to_json(&a->store, d));
 	else
-		control_error(&r, 409, "confirmed", "too late: it was confirmed, and is kept",
-			      NULL);
+		control_error(&r, 409, "confirmed", "too late: already confirmed and kept", NULL);
 	control_answer(a, client, &r);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What clients ask about faults on purpose, and what of it is refused: only where the policy that
- * runs allows them at all, and only what can hit something. */
+/* Requests of fault injection. It is refused unless the running policy allows it, and for legs and
+ * peers that do not exist. */
 #include "agent/control_internal.h"
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool is_leg(const struct agent *a, const char *name)
 	return false;
 }
 
-/* By the configuration, by the paths that there are; or any address. */
+/* A peer is named in the configuration or by a worker's path, or is any address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
 	const struct spec *s = a->running.spec;
@@ -51,21 +51,20 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 
 	if (!a->running.spec || !a->running.plan || !a->running.spec->fault_injection) {
 		control_error(r, 403, "not-allowed",
-			      "the configuration that runs does not allow faults; set "
-			      "policy.fault-injection: true and apply",
+			      "fault injection is not allowed; set policy.fault-injection: true "
+			      "and apply",
 			      NULL);
 		return;
 	}
 	if (want->leg[0] && !is_leg(a, want->leg)) {
-		snprintf(why, sizeof(why),
-			 "there is no leg of that name: '%s'; see 'plenum net show'", want->leg);
+		snprintf(why, sizeof(why), "no leg '%s'; see 'plenum net show'", want->leg);
 		control_error(r, 404, "not-found", why, NULL);
 		return;
 	}
 	if (want->peer[0] && !is_peer(a, want->peer)) {
 		snprintf(why, sizeof(why),
-			 "there is no peer of that name: '%s'; name one of peers, one that a path "
-			 "leads to, or an address",
+			 "no peer '%s'; give the name of a configured or connected peer, or an "
+			 "address",
 			 want->peer);
 		control_error(r, 404, "not-found", why, NULL);
 		return;
@@ -74,7 +73,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 	memcpy(f.peer, want->peer, sizeof(f.peer));
 	if (faults_add(a, &f, want->ttl_s, clients_describe(cl, by, sizeof(by)), &id) < 0)
 		control_error(r, 409, "too-many",
-			      "there are as many faults as there can be; remove one", NULL);
+			      "the maximum number of faults is active; remove one first", NULL);
 	else
 		control_json(r, 200, json_pack("{s:I}", "id", (json_int_t)id));
 }
@@ -88,8 +87,7 @@ void control_fault_del(struct agent *a, const struct client *cl, const struct pr
 	snprintf(why, sizeof(why), "removed by %s", clients_describe(cl, by, sizeof(by)));
 	n = faults_end(a, m->fault.id, why);
 	if (n == 0 && m->fault.id) {
-		snprintf(why, sizeof(why), "there is no such fault: %u; see 'plenum fault show'",
-			 m->fault.id);
+		snprintf(why, sizeof(why), "no fault %u; see 'plenum fault show'", m->fault.id);
 		control_error(r, 404, "not-found", why, NULL);
 	} else {
 		control_json(r, 200, json_pack("{s:I}", "removed", (json_int_t)n));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data devices as clients see and change them: what runs beside what is staged, and the version
- * of both, so that of two who change the same at the same moment the second hears of the first.
- * Apart from control.c for that.
+ * Requests about legs: shows the running and the staged configuration of each, with a version
+ * (ETag), so that the second of two concurrent changes is refused.
  */
 #include "agent/control_internal.h"
 #include "netcfg/base/hash.h"
@@ -10,7 +9,7 @@
 
 /* ---- versions ---- */
 
-/* Nobody gains by a collision: who may name a version may change all of it. */
+/* A keyed hash is enough: a client that can name a version may change all of it anyway. */
 static uint64_t tag_of(const char *text)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d65, 0x746167732d763100};
@@ -34,7 +33,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* What runs and what is staged; 0: there is neither. */
+/* Version of the running and staged configuration of one leg; 0: neither exists. */
 static uint64_t tag_of_net(const struct spec *running, const struct spec *next, const char *name)
 {
 	const struct spec_net *now = find_net(running, name), *then = find_net(next, name);
@@ -63,9 +62,9 @@ int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret)
 	return 0;
 }
 
-/* ---- looking ---- */
+/* ---- showing ---- */
 
-/* null where there is none. */
+/* JSON null where n is NULL. */
 static json_t *net_to_json(const struct spec_net *n)
 {
 	autofree char *text = n ? spec_net_to_json(n) : NULL;
@@ -73,7 +72,7 @@ static json_t *net_to_json(const struct spec_net *n)
 	return n ? json_loads(text ? text : "", 0, NULL) : json_null();
 }
 
-/* What an apply would do to the leg: "" where it leaves it as it is. */
+/* What an apply would do to the leg: "add", "remove", "change" or "" (nothing). */
 static const char *pending_word(const json_t *running, const json_t *staged)
 {
 	if (!json_is_object(running))
@@ -102,7 +101,7 @@ static json_t *changes_to_json(const json_t *running, const json_t *staged)
 	return changes;
 }
 
-/* Where the device is written. */
+/* The file that configures the leg. */
 static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 {
 	autofree char *file = n->pos.file ? store_shown_file(&a->store, n->pos.file) : NULL;
@@ -110,7 +109,7 @@ static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 	return json_string(file ? file : "");
 }
 
-/* Adds to the leg what the configurations say of it. */
+/* Adds the members that come from the configurations. */
 static void add_pending(const struct agent *a, json_t *leg, const struct spec_net *now,
 			const struct spec_net *then)
 {
@@ -128,7 +127,7 @@ static void add_pending(const struct agent *a, json_t *leg, const struct spec_ne
 	json_decref(staged);
 }
 
-/* A leg that is staged and does not run yet. */
+/* A leg that is staged but not running yet. */
 static json_t *coming_to_json(const struct spec_net *n)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",
@@ -144,7 +143,7 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 	struct spec *next = NULL;
 	size_t i;
 
-	/* Without a configuration that could be applied nothing is pending. */
+	/* With an invalid configuration nothing is pending. */
 	if (store_load_next(&a->store, &d, &next) >= 0)
 		r->etag = control_tag_of_tree(next);
 	json_array_foreach (list, i, leg) {
@@ -165,7 +164,7 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 	control_json(r, 200, o);
 }
 
-/* What is not there is named, where it could be the name of a device at all. */
+/* Names the missing leg, if the name is valid at all. */
 static void fail_net(struct agent *a, const char *name, int error, const struct diag *d,
 		     struct control_reply *r)
 {
@@ -175,11 +174,11 @@ static void fail_net(struct agent *a, const char *name, int error, const struct 
 		control_failure(a, r, error, d);
 		return;
 	}
-	snprintf(text, sizeof(text), "there is no data device '%s'; see 'plenum net show'", name);
+	snprintf(text, sizeof(text), "no leg '%s'; see 'plenum net show'", name);
 	control_error(r, 404, "not-found", text, NULL);
 }
 
-/* The configuration of one device, running and staged. */
+/* Replies with the configuration of one leg, running and staged. */
 static void answer_net(struct agent *a, const char *name, unsigned status, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -215,7 +214,7 @@ void control_get_net(struct agent *a, const struct client *cl, const struct priv
 
 /* ---- changes ---- */
 
-/* "name" of a request that has been staged. */
+/* The "name" in the JSON of a request. */
 static void name_of(const char *json, char *buf, size_t size)
 {
 	json_t *o = json_loads(json, 0, NULL);
@@ -243,7 +242,7 @@ void control_net_add(struct agent *a, const struct client *cl, const struct priv
 	}
 	name_of(json, name, sizeof(name));
 	reconcile_forget_staged(a);
-	control_note(a, cl, "net %s is staged; apply to use it", name);
+	control_note(a, cl, "new leg %s staged; 'plenum apply' applies it", name);
 	answer_net(a, name, 201, r);
 }
 
@@ -263,7 +262,7 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 		return;
 	}
 	reconcile_forget_staged(a);
-	control_note(a, cl, "a change to net %s is staged; apply to use it", m->net.name);
+	control_note(a, cl, "change to leg %s staged; 'plenum apply' applies it", m->net.name);
 	answer_net(a, m->net.name, 200, r);
 }
 
@@ -280,7 +279,7 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 		return;
 	}
 	reconcile_forget_staged(a);
-	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net.name);
+	control_note(a, cl, "removal of leg %s staged; 'plenum apply' applies it", m->net.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net.name, "file", a->store.cli_file));
 }

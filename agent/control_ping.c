@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries of RDMA (`plenum rdma ping`): which worker can make one, and what came of it. The worker
- * does one at a time and ends it by itself, so the agent keeps nothing but its answer. Apart
- * because no other request of a client waits for a worker.
+ * RDMA tests (`plenum rdma ping`): finds the worker that can run the test and reads its result. A
+ * worker runs one test at a time and ends it by itself; the agent keeps only the result.
  */
 #include "agent/control_internal.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 
-/* Of the worker's text only what can be shown. */
+/* Copies a worker's text; characters outside a-z, 0-9 and '-' become '?'. */
 static const char *word(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -45,7 +44,7 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 	return false;
 }
 
-/* One of the worker's paths as its page has it; false: there are no more there. */
+/* Reads path i from the worker's statistics page; false: there are no more. */
 static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path_stats *ret)
 {
 	const struct launch_path_stats *p = &w->stats->paths[i];
@@ -63,7 +62,7 @@ static bool serves(const struct sup_worker *w)
 	return w->stats && w->started && w->state == SUP_UP && w->started->role == LAUNCH_COMPUTE;
 }
 
-/* Whom workers here serve at that address, by whatever leg; what is no such address is a name. */
+/* The name of the client that the local workers serve at that address; else peer itself. */
 static void client_name(const struct agent *a, const char *peer, char ret[PLENUM_NAME_MAX])
 {
 	struct launch_path_stats p;
@@ -77,7 +76,7 @@ static void client_name(const struct agent *a, const char *peer, char ret[PLENUM
 			}
 }
 
-/* How likely a worker that has the leg has a pair with that client on it. */
+/* How likely a worker with that leg has a queue pair to the client; best last. */
 enum { NOT_SERVED, NOT_LISTED, BY_OTHER_LEGS, BY_THE_LEG, BY_PAIRS };
 
 static int likely(const struct sup_worker *w, const char *leg, unsigned port, const char *name)
@@ -92,14 +91,14 @@ static int likely(const struct sup_worker *w, const char *leg, unsigned port, co
 			found = strcmp(p.leg, leg) == 0 ? BY_THE_LEG : BY_OTHER_LEGS;
 	if (found == BY_THE_LEG && launch_stat_get(&w->stats->rdma[port].pairs))
 		return BY_PAIRS;
-	/* The page has room for so many paths; the worker knows them all. */
+	/* The page is full; the worker may have more paths. */
 	if (found == NOT_SERVED && i == LAUNCH_PATHS_MAX && ip_addr_parse(name, &ip) < 0)
 		return NOT_LISTED;
 	return found;
 }
 
-/* The worker that likely serves that peer by the leg, of those that were not asked for this try
- * yet: it has its client ask for it. */
+/* The worker that most likely serves that peer via the leg and was not asked in this test yet. It
+ * has the client run the test. */
 static const struct sup_worker *find_server(const struct agent *a, const char *leg,
 					    const char *peer, struct launch_ping *ret)
 {
@@ -124,7 +123,7 @@ static const struct sup_worker *find_server(const struct agent *a, const char *l
 	return found;
 }
 
-/* A mount from that peer, of a worker that has the leg; better one that is served by RDMA. */
+/* A worker with the leg and a mount from that peer; preferably one that uses RDMA. */
 static const struct sup_worker *find(const struct agent *a, const struct privsep_ping *want,
 				     struct launch_ping *ret)
 {
@@ -171,11 +170,11 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 	if (!w) {
 		control_error(r, 404, "not-found",
 			      is_leg(a, want->leg)
-				      ? "no worker that runs has a mount from this peer or a path "
-					"to a client of that name or address, and that leg; RDMA "
-					"is spoken over the sessions of mounts (of many clients "
-					"not all addresses are listed: give the name)"
-				      : "there is no leg of that name",
+				      ? "no running worker with this leg has a mount from this "
+					"peer or a path to a client of that name or address; RDMA "
+					"needs the session of a mount (with many clients not all "
+					"addresses are listed: give the name)"
+				      : "no such leg; see 'plenum net show'",
 			      NULL);
 		return;
 	}
@@ -185,8 +184,8 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 	e = p.id ? sup_ping(a->sup, w->id, &p) : -EIO;
 	if (e < 0) {
 		control_error(r, e == -EBUSY ? 409 : 503, e == -EBUSY ? "busy" : "no-worker",
-			      e == -EBUSY ? "RDMA is being tried already, for another client"
-					  : "the worker cannot be asked",
+			      e == -EBUSY ? "the worker is already running an RDMA test"
+					  : "cannot reach the worker",
 			      NULL);
 		return;
 	}
@@ -206,7 +205,7 @@ static json_t *result(const struct launch_ping *p)
 			 "max_ns", (json_int_t)p->max_ns);
 }
 
-/* It was the wrong one to ask. */
+/* Whether this worker cannot run the test, so that the next one is asked. */
 static bool is_no(const struct sup_worker *w)
 {
 	const int e = w->pinged.status;
@@ -215,7 +214,7 @@ static bool is_no(const struct sup_worker *w)
 	       (e == -ENOTSUP || e == -ENOTCONN);
 }
 
-/* Of the workers that were asked in turn that which has it now, or whose answer says most. */
+/* Of the workers asked in turn: the one that runs the test now, or has the most useful answer. */
 static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 {
 	const struct sup_worker *found = NULL;
@@ -231,7 +230,7 @@ static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 	return found;
 }
 
-/* 0; -EBUSY: not now; -ENOENT: there is no other. */
+/* 0; -EBUSY: not now; -ENOENT: no other worker. */
 static int ask_next(const struct agent *a, const struct sup_worker *w)
 {
 	struct launch_ping p = w->ping_want;
@@ -245,7 +244,7 @@ static int ask_next(const struct agent *a, const struct sup_worker *w)
 	return w ? sup_ping(a->sup, w->id, &p) : -ENOENT;
 }
 
-/* 202: not yet. */
+/* 202: no result yet. */
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
@@ -259,9 +258,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 	w = find_asked(a, m->ping.id);
 	if (!w)
 		control_error(r, 404, "not-found",
-			      "there is no such try: its worker has ended, or it was another "
-			      "agent's",
-			      NULL);
+			      "unknown RDMA test: its worker exited or the agent restarted", NULL);
 	else if (is_no(w) &&
 		 ((e = ask_next(a, w)) == 0 || (e == -EBUSY && clock_now_ns() < w->ping_until_ns)))
 		control_json(r, 202, json_pack("{s:b}", "ended", 0));
@@ -270,5 +267,5 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 	else if (clock_now_ns() < w->ping_until_ns)
 		control_json(r, 202, json_pack("{s:b}", "ended", 0));
 	else
-		control_error(r, 503, "no-worker", "the worker has not answered", NULL);
+		control_error(r, 503, "no-worker", "the worker did not answer", NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The questions that need a look at the host: what is there, and what an apply would do. A child
- * looks and makes the whole answer, because the kernel lets a look wait while somebody holds its
- * network lock, an applier's long step for one; the monitor only passes the answer on.
+ * Answers inventory and plan requests in a child process: reading the kernel may block while
+ * another process holds its network lock, for example during a long step of the applier. The
+ * monitor only forwards the reply.
  */
 #include "agent/actions.h"
 #include "agent/base/child_task.h"
@@ -20,13 +20,13 @@ struct control_query {
 	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* of a plan */
-	struct diag diag;  /* what loading that said */
+	struct diag diag;  /* messages of loading the spec */
 	bool answered;
 };
 
 /* ---- in the child ---- */
 
-/* With what the files themselves warn of; what the host makes of them, the plan shows. */
+/* The plan with the warnings of the files; it already contains the warnings about the host. */
 static json_t *plan_with_warnings(struct control_query *q, const struct plan *p)
 {
 	json_t *o = plan_to_object(p);
@@ -65,7 +65,7 @@ static void answer_plan(struct control_query *q, struct kernel *k, struct contro
 		e = plan_owned_load(&owned, a->reconcile.owned_path, &d);
 	if (e >= 0)
 		e = plan_worker_ids_load(&worker_ids, a->reconcile.worker_ids_path, &d);
-	/* Who applies desired what failed to be tried again. */
+	/* Recorded failures are left out: an apply tries those transports again. */
 	if (e >= 0)
 		e = plan_build(next.spec, next.inv, &ctx, &d, &next.plan);
 	if (e >= 0)
@@ -140,7 +140,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 	q->answered = true;
 	memcpy(&reply, msg, sizeof(reply));
 	e = clients_answer(q->agent->clients, q->client.id, &reply, fd);
-	if (e < 0) /* it went away meanwhile, or its child did */
+	if (e < 0) /* the client or its API process has gone */
 		log_debug("answer to a client: %s", strerror(-e));
 }
 
@@ -160,9 +160,9 @@ static void on_end(void *user, int status, const char *how)
 	struct control_query *q = user;
 	struct control_reply r = {.http_status = 0};
 
-	q->child = NULL; /* it has freed itself */
+	q->child = NULL; /* the child task freed itself */
 	if (!q->answered) {
-		control_error(&r, 500, "failed", "the look at the host ended without an answer",
+		control_error(&r, 500, "failed", "inventory helper exited without a result",
 			      json_pack("[s]", how));
 		control_answer(q->agent, q->client.id, &r);
 	}
@@ -184,7 +184,7 @@ static struct control_query **free_place(struct agent *a)
 	return NULL;
 }
 
-/* Of a plan: what an apply would read, now; or a copy of what runs. */
+/* For a plan: the configuration that an apply would read now, or a copy of the running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;
@@ -213,7 +213,8 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 	int e;
 
 	if (!q) {
-		control_error(r, 503, "busy", "too many look at the host at once; try again", NULL);
+		control_error(r, 503, "busy",
+			      "too many inventory and plan requests at once; try again", NULL);
 		return;
 	}
 	*q = (struct control_query){.agent = a, .client = *client, .what = what};

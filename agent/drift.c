@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What somebody else has changed of ours: words, count and pace. Apart from the walk, which repairs
- * it without asking who it was. */
+/* Describes, counts and paces repairs of changes that other programs made. */
 #include "agent/drift.h"
 #include "agent/agent.h"
 #include "agent/health/managers.h"
@@ -18,7 +17,7 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Undone so soon that the look after its apply did not find it any more. */
+/* Another program undid the step so soon that the inventory after its apply lacks it. */
 static bool was_just_made(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -28,8 +27,8 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* Whether the host was as wanted there when it was looked at last. What is given back, and what a
- * leg gets that has come only now or whose device was made anew, nobody has changed. */
+/* Whether another program made this change: the host was as desired here before. Restored settings,
+ * legs that appeared just now and replaced devices are not foreign changes. */
 static bool is_foreign(const struct agent *a, const struct plan *p, const struct plan_step *s)
 {
 	const struct plan_leg_info *was = find_leg(a->running.plan, s->leg);
@@ -50,7 +49,7 @@ static struct drift_place *place_of(struct drift *d, const struct plan_step *s)
 	for (size_t i = 0; i < d->n_places; i++)
 		if (strcmp(d->places[i].leg, s->leg) == 0)
 			return &d->places[i];
-	/* Legs come and go with the configuration; the host's own is always there. */
+	/* Legs change with the configuration; the table starts over when it is full. */
 	if (d->n_places == ARRAY_SIZE(d->places))
 		d->n_places = 0;
 	p = &d->places[d->n_places++];
@@ -89,10 +88,10 @@ static void report(struct agent *a)
 		if (!p->who[0])
 			continue;
 		snprintf(text, sizeof(text),
-			 "%s: another program keeps undoing what is ours, last: %s; %s%s",
+			 "%s: another program keeps undoing the agent's settings, last: %s; %s%s",
 			 p->leg[0] ? p->leg : "host", p->last, p->who,
 			 drift_delay_ns(&a->drift) > RECONCILE_DEBOUNCE_NS
-				 ? ". Until it stops, repairs wait"
+				 ? ". Repairs are delayed until it stops"
 				 : "");
 		json_array_append_new(list, json_string(text));
 	}
@@ -112,9 +111,9 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 		   "%d repairs within a minute: %s", DRIFT_FIGHT, p->who);
 }
 
-/* One restart of a manager is no fight, and the next one will do the same: who would do such a
- * thing is named once in a while. Who writes down what it manages after it has begun to is not
- * known the first time: the next time is looked again. */
+/* One restart of a network manager is not a fight, but the next restart changes the same things: so
+ * the likely manager is named once per window. A manager that records a link only after it began to
+ * manage it is found at the next repair. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {
@@ -141,7 +140,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	snprintf(place->last, sizeof(place->last), "%s", text);
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
-	/* All steps of one repair are one. */
+	/* All steps of one repair count once. */
 	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
@@ -219,7 +218,7 @@ static void end_fights(struct agent *a)
 			continue;
 		p->who[0] = '\0';
 		events_add(&a->events, LOG_LEVEL_NOTICE, p->leg[0] ? p->leg : "agent",
-			   "nobody has changed what is ours for a minute");
+			   "no other program has changed the agent's settings for a minute");
 	}
 	report(a);
 }
@@ -227,11 +226,11 @@ static void end_fights(struct agent *a)
 void drift_look(struct agent *a)
 {
 	end_fights(a);
-	/* One that is on its way looks at everything. */
+	/* A running reconcile looks at everything anyway. */
 	if (!a->running.plan || reconcile_is_active(a) ||
 	    !plan_has_drifted(a->kernel, a->running.plan))
 		return;
-	agent_forget_host(a); /* or the walk finds what was there before */
+	agent_forget_host(a); /* else the reconcile would read the cache */
 	reconcile_arm(a, drift_delay_ns(&a->drift));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plenumd(8): arguments, and which role this process plays. Apart from the agent, so that tests
- * link all of it but this. */
+/* plenumd(8): parses the arguments and starts the monitor or one of its child roles. Tests link
+ * everything but this file. */
 #include "agent/agent.h"
 #include "plugins/plugins.h"
 #include <getopt.h>
@@ -19,7 +19,7 @@ static const struct option options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
-	/* Between the processes of this program only. */
+	/* Internal: set by the monitor when it starts its child processes. */
 	{"role", required_argument, NULL, OPT_ROLE},
 	{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	{NULL, 0, NULL, 0},
@@ -30,14 +30,14 @@ static const char usage[] =
 	"\n"
 	"  -c, --config FILE   configuration (" PLENUM_SYSCONFDIR "/plenum.yaml), with the *.yaml\n"
 	"                      of plenum.d beside it\n"
-	"      --run-dir DIR   lock, sockets, journal, record of what runs (" PLENUM_RUNDIR ")\n"
+	"      --run-dir DIR   lock, sockets, journal, record of workers (" PLENUM_RUNDIR ")\n"
 	"      --state-dir DIR staged configuration, the last one applied (" PLENUM_STATEDIR ")\n"
 	"      --check         check the configuration, print its errors, exit\n"
-	"      --foreground    stay in the foreground, which is what it always does\n"
-	"  -v, --verbose       say more\n"
+	"      --foreground    accepted and ignored: plenumd never forks away\n"
+	"  -v, --verbose       log debug messages\n"
 	"      --version, --help\n";
 
-/* The build's own worker where this binary is run from the build, else the installed one. */
+/* Uses the build tree's worker where this binary runs from the build, else the installed one. */
 static const char *find_worker(char *buf, size_t size)
 {
 	const char *named = getenv("PLENUM_WORKER");
@@ -46,7 +46,7 @@ static const char *find_worker(char *buf, size_t size)
 	char *slash;
 
 	if (named && named[0]) {
-		log_notice("workers run %s, as PLENUM_WORKER says", named);
+		log_notice("worker program: %s (from PLENUM_WORKER)", named);
 		return named;
 	}
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -62,7 +62,7 @@ static const char *find_worker(char *buf, size_t size)
 	return PLENUM_LIBEXECDIR "/plenum-worker";
 }
 
-/* Roles are started by the monitor with descriptors that nobody else can provide. */
+/* The monitor starts these roles with descriptors that only it can provide. */
 static int run_role(const char *role, enum log_level level)
 {
 	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)

@@ -99,8 +99,9 @@ static void test_fight(void **state)
 		assert_true(drift_delay_ns(&a->drift) == RECONCILE_DEBOUNCE_NS);
 	}
 	assert_int_equal(a->state, AGENT_DEGRADED);
-	assert_true(problem_has(a, "leg-a: another program keeps undoing what is ours, last: rule "
-				   "7000: from 10.10.1.10"));
+	assert_true(problem_has(
+		a, "leg-a: another program keeps undoing the agent's settings, last: rule "
+		   "7000: from 10.10.1.10"));
 	assert_true(problem_has(a, "no network manager that would runs here"));
 	drift_look(a);
 	assert_int_equal(a->state, AGENT_DEGRADED);
@@ -109,7 +110,7 @@ static void test_fight(void **state)
 		a->drift.places[0].at_ns[i] -= DRIFT_WINDOW_NS;
 	drift_look(a);
 	assert_int_equal(a->state, AGENT_WELL);
-	assert_true(event_has(a, "nobody has changed what is ours for a minute"));
+	assert_true(event_has(a, "no other program has changed the agent's settings for a minute"));
 }
 
 static void test_pace(void **state)
