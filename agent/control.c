@@ -381,7 +381,7 @@ static bool may_replace_files(struct agent *a, const struct privsep_msg *m, stru
 	}
 	snprintf(message, sizeof(message),
 		 "apply %" PRIu64 " is still pending: keeping it would overwrite files that were "
-				  "edited meanwhile; 'plenum confirm %" PRIu64
+		 "edited meanwhile; 'plenum confirm %" PRIu64
 		 " --force files' overwrites them and keeps copies with a ~",
 		 a->reconcile.pending.entry, a->reconcile.pending.entry);
 	control_error(r, 409, "files-changed", message, store_diag_to_json(&a->store, &d));
@@ -409,7 +409,7 @@ static bool is_under_way(const struct agent *a, char *why, size_t size)
 	if (e)
 		snprintf(why, size,
 			 "apply %" PRIu64 " (%s, by %s) is running; try again when it has ended, "
-					  "or give a number from 'plenum history'",
+			 "or give a number from 'plenum history'",
 			 e->number, e->what, e->by);
 	else
 		snprintf(why, size,

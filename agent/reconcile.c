@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data walk itself, and the order in which walks are taken. What its outcome means for state,
- * events and clients is in reconcile_outcome.c. */
+/* The reconcile run: load the configuration, collect the inventory, build the plan, run the
+ * applier, then hand the desired workers to the supervisor. reconcile_outcome.c handles its result.
+ */
 #include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/leg_policy.h"
@@ -29,8 +30,8 @@ void generation_done(struct generation *r)
 	*r = (struct generation){0};
 }
 
-/* Puts the new round in the place of the running one. A round without a specification of its own
- * goes on with the running one. */
+/* Replaces the running generation by the new one. A new one without a spec keeps the running spec.
+ */
 static void generation_swap(struct agent *a)
 {
 	struct generation old = a->running;
@@ -42,7 +43,7 @@ static void generation_swap(struct agent *a)
 	} else {
 		agent_take_rights(a);
 		if (!a->running.spec->fault_injection && a->faults.n > 0)
-			faults_end(a, 0, "the configuration does not allow them any more");
+			faults_end(a, 0, "the configuration no longer allows faults");
 	}
 	a->reconcile.next = (struct generation){0};
 	generation_done(&old);
@@ -60,10 +61,10 @@ static void note_steps(struct agent *a)
 		drift_note(a, p);
 }
 
-/* ---- the two halves ---- */
+/* ---- before and after the applier ---- */
 
-/* What cannot be written shall be found before the host is changed; a second try is prepared
- * already. */
+/* Prepares the commit first, so that a full disk is found before the host changes; on a retry it is
+ * prepared already. */
 static int load_staged(struct agent *a, struct store_source *ret)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->reconcile.diag);
@@ -81,14 +82,15 @@ static int load_history(struct agent *a)
 	if (path)
 		return spec_load(path, NULL, &rec->diag, &rec->next.spec);
 	diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
-		 "apply %llu left no configuration; write the number of one that 'plenum history' "
-		 "shows as applied",
+		 "apply %llu has no stored configuration; give the number of an apply that 'plenum "
+		 "history' shows as applied",
 		 (unsigned long long)rec->client.back_to);
 	return -ENOENT;
 }
 
-/* What was rolled back waits until somebody asks for it again, or for something else. A reload that
- * was asked for before it was rolled back does not: who has been cut off would be once more. */
+/* A configuration that was rolled back is not retried until somebody asks for it again or it
+ * changes. A reload requested before the rollback does not count as such a request: it would cut
+ * off the same peers again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -134,8 +136,8 @@ static int update_held_vfs(struct agent *a)
 	return leg_policy_held_vfs(a->sup, &rec->held_vfs, &rec->n_held_vfs);
 }
 
-/* What is wanted, what was promised and what is there. Notifications are read before the host is
- * looked at, so that none that is older than the look comes after it. */
+/* Loads the configuration and the records and collects the inventory. Notifications are read first,
+ * so that none older than the inventory arrives after it. */
 static int look(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -164,14 +166,14 @@ static int look(struct agent *a)
 	if (rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		if (rec->n_tries == 0) /* those hosts may have gone */
+		if (rec->n_tries == 0) /* the other hosts may have gone */
 			plan_conflicts_done(&rec->conflicts);
 	}
 	return 0;
 }
 
-/* A key file that was changed is for the next apply, as the rest of the configuration is: a walk
- * that only keeps the host as it is leaves the workers the keys that they have. */
+/* A changed key file takes effect with the next apply, like the rest of the configuration: repairs
+ * keep the workers' present keys. */
 static int keys_fill(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -182,7 +184,7 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
-/* By what a plan is made of the host; the specification is there by then. */
+/* The inputs of the plan besides spec and inventory. */
 static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -207,7 +209,8 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 				     .n_forced = rec->client.n_forced};
 }
 
-/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
+/* Everything before the applier. 1: the applier runs the steps; 0: there are none; negative errno.
+ */
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -237,7 +240,7 @@ static int first_half(struct agent *a)
 		r = keys_fill(a, spec);
 	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
-	if (r < 0 || rec->pending.applier || /* which has done it */
+	if (r < 0 || rec->pending.applier || /* the pending applier has run them */
 	    (rec->next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
 	note_steps(a);
@@ -253,8 +256,7 @@ static int first_half(struct agent *a)
 	return r < 0 ? r : 1;
 }
 
-/* Where it cannot be written the workers run all the same, and are numbered anew by the next start
- * only. */
+/* Without this record the next start may number the workers differently. */
 void reconcile_save_worker_ids(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -263,11 +265,12 @@ void reconcile_save_worker_ids(struct agent *a)
 	reconcile_choice_keep(a);
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "%s: %s; after a restart workers may have other numbers and addresses",
+			   "cannot write %s: %s; after a restart workers may get other ids and "
+			   "addresses",
 			   rec->worker_ids_path, strerror(-r));
 }
 
-/* The host is as wanted: now the workers. */
+/* Everything after the applier: the host is in the desired state, now the workers follow. */
 static int second_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -278,8 +281,8 @@ static int second_half(struct agent *a)
 	if (a->state == AGENT_STOPPING) {
 		if (rec->n_steps > 0)
 			diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
-				 "the network is as wanted now, but no worker is started and "
-				 "nothing is committed");
+				 "the agent is stopping: the network is in the desired state, but "
+				 "no worker was started and nothing was committed");
 		return -ESHUTDOWN;
 	}
 	plan_check_routes(a->kernel, rec->next.inv, rec->next.plan);
@@ -305,7 +308,7 @@ static int second_half(struct agent *a)
 	return sup_reconcile(a->sup, a->running.desired, a->running.n_desired, asked);
 }
 
-/* As the applier has left it. */
+/* Collects the inventory that the applier left. */
 static int look_again(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -365,7 +368,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	rec->failed_step = res->failed_step;
 	diag_append(&rec->diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
-		/* The host is as wanted without them; what was planned is not. */
+		/* The applier left out addresses of other hosts, so this plan is not what was
+		 * applied: plan again. */
 		r = -EAGAIN;
 		note_applied(a);
 		if (reconcile_take_conflicts(rec, res->conflicts) < 0)
@@ -383,8 +387,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-/* All is done, but not for good: the workers run with it, so that whoever confirms it has seen them
- * do so. */
+/* The applier is done and waits for a confirmation. The workers start with the new configuration,
+ * so that the operator confirms what runs. */
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -396,9 +400,9 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 		diag_add(&rec->diag, DIAG_WARNING, NULL, NULL, "%s",
 			 applier_unreachable(rec->pending.applier));
 	note_applied(a);
-	if (conflicts->n) { /* another plan than ours was done */
+	if (conflicts->n) { /* the applier made another plan, without these addresses */
 		r = reconcile_take_conflicts(rec, conflicts);
-		rec->n_tries++; /* the first forgets what an earlier apply found */
+		rec->n_tries++; /* a first try would drop the conflicts found before */
 		generation_done(&rec->next);
 		if (r == 0)
 			begin(a);
@@ -452,12 +456,12 @@ static void finish(struct agent *a, int r)
 	reconcile_ticket_done(a);
 	while (rec->pending.applier && !rec->reachability.alone && rec->n_clients > 0)
 		reconcile_refuse_client(a, &rec->clients[--rec->n_clients], -EALREADY);
-	if (a->store.prepared) /* and not committed */
+	if (a->store.prepared) /* the commit did not happen */
 		store_abandon(&a->store);
 	generation_done(&rec->next);
 	diag_done(&rec->diag);
 	rec->active = false;
-	/* The files still do not run; what runs is looked after all the same. */
+	/* The files still fail; repair the running configuration anyway. */
 	if (repair && a->state != AGENT_STOPPING)
 		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
 	else
@@ -468,7 +472,7 @@ static void finish(struct agent *a, int r)
 	}
 	status_publish(a);
 	agent_end_if_done(a);
-	/* A walk is the agent's only large user of the heap. */
+	/* Only a reconcile uses much heap memory. */
 	malloc_trim(0);
 }
 
@@ -477,7 +481,8 @@ void reconcile_keep_attempts(struct agent *a)
 	int r = plan_failures_save(&a->failures, a->reconcile.attempts_path);
 
 	if (r < 0)
-		log_warning("%s: %s; the next agent will try again what this one has tried",
+		log_warning("cannot write %s: %s; the next agent will retry transports that failed "
+			    "in this boot",
 			    a->reconcile.attempts_path, strerror(-r));
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What workers with transport: auto were agreed to, over the life of an agent: read from the record
- * once, in memory from then on, written when a walk is kept, and in the ticket of an apply that
- * waits. Apart from the walk, which asks for it in three places; what it means is
- * transport_choice.h's.
+ * Keeps the accepted transport choices of auto workers: read from the record once, then kept in
+ * memory, written when an apply is kept, and in the ticket of a pending apply. transport_choice.h
+ * defines their meaning.
  */
 #include "agent/agent.h"
 #include "agent/reconcile_internal.h"
@@ -31,11 +30,11 @@ static void say_unread(struct agent *a, int error)
 	char text[600];
 
 	snprintf(text, sizeof(text),
-		 "the record %.200s cannot be read (%s): of the workers with transport: auto those "
-		 "that run stay as they are, the others use the kernel's sockets; it is read again "
-		 "by and by, and 'plenum apply' writes it anew",
+		 "cannot read the record %.200s (%s): running workers with transport: auto keep "
+		 "their transport, others use UDP; the agent retries, and 'plenum apply' writes a "
+		 "new record",
 		 a->reconcile.choice_path,
-		 error == -EBADMSG ? "it is not of this version" : strerror(-error));
+		 error == -EBADMSG ? "unknown version" : strerror(-error));
 	say(a, text);
 }
 
@@ -44,9 +43,8 @@ static void say_unsaved(struct agent *a, int error)
 	char text[600];
 
 	snprintf(text, sizeof(text),
-		 "the record %.200s cannot be written (%s): until it is, which is tried again by "
-		 "and by, the next start of the host finds workers with transport: auto as they "
-		 "were agreed to before",
+		 "cannot write the record %.200s (%s): until a retry succeeds, a restart returns "
+		 "workers with transport: auto to their previously accepted transports",
 		 a->reconcile.choice_path, strerror(-error));
 	say(a, text);
 }
@@ -59,7 +57,7 @@ static const struct inv_link *link_of(const struct inventory *inv, const char *p
 	return NULL;
 }
 
-/* The VFs that a worker has open. */
+/* Adds the VFs that a worker has open. */
 static int add_running(struct transport_choice *to, const struct launch_config *c,
 		       const struct inventory *inv)
 {
@@ -89,8 +87,7 @@ static int add_running(struct transport_choice *to, const struct launch_config *
 	return r == 0 && any ? transport_choice_add(to, &e) : r;
 }
 
-/* While nobody can read what was agreed to, what the workers of an earlier agent do is taken for
- * it. */
+/* The record is unreadable: takes the transports of the adopted workers as accepted. */
 static int take_running(struct agent *a, const struct inventory *inv)
 {
 	int r = 0;
@@ -111,7 +108,7 @@ static int read_record(struct agent *a, const struct inventory *inv)
 		return r;
 	rec->accepted_known = r == 0 || r == -ENOENT;
 	rec->accepted_unsaved =
-		r == -ENOENT && again; /* somebody has removed it: what runs counts */
+		r == -ENOENT && again; /* the record was removed: what runs counts */
 	if (rec->accepted_known) {
 		say(a, NULL);
 		return 0;
@@ -158,7 +155,7 @@ int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 	return r;
 }
 
-/* What is in memory counts, also where it cannot be written: then that is tried again. */
+/* The choices in memory count even where they cannot be written; writing is retried. */
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -186,7 +183,7 @@ void reconcile_choice_keep(struct agent *a)
 	rec->accepted = rec->proposed;
 	rec->proposed = (struct transport_choice){0};
 	rec->has_proposed = false;
-	/* One that cannot be read may still say more than what runs. */
+	/* An unreadable record may contain more than what runs: do not overwrite it. */
 	if (!rec->accepted_known && !rec->proposed_by_request)
 		return;
 	if (!rec->accepted_known || rec->accepted_unsaved || !was || !is || strcmp(was, is) != 0)
@@ -194,7 +191,7 @@ void reconcile_choice_keep(struct agent *a)
 	rec->accepted_known = true;
 }
 
-/* ---- what a worker does without ---- */
+/* ---- events ---- */
 
 static const struct plan_worker *worker_on(const struct plan *p, unsigned core)
 {
@@ -213,12 +210,12 @@ void reconcile_choice_note(struct agent *a, const struct plan *was, const struct
 
 		if (w->lost && !(had_lost && reason_equal(&old->reason, &w->reason)))
 			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-				   "worker %u does without what was agreed to (%s): %s", w->id,
+				   "worker %u: %s unavailable, using fallback: %s", w->id,
 				   spec_transport_to_string(w->claim),
 				   reason_format(&w->reason, why, sizeof(why)));
 		else if (!w->lost && had_lost && w->claim != SPEC_TRANSPORT_UDP)
 			events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-				   "worker %u has what was agreed to (%s) again", w->id,
+				   "worker %u: %s available again", w->id,
 				   spec_transport_to_string(w->claim));
 	}
 }
@@ -231,7 +228,7 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core)
 	       transport_choice_moves(&rec->accepted, &rec->proposed, core);
 }
 
-/* ---- in the ticket ---- */
+/* ---- the ticket ---- */
 
 char *reconcile_choice_format(const struct reconcile *rec)
 {
@@ -249,7 +246,7 @@ char *reconcile_choice_format(const struct reconcile *rec)
 	return file_text_end(out, &text, 0);
 }
 
-/* One that knew nothing of it, or not all, left what was agreed before. */
+/* A ticket without choices leaves the accepted ones in force. */
 void reconcile_choice_read(struct reconcile *rec, const char *ticket)
 {
 	autofree char *agreed = NULL;

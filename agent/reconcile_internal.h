@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the walk share. */
+/* Shared by the reconcile*.c files and reachability.c. */
 #ifndef PLENUM_AGENT_RECONCILE_INTERNAL_H
 #define PLENUM_AGENT_RECONCILE_INTERNAL_H
 
 #include "agent/agent.h"
 
-/* Somebody wants it, so that what failed is tried again. */
+/* Somebody asked for it, so failed configurations are retried. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;
 }
 
-/* Nobody asked: what runs already is looked after. */
+/* A repair of the running configuration that nobody asked for. */
 static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
 	return rec->trigger == RECONCILE_KERNEL && rec->source == RECONCILE_FROM_RUNNING;
 }
 
-/* Somebody wants just this configuration now: it has a ticket, and may have to be confirmed. */
+/* Somebody asked for exactly this configuration: it gets a ticket and may have to be confirmed. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return (rec->trigger == RECONCILE_API || rec->trigger == RECONCILE_RELOAD) &&
@@ -32,44 +32,44 @@ static inline bool reconcile_has_last_good(const struct reconcile *rec)
 
 #define RECONCILE_TICK_NS (10 * NSEC_PER_SEC)
 
-/* ---- what waits (reconcile_queue.c) ---- */
+/* ---- the queue (reconcile_queue.c) ---- */
 
 int reconcile_queue_init(struct agent *a);
-/* The next of those that wait, while none is on its way and no apply waits for its confirmation.
- * Those who ask come first. */
+/* Starts the next queued reconcile while none runs and no apply is pending. Requests come before
+ * repairs. */
 void reconcile_run_next(struct agent *a);
 
-/* ---- the walk ---- */
+/* ---- the run (reconcile.c) ---- */
 
-/* Begins a walk; none is on its way. client NULL: nobody's. */
+/* Starts a reconcile; none is running. client NULL: none. */
 void reconcile_begin(struct agent *a, enum reconcile_trigger t, enum reconcile_source from,
 		     const struct reconcile_client *client);
-/* applier_task.on_end of a walk; user: struct agent. */
+/* applier_task.on_end; user: struct agent. */
 void reconcile_on_applied(void *user, const struct applier_result *res, const struct diag *d);
-/* Data IPs of others, for the plans that follow. 0; -ENOMEM. */
+/* Records data IPs that other hosts use, for the next plans. 0; -ENOMEM. */
 int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found);
-/* Looks again for the applier of an earlier agent; user: struct agent. */
+/* Retries to adopt the applier of a previous agent; user: struct agent. */
 int reconcile_on_orphan_timer(void *user);
-/* What the end of the walk means: problems, state, events, when it is tried again, the client's
- * answer. error: of the walk. */
+/* Handles the end of a reconcile: problems, state, events, retry time and the client's answer.
+ * error: its result. */
 void reconcile_conclude(struct agent *a, int error);
-/* The walk on its way becomes an entry of the history, where somebody asked for it. */
+/* Adds the running reconcile to the history, if somebody asked for it. */
 void reconcile_enter(struct agent *a);
-/* Answers a client whose walk is not taken. */
+/* Answers a client whose reconcile does not start. */
 void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error);
-/* What ran last before this agent started. -ENOENT: nothing did. */
+/* Loads the last good configuration. -ENOENT: there is none. */
 int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
-/* What ran last is from now on what runs; what was staged is written to its files. 0; negative
+/* Saves the running configuration as the last good one, and a staged one to its files. 0; negative
  * errno with a problem set and an error in d. */
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
 			  struct diag *d);
-/* Which worker is on which core, and what was agreed to, for the next start. */
+/* Saves the worker ids and accepted transports for the next start. */
 void reconcile_save_worker_ids(struct agent *a);
 
-/* ---- what workers with auto were agreed to (reconcile_agreed.c) ---- */
+/* ---- accepted transports of auto workers (reconcile_choice.c) ---- */
 
-/* Somebody asks for just this, sees it in `plenum plan` and can undo it: workers with auto are
- * taken to the best that can be had. */
+/* Only an operator's apply may move auto workers to VFs: its effect is visible in `plenum plan` and
+ * can be rolled back. */
 static inline bool reconcile_may_move(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -78,91 +78,91 @@ static inline bool reconcile_may_move(const struct agent *a)
 	       (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED);
 }
 
-/* What counts now: of an apply that waits what it agreed to, which is written nowhere but in its
- * ticket. */
+/* The choices in force: those of the pending apply (recorded only in its ticket) or the accepted
+ * ones. */
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec);
-/* Reads the record unless that is known already; and who answers the workers. Where it cannot be
- * read what runs is what was agreed, until it can; then, and where there is none, 0. -ENOMEM. */
+/* Reads the record of accepted choices, if not read yet, and finds the workers that a peer answers.
+ * While the record is unreadable, the running transports count as accepted. 0, also where there is
+ * no record; -ENOMEM. */
 int reconcile_choice_look(struct agent *a, const struct inventory *inv);
-/* What was decided stays so while it is done, although the host looks otherwise from step to step.
- * 0, -ENOMEM. */
+/* Freezes the plan's choices for the rest of the run, although the host's state changes from step
+ * to step. 0, -ENOMEM. */
 int reconcile_freeze(struct agent *a, struct plan_context *ctx);
-/* It runs for good: so the record says. */
+/* Writes the choices of a kept apply to the record. */
 void reconcile_choice_keep(struct agent *a);
-/* Events of workers that do without what was agreed to, or have it again. was: NULL: nothing ran.
- */
+/* Adds events for workers that lost their accepted transport or have it again. was NULL: nothing
+ * ran before. */
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
-/* Not all is well with the record: it is to be looked at again. */
+/* The record could not be read or written; it is retried. */
 bool reconcile_choice_waits(const struct reconcile *rec);
-/* What is agreed to by keeping the walk on its way, as comments of its ticket; and whose VFs are
- * made meanwhile. NULL: no memory. */
+/* The choices of the running reconcile and the PFs whose VFs it makes, as comments for its ticket.
+ * NULL: out of memory. */
 char *reconcile_choice_format(const struct reconcile *rec);
-/* From the ticket of an earlier agent. */
+/* Reads them from the ticket of a previous agent. */
 void reconcile_choice_read(struct reconcile *rec, const char *ticket);
 
-#define RECONCILE_REFUSED_MAX 400 /* why a configuration is not tried again, with a NUL */
+#define RECONCILE_REFUSED_MAX 400 /* reason why a configuration is not retried, with its NUL */
 
-/* ---- applies that wait, and what is known of them (reconcile_confirm.c) ---- */
+/* ---- pending applies and tickets (reconcile_confirm.c) ---- */
 
-/* How long the one on its way is to wait for a confirmation once it is done; 0: it does not. */
+/* How long the running reconcile has to wait for a confirmation; 0: not at all. */
 unsigned reconcile_confirm_s(const struct agent *a);
-/* Writes the ticket of the walk on its way, and fills in the task what goes with it. 0; negative
- * errno with an error in the walk's diag. */
+/* Writes the ticket of the running reconcile and completes the applier's task. 0; negative errno
+ * with an error in its diag. */
 int reconcile_ticket(struct agent *a, struct applier_task *task);
-/* ---- who answers the workers (reachability.c) ---- */
+/* ---- peers of workers (reachability.c) ---- */
 
 int reachability_init(struct agent *a);
-/* Whether only those workers may be taken to VFs whom somebody answers: nobody is to confirm it. */
+/* Nobody will confirm this apply: only workers that a peer answers may move to VFs. */
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec);
-/* The cores of the workers whom somebody answers who will be there after an apply of spec as well.
- * 0 and *ret, the caller's; -ENOMEM. */
+/* The cores of workers that are answered by a peer which stays in spec. 0 and *ret, owned by the
+ * caller; -ENOMEM. */
 int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
 				size_t *ret_n);
-/* The walk on its way has somebody to look at when it is done. */
+/* Whether the running reconcile has peers or workers to check after its apply. */
 bool reachability_waits(const struct reconcile *rec);
-/* Which paths are up now that the walk on its way may cut off and a worker has to vouch for. */
+/* Records the paths that are up now, that this run may cut off, and that a worker uses afterwards.
+ */
 void reachability_before(struct agent *a);
-/* The apply waits, and the workers are about to be what it wants. Looks from now on whether they
- * answer; it is rolled back where one does not, and kept where nobody else is to confirm it. */
+/* Starts the checks: the apply is pending and its workers are starting. Rolls it back if a peer
+ * stays silent; keeps it if nobody else has to confirm it. */
 void reachability_begin(struct agent *a);
-/* What the next agent has to know of it, as comments of the ticket; "" where nobody is looked at.
- * 0 and *ret, the caller's; -ENOMEM. */
+/* The checks as comments for the ticket; "" for none. 0 and *ret, owned by the caller; -ENOMEM. */
 int reachability_format(const struct agent *a, char **ret);
-/* From the ticket of an earlier agent. What is no such comment, or was not written by one, is
- * passed over. */
+/* Reads them from the ticket of a previous agent; skips all other lines. */
 void reachability_inherit(struct agent *a, const char *ticket);
-/* Whether somebody who has to answer the workers of an apply that waits does not (yet). */
+/* Whether a peer that must answer the pending apply's workers does not. */
 bool reachability_is_lost(struct agent *a);
-/* It was kept, or rolled back: so hears the client that waits for that, and nothing is looked at
- * any more. */
+/* Ends the checks: the pending apply was kept or rolled back. Answers the client that waits for it.
+ */
 void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d);
 
-/* The walk has ended: nobody needs its ticket, unless it waits. */
+/* Removes the ticket at the end of a run, unless its apply is pending. */
 void reconcile_ticket_done(struct agent *a);
-/* A confirmation is not taken: its client hears why, and it goes on waiting.
- * applier_task.on_not_yet; user: struct agent. */
+/* Answers the client of a refused confirmation; the apply stays pending. applier_task.on_not_yet;
+ * user: struct agent. */
 void reconcile_on_not_yet(void *user, const char *why);
-/* The walk's applier waits for a confirmation. */
+/* The applier waits for a confirmation: the apply becomes the pending one. */
 void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns);
-/* It was confirmed, or rolled back. What waits is the caller's to go on with. */
+/* The pending apply was confirmed or rolled back. The caller starts the next reconcile. */
 void reconcile_pending_end(struct agent *a, const struct applier_result *res, const struct diag *d);
-/* An apply of this configuration was rolled back: it becomes a problem and, where the files say it,
- * is not tried again by itself. */
+/* Reports a configuration that was rolled back as a problem; if the files contain it, it is not
+ * retried without a request. */
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec);
-/* An earlier configuration runs, as somebody wanted; where the files say another it is a problem.
+/* An operator went back to an earlier configuration: a problem where the files contain another one.
  */
 void reconcile_note_gone_back(struct agent *a, uint64_t entry);
-/* Whether this is the configuration that was rolled back last, and why. */
+/* Whether this configuration was rolled back last, and why. */
 bool reconcile_is_refused(struct agent *a, const struct spec *spec,
 			  char why[static RECONCILE_REFUSED_MAX]);
 void reconcile_forget_refused(struct agent *a);
-/* Finds the applier of the apply that an earlier agent began. 0: its end is reported by the task;
- * negative errno: there is none. */
+/* Adopts the applier of a previous agent. 0: the task reports its end; negative errno: none runs.
+ */
 int reconcile_adopt(struct agent *a, struct applier_task *task);
-/* Nobody is at that apply any more: what became of it, by the end of its applier or of the recovery
- * of its journal. */
+/* Determines the end of a previous agent's apply from its applier or from the recovery of its
+ * journal. */
 void reconcile_resolve(struct agent *a, const struct applier_result *res, const struct diag *d);
 
 #endif

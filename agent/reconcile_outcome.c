@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the end of a walk means: which problems stay, when it is tried again, what is kept on disk
- * for the next start, and what the client hears. Apart from the walk, which only does things. */
+/* Handles the result of a reconcile: updates problems, retry times and the history, saves the
+ * configuration for the next start, and answers the client. */
 #include "agent/control.h"
 #include "agent/health/required_actions.h"
 #include "agent/leg_policy.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what ran last ---- */
+/* ---- the last good configuration ---- */
 
 int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 {
@@ -21,8 +21,7 @@ int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 	return spec_load(rec->last_good, NULL, d, ret);
 }
 
-/* Its normal form, which needs no drop-ins; replaced as a whole, so that a kill leaves one or the
- * other. */
+/* Saves the normalized spec, which needs no drop-ins. The file is replaced atomically. */
 static void save_last_good(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -36,7 +35,8 @@ static void save_last_good(struct agent *a)
 	r = file_write(rec->last_good, text, strlen(text), 0600);
 	if (r < 0) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "%s: %s; a restart with a broken configuration will find nothing to run",
+			   "cannot write %s: %s; a restart with an invalid configuration would "
+			   "have nothing to run",
 			   rec->last_good, strerror(-r));
 		rec->last_good_unsaved = ptr_take(text);
 		return;
@@ -47,7 +47,7 @@ static void save_last_good(struct agent *a)
 
 /* ---- success ---- */
 
-/* The staged configuration takes the files' place. Where that fails it runs all the same, and is a
+/* Commits the staged configuration to the files. If that fails, it still runs and becomes a
  * problem: the next start would read the old files. */
 static int commit_staged(struct agent *a, struct diag *d)
 {
@@ -60,14 +60,14 @@ static int commit_staged(struct agent *a, struct diag *d)
 		return 0;
 	if (r == -ESTALE)
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "it runs now, but is not written, and stays staged: a restart would read "
-			 "what somebody has written meanwhile. 'plenum apply' replaces that (and "
-			 "keeps it beside it, with a ~), 'plenum restore' and then 'plenum apply' "
-			 "runs it");
+			 "the configuration runs, but was not written and stays staged, because "
+			 "the files were edited meanwhile; a restart would read the edited files. "
+			 "'plenum apply' overwrites them (and keeps copies with a ~); 'plenum "
+			 "restore', then 'plenum apply' uses them instead");
 	else
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "it runs now, but cannot be kept in %s: %s; a restart would read the "
-			 "former one. Once that is mended 'plenum apply' writes it",
+			 "the configuration runs, but cannot be written to %s: %s; a restart would "
+			 "read the previous one. Fix the cause, then 'plenum apply' writes it",
 			 a->store.file, strerror(-r));
 	list = store_diag_to_json(&a->store, d);
 	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
@@ -75,7 +75,7 @@ static int commit_staged(struct agent *a, struct diag *d)
 	return r;
 }
 
-/* A warning of the plan that note_legs says too, and for as long as it is so. */
+/* A plan's warning about a leg; note_legs reports it for as long as it lasts. */
 static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
 {
 	char head[PLENUM_NAME_MAX + 32];
@@ -109,8 +109,8 @@ static bool is_in(const char *text, const json_t *list)
 	return false;
 }
 
-/* A leg that is missing or less than asked for is taken in when it comes; until then somebody shall
- * know, and then that it has come. */
+/* Reports each leg that is missing or degraded as a problem and an event, and its return as an
+ * event. */
 static void note_legs(struct agent *a)
 {
 	json_t *list = json_array(), *was = problems_to_json(&a->problems, PROBLEMS_LEGS);
@@ -155,8 +155,8 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 	return commit_staged(a, d);
 }
 
-/* Of what was agreed to and cannot be had just now, as hugepages that others have, the kernel does
- * not tell when it can. */
+/* Whether a worker lacks its accepted transport: the kernel does not notify when, for example,
+ * hugepages become free. */
 static bool lacks_agreed(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -179,7 +179,7 @@ static int succeed(struct agent *a)
 		note_warnings(a);
 	if (lacks_agreed(a->running.plan) || reconcile_choice_waits(rec))
 		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
-	/* What waits is written nowhere: the next start, were it now, has the former one. */
+	/* A pending apply is not written yet: a restart would use the previous configuration. */
 	if (!files || rec->pending.applier)
 		return 0;
 	return reconcile_keep_config(a, rec->source, rec->entry, &rec->diag);
@@ -201,26 +201,27 @@ static void say_failure(struct agent *a, int error)
 	json_t *list = store_diag_to_json(&a->store, &rec->diag);
 	char head[160];
 
-	snprintf(head, sizeof(head), "%s refused (%s); %s",
+	snprintf(head, sizeof(head), "%s failed (%s); %s",
 		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(rec->trigger)
 		 : rec->trigger == RECONCILE_API
 			 ? "apply"
-			 : (rec->trigger == RECONCILE_RELOAD ? "reload" : "the configuration was"),
+			 : (rec->trigger == RECONCILE_RELOAD ? "reload" : "start"),
 		 strerror(-error),
-		 a->running.spec ? "what runs goes on unchanged" : "nothing was changed");
-	/* What fails the same way when it is tried again says nothing new. */
+		 a->running.spec ? "the running configuration is unchanged"
+				 : "nothing was changed");
+	/* A retry that fails in the same way is not reported again. */
 	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
 	    rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
-		if (error != -ECANCELED) /* that says itself what was done */
+		if (error != -ECANCELED) /* its text already says what was done */
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
 	}
 	json_decref(list);
 }
 
-/* Later, and each time later: what is wrong with the host may stay wrong. */
+/* Doubles the pause with each failure. */
 static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
 {
 	p->blocked = blocked;
@@ -229,8 +230,8 @@ static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
 	p->pause_ns = MIN_OF(2 * p->pause_ns, RECONCILE_RETRY_MAX_NS);
 }
 
-/* VFs that the kernel does not make are done without from the next plan on: each try would stop
- * what the device carries, and end alike. */
+/* The next plans do without VFs that the kernel refused: each retry would interrupt the device and
+ * fail again. */
 static void note_refused_vfs(struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -245,8 +246,8 @@ static void note_refused_vfs(struct agent *a, int error)
 		return;
 	reconcile_keep_attempts(a);
 	events_add(&a->events, LOG_LEVEL_WARNING, s->leg,
-		   "the kernel does not make %s VFs of %s: %s; not tried again unless an apply or "
-		   "a reload asks for it",
+		   "the kernel refused to create %s VFs on %s: %s; retried only by an apply or a "
+		   "reload",
 		   v->value, s->link, strerror(-error));
 }
 
@@ -254,19 +255,20 @@ static void fail(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	/* It was begun, and cannot go on: whoever asked for it hears of one end. */
+	/* The pending apply cannot continue: roll it back; its client gets one answer. */
 	if (rec->pending.applier)
 		reconcile_pending_decide(a, false, 0, "plenumd");
-	/* Of what an earlier apply left only the client hears: what runs goes on. */
+	/* Only the client hears of a failed rollback; the running configuration stays. */
 	if (rec->source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
-	/* Why the files do not run is said, and tried again, already. */
+	/* The failure of the files is already reported and will be retried. */
 	if (rec->source == RECONCILE_FROM_LAST_GOOD) {
-		log_notice("what ran before cannot run either: %s", strerror(-error));
+		log_notice("the previous configuration failed too: %s", strerror(-error));
 		return;
 	}
-	/* Undone before it was looked at: that is counted, and named when it does not end. */
+	/* Another program undid the repair before it was verified; drift.c counts and reports that.
+	 */
 	if (reconcile_is_repair(rec) && error == -ETIMEDOUT) {
 		reconcile_arm(a, drift_delay_ns(&a->drift));
 		return;
@@ -275,8 +277,8 @@ static void fail(struct agent *a, int error)
 	if (rec->source == RECONCILE_FROM_FILES) {
 		if (reconcile_is_asked(rec->trigger) && rec->trigger != RECONCILE_START)
 			rec->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-		/* What was rolled back for what it did is not tried again by itself, nor without a
-		 * word what was not to be kept without one. */
+		/* Not retried: an apply that was rolled back for its effect, and one that needed a
+		 * confirmation. */
 		rec->retry_files = rec->loaded && error != -ECANCELED && !rec->needs_confirmation;
 		if (rec->retry_files)
 			try_later(a, &rec->of_files, rec->applied);
@@ -309,8 +311,8 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	}
 }
 
-/* A start with what the latest entry left: nobody asked for that anew. Entries of it would push the
- * others out, and hide from who comes to undo it that an apply was cut off. */
+/* A start with the configuration of the latest entry adds no entry: it would push out others and
+ * hide that an apply was interrupted. */
 static bool is_same_again(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -337,8 +339,8 @@ void reconcile_enter(struct agent *a)
 		enter(rec);
 }
 
-/* What failed when somebody asked for it runs now, without anybody: who reads the list, or wants to
- * go back by it, finds that. The tries that failed are no entries. */
+/* A configuration that failed when it was requested now runs after a retry: that is an entry, the
+ * failed retries are not. */
 static bool is_done_after_all(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -348,7 +350,7 @@ static bool is_done_after_all(const struct agent *a, int error)
 	       (rec->n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
-/* The first error that the walk met, with the key that it is about. */
+/* The first error in the diag, with its key. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
 	for (size_t i = 0; i < rec->diag.n; i++) {
@@ -363,8 +365,8 @@ static const char *first_error(const struct reconcile *rec, int error, char buf[
 	return strerror(-error);
 }
 
-/* What did nothing is no apply; what somebody asked for and could not be done is one. A start that
- * fails is tried again by itself, and says so elsewhere. */
+/* Adds or completes the history entry. A run without changes has none; a failed request has one. A
+ * failed start is retried and reported elsewhere. */
 static void note_history(struct agent *a, int error, bool runs)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -386,7 +388,7 @@ static void note_history(struct agent *a, int error, bool runs)
 		    rec->n_steps, error < 0 ? first_error(rec, error, why) : NULL, yaml);
 }
 
-/* ---- all of it ---- */
+/* ---- the end of a run ---- */
 
 static void answer_client(struct agent *a, int error)
 {
@@ -402,7 +404,8 @@ static void answer_client(struct agent *a, int error)
 		.confirm_s = rec->pending.applier ? reconcile_pending_left_s(a) : 0};
 
 	if (rec->pending.applier && rec->reachability.alone)
-		rec->reachability.client = rec->client; /* hears what became of it */
+		rec->reachability.client =
+			rec->client; /* is answered when the apply is kept or rolled back */
 	else
 		control_on_applied(a, &rec->client, &answer);
 }
@@ -420,14 +423,14 @@ void reconcile_forget_staged(struct agent *a)
 		agent_update_state(a);
 }
 
-/* Whether it is not to be tried again until somebody asks for it. */
+/* Whether this configuration must not be retried without a request. */
 static bool is_refused(const struct agent *a, int error, bool runs)
 {
 	const struct reconcile *rec = &a->reconcile;
 
 	if (runs || !rec->applied || !reconcile_is_ordered(rec))
 		return false;
-	/* While its applier waits, or the agent goes, its end is still to come. */
+	/* The end of a pending apply, or of one that outlives the agent, is not known yet. */
 	return error == -ECANCELED ||
 	       (rec->needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
 }
@@ -435,11 +438,11 @@ static bool is_refused(const struct agent *a, int error, bool runs)
 void reconcile_conclude(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
-	const bool runs = error >= 0; /* also where its files cannot be written */
+	const bool runs = error >= 0; /* also true where its files could not be written */
 	char why[EVENTS_TEXT_MAX];
 
 	if (rec->source == RECONCILE_FROM_HISTORY)
-		reconcile_enter(a); /* also where it turns out to be what runs already */
+		reconcile_enter(a); /* also if it equals the running configuration */
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)
@@ -449,7 +452,7 @@ void reconcile_conclude(struct agent *a, int error)
 	if (is_refused(a, error, runs))
 		reconcile_note_refused(a, rec->source, rec->entry, first_error(rec, error, why),
 				       rec->next.spec);
-	/* Whoever asks for the state now wants to know whether what he ordered runs. */
+	/* The state is "starting" until the requested configuration is up. */
 	if (runs && reconcile_is_ordered(rec))
 		a->converged = false;
 	health_look(a);
@@ -457,7 +460,7 @@ void reconcile_conclude(struct agent *a, int error)
 	if ((rec->n_steps > 0 && !reconcile_is_repair(rec)) ||
 	    (error >= 0 && rec->trigger != RECONCILE_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
+			   "%s: %zu steps applied in %.0f ms, %zu workers desired",
 			   rec->source == RECONCILE_FROM_LAST_GOOD
 				   ? "what ran before"
 				   : reconcile_trigger_to_string(rec->trigger),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an agent takes up what an earlier one left: an applier that lives, how one ended, or the
- * journal of one that was killed. Apart from reconcile.c because no walk is taken until that is
- * known.
- */
+/* Takes over from a previous agent before the first reconcile: adopts its applier if that still
+ * runs, reads how it ended, or rolls back the journal of a killed one. */
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
 #include <string.h>
@@ -12,7 +10,8 @@
 static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
 static void note_orphan(struct agent *a);
 
-/* An earlier agent's apply has come to where it waits: this agent's workers run with it, too. */
+/* The adopted applier waits for a confirmation: this agent's workers start with its configuration.
+ */
 static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -26,7 +25,7 @@ static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_con
 	if (e)
 		rec->pending.since_s = e->time_s;
 	if (reconcile_take_conflicts(rec, conflicts) < 0)
-		log_warning("out of memory: not all addresses of others are known");
+		log_warning("out of memory: some address conflicts are not recorded");
 	rec->adopted = false;
 	reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_PENDING, &client);
 }
@@ -44,7 +43,7 @@ static void on_adopted_end(void *user, const struct applier_result *res, const s
 	on_recovered(user, res, d);
 }
 
-/* One that is left by an agent that was killed, and lives. */
+/* Adopts the running applier of an agent that was killed. */
 static bool adopt(struct agent *a)
 {
 	struct applier_task task = {.loop = a->loop,
@@ -86,8 +85,8 @@ int reconcile_on_orphan_timer(void *user)
 
 static void note_orphan(struct agent *a)
 {
-	static const char text[] = "an apply that an earlier agent began is still on its way; "
-				   "waiting for its end";
+	static const char text[] =
+		"an apply of the previous agent is still running; waiting for its end";
 	json_t *none = json_array();
 
 	if (!a->reconcile.waits_orphan)
@@ -121,7 +120,7 @@ static void on_recovered(void *user, const struct applier_result *res, const str
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
 			   "agent", "%s", d->entries[i].text);
-	/* The walk that follows takes the host to what is wanted from wherever it is. */
+	/* The first reconcile takes the host to the desired state from any state. */
 	rec->active = false;
 	reconcile_ask(a, RECONCILE_START);
 }

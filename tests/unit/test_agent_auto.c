@@ -547,11 +547,12 @@ static void test_record_cannot_be_read(void **state)
 	die_and_find_it(f);
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_vfs(f);
-	assert_true(problem_has(&f->a, "those that run stay as they are"));
+	assert_true(
+		problem_has(&f->a, "running workers with transport: auto keep their transport"));
 	assert_int_equal(f->a.reconcile.n_steps, 0);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
-	assert_true(problem_has(&f->a, "cannot be read (Is a directory)"));
+	assert_true(problem_has(&f->a, "cannot read the record"));
 	assert_true(loop_timer_armed(f->a.reconcile.debounce));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
@@ -583,7 +584,7 @@ static void test_record_is_spoilt(void **state)
 	end_workers(f);
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
-	assert_true(problem_has(&f->a, "'plenum apply' writes it anew"));
+	assert_true(problem_has(&f->a, "'plenum apply' writes a new record"));
 	text = read_text(f->a.reconcile.choice_path);
 	assert_string_equal(text, "spoilt\n");
 	apply(f);
@@ -602,7 +603,7 @@ static void test_record_cannot_be_written(void **state)
 	assert_int_equal(mkdir(beside, 0700), 0);
 	apply(f);
 	assert_false(agreed(f));
-	assert_true(problem_has(&f->a, "the next start of the host finds workers"));
+	assert_true(problem_has(&f->a, "a restart returns workers"));
 	assert_true(loop_timer_armed(f->a.reconcile.debounce));
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
@@ -623,8 +624,7 @@ static void test_loss_is_said(void **state)
 	set_host(f, "igb", false); /* which can only be polled */
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
-	assert_true(
-		event_has(&f->a, "worker 1 does without what was agreed to (dpdk): core-shared"));
+	assert_true(event_has(&f->a, "worker 1: dpdk unavailable, using fallback: core-shared"));
 	come_up(f, 1);
 	health_look(&f->a);
 	assert_true(problem_has(&f->a, "worker 1: core-shared"));
@@ -632,7 +632,7 @@ static void test_loss_is_said(void **state)
 	set_host(f, "igb", true);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_on_vfs(f);
-	assert_true(event_has(&f->a, "worker 1 has what was agreed to (dpdk) again"));
+	assert_true(event_has(&f->a, "worker 1: dpdk available again"));
 	come_up(f, 1);
 	health_look(&f->a);
 	assert_false(problem_has(&f->a, "core-shared"));

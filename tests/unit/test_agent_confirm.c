@@ -635,7 +635,7 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_true(last_good_has(f, "10.10.2.10"));
 	assert_int_equal(a->state, AGENT_DEGRADED);
-	assert_true(problem_has(a, "what somebody has written meanwhile"));
+	assert_true(problem_has(a, "the files were edited meanwhile"));
 	assert_true(store_has_staged(&a->store));
 	/* He has been told: now it is replaced. */
 	reconcile_ask_client(a, &again);
