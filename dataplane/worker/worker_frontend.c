@@ -133,9 +133,9 @@ static int one_build(struct worker *w, unsigned i)
 		end_of(w)->retry_ns = w->now_ns + MOUNT_WORKER_RETRY_NS;
 	/* What lanes carry goes by packets. */
 	if (r == 0 && !is_lane(w, i))
-		fuse_client_rdma(m->front, w->rdma, w->cfg);
+		fuse_client_set_rdma(m->front, w->rdma, w->cfg);
 	if (r == 0 && w->sandbox.no_selinux)
-		fuse_client_unlabelled(m->front);
+		fuse_client_set_unlabelled(m->front);
 	return r;
 }
 
@@ -159,7 +159,7 @@ static int client_build(struct worker *w, char *why)
 static void client_rdma_came(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
-		fuse_client_rdma(end_of(w)->mounts[i].front, w->rdma, w->cfg);
+		fuse_client_set_rdma(end_of(w)->mounts[i].front, w->rdma, w->cfg);
 }
 
 static void client_free(struct worker *w)
@@ -191,7 +191,7 @@ static void one_watch(struct worker *w, unsigned i)
 static void mount_worker_watch(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
-	bool reads = fuse_client_reads(m->front) && !m->unmounted;
+	bool reads = fuse_client_is_reading(m->front) && !m->unmounted;
 
 	if (PLENUM_LIKELY(reads == m->reads))
 		return;
@@ -252,8 +252,8 @@ static void heir_look(struct worker *w)
 	struct client_end *end = end_of(w);
 	struct client_mount *heir = &end->mounts[n_fronts(w) - 1];
 
-	if (heir->front && fuse_client_is_spent(heir->front)) {
-		heir->front = fuse_client_part(heir->front, w->now_ns);
+	if (heir->front && fuse_client_is_finished(heir->front)) {
+		heir->front = fuse_client_close(heir->front, w->now_ns);
 		heir->unmounted = false;
 		refusal_forget(w, heir);
 	}
@@ -261,9 +261,9 @@ static void heir_look(struct worker *w)
 		return;
 	end->heir_ns = w->now_ns + NSEC_PER_SEC;
 	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
-		unsigned lane = fuse_client_orphan(end->mounts[i].front, w->now_ns);
-		int r = lane ? fuse_client_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
-						    w->stats, w->now_ns, &heir->front)
+		unsigned lane = fuse_client_find_orphan(end->mounts[i].front, w->now_ns);
+		int r = lane ? fuse_client_new_successor(w->cfg, i, lane, w->sandbox.proc_fd,
+							 w->rudp, w->stats, w->now_ns, &heir->front)
 			     : -ENOENT;
 
 		if (r < 0 && lane && r != -EBUSY && !end->heir_failed) {
@@ -351,7 +351,7 @@ static void report_absence(struct worker *w, unsigned i)
 
 	if (m->unmounted)
 		return;
-	if (fuse_client_is_useless(m->front, w->now_ns)) {
+	if (fuse_client_is_unsupported(m->front, w->now_ns)) {
 		report_useless(w, i);
 		return;
 	}
@@ -359,7 +359,7 @@ static void report_absence(struct worker *w, unsigned i)
 		m->absence_reported = false;
 		m->busy_ns = 0;
 		/* Served as a lane it is not, if for what it had begun. */
-		if (!fuse_client_is_owing(m->front))
+		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
@@ -423,7 +423,7 @@ static void rdma_judge(struct worker *w)
 	for (unsigned i = 0; i < n_fronts(w); i++)
 		if (!end_of(w)->mounts[i].unmounted)
 			fronts[n++] = end_of(w)->mounts[i].front;
-	fuse_client_rdma_judge(fronts, n);
+	fuse_client_rdma_check_mixed(fronts, n);
 }
 
 static uint64_t client_tick(struct worker *w)
@@ -472,10 +472,10 @@ static unsigned client_left(struct worker *w)
 
 		if (!m->front)
 			continue;
-		fuse_client_rest(m->front);
+		fuse_client_quiesce(m->front);
 		p.fd = fuse_client_kernel_fd(m->front);
 		if (!m->unmounted && poll(&p, 1, 0) == 1 && p.revents & POLLERR) {
-			fuse_client_unmounted(m->front);
+			fuse_client_set_unmounted(m->front);
 			if (fuse_client_pull(m->front, true, w->now_ns) == -ENODEV)
 				unmounted(w, i);
 		}

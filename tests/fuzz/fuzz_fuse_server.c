@@ -315,7 +315,7 @@ static void hello_look(const uint8_t *data, size_t size)
 
 	if (fuse_server_accept(g.back, NULL, NULL, data, size, &c) < 0)
 		return;
-	if (data[26] >= FUSE_HELLO_LANE_MAX)
+	if (data[26] >= FUSE_HELLO_PURPOSE_MAX)
 		fail("a hello of nobody's");
 	fuse_server_client_gone(c);
 }

@@ -59,9 +59,9 @@ static inline void owner_up(struct ends *e, struct rig *g)
 	fuse_client_free(g->f);
 	m->has_lanes = true;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	g->features |= FUSE_PROTO_FEATURE_LANES;
+	g->features |= FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 	client_start(g);
-	assert_int_equal(said.lane, FUSE_HELLO_MOUNT);
+	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
 	bring_up(g);
 	e->area = mount_worker_map(m->state_fd, 1);
@@ -99,7 +99,7 @@ static inline void mount_worker_up(struct ends *e, struct rig *g, uint32_t featu
 	mount_worker_lives(e);
 	ask_read(e);
 	ask_read(e);
-	assert_int_equal(state_of(e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(e, 0), MOUNT_WORKER_DISPATCHED);
 	g->f = fuse_client_free(g->f);
 	g->cfg->lanes[0] = g->cfg->mounts[0];
 	g->cfg->lanes[0].lane = 1;

@@ -36,7 +36,7 @@ static inline int setup(void **state)
 		session_paths[i].mtu = i == 0 ? 1500 : 1111;
 	}
 	assert_int_equal(port_rdma_open(g->cfg, &rdma), 0);
-	fuse_client_rdma(g->f, rdma, g->cfg);
+	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	return 0;
 }
 

@@ -4,13 +4,13 @@
 #include <fcntl.h>
 
 /* A LOOKUP whose answer says whether the file has extended attributes. */
-static uint64_t lookup_bare(struct rig *g, const char *handle, bool is_bare)
+static uint64_t lookup_bare(struct rig *g, const char *handle, bool no_xattrs)
 {
 	struct fuse_entry_out e = entry_make(S_IFREG | 0644);
 	struct tail t = tail_make(0, 1);
 	struct fuse_out_header out;
 
-	e.generation = is_bare ? FUSE_PROTO_BARE : 0;
+	e.generation = no_xattrs ? FUSE_PROTO_NO_XATTRS : 0;
 	kernel_send(g, FUSE_LOOKUP, g->unique += 2, "name", 5);
 	assert_true(fuse_client_pull(g->f, true, g->now_ns) > 0);
 	tail_add_handle(&t, handle);
@@ -87,7 +87,7 @@ static void test_labels_there_are_none(void **state)
 	a = lookup_bare(g, "handle-a", true);
 	b = lookup_bare(g, "handle-b", false);
 	assert_false(is_asked(g, a, "security.selinux"));
-	fuse_client_unlabelled(g->f);
+	fuse_client_set_unlabelled(g->f);
 	getxattr(g, a, "security.selinux");
 	assert_int_equal(n_calls, 0);
 	expect_reply(g, g->unique, -EOPNOTSUPP);
@@ -106,7 +106,7 @@ static void test_late_words_do_not_count(void **state)
 	uint64_t a;
 
 	bring_up(g);
-	e.generation = FUSE_PROTO_BARE;
+	e.generation = FUSE_PROTO_NO_XATTRS;
 	tail_add_handle(&t, "handle-a");
 	a = lookup_bare(g, "handle-a", true);
 	g->now_ns += 10;
@@ -166,7 +166,7 @@ static void unlink_send(struct rig *g, uint64_t unique)
 
 static void unlink_answer(struct rig *g, unsigned call, uint64_t unique, uint64_t size)
 {
-	struct tail t = tail_make(FUSE_PROTO_RESP_FOLDER, 0);
+	struct tail t = tail_make(FUSE_PROTO_RESP_DIR_ATTR, 0);
 	struct fuse_attr attr = folder;
 
 	attr.size = size;
@@ -233,7 +233,7 @@ static void test_changes_at_once_say_nothing(void **state)
 
 static void test_bad_folders_are_not_believed(void **state)
 {
-	struct tail t = tail_make(FUSE_PROTO_RESP_FOLDER, 0), cut = t;
+	struct tail t = tail_make(FUSE_PROTO_RESP_DIR_ATTR, 0), cut = t;
 	struct fuse_attr attr = folder;
 	struct rig *g = *state;
 
@@ -482,7 +482,7 @@ static uint64_t create_lent(struct rig *g, const char *handle, uint32_t mode, ui
 
 static uint64_t create_plain(struct rig *g, const char *handle)
 {
-	return create_lent(g, handle, 0644, O_EXCL, FUSE_PROTO_LEASED | FUSE_PROTO_BARE);
+	return create_lent(g, handle, 0644, O_EXCL, FUSE_PROTO_LEASED | FUSE_PROTO_NO_XATTRS);
 }
 
 /* To owner 3, group 4 and mode 644. Whether the server is asked. */
@@ -526,7 +526,7 @@ static void set_done(struct rig *g, unsigned call, uint32_t mode)
 {
 	struct fuse_attr_out a = {
 		.attr = {.ino = 7, .mode = S_IFREG | mode, .nlink = 1, .uid = 3, .gid = 4},
-		.dummy = FUSE_PROTO_BARE};
+		.dummy = FUSE_PROTO_NO_XATTRS};
 
 	respond(g, call, 0, &a, sizeof(a));
 }
@@ -631,7 +631,7 @@ static void test_who_looks_sees_the_time(void **state)
 
 static void test_what_is_not_known_is_asked(void **state)
 {
-	const unsigned lent = FUSE_PROTO_LEASED | FUSE_PROTO_BARE;
+	const unsigned lent = FUSE_PROTO_LEASED | FUSE_PROTO_NO_XATTRS;
 	struct rig *g = *state;
 	uint64_t n;
 
@@ -639,7 +639,7 @@ static void test_what_is_not_known_is_asked(void **state)
 	bring_up(g);
 	assert_false(set_here(g, create_lent(g, "a", 0644, 0, lent), CHOWN)); /* it may be old */
 	assert_false(set_here(g, create_lent(g, "b", 0644, O_EXCL, FUSE_PROTO_LEASED), CHOWN));
-	assert_false(set_here(g, create_lent(g, "c", 0644, O_EXCL, FUSE_PROTO_BARE), CHOWN));
+	assert_false(set_here(g, create_lent(g, "c", 0644, O_EXCL, FUSE_PROTO_NO_XATTRS), CHOWN));
 	assert_false(set_here(g, create_lent(g, "d", 04644, O_EXCL, lent), CHOWN));
 	assert_false(set_here(g, create_plain(g, "e"), CHOWN | FATTR_MTIME_NOW));
 	assert_false(set_here(g, create_lent(g, "f", 0600, O_EXCL, lent), FATTR_MODE));

@@ -423,7 +423,7 @@ static void test_who_is_gone_leaves_nothing(void **state)
 	list_once(g);
 	open_in_vain(g, g->unique += 2);
 	assert_int_equal(n_calls, 0);
-	assert_null(client_file_listed(&g->f->files, FUSE_ROOT_ID, (uint32_t)g->unique | 1));
+	assert_null(client_file_opened_by(&g->f->files, FUSE_ROOT_ID, (uint32_t)g->unique | 1));
 	/* Nor has who was killed before a successor could say it. */
 	fh = open_here(g);
 	unique = g->unique;
@@ -474,13 +474,13 @@ static void test_the_oldest_give_way(void **state)
 
 	bring_up(g);
 	list_once(g);
-	l = &g->f->lists;
-	assert_true(l->kept_at > 0 && l->kept_at < 4096);
-	l->kept_at = (4 << 20) - 8; /* it does not fit before the end */
+	l = &g->f->prefetch;
+	assert_true(l->dir_cache_at > 0 && l->dir_cache_at < 4096);
+	l->dir_cache_at = (4 << 20) - 8; /* it does not fit before the end */
 	assert_true(is_known(g));
-	l->kept_at = 4 << 20;
+	l->dir_cache_at = 4 << 20;
 	assert_true(is_known(g));
-	l->kept_at++;
+	l->dir_cache_at++;
 	assert_false(is_known(g));
 	fh = open_here(g);
 	read_all(g, fh, &s);

@@ -28,7 +28,7 @@ static uint64_t mount_worker_passes(struct both *b, unsigned i, uint32_t opcode,
 	memcpy(mount_worker_reads_buf(b->reads, i), &h, sizeof(h));
 	memcpy(mount_worker_reads_buf(b->reads, i) + sizeof(h), arg, len);
 	b->reads->slots[i].unique = h.unique;
-	b->reads->slots[i].word = MOUNT_WORKER_PASSED;
+	b->reads->slots[i].word = MOUNT_WORKER_FORWARDED;
 	b->reads->done |= 1ULL << i;
 	b->common->done |= 1;
 	return h.unique;
@@ -61,7 +61,7 @@ static void test_owner_shows_the_file(void **state)
 	pull(&b);
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
-	assert_int_equal(state_of(&b.e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&b.e, 0), MOUNT_WORKER_DISPATCHED);
 	assert_true(b.e.area->slots[0].unique == unique);
 	assert_int_equal(b.e.area->files[0].state, MOUNT_WORKER_FILE_OPEN);
 	assert_true(b.e.area->files[0].fh == b.e.fh);
@@ -119,9 +119,9 @@ static void test_owner_drops_nothing(void **state)
 
 	owner_reads_up(&b, g);
 	mount_worker_passes(&b, 1, FUSE_GETATTR, &b, 16);
-	assert_false(
-		client_dispatch_slot_look(g->f, &g->f->deal->lanes[0], MOUNT_WORKER_SLOTS + 1));
-	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_PASSED);
+	assert_false(client_dispatch_slot_look(g->f, &g->f->dispatch->workers[0],
+					       MOUNT_WORKER_SLOTS + 1));
+	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_FORWARDED);
 	both_down(&b);
 }
 
@@ -142,11 +142,11 @@ static void test_owner_dies_before_it_has_noted(void **state)
 	respond_init(g);
 	assert_true(client_node_get(&g->f->nodes, b.e.node)->flags & CLIENT_NODE_UNSYNCED);
 	assert_int_equal(b.reads->notes[0].wrote_seen, 2);
-	g->f->deal->lanes[0].fhs[0] = 0;
+	g->f->dispatch->workers[0].fhs[0] = 0;
 	client_node_get(&g->f->nodes, b.e.node)->flags &= ~CLIENT_NODE_UNSYNCED;
 	b.reads->notes[0].wrote = 3;
 	b.reads->noted = b.common->noted = 1;
-	client_forward_notes(g->f);
+	client_forward_apply_notes(g->f);
 	assert_true(client_node_get(&g->f->nodes, b.e.node)->flags & CLIENT_NODE_UNSYNCED);
 	both_down(&b);
 }
@@ -196,7 +196,7 @@ static unsigned owner_shows(struct both *b, uint64_t fh)
 
 	mount_worker_passes(b, 0, FUSE_READ, read_of(fh, 0), sizeof(struct fuse_read_in));
 	pull(b);
-	if (state_of(&b->e, 0) != MOUNT_WORKER_HANDED)
+	if (state_of(&b->e, 0) != MOUNT_WORKER_DISPATCHED)
 		return MOUNT_WORKER_FILES;
 	place = b->e.area->slots[0].file;
 	assert_true(mount_worker_file_at(b->e.area, b->more, place)->fh == fh);
@@ -232,15 +232,15 @@ static void test_owner_shows_many_files(void **state)
 	assert_int_equal(owner_shows(&b, open_file(g, b.e.node, 49)), MOUNT_WORKER_FILES);
 	assert_true(place >= MOUNT_WORKER_FILES_OLD);
 	b.reads->n_read = 1;
-	assert_false(client_dispatch_has(g->f, client_node_get(&g->f->nodes, b.e.node)));
+	assert_false(client_dispatch_has_pending(g->f, client_node_get(&g->f->nodes, b.e.node)));
 	mount_worker_note_at(b.reads, b.more, place)->out = 1;
-	assert_true(client_dispatch_has(g->f, client_node_get(&g->f->nodes, b.e.node)));
+	assert_true(client_dispatch_has_pending(g->f, client_node_get(&g->f->nodes, b.e.node)));
 	mount_worker_note_at(b.reads, b.more, place)->out = 0;
 	mount_worker_note_at(b.reads, b.more, place)->wrote = 1;
 	*mount_worker_noted_at(b.reads, b.more, place) = 1ULL << place % 64;
-	assert_true(client_dispatch_has(g->f, client_node_get(&g->f->nodes, b.e.node)));
+	assert_true(client_dispatch_has_pending(g->f, client_node_get(&g->f->nodes, b.e.node)));
 	b.common->noted = 1;
-	client_forward_notes(g->f);
+	client_forward_apply_notes(g->f);
 	assert_true(client_node_get(&g->f->nodes, b.e.node)->flags & CLIENT_NODE_UNSYNCED);
 	assert_int_equal(mount_worker_note_at(b.reads, b.more, place)->wrote_seen, 1);
 	b.e.area->closing = 0;
@@ -298,7 +298,7 @@ static void test_owner_dies_and_hears_again(void **state)
 	b.reads->slots[0].unique = taken;
 	b.reads->slots[0].word = MOUNT_WORKER_TAKEN;
 	b.reads->slots[1].unique = unheard;
-	b.reads->slots[1].word = MOUNT_WORKER_UNHEARD;
+	b.reads->slots[1].word = MOUNT_WORKER_REJECTED;
 	owner_begins(&b);
 	assert_true(is_resent(g));
 	session_up(g);
@@ -313,22 +313,22 @@ static void test_owner_dies_and_hears_again(void **state)
 		kernel_send_to(g, FUSE_READ, unique | FUSE_PROTO_UNIQUE_RESEND, b.e.node,
 			       read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
 	pull(&b);
-	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_TAKEN | MOUNT_WORKER_AGAIN);
-	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 1)), MOUNT_WORKER_HANDED);
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_TAKEN | MOUNT_WORKER_RESENT);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 1)), MOUNT_WORKER_DISPATCHED);
 	assert_true(b.reads->slots[1].unique == (unheard | FUSE_PROTO_UNIQUE_RESEND));
 	assert_true(b.reads->posted & 2);
 	assert_int_equal(word_of(&b, 2), MOUNT_WORKER_FREE);
 	assert_int_equal(n_calls, 1);
 	assert_true(call_header(0).unique == (passed | FUSE_PROTO_UNIQUE_RESEND));
 	/* The ends of those that were claimed are heard of. */
-	b.reads->slots[0].word = MOUNT_WORKER_DONE | MOUNT_WORKER_AGAIN;
+	b.reads->slots[0].word = MOUNT_WORKER_DONE | MOUNT_WORKER_RESENT;
 	b.reads->slots[1].word = MOUNT_WORKER_DONE;
 	b.reads->done |= 3;
 	b.common->done |= 1;
 	pull(&b);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_FREE);
-	assert_int_equal(g->f->deal->lanes[0].n_out, 0);
+	assert_int_equal(g->f->dispatch->workers[0].n_out, 0);
 	assert_int_equal(fuse_client_in_flight(g->f), 1);
 	both_down(&b);
 }
@@ -387,7 +387,7 @@ static void test_owner_passes_signals(void **state)
 	pull(&b);
 	assert_int_equal(word_of(&b, 4), MOUNT_WORKER_TAKEN | MOUNT_WORKER_SIGNALLED);
 	assert_true(b.reads->posted & 1 << 4);
-	assert_int_equal(b.e.g->f->deal->n_signals, 0);
+	assert_int_equal(b.e.g->f->dispatch->n_signals, 0);
 	both_down(&b);
 }
 
@@ -410,7 +410,7 @@ static void test_owner_keeps_signals(void **state)
 	b.reads->slots[2].word = b.reads->slots[4].word = MOUNT_WORKER_READING;
 	b.reads->posted = 0;
 	interrupt(&b, 7001);
-	assert_int_equal(g->f->deal->n_signals, 1);
+	assert_int_equal(g->f->dispatch->n_signals, 1);
 	assert_true(fuse_client_tick(g->f, g->now_ns) <= g->now_ns + NSEC_PER_MSEC);
 	b.reads->slots[4].unique = 7001 | FUSE_PROTO_UNIQUE_RESEND;
 	b.reads->slots[4].word = MOUNT_WORKER_TAKEN;
@@ -422,15 +422,15 @@ static void test_owner_keeps_signals(void **state)
 	b.reads->slots[2].word = MOUNT_WORKER_FREE;
 	g->now_ns += NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
-	assert_int_equal(g->f->deal->n_signals, 0);
+	assert_int_equal(g->f->dispatch->n_signals, 0);
 	/* A lane that stands still. */
 	b.reads->slots[2].word = MOUNT_WORKER_READING;
 	for (unsigned i = 0; i < CLIENT_SIGNALS + 2; i++)
 		interrupt(&b, 8001 + 2 * i);
-	assert_int_equal(g->f->deal->n_signals, CLIENT_SIGNALS);
+	assert_int_equal(g->f->dispatch->n_signals, CLIENT_SIGNALS);
 	g->now_ns += CLIENT_LONG_NS;
 	fuse_client_tick(g->f, g->now_ns);
-	assert_int_equal(g->f->deal->n_signals, 0);
+	assert_int_equal(g->f->dispatch->n_signals, 0);
 	b.reads->slots[2].word = MOUNT_WORKER_FREE;
 	both_down(&b);
 }
@@ -466,14 +466,14 @@ static void test_owner_keeps_signals_of_what_is_passed(void **state)
 	unique = mount_worker_passes(&b, 0, FUSE_GETATTR, &in, sizeof(in));
 	b.common->done = 0; /* the lane has not said so yet */
 	interrupt(&b, unique);
-	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_PASSED);
+	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FORWARDED);
 	assert_int_equal(n_calls, 0);
 	b.common->done = 1;
 	pull(&b);
 	assert_int_equal(n_calls, 1);
 	g->now_ns += NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
-	assert_int_equal(g->f->deal->n_signals, 0);
+	assert_int_equal(g->f->dispatch->n_signals, 0);
 	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
 	both_down(&b);
 }
@@ -487,7 +487,7 @@ static void test_owner_of_an_old_kernel(void **state)
 	int only_reads[2], dev = g->dev;
 
 	owner_reads_up(&b, g);
-	b.reads->slots[3].word = MOUNT_WORKER_UNHEARD;
+	b.reads->slots[3].word = MOUNT_WORKER_REJECTED;
 	mount_worker_passes(&b, 0, FUSE_GETATTR, &in, sizeof(in));
 	assert_int_equal(pipe(only_reads), 0);
 	g->cfg->mounts[0].fuse_fd = only_reads[0];
@@ -517,7 +517,7 @@ static void test_owner_finds_what_is_passed(void **state)
 	mount_worker_passes(&b, 5, FUSE_GETATTR, &in, sizeof(in));
 	b.reads->done = b.common->done = 0;
 	pull(&b);
-	assert_int_equal(word_of(&b, 5), MOUNT_WORKER_PASSED);
+	assert_int_equal(word_of(&b, 5), MOUNT_WORKER_FORWARDED);
 	g->now_ns += NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	pull(&b);
@@ -534,7 +534,7 @@ static void test_owner_dies_before_it_has_told(void **state)
 
 	owner_reads_up(&b, g);
 	b.reads->slots[6].unique = 5001 | FUSE_PROTO_UNIQUE_RESEND;
-	b.reads->slots[6].word = MOUNT_WORKER_HANDED;
+	b.reads->slots[6].word = MOUNT_WORKER_DISPATCHED;
 	b.reads->posted = 0;
 	owner_begins(&b);
 	assert_true(b.reads->posted & 1 << 6);
@@ -565,7 +565,7 @@ static void test_owner_has_them_read(void **state)
 
 	owner_reads_up(&b, g);
 	assert_int_equal(b.common->reads, 0);
-	g->f->deal->always = true;
+	g->f->dispatch->always = true;
 	pull(&b);
 	assert_int_equal(b.common->reads, 1);
 	/* Not without a server, and not when it ends. */

@@ -104,7 +104,7 @@ static void test_a_folder_without_names_is_opened_there(void **state)
 	add(&l, "..", NULL, S_IFDIR | 0755, 0);
 	bring_up(g);
 	listed_ago(g, 300 * NSEC_PER_MSEC);
-	for (unsigned i = 0; i < CLIENT_ALONE; i++)
+	for (unsigned i = 0; i < CLIENT_LOCAL_DIRS_MAX; i++)
 		fh = open_here(g);
 	open_begin(g);
 	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
@@ -115,7 +115,7 @@ static void test_a_folder_without_names_is_opened_there(void **state)
 	fuse_client_tick(g->f, g->now_ns += 100 * NSEC_PER_MSEC);
 	reopen_all(g);
 	reopen_all(g);
-	assert_int_equal(g->f->lists.n_alone, 0);
+	assert_int_equal(g->f->prefetch.n_local_dirs, 0);
 	assert_false(is_known(g));
 }
 
@@ -183,7 +183,7 @@ static void test_so_many_are_open_without_it(void **state)
 
 	bring_up(g);
 	listed_ago(g, 300 * NSEC_PER_MSEC);
-	for (unsigned i = 0; i < CLIENT_ALONE; i++)
+	for (unsigned i = 0; i < CLIENT_LOCAL_DIRS_MAX; i++)
 		fh = open_here(g);
 	assert_false(is_known(g));
 	hear(g);
@@ -191,11 +191,11 @@ static void test_so_many_are_open_without_it(void **state)
 	fh = open_here(g);
 	fuse_client_tick(g->f, g->now_ns += 100 * NSEC_PER_MSEC);
 	hear(g);
-	assert_true(n_reopens() > 0 && n_reopens() <= CLIENT_SLOTS_OWN);
+	assert_true(n_reopens() > 0 && n_reopens() <= CLIENT_SLOTS_INTERNAL);
 	for (unsigned i = 0; i < 4; i++)
 		reopen_all(g);
 	assert_int_equal(n_reopens(), 0);
-	assert_int_equal(g->f->lists.n_alone, 0);
+	assert_int_equal(g->f->prefetch.n_local_dirs, 0);
 }
 
 int main(void)

@@ -17,7 +17,7 @@ static void test_owner_deals_what_is_too_much(void **state)
 	mount_worker_lives(&e);
 	unique = ask_read(&e);
 	assert_int_equal(n_calls, 2);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	assert_true(e.area->slots[0].unique == unique);
 	assert_true(e.area->slots[0].fh == e.fh);
 	assert_true(e.area->posted & 1);
@@ -101,7 +101,7 @@ static void test_owner_knows_no_file_beside_lanes(void **state)
 	assert_true(is_known(&e));
 	ask_read(&e);
 	ask_read(&e);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	write_here(&e);
 	assert_false(is_known(&e));
 	write_here(&e);
@@ -128,7 +128,7 @@ static void test_owner_knows_files_that_lanes_have_not(void **state)
 	other.fh = open_file(g, other.node, 51);
 	ask_read(&e);
 	ask_read(&e);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	write_here(&other);
 	assert_true(is_known(&other));
 	/* Whose it is a successor does not know. */
@@ -183,7 +183,7 @@ static void test_owner_keeps_what_appends_since(void **state)
 	assert_int_equal(n_calls, 4);
 	ask_write(&e, O_RDWR);
 	assert_int_equal(n_calls, 4);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	ends_down(&e);
 }
 
@@ -209,7 +209,7 @@ static void test_owner_owes_what_lanes_write_beside_fsync(void **state)
 	assert_true(is_synced_by_fsync(&e));
 	ask_read(&e);
 	ask_write(&e, O_RDWR);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	assert_false(is_synced_by_fsync(&e));
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
@@ -227,7 +227,7 @@ static void test_synced_writes_of_lanes_are_not_lost(void **state)
 	mount_worker_lives(&e);
 	ask_read(&e);
 	ask_write(&e, O_RDWR | O_DSYNC);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_FREE);
@@ -235,7 +235,7 @@ static void test_synced_writes_of_lanes_are_not_lost(void **state)
 	/* And a successor's. */
 	for (unsigned synced = 0; synced < 2; synced++) {
 		ask_write(&e, synced ? O_RDWR | O_DSYNC : O_RDWR);
-		assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+		assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 		client_node_get(&g->f->nodes, e.node)->flags &= ~CLIENT_NODE_UNSYNCED;
 		worker_restarts(g);
 		assert_int_equal(client_node_get(&g->f->nodes, e.node)->flags &
@@ -259,9 +259,9 @@ static void test_owner_takes_back(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		ask_read(&e);
 	assert_int_equal(n_calls, 2);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
-	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_HANDED);
-	mount_worker_says(&e, 0, MOUNT_WORKER_BACK); /* it cannot have the file */
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
+	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_DISPATCHED);
+	mount_worker_says(&e, 0, MOUNT_WORKER_RETURNED); /* it cannot have the file */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(n_calls, 3);
 	e.area->slots[1].word = MOUNT_WORKER_TAKEN; /* may have been sent */
@@ -269,7 +269,7 @@ static void test_owner_takes_back(void **state)
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(n_calls, 3);
 	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_TAKEN);
-	e.area->slots[1].word = MOUNT_WORKER_HANDED; /* was not */
+	e.area->slots[1].word = MOUNT_WORKER_DISPATCHED; /* was not */
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(n_calls, 4);
 	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_FREE);
@@ -297,11 +297,11 @@ static void test_owner_dies(void **state)
 	mount_worker_lives(&e);
 	for (unsigned i = 0; i < 4; i++)
 		unique[i] = ask_read(&e);
-	assert_int_equal(e.g->f->deal->lanes[0].n_out, 2);
+	assert_int_equal(e.g->f->dispatch->workers[0].n_out, 2);
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
 	mount_worker_says(
 		&e, 1,
-		MOUNT_WORKER_UNHEARD); /* it was answered when the kernel had it in its queue */
+		MOUNT_WORKER_REJECTED); /* it was answered when the kernel had it in its queue */
 	worker_restarts(e.g);
 	mount_worker_lives(&e);
 	n_calls = 0;
@@ -309,8 +309,8 @@ static void test_owner_dies(void **state)
 	again(&e, unique[3]);
 	again(&e, unique[0]); /* that was its predecessor's own */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
-	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_TAKEN | MOUNT_WORKER_AGAIN);
-	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_HANDED);
+	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_TAKEN | MOUNT_WORKER_RESENT);
+	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_DISPATCHED);
 	assert_true(e.area->slots[1].unique == (unique[3] | FUSE_PROTO_UNIQUE_RESEND));
 	assert_int_equal(n_calls, 1);
 	ends_down(&e);
@@ -340,7 +340,7 @@ static void test_lane_answers(void **state)
 	struct ends e;
 	char data[8];
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	assert_int_equal(e.area->ready, 1);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_TAKEN);
@@ -356,7 +356,7 @@ static void test_lane_answers(void **state)
 	e.area->slots[0].unique = e.g->unique += 2;
 	memcpy(mount_worker_buf(e.area, 0) + offsetof(struct fuse_in_header, unique), &e.g->unique,
 	       8);
-	e.area->slots[0].word = MOUNT_WORKER_HANDED;
+	e.area->slots[0].word = MOUNT_WORKER_DISPATCHED;
 	e.area->posted |= 1;
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
@@ -368,10 +368,10 @@ static void test_lane_answers_what_came_again(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
-	e.area->slots[0].word |= MOUNT_WORKER_AGAIN;
+	e.area->slots[0].word |= MOUNT_WORKER_RESENT;
 	respond(e.g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
 	assert_true(out.unique == (e.g->unique | FUSE_PROTO_UNIQUE_RESEND));
@@ -384,7 +384,7 @@ static void test_lane_dies(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	e.g->f = fuse_client_free(e.g->f);
@@ -403,13 +403,13 @@ static void test_lane_cannot_have_the_file(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
 	respond(e.g, 0, -ESTALE, NULL, 0);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(n_calls, 0);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_BACK);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_RETURNED);
 	assert_int_equal(e.area->files[0].state, MOUNT_WORKER_FILE_REFUSED);
 	expect_silence(e.g);
 	ends_down(&e);
@@ -419,11 +419,11 @@ static void test_lane_does_not_send_what_is_over(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	e.area->slots[0].word |= MOUNT_WORKER_CANCELLED;
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(n_calls, 0);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_UNHEARD);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_REJECTED);
 	ends_down(&e);
 }
 
@@ -434,17 +434,17 @@ static void test_lane_of_an_old_server(void **state)
 
 	mount_worker_up(&e, *state, 0);
 	assert_int_equal(e.area->ready, 0);
-	assert_true(fuse_client_is_useless(e.g->f, e.g->now_ns));
+	assert_true(fuse_client_is_unsupported(e.g->f, e.g->now_ns));
 	assert_true(session.closed); /* it takes no place there */
 	assert_null(fuse_client_session(e.g->f));
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED); /* the owner takes it back */
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED); /* the owner takes it back */
 	e.g->now_ns += 59 * NSEC_PER_SEC;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_null(fuse_client_session(e.g->f));
 	e.g->now_ns += NSEC_PER_SEC;
-	assert_false(fuse_client_is_useless(e.g->f, e.g->now_ns));
-	e.g->features = FUSE_PROTO_FEATURE_LANES;
+	assert_false(fuse_client_is_unsupported(e.g->f, e.g->now_ns));
+	e.g->features = FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	session_up(e.g);
 	respond_init(e.g);
@@ -475,8 +475,8 @@ static void test_lane_owes(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
-	assert_int_equal(said.lane, FUSE_HELLO_LANE);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
+	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT_WORKER);
 	memcpy(mount_worker_buf(e.area, 1), mount_worker_buf(e.area, 0),
 	       4096); /* of another, below */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
@@ -486,14 +486,14 @@ static void test_lane_owes(void **state)
 	fuse_client_event(e.g->f, RUDP_SESSION_ENDED, 0, e.g->now_ns);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_TAKEN);
 	fuse_client_tick(e.g->f, e.g->now_ns);
-	assert_int_equal(said.lane, FUSE_HELLO_LANE_OWES);
+	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT_WORKER_FINISHING);
 	e.area->slots[1] = e.area->slots[0];
-	e.area->slots[1].word = MOUNT_WORKER_HANDED;
+	e.area->slots[1].word = MOUNT_WORKER_DISPATCHED;
 	e.area->posted |= 2;
 	session_up(e.g);
 	respond_init(e.g);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
-	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_DISPATCHED);
 	assert_int_equal(e.area->ready, 0);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
@@ -503,7 +503,7 @@ static void test_lane_owes(void **state)
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	fuse_client_tick(e.g->f, e.g->now_ns);
-	assert_int_equal(said.lane, FUSE_HELLO_LANE);
+	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT_WORKER);
 	session_up(e.g);
 	respond_init(e.g);
 	fuse_client_tick(e.g->f, e.g->now_ns);
@@ -517,12 +517,12 @@ static void test_lane_rests(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns); /* waits for its file */
-	fuse_client_rest(e.g->f);
+	fuse_client_quiesce(e.g->f);
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(e.area->ready, 0);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_BACK);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_RETURNED);
 	ends_down(&e);
 }
 
@@ -531,7 +531,7 @@ static void test_lane_lets_its_owner_first(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	e.area->served = 0;
@@ -592,15 +592,15 @@ static void test_lane_that_owes_says_goodbye(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
-	assert_false(fuse_client_is_owing(e.g->f));
+	assert_false(fuse_client_is_finishing(e.g->f));
 	session.up = false;
 	reset_all(e.g, e.g->now_ns);
 	fuse_client_event(e.g->f, RUDP_SESSION_ENDED, 0, e.g->now_ns);
 	fuse_client_tick(e.g->f, e.g->now_ns);
-	assert_true(fuse_client_is_owing(e.g->f));
+	assert_true(fuse_client_is_finishing(e.g->f));
 	session_up(e.g);
 	respond_init(e.g);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
@@ -617,7 +617,7 @@ static void test_lane_without_a_session_says_goodbye(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	e.area->served = 0;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	e.g->now_ns += 2 * NSEC_PER_SEC;
@@ -629,7 +629,7 @@ static void test_lane_without_a_session_says_goodbye(void **state)
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), -ENODEV);
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_non_null(fuse_client_session(e.g->f));
-	assert_true(fuse_client_is_owing(e.g->f));
+	assert_true(fuse_client_is_finishing(e.g->f));
 	session_up(e.g);
 	respond_init(e.g);
 	fuse_client_tick(e.g->f, e.g->now_ns);
@@ -642,14 +642,14 @@ static void test_lane_that_rests_says_goodbye(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	respond(e.g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
-	fuse_client_rest(e.g->f);
+	fuse_client_quiesce(e.g->f);
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), 0);
-	fuse_client_unmounted(e.g->f);
+	fuse_client_set_unmounted(e.g->f);
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), -ENODEV);
 	assert_int_equal(fuse_client_sent(e.g->f), 1);
 	goodbye_ends_it(&e);
@@ -706,7 +706,7 @@ static void test_lane_says_when_it_sleeps(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), 1);
 	assert_int_equal(e.area->asleep, 0);
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), 0);

@@ -135,7 +135,7 @@ static void test_what_lanes_have_is_not_told(void **state)
 		fh = open_listed(g);
 		if (!before)
 			ask_read(&e);
-		assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+		assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 		if (ends) {
 			mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 			fuse_client_pull(g->f, true, g->now_ns);
@@ -430,7 +430,7 @@ static void test_what_was_forgotten_long_ago_is_no_matter(void **state)
 
 	bring_up(g);
 	node = lookup(g, "old", "handle-l");
-	for (unsigned i = 0; i < CLIENT_SHOWN; i++)
+	for (unsigned i = 0; i < CLIENT_SHOWN_MAX; i++)
 		lookup(g, "other", "handle-o");
 	fh = open_listed(g);
 	forget(g, node, 1);

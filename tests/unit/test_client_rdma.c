@@ -224,7 +224,7 @@ static void data_may_wait_for_rdma(void **state)
 
 	tail_add(&t, &again, sizeof(again));
 	g->cfg->ports[1].rdma_only = true;
-	fuse_client_rdma(g->f, rdma, g->cfg);
+	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	g->features = FUSE_PROTO_FEATURE_ONLY;
 	bring_up(g);
 	node = file(g, &in.fh);
@@ -260,7 +260,7 @@ static void older_servers_hear_nothing_of_it(void **state)
 	uint64_t node;
 
 	g->cfg->ports[1].rdma_only = true;
-	fuse_client_rdma(g->f, rdma, g->cfg);
+	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
 	node = file(g, &in.fh);
 	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
@@ -279,7 +279,7 @@ static void written_data_may_wait_for_rdma(void **state)
 	uint64_t fh, node;
 
 	g->cfg->ports[0].rdma_only = true;
-	fuse_client_rdma(g->f, rdma, g->cfg);
+	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
 	node = file(g, &fh);
 	kernel_write(g, node, fh, data, out.size);
@@ -304,7 +304,7 @@ static void who_is_killed_waits_no_longer(void **state)
 	uint64_t fh, node;
 
 	g->cfg->ports[0].rdma_only = true;
-	fuse_client_rdma(g->f, rdma, g->cfg);
+	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
 	node = file(g, &fh);
 	kernel_write(g, node, fh, data, 100 << 10);

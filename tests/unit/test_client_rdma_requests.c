@@ -111,7 +111,7 @@ static void mixed_servers_are_refused(void **state)
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	answer_links(g, kind, v1); /* both are Ethernet: the other leg's data go by RDMA */
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_OK);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_KIND);
 	qp = verbs.n_qps - 2;
@@ -120,7 +120,7 @@ static void mixed_servers_are_refused(void **state)
 	assert_int_equal(n_calls, 1);
 	answer_links(g, kind, ib);
 	assert_true(verbs.qps[qp].alive);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_false(verbs.qps[qp].alive);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_MIXED);
@@ -131,11 +131,11 @@ static void mixed_servers_are_refused(void **state)
 	answer_links(g, still, ib);
 	asks_nothing_but_links(g);
 	answer_links(g, still, ib);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
 	asks_nothing_but_links(g);
 	answer_links(g, over, roce);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	fuse_client_tick(g->f, g->now_ns + NSEC_PER_SEC - 1);
 	assert_int_equal(n_calls, 0);
 	g->now_ns += NSEC_PER_SEC; /* pairs are asked for, sooner than it would be asked again */
@@ -144,10 +144,10 @@ static void mixed_servers_are_refused(void **state)
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
 	/* A session that has ended says nothing any more. */
 	g->f->rdma.legs[1].layers = CLIENT_LAYER_IB;
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_true(g->f->rdma.mixed);
 	server_restarts(g, 77, 78);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_false(g->f->rdma.mixed);
 }
 
@@ -164,18 +164,18 @@ static void mixed_servers_may_be_busy(void **state)
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	answer_links(g, kind, ib);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_true(g->f->rdma.mixed);
 	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
 		asks_nothing_but_links(g);
 		respond(g, 0, busy[i], NULL, 0);
-		fuse_client_rdma_judge(&g->f, 1);
+		fuse_client_rdma_check_mixed(&g->f, 1);
 		assert_true(g->f->rdma.mixed);
 	}
 	session_paths[1].up = false;
 	g->now_ns += 9 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
-	fuse_client_rdma_judge(&g->f, 1);
+	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_false(g->f->rdma.mixed);
 	session_paths[1].up = true;
 	/* Or whose port there is no asking by here. */
@@ -198,15 +198,15 @@ static void mixed_clusters_are_refused(void **state)
 	pairs_up(g);
 	other = (struct fuse_client){.rdma = {.ports = g->f->rdma.ports, .n_ports = 2}};
 	other.rdma.legs[0].layers = CLIENT_LAYER_ETHERNET;
-	fuse_client_rdma_judge(fronts, ARRAY_SIZE(fronts));
+	fuse_client_rdma_check_mixed(fronts, ARRAY_SIZE(fronts));
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
 	other.rdma.legs[0].layers = CLIENT_LAYER_IB;
 	assert_int_equal(port_rdma_peer_new(g->f->rdma.pool, &other.rdma.peer), 0);
-	fuse_client_rdma_judge(fronts, ARRAY_SIZE(fronts));
+	fuse_client_rdma_check_mixed(fronts, ARRAY_SIZE(fronts));
 	assert_true(g->f->rdma.mixed && other.rdma.mixed);
 	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
 	/* The other one's mount goes. */
-	fuse_client_rdma_judge(fronts, 1);
+	fuse_client_rdma_check_mixed(fronts, 1);
 	assert_false(g->f->rdma.mixed);
 	other.rdma.peer = port_rdma_peer_free(other.rdma.peer);
 }

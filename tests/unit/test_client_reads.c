@@ -10,19 +10,19 @@ static void mount_worker_reads_up(struct both *b, struct rig *g)
 {
 	struct fuse_out_header out;
 
-	mount_worker_up(&b->e, g, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&b->e, g, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	both_map(b);
 	pull(b);
 	opened(&b->e);
 	respond(g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	b->e.area->slots[0].word = MOUNT_WORKER_FREE;
-	assert_false(fuse_client_reads(g->f));
+	assert_false(fuse_client_is_reading(g->f));
 	b->common->reads = 1;
 	pull(b);
 	b->common->noted = b->common->done = 0;
 	b->reads->noted = b->reads->done = 0;
-	assert_true(fuse_client_reads(g->f));
+	assert_true(fuse_client_is_reading(g->f));
 }
 
 static void mount_worker_restarts(struct both *b)
@@ -76,12 +76,12 @@ static void test_lane_keeps_the_hundredth(void **state)
 	mount_worker_reads_up(&b, *state);
 	lf = mount_worker_file_at(b.e.area, b.more, place);
 	*lf = b.e.area->files[0];
-	lf->own = 0;
+	lf->client_file = 0;
 	lf->fh = b.e.fh =
 		7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS); /* too far from where it belongs */
 	send_read(&b);
 	pull(&b);
-	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_PASSED);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_FORWARDED);
 	lf->fh = b.e.fh = 7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS + 1);
 	n_calls = 0;
 	unique = send_read(&b);
@@ -110,7 +110,7 @@ static void test_lane_keeps_what_has_another_place(void **state)
 	mount_worker_reads_up(&b, *state);
 	assert_int_equal(b.more->is_known, 1);
 	b.e.area->files[40] = b.e.area->files[0];
-	b.e.area->files[40].own = 0;
+	b.e.area->files[40].client_file = 0;
 	b.e.area->files[40].fh = b.e.fh = 7ULL << 32 | 3;
 	b.common->by_number = 0;
 	n_calls = 0;
@@ -175,7 +175,7 @@ static void expect_passed(struct both *b, unsigned i, uint32_t opcode, uint64_t 
 {
 	struct fuse_in_header h;
 
-	assert_int_equal(word_of(b, i), MOUNT_WORKER_PASSED);
+	assert_int_equal(word_of(b, i), MOUNT_WORKER_FORWARDED);
 	assert_true(b->reads->done & 1ULL << i);
 	assert_int_equal(b->common->done, 1);
 	memcpy(&h, mount_worker_reads_buf(b->reads, i), sizeof(h));
@@ -242,8 +242,8 @@ static void test_lane_reads_when_it_may(void **state)
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(b.reads->n_read, 0);
 	b.common->reads = 1;
-	fuse_client_rest(b.e.g->f);
-	assert_false(fuse_client_reads(b.e.g->f));
+	fuse_client_quiesce(b.e.g->f);
+	assert_false(fuse_client_is_reading(b.e.g->f));
 	pull(&b);
 	assert_int_equal(b.reads->n_read, 0);
 	both_down(&b);
@@ -256,7 +256,7 @@ static void test_lane_that_is_full_wakes_the_owner(void **state)
 
 	mount_worker_reads_up(&b, *state);
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
-		b.reads->slots[i].word = MOUNT_WORKER_PASSED;
+		b.reads->slots[i].word = MOUNT_WORKER_FORWARDED;
 	b.e.g->f->reads_free = 0;
 	(void)rung(&b);
 	send_read(&b);
@@ -265,7 +265,7 @@ static void test_lane_that_is_full_wakes_the_owner(void **state)
 		pull(&b);
 		assert_int_equal(rung(&b), i == 0); /* once */
 		assert_int_equal(b.reads->n_read, 0);
-		assert_false(fuse_client_reads(b.e.g->f));
+		assert_false(fuse_client_is_reading(b.e.g->f));
 	}
 	b.reads->slots[7].word = MOUNT_WORKER_FREE; /* the owner has taken it */
 	pull(&b);
@@ -307,8 +307,8 @@ static void test_lane_dies_when_it_has_said_it(void **state)
 	pull(&b);
 	assert_int_equal(n_calls, 1);
 	b.e.g->f = fuse_client_free(b.e.g->f);
-	memcpy(b.reads->slots[0].said, &out, sizeof(out));
-	b.reads->slots[0].word |= MOUNT_WORKER_SAID;
+	memcpy(b.reads->slots[0].reply, &out, sizeof(out));
+	b.reads->slots[0].word |= MOUNT_WORKER_REPLIED;
 	mount_worker_begin(&b.e);
 	assert_int_equal(n_calls, 0);
 	expect_reply(b.e.g, b.e.g->unique, 0);
@@ -328,12 +328,12 @@ static void test_lane_says_again_what_was_claimed(void **state)
 	send_write(&b, 0);
 	pull(&b);
 	b.e.g->f = fuse_client_free(b.e.g->f);
-	memcpy(b.reads->slots[0].said, &out, sizeof(out));
-	b.reads->slots[0].word |= MOUNT_WORKER_SAID | MOUNT_WORKER_AGAIN;
+	memcpy(b.reads->slots[0].reply, &out, sizeof(out));
+	b.reads->slots[0].word |= MOUNT_WORKER_REPLIED | MOUNT_WORKER_RESENT;
 	assert_int_equal(pipe(only_reads), 0);
 	b.e.g->cfg->lanes[0].fuse_fd = only_reads[0];
 	mount_worker_begin(&b.e);
-	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_HANDED);
+	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_DISPATCHED);
 	b.e.g->f->fd = b.e.g->cfg->lanes[0].fuse_fd = b.e.g->dev;
 	pull(&b);
 	assert_int_equal(n_calls, 0);
@@ -389,7 +389,7 @@ static void test_lane_gives_back_what_waits(void **state)
 	assert_memory_equal(mount_worker_reads_buf(b.reads, 0) + sizeof(struct fuse_in_header),
 			    &b.e.fh, sizeof(b.e.fh));
 	assert_int_equal(b.reads->notes[0].out, 0);
-	assert_false(fuse_client_reads(b.e.g->f));
+	assert_false(fuse_client_is_reading(b.e.g->f));
 	calls_limit = CALLS_MAX;
 	both_down(&b);
 }
@@ -427,9 +427,9 @@ static void test_lane_answers_what_was_claimed(void **state)
 		pull(&b);
 		if (late) {
 			b.reads->slots[0].unique |= FUSE_PROTO_UNIQUE_RESEND;
-			mount_worker_restarts_at(&b, 0, MOUNT_WORKER_HANDED);
+			mount_worker_restarts_at(&b, 0, MOUNT_WORKER_DISPATCHED);
 		} else {
-			b.reads->slots[0].word |= MOUNT_WORKER_AGAIN;
+			b.reads->slots[0].word |= MOUNT_WORKER_RESENT;
 		}
 		respond(b.e.g, 0, 0, "the data", 8);
 		assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
@@ -473,7 +473,7 @@ static void test_lane_gives_up_what_was_claimed(void **state)
 	send_write(&b, 0);
 	pull(&b);
 	assert_int_equal(n_calls, 1);
-	b.reads->slots[0].word |= MOUNT_WORKER_AGAIN;
+	b.reads->slots[0].word |= MOUNT_WORKER_RESENT;
 	b.e.g->now_ns += 31 * NSEC_PER_SEC;
 	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
 	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, -EIO);
@@ -501,7 +501,7 @@ static void test_lane_leaves_no_memory(void **state)
 	send_getattr(&b);
 	pull(&b);
 	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_TAKEN);
-	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_PASSED);
+	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_FORWARDED);
 	mount_worker_reads_buf(b.reads, 2)[0] =
 		mount_worker_reads_buf(b.reads, MOUNT_WORKER_READS - 1)[4096] = 1;
 	b.reads->populated[2] = 8192;

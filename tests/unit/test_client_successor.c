@@ -12,8 +12,8 @@ static void heir_begin(struct ends *e)
 {
 	e->g->f = fuse_client_free(e->g->f);
 	n_calls = 0;
-	assert_int_equal(fuse_client_new_heir(e->g->cfg, 0, 1, -1, NULL, &e->g->stats, e->g->now_ns,
-					      &e->g->f),
+	assert_int_equal(fuse_client_new_successor(e->g->cfg, 0, 1, -1, NULL, &e->g->stats,
+						   e->g->now_ns, &e->g->f),
 			 0);
 	fuse_client_tick(e->g->f, e->g->now_ns);
 	session_up(e->g);
@@ -28,12 +28,12 @@ static void test_heir_ends_what_was_begun(void **state)
 	struct ends e;
 	char data[8];
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e); /* and the read is sent */
 	heir_begin(&e);
-	assert_int_equal(said.lane, FUSE_HELLO_LANE_OWES);
-	assert_false(fuse_client_is_spent(e.g->f));
+	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT_WORKER_FINISHING);
+	assert_false(fuse_client_is_finished(e.g->f));
 	assert_int_equal(n_calls, 1); /* the file is open at the server still */
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
 	assert_true(call_header(0).unique == (e.g->unique | FUSE_PROTO_UNIQUE_RESEND));
@@ -43,7 +43,7 @@ static void test_heir_ends_what_was_begun(void **state)
 	assert_memory_equal(data, "the data", 8);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	assert_true(e.area->done & 1);
-	assert_true(fuse_client_is_spent(e.g->f));
+	assert_true(fuse_client_is_finished(e.g->f));
 	assert_int_equal(e.area->ready, 0); /* nothing is dealt out to it */
 	ends_down(&e);
 }
@@ -64,7 +64,7 @@ static void put_write(struct ends *e)
 	memcpy(buf + FUSE_PROTO_WRITE_DATA, "new data", 8);
 	e->area->slots[0].len = in.len;
 	e->area->slots[0].opcode = FUSE_WRITE;
-	e->area->slots[0].word = MOUNT_WORKER_HANDED;
+	e->area->slots[0].word = MOUNT_WORKER_DISPATCHED;
 	e->area->posted |= 1;
 }
 
@@ -77,7 +77,7 @@ static void test_answers_are_not_asked_for_again(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	respond(e.g, 0, 0, "the data", 8);
@@ -88,7 +88,8 @@ static void test_answers_are_not_asked_for_again(void **state)
 	respond(e.g, 0, 0, &written, sizeof(written));
 	assert_true(kernel_receive(e.g, &out, &got, sizeof(got)) > 0);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
-	e.area->slots[0].word = MOUNT_WORKER_TAKEN | MOUNT_WORKER_SAID; /* as its killer left it */
+	e.area->slots[0].word =
+		MOUNT_WORKER_TAKEN | MOUNT_WORKER_REPLIED; /* as its killer left it */
 	heir_begin(&e);
 	assert_int_equal(n_calls, 0);
 	assert_true(kernel_receive(e.g, &out, &got, sizeof(got)) > 0);
@@ -105,7 +106,7 @@ static void test_heir_opens_what_it_needs(void **state)
 	struct fuse_out_header out;
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_OPEN); /* nobody hears of it any more */
 	heir_begin(&e);
@@ -116,7 +117,7 @@ static void test_heir_opens_what_it_needs(void **state)
 	respond(e.g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
 	assert_true(out.unique == e.g->unique && out.error == 0);
-	assert_true(fuse_client_is_spent(e.g->f));
+	assert_true(fuse_client_is_finished(e.g->f));
 	ends_down(&e);
 }
 
@@ -124,11 +125,11 @@ static void test_heir_takes_nothing_new(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	heir_begin(&e);
 	assert_int_equal(n_calls, 0);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED); /* the owner takes it back */
-	assert_true(fuse_client_is_spent(e.g->f));
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED); /* the owner takes it back */
+	assert_true(fuse_client_is_finished(e.g->f));
 	ends_down(&e);
 }
 
@@ -136,7 +137,7 @@ static void test_heir_closes_files(void **state)
 {
 	struct ends e;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	respond(e.g, 0, 0, "the data", 8);
@@ -144,12 +145,12 @@ static void test_heir_closes_files(void **state)
 	e.area->files[0].state = MOUNT_WORKER_FILE_CLOSING;
 	heir_begin(&e);
 	assert_int_equal(e.area->files[0].state, MOUNT_WORKER_FILE_FREE);
-	assert_false(fuse_client_is_spent(e.g->f)); /* the server is to hear of it */
+	assert_false(fuse_client_is_finished(e.g->f)); /* the server is to hear of it */
 	e.g->now_ns += NSEC_PER_SEC;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_RELEASE);
 	respond(e.g, 0, 0, NULL, 0);
-	assert_true(fuse_client_is_spent(e.g->f));
+	assert_true(fuse_client_is_finished(e.g->f));
 	ends_down(&e);
 }
 
@@ -169,24 +170,24 @@ static void test_owner_finds_an_heir(void **state)
 	e.fh = other;
 	ask_read(&e);
 	ask_read(&e);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	assert_true(e.area->slots[0].fh == other && e.area->slots[0].file == 1);
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	e.g->now_ns += 5 * NSEC_PER_SEC;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0); /* it may come back */
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0); /* it may come back */
 	e.g->now_ns += NSEC_PER_SEC;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 1);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1);
 	assert_int_equal(e.area->files[0].state, MOUNT_WORKER_FILE_CLOSING);
 	assert_int_equal(e.area->files[1].state, MOUNT_WORKER_FILE_OPEN);
 	e.area->files[0].state =
 		MOUNT_WORKER_FILE_FREE; /* the heir has, and is done with the read */
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 1); /* for the file */
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1); /* for the file */
 	assert_int_equal(e.area->files[1].state, MOUNT_WORKER_FILE_CLOSING);
 	e.area->files[1].state = MOUNT_WORKER_FILE_FREE;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	ends_down(&e);
 }
 
@@ -198,17 +199,17 @@ static void test_owner_waits_for_a_lane_that_comes_back(void **state)
 	mount_worker_lives(&e);
 	ask_read(&e);
 	ask_read(&e);
-	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_HANDED);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
 	e.g->now_ns += 5 * NSEC_PER_SEC;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	mount_worker_lives(&e);
 	e.g->now_ns += 2 * NSEC_PER_SEC;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	e.g->now_ns += 3 * NSEC_PER_SEC; /* anew */
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 0);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	e.g->now_ns += NSEC_PER_SEC;
-	assert_int_equal(fuse_client_orphan(e.g->f, e.g->now_ns), 1);
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1);
 	ends_down(&e);
 }
 
@@ -220,7 +221,7 @@ static void test_heir_leaves_who_lives(void **state)
 	char c = 0;
 	pid_t pid;
 
-	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	e.g->f = fuse_client_free(e.g->f);
 	fd = e.g->cfg->mounts[0].state_fd;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -231,9 +232,9 @@ static void test_heir_leaves_who_lives(void **state)
 		_exit(write(fds[1], &c, 1) != 1 || read(fds[1], &c, 1) != 1);
 	}
 	assert_true(read(fds[0], &c, 1) == 1 && c == 1);
-	assert_int_equal(
-		fuse_client_new_heir(e.g->cfg, 0, 1, -1, NULL, &e.g->stats, e.g->now_ns, &e.g->f),
-		-EBUSY);
+	assert_int_equal(fuse_client_new_successor(e.g->cfg, 0, 1, -1, NULL, &e.g->stats,
+						   e.g->now_ns, &e.g->f),
+			 -EBUSY);
 	assert_true(write(fds[0], &c, 1) == 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

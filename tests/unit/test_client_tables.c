@@ -299,7 +299,7 @@ static void test_many_files_are_reopened(void **state)
 		open_file(g, a, i);
 	server_restarts(g, 2, 1);
 	while (!fuse_client_is_ready(g->f)) {
-		assert_true(n_calls > 0 && n_calls <= CLIENT_SLOTS_OWN);
+		assert_true(n_calls > 0 && n_calls <= CLIENT_SLOTS_INTERNAL);
 		o.fh = 1000 + n++;
 		respond(g, 0, 0, &o, sizeof(o));
 		fuse_client_tick(g->f, NOW0);

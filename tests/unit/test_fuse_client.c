@@ -406,7 +406,7 @@ static void test_a_hung_server_does_not_keep_all_slots(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_out_header out;
-	unsigned kernels = CLIENT_SLOTS - CLIENT_SLOTS_OWN;
+	unsigned kernels = CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL;
 
 	bring_up(g);
 	calls_limit = CALLS_MAX;

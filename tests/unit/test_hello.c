@@ -11,7 +11,8 @@
 
 static void hello_is_one_code(void **state)
 {
-	struct fuse_hello h = {.read_only = true, .lane = FUSE_HELLO_LANE_OWES}, got;
+	struct fuse_hello h = {.read_only = true, .purpose = FUSE_HELLO_MOUNT_WORKER_FINISHING},
+			  got;
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(h.mount_id, "0123456789abcdef", 16);
@@ -21,7 +22,7 @@ static void hello_is_one_code(void **state)
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_true(got.read_only);
-	assert_int_equal(got.lane, FUSE_HELLO_LANE_OWES);
+	assert_int_equal(got.purpose, FUSE_HELLO_MOUNT_WORKER_FINISHING);
 	assert_memory_equal(got.mount_id, h.mount_id, 16);
 	assert_string_equal(got.export_name, "scratch");
 	assert_string_equal(got.client_host, "a");
@@ -37,7 +38,7 @@ static void hello_is_one_code(void **state)
 /* Who does not know of lanes says that it is none. */
 static void lanes_say_so(void **state)
 {
-	struct fuse_hello h = {.follows = true}, got;
+	struct fuse_hello h = {.follows_redirects = true}, got;
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	fuse_hello_put(bytes, &h);
@@ -45,12 +46,12 @@ static void lanes_say_so(void **state)
 	for (unsigned i = 0; i < 256; i++) {
 		bytes[26] = (uint8_t)i;
 		assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), i < 3 ? 0 : -EPROTO);
-		assert_true(i >= 3 || got.lane == (enum fuse_hello_lane)i);
+		assert_true(i >= 3 || got.purpose == (enum fuse_hello_purpose)i);
 	}
 	bytes[26] = 0;
 	memset(bytes + 27, 0xff, 5); /* of a version to come */
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
-	assert_int_equal(got.lane, FUSE_HELLO_MOUNT);
+	assert_int_equal(got.purpose, FUSE_HELLO_MOUNT);
 }
 
 static void hosts_have_domains(void **state)

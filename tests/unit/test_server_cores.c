@@ -35,7 +35,7 @@ static void core_configure(struct rig *g, unsigned i, int share_fd)
 	assert_int_equal(ip_prefix_parse(i ? "10.0.0.2/24" : "10.0.0.1/24", &g->cfg.ports[0].ip),
 			 0);
 	g->hello.mount_id[0] = (uint8_t)('a' + i);
-	g->hello.follows = true;
+	g->hello.follows_redirects = true;
 }
 
 static int setup(void **state)
@@ -390,7 +390,7 @@ static void mounts_are_given_when_nothing_is_at_work(void **state)
 	struct fuse_hello hello = cores[0].hello;
 	struct fuse_server_client *client;
 
-	hello.follows = false;
+	hello.follows_redirects = false;
 	assert_int_equal(accept_at(1, &hello, &client), -EBUSY);
 	m->n_refs++;
 	fuse_server_client_gone(cores[0].client);
@@ -402,14 +402,14 @@ static void mounts_are_given_when_nothing_is_at_work(void **state)
 	tick(first);
 	assert_int_equal(first->n_leaving, 0);
 	tick(cores[1].back);
-	hello.follows = true;
+	hello.follows_redirects = true;
 	assert_int_equal(accept_at(0, &hello, &client), -EREMOTE);
 	assert_string_equal(fuse_server_elsewhere(first), "10.0.0.2/1234");
 	assert_int_equal(accept_at(1, &hello, &client), 0);
 	fuse_server_client_gone(client);
 	tick(first);
 	assert_int_equal(first->n_mounts, 0);
-	hello.follows = false;
+	hello.follows_redirects = false;
 	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
 	another_mount(&cores[0]);
 }
@@ -422,7 +422,7 @@ static void mounts_stay_where_something_hangs(void **state)
 	struct fuse_hello hello = cores[0].hello;
 	struct fuse_server_client *client;
 
-	hello.follows = false;
+	hello.follows_redirects = false;
 	assert_int_equal(accept_at(1, &hello, &client), -EBUSY);
 	m->n_refs++;
 	fuse_server_client_gone(cores[0].client);
@@ -587,13 +587,13 @@ static void mounts_are_spread(void **state)
 		fuse_server_client_gone(client);
 	}
 	hello.mount_id[0] = 's';
-	hello.follows = false;
+	hello.follows_redirects = false;
 	assert_int_equal(accept_at(0, &hello, &client), 0);
 	fuse_server_client_gone(client);
 	/* Nor where as many clients are, of whatever export, as may be. */
 	share_set(&cores[1].back->share.own->n_live_max, cores[1].back->n_live);
 	hello.mount_id[0] = 't';
-	hello.follows = true;
+	hello.follows_redirects = true;
 	assert_int_equal(accept_at(0, &hello, &client), 0);
 	fuse_server_client_gone(client);
 }
@@ -610,11 +610,11 @@ static void mounts_that_come_back_stay(void **state)
 	tick(first);
 	tick(first);
 	assert_int_equal(accept_at(0, &hello, &cores[0].client), -EREMOTE);
-	hello.follows = false;
+	hello.follows_redirects = false;
 	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
 	fuse_server_client_gone(cores[0].client);
 	tick(first);
-	hello.follows = true;
+	hello.follows_redirects = true;
 	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
 }
 

@@ -112,7 +112,7 @@ static bool folder_came(struct fuse_attr *ret)
 
 	if (rig.tail_len > 0)
 		memcpy(&t, rig.tail, sizeof(t));
-	if (!(t.flags & FUSE_PROTO_RESP_FOLDER))
+	if (!(t.flags & FUSE_PROTO_RESP_DIR_ATTR))
 		return false;
 	memcpy(ret, rig.tail + sizeof(t), sizeof(*ret));
 	return true;
@@ -167,7 +167,7 @@ static bool lookup_is_bare(const char *name)
 
 	assert_int_equal(rig_do(&rig, FUSE_LOOKUP, ROOT, .name = name), 0);
 	memcpy(&e, rig.data, sizeof(e));
-	return e.generation == FUSE_PROTO_BARE;
+	return e.generation == FUSE_PROTO_NO_XATTRS;
 }
 
 /* By a hand, and from memory. */
@@ -520,19 +520,19 @@ static void guest_leaves(struct rudp_session *s)
 }
 
 /* It has said who it is, and nothing else. */
-static int guest_knocks(unsigned i, enum fuse_hello_lane lane)
+static int guest_knocks(unsigned i, enum fuse_hello_purpose lane)
 {
 	struct fuse_hello h = rig.hello;
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	h.mount_id[0] = (uint8_t)i;
-	h.lane = lane;
+	h.purpose = lane;
 	fuse_hello_put(bytes, &h);
 	return fuse_server_accept(rig.back, (struct rudp_session *)&guest_sessions[i], NULL, bytes,
 				  sizeof(bytes), &guests[i]);
 }
 
-static int guest_comes(unsigned i, enum fuse_hello_lane lane)
+static int guest_comes(unsigned i, enum fuse_hello_purpose lane)
 {
 	struct fuse_server_client *was = rig.client;
 	int r = guest_knocks(i, lane);
@@ -559,14 +559,14 @@ static void lanes_leave_places_to_mounts(void **state)
 	rig.cfg.sessions = 8;
 	rig_on_close = guest_leaves;
 	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(guest_comes(i, FUSE_HELLO_LANE), 0);
-	assert_int_equal(guest_comes(5, FUSE_HELLO_LANE), -EDQUOT); /* two are kept */
+		assert_int_equal(guest_comes(i, FUSE_HELLO_MOUNT_WORKER), 0);
+	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT_WORKER), -EDQUOT); /* two are kept */
 	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(6, FUSE_HELLO_MOUNT), 0);
-	assert_int_equal(guest_comes(7, FUSE_HELLO_LANE), -EDQUOT);
+	assert_int_equal(guest_comes(7, FUSE_HELLO_MOUNT_WORKER), -EDQUOT);
 	guests_go();
 	rig.cfg.sessions = 2;
-	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE), -EDQUOT);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER), -EDQUOT);
 	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
 	guests_go();
 	rig_on_close = NULL;
@@ -576,8 +576,8 @@ static void mounts_take_places_of_lanes(void **state)
 {
 	rig.cfg.sessions = 4;
 	rig_on_close = guest_leaves;
-	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE), 0);
-	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER), 0);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT_WORKER), 0);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
 	assert_true(guests[0] && guests[1] && guests[2]); /* there was one */
 	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
@@ -596,7 +596,7 @@ static void lanes_end_what_they_have_begun(void **state)
 	rig.cfg.sessions = 2;
 	rig_on_close = guest_leaves;
 	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
-	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE_OWES), 0);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), -ENOSPC);
 	assert_non_null(guests[1]); /* its place is none */
 	guest_leaves((struct rudp_session *)&guest_sessions[0]);
@@ -609,7 +609,7 @@ static void silent_lanes_give_their_places(void **state)
 {
 	rig.cfg.sessions = 4;
 	rig_on_close = guest_leaves;
-	assert_int_equal(guest_knocks(0, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_knocks(0, FUSE_HELLO_MOUNT_WORKER), 0);
 	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
@@ -625,20 +625,20 @@ static void not_all_can_owe(void **state)
 
 	rig.cfg.sessions = 4;
 	for (unsigned i = 0; i < ARRAY_SIZE(some); i++) {
-		assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
+		assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
 		some[i] = guests[0];
 	}
 	rig_on_close = guest_leaves;
-	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE_OWES), 0);
-	assert_int_equal(guest_comes(2, FUSE_HELLO_LANE_OWES), 0);
-	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), -EDQUOT);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER_FINISHING), -EDQUOT);
 	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(4, FUSE_HELLO_MOUNT), 0);
 	assert_true(!guests[1] != !guests[2] && guests[3] && guests[4]);
 	for (unsigned i = 0; i < ARRAY_SIZE(some); i++)
 		fuse_server_client_gone(some[i]);
 	guests[0] = NULL;
-	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
 	guests_go();
 	rig_on_close = NULL;
 }

@@ -645,12 +645,12 @@ static void lanes_are_not_waited_for(void **state)
 	uint64_t node, fh;
 
 	rig.hello.mount_id[0]++;
-	rig.hello.lane = FUSE_HELLO_LANE;
+	rig.hello.purpose = FUSE_HELLO_MOUNT_WORKER;
 	rig_connect(&rig);
 	fuse_server_client_gone(rig.client);
 	rig.client = owner;
 	rig.hello.mount_id[0]--;
-	rig.hello.lane = FUSE_HELLO_MOUNT;
+	rig.hello.purpose = FUSE_HELLO_MOUNT;
 	for (unsigned turn = 0; turn < 2; turn++) {
 		restart();
 		assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
@@ -671,7 +671,7 @@ static void a_lane_does_not_speak_for_its_owner(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	rig_stop(&rig);
 	rig.hello.mount_id[0]++;
-	rig.hello.lane = FUSE_HELLO_LANE;
+	rig.hello.purpose = FUSE_HELLO_MOUNT_WORKER;
 	rig_start(&rig);
 	assert_int_equal(rig.reopen_r, 0);
 	assert_int_equal(rig_release(&rig, node, fh), 0);
@@ -679,7 +679,7 @@ static void a_lane_does_not_speak_for_its_owner(void **state)
 	assert_int_equal(rig.n_held, 1);
 	fuse_server_client_gone(rig.client);
 	rig.hello.mount_id[0]--;
-	rig.hello.lane = FUSE_HELLO_MOUNT;
+	rig.hello.purpose = FUSE_HELLO_MOUNT;
 	rig_connect(&rig);
 	fuse_server_poll(rig.back, clock_now_ns(), true);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -ENOENT);

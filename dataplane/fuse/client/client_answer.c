@@ -20,7 +20,7 @@
 
 /* Which nodes an acknowledged request has changed, bit mask: the first node that it names, the
  * second. */
-static unsigned changes_of(const struct client_slot *s)
+static unsigned changed_nodes(const struct client_slot *s)
 {
 	switch (s->opcode) {
 	case FUSE_SETATTR:
@@ -48,7 +48,7 @@ static unsigned changes_of(const struct client_slot *s)
 
 static void note_changes(const struct client_slot *s)
 {
-	unsigned which = changes_of(s);
+	unsigned which = changed_nodes(s);
 
 	for (unsigned i = 0; i < s->refs.n_nodes; i++)
 		if (which & 1U << i)
@@ -63,15 +63,15 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 }
 
 /* Resent: the answer may be old. */
-static bool is_again(const struct client_slot *s)
+static bool is_resent(const struct client_slot *s)
 {
-	return s->again || s->unique & FUSE_PROTO_UNIQUE_RESEND;
+	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;
 }
 
 /* ------------------------------------------------------------------ entries */
 
 /* The kernel may cache the name and its attributes for the rest of the lease. */
-static void entry_lend(struct fuse_entry_out *entry, uint64_t age_ns)
+static void entry_set_lease(struct fuse_entry_out *entry, uint64_t age_ns)
 {
 	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
 
@@ -92,10 +92,10 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
  * leased file completely, another entry would only make it drop what else it has learned, such as
  * ACLs, which it would then request one by one.
  */
-static bool entry_is_told(const struct fuse_client *f, const struct client_slot *s,
-			  const struct client_node *node, uint64_t now_ns)
+static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
+			    const struct client_node *node, uint64_t now_ns)
 {
-	return s->opcode == FUSE_READDIRPLUS && client_cache_told(&f->known, node, now_ns);
+	return s->opcode == FUSE_READDIRPLUS && client_cache_kernel_valid(&f->cache, node, now_ns);
 }
 
 /* Makes the kernel's entry from the server's. 0 and the node; NULL for a name that does not
@@ -103,7 +103,7 @@ static bool entry_is_told(const struct fuse_client *f, const struct client_slot 
 static int entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		      struct fuse_entry_out *entry, struct client_node **ret)
 {
-	bool is_bare = entry->generation & FUSE_PROTO_BARE;
+	bool no_xattrs = entry->generation & FUSE_PROTO_NO_XATTRS;
 	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
 	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
 	uint64_t now_ns = s->born_ns + a->age_ns;
@@ -123,11 +123,11 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	if (!node)
 		return -ENOMEM;
 	if (node->n_lookups == 0 && node->n_pins == 0)
-		client_cache_fresh(&f->known, node);
-	client_cache_written_drop(&f->known, node);
-	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s);
-	client_cache_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
-	if (is_leased && entry_is_told(f, s, node, now_ns)) {
+		client_cache_reset_node(&f->cache, node);
+	client_cache_written_drop(&f->cache, node);
+	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_resent(s);
+	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !is_resent(s), s->born_ns);
+	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
 		entry->nodeid = 0;
 		*ret = NULL;
 		return 0;
@@ -140,17 +140,17 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	entry->attr_valid = ATTR_VALID_S;
 	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
 	if (is_leased) {
-		entry_lend(entry, a->age_ns);
-		client_cache_told_set(&f->known, node, now_ns + valid_ns(entry));
+		entry_set_lease(entry, a->age_ns);
+		client_cache_kernel_valid_set(&f->cache, node, now_ns + valid_ns(entry));
 	}
-	if (is_empty && s->opcode == FUSE_MKDIR && !is_again(s))
-		client_cache_empty_set(&f->known, node, s->born_ns);
+	if (is_empty && s->opcode == FUSE_MKDIR && !is_resent(s))
+		client_cache_empty_dir_set(&f->cache, node, s->born_ns);
 	*ret = node;
 	return 0;
 }
 
 /* The type of file that the request creates; 0: any. */
-static mode_t kind_wanted(const struct client_slot *s)
+static mode_t type_wanted(const struct client_slot *s)
 {
 	struct fuse_mknod_in mknod;
 
@@ -172,24 +172,24 @@ static mode_t kind_wanted(const struct client_slot *s)
 
 /* A file that CREATE has made is new: no other client has changed it, and no other request of it
  * is in flight. */
-static void made_note(struct fuse_client *f, const struct client_slot *s,
-		      const struct client_node *n, const struct fuse_entry_out *entry,
-		      bool is_leased)
+static void created_note(struct fuse_client *f, const struct client_slot *s,
+			 const struct client_node *n, const struct fuse_entry_out *entry,
+			 bool is_leased)
 {
 	struct fuse_create_in in;
 
-	if (s->opcode != FUSE_CREATE || !is_leased || is_again(s))
+	if (s->opcode != FUSE_CREATE || !is_leased || is_resent(s))
 		return;
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	if (in.flags & O_EXCL)
-		client_cache_made_set(&f->known, n, &entry->attr, s->born_ns);
+		client_cache_created_set(&f->cache, n, &entry->attr, s->born_ns);
 }
 
 static int answer_entry(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 			struct client_node **ret)
 {
 	struct fuse_entry_out entry;
-	mode_t kind = kind_wanted(s);
+	mode_t kind = type_wanted(s);
 	bool is_leased;
 	int r;
 
@@ -209,13 +209,13 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 	if (*ret && s->opcode != FUSE_LOOKUP && s->opcode != FUSE_LINK)
 		client_node_changed(*ret);
 	if (*ret)
-		made_note(f, s, *ret, &entry, is_leased);
+		created_note(f, s, *ret, &entry, is_leased);
 	memcpy(a->body, &entry, sizeof(entry));
 	return 0;
 }
 
-void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool special,
-			  struct fuse_entry_out *entry)
+void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
+			      struct fuse_entry_out *entry)
 {
 	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .born_ns = l->sent_ns};
 	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
@@ -234,16 +234,16 @@ void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel has learned something newer of it since. What a mount worker has told the
+	/* The kernel has learned something newer of it since. What a mount worker has accepted the
 	 * kernel reaches us later. */
-	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has(f, node)) {
-		client_cache_told_drop(&f->known, node);
+	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
+		client_cache_kernel_valid_drop(&f->cache, node);
 		client_node_forget(&f->nodes, node, 1);
 		entry->nodeid = 0;
 		return;
 	}
 	entry->entry_valid = entry->attr_valid = 0;
-	entry_lend(entry, l->a.age_ns);
+	entry_set_lease(entry, l->a.age_ns);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -305,7 +305,7 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	as.open_flags = open_flags;
 	as.uid = in.uid;
 	as.gid = in.gid;
-	file = is_again(s) ? client_file_twin(&f->files, out.fh, as.incarnation) : NULL;
+	file = is_resent(s) ? client_file_twin(&f->files, out.fh, as.incarnation) : NULL;
 	if (file && !(open_flags & O_APPEND)) /* as it was opened then */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
@@ -409,13 +409,13 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		if (entry.nodeid == FUSE_ROOT_ID)
 			entry.nodeid = 0;
 		if (entry.nodeid != 0)
-			client_prefetch_shown(f, entry.nodeid);
+			client_prefetch_note_shown(f, entry.nodeid);
 		memcpy(a->body + at, &entry, sizeof(entry));
 	}
 	return 0;
 }
 
-void client_answer_unlist(struct fuse_client *f, const struct client_answer *a)
+void client_answer_undo_entries(struct fuse_client *f, const struct client_answer *a)
 {
 	size_t off = 0, at;
 	bool special;
@@ -442,8 +442,8 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	if (!client_attr_is_valid(&out.attr))
 		return -EIO;
 	client_node_seen(s->nodes[0], &out.attr);
-	client_cache_bare_set(&f->known, s->nodes[0], out.dummy & FUSE_PROTO_BARE && !is_again(s),
-			      s->born_ns);
+	client_cache_no_xattrs_set(&f->cache, s->nodes[0],
+				   out.dummy & FUSE_PROTO_NO_XATTRS && !is_resent(s), s->born_ns);
 	out.dummy = 0;
 	out.attr_valid = ATTR_VALID_S;
 	out.attr_valid_nsec = 0;
@@ -488,7 +488,7 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 
 	/* A mount worker's writes may have reached the kernel already, but count here only once
 	 * reported. */
-	if (node->n_changes == s->n_changes && !client_dispatch_has(f, node))
+	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_tell(node, &file->lost);
 }
@@ -499,26 +499,26 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
  * was sent: that one may have come later. The server does not report what a rename or a removal
  * does to the directory that loses a name.
  */
-static void folder_note(struct fuse_client *f, const struct client_slot *s,
-			const struct client_answer *a, uint32_t n_changes)
+static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
+			  const struct client_answer *a, uint32_t n_changes)
 {
 	switch (s->opcode) {
 	case FUSE_RMDIR:
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
-		memset(f->known.folders, 0, sizeof(f->known.folders));
+		memset(f->cache.dirs, 0, sizeof(f->cache.dirs));
 		break;
 	case FUSE_READDIR:
 	case FUSE_READDIRPLUS: /* reading updates its access time */
 	case FUSE_OPENDIR:
-		client_cache_folder_drop(&f->known, s->nodes[0]);
+		client_cache_dir_drop(&f->cache, s->nodes[0]);
 		break;
 	default:
 		break;
 	}
-	if (a->has_folder && n_changes == s->n_changes && !is_again(s) && S_ISDIR(a->folder.mode) &&
-	    client_attr_is_valid(&a->folder))
-		client_cache_folder_set(&f->known, s->nodes[0], &a->folder, s->born_ns);
+	if (a->has_dir_attr && n_changes == s->n_changes && !is_resent(s) &&
+	    S_ISDIR(a->dir_attr.mode) && client_attr_is_valid(&a->dir_attr))
+		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->born_ns);
 }
 
 struct answer_effects { /* to be undone if the kernel rejects the answer */
@@ -535,7 +535,7 @@ static int answer_effect(struct fuse_client *f, struct client_slot *s, struct cl
 
 	switch (s->opcode) {
 	case FUSE_WRITE:
-		client_cache_made_stale(&f->known, s->nodes[0]);
+		client_cache_created_stale(&f->cache, s->nodes[0]);
 		return answer_write(s, a);
 	case FUSE_COPY_FILE_RANGE:
 		return answer_write(s, a);
@@ -583,7 +583,7 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 	if (e->node)
 		client_node_forget(&f->nodes, e->node, 1);
 	if (e->dir)
-		client_answer_unlist(f, a);
+		client_answer_undo_entries(f, a);
 }
 
 /* A pipe without a name that a program has open: the server no longer has it. True: answered
@@ -615,7 +615,7 @@ static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
 /* For an empty READ answer the kernel sets the file size to the request's offset, but the end
  * may be before that. A notification invalidates that size. It follows the answer: sent before,
  * the kernel would keep the old size and fill with zeros. */
-static void answer_beyond_end(struct fuse_client *f, const struct client_slot *s)
+static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 {
 	struct fuse_read_in read;
 	struct {
@@ -631,15 +631,15 @@ static void answer_beyond_end(struct fuse_client *f, const struct client_slot *s
 }
 
 /* Notes the end of the directory, unless this client has changed it meanwhile. */
-static void end_note(struct fuse_client *f, const struct client_slot *s,
-		     const struct client_answer *a)
+static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
+			 const struct client_answer *a)
 {
 	uint64_t off;
 
 	if (a->is_end && (s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS) &&
-	    s->n_changes == s->nodes[0]->n_changes && !is_again(s) &&
+	    s->n_changes == s->nodes[0]->n_changes && !is_resent(s) &&
 	    client_dirents_end(a->body, a->body_len, s->opcode == FUSE_READDIRPLUS, &off))
-		client_cache_end_set(&f->known, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
+		client_cache_dir_end_set(&f->cache, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
 }
 
 /*
@@ -653,13 +653,13 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 	    s->opcode == FUSE_READDIRPLUS) /* shows nothing of the directory itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
-		client_prefetch_shown_all(f);
+		client_prefetch_note_shown_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
-		client_prefetch_shown(f, s->refs.nodeids[i]);
-		if (changes_of(s)) /* a failed request may be partly done */
-			client_prefetch_forget(f, s->refs.nodeids[i]);
+		client_prefetch_note_shown(f, s->refs.nodeids[i]);
+		if (changed_nodes(s)) /* a failed request may be partly done */
+			client_dir_cache_drop(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
-			client_cache_told_drop(&f->known, s->nodes[i]);
+			client_cache_kernel_valid_drop(&f->cache, s->nodes[i]);
 	}
 }
 
@@ -672,7 +672,7 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {
 	bool last =
-		s->nodes[0] && s->n_written == client_cache_written_count(&f->known, s->nodes[0]);
+		s->nodes[0] && s->n_written == client_cache_written_count(&f->cache, s->nodes[0]);
 
 	switch (s->opcode) {
 	case FUSE_GETXATTR:
@@ -682,11 +682,11 @@ static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 	case FUSE_UNLINK:
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
-		client_cache_written_drop_all(&f->known);
+		client_cache_written_drop_all(&f->cache);
 		break;
 	default:
 		for (unsigned i = 0; i < s->refs.n_nodes; i++)
-			client_cache_written_drop(&f->known, s->nodes[i]);
+			client_cache_written_drop(&f->cache, s->nodes[i]);
 		break;
 	}
 	return last;
@@ -695,9 +695,9 @@ static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 static void written_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
-	if (s->opcode == FUSE_WRITE && a->has_attr && !is_again(s) && S_ISREG(a->attr.mode) &&
+	if (s->opcode == FUSE_WRITE && a->has_attr && !is_resent(s) && S_ISREG(a->attr.mode) &&
 	    client_attr_is_valid(&a->attr))
-		client_cache_written_set(&f->known, s->nodes[0], &a->attr, s->born_ns);
+		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->born_ns);
 }
 
 /* Applies side information of the answer, and the changes that the request may have made. */
@@ -707,19 +707,19 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	struct fuse_attr_out attr;
 
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
-		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
+		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
-		client_cache_made_drop(&f->known,
-				       s->nodes[i]); /* part of the request may be done */
+		client_cache_created_drop(&f->cache,
+					  s->nodes[i]); /* part of the request may be done */
 	if (a->out.error != 0)
 		return;
-	client_deferred_ctime_paid(f, s);
-	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !is_again(s)) {
+	client_deferred_ctime_applied(f, s);
+	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !is_resent(s)) {
 		memcpy(&attr, a->body, sizeof(attr));
-		client_cache_made_changed(&f->known, s->nodes[0], &attr.attr);
+		client_cache_created_changed(&f->cache, s->nodes[0], &attr.attr);
 	}
-	folder_note(f, s, a, n_changes);
-	end_note(f, s, a);
+	dir_attr_note(f, s, a, n_changes);
+	dir_end_note(f, s, a);
 }
 
 void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
@@ -728,7 +728,7 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	struct answer_effects e = {.node = NULL};
 	struct fuse_out_header *out;
 	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
-	bool last = written_drop(f, s), told;
+	bool last = written_drop(f, s), accepted;
 	struct client_answer a;
 	int r;
 
@@ -739,7 +739,7 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 		bad_answer(f, s, -EIO);
 		return;
 	}
-	if (client_rdma_again(f, s, &a))
+	if (client_rdma_retry(f, s, &a))
 		return;
 	a.age_ns = now_ns - s->born_ns;
 	if (answer_recall(f, s, a.out.error))
@@ -750,7 +750,7 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	if (r == 0 && last && a.out.error == 0)
 		written_note(f, s, &a);
 	if (e.node)
-		client_prefetch_shown(f, client_node_id(&f->nodes, e.node));
+		client_prefetch_note_shown(f, client_node_id(&f->nodes, e.node));
 	if (r < 0) {
 		answer_undo(f, &a, &e);
 		bad_answer(f, s, r);
@@ -763,14 +763,14 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	out = msg;
 	client_mount_worker_renumber(f, s);
 	memcpy(&out->unique, &s->unique, sizeof(out->unique));
-	client_mount_worker_said(f, s, msg, a.out.len);
+	client_mount_worker_save_reply(f, s, msg, a.out.len);
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
-	told = !s->answered && client_reply(f, msg, a.out.len);
-	s->heard |= told;
-	if (!told)
+	accepted = !s->answered && client_reply(f, msg, a.out.len);
+	s->accepted |= accepted;
+	if (!accepted)
 		answer_undo(f, &a, &e);
 	else if (s->opcode == FUSE_READ && a.out.error == 0 && a.body_len == 0)
-		answer_beyond_end(f, s);
+		invalidate_size(f, s);
 	client_slot_free(f, s);
 }

@@ -13,29 +13,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OWED_NS (5 * NSEC_PER_MSEC)
+#define DEFERRED_NS (5 * NSEC_PER_MSEC)
 
-static struct client_deferred_ctime *owed_find(struct fuse_client *f, const struct client_node *n)
+static struct client_deferred_ctime *deferred_find(struct fuse_client *f,
+						   const struct client_node *n)
 {
-	for (unsigned i = 0; i < f->n_owed; i++)
-		if (f->owed[i].node == n)
-			return &f->owed[i];
+	for (unsigned i = 0; i < f->n_deferred; i++)
+		if (f->deferred[i].node == n)
+			return &f->deferred[i];
 	return NULL;
 }
 
-static void owed_add(struct fuse_client *f, struct client_node *n, uint64_t due_ns)
+static void deferred_add(struct fuse_client *f, struct client_node *n, uint64_t due_ns)
 {
-	n->flags |= CLIENT_NODE_OWED;
+	n->flags |= CLIENT_NODE_CTIME_DEFERRED;
 	client_node_pin(n);
-	f->owed[f->n_owed++] = (struct client_deferred_ctime){.node = n, .due_ns = due_ns};
+	f->deferred[f->n_deferred++] = (struct client_deferred_ctime){.node = n, .due_ns = due_ns};
 }
 
-static void owed_drop(struct fuse_client *f, struct client_deferred_ctime *o)
+static void deferred_drop(struct fuse_client *f, struct client_deferred_ctime *o)
 {
 	struct client_node *n = o->node;
 
-	n->flags &= (uint8_t)~CLIENT_NODE_OWED;
-	*o = f->owed[--f->n_owed];
+	n->flags &= (uint8_t)~CLIENT_NODE_CTIME_DEFERRED;
+	*o = f->deferred[--f->n_deferred];
 	client_node_unpin(&f->nodes, n);
 }
 
@@ -45,9 +46,9 @@ void client_deferred_ctime_restore(struct fuse_client *f)
 	     i = client_nodes_next(&f->nodes, i + 1)) {
 		struct client_node *n = &f->state.nodes[i];
 
-		if (n->flags & CLIENT_NODE_USED && n->flags & CLIENT_NODE_OWED &&
-		    f->n_owed < CLIENT_DEFERRED_CTIME_MAX)
-			owed_add(f, n, 0);
+		if (n->flags & CLIENT_NODE_USED && n->flags & CLIENT_NODE_CTIME_DEFERRED &&
+		    f->n_deferred < CLIENT_DEFERRED_CTIME_MAX)
+			deferred_add(f, n, 0);
 	}
 }
 
@@ -63,7 +64,7 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 		    (s->nodes[0] == n || s->nodes[1] == n))
 			return true;
 	}
-	return client_dispatch_has(f, n);
+	return client_dispatch_has_pending(f, n);
 }
 
 /* The request changes nothing but the ctime. */
@@ -96,15 +97,16 @@ bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t
 	memcpy(&in, req, sizeof(in));
 	memcpy(&set, (const uint8_t *)req + sizeof(in), sizeof(set));
 	n = client_node_get(&f->nodes, in.nodeid);
-	attr = n ? client_cache_made(&f->known, n, now_ns) : NULL;
-	if (!attr || !changes_nothing(&set, attr) || !client_cache_bare(&f->known, n, now_ns) ||
-	    in.unique & FUSE_PROTO_UNIQUE_RESEND || is_busy(f, n))
+	attr = n ? client_cache_created(&f->cache, n, now_ns) : NULL;
+	if (!attr || !changes_nothing(&set, attr) ||
+	    !client_cache_no_xattrs(&f->cache, n, now_ns) || in.unique & FUSE_PROTO_UNIQUE_RESEND ||
+	    is_busy(f, n))
 		return false;
-	o = owed_find(f, n);
-	if (!o && f->n_owed == CLIENT_DEFERRED_CTIME_MAX)
+	o = deferred_find(f, n);
+	if (!o && f->n_deferred == CLIENT_DEFERRED_CTIME_MAX)
 		return false;
 	if (!o)
-		owed_add(f, n, now_ns + OWED_NS);
+		deferred_add(f, n, now_ns + DEFERRED_NS);
 	reply.out.unique = in.unique;
 	reply.attr.attr = *attr;
 	(void)client_reply(f, &reply, sizeof(reply));
@@ -114,7 +116,7 @@ bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t
 /* ------------------------------------------------------------------ updates at the server */
 
 /* An answer that may show any file. */
-static bool shows_any(const struct client_slot *s)
+static bool may_show_any_file(const struct client_slot *s)
 {
 	struct fuse_create_in in;
 
@@ -127,14 +129,14 @@ static bool shows_any(const struct client_slot *s)
 
 bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot *s)
 {
-	bool any = shows_any(s), holds = false;
-	bool pays = s->opcode == FUSE_SETATTR || s->opcode == FUSE_WRITE;
+	bool any = may_show_any_file(s), holds = false;
+	bool applies = s->opcode == FUSE_SETATTR || s->opcode == FUSE_WRITE;
 
-	for (unsigned i = 0; i < f->n_owed; i++) {
-		struct client_deferred_ctime *o = &f->owed[i];
+	for (unsigned i = 0; i < f->n_deferred; i++) {
+		struct client_deferred_ctime *o = &f->deferred[i];
 		bool of_it = s->nodes[0] == o->node || s->nodes[1] == o->node;
 
-		if (!any && (!of_it || s->opcode == FUSE_READ || (pays && !o->sent)))
+		if (!any && (!of_it || s->opcode == FUSE_READ || (applies && !o->sent)))
 			continue;
 		o->due_ns = 0;
 		holds = true;
@@ -146,9 +148,9 @@ bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot
 
 /* No request of the file was in flight when the mark was made: a request that changes the file
  * also updates its ctime. */
-void client_deferred_ctime_paid(struct fuse_client *f, const struct client_slot *s)
+void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
-	struct client_deferred_ctime *o = f->n_owed > 0 ? owed_find(f, s->nodes[0]) : NULL;
+	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;
 	struct fuse_setattr_in set;
 	struct fuse_write_in write;
 
@@ -158,11 +160,11 @@ void client_deferred_ctime_paid(struct fuse_client *f, const struct client_slot 
 		memcpy(&set, s->req + sizeof(struct fuse_in_header), sizeof(set));
 		if (set.valid & (FATTR_UID | FATTR_GID | FATTR_MODE | FATTR_ATIME | FATTR_MTIME |
 				 FATTR_ATIME_NOW | FATTR_MTIME_NOW))
-			owed_drop(f, o);
+			deferred_drop(f, o);
 	} else if (s->opcode == FUSE_WRITE) {
 		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
 		if (write.size > 0)
-			owed_drop(f, o);
+			deferred_drop(f, o);
 	}
 }
 
@@ -174,12 +176,12 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
 		return;
 	if (!(f->features &
 	      FUSE_PROTO_FEATURE_TOUCH)) { /* the server no longer supports the update */
-		while (f->n_owed > 0)
-			owed_drop(f, &f->owed[0]);
+		while (f->n_deferred > 0)
+			deferred_drop(f, &f->deferred[0]);
 		return;
 	}
-	for (unsigned i = 0; i < f->n_owed; i++) {
-		struct client_deferred_ctime *o = &f->owed[i];
+	for (unsigned i = 0; i < f->n_deferred; i++) {
+		struct client_deferred_ctime *o = &f->deferred[i];
 
 		if (!o->sent && o->due_ns <= until_ns)
 			o->sent = client_internal_ask(f, CLIENT_SLOT_TOUCH, FUSE_SETATTR, o->node,
@@ -187,10 +189,10 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
 	}
 }
 
-void client_deferred_ctime_told(struct fuse_client *f, const struct client_slot *s, void *msg,
-				size_t len)
+void client_deferred_ctime_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
+				    size_t len)
 {
-	struct client_deferred_ctime *o = owed_find(f, s->nodes[0]);
+	struct client_deferred_ctime *o = deferred_find(f, s->nodes[0]);
 	struct client_answer a;
 
 	if (!o)
@@ -202,17 +204,17 @@ void client_deferred_ctime_told(struct fuse_client *f, const struct client_slot 
 		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
 		return;
 	client_node_changed(s->nodes[0]);
-	client_cache_written_drop(&f->known, s->nodes[0]);
-	client_prefetch_shown(f, client_node_id(&f->nodes, s->nodes[0]));
-	owed_drop(f, o);
+	client_cache_written_drop(&f->cache, s->nodes[0]);
+	client_prefetch_note_shown(f, client_node_id(&f->nodes, s->nodes[0]));
+	deferred_drop(f, o);
 }
 
 uint64_t client_deferred_ctime_due(const struct fuse_client *f)
 {
 	uint64_t due = UINT64_MAX;
 
-	for (unsigned i = 0; i < f->n_owed; i++)
-		if (!f->owed[i].sent)
-			due = MIN_OF(due, f->owed[i].due_ns);
+	for (unsigned i = 0; i < f->n_deferred; i++)
+		if (!f->deferred[i].sent)
+			due = MIN_OF(due, f->deferred[i].due_ns);
 	return due;
 }

@@ -108,7 +108,7 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
 		.uid = as->uid,
 		.gid = as->gid,
 		.lost = client_node_lost_sample(node),
-		.listed = as->listed,
+		.opened_by = as->opened_by,
 	};
 	client_publish(&file->flags,
 		       CLIENT_FILE_USED | (as->flags & (CLIENT_FILE_DIR | CLIENT_FILE_CACHED |
@@ -131,14 +131,14 @@ struct client_file *client_file_twin(const struct client_files *t, uint64_t serv
 	return NULL;
 }
 
-struct client_file *client_file_listed(const struct client_files *t, uint64_t nodeid,
-				       uint32_t listed)
+struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
+					  uint32_t listed)
 {
 	for (uint32_t i = 0; i < t->state->head->n_files; i++) {
 		struct client_file *file = client_file_at(t, i);
 
 		if (file->flags & CLIENT_FILE_USED && !(file->flags & CLIENT_FILE_CLOSING) &&
-		    file->nodeid == nodeid && file->listed == listed)
+		    file->nodeid == nodeid && file->opened_by == listed)
 			return file;
 	}
 	return NULL;

@@ -4,8 +4,8 @@
  * reopen needs. The records lie in the mount's state, the queue of files to close at the server in
  * process memory. One thread. Knows nothing of messages.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_FILES_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_FILES_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
 
 #include "dataplane/fuse/client/client_nodes.h"
 
@@ -31,8 +31,8 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
 struct client_file *client_file_twin(const struct client_files *t, uint64_t server_fh,
 				     uint64_t incarnation);
 /* The same for a directory that this request opened locally. */
-struct client_file *client_file_listed(const struct client_files *t, uint64_t nodeid,
-				       uint32_t listed);
+struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
+					  uint32_t listed);
 /* NULL: the kernel's handle is invalid, or no longer valid. */
 struct client_file *client_file_get(const struct client_files *t, uint64_t fh);
 uint64_t client_file_fh(const struct client_files *t, const struct client_file *file);

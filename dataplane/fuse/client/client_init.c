@@ -77,7 +77,7 @@ void client_init_compose(const struct fuse_client *f, struct client_init_msg *re
 {
 	const struct client_head *head = f->state.head;
 	/* Leased directory names would make other clients wait without use here. */
-	const uint32_t unused = f->deal || f->lane ? FUSE_PROTO_FEATURE_NAMES : 0;
+	const uint32_t unused = f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct client_init_msg){
 		.in = {.len = offsetof(struct client_init_msg, tail), .opcode = FUSE_INIT},
@@ -105,12 +105,12 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;
 	client_node_root(&f->nodes, root.bytes, root.len);
-	client_forward_notes(f); /* what mount workers wrote may be lost too */
+	client_forward_apply_notes(f); /* what mount workers wrote may be lost too */
 	if (head->served && head->verifier != a.server.verifier)
 		client_nodes_lose(&f->nodes);
 	client_publish(&head->verifier, a.server.verifier);
 	client_publish(&head->served, 1);
-	client_cache_forget(&f->known);
+	client_cache_clear(&f->cache);
 	memcpy(&init, a.body, MIN_OF(a.body_len, sizeof(init)));
 	f->features = init.unused[0] & FUSE_PROTO_FEATURES;
 	f->server = a.server;

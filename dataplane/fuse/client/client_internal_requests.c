@@ -8,11 +8,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define OWN_RETRY_NS NSEC_PER_SEC
+#define INTERNAL_RETRY_NS NSEC_PER_SEC
 /* A closed file waits this long for others, so that one request reports several. */
-#define OWN_RELEASE_NS (20 * NSEC_PER_MSEC)
+#define INTERNAL_RELEASE_NS (20 * NSEC_PER_MSEC)
 /* flags that must not be repeated when a file is reopened */
-#define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
+#define INTERNAL_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 
 static void header_set(struct client_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)
 {
@@ -33,7 +33,7 @@ static void node_set(struct client_slot *s, struct client_node *node)
 }
 
 /* False: not possible now. */
-static bool own_send(struct fuse_client *f, struct client_slot *s)
+static bool internal_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
 	size_t len;
@@ -42,7 +42,7 @@ static bool own_send(struct fuse_client *f, struct client_slot *s)
 	    rudp_call_send(f->session, msg, len, client_slot_cookie(f, s)) == 0) {
 		s->state = CLIENT_SLOT_SENT;
 		f->n_sent++;
-		client_asked(f, s->opcode);
+		client_note_sent(f, s->opcode);
 		return true;
 	}
 	client_slot_free(f, s);
@@ -52,13 +52,13 @@ static bool own_send(struct fuse_client *f, struct client_slot *s)
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len)
 {
-	struct client_slot *s = client_slot_own(f, kind, opcode, arg, arg_len);
+	struct client_slot *s = client_slot_internal(f, kind, opcode, arg, arg_len);
 
 	if (!s)
 		return false;
 	header_set(s, client_node_id(&f->nodes, node), 0, 0);
 	node_set(s, node);
-	return own_send(f, s);
+	return internal_send(f, s);
 }
 
 /* ------------------------------------------------------------------ the session */
@@ -86,7 +86,7 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 	}
 	f->link = CLIENT_AWAY;
 	/* Session lost: the next one retries. Refused: wait before the next try. */
-	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + OWN_RETRY_NS;
+	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + INTERNAL_RETRY_NS;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -95,24 +95,24 @@ bool client_internal_reopen(struct fuse_client *f, uint32_t i)
 {
 	struct client_file *file = client_file_at(&f->files, i);
 	struct client_node *node = client_node_get(&f->nodes, file->nodeid);
-	const struct fuse_open_in in = {.flags = file->open_flags & ~(uint32_t)OWN_REOPEN_NOT};
+	const struct fuse_open_in in = {.flags = file->open_flags & ~(uint32_t)INTERNAL_REOPEN_NOT};
 	struct client_slot *s;
 
-	s = client_slot_own(f, CLIENT_SLOT_REOPEN,
-			    file->flags & CLIENT_FILE_DIR ? FUSE_OPENDIR : FUSE_OPEN, &in,
-			    sizeof(in));
+	s = client_slot_internal(f, CLIENT_SLOT_REOPEN,
+				 file->flags & CLIENT_FILE_DIR ? FUSE_OPENDIR : FUSE_OPEN, &in,
+				 sizeof(in));
 	if (!s)
 		return false;
 	s->file = i;
 	header_set(s, file->nodeid, file->uid, file->gid);
 	node_set(s, node); /* a file pins its node */
-	f->n_reopening += own_send(f, s);
+	f->n_reopening += internal_send(f, s);
 	return s->state == CLIENT_SLOT_SENT;
 }
 
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
 {
-	for (unsigned i = CLIENT_SLOTS - CLIENT_SLOTS_OWN; i < CLIENT_SLOTS; i++)
+	for (unsigned i = CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i < CLIENT_SLOTS; i++)
 		if (f->slots[i].state == CLIENT_SLOT_SENT &&
 		    f->slots[i].kind == CLIENT_SLOT_REOPEN && f->slots[i].file == file)
 			return true;
@@ -125,9 +125,9 @@ bool client_internal_holds(struct fuse_client *f, const struct client_slot *s)
 		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
 	uint32_t i;
 
-	if (!file || file->listed == 0 || file->incarnation == f->server.incarnation ||
+	if (!file || file->opened_by == 0 || file->incarnation == f->server.incarnation ||
 	    file->flags & CLIENT_FILE_DEAD)
-		return client_prefetch_holds(f, s);
+		return client_local_dir_holds(f, s);
 	i = client_file_index(&f->files, file);
 	if (!f->reopen_again && !client_internal_is_reopening(f, i))
 		(void)client_internal_reopen(f, i);
@@ -140,7 +140,7 @@ int client_internal_error(const struct fuse_client *f, const struct client_slot 
 		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
 	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
 
-	if (error != -ESTALE || !file || file->listed == 0 || file->incarnation != 0 ||
+	if (error != -ESTALE || !file || file->opened_by == 0 || file->incarnation != 0 ||
 	    !(file->flags & CLIENT_FILE_DEAD))
 		return error;
 	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
@@ -167,16 +167,16 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	if (f->reopen_again) {
 		f->reopen_again = false;
 		f->reopen_next = 0;
-		f->retry_ns = now_ns + OWN_RETRY_NS;
+		f->retry_ns = now_ns + INTERNAL_RETRY_NS;
 		return;
 	}
 	f->link = CLIENT_READY;
 	f->flush_wanted = true;
-	client_dispatch_served(f);
+	client_dispatch_report_served(f);
 }
 
 /* Errors of the moment, not of the file. */
-static bool is_passing(int error)
+static bool is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
 	       error == -EINTR || error == -EBUSY;
@@ -203,10 +203,11 @@ static void reopen_answer(struct fuse_client *f, const struct client_slot *s, vo
 	} else if (a.out.error == 0) {
 		memcpy(&out, a.body, sizeof(out));
 		client_file_reopened(file, out.fh, f->server.incarnation);
-	} else if (is_passing(a.out.error) && (f->link == CLIENT_REOPEN || file->listed != 0)) {
+	} else if (is_transient(a.out.error) &&
+		   (f->link == CLIENT_REOPEN || file->opened_by != 0)) {
 		f->reopen_again = true;
 		if (f->link == CLIENT_READY)
-			f->retry_ns = now_ns + OWN_RETRY_NS;
+			f->retry_ns = now_ns + INTERNAL_RETRY_NS;
 	} else {
 		client_file_kill(file, reopen_error(f, file, a.out.error));
 	}
@@ -229,14 +230,14 @@ static struct client_file *release_next(struct fuse_client *f)
 	return file;
 }
 
-/* Ends the files of a RELEASE, in order. told: the server has closed them. */
-static void release_end(struct fuse_client *f, uint32_t first, bool told)
+/* Ends the files of a RELEASE, in order. closed: the server has closed them. */
+static void release_end(struct fuse_client *f, uint32_t first, bool closed)
 {
 	for (uint32_t i = first, next; i != CLIENT_FILE_NONE; i = next) {
 		struct client_file *file = client_file_at(&f->files, i);
 
 		next = file->next;
-		if (told)
+		if (closed)
 			client_file_drop(&f->files, file);
 		else
 			client_file_close(&f->files, file);
@@ -262,12 +263,12 @@ static bool release_some(struct fuse_client *f, struct client_file *file)
 		arg.more[n] = file->server_fh;
 	}
 	last->next = CLIENT_FILE_NONE;
-	s = client_slot_own(f, CLIENT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &arg,
-			    sizeof(arg.in) + n * sizeof(arg.more[0]));
+	s = client_slot_internal(f, CLIENT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &arg,
+				 sizeof(arg.in) + n * sizeof(arg.more[0]));
 	s->file = first;
 	header_set(s, client_node_id(&f->nodes, node), 0, 0);
 	node_set(s, node);
-	if (own_send(f, s))
+	if (internal_send(f, s))
 		return true;
 	release_end(f, first, false);
 	return false;
@@ -277,7 +278,7 @@ void client_internal_release(struct fuse_client *f)
 {
 	struct client_file *file;
 
-	while (f->link == CLIENT_READY && f->free_own && (file = release_next(f)))
+	while (f->link == CLIENT_READY && f->free_internal && (file = release_next(f)))
 		if (!release_some(f, file))
 			return;
 }
@@ -287,16 +288,16 @@ static uint64_t release_due(const struct fuse_client *f)
 	bool waits = f->features & FUSE_PROTO_FEATURE_RELEASES &&
 		     f->files.n_closing < FUSE_PROTO_RELEASES_MAX;
 
-	return waits ? f->closing_ns + OWN_RELEASE_NS : 0;
+	return waits ? f->closing_ns + INTERNAL_RELEASE_NS : 0;
 }
 
 uint64_t client_internal_due(const struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0,
-		 owed = client_deferred_ctime_due(f), alone = client_prefetch_due(f, now_ns);
+		 deferred = client_deferred_ctime_due(f), alone = client_local_dir_due(f, now_ns);
 
-	if (owed > now_ns && owed != UINT64_MAX)
-		due = due > now_ns ? MIN_OF(due, owed) : owed;
+	if (deferred > now_ns && deferred != UINT64_MAX)
+		due = due > now_ns ? MIN_OF(due, deferred) : deferred;
 	if (alone != UINT64_MAX)
 		due = due > now_ns ? MIN_OF(due, alone) : alone;
 	/* Work that could not be sent when due is retried with the next answer. */
@@ -307,10 +308,10 @@ void client_internal_interrupt(struct fuse_client *f, const struct client_slot *
 {
 	const struct fuse_interrupt_in in = {.unique = of->unique & ~FUSE_PROTO_UNIQUE_RESEND};
 	struct client_slot *s =
-		client_slot_own(f, CLIENT_SLOT_INTERRUPT, FUSE_INTERRUPT, &in, sizeof(in));
+		client_slot_internal(f, CLIENT_SLOT_INTERRUPT, FUSE_INTERRUPT, &in, sizeof(in));
 
 	if (s)
-		(void)own_send(f, s);
+		(void)internal_send(f, s);
 }
 
 /* ------------------------------------------------------------------ all kinds */
@@ -329,7 +330,7 @@ void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *
 		release_end(f, s->file, msg);
 		break;
 	case CLIENT_SLOT_TOUCH:
-		client_deferred_ctime_told(f, s, msg, len);
+		client_deferred_ctime_answered(f, s, msg, len);
 		break;
 	case CLIENT_SLOT_INTERRUPT:
 	case CLIENT_SLOT_KERNEL:
@@ -350,10 +351,10 @@ void client_internal_flush(struct fuse_client *f, uint64_t now_ns)
 		f->flush_wanted = true;
 	}
 	if (f->link == CLIENT_READY)
-		client_prefetch_flush(f, now_ns);
+		client_local_dir_flush(f, now_ns);
 	if (f->link == CLIENT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
 		client_internal_release(f);
-	if (f->link == CLIENT_READY && f->n_owed > 0)
+	if (f->link == CLIENT_READY && f->n_deferred > 0)
 		client_deferred_ctime_flush(f, now_ns);
 	if (f->link == CLIENT_READY)
 		client_rdma_flush(f, now_ns);

@@ -37,12 +37,12 @@ static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else
 }
 
 /* Answers the program, whatever the server does with the request. */
-static void slot_give_up(struct fuse_client *f, struct client_slot *s, int error)
+static void slot_abandon(struct fuse_client *f, struct client_slot *s, int error)
 {
 	client_dispatch_cancel(f, s);
 	client_mount_worker_renumber(f, s);
-	client_mount_worker_said_error(f, s, error);
-	s->heard = client_reply_error(f, s->unique, error);
+	client_mount_worker_save_error(f, s, error);
+	s->accepted = client_reply_error(f, s->unique, error);
 	client_slot_answered(f, s);
 }
 
@@ -54,7 +54,7 @@ static void slot_give_up(struct fuse_client *f, struct client_slot *s, int error
 static void slot_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	if (s->killed_ns == 0) {
-		if (!client_mount_worker_is_over(f, s) &&
+		if (!client_mount_worker_is_cancelled(f, s) &&
 		    !thread_is_dying(f, s->pid, s->interrupted))
 			return;
 		s->killed_ns = now_ns;
@@ -64,7 +64,7 @@ static void slot_look(struct fuse_client *f, struct client_slot *s, uint64_t now
 	if (s->state == CLIENT_SLOT_PENDING) {
 		client_slot_fail(f, s, -EINTR);
 	} else if (now_ns - s->killed_ns >= CLIENT_KILLED_NS) {
-		slot_give_up(f, s, -EINTR);
+		slot_abandon(f, s, -EINTR);
 	}
 }
 
@@ -78,7 +78,7 @@ void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, ui
 	slot_look(f, s, now_ns);
 }
 
-void client_interrupt_interrupt(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_interrupt_in in;
 	struct client_slot *s;
@@ -114,14 +114,14 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 		client_slot_fail(f, s, -EIO);
 		return;
 	}
-	slot_give_up(f, s, -EIO);
+	slot_abandon(f, s, -EIO);
 }
 
 /* Once the server is known to be away, queued requests share one timeout. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	/* Requests that wait in a mount worker for an absent server go back to the owner. */
-	bool away = f->link != CLIENT_READY && !f->lane;
+	bool away = f->link != CLIENT_READY && !f->area;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 
 	while (f->oldest.newer != &f->oldest) {

@@ -4,8 +4,8 @@
  * kernel's lookups. The records lie in the mount's state; the index by handle is in process memory
  * and rebuilt by a successor. One thread. Knows nothing of messages.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_NODES_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_NODES_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_NODES_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_NODES_H
 
 #include "dataplane/fuse/client/client_state.h"
 

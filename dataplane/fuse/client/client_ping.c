@@ -74,7 +74,7 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 }
 
 /* Accepts the same limits as for an operator here. */
-void client_ping_wished(struct fuse_client *f, unsigned port, const uint8_t said[16])
+void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_wish wish;
 	struct launch_ping p;
@@ -216,7 +216,7 @@ void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	p->waits = p->is_stale = false;
 	/* If the answer does not tell the state of the pair, drop the pair too. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
-		client_rdma_lost(f, p->asked.leg, p->serial);
+		client_rdma_pair_failed(f, p->asked.leg, p->serial);
 	if (is_stale) /* its run has ended already; the buffer belongs to the next run */
 		goto out;
 	if (p->run.id && !p->over && r == 0)

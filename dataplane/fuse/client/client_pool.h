@@ -4,8 +4,8 @@
  * space is reserved once; pages are populated on first use and return to the system when unused
  * pages exceed a budget. Used by fuse_client only, by one thread.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_POOL_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_POOL_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_POOL_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_POOL_H
 
 #include "dataplane/rudp/rudp.h"
 

@@ -27,8 +27,8 @@ static const struct port_rdma_region *region_of(const struct fuse_client *f,
 	return ret;
 }
 
-void fuse_client_rdma(struct fuse_client *f, struct port_rdma *rdma,
-		      const struct launch_config *cfg)
+void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
+			  const struct launch_config *cfg)
 {
 	struct client_rdma *r = &f->rdma;
 	struct port_rdma_region region;
@@ -248,7 +248,7 @@ static uint8_t layer_of(uint8_t link)
 }
 
 /* Older servers do not report their link type, and there are two Ethernet types. */
-static uint8_t layer_told(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
+static uint8_t layer_reported(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;
 
@@ -262,18 +262,18 @@ static uint8_t layer_told(const struct client_rdma *r, const struct fuse_proto_r
 	return ours == PORT_RDMA_LINK_IB ? CLIENT_LAYER_ETHERNET : 0;
 }
 
-void fuse_client_rdma_judge(struct fuse_client *const *fronts, unsigned n)
+void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n)
 {
 	uint8_t layers = 0;
 	bool mixed;
 
 	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; fronts[i] && k < fronts[i]->rdma.n_ports; k++)
-			if (port_rdma_reason(fronts[i]->rdma.ports, k) == PORT_RDMA_OK)
-				layers |= fronts[i]->rdma.legs[k].layers;
+		for (unsigned k = 0; clients[i] && k < clients[i]->rdma.n_ports; k++)
+			if (port_rdma_reason(clients[i]->rdma.ports, k) == PORT_RDMA_OK)
+				layers |= clients[i]->rdma.legs[k].layers;
 	mixed = layers == (CLIENT_LAYER_IB | CLIENT_LAYER_ETHERNET);
 	for (unsigned i = 0; i < n; i++) {
-		struct client_rdma *r = fronts[i] ? &fronts[i]->rdma : NULL;
+		struct client_rdma *r = clients[i] ? &clients[i]->rdma : NULL;
 
 		if (!r || r->mixed == mixed)
 			continue;
@@ -299,12 +299,12 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 
 	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0) {
 		r->checked &= (uint8_t) ~(1U << leg->leg);
-		client_ping_wished(f, leg->leg, leg->gid);
+		client_ping_requested(f, leg->leg, leg->gid);
 	}
 	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
 		return;
 	r->asked &= (uint8_t) ~(1U << leg->leg);
-	r->legs[leg->leg].layers = layer_told(r, leg);
+	r->legs[leg->leg].layers = layer_reported(r, leg);
 	memcpy(half.gid, leg->gid, sizeof(half.gid));
 	if (leg->status != 0 || r->mixed) {
 		port_rdma_drop(r->peer, leg->leg);
@@ -314,8 +314,8 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);
 	r->made[leg->leg] = ++r->serial;
 	r->legs[leg->leg].qpn = half.qpn;
-	f->flush_wanted |= r->holds;
-	r->holds = false;
+	f->flush_wanted |= r->has_waiting;
+	r->has_waiting = false;
 }
 
 /* The server has lost its half: request a new pair at once. */
@@ -395,7 +395,7 @@ bool client_rdma_holds(struct fuse_client *f, const struct client_slot *s)
 
 	if (!r->only || port_rdma_ready(r->peer) || bulk_bytes(f, s) == 0)
 		return false;
-	r->holds = true;
+	r->has_waiting = true;
 	return true;
 }
 
@@ -424,7 +424,7 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 }
 
 /* A pair that was made after the request was sent is a different one. */
-void client_rdma_lost(struct fuse_client *f, unsigned leg, uint32_t serial)
+void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;
 
@@ -440,7 +440,7 @@ static void legs_failed(struct fuse_client *f, const struct client_slot *s, uint
 {
 	for (unsigned i = 0; i < f->rdma.n_ports; i++)
 		if (failed & s->bulk_legs & 1U << i)
-			client_rdma_lost(f, i, s->bulk_serial);
+			client_rdma_pair_failed(f, i, s->bulk_serial);
 }
 
 /* The server does not report which leg carried the transfer: distribute the bytes equally. */
@@ -472,7 +472,7 @@ void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t
 	*ret_write = f->rdma.legs[port].write_bytes;
 }
 
-bool client_rdma_again(struct fuse_client *f, struct client_slot *s, const struct client_answer *a)
+bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struct client_answer *a)
 {
 	bool write = s->opcode == FUSE_WRITE && a->out.error == -EREMOTEIO;
 

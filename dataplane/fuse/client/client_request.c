@@ -82,8 +82,8 @@ static void name_note(struct fuse_client *f, const struct client_slot *s)
 	if (moves) /* the second of two names */
 		at += strnlen(req + at, s->req_len - at) + 1;
 	if (at < s->req_len)
-		client_cache_name(&f->known, s->nodes[moves ? 1 : 0], req + at,
-				  strnlen(req + at, s->req_len - at));
+		client_cache_name_created(&f->cache, s->nodes[moves ? 1 : 0], req + at,
+					  strnlen(req + at, s->req_len - at));
 }
 
 int client_request_bind(struct fuse_client *f, struct client_slot *s)
@@ -112,11 +112,12 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 		if (!file || file->flags & CLIENT_FILE_DEAD)
 			return -ESTALE;
 	}
-	s->n_shown = f->lists.n_shown;
+	s->n_shown = f->prefetch.n_shown;
 	if (s->opcode == FUSE_OPENDIR)
-		client_prefetch_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND
-					       ? 0
-					       : client_prefetch_wish(f, in.nodeid, s->born_ns));
+		client_prefetch_request(s,
+					in.unique & FUSE_PROTO_UNIQUE_RESEND
+						? 0
+						: client_prefetch_bytes(f, in.nodeid, s->born_ns));
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
 	name_note(f, s);
 	return 0;
@@ -135,7 +136,7 @@ static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
 
-	if (s->opcode != FUSE_WRITE || f->lane || !(f->features & FUSE_PROTO_FEATURE_WRITTEN))
+	if (s->opcode != FUSE_WRITE || f->area || !(f->features & FUSE_PROTO_FEATURE_WRITTEN))
 		return false;
 	file = client_file_get(&f->files, s->refs.fhs[0]);
 	return file && file->flags & CLIENT_FILE_CACHED;
@@ -172,7 +173,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 						    .len = s->nodes[i]->handle_len};
 	if (s->nodes[0]) {
 		s->n_changes = s->nodes[0]->n_changes;
-		s->n_written = client_cache_written_count(&f->known, s->nodes[0]);
+		s->n_written = client_cache_written_count(&f->cache, s->nodes[0]);
 	}
 	if (is_bulk && s->opcode == FUSE_WRITE) {
 		len = FUSE_PROTO_WRITE_DATA;
@@ -205,8 +206,8 @@ static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t
 		       : -ENODATA;
 }
 
-static void known_xattr(struct fuse_client *f, const struct fuse_in_header *in, uint32_t size,
-			const char *name, size_t len)
+static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in, uint32_t size,
+			 const char *name, size_t len)
 {
 	struct {
 		struct fuse_out_header out;
@@ -225,17 +226,17 @@ static void known_xattr(struct fuse_client *f, const struct fuse_in_header *in, 
  * worker has a request of the file in flight, whose answer reaches the kernel before us. The server
  * reports extended attributes only when asked, so ask it now and then.
  */
-static bool known_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
-			  struct fuse_attr *ret, uint64_t *ret_for_ns)
+static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
+			   struct fuse_attr *ret, uint64_t *ret_for_ns)
 {
-	return !(node->flags & CLIENT_NODE_OWED) &&
-	       client_cache_bare_said(&f->known, node, now_ns) &&
-	       client_cache_written(&f->known, node, now_ns, ret, ret_for_ns) &&
-	       !client_dispatch_has(f, node);
+	return !(node->flags & CLIENT_NODE_CTIME_DEFERRED) &&
+	       client_cache_no_xattrs_said(&f->cache, node, now_ns) &&
+	       client_cache_written(&f->cache, node, now_ns, ret, ret_for_ns) &&
+	       !client_dispatch_has_pending(f, node);
 }
 
-static bool known_attr(struct fuse_client *f, const struct fuse_in_header *in,
-		       const struct client_node *node, uint64_t now_ns)
+static bool cached_attr(struct fuse_client *f, const struct fuse_in_header *in,
+			const struct client_node *node, uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
@@ -243,8 +244,8 @@ static bool known_attr(struct fuse_client *f, const struct fuse_in_header *in,
 	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
 	uint64_t for_ns;
 
-	if (!client_cache_folder(&f->known, node, now_ns, &reply.attr.attr, &for_ns) &&
-	    !known_written(f, node, now_ns, &reply.attr.attr, &for_ns))
+	if (!client_cache_dir(&f->cache, node, now_ns, &reply.attr.attr, &for_ns) &&
+	    !cached_written(f, node, now_ns, &reply.attr.attr, &for_ns))
 		return false;
 	reply.attr.attr_valid = for_ns / NSEC_PER_SEC;
 	reply.attr.attr_valid_nsec = (uint32_t)(for_ns % NSEC_PER_SEC);
@@ -254,9 +255,9 @@ static bool known_attr(struct fuse_client *f, const struct fuse_in_header *in,
 
 /* Entries may have been prefetched by the open; the end of a directory is known once its last
  * entry was read. */
-static bool known_entries(struct fuse_client *f, const struct fuse_in_header *in,
-			  const struct client_node *node, const void *req, size_t len,
-			  uint64_t now_ns)
+static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *in,
+			   const struct client_node *node, const void *req, size_t len,
+			   uint64_t now_ns)
 {
 	struct fuse_read_in read;
 
@@ -264,27 +265,27 @@ static bool known_entries(struct fuse_client *f, const struct fuse_in_header *in
 		return false;
 	if (client_prefetch_answer(f, in, node, &read, now_ns))
 		return true;
-	if (!client_cache_end(&f->known, node, read.fh, read.offset, now_ns))
+	if (!client_cache_dir_end(&f->cache, node, read.fh, read.offset, now_ns))
 		return false;
 	client_reply_error(f, in->unique, 0);
 	return true;
 }
 
 /* In a directory that was just created. */
-static bool known_absent(struct fuse_client *f, const struct fuse_in_header *in,
-			 const struct client_node *node, const char *name, size_t len,
-			 uint64_t now_ns)
+static bool cached_absent(struct fuse_client *f, const struct fuse_in_header *in,
+			  const struct client_node *node, const char *name, size_t len,
+			  uint64_t now_ns)
 {
 	size_t n = strnlen(name, len);
 
 	if (n == len ||
-	    !client_cache_absent(&f->known, node, name, n, client_clock_refresh(f, now_ns)))
+	    !client_cache_absent(&f->cache, node, name, n, client_clock_refresh(f, now_ns)))
 		return false;
 	client_reply_error(f, in->unique, -ENOENT);
 	return true;
 }
 
-bool client_request_known(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+bool client_request_cached(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_getxattr_in xattr;
 	const struct client_node *node;
@@ -296,19 +297,19 @@ bool client_request_known(struct fuse_client *f, const void *req, size_t len, ui
 	if (!node || f->link != CLIENT_READY)
 		return false;
 	if (in.opcode == FUSE_LOOKUP)
-		return known_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
-				    now_ns);
+		return cached_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
+				     now_ns);
 	if (in.opcode == FUSE_SETATTR)
 		return client_deferred_ctime_answer(f, req, len, now_ns);
 	if (in.opcode == FUSE_GETATTR)
-		return known_attr(f, &in, node, now_ns);
+		return cached_attr(f, &in, node, now_ns);
 	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)
-		return known_entries(f, &in, node, req, len, now_ns);
+		return cached_entries(f, &in, node, req, len, now_ns);
 	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
-	    !client_cache_bare(&f->known, node, now_ns) ||
+	    !client_cache_no_xattrs(&f->cache, node, now_ns) ||
 	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
 		return false;
-	known_xattr(f, &in, xattr.size, (const char *)req + at, len - at);
+	cached_xattr(f, &in, xattr.size, (const char *)req + at, len - at);
 	return true;
 }
 
@@ -319,7 +320,7 @@ static void forget_one(struct fuse_client *f, uint64_t nodeid, uint64_t n_lookup
 	if (!node)
 		return;
 	if (node->n_lookups <= n_lookups)
-		client_prefetch_forgotten(f, node);
+		client_prefetch_node_forgotten(f, node);
 	client_node_forget(&f->nodes, node, n_lookups);
 }
 

@@ -8,12 +8,12 @@
 #define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
 
 /* Numbers of internal requests: the kernel's numbers never get that large. */
-#define SLOT_UNIQUE_OWN (1ULL << 62)
+#define SLOT_UNIQUE_INTERNAL (1ULL << 62)
 
 static void slot_push(struct fuse_client *f, struct client_slot *s)
 {
 	struct client_slot **stack =
-		s - f->slots < CLIENT_SLOTS - CLIENT_SLOTS_OWN ? &f->free : &f->free_own;
+		s - f->slots < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL ? &f->free : &f->free_internal;
 
 	s->next = *stack;
 	*stack = s;
@@ -117,20 +117,20 @@ struct client_slot *client_slot_lend(struct fuse_client *f, uint8_t *req, uint32
 	return s;
 }
 
-struct client_slot *client_slot_own(struct fuse_client *f, enum client_slot_kind kind,
-				    uint32_t opcode, const void *arg, size_t arg_len)
+struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot_kind kind,
+					 uint32_t opcode, const void *arg, size_t arg_len)
 {
-	struct client_slot *s = f->free_own;
+	struct client_slot *s = f->free_internal;
 	struct fuse_in_header in = {.len = (uint32_t)(sizeof(in) + arg_len), .opcode = opcode};
 
 	if (!s)
 		return NULL;
-	f->free_own = s->next;
+	f->free_internal = s->next;
 	f->n_used++;
 	slot_reset(s);
 	/* Counted before use: a successor continues with other numbers. */
-	client_publish(&f->state.head->own_requests, f->state.head->own_requests + 1);
-	in.unique = SLOT_UNIQUE_OWN | f->state.head->own_requests << 1;
+	client_publish(&f->state.head->internal_requests, f->state.head->internal_requests + 1);
+	in.unique = SLOT_UNIQUE_INTERNAL | f->state.head->internal_requests << 1;
 	s->kind = kind;
 	s->opcode = opcode;
 	s->unique = in.unique;
@@ -163,7 +163,7 @@ void client_slot_free(struct fuse_client *f, struct client_slot *s)
 		client_slot_unqueue(f, s);
 	else if (s->state == CLIENT_SLOT_SENT)
 		f->n_sent--;
-	if (f->lane && s->lane)
+	if (f->area && s->worker_slot)
 		client_mount_worker_end(f, s);
 	else if (s->req && s->req != s->small)
 		client_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);

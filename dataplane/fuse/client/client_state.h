@@ -11,8 +11,8 @@
  * Only the process can die separately; a dying host takes the memfd with it, so stores need only
  * stay in program order.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
 
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
@@ -33,7 +33,8 @@ enum {
 	CLIENT_NODE_USED = 1,
 	CLIENT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
 	CLIENT_NODE_SPECIAL = 4,  /* a pipe, a socket or a device: has no content, and no stamp */
-	CLIENT_NODE_OWED = 8,	  /* a change was acknowledged whose ctime update is deferred */
+	CLIENT_NODE_CTIME_DEFERRED =
+		8, /* a change was acknowledged whose ctime update is deferred */
 };
 
 /* What a program with an open pipe may ask after the pipe's name was removed. The server does
@@ -89,7 +90,7 @@ struct client_file {
 	uint32_t flags; /* CLIENT_FILE_*; published last */
 	/* For a local directory: the lowest bits of the request that opened it. 0: opened at the
 	 * server. */
-	uint32_t listed;
+	uint32_t opened_by;
 };
 _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");
 
@@ -110,9 +111,9 @@ struct client_head {
 	uint32_t reuse;	     /* start value of fresh records: random at first */
 	uint32_t n_nodes;    /* records below this were used once; always includes 0 and 1 */
 	uint32_t n_files;
-	uint32_t served;       /* a server has served the mount: verifier is valid */
-	uint64_t verifier;     /* fuse_proto_server's; published when all nodes are marked */
-	uint64_t own_requests; /* numbers given to internal requests */
+	uint32_t served;	    /* a server has served the mount: verifier is valid */
+	uint64_t verifier;	    /* fuse_proto_server's; published when all nodes are marked */
+	uint64_t internal_requests; /* numbers given to internal requests */
 	/* 1: none of its nodes is used, and its memory was released, or is about to be. Do not
 	 * read a released chunk: that alone would allocate its memory. */
 	uint8_t released[CLIENT_CHUNKS_MAX];

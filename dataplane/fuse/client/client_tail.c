@@ -163,18 +163,19 @@ static int tail_read(const uint8_t *p, size_t left, struct client_answer *a)
 	struct fuse_proto_resp_tail tail;
 
 	if (!take(&p, &left, &tail, sizeof(tail)) ||
-	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_FOLDER |
-			   FUSE_PROTO_RESP_BULK | FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES))
+	    tail.flags &
+		    ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_DIR_ATTR |
+		      FUSE_PROTO_RESP_BULK | FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES))
 		return -EPROTO;
 	a->has_attr = tail.flags & FUSE_PROTO_RESP_ATTR;
 	a->has_server = tail.flags & FUSE_PROTO_RESP_SERVER;
-	a->has_folder = tail.flags & FUSE_PROTO_RESP_FOLDER;
+	a->has_dir_attr = tail.flags & FUSE_PROTO_RESP_DIR_ATTR;
 	a->has_bulk = tail.flags & FUSE_PROTO_RESP_BULK;
 	a->is_end = tail.flags & FUSE_PROTO_RESP_END;
 	a->has_names = tail.flags & FUSE_PROTO_RESP_NAMES;
 	if ((a->has_attr && !take(&p, &left, &a->attr, sizeof(a->attr))) ||
 	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))) ||
-	    (a->has_folder && !take(&p, &left, &a->folder, sizeof(a->folder))) ||
+	    (a->has_dir_attr && !take(&p, &left, &a->dir_attr, sizeof(a->dir_attr))) ||
 	    (a->has_bulk && !take(&p, &left, &a->bulk, sizeof(a->bulk))))
 		return -EPROTO;
 	a->n_handles = tail.n_handles;

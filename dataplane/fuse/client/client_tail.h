@@ -4,8 +4,8 @@
  * nodes and files a request names, the tail with their handles, and the tail of an answer, which is
  * checked completely. Pure: bytes in, bytes out.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_TAIL_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_TAIL_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
 
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
@@ -38,8 +38,8 @@ struct client_answer {
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
 	uint64_t age_ns; /* since its request was taken; set by the caller */
-	bool has_attr, has_server, has_folder, has_bulk, is_end, has_names;
-	struct fuse_attr attr, folder;
+	bool has_attr, has_server, has_dir_attr, has_bulk, is_end, has_names;
+	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
 	const uint8_t *handles; /* n_handles of them: client_answer_handle takes the next */

@@ -17,20 +17,20 @@
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
 
 /* A mount that was redirected this often stays where it is. */
-#define GUIDE_MAX 6U
+#define REDIRECTS_MAX 6U
 /* A redirect target that does not answer within this time is given up: then any address of the
  * server. */
-#define GUIDE_NS (1 * NSEC_PER_SEC)
+#define REDIRECT_NS (1 * NSEC_PER_SEC)
 
 static int client_connect(struct fuse_client *f, uint64_t now_ns)
 {
 	const struct launch_mount *m = f->mount;
-	struct client_guide *g = &f->guide;
+	struct client_redirect *g = &f->redirect;
 	struct datagram_addr addrs[LAUNCH_PEER_ADDRS_MAX];
 	unsigned n = MIN_OF(m->n_addrs, (uint32_t)LAUNCH_PEER_ADDRS_MAX);
 	struct fuse_hello hello = {.read_only = m->read_only,
-				   .follows = g->n < GUIDE_MAX,
-				   .lane = client_mount_worker_hello(f)};
+				   .follows_redirects = g->n < REDIRECTS_MAX,
+				   .purpose = client_mount_worker_hello(f)};
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(hello.mount_id, m->id, sizeof(hello.mount_id));
@@ -40,19 +40,19 @@ static int client_connect(struct fuse_client *f, uint64_t now_ns)
 	fuse_hello_put(bytes, &hello);
 	for (unsigned i = 0; i < n; i++)
 		addrs[i] = (struct datagram_addr){.ip = m->addrs[i].ip, .port = m->addrs[i].port};
-	g->alone = g->go;
-	g->go = false;
+	g->active = g->pending;
+	g->pending = false;
 	g->since_ns = now_ns;
-	if (g->alone)
+	if (g->active)
 		return rudp_connect(f->rudp, &g->to, 1, bytes, sizeof(bytes), f, now_ns,
 				    &f->session);
 	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
 }
 
 /* The server refused the session and named the worker that serves this mount: "ADDRESS/PORT". */
-static void client_guided(struct fuse_client *f)
+static void client_redirected(struct fuse_client *f)
 {
-	struct client_guide *g = &f->guide;
+	struct client_redirect *g = &f->redirect;
 	const char *word = rudp_session_refusal(f->session, &g->to);
 	char ip[IP_ADDR_STR_MAX];
 	unsigned port;
@@ -61,7 +61,7 @@ static void client_guided(struct fuse_client *f)
 	    ip_addr_parse(ip, &g->to.ip) < 0)
 		return;
 	g->to.port = (uint16_t)port;
-	g->go = true;
+	g->pending = true;
 	g->n++;
 }
 
@@ -78,14 +78,14 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 }
 
 /* Ends the session to follow a redirect, or to give up a target that does not answer. */
-static void client_guide_tick(struct fuse_client *f, uint64_t now_ns)
+static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	struct client_guide *g = &f->guide;
+	struct client_redirect *g = &f->redirect;
 
 	if (f->link == CLIENT_READY)
 		g->n = 0;
-	if (!f->session || (!g->go && (!g->alone || rudp_session_is_up(f->session) ||
-				       now_ns < g->since_ns + GUIDE_NS)))
+	if (!f->session || (!g->pending && (!g->active || rudp_session_is_up(f->session) ||
+					    now_ns < g->since_ns + REDIRECT_NS)))
 		return;
 	client_session_drop(f, now_ns);
 }
@@ -105,7 +105,7 @@ static int client_tables_init(struct fuse_client *f)
 	e = client_nodes_init(&f->nodes, &f->state);
 	if (e < 0)
 		return e;
-	e = client_cache_init(&f->known, &f->nodes);
+	e = client_cache_init(&f->cache, &f->nodes);
 	if (e == 0)
 		e = client_prefetches_init(f);
 	if (e < 0)
@@ -130,17 +130,17 @@ static bool client_resend(struct fuse_client *f)
 	 * requests of mount workers stay with them, or come to us. */
 	if (client_init_resend(f) < 0) {
 		f->bad_requests++;
-		client_dispatch_settled(f);
+		client_dispatch_resend_done(f);
 	} else {
-		client_forward_forgets(f);
+		client_forward_take_forgets(f);
 	}
 	return true;
 }
 
 /* number: 0 for the owner, or of the mount worker. */
-static int client_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
-		      int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
-		      struct fuse_client **ret)
+static int client_new(const struct launch_config *cfg, const struct launch_mount *m,
+		      unsigned number, int proc_fd, struct rudp *r, struct launch_stats *stats,
+		      uint64_t now_ns, struct fuse_client **ret)
 {
 	struct fuse_client *f;
 	int e, flags;
@@ -150,9 +150,9 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 		return -ENOMEM;
 	*f = (struct fuse_client){.fd = m->fuse_fd,
 				  .proc_fd = proc_fd,
-				  .mount = lane ? &f->own_mount : m,
+				  .mount = number ? &f->own_mount : m,
 				  .own_mount = *m,
-				  .mount_worker_number = lane,
+				  .mount_worker_number = number,
 				  .host = cfg->host,
 				  .rudp = r,
 				  .stats = stats,
@@ -167,7 +167,7 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 		e = client_slots_init(f);
 	if (e == 0)
 		e = client_tables_init(f);
-	if (f->lane && e >= 0) {
+	if (f->area && e >= 0) {
 		client_mount_worker_start(f, now_ns);
 		e = 0;
 	}
@@ -198,14 +198,14 @@ int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd
 			  now_ns, ret);
 }
 
-int fuse_client_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane,
-			 int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
-			 struct fuse_client **ret)
+int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
+			      int proc_fd, struct rudp *r, struct launch_stats *stats,
+			      uint64_t now_ns, struct fuse_client **ret)
 {
-	int e = client_new(cfg, &cfg->mounts[index], lane, proc_fd, r, stats, now_ns, ret);
+	int e = client_new(cfg, &cfg->mounts[index], number, proc_fd, r, stats, now_ns, ret);
 
 	if (e == 0)
-		fuse_client_rest(*ret);
+		fuse_client_quiesce(*ret);
 	return e;
 }
 
@@ -219,33 +219,33 @@ struct fuse_client *fuse_client_free(struct fuse_client *f)
 	mount_worker_common_unmap(f->common);
 	client_slots_done(f);
 	client_prefetches_done(f);
-	client_cache_done(&f->known);
+	client_cache_done(&f->cache);
 	client_nodes_done(&f->nodes);
 	client_state_done(&f->state);
 	free(f);
 	return NULL;
 }
 
-struct fuse_client *fuse_client_part(struct fuse_client *f, uint64_t now_ns)
+struct fuse_client *fuse_client_close(struct fuse_client *f, uint64_t now_ns)
 {
 	if (f->session)
 		rudp_session_close(f->session, now_ns);
 	return fuse_client_free(f);
 }
 
-void fuse_client_unlabelled(struct fuse_client *f)
+void fuse_client_set_unlabelled(struct fuse_client *f)
 {
 	f->unlabelled = true;
 }
 
-void fuse_client_unmounted(struct fuse_client *f)
+void fuse_client_set_unmounted(struct fuse_client *f)
 {
 	f->gone = true;
 }
 
 int fuse_client_fd(const struct fuse_client *f)
 {
-	return f->lane ? f->mount->bell_fd : f->fd;
+	return f->area ? f->mount->bell_fd : f->fd;
 }
 
 int fuse_client_kernel_fd(const struct fuse_client *f)
@@ -255,7 +255,7 @@ int fuse_client_kernel_fd(const struct fuse_client *f)
 
 int fuse_client_bell(const struct fuse_client *f)
 {
-	return f->deal ? f->deal->bell_fd : -1;
+	return f->dispatch ? f->dispatch->bell_fd : -1;
 }
 
 unsigned fuse_client_in_flight(const struct fuse_client *f)
@@ -312,7 +312,7 @@ uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
 	return MAX_OF(now_ns, is_ns);
 }
 
-void client_asked(struct fuse_client *f, uint32_t opcode)
+void client_note_sent(struct fuse_client *f, uint32_t opcode)
 {
 	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
 }
@@ -320,15 +320,15 @@ void client_asked(struct fuse_client *f, uint32_t opcode)
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error)
 {
 	client_mount_worker_renumber(f, s);
-	client_mount_worker_said_error(f, s, error);
+	client_mount_worker_save_error(f, s, error);
 	if (!s->answered)
-		s->heard = client_reply_error(f, s->unique, error);
+		s->accepted = client_reply_error(f, s->unique, error);
 	client_slot_free(f, s);
 }
 
 /* Requests that are answered here. True: it was one. */
-static bool client_take_here(struct fuse_client *f, const struct fuse_in_header *h, size_t n,
-			     uint64_t now_ns)
+static bool client_take_local(struct fuse_client *f, const struct fuse_in_header *h, size_t n,
+			      uint64_t now_ns)
 {
 	switch (h->opcode) {
 	case FUSE_INIT:
@@ -343,7 +343,7 @@ static bool client_take_here(struct fuse_client *f, const struct fuse_in_header 
 		client_request_release(f, f->read_buf, n, now_ns);
 		return true;
 	case FUSE_INTERRUPT:
-		client_interrupt_interrupt(f, f->read_buf, n, now_ns);
+		client_interrupt_request(f, f->read_buf, n, now_ns);
 		return true;
 	case FUSE_GETLK:
 	case FUSE_SETLK:
@@ -351,7 +351,7 @@ static bool client_take_here(struct fuse_client *f, const struct fuse_in_header 
 		client_reply_error(f, h->unique, -ENOLCK);
 		return true;
 	case FUSE_OPENDIR:
-		return client_prefetch_open(f, f->read_buf, n, now_ns);
+		return client_local_dir_open(f, f->read_buf, n, now_ns);
 	case FUSE_LOOKUP:
 	case FUSE_GETATTR:
 	case FUSE_SETATTR:
@@ -359,21 +359,21 @@ static bool client_take_here(struct fuse_client *f, const struct fuse_in_header 
 	case FUSE_LISTXATTR:
 	case FUSE_READDIR:
 	case FUSE_READDIRPLUS:
-		return client_request_known(f, f->read_buf, n, now_ns);
+		return client_request_cached(f, f->read_buf, n, now_ns);
 	default:
 		return false;
 	}
 }
 
-void client_take(struct fuse_client *f, size_t n, uint64_t now_ns)
+void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 {
 	struct fuse_in_header h;
 	struct client_slot *s;
 	int e;
 
-	client_forward_notes(f);
+	client_forward_apply_notes(f);
 	memcpy(&h, f->read_buf, sizeof(h));
-	if (client_take_here(f, &h, n, now_ns))
+	if (client_take_local(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
 	if (!s) { /* impossible: client_has_room() */
@@ -383,7 +383,7 @@ void client_take(struct fuse_client *f, size_t n, uint64_t now_ns)
 	e = client_request_bind(f, s);
 	if (e < 0)
 		client_slot_fail(f, s, client_internal_error(f, s, e));
-	else if (!client_dispatch_claim(f, s) && !client_dispatch_give(f, s, now_ns))
+	else if (!client_dispatch_claim(f, s) && !client_dispatch_offer(f, s, now_ns))
 		client_slot_queue(f, s);
 }
 
@@ -398,7 +398,7 @@ void client_goodbye(struct fuse_client *f)
 {
 	struct client_slot *s, *next;
 
-	client_dispatch_gone(f);
+	client_dispatch_report_unmounted(f);
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
 		client_slot_free(f, s);
@@ -406,7 +406,7 @@ void client_goodbye(struct fuse_client *f)
 	if (f->link != CLIENT_READY || f->bye_sent)
 		return;
 	client_deferred_ctime_flush(f, UINT64_MAX);
-	if (f->n_owed > 0) /* before the goodbye: the server ignores later requests */
+	if (f->n_deferred > 0) /* before the goodbye: the server ignores later requests */
 		return;
 	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;
@@ -431,7 +431,7 @@ int client_read_burst_hint(const struct fuse_client *f)
 						    : 0;
 }
 
-void client_read_note(struct fuse_client *f, const struct fuse_in_header *h)
+void client_note_read(struct fuse_client *f, const struct fuse_in_header *h)
 {
 	launch_stat_add(&f->stats->requests, 1);
 	if (h->opcode == FUSE_WRITE)
@@ -443,13 +443,13 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 {
 	int taken = 0, passed, most;
 
-	if (f->lane)
+	if (f->area)
 		return client_mount_worker_pull(f, all, now_ns);
 	if (!client_resend(f))
 		return 0;
 	client_dispatch_reap(f);
-	client_forward_sleeps(f, all);
-	passed = client_forward_look(f, now_ns);
+	client_forward_set_asleep(f, all);
+	passed = client_forward_take(f, now_ns);
 	most = all ? CLIENT_PULL_BURST : MIN_OF(client_read_burst_hint(f), CLIENT_PULL_BURST);
 	while (!f->gone && taken < most && client_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, CLIENT_READ_BYTES);
@@ -458,7 +458,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
 			continue; /* ENOENT: the request ended before it was read */
 		if (n < 0 && errno == EAGAIN) {
-			client_dispatch_settled(f);
+			client_dispatch_resend_done(f);
 			break;
 		}
 		if (n <= 0) {
@@ -469,18 +469,18 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 		f->n_behind += taken++ > 0;
 		if ((size_t)n >= sizeof(h))
 			memcpy(&h, f->read_buf, sizeof(h));
-		client_read_note(f, &h);
+		client_note_read(f, &h);
 		if ((size_t)n < sizeof(h) || h.len != (size_t)n)
 			f->bad_requests++; /* a malformed request has no number to answer */
 		else
-			client_take(f, (size_t)n, now_ns);
+			client_take_request(f, (size_t)n, now_ns);
 		client_queue_depth_update(f);
 	}
 	if (taken + passed > 0) {
 		f->busy_ns = now_ns;
-		client_forward_sleeps(f, false); /* another pull follows before we sleep */
+		client_forward_set_asleep(f, false); /* another pull follows before we sleep */
 	}
-	client_forward_judge(f, now_ns);
+	client_forward_decide(f, now_ns);
 	if (!client_has_room(f))
 		client_dispatch_full(f);
 	if (f->gone) {
@@ -492,7 +492,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 }
 
 /* Requests that may remove the last name of a file. */
-static bool client_takes_names(uint32_t opcode)
+static bool client_removes_names(uint32_t opcode)
 {
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
@@ -505,10 +505,10 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 	size_t len;
 	int e;
 
-	if (client_rdma_holds(f, s) || (f->n_owed > 0 && client_deferred_ctime_holds(f, s)) ||
+	if (client_rdma_holds(f, s) || (f->n_deferred > 0 && client_deferred_ctime_holds(f, s)) ||
 	    client_internal_holds(f, s))
 		return -ENOMEM;
-	e = f->lane && s->lane ? client_mount_worker_ask(f, s) : 0;
+	e = f->area && s->worker_slot ? client_mount_worker_prepare(f, s) : 0;
 	if (e < 0)
 		return e;
 	if (s->resp_max > CLIENT_SMALL_BYTES && !s->resp) {
@@ -516,9 +516,9 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 		if (!s->resp && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
 		if (!s->resp) /* prefetched entries are optional */
-			client_prefetch_ask(s, 0);
+			client_prefetch_request(s, 0);
 	}
-	if (client_takes_names(s->opcode))
+	if (client_removes_names(s->opcode))
 		client_internal_release(f);
 	e = client_request_seal(f, s, &msg, &len);
 	if (e < 0)
@@ -529,7 +529,7 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 	client_slot_unqueue(f, s);
 	s->state = CLIENT_SLOT_SENT;
 	f->n_sent++;
-	client_asked(f, s->opcode);
+	client_note_sent(f, s->opcode);
 	return 0;
 }
 
@@ -552,7 +552,7 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 		e = client_send(f, s);
 		if (e == -ENOBUFS)
 			break;
-		if (e == -ECANCELED || (e == -ESTALE && client_mount_worker_back(s))) {
+		if (e == -ECANCELED || (e == -ESTALE && client_mount_worker_return(s))) {
 			client_slot_free(f, s);
 		} else if (e < 0 && e != -ENOMEM) {
 			launch_stat_add(&f->stats->request_errors, 1);
@@ -568,12 +568,13 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
  */
 static void client_unclog(struct fuse_client *f, uint64_t now_ns)
 {
-	unsigned most = f->lane ? MOUNT_WORKER_SLOTS / 8 : (CLIENT_SLOTS - CLIENT_SLOTS_OWN) / 2,
+	unsigned most = f->area ? MOUNT_WORKER_SLOTS / 8
+				: (CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL) / 2,
 		 n = 0;
 
-	if ((f->free && !f->lane) || f->link != CLIENT_READY || f->n_used < most)
+	if ((f->free && !f->area) || f->link != CLIENT_READY || f->n_used < most)
 		return;
-	for (unsigned i = 0; i < CLIENT_SLOTS - CLIENT_SLOTS_OWN; i++)
+	for (unsigned i = 0; i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
 		n += f->slots[i].answered && f->slots[i].state == CLIENT_SLOT_SENT;
 	if (n < most)
 		return;
@@ -584,9 +585,10 @@ static void client_unclog(struct fuse_client *f, uint64_t now_ns)
  * session would hold a place there for nothing. */
 static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	bool owes = f->session ? f->link != CLIENT_READY : f->state.head->served && !f->bye_done;
+	bool is_unfinished =
+		f->session ? f->link != CLIENT_READY : f->state.head->served && !f->bye_done;
 
-	if (!owes)
+	if (!is_unfinished)
 		return UINT64_MAX;
 	if (f->bye_until_ns == 0)
 		f->bye_until_ns = now_ns + CLIENT_BYE_NS;
@@ -594,7 +596,7 @@ static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
 		client_session_drop(f, now_ns);
 		return UINT64_MAX;
 	}
-	client_guide_tick(f, now_ns);
+	client_redirect_tick(f, now_ns);
 	if (f->session || client_connect(f, now_ns) == 0)
 		client_internal_flush(f, now_ns);
 	client_goodbye(f);
@@ -608,7 +610,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 
 	if (f->bye_done)
 		client_session_drop(f, now_ns);
-	if (f->lane)
+	if (f->area)
 		client_mount_worker_tick(f, now_ns);
 	client_dispatch_tick(f, now_ns);
 	if (f->gone) {
@@ -617,7 +619,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 	}
 	due = MIN_OF(client_interrupt_tick(f, now_ns), client_forward_signals(f, now_ns));
 	client_unclog(f, now_ns);
-	client_guide_tick(f, now_ns);
+	client_redirect_tick(f, now_ns);
 	if (!f->session &&
 	    (!client_mount_worker_may_connect(f, now_ns) || client_connect(f, now_ns) < 0))
 		return MIN_OF(due, now_ns + NSEC_PER_SEC);
@@ -626,12 +628,12 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		due = MIN_OF(due, f->retry_ns);
 	if (f->resend_due)
 		due = MIN_OF(due, now_ns + NSEC_PER_MSEC);
-	if (f->guide.alone && !rudp_session_is_up(f->session))
-		due = MIN_OF(due, f->guide.since_ns + GUIDE_NS);
+	if (f->redirect.active && !rudp_session_is_up(f->session))
+		due = MIN_OF(due, f->redirect.since_ns + REDIRECT_NS);
 	due = MIN_OF(due, client_rdma_due(f));
 	due = MIN_OF(due, client_ping_flush(f, now_ns));
 	due = MIN_OF(due, client_internal_due(f, now_ns));
-	if ((f->pool.free_touched > 0 || f->lists.n_touched > 0) && f->n_used == 0) {
+	if ((f->pool.free_touched > 0 || f->prefetch.n_touched > 0) && f->n_used == 0) {
 		if (now_ns - f->busy_ns >= CLIENT_TRIM_NS) {
 			client_pool_trim(&f->pool);
 			client_prefetches_trim(f);
@@ -681,9 +683,9 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	struct fuse_in_header h;
 
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
-		client_cache_bare_drop(&f->known, s->nodes[0], now_ns);
+		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
 	if (s->opcode == FUSE_OPENDIR) /* the prefetched entries could be old */
-		client_prefetch_ask(s, 0);
+		client_prefetch_request(s, 0);
 	if (s->answered) {
 		client_slot_free(f, s);
 		return;
@@ -691,7 +693,7 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	memcpy(&h, s->req, sizeof(h));
 	h.unique |= FUSE_PROTO_UNIQUE_RESEND;
 	memcpy(s->req, &h, sizeof(h));
-	s->again = true;
+	s->resent = true;
 	client_slot_queue(f, s);
 }
 
@@ -700,7 +702,7 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 {
 	struct client_slot *s;
 
-	client_forward_notes(f);
+	client_forward_apply_notes(f);
 	if (cookie != CLIENT_COOKIE_RDMA) /* arrives every second even if idle */
 		f->busy_ns = now_ns;
 	if (cookie == CLIENT_COOKIE_HELLO) {
@@ -746,10 +748,10 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session)
-		client_guided(f);
+		client_redirected(f);
 	/* The server that served it until now may have changed. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
-		f->guide.since_ns = now_ns;
+		f->redirect.since_ns = now_ns;
 	switch (e) {
 	case RUDP_SESSION_UP:
 	case RUDP_SESSION_RESTARTED:

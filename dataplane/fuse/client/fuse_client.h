@@ -10,8 +10,8 @@
  *
  * Requests wait while the peer is away; on a soft mount they fail with EIO after its timeout.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_H
 
 #include "dataplane/launch.h"
 #include "dataplane/port/rdma/port_rdma.h"
@@ -27,22 +27,22 @@ int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret);
 /* The number of a mount worker that left unfinished requests and has been away so long that it
  * may not return; 0: none. */
-unsigned fuse_client_orphan(struct fuse_client *f, uint64_t now_ns);
+unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
 /* Finishes the requests of such a mount worker of cfg->mounts[index], in its place. 0; -EBUSY: a
  * process has adopted it. */
-int fuse_client_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane,
-			 int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
-			 struct fuse_client **ret);
+int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
+			      int proc_fd, struct rudp *r, struct launch_stats *stats,
+			      uint64_t now_ns, struct fuse_client **ret);
 /* Whether such a successor has finished. */
-bool fuse_client_is_spent(const struct fuse_client *f);
+bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
 /* As fuse_client_free() while the process continues: also ends the session. */
-struct fuse_client *fuse_client_part(struct fuse_client *f, uint64_t now_ns);
+struct fuse_client *fuse_client_close(struct fuse_client *f, uint64_t now_ns);
 /* Once, before there is traffic: enables these devices for bulk data (borrowed; NULL: none). */
-void fuse_client_rdma(struct fuse_client *f, struct port_rdma *rdma,
-		      const struct launch_config *cfg);
+void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
+			  const struct launch_config *cfg);
 /* Once, before there is traffic: the host's kernel has no SELinux, so it asks for no labels. */
-void fuse_client_unlabelled(struct fuse_client *f);
+void fuse_client_set_unlabelled(struct fuse_client *f);
 /* Why this port carries no RDMA data; PORT_RDMA_OK: it does. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
 /* File data that this port, below PORT_RDMA_LEGS_MAX, has carried via RDMA. */
@@ -50,7 +50,7 @@ void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t
 			    uint64_t *ret_write);
 /* Compares the RDMA link types of the servers of these clients (NULL: none). If some legs or
  * servers use InfiniBand and others Ethernet, all clients stop RDMA until the link types agree. */
-void fuse_client_rdma_judge(struct fuse_client *const *fronts, unsigned n);
+void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n);
 /* Starts an RDMA test over one leg; ask must be valid; one test at a time. 0:
  * fuse_client_ping_take() returns the result; -EBUSY. */
 int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns);
@@ -59,17 +59,17 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
 int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
 /* Of a mount worker: whether it currently reads the kernel's requests, and the descriptor that
  * it reads them from, which other workers poll too. */
-bool fuse_client_reads(const struct fuse_client *f);
+bool fuse_client_is_reading(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
 /* The event descriptor by which mount workers wake the owner, edge-triggered; -1: none. */
 int fuse_client_bell(const struct fuse_client *f);
 /* The session only finishes old requests, and then ends. */
-bool fuse_client_is_owing(const struct fuse_client *f);
+bool fuse_client_is_finishing(const struct fuse_client *f);
 /* A mount worker whose server did not support mount workers when last asked; it asks again
  * later. */
-bool fuse_client_is_useless(const struct fuse_client *f, uint64_t now_ns);
+bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
 /* A mount worker stops taking requests, and returns unsent ones to the owner. */
-void fuse_client_rest(struct fuse_client *f);
+void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse; without `all`, only as many as the programs
  * that were active lately are likely to have sent. >0: number taken; 0: none pending or likely,
  * or all slots in use; -ENODEV: unmounted. The descriptor signals requests that arrive after a
@@ -77,7 +77,7 @@ void fuse_client_rest(struct fuse_client *f);
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
 /* The descriptor reports the unmount: a mount worker that takes no more requests does not wait
  * for its owner to report it. The next pull handles the unmount. */
-void fuse_client_unmounted(struct fuse_client *f);
+void fuse_client_set_unmounted(struct fuse_client *f);
 /* Timeouts. Returns the next deadline, UINT64_MAX for none. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);

@@ -3,8 +3,8 @@
  * Private header of fuse_client: its state, its slots, and the functions that its files share.
  * Included by dataplane/fuse/client/ only.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_IMPL_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_IMPL_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
 #include "dataplane/fuse/client/cache/client_cache.h"
 #include "dataplane/fuse/client/client_files.h"
@@ -23,7 +23,7 @@
 #define CLIENT_SLOTS FUSE_PROTO_CALLS_MAX
 /* Slots for requests that the client originates: they must get through while the kernel's
  * requests occupy all others and wait for them. */
-#define CLIENT_SLOTS_OWN 32
+#define CLIENT_SLOTS_INTERNAL 32
 #define CLIENT_SMALL_BYTES 8192U /* requests and responses up to this size lie in the slot */
 /* Large buffers that READs leave free, so that WRITEs and small requests get through. */
 #define CLIENT_READ_RESERVE 12
@@ -40,7 +40,7 @@ enum client_slot_state {
 	CLIENT_SLOT_FREE,
 	CLIENT_SLOT_PENDING,
 	CLIENT_SLOT_SENT,
-	CLIENT_SLOT_DEALT, /* another worker of the mount serves it */
+	CLIENT_SLOT_DISPATCHED, /* another worker of the mount serves it */
 };
 
 enum client_slot_kind {
@@ -78,14 +78,15 @@ struct client_slot {
 	/* Offered over these legs: bulk_len bytes, when client_rdma.serial was bulk_serial. */
 	uint8_t bulk_legs;
 	bool bulk_not; /* its data go in packets: RDMA has failed for it */
-	bool again;    /* resent on another session than before */
+	bool resent;   /* resent on another session than before */
 	uint32_t bulk_len, bulk_serial;
-	bool answered; /* the kernel already has its reply; the server's is still due */
-	bool heard;    /* the kernel accepted the reply */
-	bool back;     /* the mount worker returns it to the owner */
-	uint32_t lane; /* of a dispatched request, in either process: its mount_worker_slot plus one
-			*/
-	uint16_t serial; /* makes the cookie of the slot's next use a different one */
+	bool answered;	      /* the kernel already has its reply; the server's is still due */
+	bool accepted;	      /* the kernel accepted the reply */
+	bool returned;	      /* the mount worker returns it to the owner */
+	uint32_t worker_slot; /* of a dispatched request, in either process: its mount_worker_slot
+			       * plus one
+			       */
+	uint16_t serial;      /* makes the cookie of the slot's next use a different one */
 };
 
 enum client_link {
@@ -119,9 +120,9 @@ struct client_rdma {
 		checked; /* legs whose pairs were requested, and checked, in the pending request */
 	bool waits;	 /* a request is pending */
 	bool encrypted;
-	bool only;  /* data eligible for RDMA use no other way */
-	bool mixed; /* servers mix InfiniBand and Ethernet: RDMA is stopped */
-	bool holds; /* requests wait for RDMA */
+	bool only;	  /* data eligible for RDMA use no other way */
+	bool mixed;	  /* servers mix InfiniBand and Ethernet: RDMA is stopped */
+	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes; /* port_rdma_changes() at the last request */
 	uint32_t serial,
@@ -164,12 +165,12 @@ struct client_ping {
 };
 
 /* The server's worker to which a refusal redirected the mount. */
-struct client_guide {
+struct client_redirect {
 	struct datagram_addr to;
 	uint64_t since_ns; /* when the current attempt began */
-	bool go;	   /* redirect as soon as the session can be ended */
-	bool alone;
-	unsigned n; /* redirects since the mount was last served */
+	bool pending;	   /* redirect as soon as the session can be ended */
+	bool active;	   /* the session is with the redirect target only */
+	unsigned n;	   /* redirects since the mount was last served */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
@@ -177,15 +178,15 @@ struct client_guide {
 /* An acknowledged SETATTR that left the file unchanged: the server still has to update the
  * ctime. */
 struct client_deferred_ctime {
-	struct client_node *node; /* pinned; CLIENT_NODE_OWED */
+	struct client_node *node; /* pinned; CLIENT_NODE_CTIME_DEFERRED */
 	uint64_t due_ns;
 	bool sent;
 };
 
-#define CLIENT_DEAL_NODEIDS 4096U
+#define CLIENT_DISPATCH_NODEIDS 4096U
 
 /* The owner's view of one mount worker. */
-struct client_dispatched {
+struct client_worker {
 	struct mount_worker_area *area;
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
@@ -215,24 +216,24 @@ struct client_dispatch {
 	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
 	bool always;   /* mount workers always read; the trial does not decide */
 	struct client_trial trial;
-	unsigned passed_by; /* of the request in hand: the mount worker that forwarded it, plus one;
-			       0: we read it */
+	unsigned forwarded_by; /* of the request in hand: the mount worker that forwarded it, plus
+			       one; 0: we read it */
 	struct client_signal signals[CLIENT_SIGNALS];
 	unsigned n_signals;
 	uint64_t signals_ns; /* when to look at them next */
 	uint64_t look_ns;    /* when to look at all forwarded requests next */
-	struct client_dispatched lanes[LAUNCH_LANES_MAX];
+	struct client_worker workers[LAUNCH_LANES_MAX];
 	/* Number of file places whose node number has this remainder. */
-	uint16_t n_nodeids[CLIENT_DEAL_NODEIDS];
+	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 	bool strays; /* an earlier version placed files elsewhere */
 };
 
 #define CLIENT_PREFETCHES 8U
-#define CLIENT_KEPT 1024U
-#define CLIENT_SHOWN 4096U
+#define CLIENT_DIR_CACHE_MAX 1024U
+#define CLIENT_SHOWN_MAX 4096U
 #define CLIENT_GONE 1024U
 #define CLIENT_LARGE 64U
-#define CLIENT_ALONE 64U
+#define CLIENT_LOCAL_DIRS_MAX 64U
 
 /* All entries of an open directory, as they came with the answer to its OPENDIR. */
 struct client_prefetch {
@@ -254,7 +255,7 @@ struct client_dir_cache {
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
 	uint32_t n_names; /* without "." and ".." */
-	uint64_t at;	  /* client_prefetches.kept_at when it came */
+	uint64_t at;	  /* client_prefetches.dir_cache_at when it came */
 };
 
 /* A directory that is open locally, from the directory cache, and not at the server. */
@@ -267,24 +268,24 @@ struct client_local_dir {
 struct client_prefetches {
 	uint8_t *memory;
 	size_t n_touched;
-	struct client_prefetch lists[CLIENT_PREFETCHES];
-	struct client_dir_cache kept[CLIENT_KEPT];
-	uint8_t *kept_bytes; /* of those: the oldest go for the next */
-	uint64_t kept_at;    /* how many there ever were */
+	struct client_prefetch items[CLIENT_PREFETCHES];
+	struct client_dir_cache dir_cache[CLIENT_DIR_CACHE_MAX];
+	uint8_t *dir_cache_bytes; /* of those: the oldest go for the next */
+	uint64_t dir_cache_at;	  /* how many there ever were */
 	/* Counts the times that the kernel learned or changed something of a node; the last
 	 * count of each node, by record; the last count for unknown nodes. */
 	uint64_t n_shown;
 	uint64_t *shown;
 	uint64_t n_shown_all;
 	uint64_t gone[CLIENT_GONE]; /* the same for nodes that the kernel has forgotten, by hash */
-	unsigned n_wasted, n_skip;  /* prefetches in a row that were not read; opens that will not
+	unsigned n_unread, n_skip;  /* prefetches in a row that were not read; opens that will not
 				       ask for one */
 	struct {
 		uint64_t nodeid, until_ns;
 	} large[CLIENT_LARGE]; /* directories that were too large for a prefetch; not asked for
 				  until then */
-	struct client_local_dir alone[CLIENT_ALONE];
-	unsigned n_alone;
+	struct client_local_dir local_dirs[CLIENT_LOCAL_DIRS_MAX];
+	unsigned n_local_dirs;
 };
 
 struct client_bye_msg {
@@ -305,8 +306,8 @@ struct fuse_client {
 	struct client_state state;
 	struct client_nodes nodes;
 	struct client_files files;
-	struct client_cache known;
-	struct client_prefetches lists;
+	struct client_cache cache;
+	struct client_prefetches prefetch;
 	enum client_link link;
 	bool unlabelled;
 	bool gone; /* unmounted */
@@ -314,8 +315,8 @@ struct fuse_client {
 	bool flush_wanted;     /* pending slots may be sendable */
 	uint64_t bye_until_ns; /* no goodbye after this time to an absent server */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
-	struct client_deferred_ctime owed[CLIENT_DEFERRED_CTIME_MAX];
-	unsigned n_owed;
+	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
+	unsigned n_deferred;
 	uint64_t closing_ns; /* when the oldest unreported close was queued */
 	uint64_t timeouts, bad_requests, bad_responses;
 	struct fuse_proto_server server; /* the server of the session */
@@ -334,16 +335,16 @@ struct fuse_client {
 	bool resend_due;	   /* the kernel is to resend what a predecessor left unanswered */
 	/* The largest number unanswered lately, in the current and in the previous window. */
 	unsigned unanswered_most, unanswered_window, n_window;
-	struct client_slot *free, *free_own;
+	struct client_slot *free, *free_internal;
 	struct client_slot pending; /* list head */
 	struct client_slot oldest;  /* list head of older and newer */
 	struct client_pool pool;
 	uint8_t *small_area;
 	struct client_rdma rdma;
-	struct client_guide guide;
-	struct client_dispatch *deal;	    /* NULL: no mount workers */
+	struct client_redirect redirect;
+	struct client_dispatch *dispatch;   /* NULL: no mount workers */
 	struct mount_worker_common *common; /* NULL: neither has nor is a mount worker */
-	struct mount_worker_area *lane;	    /* NULL: not a mount worker */
+	struct mount_worker_area *area;	    /* NULL: not a mount worker */
 	struct mount_worker_reads *reads;   /* a mount worker's */
 	struct mount_worker_more *more;
 	uint32_t reads_free;	       /* a mount worker's free read slots, as far as known */
@@ -352,10 +353,10 @@ struct fuse_client {
 	unsigned mount_worker_number;  /* 0: we own the mount */
 	struct launch_mount own_mount; /* copy with our own id */
 	struct client_head *owner;     /* a mount worker's: the head of its owner's state */
-	bool resting;		       /* a mount worker that takes no more requests */
+	bool quiescing;		       /* a mount worker that takes no more requests */
 	uint64_t unserved_ns; /* a mount worker's: since when its owner has no server; 0: it has */
-	bool owing;	      /* a mount worker's session only finishes old requests */
-	uint64_t useful_ns;   /* a mount worker's: time of the next attempt to connect */
+	bool finishing;	      /* a mount worker's session only finishes old requests */
+	uint64_t connect_ns;  /* a mount worker's: time of the next attempt to connect */
 	struct client_slot slots[CLIENT_SLOTS];
 	struct client_ping ping;
 };
@@ -367,9 +368,9 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len);
 /* A reply without data. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
 /* Counts a request of the kernel. */
-void client_read_note(struct fuse_client *f, const struct fuse_in_header *h);
+void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
 /* Processes a request of n bytes in f->read_buf. */
-void client_take(struct fuse_client *f, size_t n, uint64_t now_ns);
+void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
 /* How many requests are likely pending; at least one while nothing is unanswered. */
 int client_read_burst_hint(const struct fuse_client *f);
 /* Call after each read: the peak of unanswered requests shows how many programs are active. */
@@ -386,7 +387,7 @@ void client_goodbye(struct fuse_client *f);
 /* There must be a free slot and a buffer for a large request before a request is read. */
 bool client_has_room(const struct fuse_client *f);
 /* A request of that opcode was sent to the server. */
-void client_asked(struct fuse_client *f, uint32_t opcode);
+void client_note_sent(struct fuse_client *f, uint32_t opcode);
 /* Answers the kernel, if it still waits, and frees the slot. */
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
@@ -410,7 +411,7 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s);
 int client_request_seal(struct fuse_client *f, struct client_slot *s, const void **ret_msg,
 			size_t *ret_len);
 /* Answers from the client's caches. False: ask the server. */
-bool client_request_known(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
+bool client_request_cached(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
 /* Requests that end at the client. */
 void client_request_forget(struct fuse_client *f, const void *req, size_t len);
 void client_request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
@@ -451,15 +452,15 @@ int client_internal_error(const struct fuse_client *f, const struct client_slot 
 int client_dispatch_init(struct fuse_client *f);
 void client_dispatch_done(struct fuse_client *f);
 /* Whether a mount worker has taken the request, which is then not queued here. */
-bool client_dispatch_give(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
+bool client_dispatch_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
 /* The kernel resends the request: whether a mount worker has it already. */
 bool client_dispatch_claim(struct fuse_client *f, struct client_slot *s);
 /* All resent requests have been read. */
-void client_dispatch_settled(struct fuse_client *f);
+void client_dispatch_resend_done(struct fuse_client *f);
 /* Handles finished requests of mount workers, and takes back those that they have not begun. */
 void client_dispatch_reap(struct fuse_client *f);
 /* Whether a mount worker has unfinished requests that may refer to the node. */
-bool client_dispatch_has(const struct fuse_client *f, const struct client_node *node);
+bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
 void client_dispatch_tick(struct fuse_client *f, uint64_t now_ns);
 /* There is no room for more requests: mount workers signal the next one that ends. */
 void client_dispatch_full(struct fuse_client *f);
@@ -467,16 +468,16 @@ void client_dispatch_full(struct fuse_client *f);
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
 /* Reports to mount workers whether we have the server. */
-void client_dispatch_served(struct fuse_client *f);
-void client_dispatch_gone(struct fuse_client *f);
+void client_dispatch_report_served(struct fuse_client *f);
+void client_dispatch_report_unmounted(struct fuse_client *f);
 /* Data use RDMA, which mount workers do not have. */
 bool client_dispatch_by_rdma(const struct fuse_client *f);
 /* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). False: look again later. */
-bool client_dispatch_slot_look(struct fuse_client *f, struct client_dispatched *l, unsigned i);
+bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *l, unsigned i);
 /* A process runs it, and it has a server. */
-bool client_dispatch_is_alive(const struct client_dispatched *l, uint64_t now_ns);
+bool client_dispatch_is_alive(const struct client_worker *l, uint64_t now_ns);
 /* The mount worker is to look at the slot. */
-void client_dispatch_post(struct fuse_client *f, struct client_dispatched *l, unsigned i);
+void client_dispatch_notify(struct fuse_client *f, struct client_worker *l, unsigned i);
 
 /* client_forward.c: the owner's end of requests that mount workers read. All but the first two
  * do nothing if there are no mount workers. */
@@ -487,21 +488,21 @@ void client_forward_done(struct fuse_client *f);
  * begun. */
 bool client_forward_quiesce(struct fuse_client *f);
 /* Handles FORGETs that were forwarded to a predecessor; the kernel resends the other requests. */
-void client_forward_forgets(struct fuse_client *f);
+void client_forward_take_forgets(struct fuse_client *f);
 /* Takes forwarded requests; returns how many. */
-int client_forward_look(struct fuse_client *f, uint64_t now_ns);
+int client_forward_take(struct fuse_client *f, uint64_t now_ns);
 /* Applies the file changes that mount workers reported; call before any cached state of a file
  * is used. */
-void client_forward_notes(struct fuse_client *f);
-bool client_forward_has(const struct client_dispatched *l, uint64_t nodeid);
+void client_forward_apply_notes(struct fuse_client *f);
+bool client_forward_has_pending(const struct client_worker *l, uint64_t nodeid);
 /* Sets whether the owner is about to sleep. */
-void client_forward_sleeps(struct fuse_client *f, bool sleeps);
+void client_forward_set_asleep(struct fuse_client *f, bool sleeps);
 /* The process of a request that a mount worker may have had a signal. */
 void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns);
 /* Retries signals that could not be delivered to a mount worker yet. Returns the next deadline. */
 uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns);
 /* Decides whether mount workers read. */
-void client_forward_judge(struct fuse_client *f, uint64_t now_ns);
+void client_forward_decide(struct fuse_client *f, uint64_t now_ns);
 
 /* client_mount_worker.c: the other end. */
 
@@ -515,17 +516,17 @@ void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns);
 /* Whether a session may be requested: the owner comes first, except to finish requests. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
 /* The purpose of the next session for the hello, which is noted. */
-enum fuse_hello_lane client_mount_worker_hello(struct fuse_client *f);
+enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
 /* 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened; -ECANCELED. */
-int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s);
+int client_mount_worker_prepare(struct fuse_client *f, struct client_slot *s);
 /* Whether the owner can serve it instead; then the caller frees it. */
-bool client_mount_worker_back(struct client_slot *s);
+bool client_mount_worker_return(struct client_slot *s);
 /* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
 /* Before the kernel gets it: saves a WRITE's reply, so that a successor repeats it. */
-void client_mount_worker_said(struct fuse_client *f, const struct client_slot *s, const void *msg,
-			      size_t len);
-void client_mount_worker_said_error(struct fuse_client *f, const struct client_slot *s, int error);
+void client_mount_worker_save_reply(struct fuse_client *f, const struct client_slot *s,
+				    const void *msg, size_t len);
+void client_mount_worker_save_error(struct fuse_client *f, const struct client_slot *s, int error);
 /* The request has ended here. */
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s);
 /* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
@@ -534,7 +535,7 @@ void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-bool client_mount_worker_again(struct fuse_client *f, unsigned i, uint32_t word);
+bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 /* The owner takes back what the mount worker does not take. */
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 
@@ -549,16 +550,16 @@ int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns);
 /* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
 void client_reads_begin(struct fuse_client *f, unsigned i);
 void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state);
-bool client_reads_is_spent(const struct fuse_client *f);
+bool client_reads_is_finished(const struct fuse_client *f);
 void client_reads_tick(struct fuse_client *f, uint64_t now_ns);
 /* The owner has already reported the end of the request to the kernel. */
-bool client_mount_worker_is_over(const struct fuse_client *f, const struct client_slot *s);
+bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s);
 
 /* Makes the kernel's entry of the prefetch's next one; nodeid 0: the kernel gets the name only. */
-void client_answer_listed(struct fuse_client *f, struct client_prefetch *l, bool special,
-			  struct fuse_entry_out *entry);
+void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
+			      struct fuse_entry_out *entry);
 /* The kernel rejected these entries: undoes their lookups. */
-void client_answer_unlist(struct fuse_client *f, const struct client_answer *a);
+void client_answer_undo_entries(struct fuse_client *f, const struct client_answer *a);
 
 /* client_prefetch.c: entries that come with the opening of a directory. */
 
@@ -567,9 +568,9 @@ void client_prefetches_done(struct fuse_client *f);
 /* Returns its pages to the system. */
 void client_prefetches_trim(struct fuse_client *f);
 /* How many bytes of entries the OPENDIR of the directory is to ask for. */
-uint32_t client_prefetch_wish(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns);
+uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns);
 /* Sets that number in the request. */
-void client_prefetch_ask(struct client_slot *s, uint32_t bytes);
+void client_prefetch_request(struct client_slot *s, uint32_t bytes);
 /* Moves the entries from the answer into the prefetch of the kernel's file handle. 0; -EIO:
  * malformed. */
 int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
@@ -582,19 +583,19 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    uint64_t now_ns);
 void client_prefetch_close(struct fuse_client *f, uint64_t fh);
 /* Opens a directory whose cached entries are valid. False: ask the server. */
-bool client_prefetch_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
+bool client_local_dir_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
 /* Opens local directories at the server before other clients may remove them. */
-void client_prefetch_flush(struct fuse_client *f, uint64_t now_ns);
-uint64_t client_prefetch_due(const struct fuse_client *f, uint64_t now_ns);
-bool client_prefetch_holds(struct fuse_client *f, const struct client_slot *s);
+void client_local_dir_flush(struct fuse_client *f, uint64_t now_ns);
+uint64_t client_local_dir_due(const struct fuse_client *f, uint64_t now_ns);
+bool client_local_dir_holds(struct fuse_client *f, const struct client_slot *s);
 void client_prefetches_drop(struct fuse_client *f);
 /* The kernel is about to learn something of the node; of unknown nodes. */
-void client_prefetch_shown(struct fuse_client *f, uint64_t nodeid);
-void client_prefetch_shown_all(struct fuse_client *f);
+void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid);
+void client_prefetch_note_shown_all(struct fuse_client *f);
 /* The names in the directory may have changed. */
-void client_prefetch_forget(struct fuse_client *f, uint64_t nodeid);
+void client_dir_cache_drop(struct fuse_client *f, uint64_t nodeid);
 /* The kernel forgets the node. */
-void client_prefetch_forgotten(struct fuse_client *f, const struct client_node *node);
+void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_node *node);
 /* Whether the kernel learned something of the node after that count. */
 bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_node *node,
 			      uint64_t n_shown);
@@ -609,10 +610,10 @@ bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t
 /* Whether the request waits for a deferred ctime. */
 bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot *s);
 /* The server has executed the request after the SETATTR was deferred, which updates the ctime. */
-void client_deferred_ctime_paid(struct fuse_client *f, const struct client_slot *s);
+void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s);
 /* The answer to a TOUCH; msg NULL: the session ended before it came. */
-void client_deferred_ctime_told(struct fuse_client *f, const struct client_slot *s, void *msg,
-				size_t len);
+void client_deferred_ctime_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
+				    size_t len);
 /* Sends the updates that are due by until_ns. */
 void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
 /* Next deadline. */
@@ -620,8 +621,7 @@ uint64_t client_deferred_ctime_due(const struct fuse_client *f);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 
-void client_interrupt_interrupt(struct fuse_client *f, const void *req, size_t len,
-				uint64_t now_ns);
+void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
 /* Its process had a signal. */
 void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
 /* Returns the next deadline. */
@@ -636,7 +636,7 @@ void client_rdma_flush(struct fuse_client *f, uint64_t now_ns);
 uint64_t client_rdma_due(const struct fuse_client *f);
 void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size_t len);
 /* The server reports that the pair of a leg, as of that client_rdma.serial, has failed. */
-void client_rdma_lost(struct fuse_client *f, unsigned leg, uint32_t serial);
+void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
 /* A request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
 /* Whether to offer the request's data via RDMA; its answer has its buffer. */
@@ -645,7 +645,7 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 bool client_rdma_holds(struct fuse_client *f, const struct client_slot *s);
 /* The server could not fetch the data of a WRITE, or must not send those of a READ: queues the
  * request again, in packets if allowed. */
-bool client_rdma_again(struct fuse_client *f, struct client_slot *s, const struct client_answer *a);
+bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struct client_answer *a);
 /* Handles the answer's report on offered memory: drops failed pairs, and adds the transferred
  * data to the answer. 0; -EIO: malformed. */
 int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -657,7 +657,7 @@ int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client
 uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns);
 /* Handles the test request of a server whose pair of that port was checked: struct
  * fuse_proto_wish. */
-void client_ping_wished(struct fuse_client *f, unsigned port, const uint8_t said[16]);
+void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16]);
 void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
 /* The session has ended, and with it all pairs. */
 void client_ping_down(struct fuse_client *f, uint64_t now_ns);
@@ -676,8 +676,8 @@ struct client_slot *client_slot_lend(struct fuse_client *f, uint8_t *req, uint32
 				     uint64_t now_ns);
 /* A slot for an internal request, with a header of that opcode, a new request number and an
  * argument of arg_len bytes. NULL: none. */
-struct client_slot *client_slot_own(struct fuse_client *f, enum client_slot_kind kind,
-				    uint32_t opcode, const void *arg, size_t arg_len);
+struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot_kind kind,
+					 uint32_t opcode, const void *arg, size_t arg_len);
 void client_slot_free(struct fuse_client *f, struct client_slot *s);
 void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);

@@ -12,7 +12,7 @@
 struct hello_bytes {
 	uint32_t magic, version; /* little endian */
 	uint8_t mount_id[16];
-	uint8_t read_only, follows, lane;
+	uint8_t read_only, follows_redirects, purpose;
 	uint8_t pad[5];
 	char names[3][PLENUM_NAME_MAX]; /* export, client, server */
 };
@@ -28,8 +28,8 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	struct hello_bytes b = {.magic = htole32(HELLO_MAGIC),
 				.version = htole32(FUSE_PROTO_VERSION),
 				.read_only = h->read_only,
-				.follows = h->follows,
-				.lane = (uint8_t)h->lane};
+				.follows_redirects = h->follows_redirects,
+				.purpose = (uint8_t)h->purpose};
 
 	memcpy(b.mount_id, h->mount_id, sizeof(b.mount_id));
 	name_put(b.names[0], h->export_name);
@@ -46,15 +46,15 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 		return -EPROTO;
 	memcpy(&b, p, sizeof(b));
 	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != FUSE_PROTO_VERSION ||
-	    b.lane >= FUSE_HELLO_LANE_MAX)
+	    b.purpose >= FUSE_HELLO_PURPOSE_MAX)
 		return -EPROTO;
 	for (unsigned i = 0; i < ARRAY_SIZE(b.names); i++)
 		if (!memchr(b.names[i], '\0', sizeof(b.names[i])))
 			return -EPROTO;
 	memcpy(ret->mount_id, b.mount_id, sizeof(ret->mount_id));
 	ret->read_only = b.read_only;
-	ret->follows = b.follows;
-	ret->lane = (enum fuse_hello_lane)b.lane;
+	ret->follows_redirects = b.follows_redirects;
+	ret->purpose = (enum fuse_hello_purpose)b.purpose;
 	memcpy(ret->export_name, b.names[0], PLENUM_NAME_MAX);
 	memcpy(ret->client_host, b.names[1], PLENUM_NAME_MAX);
 	memcpy(ret->server_host, b.names[2], PLENUM_NAME_MAX);

@@ -12,18 +12,18 @@
 
 /* The purpose of the session. A full server prefers mounts over mount workers, but always
  * accepts a mount worker that finishes its requests: no other process can finish them. */
-enum fuse_hello_lane {
+enum fuse_hello_purpose {
 	FUSE_HELLO_MOUNT,
-	FUSE_HELLO_LANE,
-	FUSE_HELLO_LANE_OWES, /* finishes old requests, then ends the session */
-	FUSE_HELLO_LANE_MAX,
+	FUSE_HELLO_MOUNT_WORKER,
+	FUSE_HELLO_MOUNT_WORKER_FINISHING, /* finishes old requests, then ends the session */
+	FUSE_HELLO_PURPOSE_MAX,
 };
 
 struct fuse_hello {
 	uint8_t mount_id[16];
 	bool read_only;
-	bool follows; /* follows redirects */
-	enum fuse_hello_lane lane;
+	bool follows_redirects;
+	enum fuse_hello_purpose purpose;
 	char export_name[PLENUM_NAME_MAX];
 	char client_host[PLENUM_NAME_MAX];
 	char server_host[PLENUM_NAME_MAX]; /* the host that the client wants to reach */

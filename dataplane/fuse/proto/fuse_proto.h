@@ -120,15 +120,15 @@
  *  - EMPTY, in the answer to MKDIR: for one second after the request was sent, no other client
  *    creates a name in the new directory.
  */
-#define FUSE_PROTO_BARE 1U
+#define FUSE_PROTO_NO_XATTRS 1U
 #define FUSE_PROTO_LEASED 2U
 #define FUSE_PROTO_EMPTY 4U
 /*
  * Optional features of both ends: the first unused word of INIT's argument lists what the client
  * supports, that of its answer what is in force. A peer that does not know the word leaves it 0.
  */
-#define FUSE_PROTO_FEATURE_FOLDER 1U /* answers may have FUSE_PROTO_RESP_FOLDER */
-#define FUSE_PROTO_FEATURE_LEASE 2U  /* entries may be FUSE_PROTO_LEASED */
+#define FUSE_PROTO_FEATURE_DIR_ATTR 1U /* answers may have FUSE_PROTO_RESP_DIR_ATTR */
+#define FUSE_PROTO_FEATURE_LEASE 2U    /* entries may be FUSE_PROTO_LEASED */
 /* The argument of a RELEASE or RELEASEDIR is followed by the file handles of up to
  * FUSE_PROTO_RELEASES_MAX - 1 more closed files, of either kind. */
 #define FUSE_PROTO_FEATURE_RELEASES 4U
@@ -140,16 +140,16 @@
 #define FUSE_PROTO_FEATURE_TOUCH 64U
 /* Mounts whose ids differ only in the last four bits belong to one kernel: their changes and
  * caches are common. */
-#define FUSE_PROTO_FEATURE_LANES 128U
+#define FUSE_PROTO_FEATURE_MOUNT_WORKERS 128U
 /* open_flags in OPENDIR's argument is the number of bytes of entries that the server may append
  * to its answer. FUSE_PROTO_RESP_END says that all entries of the directory follow. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 #define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
-#define FUSE_PROTO_FEATURES                                                                   \
-	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
-	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
-	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES | FUSE_PROTO_FEATURE_LIST |      \
+#define FUSE_PROTO_FEATURES                                                                      \
+	(FUSE_PROTO_FEATURE_DIR_ATTR | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES |  \
+	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |           \
+	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_MOUNT_WORKERS | FUSE_PROTO_FEATURE_LIST | \
 	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
@@ -174,10 +174,10 @@ struct fuse_proto_req_tail {
 enum {
 	FUSE_PROTO_RESP_ATTR = 1, /* struct fuse_attr. OPEN: of the opened file; WRITE: of the file
 				     after the write; absent if not available */
-	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
-	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the directory, after a name was created
+	FUSE_PROTO_RESP_SERVER = 2,   /* struct fuse_proto_server; INIT only */
+	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory, after a name was created
 				       or removed in it */
-	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; the request had REQ_BULK */
+	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; the request had REQ_BULK */
 	FUSE_PROTO_RESP_END =
 		16, /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all entries follow
 		       its struct, in READDIRPLUS format without file data */

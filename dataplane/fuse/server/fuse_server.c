@@ -265,7 +265,7 @@ static void mount_worker_leave(struct fuse_server *b)
 	struct fuse_server_client *least = NULL;
 
 	for (struct fuse_server_client *c = b->clients; c; c = c->next)
-		if (c->session && c->lane == FUSE_HELLO_LANE &&
+		if (c->session && c->purpose == FUSE_HELLO_MOUNT_WORKER &&
 		    (!least || c->n_reqs < least->n_reqs))
 			least = c;
 	if (least)
@@ -274,17 +274,17 @@ static void mount_worker_leave(struct fuse_server *b)
 
 /* 0; -ENOSPC; -EDQUOT: what is left is for mounts. Where as many lanes end what they have begun as
  * may without a place, the next takes one, if lanes may have one. */
-static int room_make(struct fuse_server *b, enum fuse_hello_lane *lane)
+static int room_make(struct fuse_server *b, enum fuse_hello_purpose *purpose)
 {
 	uint32_t most = launch_sessions(b->cfg);
 
-	switch (*lane) {
-	case FUSE_HELLO_LANE_OWES:
+	switch (*purpose) {
+	case FUSE_HELLO_MOUNT_WORKER_FINISHING:
 		if (b->n_owing < LAUNCH_SESSIONS_OWING)
 			return 0;
-		*lane = FUSE_HELLO_LANE;
+		*purpose = FUSE_HELLO_MOUNT_WORKER;
 		/* fallthrough */
-	case FUSE_HELLO_LANE:
+	case FUSE_HELLO_MOUNT_WORKER:
 		return b->n_live + launch_sessions_kept(b->cfg) < most ? 0 : -EDQUOT;
 	default:
 		if (b->n_live >= most)
@@ -295,7 +295,7 @@ static int room_make(struct fuse_server *b, enum fuse_hello_lane *lane)
 
 static void client_count(struct fuse_server *b, const struct fuse_server_client *c, unsigned by)
 {
-	if (c->lane == FUSE_HELLO_LANE_OWES)
+	if (c->purpose == FUSE_HELLO_MOUNT_WORKER_FINISHING)
 		b->n_owing += by;
 	else
 		share_set(&b->share.own->n_live, b->n_live += by);
@@ -343,10 +343,10 @@ int fuse_server_accept(struct fuse_server *b, struct rudp_session *s, const stru
 		return r;
 	if (rights.read_only && !h.read_only)
 		return -EROFS;
-	r = h.follows ? server_mount_place(e, h.mount_id, from) : 0;
+	r = h.follows_redirects ? server_mount_place(e, h.mount_id, from) : 0;
 	if (r < 0)
 		return r;
-	r = room_make(b, &h.lane);
+	r = room_make(b, &h.purpose);
 	if (r < 0)
 		return r;
 	c = calloc(1, sizeof(*c));
@@ -364,8 +364,8 @@ int fuse_server_accept(struct fuse_server *b, struct rudp_session *s, const stru
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->rights = rights;
-	c->follows = h.follows;
-	c->lane = h.lane;
+	c->follows = h.follows_redirects;
+	c->purpose = h.purpose;
 	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
 	client_add(b, c);

@@ -160,7 +160,7 @@ struct fuse_server_client {
 	struct fuse_rights rights;
 	bool init_done;
 	bool follows; /* it goes where it is sent */
-	enum fuse_hello_lane lane;
+	enum fuse_hello_purpose purpose;
 	bool read_only;
 	bool gone;
 	bool failed;	   /* a request of its, and that is told */

@@ -24,7 +24,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 {
 	const uint8_t *handle = (const uint8_t *)name + de->name_len;
 
-	*out = (struct fuse_entry_out){.generation = de->is_bare ? FUSE_PROTO_BARE : 0,
+	*out = (struct fuse_entry_out){.generation = de->is_bare ? FUSE_PROTO_NO_XATTRS : 0,
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);

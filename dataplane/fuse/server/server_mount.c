@@ -516,10 +516,10 @@ int server_mount_get(struct fuse_server *b, struct server_export *e, const struc
 		m = mount_new(e, h->mount_id);
 		if (!m)
 			return -ENOMEM;
-		m->lane = h->lane != FUSE_HELLO_MOUNT;
+		m->lane = h->purpose != FUSE_HELLO_MOUNT;
 		r = mount_record(m);
 	} else {
-		m->lane = h->lane != FUSE_HELLO_MOUNT;
+		m->lane = h->purpose != FUSE_HELLO_MOUNT;
 		r = m->leaving ? -EBUSY : mount_take(m);
 	}
 	*ret = m;

@@ -52,7 +52,7 @@ void server_reply_err(struct server_req *q, int err)
 /* What is answered from the journal was so when it ran, and may not be any more. */
 static uint32_t bare_flag(const struct server_req *q, bool is_bare)
 {
-	return is_bare && !q->again ? FUSE_PROTO_BARE : 0;
+	return is_bare && !q->again ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
 /* Timeouts are the client's, and what generation there is. */
@@ -78,7 +78,7 @@ static void tail_folder(struct server_req *q, struct tail *t)
 	struct stat st;
 	int fd;
 
-	if (!(q->client->features & FUSE_PROTO_FEATURE_FOLDER) || q->again ||
+	if (!(q->client->features & FUSE_PROTO_FEATURE_DIR_ATTR) || q->again ||
 	    opcode == FUSE_LOOKUP || opcode == FUSE_TMPFILE)
 		return;
 	fd = server_req_fd(q, 0);
@@ -86,7 +86,7 @@ static void tail_folder(struct server_req *q, struct tail *t)
 		return;
 	fs_helper_attr(&st, q->mount->export->root_dev, &attr);
 	server_rights_attr(q, &attr, &shown);
-	tail_part(t, FUSE_PROTO_RESP_FOLDER, &shown, sizeof(shown));
+	tail_part(t, FUSE_PROTO_RESP_DIR_ATTR, &shown, sizeof(shown));
 }
 
 void server_reply_entry(struct server_req *q, const struct server_entry *e)

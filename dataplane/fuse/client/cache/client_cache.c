@@ -7,16 +7,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BARE_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
-#define TOLD_BYTES BARE_BYTES
+#define NO_XATTRS_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
+#define KERNEL_VALID_BYTES NO_XATTRS_BYTES
 /* An entry with less remaining time than this may expire while a program that lists a directory
  * still looks at its entries. */
-#define TOLD_LEFT_NS (CLIENT_CACHE_NS / 2)
+#define KERNEL_VALID_LEFT_NS (CLIENT_CACHE_NS / 2)
 #define NAMES_BITS                                                                    \
 	(1U << 15) /* of a directory; 5,000 names there give one false positive in 25 \
 		    */
 #define NAMES_WORDS (NAMES_BITS / 32)
-#define NAMES_BYTES ((size_t)CLIENT_CACHE_EMPTIES * NAMES_WORDS * sizeof(uint32_t))
+#define NAMES_BYTES ((size_t)CLIENT_CACHE_EMPTY_DIRS * NAMES_WORDS * sizeof(uint32_t))
 #define NAMES_PROBES 4U
 
 /* Pages are populated on first use. NULL: no memory. */
@@ -31,17 +31,17 @@ static void *memory_of(size_t bytes)
 int client_cache_init(struct client_cache *k, struct client_nodes *nodes)
 {
 	*k = (struct client_cache){.nodes = nodes,
-				   .bare = memory_of(BARE_BYTES),
-				   .told = memory_of(TOLD_BYTES),
+				   .no_xattrs = memory_of(NO_XATTRS_BYTES),
+				   .kernel_valid = memory_of(KERNEL_VALID_BYTES),
 				   .names = memory_of(NAMES_BYTES)};
-	if (!k->bare || !k->told || !k->names) {
+	if (!k->no_xattrs || !k->kernel_valid || !k->names) {
 		client_cache_done(k);
 		return -ENOMEM;
 	}
-	nodes->beside[0] = k->bare;
-	nodes->beside[1] = k->told;
-	for (unsigned i = 0; i < CLIENT_CACHE_EMPTIES; i++)
-		k->empties[i].names = k->names + (size_t)i * NAMES_WORDS;
+	nodes->beside[0] = k->no_xattrs;
+	nodes->beside[1] = k->kernel_valid;
+	for (unsigned i = 0; i < CLIENT_CACHE_EMPTY_DIRS; i++)
+		k->empty_dirs[i].names = k->names + (size_t)i * NAMES_WORDS;
 	return 0;
 }
 
@@ -49,113 +49,117 @@ void client_cache_done(struct client_cache *k)
 {
 	if (k->nodes)
 		k->nodes->beside[0] = k->nodes->beside[1] = NULL;
-	if (k->bare)
-		munmap(k->bare, BARE_BYTES);
-	if (k->told)
-		munmap(k->told, TOLD_BYTES);
+	if (k->no_xattrs)
+		munmap(k->no_xattrs, NO_XATTRS_BYTES);
+	if (k->kernel_valid)
+		munmap(k->kernel_valid, KERNEL_VALID_BYTES);
 	if (k->names)
 		munmap(k->names, NAMES_BYTES);
-	k->bare = NULL;
-	k->told = NULL;
+	k->no_xattrs = NULL;
+	k->kernel_valid = NULL;
 	k->names = NULL;
 }
 
-void client_cache_forget(struct client_cache *k)
+void client_cache_clear(struct client_cache *k)
 {
-	(void)madvise(k->bare, BARE_BYTES, MADV_DONTNEED);
-	(void)madvise(k->told, TOLD_BYTES, MADV_DONTNEED);
-	memset(k->folders, 0, sizeof(k->folders));
-	memset(k->ends, 0, sizeof(k->ends));
-	memset(k->made, 0, sizeof(k->made));
+	(void)madvise(k->no_xattrs, NO_XATTRS_BYTES, MADV_DONTNEED);
+	(void)madvise(k->kernel_valid, KERNEL_VALID_BYTES, MADV_DONTNEED);
+	memset(k->dirs, 0, sizeof(k->dirs));
+	memset(k->dir_ends, 0, sizeof(k->dir_ends));
+	memset(k->created, 0, sizeof(k->created));
 	client_cache_written_drop_all(k);
-	for (unsigned i = 0; i < CLIENT_CACHE_EMPTIES; i++)
-		k->empties[i].nodeid = 0;
+	for (unsigned i = 0; i < CLIENT_CACHE_EMPTY_DIRS; i++)
+		k->empty_dirs[i].nodeid = 0;
 }
 
-static uint64_t *bare_of(const struct client_cache *k, const struct client_node *n)
+static uint64_t *no_xattrs_of(const struct client_cache *k, const struct client_node *n)
 {
-	return &k->bare[n - k->nodes->state->nodes];
+	return &k->no_xattrs[n - k->nodes->state->nodes];
 }
 
-static uint64_t *told_of(const struct client_cache *k, const struct client_node *n)
+static uint64_t *kernel_valid_of(const struct client_cache *k, const struct client_node *n)
 {
-	return &k->told[n - k->nodes->state->nodes];
+	return &k->kernel_valid[n - k->nodes->state->nodes];
 }
 
-void client_cache_fresh(struct client_cache *k, const struct client_node *n)
+void client_cache_reset_node(struct client_cache *k, const struct client_node *n)
 {
-	*bare_of(k, n) = 0;
-	*told_of(k, n) = 0;
+	*no_xattrs_of(k, n) = 0;
+	*kernel_valid_of(k, n) = 0;
 }
 
-void client_cache_bare_set(struct client_cache *k, const struct client_node *n, bool is_bare,
-			   uint64_t sent_ns)
+void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node *n, bool no_xattrs,
+				uint64_t sent_ns)
 {
-	uint64_t *p = bare_of(k, n);
+	uint64_t *p = no_xattrs_of(k, n);
 
 	/* If two answers disagree, the one to the later request counts. */
 	if (sent_ns > *p >> 1)
-		*p = sent_ns << 1 | is_bare;
+		*p = sent_ns << 1 | no_xattrs;
 }
 
-void client_cache_bare_drop(struct client_cache *k, const struct client_node *n, uint64_t now_ns)
+void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_node *n,
+				 uint64_t now_ns)
 {
-	*bare_of(k, n) = now_ns << 1;
+	*no_xattrs_of(k, n) = now_ns << 1;
 }
 
-bool client_cache_bare(const struct client_cache *k, const struct client_node *n, uint64_t now_ns)
+bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
+			    uint64_t now_ns)
 {
-	uint64_t v = *bare_of(k, n);
+	uint64_t v = *no_xattrs_of(k, n);
 
 	return v & 1 && now_ns - (v >> 1) < CLIENT_CACHE_NS;
 }
 
-bool client_cache_bare_said(const struct client_cache *k, const struct client_node *n,
-			    uint64_t now_ns)
+bool client_cache_no_xattrs_said(const struct client_cache *k, const struct client_node *n,
+				 uint64_t now_ns)
 {
-	return now_ns - (*bare_of(k, n) >> 1) < CLIENT_CACHE_NS;
+	return now_ns - (*no_xattrs_of(k, n) >> 1) < CLIENT_CACHE_NS;
 }
 
-void client_cache_told_set(struct client_cache *k, const struct client_node *n, uint64_t until_ns)
+void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
+				   uint64_t until_ns)
 {
-	*told_of(k, n) = until_ns;
+	*kernel_valid_of(k, n) = until_ns;
 }
 
-void client_cache_told_drop(struct client_cache *k, const struct client_node *n)
+void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n)
 {
 	/* Not written if already 0: most pages of it have no memory. */
-	if (*told_of(k, n) != 0)
-		*told_of(k, n) = 0;
+	if (*kernel_valid_of(k, n) != 0)
+		*kernel_valid_of(k, n) = 0;
 }
 
-bool client_cache_told(const struct client_cache *k, const struct client_node *n, uint64_t now_ns)
+bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
+			       uint64_t now_ns)
 {
-	return n->n_lookups > 0 && *told_of(k, n) > now_ns + TOLD_LEFT_NS;
+	return n->n_lookups > 0 && *kernel_valid_of(k, n) > now_ns + KERNEL_VALID_LEFT_NS;
 }
 
-static struct client_folder *folder_of(struct client_cache *k, const struct client_node *n)
+static struct client_dir_attr *dir_of(struct client_cache *k, const struct client_node *n)
 {
-	return &k->folders[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_FOLDERS];
+	return &k->dirs[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_DIRS];
 }
 
-void client_cache_folder_set(struct client_cache *k, const struct client_node *n,
-			     const struct fuse_attr *attr, uint64_t sent_ns)
+void client_cache_dir_set(struct client_cache *k, const struct client_node *n,
+			  const struct fuse_attr *attr, uint64_t sent_ns)
 {
-	*folder_of(k, n) = (struct client_folder){.nodeid = client_node_id(k->nodes, n),
-						  .sent_ns = sent_ns,
-						  .n_changes = n->n_changes,
-						  .attr = *attr};
+	*dir_of(k, n) = (struct client_dir_attr){.nodeid = client_node_id(k->nodes, n),
+						 .sent_ns = sent_ns,
+						 .n_changes = n->n_changes,
+						 .attr = *attr};
 }
 
-void client_cache_folder_drop(struct client_cache *k, const struct client_node *n)
+void client_cache_dir_drop(struct client_cache *k, const struct client_node *n)
 {
-	folder_of(k, n)->nodeid = 0;
+	dir_of(k, n)->nodeid = 0;
 }
 
-bool client_cache_folder(const struct client_cache *k, const struct client_node *n, uint64_t now_ns,
-			 struct fuse_attr *ret, uint64_t *ret_for_ns)
+bool client_cache_dir(const struct client_cache *k, const struct client_node *n, uint64_t now_ns,
+		      struct fuse_attr *ret, uint64_t *ret_for_ns)
 {
-	const struct client_folder *d = folder_of((struct client_cache *)k, n);
+	const struct client_dir_attr *d = dir_of((struct client_cache *)k, n);
 
 	if (d->nodeid != client_node_id(k->nodes, n) || d->n_changes != n->n_changes ||
 	    now_ns - d->sent_ns >= CLIENT_CACHE_NS)
@@ -165,22 +169,23 @@ bool client_cache_folder(const struct client_cache *k, const struct client_node 
 	return true;
 }
 
-static struct client_end *end_of(struct client_cache *k, uint64_t fh)
+static struct client_dir_end *dir_end_of(struct client_cache *k, uint64_t fh)
 {
-	return &k->ends[(uint32_t)fh % CLIENT_CACHE_ENDS]; /* the low bits are the file's index */
+	return &k->dir_ends[(uint32_t)fh %
+			    CLIENT_CACHE_DIR_ENDS]; /* the low bits are the file's index */
 }
 
-void client_cache_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
-			  uint64_t off, uint64_t sent_ns)
+void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
+			      uint64_t off, uint64_t sent_ns)
 {
-	*end_of(k, fh) = (struct client_end){
+	*dir_end_of(k, fh) = (struct client_dir_end){
 		.fh = fh, .off = off, .sent_ns = sent_ns, .n_changes = n->n_changes, .used = true};
 }
 
-bool client_cache_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
-		      uint64_t off, uint64_t now_ns)
+bool client_cache_dir_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
+			  uint64_t off, uint64_t now_ns)
 {
-	struct client_end *e = end_of(k, fh);
+	struct client_dir_end *e = dir_end_of(k, fh);
 
 	if (!e->used || e->fh != fh || e->off != off || e->n_changes != n->n_changes ||
 	    now_ns - e->sent_ns >= CLIENT_CACHE_NS)
@@ -191,9 +196,9 @@ bool client_cache_end(struct client_cache *k, const struct client_node *n, uint6
 
 /* ------------------------------------------------------------------ absent names */
 
-static struct client_empty *empty_of(struct client_cache *k, const struct client_node *n)
+static struct client_empty_dir *empty_dir_of(struct client_cache *k, const struct client_node *n)
 {
-	return &k->empties[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_EMPTIES];
+	return &k->empty_dirs[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_EMPTY_DIRS];
 }
 
 /*
@@ -226,19 +231,20 @@ static uint32_t probe_of(uint64_t hash, unsigned i)
 	return ((uint32_t)hash + i * (uint32_t)(hash >> 32)) % NAMES_BITS;
 }
 
-void client_cache_empty_set(struct client_cache *k, const struct client_node *n, uint64_t sent_ns)
+void client_cache_empty_dir_set(struct client_cache *k, const struct client_node *n,
+				uint64_t sent_ns)
 {
-	struct client_empty *e = empty_of(k, n);
+	struct client_empty_dir *e = empty_dir_of(k, n);
 
 	memset(e->names, 0, NAMES_WORDS * sizeof(*e->names));
 	e->nodeid = client_node_id(k->nodes, n);
 	e->sent_ns = sent_ns;
 }
 
-void client_cache_name(struct client_cache *k, const struct client_node *n, const char *name,
-		       size_t len)
+void client_cache_name_created(struct client_cache *k, const struct client_node *n,
+			       const char *name, size_t len)
 {
-	struct client_empty *e = empty_of(k, n);
+	struct client_empty_dir *e = empty_dir_of(k, n);
 	uint64_t hash;
 
 	if (e->nodeid != client_node_id(k->nodes, n))
@@ -254,7 +260,7 @@ void client_cache_name(struct client_cache *k, const struct client_node *n, cons
 bool client_cache_absent(struct client_cache *k, const struct client_node *n, const char *name,
 			 size_t len, uint64_t now_ns)
 {
-	const struct client_empty *e = empty_of(k, n);
+	const struct client_empty_dir *e = empty_dir_of(k, n);
 	uint64_t hash;
 
 	if (e->nodeid != client_node_id(k->nodes, n) || now_ns - e->sent_ns >= CLIENT_CACHE_NS ||
@@ -269,24 +275,24 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 /* ------------------------------------------------------------------ files that this client
  * created */
 
-static struct client_made *made_of(struct client_cache *k, const struct client_node *n)
+static struct client_created *created_of(struct client_cache *k, const struct client_node *n)
 {
-	return &k->made[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_MADE];
+	return &k->created[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_CREATED];
 }
 
-void client_cache_made_set(struct client_cache *k, const struct client_node *n,
-			   const struct fuse_attr *attr, uint64_t sent_ns)
+void client_cache_created_set(struct client_cache *k, const struct client_node *n,
+			      const struct fuse_attr *attr, uint64_t sent_ns)
 {
-	*made_of(k, n) = (struct client_made){.nodeid = client_node_id(k->nodes, n),
-					      .sent_ns = sent_ns,
-					      .n_changes = n->n_changes,
-					      .attr = *attr};
+	*created_of(k, n) = (struct client_created){.nodeid = client_node_id(k->nodes, n),
+						    .sent_ns = sent_ns,
+						    .n_changes = n->n_changes,
+						    .attr = *attr};
 }
 
-void client_cache_made_changed(struct client_cache *k, const struct client_node *n,
-			       const struct fuse_attr *attr)
+void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
+				  const struct fuse_attr *attr)
 {
-	struct client_made *m = made_of(k, n);
+	struct client_created *m = created_of(k, n);
 
 	if (m->nodeid != client_node_id(k->nodes, n))
 		return;
@@ -294,23 +300,23 @@ void client_cache_made_changed(struct client_cache *k, const struct client_node 
 	m->attr = *attr;
 }
 
-void client_cache_made_stale(struct client_cache *k, const struct client_node *n)
+void client_cache_created_stale(struct client_cache *k, const struct client_node *n)
 {
-	struct client_made *m = made_of(k, n);
+	struct client_created *m = created_of(k, n);
 
 	if (m->nodeid == client_node_id(k->nodes, n))
 		m->n_changes = n->n_changes - 1;
 }
 
-void client_cache_made_drop(struct client_cache *k, const struct client_node *n)
+void client_cache_created_drop(struct client_cache *k, const struct client_node *n)
 {
-	made_of(k, n)->nodeid = 0;
+	created_of(k, n)->nodeid = 0;
 }
 
-const struct fuse_attr *client_cache_made(struct client_cache *k, const struct client_node *n,
-					  uint64_t now_ns)
+const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
+					     uint64_t now_ns)
 {
-	const struct client_made *m = made_of(k, n);
+	const struct client_created *m = created_of(k, n);
 
 	return m->nodeid == client_node_id(k->nodes, n) && m->n_changes == n->n_changes &&
 			       now_ns - m->sent_ns < CLIENT_CACHE_NS

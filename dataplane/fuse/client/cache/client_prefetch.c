@@ -15,23 +15,24 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define LIST_NS (100 * NSEC_PER_MSEC)
-#define LIST_BYTES                     \
+#define PREFETCH_NS (100 * NSEC_PER_MSEC)
+#define PREFETCH_BYTES                 \
 	((size_t)FUSE_PROTO_LIST_MAX + \
 	 FUSE_PROTO_LIST_MAX / FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX))
-#define KEPT_BYTES ((size_t)4 << 20)
-#define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * LIST_BYTES + KEPT_BYTES) /* and one answer */
+#define DIR_CACHE_BYTES ((size_t)4 << 20)
+#define MEMORY_BYTES \
+	((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES) /* and one answer */
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
 /* A directory is opened locally only while its names are leased for long enough to list it and
  * to look at its entries: expired entries would be looked up one by one, while the server
  * returns all at once. */
-#define KEPT_NS (CLIENT_CACHE_NS - LIST_NS)
+#define DIR_CACHE_NS (CLIENT_CACHE_NS - PREFETCH_NS)
 /* The same holds if the kernel has learned something of more than one in this many entries: a
  * program that has read a file asks for its times. */
-#define KEPT_STALE 8U
+#define DIR_CACHE_STALE 8U
 /* Programs that open directories without reading them are expected to continue: after the n-th
  * unread prefetch in a row, the next 2^n - 1 opens request none. */
-#define WASTED_MAX 6U
+#define UNREAD_MAX 6U
 /* How long a directory that was too large for a prefetch is taken to stay so. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
@@ -45,130 +46,131 @@ static void *memory_of(size_t bytes)
 
 int client_prefetches_init(struct fuse_client *f)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 
-	l->memory = memory_of(MEMORY_BYTES);
-	l->shown = memory_of(SHOWN_BYTES);
-	if (!l->memory || !l->shown)
+	p->memory = memory_of(MEMORY_BYTES);
+	p->shown = memory_of(SHOWN_BYTES);
+	if (!p->memory || !p->shown)
 		return -ENOMEM;
 	for (unsigned i = 0; i < CLIENT_PREFETCHES; i++)
-		l->lists[i].bytes = l->memory + i * LIST_BYTES;
-	l->kept_bytes = l->memory + (CLIENT_PREFETCHES + 1) * LIST_BYTES;
-	f->nodes.beside[2] = l->shown;
+		p->items[i].bytes = p->memory + i * PREFETCH_BYTES;
+	p->dir_cache_bytes = p->memory + (CLIENT_PREFETCHES + 1) * PREFETCH_BYTES;
+	f->nodes.beside[2] = p->shown;
 	return 0;
 }
 
 void client_prefetches_done(struct fuse_client *f)
 {
 	f->nodes.beside[2] = NULL;
-	if (f->lists.memory)
-		munmap(f->lists.memory, MEMORY_BYTES);
-	if (f->lists.shown)
-		munmap(f->lists.shown, SHOWN_BYTES);
-	f->lists.memory = NULL;
-	f->lists.shown = NULL;
+	if (f->prefetch.memory)
+		munmap(f->prefetch.memory, MEMORY_BYTES);
+	if (f->prefetch.shown)
+		munmap(f->prefetch.shown, SHOWN_BYTES);
+	f->prefetch.memory = NULL;
+	f->prefetch.shown = NULL;
 }
 
 void client_prefetches_drop(struct fuse_client *f)
 {
 	for (unsigned i = 0; i < CLIENT_PREFETCHES; i++)
-		f->lists.lists[i].used = false;
-	memset(f->lists.kept, 0, sizeof(f->lists.kept));
+		f->prefetch.items[i].used = false;
+	memset(f->prefetch.dir_cache, 0, sizeof(f->prefetch.dir_cache));
 }
 
 void client_prefetches_trim(struct fuse_client *f)
 {
-	if (f->lists.n_touched == 0)
+	if (f->prefetch.n_touched == 0)
 		return;
 	client_prefetches_drop(f);
-	(void)madvise(f->lists.memory, MEMORY_BYTES, MADV_DONTNEED);
-	f->lists.n_touched = 0;
+	(void)madvise(f->prefetch.memory, MEMORY_BYTES, MADV_DONTNEED);
+	f->prefetch.n_touched = 0;
 }
 
-static struct client_prefetch *list_of(struct fuse_client *f, uint64_t fh)
+static struct client_prefetch *prefetch_of(struct fuse_client *f, uint64_t fh)
 {
-	return &f->lists.lists[(uint32_t)fh %
-			       CLIENT_PREFETCHES]; /* the low bits are the file's index */
+	return &f->prefetch.items[(uint32_t)fh %
+				  CLIENT_PREFETCHES]; /* the low bits are the file's index */
 }
 
 /* ------------------------------------------------------------------ what the kernel knows */
 
-void client_prefetch_shown(struct fuse_client *f, uint64_t nodeid)
+void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid)
 {
 	const struct client_node *node = client_node_get(&f->nodes, nodeid);
 
 	if (!node)
-		client_prefetch_shown_all(f);
+		client_prefetch_note_shown_all(f);
 	else
-		f->lists.shown[node - f->state.nodes] = ++f->lists.n_shown;
+		f->prefetch.shown[node - f->state.nodes] = ++f->prefetch.n_shown;
 }
 
-void client_prefetch_shown_all(struct fuse_client *f)
+void client_prefetch_note_shown_all(struct fuse_client *f)
 {
-	f->lists.n_shown_all = ++f->lists.n_shown;
+	f->prefetch.n_shown_all = ++f->prefetch.n_shown;
 }
 
-static uint64_t *gone_of(const struct fuse_client *f, const struct client_node *node)
+static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t hash = client_node_hash(&f->nodes, node->handle, node->handle_len);
 
-	return (uint64_t *)&f->lists.gone[hash % CLIENT_GONE];
+	return (uint64_t *)&f->prefetch.gone[hash % CLIENT_GONE];
 }
 
 /* Its node number will not be reused, so its count must be kept by handle. Prefetches older than
- * the last CLIENT_SHOWN counts are not used, so older counts need not be kept. */
-void client_prefetch_forgotten(struct fuse_client *f, const struct client_node *node)
+ * the last CLIENT_SHOWN_MAX counts are not used, so older counts need not be kept. */
+void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_node *node)
 {
-	uint64_t shown = f->lists.shown[node - f->state.nodes];
+	uint64_t shown = f->prefetch.shown[node - f->state.nodes];
 
-	if (shown != 0 && f->lists.n_shown - shown < CLIENT_SHOWN)
-		*gone_of(f, node) = ++f->lists.n_shown;
+	if (shown != 0 && f->prefetch.n_shown - shown < CLIENT_SHOWN_MAX)
+		*forgotten_of(f, node) = ++f->prefetch.n_shown;
 }
 
 bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_node *node,
 			      uint64_t n_shown)
 {
-	return f->lists.n_shown_all > n_shown || f->lists.shown[node - f->state.nodes] > n_shown ||
-	       *gone_of(f, node) > n_shown;
+	return f->prefetch.n_shown_all > n_shown ||
+	       f->prefetch.shown[node - f->state.nodes] > n_shown ||
+	       *forgotten_of(f, node) > n_shown;
 }
 
 /* ------------------------------------------------------------------ requesting entries */
 
-uint32_t client_prefetch_wish(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns)
+uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 
 	if (!(f->features & FUSE_PROTO_FEATURE_LIST))
 		return 0;
-	if (l->large[nodeid % CLIENT_LARGE].nodeid == nodeid &&
-	    now_ns < l->large[nodeid % CLIENT_LARGE].until_ns)
+	if (p->large[nodeid % CLIENT_LARGE].nodeid == nodeid &&
+	    now_ns < p->large[nodeid % CLIENT_LARGE].until_ns)
 		return 0;
-	if (l->n_skip > 0) {
-		l->n_skip--;
+	if (p->n_skip > 0) {
+		p->n_skip--;
 		return 0;
 	}
 	return FUSE_PROTO_LIST_MAX;
 }
 
-static uint8_t *asked_at(const struct client_slot *s)
+static uint8_t *request_bytes_at(const struct client_slot *s)
 {
 	return s->req + sizeof(struct fuse_in_header) + offsetof(struct fuse_open_in, open_flags);
 }
 
-void client_prefetch_ask(struct client_slot *s, uint32_t bytes)
+void client_prefetch_request(struct client_slot *s, uint32_t bytes)
 {
-	memcpy(asked_at(s), &bytes, sizeof(bytes));
+	memcpy(request_bytes_at(s), &bytes, sizeof(bytes));
 	s->resp_max = fuse_proto_resp_max(FUSE_OPENDIR, bytes);
 }
 
-static void wasted(struct fuse_client *f, const struct client_prefetch *unread)
+static void note_unread(struct fuse_client *f, const struct client_prefetch *unread)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 
 	if (unread->is_copy) /* the server has sent nothing for it */
 		return;
-	l->n_wasted = MIN_OF(l->n_wasted + 1, WASTED_MAX);
-	l->n_skip = (1U << l->n_wasted) - 1;
+	p->n_unread = MIN_OF(p->n_unread + 1, UNREAD_MAX);
+	p->n_skip = (1U << p->n_unread) - 1;
 }
 
 /* ------------------------------------------------------------------ storing entries */
@@ -190,9 +192,9 @@ static bool is_whole(const struct client_answer *a)
 	return r == 0 && n == a->n_handles;
 }
 
-static struct client_dir_cache *kept_of(struct fuse_client *f, uint64_t nodeid)
+static struct client_dir_cache *dir_cache_of(struct fuse_client *f, uint64_t nodeid)
 {
-	return &f->lists.kept[(uint32_t)nodeid % CLIENT_KEPT];
+	return &f->prefetch.dir_cache[(uint32_t)nodeid % CLIENT_DIR_CACHE_MAX];
 }
 
 static uint32_t n_names(const struct client_answer *a)
@@ -208,41 +210,41 @@ static uint32_t n_names(const struct client_answer *a)
 
 /* Copies an unread prefetch into the cache. Not for an empty directory: another client may
  * remove it at once, and then the server must know who has it open. */
-static void kept_put(struct fuse_client *f, uint64_t nodeid, const struct client_prefetch *from,
-		     size_t handles_len)
+static void dir_cache_put(struct fuse_client *f, uint64_t nodeid,
+			  const struct client_prefetch *from, size_t handles_len)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 	size_t len = from->a.body_len + handles_len;
 	uint32_t n = n_names(&from->a);
 
-	client_prefetch_forget(f, nodeid);
+	client_dir_cache_drop(f, nodeid);
 	if (n == 0)
 		return;
-	if (l->kept_at % KEPT_BYTES + len > KEPT_BYTES)
-		l->kept_at += KEPT_BYTES - l->kept_at % KEPT_BYTES;
-	memcpy(l->kept_bytes + l->kept_at % KEPT_BYTES, from->bytes, len);
-	*kept_of(f, nodeid) = (struct client_dir_cache){.nodeid = nodeid,
-							.sent_ns = from->sent_ns,
-							.n_shown = from->n_shown,
-							.n_changes = from->n_changes,
-							.body_len = (uint32_t)from->a.body_len,
-							.handles_len = (uint32_t)handles_len,
-							.n_handles = from->a.n_handles,
-							.n_names = n,
-							.at = l->kept_at};
-	l->kept_at += len;
+	if (p->dir_cache_at % DIR_CACHE_BYTES + len > DIR_CACHE_BYTES)
+		p->dir_cache_at += DIR_CACHE_BYTES - p->dir_cache_at % DIR_CACHE_BYTES;
+	memcpy(p->dir_cache_bytes + p->dir_cache_at % DIR_CACHE_BYTES, from->bytes, len);
+	*dir_cache_of(f, nodeid) = (struct client_dir_cache){.nodeid = nodeid,
+							     .sent_ns = from->sent_ns,
+							     .n_shown = from->n_shown,
+							     .n_changes = from->n_changes,
+							     .body_len = (uint32_t)from->a.body_len,
+							     .handles_len = (uint32_t)handles_len,
+							     .n_handles = from->a.n_handles,
+							     .n_names = n,
+							     .at = p->dir_cache_at};
+	p->dir_cache_at += len;
 }
 
-void client_prefetch_forget(struct fuse_client *f, uint64_t nodeid)
+void client_dir_cache_drop(struct fuse_client *f, uint64_t nodeid)
 {
-	if (kept_of(f, nodeid)->nodeid == nodeid)
-		kept_of(f, nodeid)->nodeid = 0;
+	if (dir_cache_of(f, nodeid)->nodeid == nodeid)
+		dir_cache_of(f, nodeid)->nodeid = 0;
 }
 
-static struct client_answer kept_entries(const struct client_prefetches *l,
-					 const struct client_dir_cache *k)
+static struct client_answer dir_cache_entries(const struct client_prefetches *p,
+					      const struct client_dir_cache *k)
 {
-	uint8_t *bytes = l->kept_bytes + k->at % KEPT_BYTES;
+	uint8_t *bytes = p->dir_cache_bytes + k->at % DIR_CACHE_BYTES;
 
 	return (struct client_answer){.body = bytes,
 				      .body_len = k->body_len,
@@ -251,9 +253,9 @@ static struct client_answer kept_entries(const struct client_prefetches *l,
 }
 
 /* Whether most of its entries are still useful to the kernel. */
-static bool kept_is_worth(const struct fuse_client *f, const struct client_dir_cache *k)
+static bool dir_cache_is_useful(const struct fuse_client *f, const struct client_dir_cache *k)
 {
-	struct client_answer a = kept_entries(&f->lists, k);
+	struct client_answer a = dir_cache_entries(&f->prefetch, k);
 	unsigned n = 0, n_stale = 0;
 	struct client_handle h;
 
@@ -262,21 +264,21 @@ static bool kept_is_worth(const struct fuse_client *f, const struct client_dir_c
 
 		n_stale += node && client_prefetch_is_shown(f, node, k->n_shown);
 	}
-	return n_stale * KEPT_STALE <= n;
+	return n_stale * DIR_CACHE_STALE <= n;
 }
 
 /* NULL: the directory is not cached, or the kernel knows newer entries. */
-static const struct client_dir_cache *kept_get(struct fuse_client *f, uint64_t nodeid,
-					       const struct client_node *node, uint64_t now_ns)
+static const struct client_dir_cache *dir_cache_get(struct fuse_client *f, uint64_t nodeid,
+						    const struct client_node *node, uint64_t now_ns)
 {
-	const struct client_dir_cache *k = kept_of(f, nodeid);
+	const struct client_dir_cache *k = dir_cache_of(f, nodeid);
 
-	return k->nodeid == nodeid && now_ns - k->sent_ns < KEPT_NS &&
+	return k->nodeid == nodeid && now_ns - k->sent_ns < DIR_CACHE_NS &&
 			       k->n_changes == node->n_changes &&
-			       f->lists.kept_at - k->at <= KEPT_BYTES &&
-			       k->n_shown >= f->lists.n_shown_all &&
-			       f->lists.n_shown - k->n_shown <= CLIENT_SHOWN && f->n_owed == 0 &&
-			       kept_is_worth(f, k)
+			       f->prefetch.dir_cache_at - k->at <= DIR_CACHE_BYTES &&
+			       k->n_shown >= f->prefetch.n_shown_all &&
+			       f->prefetch.n_shown - k->n_shown <= CLIENT_SHOWN_MAX &&
+			       f->n_deferred == 0 && dir_cache_is_useful(f, k)
 		       ? k
 		       : NULL;
 }
@@ -285,7 +287,7 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 			 struct client_answer *a, uint64_t fh)
 {
 	const size_t head = sizeof(struct fuse_open_out);
-	struct client_prefetch *l = list_of(f, fh);
+	struct client_prefetch *p = prefetch_of(f, fh);
 	struct client_answer of = *a;
 	size_t handles = 0;
 	uint32_t asked;
@@ -296,29 +298,29 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 	a->body_len = head;
 	a->out.len = (uint32_t)(sizeof(a->out) + head);
 	memcpy(a->body - sizeof(a->out), &a->out, sizeof(a->out));
-	memcpy(&asked, asked_at(s), sizeof(asked));
+	memcpy(&asked, request_bytes_at(s), sizeof(asked));
 	if (of.body_len > asked || !is_whole(&of))
 		return -EIO;
 	for (unsigned i = 0; i < of.n_handles; i++)
 		handles += 1U + of.handles[handles];
-	l->used = false;
-	if (of.body_len + handles > LIST_BYTES)
+	p->used = false;
+	if (of.body_len + handles > PREFETCH_BYTES)
 		return 0;
-	memcpy(l->bytes, of.body, of.body_len);
-	memcpy(l->bytes + of.body_len, of.handles, handles);
-	of.handles = l->bytes + of.body_len;
-	of.body = l->bytes;
-	*l = (struct client_prefetch){.used = true,
+	memcpy(p->bytes, of.body, of.body_len);
+	memcpy(p->bytes + of.body_len, of.handles, handles);
+	of.handles = p->bytes + of.body_len;
+	of.body = p->bytes;
+	*p = (struct client_prefetch){.used = true,
 				      .fh = fh,
 				      .opened_ns = s->born_ns,
 				      .sent_ns = s->born_ns,
 				      .n_shown = s->n_shown,
 				      .n_changes = s->n_changes,
 				      .a = of,
-				      .bytes = l->bytes};
-	if (a->has_names && !f->deal && !f->lane)
-		kept_put(f, s->refs.nodeids[0], l, handles);
-	f->lists.n_touched++;
+				      .bytes = p->bytes};
+	if (a->has_names && !f->dispatch && !f->area)
+		dir_cache_put(f, s->refs.nodeids[0], p, handles);
+	f->prefetch.n_touched++;
 	return 0;
 }
 
@@ -327,69 +329,69 @@ void client_prefetch_none(struct fuse_client *f, const struct client_slot *s)
 	uint64_t nodeid = s->refs.nodeids[0];
 	uint32_t asked;
 
-	memcpy(&asked, asked_at(s), sizeof(asked));
+	memcpy(&asked, request_bytes_at(s), sizeof(asked));
 	if (asked == 0)
 		return;
-	f->lists.large[nodeid % CLIENT_LARGE].nodeid = nodeid;
-	f->lists.large[nodeid % CLIENT_LARGE].until_ns = s->born_ns + LARGE_NS;
+	f->prefetch.large[nodeid % CLIENT_LARGE].nodeid = nodeid;
+	f->prefetch.large[nodeid % CLIENT_LARGE].until_ns = s->born_ns + LARGE_NS;
 }
 
 void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 {
-	struct client_prefetch *l = list_of(f, fh);
+	struct client_prefetch *p = prefetch_of(f, fh);
 
-	if (!l->used || l->fh != fh)
+	if (!p->used || p->fh != fh)
 		return;
-	l->used = false;
-	if (l->off == 0)
-		wasted(f, l);
+	p->used = false;
+	if (p->off == 0)
+		note_unread(f, p);
 }
 
 /* ------------------------------------------------------------------ answering reads */
 
 /* The prefetch is fresh, and nothing has changed that the kernel must see instead. */
-static bool is_good(const struct fuse_client *f, const struct client_prefetch *l,
-		    const struct client_node *node, uint64_t now_ns)
+static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
+		     const struct client_node *node, uint64_t now_ns)
 {
-	return now_ns - l->opened_ns < LIST_NS && l->n_changes == node->n_changes &&
-	       f->n_owed == 0 && l->n_shown >= f->lists.n_shown_all &&
-	       f->lists.n_shown - l->n_shown <= CLIENT_SHOWN;
+	return now_ns - p->opened_ns < PREFETCH_NS && p->n_changes == node->n_changes &&
+	       f->n_deferred == 0 && p->n_shown >= f->prefetch.n_shown_all &&
+	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
 
 /* Copies the next entries, as far as there is room. Returns bytes. */
-static size_t list_fill(struct fuse_client *f, struct client_prefetch *l, bool plus, uint8_t *to,
-			size_t room)
+static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bool plus,
+			    uint8_t *to, size_t room)
 {
 	const size_t head = sizeof(struct fuse_entry_out);
 	size_t off = 0, at, used = 0;
 	bool special;
 
-	while (client_direntplus_next(l->a.body, l->a.body_len, &off, &at, &special) > 0) {
+	while (client_direntplus_next(p->a.body, p->a.body_len, &off, &at, &special) > 0) {
 		struct client_handle skipped;
 		struct fuse_entry_out entry;
 		struct fuse_dirent d;
 		size_t need = off - at;
 
-		memcpy(&entry, l->a.body + at, sizeof(entry));
-		memcpy(&d, l->a.body + at + head, FUSE_NAME_OFFSET);
+		memcpy(&entry, p->a.body + at, sizeof(entry));
+		memcpy(&d, p->a.body + at + head, FUSE_NAME_OFFSET);
 		if (!plus)
 			need = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + d.namelen);
 		if (need > room - used) {
 			off = at;
 			break;
 		}
-		memcpy(to + used, l->a.body + at + (plus ? 0 : head), need);
+		memcpy(to + used, p->a.body + at + (plus ? 0 : head), need);
 		if (plus) {
-			client_answer_listed(f, l, special, &entry);
+			client_answer_prefetched(f, p, special, &entry);
 			memcpy(to + used, &entry, sizeof(entry));
 		} else if (entry.nodeid != 0) {
-			(void)client_answer_handle(&l->a, &skipped);
+			(void)client_answer_handle(&p->a, &skipped);
 		}
-		l->off = d.off;
+		p->off = d.off;
 		used += need;
 	}
-	l->a.body += off;
-	l->a.body_len -= off;
+	p->a.body += off;
+	p->a.body_len -= off;
 	return used;
 }
 
@@ -397,54 +399,54 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    const struct client_node *node, const struct fuse_read_in *read,
 			    uint64_t now_ns)
 {
-	struct client_prefetch *l = list_of(f, read->fh);
-	uint8_t *msg = f->lists.memory + CLIENT_PREFETCHES * LIST_BYTES;
+	struct client_prefetch *p = prefetch_of(f, read->fh);
+	uint8_t *msg = f->prefetch.memory + CLIENT_PREFETCHES * PREFETCH_BYTES;
 	struct fuse_out_header out = {.unique = in->unique};
 	struct client_answer given = {.body = msg + sizeof(out)};
 	bool plus = in->opcode == FUSE_READDIRPLUS;
 
-	if (!l->used || l->fh != read->fh)
+	if (!p->used || p->fh != read->fh)
 		return false;
 	now_ns = client_clock_refresh(f, now_ns);
-	l->used = false;
-	if (read->offset != l->off || !is_good(f, l, node, now_ns)) {
-		if (l->off == 0)
-			wasted(f, l);
+	p->used = false;
+	if (read->offset != p->off || !is_valid(f, p, node, now_ns)) {
+		if (p->off == 0)
+			note_unread(f, p);
 		return false;
 	}
-	l->a.age_ns = now_ns - l->sent_ns;
-	given.body_len = list_fill(f, l, plus, given.body,
-				   MIN_OF((size_t)read->size, LIST_BYTES - sizeof(out)));
+	p->a.age_ns = now_ns - p->sent_ns;
+	given.body_len = prefetch_fill(f, p, plus, given.body,
+				       MIN_OF((size_t)read->size, PREFETCH_BYTES - sizeof(out)));
 	if (given.body_len == 0)
 		return false;
-	f->lists.n_wasted = 0;
+	f->prefetch.n_unread = 0;
 	out.len = (uint32_t)(sizeof(out) + given.body_len);
 	memcpy(msg, &out, sizeof(out));
 	if (!client_reply(f, msg, out.len)) {
 		if (plus)
-			client_answer_unlist(f, &given);
+			client_answer_undo_entries(f, &given);
 		return true;
 	}
-	l->used = l->a.body_len > 0;
-	if (!l->used)
-		client_cache_end_set(&f->known, node, l->fh, l->off, l->sent_ns);
+	p->used = p->a.body_len > 0;
+	if (!p->used)
+		client_cache_dir_end_set(&f->cache, node, p->fh, p->off, p->sent_ns);
 	return true;
 }
 
 /* ------------------------------------------------------------------ opening directories locally */
 
 /* A prefetch for the new file handle, copied from the cache. */
-static void list_copy(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
-		      uint64_t now_ns)
+static void prefetch_copy(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
+			  uint64_t now_ns)
 {
-	struct client_prefetch *l = list_of(f, fh);
-	struct client_answer a = kept_entries(&f->lists, k);
-	uint8_t *bytes = l->bytes;
+	struct client_prefetch *p = prefetch_of(f, fh);
+	struct client_answer a = dir_cache_entries(&f->prefetch, k);
+	uint8_t *bytes = p->bytes;
 
 	memcpy(bytes, a.body, k->body_len + k->handles_len);
 	a.body = bytes;
 	a.handles = bytes + k->body_len;
-	*l = (struct client_prefetch){.used = true,
+	*p = (struct client_prefetch){.used = true,
 				      .fh = fh,
 				      .opened_ns = now_ns,
 				      .sent_ns = k->sent_ns,
@@ -453,20 +455,20 @@ static void list_copy(struct fuse_client *f, const struct client_dir_cache *k, u
 				      .a = a,
 				      .bytes = bytes,
 				      .is_copy = true};
-	f->lists.n_touched++;
+	f->prefetch.n_touched++;
 }
 
 /* Odd, since kernels use even request numbers. */
-static uint32_t listed_by(const struct fuse_in_header *in)
+static uint32_t request_of(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
 }
 
 /* A predecessor may have answered this open without the kernel receiving it: return the same
  * file. */
-static bool open_again(struct fuse_client *f, const struct fuse_in_header *in)
+static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 {
-	struct client_file *file = client_file_listed(&f->files, in->nodeid, listed_by(in));
+	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
 	struct {
 		struct fuse_out_header out;
 		struct fuse_open_out open;
@@ -490,8 +492,8 @@ static bool open_again(struct fuse_client *f, const struct fuse_in_header *in)
  */
 
 /* NULL: it is closed, or open at the server. */
-static const struct client_file *alone_file(const struct fuse_client *f,
-					    const struct client_local_dir *a)
+static const struct client_file *local_dir_file(const struct fuse_client *f,
+						const struct client_local_dir *a)
 {
 	const struct client_file *file = client_file_get(&f->files, a->fh);
 
@@ -501,70 +503,70 @@ static const struct client_file *alone_file(const struct fuse_client *f,
 		       : NULL;
 }
 
-static void alone_trim(struct fuse_client *f)
+static void local_dirs_trim(struct fuse_client *f)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < l->n_alone; i++)
-		if (alone_file(f, &l->alone[i]))
-			l->alone[n++] = l->alone[i];
-	l->n_alone = n;
+	for (unsigned i = 0; i < p->n_local_dirs; i++)
+		if (local_dir_file(f, &p->local_dirs[i]))
+			p->local_dirs[n++] = p->local_dirs[i];
+	p->n_local_dirs = n;
 }
 
 /* False: not possible now. */
-static bool alone_tell(struct fuse_client *f, const struct client_local_dir *a)
+static bool local_dir_reopen(struct fuse_client *f, const struct client_local_dir *a)
 {
 	uint32_t i = (uint32_t)a->fh;
 
 	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
 }
 
-void client_prefetch_flush(struct fuse_client *f, uint64_t now_ns)
+void client_local_dir_flush(struct fuse_client *f, uint64_t now_ns)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 
-	if (l->n_alone == 0)
+	if (p->n_local_dirs == 0)
 		return;
-	alone_trim(f);
-	for (unsigned i = 0; i < l->n_alone; i++) {
-		if (now_ns >= l->alone[i].due_ns &&
-		    (f->reopen_again || !alone_tell(f, &l->alone[i])))
+	local_dirs_trim(f);
+	for (unsigned i = 0; i < p->n_local_dirs; i++) {
+		if (now_ns >= p->local_dirs[i].due_ns &&
+		    (f->reopen_again || !local_dir_reopen(f, &p->local_dirs[i])))
 			return;
 	}
 }
 
-uint64_t client_prefetch_due(const struct fuse_client *f, uint64_t now_ns)
+uint64_t client_local_dir_due(const struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t due = UINT64_MAX;
 
-	for (unsigned i = 0; i < f->lists.n_alone; i++)
-		if (f->lists.alone[i].due_ns > now_ns)
-			due = MIN_OF(due, f->lists.alone[i].due_ns);
+	for (unsigned i = 0; i < f->prefetch.n_local_dirs; i++)
+		if (f->prefetch.local_dirs[i].due_ns > now_ns)
+			due = MIN_OF(due, f->prefetch.local_dirs[i].due_ns);
 	return due;
 }
 
-static bool takes_name(uint32_t opcode)
+static bool removes_name(uint32_t opcode)
 {
 	return opcode == FUSE_UNLINK || opcode == FUSE_RMDIR || opcode == FUSE_RENAME ||
 	       opcode == FUSE_RENAME2;
 }
 
 /* If the server cannot open it just now, removals proceed anyway: they may free resources. */
-bool client_prefetch_holds(struct fuse_client *f, const struct client_slot *s)
+bool client_local_dir_holds(struct fuse_client *f, const struct client_slot *s)
 {
-	struct client_prefetches *l = &f->lists;
+	struct client_prefetches *p = &f->prefetch;
 	bool holds = false;
 
-	if (l->n_alone == 0 || !takes_name(s->opcode))
+	if (p->n_local_dirs == 0 || !removes_name(s->opcode))
 		return false;
-	for (unsigned i = 0; i < l->n_alone; i++) {
-		struct client_local_dir *a = &l->alone[i];
-		const struct client_file *file = alone_file(f, a);
+	for (unsigned i = 0; i < p->n_local_dirs; i++) {
+		struct client_local_dir *a = &p->local_dirs[i];
+		const struct client_file *file = local_dir_file(f, a);
 
 		if (!file || file->nodeid != s->refs.nodeids[0] || f->reopen_again)
 			continue;
-		(void)alone_tell(f, a);
+		(void)local_dir_reopen(f, a);
 		if (a->n_names > 1)
 			a->n_names--;
 		else
@@ -574,32 +576,32 @@ bool client_prefetch_holds(struct fuse_client *f, const struct client_slot *s)
 }
 
 /* A removal in it is in flight: the number of its names is unknown. */
-static bool is_losing(const struct fuse_client *f, const struct client_node *node)
+static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
-	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_OWN; i++)
+	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
 		if (f->slots[i].state == CLIENT_SLOT_SENT && f->slots[i].nodes[0] == node &&
-		    takes_name(f->slots[i].opcode))
+		    removes_name(f->slots[i].opcode))
 			return true;
 	return false;
 }
 
-static bool alone_has_room(struct fuse_client *f)
+static bool local_dirs_have_room(struct fuse_client *f)
 {
-	if (f->lists.n_alone == CLIENT_ALONE)
-		alone_trim(f);
-	return f->lists.n_alone < CLIENT_ALONE;
+	if (f->prefetch.n_local_dirs == CLIENT_LOCAL_DIRS_MAX)
+		local_dirs_trim(f);
+	return f->prefetch.n_local_dirs < CLIENT_LOCAL_DIRS_MAX;
 }
 
-static void alone_add(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
-		      uint64_t now_ns)
+static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
+			  uint64_t now_ns)
 {
-	f->lists.alone[f->lists.n_alone++] =
-		(struct client_local_dir){.fh = fh,
-					  .due_ns = MIN_OF(now_ns + LIST_NS, k->sent_ns + KEPT_NS),
-					  .n_names = k->n_names};
+	f->prefetch.local_dirs[f->prefetch.n_local_dirs++] = (struct client_local_dir){
+		.fh = fh,
+		.due_ns = MIN_OF(now_ns + PREFETCH_NS, k->sent_ns + DIR_CACHE_NS),
+		.n_names = k->n_names};
 }
 
-bool client_prefetch_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+bool client_local_dir_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
@@ -611,27 +613,27 @@ bool client_prefetch_open(struct fuse_client *f, const void *req, size_t len, ui
 	struct fuse_in_header in;
 	struct fuse_open_in open;
 
-	if (len < sizeof(in) + sizeof(open) || f->lane)
+	if (len < sizeof(in) + sizeof(open) || f->area)
 		return false;
 	memcpy(&in, req, sizeof(in));
 	memcpy(&open, (const uint8_t *)req + sizeof(in), sizeof(open));
 	if (in.unique & FUSE_PROTO_UNIQUE_RESEND)
-		return open_again(f, &in);
+		return open_repeat(f, &in);
 	node = client_node_get(&f->nodes, in.nodeid);
 	now_ns = client_clock_refresh(f, now_ns);
-	k = node && f->link == CLIENT_READY ? kept_get(f, in.nodeid, node, now_ns) : NULL;
-	if (!k || is_losing(f, node) || !alone_has_room(f))
+	k = node && f->link == CLIENT_READY ? dir_cache_get(f, in.nodeid, node, now_ns) : NULL;
+	if (!k || is_losing_names(f, node) || !local_dirs_have_room(f))
 		return false;
 	as.open_flags = open.flags;
 	as.uid = in.uid;
 	as.gid = in.gid;
-	as.listed = listed_by(&in);
+	as.opened_by = request_of(&in);
 	as.server_fh = f->server.verifier;
 	file = client_file_new(&f->files, client_node_get(&f->nodes, in.nodeid), &as);
 	if (!file)
 		return false;
-	list_copy(f, k, client_file_fh(&f->files, file), now_ns);
-	alone_add(f, k, client_file_fh(&f->files, file), now_ns);
+	prefetch_copy(f, k, client_file_fh(&f->files, file), now_ns);
+	local_dir_add(f, k, client_file_fh(&f->files, file), now_ns);
 	reply.out.unique = in.unique;
 	reply.open.fh = client_file_fh(&f->files, file);
 	if (!client_reply(f, &reply, sizeof(reply)))

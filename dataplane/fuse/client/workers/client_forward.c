@@ -10,11 +10,11 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 
 /* Marks all open files as possibly changed by the mount worker. */
-static void files_all_note(struct client_dispatched *l)
+static void files_all_note(struct client_worker *w)
 {
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
-		if (l->fhs[k])
-			__atomic_fetch_or(mount_worker_noted_at(l->reads, l->more, k),
+		if (w->fhs[k])
+			__atomic_fetch_or(mount_worker_noted_at(w->reads, w->more, k),
 					  1ULL << k % 64, __ATOMIC_SEQ_CST);
 }
 
@@ -27,22 +27,22 @@ int client_forward_init(struct fuse_client *f)
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
-		struct client_dispatched *l = &f->deal->lanes[k];
+		struct client_worker *w = &f->dispatch->workers[k];
 
-		l->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
-		if (!l->reads)
+		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
+		if (!w->reads)
 			return -errno;
 		/* What the predecessor had processed is unknown: look at everything. */
-		__atomic_store_n(&l->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
+		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
-		files_all_note(l);
+		files_all_note(w);
 		/* It may have died between a word and the mount worker's bit. */
-		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
+		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
 	mount_worker_set(&f->common->by_number, 1U);
-	f->deal->settling = true;
-	f->deal->always = f->mount->lanes_always;
+	f->dispatch->settling = true;
+	f->dispatch->always = f->mount->lanes_always;
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
 	return 0;
@@ -51,7 +51,7 @@ int client_forward_init(struct fuse_client *f)
 void client_forward_done(struct fuse_client *f)
 {
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
-		mount_worker_reads_unmap(f->deal->lanes[k].reads);
+		mount_worker_reads_unmap(f->dispatch->workers[k].reads);
 }
 
 /* ------------------------------------------------------------------ before the kernel resends */
@@ -63,9 +63,9 @@ static bool is_forget(const struct fuse_in_header *h)
 }
 
 /* Frees a dead mount worker's unfinished reads: if it had read a request, the kernel resends it. */
-static bool mount_worker_hushes(struct fuse_client *f, unsigned k)
+static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
-	struct mount_worker_reads *r = f->deal->lanes[k].reads;
+	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
 
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		uint32_t *word = &r->slots[i].word;
@@ -88,22 +88,22 @@ static bool mount_worker_hushes(struct fuse_client *f, unsigned k)
 
 bool client_forward_quiesce(struct fuse_client *f)
 {
-	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++)
-		if (!mount_worker_hushes(f, k))
+	for (unsigned k = 0; f->dispatch && k < LAUNCH_LANES_MAX; k++)
+		if (!mount_worker_quiesces(f, k))
 			return false;
 	return true;
 }
 
 /* False: there is none (any more). */
-static bool passed_get(struct fuse_client *f, struct client_dispatched *l, unsigned i,
-		       size_t *ret_len)
+static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsigned i,
+			  size_t *ret_len)
 {
-	struct mount_worker_slot *slot = &l->reads->slots[i];
+	struct mount_worker_slot *slot = &w->reads->slots[i];
 	uint32_t word = mount_worker_get(&slot->word);
-	const uint8_t *req = mount_worker_reads_buf(l->reads, i);
+	const uint8_t *req = mount_worker_reads_buf(w->reads, i);
 	struct fuse_in_header h;
 
-	if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_PASSED)
+	if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_FORWARDED)
 		return false;
 	memcpy(&h, req, sizeof(h));
 	*ret_len = MIN_OF(h.len, (uint32_t)(CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX));
@@ -114,14 +114,14 @@ static bool passed_get(struct fuse_client *f, struct client_dispatched *l, unsig
 	       h.len >= sizeof(h);
 }
 
-void client_forward_forgets(struct fuse_client *f)
+void client_forward_take_forgets(struct fuse_client *f)
 {
 	struct fuse_in_header h;
 	size_t len;
 
-	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++)
+	for (unsigned k = 0; f->dispatch && k < LAUNCH_LANES_MAX; k++)
 		for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
-			if (!passed_get(f, &f->deal->lanes[k], i, &len))
+			if (!forwarded_get(f, &f->dispatch->workers[k], i, &len))
 				continue;
 			memcpy(&h, f->read_buf, sizeof(h));
 			if (is_forget(&h))
@@ -132,37 +132,38 @@ void client_forward_forgets(struct fuse_client *f)
 /* ------------------------------------------------------------------ forwarded requests */
 
 /* False: look again later. */
-static bool slot_look(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
+static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
 {
-	struct client_dispatched *l = &f->deal->lanes[k];
+	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
 	/* We claimed this request, or this reports its end. */
-	if (l->slots[MOUNT_WORKER_SLOTS + i] ||
-	    MOUNT_WORKER_STATE(mount_worker_get(&l->reads->slots[i].word)) != MOUNT_WORKER_PASSED)
-		return client_dispatch_slot_look(f, l, MOUNT_WORKER_SLOTS + i);
+	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
+	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
+		    MOUNT_WORKER_FORWARDED)
+		return client_dispatch_slot_look(f, w, MOUNT_WORKER_SLOTS + i);
 	/* the kernel may resend it */
-	if (f->deal->settling || f->resend_due || !client_has_room(f))
+	if (f->dispatch->settling || f->resend_due || !client_has_room(f))
 		return false;
-	if (!passed_get(f, l, i, &len))
+	if (!forwarded_get(f, w, i, &len))
 		return true;
-	f->deal->passed_by = k + 1;
-	client_take(f, len, now_ns);
-	f->deal->passed_by = 0;
+	f->dispatch->forwarded_by = k + 1;
+	client_take_request(f, len, now_ns);
+	f->dispatch->forwarded_by = 0;
 	++*n_taken;
 	return true;
 }
 
-static int mount_worker_look(struct fuse_client *f, unsigned k, uint64_t now_ns)
+static int mount_worker_take(struct fuse_client *f, unsigned k, uint64_t now_ns)
 {
-	struct mount_worker_reads *r = f->deal->lanes[k].reads;
+	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
 	uint64_t bits = __atomic_exchange_n(&r->done, 0, __ATOMIC_SEQ_CST), left = 0;
 	int n = 0;
 
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 
-		if (!slot_look(f, k, i, &n, now_ns))
+		if (!slot_take(f, k, i, &n, now_ns))
 			left |= 1ULL << i;
 	}
 	if (left) {
@@ -172,23 +173,23 @@ static int mount_worker_look(struct fuse_client *f, unsigned k, uint64_t now_ns)
 	return n;
 }
 
-int client_forward_look(struct fuse_client *f, uint64_t now_ns)
+int client_forward_take(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits;
 	int n = 0;
 
-	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
+	if (!f->dispatch || PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
 	/* Partner: tell_owner() of the mount worker, which sets its own bits first. */
 	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
-		n += mount_worker_look(f, (unsigned)__builtin_ctzll(bits), now_ns);
+		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
 	return n;
 }
 
-void client_forward_sleeps(struct fuse_client *f, bool sleeps)
+void client_forward_set_asleep(struct fuse_client *f, bool sleeps)
 {
-	if (!f->deal || mount_worker_get(&f->common->asleep) == sleeps)
+	if (!f->dispatch || mount_worker_get(&f->common->asleep) == sleeps)
 		return;
 	/* Partner: ring_owner() of the mount worker. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
@@ -200,10 +201,10 @@ void client_forward_sleeps(struct fuse_client *f, bool sleeps)
 /* Whether to look again: the request in this slot is not known yet, or is about to be forwarded
  * to us. Asking the kernel to repeat the INTERRUPT would block all other requests of the mount
  * until then. */
-static bool signal_waits(struct fuse_client *f, struct client_dispatched *l, unsigned i,
+static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {
-	struct mount_worker_slot *slot = &l->reads->slots[i];
+	struct mount_worker_slot *slot = &w->reads->slots[i];
 
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
@@ -213,10 +214,10 @@ static bool signal_waits(struct fuse_client *f, struct client_dispatched *l, uns
 		if ((slot->unique & ~RESEND) != (unique & ~RESEND))
 			return false;
 		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_TAKEN)
-			return MOUNT_WORKER_STATE(word) == MOUNT_WORKER_PASSED;
+			return MOUNT_WORKER_STATE(word) == MOUNT_WORKER_FORWARDED;
 		if (!mount_worker_swap(&slot->word, word, word | MOUNT_WORKER_SIGNALLED))
 			continue;
-		client_dispatch_post(f, l, MOUNT_WORKER_SLOTS + i);
+		client_dispatch_notify(f, w, MOUNT_WORKER_SLOTS + i);
 		return false;
 	}
 }
@@ -230,7 +231,7 @@ static bool signal_look(struct fuse_client *f, struct client_signal *g)
 		for (uint32_t bits = g->at[k]; bits; bits &= bits - 1) {
 			unsigned i = (unsigned)__builtin_ctz(bits);
 
-			if (!signal_waits(f, &f->deal->lanes[k], i, g->unique))
+			if (!signal_waits(f, &f->dispatch->workers[k], i, g->unique))
 				g->at[k] &= ~(1U << i);
 		}
 		waits |= g->at[k] != 0;
@@ -240,7 +241,7 @@ static bool signal_look(struct fuse_client *f, struct client_signal *g)
 
 void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns)
 {
-	struct client_dispatch *d = f->deal;
+	struct client_dispatch *d = f->dispatch;
 	struct client_signal g = {.unique = unique, .until_ns = now_ns + CLIENT_LONG_NS};
 
 	if (!d)
@@ -255,7 +256,7 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 
 uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
 {
-	struct client_dispatch *d = f->deal;
+	struct client_dispatch *d = f->dispatch;
 
 	if (PLENUM_LIKELY(!d || d->n_signals == 0))
 		return UINT64_MAX;
@@ -279,17 +280,17 @@ uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
  * workers */
 
 /* `seen` is updated last: a successor repeats the rest if we die before. */
-static void file_note(struct fuse_client *f, struct client_dispatched *l, unsigned k)
+static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k)
 {
-	struct mount_worker_note *note = mount_worker_note_at(l->reads, l->more, k);
+	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
 	/* The place may belong to another file already, or to none; the node number stays
 	 * unique. */
-	struct client_node *node = client_node_get(&f->nodes, l->nodeids[k]);
+	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {
-		client_cache_written_drop_all(&f->known);
-		client_prefetch_shown_all(f);
+		client_cache_written_drop_all(&f->cache);
+		client_prefetch_note_shown_all(f);
 		return;
 	}
 	if (wrote != note->wrote_seen)
@@ -297,16 +298,16 @@ static void file_note(struct fuse_client *f, struct client_dispatched *l, unsign
 	if (synced != note->synced_seen)
 		client_node_unstamp(node);
 	if (wrote != note->wrote_seen || synced != note->synced_seen)
-		client_cache_made_stale(&f->known, node);
-	client_cache_written_drop(&f->known, node);
-	client_prefetch_shown(f, l->nodeids[k]);
+		client_cache_created_stale(&f->cache, node);
+	client_cache_written_drop(&f->cache, node);
+	client_prefetch_note_shown(f, w->nodeids[k]);
 	mount_worker_set(&note->wrote_seen, wrote);
 	mount_worker_set(&note->synced_seen, synced);
 }
 
-static void files_note(struct fuse_client *f, struct client_dispatched *l, unsigned first)
+static void files_note(struct fuse_client *f, struct client_worker *w, unsigned first)
 {
-	uint64_t *word = mount_worker_noted_at(l->reads, l->more, first), files;
+	uint64_t *word = mount_worker_noted_at(w->reads, w->more, first), files;
 
 	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
 		return;
@@ -314,62 +315,62 @@ static void files_note(struct fuse_client *f, struct client_dispatched *l, unsig
 	/* Partner: note_file(), which counts before it sets the bit. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
-		file_note(f, l, first + (unsigned)__builtin_ctzll(files));
+		file_note(f, w, first + (unsigned)__builtin_ctzll(files));
 }
 
-void client_forward_notes(struct fuse_client *f)
+void client_forward_apply_notes(struct fuse_client *f)
 {
-	uint64_t lanes;
+	uint64_t bits;
 
-	if (!f->deal || PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
+	if (!f->dispatch || PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
 	/* Partner: note_file() of the mount worker, which sets the file's bit first. */
-	lanes = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
-	for (; lanes; lanes &= lanes - 1) {
-		struct client_dispatched *l = &f->deal->lanes[__builtin_ctzll(lanes)];
+	bits = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1) {
+		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];
 
 		for (unsigned k = 0; k < MOUNT_WORKER_FILES; k += 64)
-			files_note(f, l, k);
+			files_note(f, w, k);
 	}
 }
 
-static bool place_has(const struct client_dispatched *l, unsigned k)
+static bool place_has(const struct client_worker *w, unsigned k)
 {
-	return mount_worker_get(&mount_worker_note_at(l->reads, l->more, k)->out) > 0 ||
-	       mount_worker_get(mount_worker_noted_at(l->reads, l->more, k)) >> k % 64 & 1;
+	return mount_worker_get(&mount_worker_note_at(w->reads, w->more, k)->out) > 0 ||
+	       mount_worker_get(mount_worker_noted_at(w->reads, w->more, k)) >> k % 64 & 1;
 }
 
-bool client_forward_has(const struct client_dispatched *l, uint64_t nodeid)
+bool client_forward_has_pending(const struct client_worker *w, uint64_t nodeid)
 {
-	if (PLENUM_LIKELY(mount_worker_get(&l->reads->n_read) ==
+	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
 			  0)) /* each stat(2) asks every mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
-		if (l->nodeids[k] == nodeid && place_has(l, k))
+		if (w->nodeids[k] == nodeid && place_has(w, k))
 			return true;
 	return false;
 }
 
 /* ------------------------------------------------------------------ whether mount workers read */
 
-static uint64_t lanes_read(const struct fuse_client *f)
+static uint64_t workers_read(const struct fuse_client *f)
 {
 	uint64_t n = 0;
 
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
-		n += mount_worker_get(&f->deal->lanes[k].reads->n_read);
+		n += mount_worker_get(&f->dispatch->workers[k].reads->n_read);
 	return n;
 }
 
-void client_forward_judge(struct fuse_client *f, uint64_t now_ns)
+void client_forward_decide(struct fuse_client *f, uint64_t now_ns)
 {
-	struct client_dispatch *d = f->deal;
+	struct client_dispatch *d = f->dispatch;
 	uint32_t reads;
 
 	if (!d)
 		return;
 	if (client_trial_is_due(&d->trial, now_ns))
-		client_trial_look(&d->trial, f->n_read + lanes_read(f), f->n_behind, now_ns);
+		client_trial_look(&d->trial, f->n_read + workers_read(f), f->n_behind, now_ns);
 	reads = (d->trial.all || d->always) && !d->settling && !f->resend_due && !f->gone &&
 		f->link == CLIENT_READY && !client_dispatch_by_rdma(f);
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->reads) == reads))

@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-#define MOUNT_WORKER_BACK_NS NSEC_PER_SEC /* away this long, the server is left to the owner */
+#define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC /* away this long, the server is left to the owner */
 /* Until the next attempt at a server without support for mount workers. */
-#define MOUNT_WORKER_USELESS_NS (60 * NSEC_PER_SEC)
+#define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 
 static struct mount_worker_slot *slot_of(const struct fuse_client *f, const struct client_slot *s)
 {
-	return mount_worker_slot_at(f->lane, f->reads, s->lane - 1);
+	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -26,9 +26,9 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	struct client_file *file;
 	const struct client_node *node;
 
-	if (lf->own == 0 || lf->own > f->state.head->n_files)
+	if (lf->client_file == 0 || lf->client_file > f->state.head->n_files)
 		return NULL;
-	file = client_file_at(&f->files, lf->own - 1);
+	file = client_file_at(&f->files, lf->client_file - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
 	/* An earlier version in between, which does not know all records, may have reused the
@@ -54,7 +54,7 @@ static struct client_file *file_make(struct fuse_client *f, struct mount_worker_
 	node = client_node_of(&f->nodes, lf->handle, len);
 	file = node ? client_file_new(&f->files, node, &as) : NULL;
 	if (file)
-		client_publish(&lf->own, client_file_index(&f->files, file) + 1);
+		client_publish(&lf->client_file, client_file_index(&f->files, file) + 1);
 	else if (node)
 		client_node_settle(&f->nodes, node);
 	return file;
@@ -69,22 +69,22 @@ static void file_close(struct fuse_client *f, struct mount_worker_file *lf, uint
 			f->closing_ns = now_ns;
 		client_file_close(&f->files, file);
 	}
-	lf->own = 0;
+	lf->client_file = 0;
 	mount_worker_set(&lf->state, MOUNT_WORKER_FILE_FREE);
 }
 
 static void files_close(struct fuse_client *f, uint64_t now_ns)
 {
-	uint64_t bits = mount_worker_get(&f->lane->closing);
+	uint64_t bits = mount_worker_get(&f->area->closing);
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
 	/* Partner: client_dispatch_close(). */
-	bits = __atomic_exchange_n(&f->lane->closing, 0, __ATOMIC_SEQ_CST);
+	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
 		     k += 64) {
-			struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, k);
+			struct mount_worker_file *lf = mount_worker_file_at(f->area, f->more, k);
 
 			if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_CLOSING)
 				file_close(f, lf, now_ns);
@@ -102,9 +102,9 @@ static void files_sweep(struct fuse_client *f)
 			continue;
 		for (unsigned k = 0; k < MOUNT_WORKER_FILES && !named; k++) {
 			const struct mount_worker_file *lf =
-				mount_worker_file_at(f->lane, f->more, k);
+				mount_worker_file_at(f->area, f->more, k);
 
-			named = lf->own == i + 1 &&
+			named = lf->client_file == i + 1 &&
 				mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_FREE;
 		}
 		if (!named)
@@ -116,29 +116,30 @@ static void files_sweep(struct fuse_client *f)
 
 static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state state)
 {
-	struct mount_worker_area *a = f->lane;
+	struct mount_worker_area *a = f->area;
 
 	/* Partner: mount_worker_reap() of the owner. */
 	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (state == MOUNT_WORKER_BACK || mount_worker_get(&a->full))
+	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
 		mount_worker_ring(f->mount->bell_fd);
 }
 
-bool client_mount_worker_again(struct fuse_client *f, unsigned i, uint32_t word)
+bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word)
 {
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
 	bool is_read = i >= MOUNT_WORKER_SLOTS;
 
-	if (!(word & MOUNT_WORKER_AGAIN) || word & MOUNT_WORKER_CANCELLED)
+	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
 		return false;
 	/* The kernel resent the request after it had rejected the reply: ask the server again,
 	 * which repeats its answer if it has executed the request. If a predecessor's reply may
 	 * have reached the kernel, that reply is repeated instead. */
 	slot->unique |= RESEND;
-	if (!mount_worker_swap(&slot->word, word, MOUNT_WORKER_HANDED | (word & MOUNT_WORKER_SAID)))
+	if (!mount_worker_swap(&slot->word, word,
+			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))
 		return false;
-	__atomic_fetch_or(is_read ? &f->reads->posted : &f->lane->posted,
+	__atomic_fetch_or(is_read ? &f->reads->posted : &f->area->posted,
 			  1ULL << (is_read ? i - MOUNT_WORKER_SLOTS : i), __ATOMIC_SEQ_CST);
 	return true;
 }
@@ -146,36 +147,37 @@ bool client_mount_worker_again(struct fuse_client *f, unsigned i, uint32_t word)
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
-	enum mount_worker_state state = s->back	   ? MOUNT_WORKER_BACK
-					: s->heard ? MOUNT_WORKER_DONE
-						   : MOUNT_WORKER_UNHEARD;
+	enum mount_worker_state state = s->returned   ? MOUNT_WORKER_RETURNED
+					: s->accepted ? MOUNT_WORKER_DONE
+						      : MOUNT_WORKER_REJECTED;
 
-	if (s->lane > MOUNT_WORKER_SLOTS) {
-		client_reads_end(f, s->lane - 1 - MOUNT_WORKER_SLOTS, state);
+	if (s->worker_slot > MOUNT_WORKER_SLOTS) {
+		client_reads_end(f, s->worker_slot - 1 - MOUNT_WORKER_SLOTS, state);
 		return;
 	}
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
 
-		if (state == MOUNT_WORKER_UNHEARD &&
-		    client_mount_worker_again(f, s->lane - 1, word))
+		if (state == MOUNT_WORKER_REJECTED &&
+		    client_mount_worker_restart(f, s->worker_slot - 1, word))
 			return;
 		/* Partner: claim_slot() of the owner. */
 		if (mount_worker_swap(&slot->word, word, state))
 			break;
 	}
-	word_end(f, s->lane - 1, state);
+	word_end(f, s->worker_slot - 1, state);
 }
 
-bool client_mount_worker_is_over(const struct fuse_client *f, const struct client_slot *s)
+bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s)
 {
-	return f->lane && s->lane &&
+	return f->area && s->worker_slot &&
 	       mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
 }
 
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 {
-	if (f->lane && s->lane && mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_AGAIN)
+	if (f->area && s->worker_slot &&
+	    mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
 		s->unique |= RESEND;
 }
 
@@ -184,7 +186,7 @@ void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
-	struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, slot->file);
+	struct mount_worker_file *lf = mount_worker_file_at(f->area, f->more, slot->file);
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
 	struct client_file *file;
 	struct fuse_in_header in;
@@ -213,18 +215,18 @@ static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns)
 {
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
 	uint32_t len = mount_worker_get(&slot->len);
 	struct client_slot *s;
 	int r;
 
 	/* Its tail is written behind it. */
-	s = client_slot_lend(f, mount_worker_buf_at(f->lane, f->reads, i),
+	s = client_slot_lend(f, mount_worker_buf_at(f->area, f->reads, i),
 			     MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
-	s->lane = i + 1;
+	s->worker_slot = i + 1;
 	r = slot_bind(f, s, again || slot->unique & RESEND);
 	client_slot_queue(f, s);
-	if (r == 0 || (!again && client_mount_worker_back(s))) {
+	if (r == 0 || (!again && client_mount_worker_return(s))) {
 		if (r < 0)
 			client_slot_free(f, s);
 		return;
@@ -233,39 +235,39 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 }
 
 /* Repeats a predecessor's reply; the kernel rejects it if it already has it. */
-static void slot_say(struct fuse_client *f, unsigned i, uint64_t now_ns)
+static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
 	struct client_slot *s =
-		client_slot_lend(f, mount_worker_buf_at(f->lane, f->reads, i), 0, now_ns);
+		client_slot_lend(f, mount_worker_buf_at(f->area, f->reads, i), 0, now_ns);
 	struct fuse_out_header out;
 
-	s->lane = i + 1;
+	s->worker_slot = i + 1;
 	s->unique = slot->unique;
 	client_mount_worker_renumber(f, s);
-	memcpy(&out, slot->said, sizeof(out));
+	memcpy(&out, slot->reply, sizeof(out));
 	out.unique = s->unique;
-	memcpy(slot->said, &out, sizeof(out));
-	s->heard = client_reply(f, slot->said, MIN_OF(out.len, (uint32_t)sizeof(slot->said)));
+	memcpy(slot->reply, &out, sizeof(out));
+	s->accepted = client_reply(f, slot->reply, MIN_OF(out.len, (uint32_t)sizeof(slot->reply)));
 	client_slot_free(f, s);
 }
 
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->lane, f->reads, i);
+	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
 	uint32_t word;
 
 	if (!f->free)
 		return false;
 	do { /* partner: mount_worker_desert() of the owner */
 		word = mount_worker_get(&slot->word);
-		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_HANDED)
+		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_DISPATCHED)
 			return true;
 	} while (!mount_worker_swap(&slot->word, word, (word & ~0xffU) | MOUNT_WORKER_TAKEN));
 	if (i >= MOUNT_WORKER_SLOTS)
 		client_reads_begin(f, i - MOUNT_WORKER_SLOTS);
-	if (word & MOUNT_WORKER_SAID)
-		slot_say(f, i, now_ns);
+	if (word & MOUNT_WORKER_REPLIED)
+		slot_repeat_reply(f, i, now_ns);
 	else
 		client_mount_worker_take(f, i, false, now_ns);
 	return true;
@@ -273,13 +275,13 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 
 bool client_mount_worker_takes_new(const struct fuse_client *f)
 {
-	return f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->owing &&
-	       !f->resting && !f->gone;
+	return f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS &&
+	       !f->finishing && !f->quiescing && !f->gone;
 }
 
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 {
-	struct mount_worker_area *a = f->lane;
+	struct mount_worker_area *a = f->area;
 	uint64_t bits, left = 0;
 	int taken = 0;
 
@@ -318,7 +320,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s)
+int client_mount_worker_prepare(struct fuse_client *f, struct client_slot *s)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
 	const struct client_file *file;
@@ -328,7 +330,7 @@ int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s)
 		return -ECANCELED;
 	file = client_file_get(&f->files, s->refs.fhs[0]);
 	if (!file || file->flags & (CLIENT_FILE_DEAD | CLIENT_FILE_CLOSING)) {
-		mount_worker_swap(&mount_worker_file_at(f->lane, f->more, slot->file)->state,
+		mount_worker_swap(&mount_worker_file_at(f->area, f->more, slot->file)->state,
 				  MOUNT_WORKER_FILE_OPEN, MOUNT_WORKER_FILE_REFUSED);
 		return -ESTALE;
 	}
@@ -340,25 +342,25 @@ int client_mount_worker_ask(struct fuse_client *f, struct client_slot *s)
 	return -ENOMEM;
 }
 
-bool client_mount_worker_back(struct client_slot *s)
+bool client_mount_worker_return(struct client_slot *s)
 {
 	struct fuse_in_header in;
 
-	if (!s->lane || s->state == CLIENT_SLOT_SENT)
+	if (!s->worker_slot || s->state == CLIENT_SLOT_SENT)
 		return false;
 	memcpy(&in, s->req, sizeof(in));
 	/* A request that this id may have sent must be repeated by this id. */
-	s->back = !(in.unique & RESEND);
-	return s->back;
+	s->returned = !(in.unique & RESEND);
+	return s->returned;
 }
 
-static void server_all(struct fuse_client *f, uint64_t born_before_ns)
+static void return_pending(struct fuse_client *f, uint64_t born_before_ns)
 {
 	struct client_slot *s, *next;
 
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
-		if (s->born_ns <= born_before_ns && client_mount_worker_back(s))
+		if (s->born_ns <= born_before_ns && client_mount_worker_return(s))
 			client_slot_free(f, s);
 	}
 }
@@ -372,8 +374,8 @@ int client_mount_worker_init(struct fuse_client *f)
 
 	if (r < 0)
 		return r;
-	f->lane = mount_worker_map(f->mount->state_fd, f->mount_worker_number);
-	if (!f->lane) {
+	f->area = mount_worker_map(f->mount->state_fd, f->mount_worker_number);
+	if (!f->area) {
 		r = -errno;
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 		return r;
@@ -385,36 +387,37 @@ int client_mount_worker_init(struct fuse_client *f)
 	if (owner == MAP_FAILED)
 		return -errno;
 	f->owner = owner;
-	mount_worker_set(&f->lane->ready, 0U);
+	mount_worker_set(&f->area->ready, 0U);
 	return 0;
 }
 
-void client_mount_worker_said(struct fuse_client *f, const struct client_slot *s, const void *msg,
-			      size_t len)
+void client_mount_worker_save_reply(struct fuse_client *f, const struct client_slot *s,
+				    const void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
 
-	if (!f->lane || !s->lane || s->opcode != FUSE_WRITE || s->answered)
+	if (!f->area || !s->worker_slot || s->opcode != FUSE_WRITE || s->answered)
 		return;
 	slot = slot_of(f, s);
-	if (len > sizeof(slot->said))
+	if (len > sizeof(slot->reply))
 		return;
-	memcpy(slot->said, msg, len);
-	__atomic_fetch_or(&slot->word, MOUNT_WORKER_SAID, __ATOMIC_RELEASE);
+	memcpy(slot->reply, msg, len);
+	__atomic_fetch_or(&slot->word, MOUNT_WORKER_REPLIED, __ATOMIC_RELEASE);
 }
 
-void client_mount_worker_said_error(struct fuse_client *f, const struct client_slot *s, int error)
+void client_mount_worker_save_error(struct fuse_client *f, const struct client_slot *s, int error)
 {
 	const struct fuse_out_header out = {
 		.len = sizeof(out), .error = error, .unique = s->unique};
 
-	client_mount_worker_said(f, s, &out, sizeof(out));
+	client_mount_worker_save_reply(f, s, &out, sizeof(out));
 }
 
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
-	if (mount_worker_get(&mount_worker_slot_at(f->lane, f->reads, i)->word) & MOUNT_WORKER_SAID)
-		slot_say(f, i, now_ns);
+	if (mount_worker_get(&mount_worker_slot_at(f->area, f->reads, i)->word) &
+	    MOUNT_WORKER_REPLIED)
+		slot_repeat_reply(f, i, now_ns);
 	else
 		client_mount_worker_take(f, i, true, now_ns);
 }
@@ -423,31 +426,31 @@ void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 {
 	files_sweep(f);
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS; i++)
-		if (MOUNT_WORKER_STATE(mount_worker_get(&f->lane->slots[i].word)) ==
+		if (MOUNT_WORKER_STATE(mount_worker_get(&f->area->slots[i].word)) ==
 		    MOUNT_WORKER_TAKEN)
 			client_mount_worker_resume(f, i, now_ns);
 	client_reads_start(f, now_ns);
-	__atomic_store_n(&f->lane->posted, ~0ULL, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&f->lane->closing, ~0ULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 	/* Where a predecessor died between its last word and the bit. */
-	__atomic_store_n(&f->lane->done, ~0ULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 }
 
 void client_mount_worker_done(struct fuse_client *f)
 {
-	if (f->lane) {
-		if (f->lane->ready) {
-			mount_worker_set(&f->lane->ready, 0U);
+	if (f->area) {
+		if (f->area->ready) {
+			mount_worker_set(&f->area->ready, 0U);
 			mount_worker_ring(
 				f->mount->bell_fd); /* the owner takes back the newest requests */
 		}
-		mount_worker_unmap(f->lane);
+		mount_worker_unmap(f->area);
 		client_reads_done(f); /* while we still own it */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
 		munmap(f->owner, CLIENT_STATE_HEAD_BYTES);
-	f->lane = NULL;
+	f->area = NULL;
 	f->owner = NULL;
 }
 
@@ -468,43 +471,45 @@ static void head_copy(struct fuse_client *f)
 
 /* Work that only this mount worker can finish: requests that may have been sent, files that are
  * open at the server. */
-static bool owes(const struct fuse_client *f)
+static bool has_unfinished(const struct fuse_client *f)
 {
 	return f->n_used > 0 || f->files.n_closing > 0;
 }
 
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns)
 {
-	return !f->lane || owes(f) ||
-	       (mount_worker_get(&f->lane->served) && now_ns >= f->useful_ns);
+	return !f->area || has_unfinished(f) ||
+	       (mount_worker_get(&f->area->served) && now_ns >= f->connect_ns);
 }
 
-enum fuse_hello_lane client_mount_worker_hello(struct fuse_client *f)
+enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	f->owing = f->lane && (owes(f) || f->gone); /* a goodbye takes no place at the server */
-	if (!f->lane)
+	f->finishing = f->area &&
+		       (has_unfinished(f) || f->gone); /* a goodbye takes no place at the server */
+	if (!f->area)
 		return FUSE_HELLO_MOUNT;
-	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;
+	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;
 }
 
 /* Ends a session that no longer fits its purpose: one that takes a place at the server, or one
  * that only finishes old requests. */
-static void session_fits(struct fuse_client *f, uint64_t now_ns)
+static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
 
-	if (f->link == CLIENT_READY && !(f->features & FUSE_PROTO_FEATURE_LANES) && !owes(f)) {
-		f->useful_ns = now_ns + MOUNT_WORKER_USELESS_NS;
+	if (f->link == CLIENT_READY && !(f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS) &&
+	    !has_unfinished(f)) {
+		f->connect_ns = now_ns + MOUNT_WORKER_UNSUPPORTED_NS;
 		client_session_drop(f, now_ns);
-	} else if (f->session && f->owing != owes(f) && (f->owing || !is_up)) {
+	} else if (f->session && f->finishing != has_unfinished(f) && (f->finishing || !is_up)) {
 		client_session_drop(f, now_ns);
 	}
 }
 
 /* A full server may have accepted us instead of our owner: give up the place. */
-static void owner_first(struct fuse_client *f, uint64_t now_ns)
+static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
-	if (owes(f) || mount_worker_get(&f->lane->served)) {
+	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {
 		f->unserved_ns = 0;
 		return;
 	}
@@ -520,51 +525,51 @@ void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 	bool ready;
 
 	if (!f->gone) { /* after the unmount, the server ends the session */
-		owner_first(f, now_ns);
-		session_fits(f, now_ns);
+		yield_to_owner(f, now_ns);
+		session_check_purpose(f, now_ns);
 	}
 	ready = client_mount_worker_takes_new(f);
 	head_copy(f);
 	client_reads_tick(f, now_ns);
-	mount_worker_set(&f->lane->seen_ns, now_ns);
-	if (f->lane->ready != ready) {
-		mount_worker_set(&f->lane->ready, ready);
+	mount_worker_set(&f->area->seen_ns, now_ns);
+	if (f->area->ready != ready) {
+		mount_worker_set(&f->area->ready, ready);
 		mount_worker_ring(
 			f->mount->bell_fd); /* the owner takes back what we have not begun */
 	}
-	if (f->resting)
-		server_all(f, now_ns);
-	else if (f->link != CLIENT_READY && now_ns > MOUNT_WORKER_BACK_NS)
-		server_all(f, now_ns - MOUNT_WORKER_BACK_NS);
+	if (f->quiescing)
+		return_pending(f, now_ns);
+	else if (f->link != CLIENT_READY && now_ns > MOUNT_WORKER_RETURN_NS)
+		return_pending(f, now_ns - MOUNT_WORKER_RETURN_NS);
 }
 
-bool fuse_client_is_spent(const struct fuse_client *f)
+bool fuse_client_is_finished(const struct fuse_client *f)
 {
-	if (f->n_used > 0 || f->files.n_closing > 0 || !client_reads_is_spent(f))
+	if (f->n_used > 0 || f->files.n_closing > 0 || !client_reads_is_finished(f))
 		return false;
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS; i++)
-		if (MOUNT_WORKER_STATE(mount_worker_get(&f->lane->slots[i].word)) ==
+		if (MOUNT_WORKER_STATE(mount_worker_get(&f->area->slots[i].word)) ==
 		    MOUNT_WORKER_TAKEN)
 			return false;
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++)
-		if (mount_worker_get(&mount_worker_file_at(f->lane, f->more, i)->state) ==
+		if (mount_worker_get(&mount_worker_file_at(f->area, f->more, i)->state) ==
 		    MOUNT_WORKER_FILE_CLOSING)
 			return false;
 	return true;
 }
 
-bool fuse_client_is_owing(const struct fuse_client *f)
+bool fuse_client_is_finishing(const struct fuse_client *f)
 {
-	return f->owing;
+	return f->finishing;
 }
 
-bool fuse_client_is_useless(const struct fuse_client *f, uint64_t now_ns)
+bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns)
 {
-	return now_ns < f->useful_ns;
+	return now_ns < f->connect_ns;
 }
 
-void fuse_client_rest(struct fuse_client *f)
+void fuse_client_quiesce(struct fuse_client *f)
 {
-	if (f->lane)
-		f->resting = true;
+	if (f->area)
+		f->quiescing = true;
 }

@@ -46,7 +46,7 @@ void client_reads_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ reports to the owner */
 
-static void tell_lane(const struct fuse_client *f, uint64_t *word)
+static void mark_worker(const struct fuse_client *f, uint64_t *word)
 {
 	const uint64_t bit = 1ULL << (f->mount_worker_number - 1);
 
@@ -54,8 +54,8 @@ static void tell_lane(const struct fuse_client *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Partner: client_forward_notes() of the owner, which clears the mount worker's bit before the
- * file's, and that before it looks: while the bit is still set, the owner will see what was
+/* Partner: client_forward_apply_notes() of the owner, which clears the mount worker's bit before
+ * the file's, and that before it looks: while the bit is still set, the owner will see what was
  * counted before. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
@@ -65,7 +65,7 @@ static void note_file(const struct fuse_client *f, unsigned file)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-	tell_lane(f, &f->common->noted);
+	mark_worker(f, &f->common->noted);
 }
 
 static void note_write(struct mount_worker_note *note, const struct mount_worker_slot *slot,
@@ -83,8 +83,8 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 }
 
 /* Reports a request that counts as in flight. */
-static void note_tell(struct fuse_client *f, const struct mount_worker_slot *slot,
-		      const uint8_t *req)
+static void note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
+			const uint8_t *req)
 {
 	note_write(mount_worker_note_at(f->reads, f->more, slot->file), slot, req);
 	note_file(f, slot->file);
@@ -97,7 +97,7 @@ static void note_begin(struct fuse_client *f, const struct mount_worker_slot *sl
 	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
 
 	mount_worker_set(&note->out, note->out + 1);
-	note_tell(f, slot, req);
+	note_report(f, slot, req);
 }
 
 void client_reads_begin(struct fuse_client *f, unsigned i)
@@ -111,23 +111,24 @@ static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot
 {
 	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
 
-	note_tell(f, slot, req);
+	note_report(f, slot, req);
 	mount_worker_set(&note->out, note->out - 1);
 }
 
 static void ring_owner(const struct fuse_client *f)
 {
-	/* Partner: client_forward_sleeps() of the owner, which sets `asleep` before it looks. */
+	/* Partner: client_forward_set_asleep() of the owner, which sets `asleep` before it looks.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
 		mount_worker_ring(f->mount->bell_fd);
 }
 
-static void tell_owner(const struct fuse_client *f, unsigned i)
+static void notify_owner(const struct fuse_client *f, unsigned i)
 {
 	__atomic_fetch_or(&f->reads->done, 1ULL << i, __ATOMIC_SEQ_CST);
-	tell_lane(f, &f->common->done);
+	mark_worker(f, &f->common->done);
 	ring_owner(f);
 }
 
@@ -138,23 +139,23 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 {
 	for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++) {
 		unsigned place = mount_worker_file_place(fh, way);
-		const struct mount_worker_file *lf = mount_worker_file_at(f->lane, f->more, place);
+		const struct mount_worker_file *lf = mount_worker_file_at(f->area, f->more, place);
 
 		if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_OPEN && lf->fh == fh)
 			return place;
 	}
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES_OLD && !mount_worker_get(&f->common->by_number);
 	     i++)
-		if (mount_worker_get(&f->lane->files[i].state) == MOUNT_WORKER_FILE_OPEN &&
-		    f->lane->files[i].fh == fh)
+		if (mount_worker_get(&f->area->files[i].state) == MOUNT_WORKER_FILE_OPEN &&
+		    f->area->files[i].fh == fh)
 			return i;
 	return MOUNT_WORKER_FILES;
 }
 
-/* Whether the request is data of a file that the owner has dispatched, as is_dealt() there.
+/* Whether the request is data of a file that the owner has dispatched, as is_eligible() there.
  * Fills the slot. */
-static bool is_kept(const struct fuse_client *f, const struct fuse_in_header *h, const uint8_t *req,
-		    struct mount_worker_slot *slot)
+static bool is_served_here(const struct fuse_client *f, const struct fuse_in_header *h,
+			   const uint8_t *req, struct mount_worker_slot *slot)
 {
 	union {
 		struct fuse_read_in read;
@@ -196,15 +197,15 @@ static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 
 		memcpy(&in, req + sizeof(h), sizeof(in));
 		if (client_slot_find(f, in.unique)) {
-			client_interrupt_interrupt(f, req, h.len, now_ns);
+			client_interrupt_request(f, req, h.len, now_ns);
 			free_slot(f, i);
 			return;
 		}
 	}
-	if (!is_kept(f, &h, req, slot)) {
+	if (!is_served_here(f, &h, req, slot)) {
 		slot->len = h.len;
-		if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_PASSED))
-			tell_owner(f, i);
+		if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FORWARDED))
+			notify_owner(f, i);
 		return;
 	}
 	note_begin(f, slot, req);
@@ -272,7 +273,7 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 		free_slot(f, i);
 		return 1;
 	}
-	client_read_note(f, &h);
+	client_note_read(f, &h);
 	f->largest = MAX_OF(f->largest, h.len);
 	request_place(f, i, now_ns);
 	return 1;
@@ -282,7 +283,7 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	for (unsigned k = 0; k < CLIENT_SLOTS; k++)
 		if (f->slots[k].state != CLIENT_SLOT_FREE &&
-		    f->slots[k].lane == MOUNT_WORKER_SLOTS + i + 1)
+		    f->slots[k].worker_slot == MOUNT_WORKER_SLOTS + i + 1)
 			client_interrupt_signalled(f, &f->slots[k], now_ns);
 }
 
@@ -298,7 +299,7 @@ static void posted_look(struct fuse_client *f, uint64_t now_ns)
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 		uint32_t word = mount_worker_get(&f->reads->slots[i].word);
 
-		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_HANDED)
+		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_DISPATCHED)
 			client_mount_worker_look(f, MOUNT_WORKER_SLOTS + i, now_ns);
 		else if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_TAKEN &&
 			 word & MOUNT_WORKER_SIGNALLED)
@@ -321,7 +322,7 @@ int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	return taken;
 }
 
-bool fuse_client_reads(const struct fuse_client *f)
+bool fuse_client_is_reading(const struct fuse_client *f)
 {
 	return f->is_reading && mount_worker_get(&f->common->reads) &&
 	       client_mount_worker_takes_new(f);
@@ -347,19 +348,19 @@ void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state
 	struct mount_worker_slot *slot = &f->reads->slots[i];
 	uint8_t *req = mount_worker_reads_buf(f->reads, i);
 
-	if (state == MOUNT_WORKER_BACK) {
+	if (state == MOUNT_WORKER_RETURNED) {
 		request_restore(slot, req);
-		state = MOUNT_WORKER_PASSED;
+		state = MOUNT_WORKER_FORWARDED;
 	}
 	note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
 		/* The owner has claimed a resent request, and waits for its end. */
-		bool is_claimed = word & MOUNT_WORKER_AGAIN || slot->unique & RESEND;
+		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 
-		if (state == MOUNT_WORKER_UNHEARD &&
-		    client_mount_worker_again(f, MOUNT_WORKER_SLOTS + i, word))
+		if (state == MOUNT_WORKER_REJECTED &&
+		    client_mount_worker_restart(f, MOUNT_WORKER_SLOTS + i, word))
 			return;
 		/* Partner: claim_slot() of the owner. */
 		if (!mount_worker_swap(&slot->word, word, is))
@@ -367,7 +368,7 @@ void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state
 		if (is == MOUNT_WORKER_FREE)
 			f->reads_free |= 1U << i;
 		else
-			tell_owner(f, i);
+			notify_owner(f, i);
 		return;
 	}
 }
@@ -424,7 +425,7 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 		uint32_t word = mount_worker_get(&slot->word);
 
 		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_TAKEN) {
-			note_tell(f, slot, mount_worker_reads_buf(f->reads, i));
+			note_report(f, slot, mount_worker_reads_buf(f->reads, i));
 			client_mount_worker_resume(f, MOUNT_WORKER_SLOTS + i, now_ns);
 		} else if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_READING) {
 			reading_resolve(f, i, now_ns);
@@ -434,15 +435,15 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died between a word and the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
-	tell_lane(f, &f->common->done);
+	mark_worker(f, &f->common->done);
 }
 
-bool client_reads_is_spent(const struct fuse_client *f)
+bool client_reads_is_finished(const struct fuse_client *f)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&f->reads->slots[i].word));
 
-		if (state == MOUNT_WORKER_TAKEN || state == MOUNT_WORKER_HANDED ||
+		if (state == MOUNT_WORKER_TAKEN || state == MOUNT_WORKER_DISPATCHED ||
 		    state == MOUNT_WORKER_READING)
 			return false;
 	}

@@ -7,8 +7,8 @@
  * so both ways are tried alternately for a quarter of a second in total, and the faster one is
  * kept, for longer each time the result is confirmed. Pure: knows counts and times.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_FRONT_TRIAL_H
-#define PLENUM_DATAPLANE_FUSE_FRONT_TRIAL_H
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
 
 #include "netcfg/base/base.h"
 

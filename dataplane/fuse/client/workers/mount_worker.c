@@ -17,14 +17,14 @@
 #define MORE_BYTES ((sizeof(struct mount_worker_more) + 4095) & ~(size_t)4095)
 _Static_assert(sizeof(struct mount_worker_common) <= COMMON_BYTES, "the read areas follow it");
 
-static uint64_t area_at(unsigned lane)
+static uint64_t area_at(unsigned number)
 {
-	return CLIENT_STATE_BYTES + (lane - 1) * (AREA_BYTES + CLIENT_STATE_BYTES);
+	return CLIENT_STATE_BYTES + (number - 1) * (AREA_BYTES + CLIENT_STATE_BYTES);
 }
 
-uint64_t mount_worker_state_at(unsigned lane)
+uint64_t mount_worker_state_at(unsigned number)
 {
-	return area_at(lane) + AREA_BYTES;
+	return area_at(number) + AREA_BYTES;
 }
 
 /* Behind all areas: workers of versions that know only the areas need not know of it. */
@@ -33,15 +33,15 @@ static uint64_t common_at(void)
 	return area_at(LAUNCH_LANES_MAX + 1);
 }
 
-static uint64_t reads_at(unsigned lane)
+static uint64_t reads_at(unsigned number)
 {
-	return common_at() + COMMON_BYTES + (lane - 1) * READS_BYTES;
+	return common_at() + COMMON_BYTES + (number - 1) * READS_BYTES;
 }
 
 /* These follow those. */
-static uint64_t more_at(unsigned lane)
+static uint64_t more_at(unsigned number)
 {
-	return reads_at(LAUNCH_LANES_MAX + 1) + (lane - 1) * MORE_BYTES;
+	return reads_at(LAUNCH_LANES_MAX + 1) + (number - 1) * MORE_BYTES;
 }
 
 static void *part_map(int fd, uint64_t at, size_t bytes)
@@ -59,9 +59,9 @@ static void *part_map(int fd, uint64_t at, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-struct mount_worker_area *mount_worker_map(int fd, unsigned lane)
+struct mount_worker_area *mount_worker_map(int fd, unsigned number)
 {
-	return part_map(fd, area_at(lane), AREA_BYTES);
+	return part_map(fd, area_at(number), AREA_BYTES);
 }
 
 struct mount_worker_common *mount_worker_common_map(int fd)
@@ -69,14 +69,14 @@ struct mount_worker_common *mount_worker_common_map(int fd)
 	return part_map(fd, common_at(), COMMON_BYTES);
 }
 
-struct mount_worker_reads *mount_worker_reads_map(int fd, unsigned lane)
+struct mount_worker_reads *mount_worker_reads_map(int fd, unsigned number)
 {
-	return part_map(fd, reads_at(lane), READS_BYTES);
+	return part_map(fd, reads_at(number), READS_BYTES);
 }
 
-struct mount_worker_more *mount_worker_more_map(int fd, unsigned lane)
+struct mount_worker_more *mount_worker_more_map(int fd, unsigned number)
 {
-	return part_map(fd, more_at(lane), MORE_BYTES);
+	return part_map(fd, more_at(number), MORE_BYTES);
 }
 
 bool mount_worker_was_there(int fd)
@@ -187,28 +187,28 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot)
 
 /* A lock of the process, unlike locks of an open file description, which all workers got from
  * the agent. */
-static int lock_set(int fd, unsigned lane, short type)
+static int lock_set(int fd, unsigned number, short type)
 {
-	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = lane, .l_len = 1};
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
 
 	if (fcntl(fd, F_SETLK, &l) == 0)
 		return 0;
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
 
-int mount_worker_lock(int fd, unsigned lane)
+int mount_worker_lock(int fd, unsigned number)
 {
-	return lock_set(fd, lane, F_WRLCK);
+	return lock_set(fd, number, F_WRLCK);
 }
 
-void mount_worker_unlock(int fd, unsigned lane)
+void mount_worker_unlock(int fd, unsigned number)
 {
-	(void)lock_set(fd, lane, F_UNLCK);
+	(void)lock_set(fd, number, F_UNLCK);
 }
 
-bool mount_worker_is_locked(int fd, unsigned lane)
+bool mount_worker_is_locked(int fd, unsigned number)
 {
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = lane, .l_len = 1};
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
 
 	return fcntl(fd, F_GETLK, &l) < 0 || l.l_type != F_UNLCK;
 }
@@ -221,7 +221,7 @@ void mount_worker_ring(int bell_fd)
 	(void)n; /* full: the bell has rung */
 }
 
-void mount_worker_id(uint8_t id[16], unsigned lane)
+void mount_worker_id(uint8_t id[16], unsigned number)
 {
-	id[15] ^= (uint8_t)lane;
+	id[15] ^= (uint8_t)number;
 }

@@ -11,8 +11,8 @@
  * mapping; client_dispatch.c and client_forward.c use it for the owner, client_mount_worker.c and
  * client_reads.c for the mount worker.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_LANE_H
-#define PLENUM_DATAPLANE_FUSE_LANE_H
+#ifndef PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
+#define PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
 
 #include "dataplane/fuse/client/client_state.h"
 #include "dataplane/launch.h"
@@ -38,24 +38,24 @@
  */
 enum mount_worker_state {
 	MOUNT_WORKER_FREE,
-	MOUNT_WORKER_HANDED,  /* dispatched to the mount worker */
-	MOUNT_WORKER_TAKEN,   /* the mount worker has begun it */
-	MOUNT_WORKER_DONE,    /* the kernel has its answer */
-	MOUNT_WORKER_UNHEARD, /* reply rejected by the kernel, which was possibly resending the
-				 request */
-	MOUNT_WORKER_BACK,    /* the mount worker cannot serve it, and has not sent it */
+	MOUNT_WORKER_DISPATCHED, /* dispatched to the mount worker */
+	MOUNT_WORKER_TAKEN,	 /* the mount worker has begun it */
+	MOUNT_WORKER_DONE,	 /* the kernel has its answer */
+	MOUNT_WORKER_REJECTED,	 /* reply rejected by the kernel, which was possibly resending the
+				   request */
+	MOUNT_WORKER_RETURNED,	 /* the mount worker cannot serve it, and has not sent it */
 	/* For requests that a mount worker reads, which are then TAKEN too, and FREE again: */
 	MOUNT_WORKER_READING, /* the kernel may have delivered it; then the buffer has its number */
-	MOUNT_WORKER_PASSED,  /* forwarded to the owner, as the kernel sent it */
+	MOUNT_WORKER_FORWARDED, /* forwarded to the owner, as the kernel sent it */
 };
 #define MOUNT_WORKER_STATE(word) ((word)&0xffU)
 /* The kernel has resent it, and expects the reply to have the RESEND bit. */
-#define MOUNT_WORKER_AGAIN 0x100U
+#define MOUNT_WORKER_RESENT 0x100U
 /* No program waits for it any more: do not send it if it has not been sent. */
 #define MOUNT_WORKER_CANCELLED 0x200U
 /* A WRITE's reply is in `said`, and the kernel may already have it: then the program may have
  * written the same place again, and the server must not repeat the WRITE. */
-#define MOUNT_WORKER_SAID 0x400U
+#define MOUNT_WORKER_REPLIED 0x400U
 /* Its process had a signal. */
 #define MOUNT_WORKER_SIGNALLED 0x800U
 
@@ -66,7 +66,7 @@ struct mount_worker_slot {
 	uint32_t opcode;
 	uint64_t unique;     /* as the kernel sent it */
 	uint64_t fh, nodeid; /* the kernel's */
-	uint8_t said[24];    /* struct fuse_out_header, struct fuse_write_out */
+	uint8_t reply[24];   /* struct fuse_out_header, struct fuse_write_out */
 };
 _Static_assert(sizeof(struct mount_worker_slot) == 64, "layout shared with other versions");
 
@@ -80,8 +80,8 @@ enum mount_worker_file_state {
 /* An open file with dispatched requests: all that the mount worker needs to open it too. */
 struct mount_worker_file {
 	_Alignas(64) uint32_t state; /* published last */
-	uint32_t own; /* the mount worker's client_file: index plus one; 0: none yet */
-	uint64_t fh;  /* the kernel's */
+	uint32_t client_file; /* the mount worker's client_file: index plus one; 0: none yet */
+	uint64_t fh;	      /* the kernel's */
 	uint32_t open_flags, uid, gid;
 	uint8_t handle_len;
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
@@ -157,23 +157,23 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* lane: the mount worker's number, from 1 to LAUNCH_LANES_MAX. Maps its area in fd, a mount's
+/* number: the mount worker's number, from 1 to LAUNCH_LANES_MAX. Maps its area in fd, a mount's
  * state (borrowed), and extends fd if necessary. NULL: errno. */
-struct mount_worker_area *mount_worker_map(int fd, unsigned lane);
+struct mount_worker_area *mount_worker_map(int fd, unsigned number);
 /* Whether the state has ever been that of a mount with mount workers. */
 bool mount_worker_was_there(int fd);
 void mount_worker_unmap(struct mount_worker_area *a);
 /* Offset of the mount worker's own client state. */
-uint64_t mount_worker_state_at(unsigned lane);
+uint64_t mount_worker_state_at(unsigned number);
 uint8_t *mount_worker_buf(struct mount_worker_area *a, unsigned slot);
 /* As mount_worker_map(). */
 struct mount_worker_common *mount_worker_common_map(int fd);
 void mount_worker_common_unmap(struct mount_worker_common *c);
-struct mount_worker_reads *mount_worker_reads_map(int fd, unsigned lane);
+struct mount_worker_reads *mount_worker_reads_map(int fd, unsigned number);
 void mount_worker_reads_unmap(struct mount_worker_reads *r);
 uint8_t *mount_worker_reads_buf(struct mount_worker_reads *r,
 				unsigned slot); /* from 0 to MOUNT_WORKER_READS - 1 */
-struct mount_worker_more *mount_worker_more_map(int fd, unsigned lane);
+struct mount_worker_more *mount_worker_more_map(int fd, unsigned number);
 void mount_worker_more_unmap(struct mount_worker_more *m);
 /* slot: from 0 to MOUNT_WORKER_SLOTS_ALL - 1. */
 struct mount_worker_slot *mount_worker_slot_at(struct mount_worker_area *a,
@@ -204,13 +204,13 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot);
 void mount_worker_trim(struct mount_worker_area *a);
 /* Makes the process the only one with this mount worker number until it ends. 0; -EBUSY: another
  * process is. */
-int mount_worker_lock(int fd, unsigned lane);
-void mount_worker_unlock(int fd, unsigned lane);
+int mount_worker_lock(int fd, unsigned number);
+void mount_worker_unlock(int fd, unsigned number);
 /* Whether another process is. */
-bool mount_worker_is_locked(int fd, unsigned lane);
+bool mount_worker_is_locked(int fd, unsigned number);
 /* Something to look at: wakes all workers of the mount. */
 void mount_worker_ring(int bell_fd);
 /* Turns the id of a mount into that of its mount worker. */
-void mount_worker_id(uint8_t id[16], unsigned lane);
+void mount_worker_id(uint8_t id[16], unsigned number);
 
 #endif
