@@ -188,6 +188,18 @@ char *spec_json_schema(void)
 
 /* The manual: one tagged paragraph per key. */
 
+/* mdoc(7) would remove the quotes that YAML needs. */
+static void put_example(const struct spec_key *k, FILE *out)
+{
+	fprintf(out, "Example:\n.Ql %s: ", k->name);
+	for (const char *c = k->example; *c; c++)
+		if (*c == '"')
+			fputs("\\(dq", out);
+		else
+			fputc(*c, out);
+	fputs(" .\n", out);
+}
+
 static void man_key(const struct spec_key *k, const char *path, FILE *out)
 {
 	char want[256];
@@ -200,7 +212,7 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 	/* A key that is always rejected needs no further text. */
 	if (k->not_built && !k->is_built)
 		return;
-	fprintf(out, "Takes %s.\n", want);
+	fprintf(out, ".Pp\nTakes %s.\n", want);
 	if (k->required)
 		fputs("Required.\n", out);
 	else if (k->fallback)
@@ -208,7 +220,7 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 	else if (k->fallback_doc)
 		fprintf(out, "Default: %s.\n", k->fallback_doc);
 	if (k->example)
-		fprintf(out, "Example:\n.Ql %s: %s .\n", k->name, k->example);
+		put_example(k, out);
 }
 
 static void man_table(const struct spec_table *t, const char *prefix, FILE *out)
