@@ -79,6 +79,10 @@ struct ctl_args {
 /* All of plenum: parses the arguments, runs one command, returns its exit status. */
 int ctl_run(int argc, char **argv);
 
+/* An option's value, from 1 to max; NULL leaves *ret unchanged. CTL_OK, or CTL_USAGE: the error was
+ * printed. Of ctl_options.c. */
+int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret);
+
 /* ---- the agent, via HTTP over its socket (ctl_http.c) ---- */
 
 struct ctl_reply {
@@ -201,7 +205,7 @@ int ctl_load(const char *file, struct spec **ret);
 /* `which`: running or staged. */
 int ctl_ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret);
 
-/* ---- the commands ---- */
+/* ---- the commands, called by the table in ctl.c; ping and doctor are in doctor/ ---- */
 
 int ctl_cmd_processes(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);

@@ -41,7 +41,5 @@ struct ctl_parsed {
 /* Options may stand before, between and after the operands; the operands are moved to
  * argv[*ret_first] and on. CTL_OK, or CTL_USAGE: the error was printed. */
 int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
-/* An option's value, from 1 to max; NULL leaves *ret unchanged. CTL_OK, or CTL_USAGE: as above. */
-int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret);
 
 #endif

@@ -148,6 +148,23 @@ static int put_all(const struct tally *t)
 	return r;
 }
 
+void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *const *subjects,
+			size_t n)
+{
+	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+
+	doctor_look(a, NULL, &p);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < subjects[i]->n_checks; j++) {
+			const struct doctor_check *c = &subjects[i]->checks[j];
+			struct doctor_result r;
+
+			doctor_run(&p, c, &r);
+			if (r.state == DOCTOR_WARN || r.state == DOCTOR_FAIL)
+				ctl_complain("%s: %s; %s", c->id, r.evidence, r.remedy);
+		}
+}
+
 int ctl_cmd_doctor(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};

@@ -117,6 +117,12 @@ json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check
 /* The table of checks as mdoc(7) rows for plenum(1). Heap, caller frees. */
 char *doctor_man_table(void);
 
+struct ctl_args;
+/* Runs the checks of these subjects and prints what may explain a failed ping, on standard error
+ * because it is not the command's result. */
+void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *const *subjects,
+			size_t n);
+
 /* ---- for checks ---- */
 
 /* Adds evidence. A finding replaces milder ones; after a worse one it is ignored. */
@@ -162,14 +168,6 @@ bool doctor_process_runs(const struct doctor_picture *p, const char *comm);
  * rp_filter". */
 void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r);
-
-/* ---- ctl_ping.c ---- */
-
-struct ctl_args;
-/* Runs the checks of these subjects and prints what may explain a failed ping, on standard error
- * because it is not the command's result. */
-void ctl_say_matter(const struct ctl_args *a, const struct doctor_subject *const *subjects,
-		    size_t n);
 
 /* ---- doctor_look.c ---- */
 

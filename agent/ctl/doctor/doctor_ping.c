@@ -254,23 +254,6 @@ static void say_left_out(const struct ctl_args *a, const struct doctor_picture *
 	}
 }
 
-void ctl_say_matter(const struct ctl_args *a, const struct doctor_subject *const *subjects,
-		    size_t n)
-{
-	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
-
-	doctor_look(a, NULL, &p);
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < subjects[i]->n_checks; j++) {
-			const struct doctor_check *c = &subjects[i]->checks[j];
-			struct doctor_result r;
-
-			doctor_run(&p, c, &r);
-			if (r.state == DOCTOR_WARN || r.state == DOCTOR_FAIL)
-				ctl_complain("%s: %s; %s", c->id, r.evidence, r.remedy);
-		}
-}
-
 /* The worst path decides. */
 static int judge(const struct way *ways, size_t n)
 {
@@ -304,7 +287,7 @@ static int ping(const struct ctl_args *a, const struct asked *asked, const struc
 		return r;
 	say_left_out(a, p);
 	if (verdict != CTL_OK)
-		ctl_say_matter(a, subjects, ARRAY_SIZE(subjects));
+		doctor_warn_causes(a, subjects, ARRAY_SIZE(subjects));
 	return verdict;
 }
 

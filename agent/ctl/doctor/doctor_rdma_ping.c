@@ -5,7 +5,6 @@
  * those work.
  */
 #include "agent/ctl/ctl.h"
-#include "agent/ctl/ctl_options.h"
 #include "agent/ctl/doctor/doctor.h"
 
 #include <poll.h>
@@ -288,7 +287,7 @@ static int ping(const struct ctl_args *a, const struct asked *asked, struct way 
 	verdict = judge(ways, n);
 	args.peer = a->operands[0];
 	if (verdict != CTL_OK && verdict != CTL_BUSY)
-		ctl_say_matter(&args, subjects, ARRAY_SIZE(subjects));
+		doctor_warn_causes(&args, subjects, ARRAY_SIZE(subjects));
 	return r == CTL_OK ? verdict : r;
 }
 
