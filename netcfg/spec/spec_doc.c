@@ -188,6 +188,20 @@ char *spec_json_schema(void)
 
 /* The manual: one tagged paragraph per key. */
 
+/* mdoc(7) wants one sentence a line, and takes a quote at the start of one for a macro. */
+static void put_help(const char *help, FILE *out)
+{
+	bool begins = true;
+
+	for (const char *c = help; *c; c++) {
+		if (begins && *c == '\'')
+			fputs("\\&", out);
+		begins = *c == '\n' || (*c == ' ' && c > help && c[-1] == '.');
+		fputc(begins ? '\n' : *c, out);
+	}
+	fputc('\n', out);
+}
+
 /* mdoc(7) would remove the quotes that YAML needs. */
 static void put_example(const struct spec_key *k, FILE *out)
 {
@@ -206,7 +220,7 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 
 	spec_types[k->type].describe(k, want, sizeof(want));
 	fprintf(out, ".It Cm %s\n", path);
-	fprintf(out, "%s\n", k->help);
+	put_help(k->help, out);
 	if (k->not_built)
 		put_sentence(k->not_built, out);
 	/* A key that is always rejected needs no further text. */
