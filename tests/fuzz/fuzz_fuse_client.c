@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of the file system protocol: it is given each record as a request from the kernel,
- * as the server's answer to its oldest or newest call, or as the end of a session, a server or a
- * worker, while this file plays rudp. Input: records of an operation byte, two bytes of length
- * (little endian) and as many bytes. Numbers of nodes and files start the same in each run, so that
- * inputs can name them: 1 << 32 | 2 is the first node, 1 << 32 the first file.
+ * Fuzzes the client end of the file system protocol: each record is a request from the kernel, the
+ * server's answer to its oldest or newest call, or the end of a session, a server or a worker,
+ * while this file plays rudp. Input: records of an operation byte, two bytes of length (little
+ * endian) and as many bytes. Node and file numbers start the same in each run, so that inputs can
+ * name them: 1 << 32 | 2 is the first node, 1 << 32 the first file.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #define OP_MASK 0x07
-#define OP_FIX 0x80 /* make the message's length field right, else little is ever reached */
+#define OP_FIX 0x80 /* correct the message's length field, otherwise little code is reached */
 #define CALLS_MAX 64
 #define RECORDS_MAX 256
 
@@ -107,7 +107,7 @@ struct rig {
 	int kernel, dev;
 	struct launch_config cfg;
 	struct launch_stats stats;
-	struct fuse_client *front;
+	struct fuse_client *client;
 	uint64_t now_ns;
 };
 
@@ -119,14 +119,14 @@ static void do_answer(struct rig *g, bool newest, const uint8_t *data, size_t le
 	if (n_calls == 0)
 		return;
 	cookie = call_take(newest ? n_calls - 1 : 0);
-	buf = fuse_client_buf_get(g->front, cookie, len);
-	if (!buf) /* for ever: rudp would go on asking; here the session ends */
-		fuse_client_response(g->front, cookie, -ECONNRESET, NULL, 0, g->now_ns);
+	buf = fuse_client_buf_get(g->client, cookie, len);
+	if (!buf) /* for ever: rudp would keep asking; here the session ends */
+		fuse_client_response(g->client, cookie, -ECONNRESET, NULL, 0, g->now_ns);
 	else
-		fuse_client_response(g->front, cookie, 0, memcpy(buf, data, len), len, g->now_ns);
+		fuse_client_response(g->client, cookie, 0, memcpy(buf, data, len), len, g->now_ns);
 }
 
-/* What the kernel is told has a form that it takes. */
+/* Replies to the kernel have a form that it accepts. */
 static void kernel_drain(struct rig *g)
 {
 	static uint8_t msg[RUDP_MSG_BYTES_MAX];
@@ -147,7 +147,7 @@ static void do_kernel(struct rig *g, const uint8_t *data, size_t len)
 {
 	if (len > 0 && send(g->kernel, data, len, MSG_DONTWAIT) < 0)
 		return;
-	(void)fuse_client_pull(g->front, true, g->now_ns);
+	(void)fuse_client_pull(g->client, true, g->now_ns);
 }
 
 static uint64_t clock_never_ns(void)
@@ -159,22 +159,22 @@ static void client_start(struct rig *g)
 {
 	n_calls = 0;
 	session.up = true;
-	if (fuse_client_new(&g->cfg, 0, -1, NULL, &g->stats, g->now_ns, &g->front) < 0)
+	if (fuse_client_new(&g->cfg, 0, -1, NULL, &g->stats, g->now_ns, &g->client) < 0)
 		abort();
-	g->front->clock_ns = clock_never_ns; /* what comes of it is to be the same each time */
-	client_now = g->front;
+	g->client->clock_ns = clock_never_ns; /* the result must be the same each time */
+	client_now = g->client;
 }
 
-/* What a successor finds is what there was. */
+/* A successor finds the same state. */
 static void do_worker(struct rig *g)
 {
 	uint32_t n_slots = 0;
 
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++)
-		n_slots += g->front->slots[i].state != CLIENT_SLOT_FREE;
-	if (n_slots != g->front->n_used)
+		n_slots += g->client->slots[i].state != CLIENT_SLOT_FREE;
+	if (n_slots != g->client->n_used)
 		abort();
-	fuse_client_free(g->front);
+	fuse_client_free(g->client);
 	client_start(g);
 }
 
@@ -198,7 +198,7 @@ static void do_record(struct rig *g, uint8_t op, uint8_t *data, size_t len)
 		break;
 	case OP_RESET:
 		for (unsigned n = n_calls; n > 0; n--)
-			fuse_client_response(g->front, call_take(0), -ECONNRESET, NULL, 0,
+			fuse_client_response(g->client, call_take(0), -ECONNRESET, NULL, 0,
 					     g->now_ns);
 		break;
 	case OP_TIME:
@@ -206,11 +206,11 @@ static void do_record(struct rig *g, uint8_t op, uint8_t *data, size_t len)
 		break;
 	case OP_SESSION:
 		session.up = !session.up;
-		fuse_client_event(g->front, session.up ? RUDP_SESSION_UP : RUDP_SESSION_LOST, 0,
+		fuse_client_event(g->client, session.up ? RUDP_SESSION_UP : RUDP_SESSION_LOST, 0,
 				  g->now_ns);
 		break;
 	}
-	(void)fuse_client_tick(g->front, g->now_ns);
+	(void)fuse_client_tick(g->client, g->now_ns);
 	kernel_drain(g);
 }
 
@@ -241,12 +241,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ftruncate(g->cfg.mounts[0].state_fd, 0) < 0)
 		abort();
 	client_start(g);
-	g->front->state.head->reuse = 0;
+	g->client->state.head->reuse = 0;
 	for (unsigned n = 0; size >= 3 && n < RECORDS_MAX; n++) {
 		size_t len = data[1] | (size_t)data[2] << 8;
 
 		len = MIN_OF(len, size - 3);
-		copy = malloc(len ? len : 1); /* exactly as long: an overrun is seen */
+		copy = malloc(len ? len : 1); /* exactly as long: detects an overrun */
 		if (!copy)
 			abort();
 		memcpy(copy, data + 3, len);
@@ -256,8 +256,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 3 + len;
 	}
 	do_worker(g);
-	g->front = fuse_client_free(g->front);
-	do { /* nothing is left over for the next input */
+	g->client = fuse_client_free(g->client);
+	do { /* the next input starts clean */
 	} while (recv(g->dev, &(uint8_t){0}, 1, MSG_DONTWAIT) >= 0 ||
 		 recv(g->kernel, &(uint8_t){0}, 1, MSG_DONTWAIT) >= 0);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A front that owns a mount with a lane, or is that lane; the test plays the other end. */
+/* A client that owns a mount with one mount worker, or is that mount worker; the test plays the
+ * other end. */
 #ifndef PLENUM_TESTS_FRONT_LANES_RIG_H
 #define PLENUM_TESTS_FRONT_LANES_RIG_H
 
@@ -9,7 +10,7 @@
 
 struct ends {
 	struct rig *g;
-	struct mount_worker_area *area; /* of lane 1 */
+	struct mount_worker_area *area; /* of mount worker 1 */
 	uint64_t node, fh;
 };
 
@@ -37,7 +38,7 @@ static inline uint32_t state_of(const struct ends *e, unsigned slot)
 	return MOUNT_WORKER_STATE(e->area->slots[slot].word);
 }
 
-/* The lane's word, as it would write it. */
+/* Sets the slot's word as the mount worker does. */
 static inline void mount_worker_says(struct ends *e, unsigned slot, uint32_t word)
 {
 	e->area->slots[slot].word = word;
@@ -62,7 +63,7 @@ static inline void owner_up(struct ends *e, struct rig *g)
 	g->features |= FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 	client_start(g);
 	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT);
-	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
+	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* resent: its predecessor had it */
 	bring_up(g);
 	e->area = mount_worker_map(m->state_fd, 1);
 	assert_non_null(e->area);
@@ -76,7 +77,7 @@ static inline void ends_down(struct ends *e)
 	close(e->g->cfg->mounts[0].bell_fd);
 }
 
-/* ------------------------------------------------------------------ the lane's end */
+/* ------------------------------------------------------------------ the mount worker's end */
 
 static inline void mount_worker_begin(struct ends *e)
 {
@@ -86,13 +87,13 @@ static inline void mount_worker_begin(struct ends *e)
 					 e->g->now_ns, &e->g->f),
 			 0);
 	e->g->f->clock_ns = clock_later_ns;
-	fuse_client_tick(e->g->f, e->g->now_ns); /* what the owner has negotiated is taken over */
+	fuse_client_tick(e->g->f, e->g->now_ns); /* adopts what the owner has negotiated */
 	session_up(e->g);
 	respond_init(e->g);
 	fuse_client_tick(e->g->f, e->g->now_ns);
 }
 
-/* The owner has been there, and has a request for the lane. */
+/* The owner has run, and has dispatched a request to the mount worker. */
 static inline void mount_worker_up(struct ends *e, struct rig *g, uint32_t features)
 {
 	owner_up(e, g);

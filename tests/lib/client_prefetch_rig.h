@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Folders that are opened with all that is in them, for tests of the client end on
- * client_lanes_rig.h: what the server says, and what the kernel reads then.
+ * Directories that are opened with their entries, for tests of the client end on
+ * client_mount_workers_rig.h: the server's answers, and the kernel's reads.
  */
 #ifndef PLENUM_TESTS_FRONT_LIST_RIG_H
 #define PLENUM_TESTS_FRONT_LIST_RIG_H
@@ -34,7 +34,7 @@ static inline void add(struct listing *l, const char *name, const char *handle, 
 		tail_add_handle(&l->tail, handle);
 }
 
-/* A folder, a file that was lent and one that was not. */
+/* A directory, a leased file and an unleased one. */
 static inline struct listing three(void)
 {
 	struct listing l = {.len = sizeof(struct fuse_open_out),
@@ -48,7 +48,7 @@ static inline struct listing three(void)
 	return l;
 }
 
-/* Whether the OPENDIR that is the last call asks for a list. */
+/* Whether the OPENDIR in the last call requests entries. */
 static inline bool is_wished(void)
 {
 	struct fuse_open_in in;
@@ -72,7 +72,7 @@ static inline uint64_t open_end(struct rig *g)
 	struct fuse_open_out o = {};
 	struct fuse_out_header out;
 
-	/* The kernel would refuse an answer that is longer. */
+	/* The kernel would reject a longer answer. */
 	assert_int_equal(kernel_receive(g, &out, &o, sizeof(o)), sizeof(out) + sizeof(o));
 	assert_int_equal(out.error, 0);
 	assert_int_equal(out.len, sizeof(out) + sizeof(o));
@@ -140,7 +140,7 @@ static inline bool is_asked(struct rig *g, uint64_t fh, uint64_t off)
 	return read_at(g, FUSE_READDIRPLUS, fh, off, 4096, &s);
 }
 
-/* ---- those that are opened without the server ---- */
+/* ---- directories that are opened locally ---- */
 
 static inline void respond_kept(struct rig *g)
 {
@@ -152,7 +152,7 @@ static inline void respond_kept(struct rig *g)
 	respond_tail(g, n_calls - 1, 0, l.body, l.len, &tail);
 }
 
-/* The server hears which files are closed, whenever that is. */
+/* Answers RELEASEs, whenever they come. */
 static inline void hear(struct rig *g)
 {
 	for (unsigned i = n_calls; i-- > 0;)
@@ -160,7 +160,7 @@ static inline void hear(struct rig *g)
 			respond(g, i, 0, NULL, 0);
 }
 
-/* Whether the server is asked; it says then that nobody else changes what is there. */
+/* Whether the server is asked; its answer leases the names. */
 static inline bool is_opened_there(struct rig *g, uint64_t *ret_fh)
 {
 	unsigned n;
@@ -210,14 +210,14 @@ static inline void list_once(struct rig *g)
 	close_root(g, fh);
 }
 
-/* Whether it is still known what is in the folder. */
+/* Whether the directory is still cached. */
 static inline bool is_known(struct rig *g)
 {
 	struct seen s;
 	uint64_t fh;
 	bool asked = is_opened_there(g, &fh);
 
-	if (asked) /* not in vain */
+	if (asked) /* the entries were read */
 		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	return !asked;
@@ -234,7 +234,7 @@ static inline void answered(struct rig *g, int error)
 	answered_as(g, g->unique, error);
 }
 
-/* A server that lends names. */
+/* A server that leases names. */
 static inline int kept_setup(void **state)
 {
 	int r = rig_setup(state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client with two legs by RDMA, whose server the test plays: its pairs, and requests whose data
- * they carry. Included by the one file of a test. */
+/* A client with RDMA on two legs, whose server the test plays: its pairs, and requests that use
+ * them. Included by one file of each test. */
 #ifndef PLENUM_TESTS_FRONT_RDMA_RIG_H
 #define PLENUM_TESTS_FRONT_RDMA_RIG_H
 
@@ -50,11 +50,10 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* The server's halves of the pairs, as its answers said. */
+/* The server's halves of the pairs, as in its answers. */
 static uint32_t theirs[2];
 
-/* The server's answer to the call that asks for pairs: status of each leg. Those that are asked
- * after are there. */
+/* The server's answer to the request for pairs: a status per leg. Checked pairs exist. */
 static inline void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 {
 	struct fuse_proto_rdma p;
@@ -68,7 +67,7 @@ static inline void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 			p.legs[i].status = 0;
 			continue;
 		}
-		/* 1024 bytes where they pass with their headers, else 512. */
+		/* 1024 bytes if they fit with their headers, else 512. */
 		assert_int_equal(p.legs[i].mtu, p.legs[i].leg == 0 ? 3 : 2);
 		p.legs[i].status = status;
 		p.legs[i].qpn = theirs[p.legs[i].leg] = verbs.n_qps + 1000 + i;
@@ -102,14 +101,14 @@ static inline void pairs_up(struct rig *g)
 	qps[0] = verbs.n_qps - 2;
 	qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
-	/* They may be asked after already. */
+	/* They may be checked already. */
 	fuse_client_tick(g->f, g->now_ns);
 	if (n_calls > 0)
 		answer_pairs(g, 0, 0);
 	assert_int_equal(n_calls, 0);
 }
 
-/* A READ under way, with its memory offered over both legs. */
+/* A READ in flight, with its memory offered over both legs. */
 static inline struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t fh)
 {
 	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
@@ -161,7 +160,7 @@ static inline unsigned call_of(uint32_t opcode)
 	return i;
 }
 
-/* What is asked after each second, by the server's number of it. */
+/* The check of every second, by the server's pair number. */
 static inline struct fuse_proto_rdma check_begin(struct rig *g)
 {
 	struct fuse_proto_rdma p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A mount's owner, or a lane of it that reads, in the memory that both have. */
+/* A mount's owner, or a mount worker that reads, with the memory that both share. */
 #ifndef PLENUM_TESTS_FRONT_READS_RIG_H
 #define PLENUM_TESTS_FRONT_READS_RIG_H
 
@@ -10,7 +10,7 @@
 struct both {
 	struct ends e;
 	struct mount_worker_common *common;
-	struct mount_worker_reads *reads; /* of lane 1 */
+	struct mount_worker_reads *reads; /* of mount worker 1 */
 	struct mount_worker_more *more;
 };
 
@@ -46,7 +46,7 @@ static inline void pull(struct both *b)
 	fuse_client_pull(b->e.g->f, true, b->e.g->now_ns);
 }
 
-/* A request that anybody may read. */
+/* A request that any worker may read. */
 static inline uint64_t send_read(struct both *b)
 {
 	struct rig *g = b->e.g;
@@ -85,7 +85,7 @@ static inline void expect_data(struct both *b, uint64_t unique)
 	assert_int_equal(out.error, 0);
 }
 
-/* What a lane that is killed in the middle of reading has in its buffer. */
+/* The buffer of a mount worker that was killed while it read. */
 static inline uint64_t left_reading(struct both *b, unsigned i, uint32_t populated)
 {
 	struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A kernel and a server for tests of the client end: a sequenced socket stands for /dev/fuse
- * (requests and answers are read and written whole), the functions below stand for rudp, and the
- * test says what the server answers, tails included.
+ * A kernel and a server for tests of the client end: a sequenced socket replaces /dev/fuse
+ * (requests and answers are read and written whole), the functions below replace rudp, and the test
+ * provides the server's answers, tails included.
  */
 #ifndef PLENUM_TESTS_FRONT_RIG_H
 #define PLENUM_TESTS_FRONT_RIG_H
@@ -35,7 +35,7 @@ static struct fake_call {
 } calls[CALLS_MAX];
 static unsigned n_calls, calls_limit;
 static struct rudp_session session;
-static struct fuse_hello said; /* when it was asked for */
+static struct fuse_hello said; /* the answer was requested */
 
 int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
 		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
@@ -48,7 +48,7 @@ int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_a
 	return 0;
 }
 
-/* As rudp does it: each open call ends. */
+/* As rudp does: each open call ends. */
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 {
 	s->closed = true;
@@ -110,8 +110,8 @@ struct rig {
 	struct launch_config *cfg;
 	struct launch_stats stats;
 	struct fuse_client *f;
-	struct fuse_proto_server server; /* whom INIT is answered by */
-	uint32_t features;		 /* that it knows */
+	struct fuse_proto_server server; /* who answered INIT */
+	uint32_t features;		 /* as known there */
 	uint64_t unique;		 /* of the kernel's next request */
 };
 
@@ -162,7 +162,7 @@ static inline void kernel_send(struct rig *g, uint32_t opcode, uint64_t unique, 
 	kernel_send_to(g, opcode, unique, FUSE_ROOT_ID, arg, arg_len);
 }
 
-/* The next answer; its length, 0 where there is none. */
+/* The next answer; its length, 0 if there is none. */
 static inline size_t kernel_receive(struct rig *g, struct fuse_out_header *ret, void *data,
 				    size_t size)
 {
@@ -206,7 +206,7 @@ static inline void kernel_init(struct rig *g, uint32_t minor, uint64_t flags)
 	kernel_send(g, FUSE_INIT, 2, &in, sizeof(in));
 }
 
-/* What the clock shows who looks at it again, if that is later. */
+/* What the clock shows on a refresh, if later. */
 static uint64_t later_ns;
 
 static inline uint64_t clock_later_ns(void)
@@ -265,7 +265,7 @@ static inline int rig_teardown(void **state)
 	return 0;
 }
 
-/* What follows an answer of the server. */
+/* The tail of a server's answer. */
 struct tail {
 	size_t len;
 	uint8_t bytes[1024];
@@ -332,7 +332,7 @@ static inline void reset_all(struct rig *g, uint64_t now_ns)
 	}
 }
 
-/* The server's answer to the INIT that is the first call. */
+/* The server's answer to the INIT in the first call. */
 static inline void respond_init(struct rig *g)
 {
 	const struct fuse_init_out init = {.major = 7, .minor = 38, .unused = {g->features}};
@@ -345,7 +345,7 @@ static inline void respond_init(struct rig *g)
 	fuse_client_tick(g->f, g->now_ns);
 }
 
-/* A session is there, INIT is the first call. */
+/* A session exists, INIT is the first call. */
 static inline void session_up(struct rig *g)
 {
 	session.up = true;
@@ -367,7 +367,7 @@ static inline void bring_up(struct rig *g)
 	assert_true(fuse_client_is_ready(g->f));
 }
 
-/* The server dies; another process is there at once. */
+/* The server dies and restarts at once. */
 static inline void server_restarts(struct rig *g, uint64_t incarnation, uint64_t verifier)
 {
 	g->server = (struct fuse_proto_server){.incarnation = incarnation, .verifier = verifier};
@@ -377,7 +377,7 @@ static inline void server_restarts(struct rig *g, uint64_t incarnation, uint64_t
 	respond_init(g);
 }
 
-/* The worker dies; a successor is up, the server is as it was. */
+/* The worker dies; a successor is up, the server is unchanged. */
 static inline void worker_restarts(struct rig *g)
 {
 	struct fuse_out_header out;
@@ -448,7 +448,7 @@ static inline void forget(struct rig *g, uint64_t nodeid, uint64_t n)
 	fuse_client_pull(g->f, true, g->now_ns);
 }
 
-/* attr NULL: the server does not say. */
+/* attr NULL: none in the answer. */
 static inline struct fuse_open_out open_with(struct rig *g, uint64_t nodeid, uint32_t flags,
 					     uint64_t server_fh, const struct fuse_attr *attr)
 {
@@ -503,7 +503,7 @@ static inline void kernel_fsync(struct rig *g, uint64_t nodeid, uint64_t fh)
 	fuse_client_pull(g->f, true, g->now_ns);
 }
 
-/* What an fsync that the server does says to the program. */
+/* The result of an fsync that the server executes. */
 static inline void expect_fsync(struct rig *g, uint64_t nodeid, uint64_t fh, int error)
 {
 	kernel_fsync(g, nodeid, fh);

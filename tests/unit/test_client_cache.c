@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the client end answers by itself, for how long, and what makes it ask again. */
+/* The client's caches: which requests it answers itself, for how long, and what invalidates an
+ * entry. */
 #include "tests/lib/client_rig.h"
 #include <fcntl.h>
 
@@ -31,7 +32,7 @@ static void getxattr(struct rig *g, uint64_t node, const char *name)
 	fuse_client_pull(g->f, true, g->now_ns);
 }
 
-/* Whether a question for that attribute goes to the server; it is answered in any case. */
+/* Whether a GETXATTR of that name reaches the server; it is answered in any case. */
 static bool is_asked(struct rig *g, uint64_t node, const char *name)
 {
 	bool asked;
@@ -44,7 +45,7 @@ static bool is_asked(struct rig *g, uint64_t node, const char *name)
 	return asked;
 }
 
-static void test_bare_files_are_not_asked_about(void **state)
+static void test_files_without_xattrs_are_answered_locally(void **state)
 {
 	struct fuse_getxattr_in in = {.size = 0};
 	struct fuse_getxattr_out none = {.size = 7};
@@ -57,7 +58,7 @@ static void test_bare_files_are_not_asked_about(void **state)
 	b = lookup_bare(g, "handle-b", false);
 	assert_false(is_asked(g, a, "security.capability"));
 	assert_false(is_asked(g, a, "system.posix_acl_access"));
-	assert_true(is_asked(g, a, "trusted.overlay.opaque")); /* such are in no list */
+	assert_true(is_asked(g, a, "trusted.overlay.opaque")); /* no listing shows these */
 	assert_true(is_asked(g, b, "security.capability"));
 	kernel_send_to(g, FUSE_LISTXATTR, 4, a, &in, sizeof(in));
 	fuse_client_pull(g->f, true, g->now_ns);
@@ -68,7 +69,7 @@ static void test_bare_files_are_not_asked_about(void **state)
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(kernel_receive(g, &out, NULL, 0), sizeof(out));
 	assert_int_equal(n_calls, 0);
-	/* Not for longer than attributes are believed, nor another session. */
+	/* Only as long as attributes may be cached, and only in the same session. */
 	g->now_ns += NSEC_PER_SEC;
 	assert_true(is_asked(g, a, "security.capability"));
 	assert_true(lookup_bare(g, "handle-a", true) == a);
@@ -77,8 +78,8 @@ static void test_bare_files_are_not_asked_about(void **state)
 	assert_true(is_asked(g, a, "security.capability"));
 }
 
-/* Where nobody labels files, who asks for a label hears that there are none at all. */
-static void test_labels_there_are_none(void **state)
+/* Where the kernel does not label files, a request for a label gets EOPNOTSUPP. */
+static void test_label_requests_get_eopnotsupp_without_selinux(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, b;
@@ -96,8 +97,8 @@ static void test_labels_there_are_none(void **state)
 	assert_true(is_asked(g, b, "security.selinux"));
 }
 
-/* What the client itself gives a file counts, whatever else is on its way. */
-static void test_late_words_do_not_count(void **state)
+/* An attribute that this client sets invalidates the cache, whatever else is in flight. */
+static void test_late_answers_are_not_cached(void **state)
 {
 	static const uint8_t set[] = {1, 0, 0, 0, 0, 0, 0, 0, 'u', '.', 'x', 0, 'v'};
 	struct fuse_entry_out e = entry_make(S_IFREG | 0644);
@@ -119,14 +120,14 @@ static void test_late_words_do_not_count(void **state)
 	respond_tail(g, 0, 0, &e, sizeof(e), &t);
 	expect_reply(g, 4, 0);
 	assert_true(is_asked(g, a, "user.x"));
-	/* Nor what is perhaps an old answer given again. */
+	/* Nor does a repeated answer, which may be old. */
 	g->now_ns += 10;
 	kernel_send(g, FUSE_LOOKUP, 8 | FUSE_PROTO_UNIQUE_RESEND, "name", 5);
 	fuse_client_pull(g->f, true, g->now_ns);
 	respond_tail(g, 0, 0, &e, sizeof(e), &t);
 	expect_reply(g, 8 | FUSE_PROTO_UNIQUE_RESEND, 0);
 	assert_true(is_asked(g, a, "user.x"));
-	/* Nor where another session has asked once more. */
+	/* Nor after another session has asked again. */
 	g->now_ns += 10;
 	kernel_send(g, FUSE_LOOKUP, 10, "name", 5);
 	fuse_client_pull(g->f, true, g->now_ns);
@@ -134,14 +135,14 @@ static void test_late_words_do_not_count(void **state)
 	respond_tail(g, 0, 0, &e, sizeof(e), &t);
 	expect_reply(g, 10, 0);
 	assert_true(is_asked(g, a, "user.x"));
-	/* But what was asked later. */
+	/* But an answer to a later request does. */
 	g->now_ns += 10;
 	assert_true(lookup_bare(g, "handle-a", true) == a);
 	assert_false(is_asked(g, a, "user.x"));
 }
 
 /* A record that another file had before. */
-static void test_another_file_is_not_bare(void **state)
+static void test_a_reused_record_has_no_cached_xattrs(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, b;
@@ -154,7 +155,7 @@ static void test_another_file_is_not_bare(void **state)
 	assert_true(is_asked(g, b, "user.x"));
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static const struct fuse_attr folder = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2, .size = 60};
 
@@ -175,7 +176,7 @@ static void unlink_answer(struct rig *g, unsigned call, uint64_t unique, uint64_
 	expect_reply(g, unique, 0);
 }
 
-/* The size that the root has for the kernel; 0: the server is asked. */
+/* The size of the root that the kernel gets; 0: the server is asked. */
 static uint64_t root_size(struct rig *g)
 {
 	struct fuse_getattr_in in = {.getattr_flags = 0};
@@ -191,11 +192,11 @@ static uint64_t root_size(struct rig *g)
 		return 0;
 	}
 	assert_int_equal(kernel_receive(g, &h, &out, sizeof(out)), sizeof(h) + sizeof(out));
-	assert_true(out.attr_valid == 0 || out.attr_valid_nsec == 0); /* a second at most */
+	assert_true(out.attr_valid == 0 || out.attr_valid_nsec == 0); /* one second at most */
 	return out.attr.size;
 }
 
-static void test_folders_are_as_the_change_left_them(void **state)
+static void test_dir_attributes_follow_the_last_change(void **state)
 {
 	struct rig *g = *state;
 
@@ -207,7 +208,7 @@ static void test_folders_are_as_the_change_left_them(void **state)
 	assert_int_equal(root_size(g), 60);
 	g->now_ns += NSEC_PER_SEC / 2;
 	assert_int_equal(root_size(g), 0);
-	/* A change that says nothing of it. */
+	/* A change whose answer has no directory attributes. */
 	unlink_send(g, 6);
 	unlink_answer(g, 0, 6, 50);
 	assert_int_equal(root_size(g), 50);
@@ -217,8 +218,8 @@ static void test_folders_are_as_the_change_left_them(void **state)
 	assert_int_equal(root_size(g), 0);
 }
 
-/* Of two changes at once nobody knows whose answer is of the later moment. */
-static void test_changes_at_once_say_nothing(void **state)
+/* Of two concurrent changes, the order of the answers is unknown. */
+static void test_concurrent_changes_are_not_cached(void **state)
 {
 	struct rig *g = *state;
 
@@ -226,12 +227,12 @@ static void test_changes_at_once_say_nothing(void **state)
 	unlink_send(g, 4);
 	unlink_send(g, 6);
 	unlink_answer(g, 1, 6, 50);
-	assert_int_equal(root_size(g), 50); /* the other is not done as far as anybody knows */
+	assert_int_equal(root_size(g), 50); /* the other has not been acknowledged */
 	unlink_answer(g, 0, 4, 60);
 	assert_int_equal(root_size(g), 0);
 }
 
-static void test_bad_folders_are_not_believed(void **state)
+static void test_bad_dir_attributes_are_not_cached(void **state)
 {
 	struct tail t = tail_make(FUSE_PROTO_RESP_DIR_ATTR, 0), cut = t;
 	struct fuse_attr attr = folder;
@@ -250,7 +251,7 @@ static void test_bad_folders_are_not_believed(void **state)
 	expect_reply(g, 6, -EIO);
 }
 
-/* ---- ends of folders ---- */
+/* ---- ends of directories ---- */
 
 static uint64_t open_root(struct rig *g)
 {
@@ -276,7 +277,7 @@ static bool read_root(struct rig *g, uint64_t fh, uint64_t off)
 	return n_calls > n;
 }
 
-/* One entry, behind which the folder is at 7, and nothing more. */
+/* One entry, behind which the directory ends at offset 7. */
 static void read_to_end(struct rig *g, uint64_t fh, uint32_t name_len)
 {
 	struct {
@@ -300,7 +301,7 @@ static bool end_is_known(struct rig *g, uint64_t fh)
 	return !asked;
 }
 
-static void test_who_has_read_all_is_told(void **state)
+static void test_the_end_of_a_directory_is_answered_locally(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, other;
@@ -311,11 +312,11 @@ static void test_who_has_read_all_is_told(void **state)
 	read_to_end(g, fh, 1);
 	assert_false(end_is_known(g, other));
 	assert_true(end_is_known(g, fh));
-	assert_false(end_is_known(g, fh)); /* who looks again may mean it */
+	assert_false(end_is_known(g, fh)); /* a second read may be intended */
 	read_to_end(g, fh, 1);
 	g->now_ns += NSEC_PER_SEC;
 	assert_false(end_is_known(g, fh));
-	/* What this client has changed it sees. */
+	/* This client's own changes are visible. */
 	read_to_end(g, fh, 1);
 	unlink_send(g, 90);
 	unlink_answer(g, n_calls - 1, 90, 4);
@@ -325,9 +326,9 @@ static void test_who_has_read_all_is_told(void **state)
 	assert_false(end_is_known(g, fh));
 }
 
-/* ---- names that are not there ---- */
+/* ---- absent names ---- */
 
-/* A folder that the server says is empty, and stays so but for us. */
+/* A directory that the server reports as empty and leased. */
 static uint64_t mkdir_empty(struct rig *g, const char *handle, uint64_t again)
 {
 	uint8_t arg[sizeof(struct fuse_mkdir_in) + 2] = {[sizeof(struct fuse_mkdir_in)] = 'd'};
@@ -345,7 +346,7 @@ static uint64_t mkdir_empty(struct rig *g, const char *handle, uint64_t again)
 	return e.nodeid;
 }
 
-/* Whether the server is asked for the name. */
+/* Whether a LOOKUP of the name reaches the server. */
 static bool name_is_asked(struct rig *g, uint64_t node, const char *name)
 {
 	bool asked;
@@ -359,7 +360,7 @@ static bool name_is_asked(struct rig *g, uint64_t node, const char *name)
 	return asked;
 }
 
-/* Asks for one to be made, in vain: it may be there all the same. */
+/* Tries to create the name and fails: it may exist all the same. */
 static void name_make(struct rig *g, uint32_t opcode, uint64_t node, size_t arg_bytes,
 		      uint64_t newdir, const char *names, size_t names_bytes)
 {
@@ -375,7 +376,7 @@ static void name_make(struct rig *g, uint32_t opcode, uint64_t node, size_t arg_
 	expect_reply(g, g->unique, -EIO);
 }
 
-static void test_a_new_folder_has_no_names(void **state)
+static void test_a_new_directory_has_no_names(void **state)
 {
 	struct rig *g = *state;
 	uint64_t d;
@@ -384,13 +385,13 @@ static void test_a_new_folder_has_no_names(void **state)
 	d = mkdir_empty(g, "handle-d", 0);
 	assert_false(name_is_asked(g, d, "f"));
 	assert_true(name_is_asked(g, FUSE_ROOT_ID, "f"));
-	later_ns = g->now_ns + NSEC_PER_SEC; /* by then, though nobody has noticed yet */
+	later_ns = g->now_ns + NSEC_PER_SEC; /* created meanwhile, but not seen yet */
 	assert_true(name_is_asked(g, d, "f"));
 	later_ns = 0;
 	assert_false(name_is_asked(g, d, "f"));
 	g->now_ns += NSEC_PER_SEC;
 	assert_true(name_is_asked(g, d, "f"));
-	/* What is perhaps an old answer says nothing of now, nor does another session. */
+	/* A repeated answer may be old; nor does another session's answer count. */
 	d = mkdir_empty(g, "handle-e", FUSE_PROTO_UNIQUE_RESEND);
 	assert_true(name_is_asked(g, d, "f"));
 	d = mkdir_empty(g, "handle-g", 0);
@@ -399,7 +400,7 @@ static void test_a_new_folder_has_no_names(void **state)
 	assert_true(name_is_asked(g, d, "f"));
 }
 
-static void test_names_that_we_make_are_asked_for(void **state)
+static void test_created_names_are_looked_up(void **state)
 {
 	struct rig *g = *state;
 	uint64_t d;
@@ -427,8 +428,8 @@ static void test_names_that_we_make_are_asked_for(void **state)
 	assert_false(name_is_asked(g, d, "to"));
 }
 
-/* What a file system may take for a name that is there only the server can tell. */
-static void test_only_plain_names_are_known(void **state)
+/* Only the server can tell which names its file system treats as equal. */
+static void test_only_plain_names_are_cached(void **state)
 {
 	struct rig *g = *state;
 	uint64_t d;
@@ -442,7 +443,7 @@ static void test_only_plain_names_are_known(void **state)
 	assert_false(name_is_asked(g, d, "strasse"));
 	name_make(g, FUSE_CREATE, d, sizeof(struct fuse_create_in), 0, "stra\xc3\x9f\x65", 8);
 	assert_true(name_is_asked(g, d, "strasse"));
-	/* Folders do not get in each other's way. */
+	/* Directories do not share entries. */
 	d = mkdir_empty(g, "handle-e", 0);
 	assert_false(name_is_asked(g, d, "strasse"));
 }
@@ -453,7 +454,7 @@ static void test_only_plain_names_are_known(void **state)
 
 static uint64_t created_fh; /* of the last */
 
-/* A file that we make, lent with its entry. */
+/* A file that the client creates, with a lease. */
 static uint64_t create_lent(struct rig *g, const char *handle, uint32_t mode, uint32_t flags,
 			    uint64_t generation)
 {
@@ -485,7 +486,7 @@ static uint64_t create_plain(struct rig *g, const char *handle)
 	return create_lent(g, handle, 0644, O_EXCL, FUSE_PROTO_LEASED | FUSE_PROTO_NO_XATTRS);
 }
 
-/* To owner 3, group 4 and mode 644. Whether the server is asked. */
+/* chown to 3:4 and chmod to 644. Whether the server is asked. */
 static bool set(struct rig *g, uint64_t node, uint32_t valid)
 {
 	const struct fuse_setattr_in in = {.valid = valid, .uid = 3, .gid = 4, .mode = 0644};
@@ -496,7 +497,7 @@ static bool set(struct rig *g, uint64_t node, uint32_t valid)
 	return n_calls > n;
 }
 
-/* Its answer; *ret_valid: whether the kernel may keep it. */
+/* Its answer; *ret_valid: whether the kernel may cache it. */
 static struct fuse_attr set_reply(struct rig *g, bool *ret_valid)
 {
 	struct fuse_attr_out a = {.attr_valid = 0};
@@ -531,7 +532,7 @@ static void set_done(struct rig *g, unsigned call, uint32_t mode)
 	respond(g, call, 0, &a, sizeof(a));
 }
 
-/* The call is one of our own, for the time alone. */
+/* The call is an internal request, for the ctime only. */
 static bool is_touch(unsigned call)
 {
 	struct fuse_setattr_in in;
@@ -541,7 +542,7 @@ static bool is_touch(unsigned call)
 	       call_header(call).unique & 1ULL << 62;
 }
 
-static void test_what_changes_nothing_is_done_here(void **state)
+static void test_a_setattr_that_changes_nothing_is_answered_locally(void **state)
 {
 	struct rig *g = *state;
 	uint64_t n;
@@ -551,14 +552,14 @@ static void test_what_changes_nothing_is_done_here(void **state)
 	n = create_plain(g, "handle-a");
 	assert_true(set_here(g, n, CHOWN));
 	assert_true(set_here(g, n, FATTR_MODE));
-	/* The server gives the time in a while, once. */
+	/* After a while the server updates the ctime, once. */
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(fuse_client_tick(g->f, g->now_ns), g->now_ns + 5 * NSEC_PER_MSEC);
 	g->now_ns += 5 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_true(n_calls == 1 && is_touch(0));
 	expect_handle(0, 0, "handle-a");
-	/* What sets attributes waits for that, and what shows them. */
+	/* Requests that set or show attributes wait for it. */
 	assert_false(set(g, n, FATTR_MODE));
 	set_done(g, 0, 0644);
 	fuse_client_tick(g->f, g->now_ns);
@@ -570,7 +571,7 @@ static void test_what_changes_nothing_is_done_here(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-static void test_a_later_change_gives_the_time(void **state)
+static void test_a_later_change_updates_the_ctime(void **state)
 {
 	struct rig *g = *state;
 	uint64_t n;
@@ -588,12 +589,12 @@ static void test_a_later_change_gives_the_time(void **state)
 	g->now_ns += 50 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 0);
-	assert_false(set_here(g, n, FATTR_MODE)); /* that is another one now */
-	/* After what failed nobody knows. */
+	assert_false(set_here(g, n, FATTR_MODE)); /* the file has changed now */
+	/* After a failed request the state is unknown. */
 	assert_false(set_here(g, n, CHOWN));
 }
 
-static void test_who_looks_sees_the_time(void **state)
+static void test_a_reader_sees_the_deferred_ctime(void **state)
 {
 	const struct fuse_getattr_in in = {.getattr_flags = 0};
 	const struct fuse_open_out o = {.fh = 6};
@@ -611,7 +612,7 @@ static void test_who_looks_sees_the_time(void **state)
 	assert_int_equal(n_calls, 2);
 	assert_true(is_touch(0));
 	assert_int_equal(call_header(1).opcode, FUSE_UNLINK);
-	/* A session that ends under it, and a worker: it is asked for again. */
+	/* If a session or a worker ends before the update, it is sent again. */
 	server_restarts(g, 2, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
 	respond(g, 0, 0, &o, sizeof(o));
@@ -629,7 +630,7 @@ static void test_who_looks_sees_the_time(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-static void test_what_is_not_known_is_asked(void **state)
+static void test_setattr_of_an_uncached_file_reaches_the_server(void **state)
 {
 	const unsigned lent = FUSE_PROTO_LEASED | FUSE_PROTO_NO_XATTRS;
 	struct rig *g = *state;
@@ -637,14 +638,15 @@ static void test_what_is_not_known_is_asked(void **state)
 
 	g->features = FUSE_PROTO_FEATURE_TOUCH;
 	bring_up(g);
-	assert_false(set_here(g, create_lent(g, "a", 0644, 0, lent), CHOWN)); /* it may be old */
+	assert_false(
+		set_here(g, create_lent(g, "a", 0644, 0, lent), CHOWN)); /* the answer may be old */
 	assert_false(set_here(g, create_lent(g, "b", 0644, O_EXCL, FUSE_PROTO_LEASED), CHOWN));
 	assert_false(set_here(g, create_lent(g, "c", 0644, O_EXCL, FUSE_PROTO_NO_XATTRS), CHOWN));
 	assert_false(set_here(g, create_lent(g, "d", 04644, O_EXCL, lent), CHOWN));
 	assert_false(set_here(g, create_plain(g, "e"), CHOWN | FATTR_MTIME_NOW));
 	assert_false(set_here(g, create_lent(g, "f", 0600, O_EXCL, lent), FATTR_MODE));
 	n = create_plain(g, "h");
-	assert_true(set(g, n, FATTR_MTIME)); /* on its way, and it may be this that comes first */
+	assert_true(set(g, n, FATTR_MTIME)); /* in flight, and possibly executed first */
 	assert_true(set(g, n, CHOWN));
 	set_done(g, 1, 0644);
 	expect_reply(g, g->unique, 0);
@@ -672,8 +674,8 @@ static uint64_t create_and_write_through(struct rig *g, const char *handle)
 	return n;
 }
 
-/* Nothing of it may be lost, and yet it has another size than its CREATE said. */
-static void test_what_was_written_through_is_asked(void **state)
+/* No written data may be lost, although the size differs from CREATE's answer. */
+static void test_setattr_after_a_write_reaches_the_server(void **state)
 {
 	struct rig *g = *state;
 	uint64_t n;
@@ -685,10 +687,10 @@ static void test_what_was_written_through_is_asked(void **state)
 	assert_true(set(g, n, FATTR_MTIME));
 	set_done(g, 0, 0644);
 	expect_reply(g, g->unique, 0);
-	assert_true(set_here(g, n, CHOWN)); /* what it is like was said */
+	assert_true(set_here(g, n, CHOWN)); /* its attributes are known */
 }
 
-static void test_a_server_that_judges_is_asked(void **state)
+static void test_a_server_that_checks_rights_gets_setattr(void **state)
 {
 	struct rig *g = *state;
 
@@ -697,7 +699,7 @@ static void test_a_server_that_judges_is_asked(void **state)
 	assert_false(set_here(g, create_plain(g, "a"), CHOWN));
 }
 
-static void test_init_says_what_we_know(void **state)
+static void test_init_lists_our_features(void **state)
 {
 	struct fuse_init_in in;
 	struct rig *g = *state;
@@ -714,24 +716,24 @@ static void test_init_says_what_we_know(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_bare_files_are_not_asked_about),
-		CASE(test_labels_there_are_none),
-		CASE(test_late_words_do_not_count),
-		CASE(test_another_file_is_not_bare),
-		CASE(test_folders_are_as_the_change_left_them),
-		CASE(test_changes_at_once_say_nothing),
-		CASE(test_bad_folders_are_not_believed),
-		CASE(test_who_has_read_all_is_told),
-		CASE(test_a_new_folder_has_no_names),
-		CASE(test_names_that_we_make_are_asked_for),
-		CASE(test_only_plain_names_are_known),
-		CASE(test_what_changes_nothing_is_done_here),
-		CASE(test_a_later_change_gives_the_time),
-		CASE(test_who_looks_sees_the_time),
-		CASE(test_what_is_not_known_is_asked),
-		CASE(test_what_was_written_through_is_asked),
-		CASE(test_a_server_that_judges_is_asked),
-		CASE(test_init_says_what_we_know),
+		CASE(test_files_without_xattrs_are_answered_locally),
+		CASE(test_label_requests_get_eopnotsupp_without_selinux),
+		CASE(test_late_answers_are_not_cached),
+		CASE(test_a_reused_record_has_no_cached_xattrs),
+		CASE(test_dir_attributes_follow_the_last_change),
+		CASE(test_concurrent_changes_are_not_cached),
+		CASE(test_bad_dir_attributes_are_not_cached),
+		CASE(test_the_end_of_a_directory_is_answered_locally),
+		CASE(test_a_new_directory_has_no_names),
+		CASE(test_created_names_are_looked_up),
+		CASE(test_only_plain_names_are_cached),
+		CASE(test_a_setattr_that_changes_nothing_is_answered_locally),
+		CASE(test_a_later_change_updates_the_ctime),
+		CASE(test_a_reader_sees_the_deferred_ctime),
+		CASE(test_setattr_of_an_uncached_file_reaches_the_server),
+		CASE(test_setattr_after_a_write_reaches_the_server),
+		CASE(test_a_server_that_checks_rights_gets_setattr),
+		CASE(test_init_lists_our_features),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders that are opened without the server, while nobody else changes their names: who is, what
- * the server hears of it all the same, and what a death in between leaves. */
+/* The directory cache: directories that are opened without the server while their names are
+ * leased: which programs may use it, when the server opens them all the same, and recovery after
+ * a death. */
 #include "tests/lib/client_prefetch_rig.h"
 
-static void test_who_comes_next_is_told_here(void **state)
+static void test_the_next_opener_reads_from_the_cache(void **state)
 {
 	const struct fuse_release_in *told;
 	struct rig *g = *state;
@@ -13,7 +14,7 @@ static void test_who_comes_next_is_told_here(void **state)
 	bring_up(g);
 	list_once(g);
 	g->now_ns += 300 * NSEC_PER_MSEC;
-	fuse_client_tick(g->f, g->now_ns); /* the server hears of the first */
+	fuse_client_tick(g->f, g->now_ns); /* the server gets the first open */
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
 	told = (const void *)(calls[0].msg + sizeof(struct fuse_in_header));
@@ -22,7 +23,7 @@ static void test_who_comes_next_is_told_here(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		fh = open_here(g);
 		read_all(g, fh, &s);
-		/* It is believed as long as by who heard it first. */
+		/* A later reader gets no longer validity than the first. */
 		assert_true(s.entries[1].e.nodeid > 1);
 		assert_int_equal(s.entries[1].e.entry_valid_nsec, 700 * NSEC_PER_MSEC);
 		assert_int_equal(s.entries[1].e.attr_valid_nsec, 700 * NSEC_PER_MSEC);
@@ -31,14 +32,14 @@ static void test_who_comes_next_is_told_here(void **state)
 		assert_false(is_asked(g, fh, s.end));
 		close_root(g, fh);
 	}
-	/* Of the rest it never hears. */
+	/* The server never gets the other opens. */
 	g->now_ns += 100 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(g->f->files.n_closing, 0);
 }
 
-static void test_it_is_known_for_a_while(void **state)
+static void test_a_cached_directory_expires(void **state)
 {
 	struct rig *g = *state;
 
@@ -49,12 +50,12 @@ static void test_it_is_known_for_a_while(void **state)
 	g->now_ns += NSEC_PER_MSEC;
 	assert_false(is_known(g));
 	assert_true(is_known(g));
-	/* By nobody else than who was told it: a server may have begun anew, and lent to others. */
+	/* Only in the same session: a restarted server may have given leases to other clients. */
 	server_restarts(g, 99, g->server.verifier);
 	assert_false(is_known(g));
 }
 
-static void test_own_changes_show(void **state)
+static void test_own_changes_invalidate_the_cached_directory(void **state)
 {
 	struct rig *g = *state;
 	uint64_t unique;
@@ -65,13 +66,13 @@ static void test_own_changes_show(void **state)
 	fuse_client_pull(g->f, true, g->now_ns);
 	answered(g, 0);
 	assert_false(is_known(g));
-	/* Whatever became of it. */
+	/* Whether or not the request succeeded. */
 	kernel_send(g, FUSE_RMDIR, unique = g->unique += 2, "folder", 7);
 	fuse_client_pull(g->f, true, g->now_ns);
-	assert_false(is_known(g)); /* nobody knows how many there are */
+	assert_false(is_known(g)); /* the number of names is unknown */
 	answered_as(g, unique, -EIO);
 	assert_false(is_known(g));
-	/* One that was on its way when the server said what there is. */
+	/* One that was in flight when the server listed the directory. */
 	g->now_ns += NSEC_PER_SEC;
 	open_begin(g);
 	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
@@ -87,8 +88,8 @@ static void test_own_changes_show(void **state)
 	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR);
 }
 
-/* Who has read files asks for their times: all are had by asking for the folder. */
-static void test_what_would_be_asked_for_is(void **state)
+/* A program that has read files asks for their times: one OPENDIR returns them all. */
+static void test_a_stale_cached_directory_is_read_again(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -103,7 +104,7 @@ static void test_what_would_be_asked_for_is(void **state)
 	assert_false(is_known(g));
 }
 
-static void test_who_is_not_promised_asks(void **state)
+static void test_an_unleased_directory_is_not_cached(void **state)
 {
 	struct listing l = three();
 	struct rig *g = *state;
@@ -119,8 +120,8 @@ static void test_who_is_not_promised_asks(void **state)
 	assert_false(is_known(g));
 }
 
-/* What these change nobody tells their owner in time. */
-static void test_who_has_lanes_asks(void **state)
+/* A mount worker's changes reach the owner too late. */
+static void test_a_mount_with_workers_caches_no_directory(void **state)
 {
 	struct rig *g = *state;
 	struct ends e;
@@ -132,7 +133,7 @@ static void test_who_has_lanes_asks(void **state)
 }
 
 /* The server opens it, and is asked then. */
-static void test_who_comes_back_to_the_beginning_asks(void **state)
+static void test_a_rewind_asks_the_server(void **state)
 {
 	const struct fuse_release_in *told;
 	struct fuse_read_in in = {.size = 4096}, sent;
@@ -168,7 +169,7 @@ static void test_who_comes_back_to_the_beginning_asks(void **state)
 	assert_memory_equal(told + 1, &o.fh, sizeof(o.fh));
 }
 
-/* A READDIR of a folder that the server has not open. */
+/* A READDIR of a directory that the server has not open. */
 static void read_begin(struct rig *g, uint64_t fh)
 {
 	struct fuse_read_in in = {.fh = fh, .offset = 1, .size = 4096};
@@ -177,7 +178,7 @@ static void read_begin(struct rig *g, uint64_t fh)
 	fuse_client_pull(g->f, true, g->now_ns);
 }
 
-/* A folder that is open here, read where the server cannot open it. */
+/* A locally open directory, read when the server cannot open it. */
 static uint64_t reopen_fails(struct rig *g, int error)
 {
 	uint64_t fh;
@@ -191,7 +192,7 @@ static uint64_t reopen_fails(struct rig *g, int error)
 	return fh;
 }
 
-static void test_what_is_gone_is_empty(void **state)
+static void test_a_removed_directory_reads_as_empty(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -202,7 +203,7 @@ static void test_what_is_gone_is_empty(void **state)
 	read_begin(g, fh);
 	assert_int_equal(n_calls, 0);
 	expect_reply(g, g->unique, 0);
-	/* What else it is to do it cannot. */
+	/* All other requests of it fail. */
 	kernel_send(g, FUSE_FSYNCDIR, g->unique += 2, &(struct fuse_fsync_in){.fh = fh},
 		    sizeof(struct fuse_fsync_in));
 	fuse_client_pull(g->f, true, g->now_ns);
@@ -217,7 +218,7 @@ static void expect_read(struct rig *g, uint64_t fh, int error)
 	expect_reply(g, g->unique, error);
 }
 
-/* What the server says of a folder that it is to open again; 0: what makes no sense. */
+/* The server's answer to a reopen of the directory; 0: malformed. */
 static uint64_t refused(struct rig *g, int error)
 {
 	uint64_t fh;
@@ -231,8 +232,8 @@ static uint64_t refused(struct rig *g, int error)
 	return fh;
 }
 
-/* Nobody takes what could not be read for what is not there. */
-static void test_what_cannot_be_opened_is_not_empty(void **state)
+/* A directory that cannot be read must not look empty. */
+static void test_an_unreadable_directory_returns_its_error(void **state)
 {
 	const int errors[] = {-EIO, -EACCES, -ENOTDIR, 0};
 	struct rig *g = *state;
@@ -254,7 +255,7 @@ static void test_what_cannot_be_opened_is_not_empty(void **state)
 		fuse_client_tick(g->f, g->now_ns);
 		hear(g);
 	}
-	/* Nor does a successor. */
+	/* Nor to a successor's readers. */
 	fh = refused(g, -EIO);
 	expect_reply(g, g->unique, -EIO);
 	worker_restarts(g);
@@ -262,8 +263,8 @@ static void test_what_cannot_be_opened_is_not_empty(void **state)
 	expect_read(g, fh, -EIO);
 }
 
-/* The export is another, or has forgotten what was not synced. */
-static void test_what_was_lost_is_not_empty(void **state)
+/* The export is another one, or has lost unsynced changes. */
+static void test_a_lost_directory_returns_an_error(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -277,7 +278,7 @@ static void test_what_was_lost_is_not_empty(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	expect_read(g, fh, -ESTALE);
 	close_root(g, fh);
-	/* With what it was it is gone. */
+	/* The old state is gone. */
 	list_once(g);
 	fh = open_here(g);
 	server_restarts(g, 100, g->server.verifier);
@@ -286,8 +287,8 @@ static void test_what_was_lost_is_not_empty(void **state)
 	expect_read(g, fh, 0);
 }
 
-/* The server has no room for it just now. */
-static void test_what_passes_is_waited_for(void **state)
+/* The server cannot open it just now. */
+static void test_a_transient_reopen_error_is_retried(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -308,8 +309,9 @@ static void test_what_passes_is_waited_for(void **state)
 	close_root(g, fh);
 }
 
-/* Its program is killed, and the kernel closes the file. The server hears that when it has it. */
-static void test_who_closes_meanwhile(void **state)
+/* Its program is killed, and the kernel closes the file. The server gets the RELEASE after it
+ * has opened the directory. */
+static void test_a_close_waits_for_the_reopen(void **state)
 {
 	const struct fuse_release_in *told;
 	struct rig *g = *state;
@@ -329,7 +331,7 @@ static void test_who_closes_meanwhile(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(g->f->files.n_closing, 1);
-	/* Another file does not get its place. */
+	/* Its record is not reused meanwhile. */
 	assert_true(open_here(g) != fh);
 	respond(g, 0, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
 	fuse_client_tick(g->f, g->now_ns);
@@ -338,8 +340,8 @@ static void test_who_closes_meanwhile(void **state)
 	assert_int_equal(told->fh, 21);
 }
 
-/* Whoever comes after it has the server open what is open, before it asks for anything. */
-static void test_a_successor_has_it_opened(void **state)
+/* A successor reopens local directories before any other request. */
+static void test_a_successor_reopens_local_directories(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -357,8 +359,8 @@ static void test_a_successor_has_it_opened(void **state)
 	assert_true(is_asked(g, fh, 0));
 }
 
-/* It died when the file was noted and the kernel had not heard of it, or had not said so. */
-static void test_what_is_asked_again_is_the_same_file(void **state)
+/* It died after the file was recorded, before the kernel got the reply or before that was known. */
+static void test_a_resent_open_gets_the_same_file(void **state)
 {
 	const uint64_t again = FUSE_PROTO_UNIQUE_RESEND;
 	struct fuse_open_in in = {.flags = O_DIRECTORY};
@@ -382,13 +384,13 @@ static void test_what_is_asked_again_is_the_same_file(void **state)
 				sizeof(struct fuse_open_out));
 		fuse_client_tick(g->f, g->now_ns);
 	}
-	/* Another is another. */
+	/* A different request opens a different file. */
 	kernel_send(g, FUSE_OPENDIR, g->unique = (unique + 2) | again, &in, sizeof(in));
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_OPENDIR);
 }
 
-/* The kernel has let go of who asks before it is told. */
+/* The kernel has dropped the request before the reply. */
 static void open_in_vain(struct rig *g, uint64_t unique)
 {
 	struct {
@@ -412,8 +414,8 @@ static void open_in_vain(struct rig *g, uint64_t unique)
 	hear(g);
 }
 
-/* Its file goes: nobody has it. */
-static void test_who_is_gone_leaves_nothing(void **state)
+/* Its file is closed. */
+static void test_an_interrupted_open_leaves_no_file(void **state)
 {
 	const uint64_t again = FUSE_PROTO_UNIQUE_RESEND;
 	struct rig *g = *state;
@@ -424,7 +426,7 @@ static void test_who_is_gone_leaves_nothing(void **state)
 	open_in_vain(g, g->unique += 2);
 	assert_int_equal(n_calls, 0);
 	assert_null(client_file_opened_by(&g->f->files, FUSE_ROOT_ID, (uint32_t)g->unique | 1));
-	/* Nor has who was killed before a successor could say it. */
+	/* Nor does one that was killed before a successor replied. */
 	fh = open_here(g);
 	unique = g->unique;
 	worker_restarts(g);
@@ -438,8 +440,8 @@ static void test_who_is_gone_leaves_nothing(void **state)
 	assert_null(client_file_get(&g->f->files, fh));
 }
 
-/* It was read from the kernel when what was promised had ended. */
-static void test_who_was_held_up_looks_at_the_clock(void **state)
+/* Read from the kernel after the lease had ended. */
+static void test_a_late_open_checks_the_current_time(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -449,7 +451,7 @@ static void test_who_was_held_up_looks_at_the_clock(void **state)
 	list_once(g);
 	later_ns = g->now_ns + 899 * NSEC_PER_MSEC;
 	fh = open_here(g);
-	/* Its age is what is left to believe. */
+	/* Its age reduces the validity. */
 	read_all(g, fh, &s);
 	assert_int_equal(s.entries[1].e.entry_valid_nsec, 101 * NSEC_PER_MSEC);
 	close_root(g, fh);
@@ -464,8 +466,8 @@ static void test_who_was_held_up_looks_at_the_clock(void **state)
 	assert_true(is_asked(g, fh, 0));
 }
 
-/* Memory is for what was listed lately. */
-static void test_the_oldest_give_way(void **state)
+/* The memory holds the latest listings. */
+static void test_the_oldest_cached_directories_are_evicted(void **state)
 {
 	struct rig *g = *state;
 	struct client_prefetches *l;
@@ -491,23 +493,23 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kept_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_who_comes_next_is_told_here),
-		TEST(test_it_is_known_for_a_while),
-		TEST(test_own_changes_show),
-		TEST(test_what_would_be_asked_for_is),
-		TEST(test_who_is_not_promised_asks),
-		TEST(test_who_has_lanes_asks),
-		TEST(test_who_comes_back_to_the_beginning_asks),
-		TEST(test_what_is_gone_is_empty),
-		TEST(test_what_cannot_be_opened_is_not_empty),
-		TEST(test_what_was_lost_is_not_empty),
-		TEST(test_what_passes_is_waited_for),
-		TEST(test_who_closes_meanwhile),
-		TEST(test_a_successor_has_it_opened),
-		TEST(test_what_is_asked_again_is_the_same_file),
-		TEST(test_who_is_gone_leaves_nothing),
-		TEST(test_who_was_held_up_looks_at_the_clock),
-		TEST(test_the_oldest_give_way),
+		TEST(test_the_next_opener_reads_from_the_cache),
+		TEST(test_a_cached_directory_expires),
+		TEST(test_own_changes_invalidate_the_cached_directory),
+		TEST(test_a_stale_cached_directory_is_read_again),
+		TEST(test_an_unleased_directory_is_not_cached),
+		TEST(test_a_mount_with_workers_caches_no_directory),
+		TEST(test_a_rewind_asks_the_server),
+		TEST(test_a_removed_directory_reads_as_empty),
+		TEST(test_an_unreadable_directory_returns_its_error),
+		TEST(test_a_lost_directory_returns_an_error),
+		TEST(test_a_transient_reopen_error_is_retried),
+		TEST(test_a_close_waits_for_the_reopen),
+		TEST(test_a_successor_reopens_local_directories),
+		TEST(test_a_resent_open_gets_the_same_file),
+		TEST(test_an_interrupted_open_leaves_no_file),
+		TEST(test_a_late_open_checks_the_current_time),
+		TEST(test_the_oldest_cached_directories_are_evicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open files at the client end: when the server hears that they are closed, and whether the kernel
- * keeps pages of them. That they outlive both ends has its test beside the nodes.
+ * Open files at the client: when closes are reported to the server, and when the kernel caches
+ * pages of them. tests/unit/test_client_tables.c tests that they survive a death of either end.
  */
 #include "tests/lib/client_rig.h"
 
@@ -29,8 +29,8 @@ static unsigned release_count(unsigned call)
 			   sizeof(uint64_t);
 }
 
-/* The server hears of closed files a few at a time; soon; and before a name goes. */
-static void test_closed_files_go_together(void **state)
+/* Closed files are reported a few at a time; soon; and before a name is removed. */
+static void test_closes_are_reported_together(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, fh[FUSE_PROTO_RELEASES_MAX + 2];
@@ -52,7 +52,7 @@ static void test_closed_files_go_together(void **state)
 	respond(g, 0, 0, NULL, 0);
 	for (unsigned i = 2; i < ARRAY_SIZE(fh); i++)
 		kernel_release(g, a, fh[i]);
-	assert_int_equal(n_calls, 1); /* so many go at once */
+	assert_int_equal(n_calls, 1); /* as many as fit */
 	reset_all(g, g->now_ns);      /* the session ends, the server lives */
 	fuse_client_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
 	fuse_client_tick(g->f, g->now_ns);
@@ -71,7 +71,7 @@ static void test_closed_files_go_together(void **state)
 	assert_int_equal(call_header(1).opcode, FUSE_UNLINK);
 	respond(g, 1, 0, NULL, 0);
 	expect_reply(g, g->unique, 0);
-	/* The server dies before it answers: another one knows of no such file. */
+	/* The server dies before it answers: its next incarnation has no such file. */
 	server_restarts(g, 77, 1);
 	fuse_client_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 0);
@@ -87,14 +87,14 @@ static uint32_t open_mode(struct rig *g, uint64_t a, uint32_t flags, uint64_t *r
 	return o.open_flags & (FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES);
 }
 
-/* Files of one node are all past the kernel's pages, or all by them. */
-static void test_what_is_only_written_is_not_kept(void **state)
+/* Either all open files of a node bypass the page cache, or none. */
+static void test_write_only_files_bypass_the_page_cache(void **state)
 {
 	const uint32_t direct = FOPEN_DIRECT_IO, kept = FOPEN_PARALLEL_DIRECT_WRITES;
 	struct rig *g = *state;
 	uint64_t a, fh[4], any;
 
-	g->features = FUSE_PROTO_FEATURE_RELEASES; /* no word of them meanwhile */
+	g->features = FUSE_PROTO_FEATURE_RELEASES; /* no notification meanwhile */
 	bring_up(g);
 	a = lookup(g, "a", "handle-a");
 	assert_int_equal(open_mode(g, a, O_WRONLY | O_APPEND, &any), direct | kept);
@@ -107,7 +107,7 @@ static void test_what_is_only_written_is_not_kept(void **state)
 	kernel_release(g, a, fh[1]);
 	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
 	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[1]), kept);
-	/* A successor knows who has pages. */
+	/* A successor knows which files use the page cache. */
 	worker_restarts(g);
 	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[2]), kept);
 	for (unsigned i = 0; i < 3; i++)
@@ -117,15 +117,15 @@ static void test_what_is_only_written_is_not_kept(void **state)
 	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[1]), direct);
 	kernel_release(g, a, fh[0]);
 	kernel_release(g, a, fh[1]);
-	/* A kernel before 6.6 cannot map what goes past its pages. */
+	/* A kernel before 6.6 cannot map files that bypass the page cache. */
 	g->f->state.head->kernel = 0;
 	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[0]), kept);
 	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[0]), kept);
 }
 
-/* Who reads and writes by O_DIRECT keeps others from having pages, and goes by them where there may
- * be some. */
-static void test_direct_files_have_no_pages(void **state)
+/* A reader and writer with O_DIRECT keeps later openers out of the page cache, and bypasses it
+ * itself if no file uses it. */
+static void test_direct_files_bypass_the_page_cache(void **state)
 {
 	const uint32_t direct = FOPEN_DIRECT_IO, kept = FOPEN_PARALLEL_DIRECT_WRITES;
 	struct rig *g = *state;
@@ -143,7 +143,7 @@ static void test_direct_files_have_no_pages(void **state)
 	assert_int_equal(open_mode(g, a, O_RDWR, &fh[2]), direct);
 	kernel_release(g, a, fh[2]);
 	kernel_release(g, a, fh[1]);
-	/* It counts for nothing where somebody has pages, before and after. */
+	/* It counts for nothing where another file uses the page cache, before and after. */
 	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
 	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[1]), kept);
 	kernel_release(g, a, fh[0]);
@@ -155,9 +155,9 @@ static void test_direct_files_have_no_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_closed_files_go_together),
-		CASE(test_what_is_only_written_is_not_kept),
-		CASE(test_direct_files_have_no_pages),
+		CASE(test_closes_are_reported_together),
+		CASE(test_write_only_files_bypass_the_page_cache),
+		CASE(test_direct_files_bypass_the_page_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

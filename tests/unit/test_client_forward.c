@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lanes read from the kernel themselves, as the owner has it: the test plays the lane, by the
- * words in the memory that both have. What a death at any word leaves.
+ * Requests that mount workers read from the kernel, at the owner: the test plays the mount worker
+ * through the shared memory. Recovery after a death at any word.
  */
 #include "tests/lib/client_reads_rig.h"
 
@@ -34,7 +34,7 @@ static uint64_t mount_worker_passes(struct both *b, unsigned i, uint32_t opcode,
 	return h.unique;
 }
 
-static void test_owner_takes_what_is_passed(void **state)
+static void test_owner_takes_forwarded_requests(void **state)
 {
 	const struct fuse_getattr_in in = {0};
 	struct both b;
@@ -49,8 +49,8 @@ static void test_owner_takes_what_is_passed(void **state)
 	both_down(&b);
 }
 
-/* The lane that asks is shown the file, with the request. */
-static void test_owner_shows_the_file(void **state)
+/* The mount worker that forwards a request gets the file, with the request. */
+static void test_owner_gives_the_file_to_the_forwarding_worker(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -87,8 +87,8 @@ static void owner_begins(struct both *b)
 	client_start(g);
 }
 
-/* What a dead lane had read, or had not, is found out by having all handed out anew. */
-static void test_owner_dies_and_a_lane_that_reads(void **state)
+/* The kernel resends everything, which shows whether a dead mount worker had read a request. */
+static void test_owner_and_a_reading_worker_die(void **state)
 {
 	struct fuse_forget_in forget = {.nlookup = 1};
 	struct both b;
@@ -104,15 +104,15 @@ static void test_owner_dies_and_a_lane_that_reads(void **state)
 	assert_true(is_resent(g));
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	assert_int_equal(word_of(&b, 1), MOUNT_WORKER_FREE);
-	assert_int_equal(word_of(&b, 2), MOUNT_WORKER_FREE); /* it comes again */
+	assert_int_equal(word_of(&b, 2), MOUNT_WORKER_FREE); /* it is resent */
 	session_up(g);
 	respond_init(g);
 	assert_int_equal(client_node_get(&g->f->nodes, b.e.node)->n_lookups, 0);
 	both_down(&b);
 }
 
-/* What is passed in the moment that the slot is looked at for something else stays. */
-static void test_owner_drops_nothing(void **state)
+/* A request that is forwarded while its slot is examined for another reason is not lost. */
+static void test_owner_drops_no_forwarded_request(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -125,16 +125,15 @@ static void test_owner_drops_nothing(void **state)
 	both_down(&b);
 }
 
-/* What was written is noted by a successor, if not by us; a file's place need not be its any more.
- */
-static void test_owner_dies_before_it_has_noted(void **state)
+/* A write is recorded by the owner or by its successor; the file's place may have been reused. */
+static void test_owner_dies_before_it_has_recorded_a_write(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
 
 	owner_reads_up(&b, g);
 	mount_worker_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
-	pull(&b); /* the lane is shown the file */
+	pull(&b); /* the mount worker gets the file */
 	b.reads->notes[0].wrote = 2;
 	owner_begins(&b);
 	assert_true(is_resent(g));
@@ -151,8 +150,8 @@ static void test_owner_dies_before_it_has_noted(void **state)
 	both_down(&b);
 }
 
-/* One that lives must have said what it has read before that. */
-static void test_owner_waits_for_who_reads(void **state)
+/* A living mount worker must first mark what it has read. */
+static void test_owner_waits_for_a_reading_worker(void **state)
 {
 	int go[2], fd;
 	struct both b;
@@ -188,8 +187,9 @@ static void test_owner_waits_for_who_reads(void **state)
 	both_down(&b);
 }
 
-/* What lanes have in hand is theirs, whoever reads it anew; what one has passed is done once. */
-/* As test_owner_shows_the_file. The place. */
+/* Requests that a mount worker serves stay with it when they are resent; a forwarded request is
+ * executed once. */
+/* As test_owner_gives_the_file_to_the_forwarding_worker. Returns the place. */
 static unsigned owner_shows(struct both *b, uint64_t fh)
 {
 	unsigned place;
@@ -208,9 +208,9 @@ static unsigned owner_shows(struct both *b, uint64_t fh)
 	return place;
 }
 
-/* A thousand, of which each has the place that its number says; what lanes do to the last is heard.
- */
-static void test_owner_shows_many_files(void **state)
+/* A thousand files, each at the place that follows from its number; changes of the last one are
+ * reported. */
+static void test_owner_gives_many_files_to_a_worker(void **state)
 {
 	static bool is_taken[MOUNT_WORKER_FILES];
 	struct both b;
@@ -251,8 +251,8 @@ static void test_owner_shows_many_files(void **state)
 	both_down(&b);
 }
 
-/* A lane of an earlier version has no more than the first places. */
-static void test_owner_shows_an_earlier_lane_few_files(void **state)
+/* A mount worker of an earlier version has only the first places. */
+static void test_owner_gives_an_earlier_version_few_files(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -269,8 +269,8 @@ static void test_owner_shows_an_earlier_lane_few_files(void **state)
 	both_down(&b);
 }
 
-/* Whose predecessor was of an earlier version, and gave places as they came. */
-static void test_owner_closes_what_has_another_place(void **state)
+/* The predecessor was of an earlier version, and assigned places in order of arrival. */
+static void test_owner_closes_files_that_an_earlier_version_placed(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -288,7 +288,7 @@ static void test_owner_closes_what_has_another_place(void **state)
 	both_down(&b);
 }
 
-static void test_owner_dies_and_hears_again(void **state)
+static void test_owner_dies_and_requests_are_resent(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -305,7 +305,7 @@ static void test_owner_dies_and_hears_again(void **state)
 	respond_init(g);
 	mount_worker_lives(&b.e);
 	n_calls = 0;
-	/* A lane gives back what it has not sent before the owner has read it anew. */
+	/* A mount worker returns an unsent request before the owner has read the resend. */
 	g->unique = passed - 2;
 	assert_true(mount_worker_passes(&b, 2, FUSE_READ, read_of(b.e.fh, 0),
 					sizeof(struct fuse_read_in)) == passed);
@@ -320,7 +320,7 @@ static void test_owner_dies_and_hears_again(void **state)
 	assert_int_equal(word_of(&b, 2), MOUNT_WORKER_FREE);
 	assert_int_equal(n_calls, 1);
 	assert_true(call_header(0).unique == (passed | FUSE_PROTO_UNIQUE_RESEND));
-	/* The ends of those that were claimed are heard of. */
+	/* The ends of claimed requests are reported. */
 	b.reads->slots[0].word = MOUNT_WORKER_DONE | MOUNT_WORKER_RESENT;
 	b.reads->slots[1].word = MOUNT_WORKER_DONE;
 	b.reads->done |= 3;
@@ -333,8 +333,8 @@ static void test_owner_dies_and_hears_again(void **state)
 	both_down(&b);
 }
 
-/* Of a file with a lane at work nothing is believed that was known before. */
-static void test_owner_hears_what_lanes_write(void **state)
+/* While a mount worker serves a file, cached state of it is not used. */
+static void test_owner_applies_writes_of_workers(void **state)
 {
 	const struct fuse_attr attr = {.ino = 7, .mode = S_IFREG | 0644, .nlink = 1, .size = 4};
 	const struct fuse_write_out out = {.size = 4};
@@ -345,7 +345,7 @@ static void test_owner_hears_what_lanes_write(void **state)
 	g->features = FUSE_PROTO_FEATURE_WRITTEN;
 	owner_reads_up(&b, g);
 	mount_worker_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
-	pull(&b); /* the lane is shown the file */
+	pull(&b); /* the mount worker gets the file */
 	b.e.area->slots[0].word = MOUNT_WORKER_DONE;
 	b.e.area->done |= 1;
 	pull(&b);
@@ -373,8 +373,8 @@ static void test_owner_hears_what_lanes_write(void **state)
 	both_down(&b);
 }
 
-/* A signal of a process whose request a lane has is the lane's. */
-static void test_owner_passes_signals(void **state)
+/* A signal for a request that a mount worker serves reaches that worker. */
+static void test_owner_passes_a_signal_to_the_worker(void **state)
 {
 	struct fuse_interrupt_in in = {.unique = 7001};
 	struct both b;
@@ -397,11 +397,11 @@ static void interrupt(struct both *b, uint64_t unique)
 
 	kernel_send(b->e.g, FUSE_INTERRUPT, unique + 1, &in, sizeof(in));
 	pull(b);
-	expect_silence(b->e.g); /* the kernel would say it again, and nothing else */
+	expect_silence(b->e.g); /* the kernel would repeat it, and nothing else */
 }
 
-/* One that is being read may be it: it is looked for again, and not for ever. */
-static void test_owner_keeps_signals(void **state)
+/* A read in progress may deliver that request: it is checked again, for a limited time. */
+static void test_owner_retries_signals(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -418,12 +418,12 @@ static void test_owner_keeps_signals(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(word_of(&b, 4), MOUNT_WORKER_TAKEN | MOUNT_WORKER_SIGNALLED);
 	assert_true(b.reads->posted & 1 << 4);
-	/* In that which it is read in since it cannot be. */
+	/* In the slot that was read since. */
 	b.reads->slots[2].word = MOUNT_WORKER_FREE;
 	g->now_ns += NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(g->f->dispatch->n_signals, 0);
-	/* A lane that stands still. */
+	/* A mount worker that hangs. */
 	b.reads->slots[2].word = MOUNT_WORKER_READING;
 	for (unsigned i = 0; i < CLIENT_SIGNALS + 2; i++)
 		interrupt(&b, 8001 + 2 * i);
@@ -435,8 +435,8 @@ static void test_owner_keeps_signals(void **state)
 	both_down(&b);
 }
 
-/* Beside one that is read by another lane, whatever that is. */
-static void test_owner_passes_signals_to_the_second(void **state)
+/* Also while another mount worker reads some other request. */
+static void test_owner_passes_a_signal_to_the_second_worker(void **state)
 {
 	struct mount_worker_reads *second;
 	struct both b;
@@ -454,8 +454,8 @@ static void test_owner_passes_signals_to_the_second(void **state)
 	both_down(&b);
 }
 
-/* It comes to the owner with the request that it is of. */
-static void test_owner_keeps_signals_of_what_is_passed(void **state)
+/* The signal follows the request to the owner. */
+static void test_owner_keeps_signals_of_forwarded_requests(void **state)
 {
 	struct fuse_getattr_in in = {0};
 	struct both b;
@@ -464,7 +464,7 @@ static void test_owner_keeps_signals_of_what_is_passed(void **state)
 
 	owner_reads_up(&b, g);
 	unique = mount_worker_passes(&b, 0, FUSE_GETATTR, &in, sizeof(in));
-	b.common->done = 0; /* the lane has not said so yet */
+	b.common->done = 0; /* the mount worker has not notified the owner yet */
 	interrupt(&b, unique);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FORWARDED);
 	assert_int_equal(n_calls, 0);
@@ -478,8 +478,8 @@ static void test_owner_keeps_signals_of_what_is_passed(void **state)
 	both_down(&b);
 }
 
-/* Where the kernel cannot hand out anew (before 6.9) nothing is waited for. */
-static void test_owner_of_an_old_kernel(void **state)
+/* If the kernel cannot resend (before 6.9), the owner does not wait. */
+static void test_owner_does_not_wait_for_an_old_kernel(void **state)
 {
 	struct fuse_getattr_in in = {0};
 	struct both b;
@@ -496,7 +496,7 @@ static void test_owner_of_an_old_kernel(void **state)
 	assert_false(is_resent(g));
 	session_up(g);
 	respond_init(g);
-	send_getattr(&b); /* what comes meanwhile keeps the kernel's queue from being empty */
+	send_getattr(&b); /* later requests keep the kernel's queue from being empty */
 	fuse_client_pull(g->f, false, g->now_ns);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	assert_int_equal(word_of(&b, 3), MOUNT_WORKER_FREE);
@@ -506,8 +506,9 @@ static void test_owner_of_an_old_kernel(void **state)
 	both_down(&b);
 }
 
-/* What a lane that is killed has passed, and not told of: nobody may come for it. */
-static void test_owner_finds_what_is_passed(void **state)
+/* A killed mount worker had forwarded a request without notifying the owner, and no process may
+ * replace it. */
+static void test_owner_finds_unreported_forwarded_requests(void **state)
 {
 	struct fuse_getattr_in in = {0};
 	struct both b;
@@ -526,8 +527,9 @@ static void test_owner_finds_what_is_passed(void **state)
 	both_down(&b);
 }
 
-/* Handed back, and its predecessor died before it said so: the lane looks at it all the same. */
-static void test_owner_dies_before_it_has_told(void **state)
+/* Dispatched again, but the predecessor died before it notified the worker: the worker looks at
+ * it all the same. */
+static void test_owner_dies_before_it_has_notified_the_worker(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -542,8 +544,8 @@ static void test_owner_dies_before_it_has_told(void **state)
 	both_down(&b);
 }
 
-/* Not as long as a header: whatever wrote it there is not the kernel. */
-static void test_owner_reads_no_further_than_it_goes(void **state)
+/* Shorter than a header: cannot come from the kernel. */
+static void test_owner_ignores_a_truncated_forwarded_request(void **state)
 {
 	struct both b;
 	uint32_t len = 8;
@@ -558,7 +560,7 @@ static void test_owner_reads_no_further_than_it_goes(void **state)
 	both_down(&b);
 }
 
-static void test_owner_has_them_read(void **state)
+static void test_owner_lets_workers_read(void **state)
 {
 	struct both b;
 	struct rig *g = *state;
@@ -568,7 +570,7 @@ static void test_owner_has_them_read(void **state)
 	g->f->dispatch->always = true;
 	pull(&b);
 	assert_int_equal(b.common->reads, 1);
-	/* Not without a server, and not when it ends. */
+	/* Not without a server, and not after the unmount. */
 	fuse_client_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
 	pull(&b);
 	assert_int_equal(b.common->reads, 0);
@@ -580,26 +582,26 @@ static void test_owner_has_them_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_owner_takes_what_is_passed),
-		CASE(test_owner_shows_the_file),
-		CASE(test_owner_dies_and_a_lane_that_reads),
-		CASE(test_owner_drops_nothing),
-		CASE(test_owner_dies_before_it_has_noted),
-		CASE(test_owner_waits_for_who_reads),
-		CASE(test_owner_shows_many_files),
-		CASE(test_owner_shows_an_earlier_lane_few_files),
-		CASE(test_owner_closes_what_has_another_place),
-		CASE(test_owner_dies_and_hears_again),
-		CASE(test_owner_hears_what_lanes_write),
-		CASE(test_owner_passes_signals),
-		CASE(test_owner_keeps_signals),
-		CASE(test_owner_passes_signals_to_the_second),
-		CASE(test_owner_keeps_signals_of_what_is_passed),
-		CASE(test_owner_of_an_old_kernel),
-		CASE(test_owner_finds_what_is_passed),
-		CASE(test_owner_dies_before_it_has_told),
-		CASE(test_owner_reads_no_further_than_it_goes),
-		CASE(test_owner_has_them_read),
+		CASE(test_owner_takes_forwarded_requests),
+		CASE(test_owner_gives_the_file_to_the_forwarding_worker),
+		CASE(test_owner_and_a_reading_worker_die),
+		CASE(test_owner_drops_no_forwarded_request),
+		CASE(test_owner_dies_before_it_has_recorded_a_write),
+		CASE(test_owner_waits_for_a_reading_worker),
+		CASE(test_owner_gives_many_files_to_a_worker),
+		CASE(test_owner_gives_an_earlier_version_few_files),
+		CASE(test_owner_closes_files_that_an_earlier_version_placed),
+		CASE(test_owner_dies_and_requests_are_resent),
+		CASE(test_owner_applies_writes_of_workers),
+		CASE(test_owner_passes_a_signal_to_the_worker),
+		CASE(test_owner_retries_signals),
+		CASE(test_owner_passes_a_signal_to_the_second_worker),
+		CASE(test_owner_keeps_signals_of_forwarded_requests),
+		CASE(test_owner_does_not_wait_for_an_old_kernel),
+		CASE(test_owner_finds_unreported_forwarded_requests),
+		CASE(test_owner_dies_before_it_has_notified_the_worker),
+		CASE(test_owner_ignores_a_truncated_forwarded_request),
+		CASE(test_owner_lets_workers_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

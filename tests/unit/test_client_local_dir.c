@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders that are open without the server: it hears of each before others may remove it, for what
- * nobody has open there is gone when its name is. */
+/* Local directories: the client opens each at the server before other clients may remove it,
+ * since an unopened directory vanishes with its name. */
 #include "tests/lib/client_prefetch_rig.h"
 
 static unsigned n_reopens(void)
@@ -13,7 +13,7 @@ static unsigned n_reopens(void)
 	return n;
 }
 
-/* All that it is asked for, by the same handle. */
+/* All server requests for it, by the same handle. */
 static void reopen_all(struct rig *g)
 {
 	for (unsigned i = n_calls; i-- > 0;)
@@ -23,7 +23,7 @@ static void reopen_all(struct rig *g)
 	fuse_client_tick(g->f, g->now_ns);
 }
 
-/* So long after now it would be called. */
+/* Time until the next deadline. */
 static void expect_due(struct rig *g, uint64_t ns)
 {
 	assert_int_equal(fuse_client_tick(g->f, g->now_ns), g->now_ns + ns);
@@ -35,7 +35,7 @@ static void expect_due(struct rig *g, uint64_t ns)
 	assert_int_equal(n_reopens(), 1);
 }
 
-/* One that was listed so long ago. */
+/* One that was listed that long ago. */
 static void listed_ago(struct rig *g, uint64_t ns)
 {
 	list_once(g);
@@ -45,7 +45,7 @@ static void listed_ago(struct rig *g, uint64_t ns)
 	g->now_ns += ns - 20 * NSEC_PER_MSEC;
 }
 
-static void test_what_stays_open_the_server_hears_of(void **state)
+static void test_open_directories_are_opened_at_the_server(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -58,14 +58,14 @@ static void test_what_stays_open_the_server_hears_of(void **state)
 	assert_int_equal(n_calls, 0);
 	assert_true(is_asked(g, fh, 1)); /* at once */
 	close_root(g, fh);
-	/* While others may not remove it, at the latest. */
+	/* At the latest before other clients may remove it. */
 	g->now_ns += NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	hear(g);
 	listed_ago(g, 850 * NSEC_PER_MSEC);
 	fh = open_here(g);
 	expect_due(g, 50 * NSEC_PER_MSEC);
-	/* Once, and where there was no room again. */
+	/* Once, and again after the server had no room. */
 	fuse_client_tick(g->f, g->now_ns += 10 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 1);
 	respond(g, 0, -ENFILE, NULL, 0);
@@ -78,7 +78,7 @@ static void test_what_stays_open_the_server_hears_of(void **state)
 	close_root(g, fh);
 }
 
-static void test_what_is_closed_it_does_not_hear_of(void **state)
+static void test_closed_directories_are_not_opened_at_the_server(void **state)
 {
 	struct rig *g = *state;
 
@@ -90,8 +90,8 @@ static void test_what_is_closed_it_does_not_hear_of(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-/* Nobody waits before he removes it. */
-static void test_a_folder_without_names_is_opened_there(void **state)
+/* It may be removed without delay. */
+static void test_an_empty_directory_is_opened_at_the_server(void **state)
 {
 	struct listing l = {.len = sizeof(struct fuse_open_out),
 			    .tail = tail_make(FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES, 0)};
@@ -126,8 +126,8 @@ static uint64_t remove_begin(struct rig *g, uint32_t opcode, const char *name)
 	return g->unique;
 }
 
-/* With the last name that we remove nobody else waits any more. */
-static void test_it_hears_of_it_before_the_last_name_goes(void **state)
+/* Once this client removes the last name, other clients may remove the directory. */
+static void test_it_is_opened_at_the_server_before_its_last_name_goes(void **state)
 {
 	struct rig *g = *state;
 	uint64_t unique, d;
@@ -136,14 +136,14 @@ static void test_it_hears_of_it_before_the_last_name_goes(void **state)
 	d = lookup_as(g, "d", "handle-e", S_IFDIR | 0755).nodeid;
 	listed_ago(g, 300 * NSEC_PER_MSEC);
 	(void)open_here(g);
-	/* What goes elsewhere is no matter. */
+	/* Names elsewhere do not matter. */
 	for (unsigned i = 0; i < 4; i++) {
 		kernel_send_to(g, FUSE_UNLINK, g->unique += 2, d, "x", 2);
 		fuse_client_pull(g->f, true, g->now_ns);
 		assert_int_equal(n_calls, 1);
 		answered(g, 0);
 	}
-	/* Of others it does not matter which is first. */
+	/* With more names, the order does not matter. */
 	remove_begin(g, FUSE_UNLINK, "lent");
 	assert_int_equal(n_calls, 2);
 	assert_int_equal(n_reopens(), 1);
@@ -159,7 +159,7 @@ static void test_it_hears_of_it_before_the_last_name_goes(void **state)
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_UNLINK);
 	answered_as(g, unique, 0);
-	/* Where the server has no room, they go all the same. */
+	/* If the server has no room, removals proceed all the same. */
 	g->now_ns += NSEC_PER_SEC;
 	listed_ago(g, 300 * NSEC_PER_MSEC);
 	(void)open_here(g);
@@ -175,8 +175,8 @@ static void test_it_hears_of_it_before_the_last_name_goes(void **state)
 	answered_as(g, unique, 0);
 }
 
-/* So many at most that the server can be told of them in time, and a few at once. */
-static void test_so_many_are_open_without_it(void **state)
+/* A limited number, so that the server can open them in time, a few at once. */
+static void test_the_number_of_local_directories_is_limited(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -202,11 +202,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kept_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_stays_open_the_server_hears_of),
-		TEST(test_what_is_closed_it_does_not_hear_of),
-		TEST(test_a_folder_without_names_is_opened_there),
-		TEST(test_it_hears_of_it_before_the_last_name_goes),
-		TEST(test_so_many_are_open_without_it),
+		TEST(test_open_directories_are_opened_at_the_server),
+		TEST(test_closed_directories_are_not_opened_at_the_server),
+		TEST(test_an_empty_directory_is_opened_at_the_server),
+		TEST(test_it_is_opened_at_the_server_before_its_last_name_goes),
+		TEST(test_the_number_of_local_directories_is_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data requests that the owner of a mount deals out to lanes, seen from either end: the test plays
- * the other one, by the words in the memory that both have. What a death at any word leaves.
+ * Data requests that the owner of a mount dispatches to mount workers, from either end: the test
+ * plays the other one through the shared memory. Recovery after a death at any word.
  */
 #include "tests/lib/client_mount_workers_rig.h"
 
-static void test_owner_deals_what_is_too_much(void **state)
+static void test_owner_dispatches_excess_requests(void **state)
 {
 	struct ends e;
 	uint64_t unique;
@@ -13,7 +13,7 @@ static void test_owner_deals_what_is_too_much(void **state)
 	owner_up(&e, *state);
 	ask_read(&e);
 	ask_read(&e);
-	assert_int_equal(n_calls, 2); /* there is no lane */
+	assert_int_equal(n_calls, 2); /* no mount worker is alive */
 	mount_worker_lives(&e);
 	unique = ask_read(&e);
 	assert_int_equal(n_calls, 2);
@@ -30,8 +30,8 @@ static void test_owner_deals_what_is_too_much(void **state)
 	ends_down(&e);
 }
 
-/* Others would wait for names that nobody keeps. */
-static void test_owner_has_no_names_lent(void **state)
+/* A name lease without use here would delay other clients. */
+static void test_owner_requests_no_name_leases(void **state)
 {
 	struct rig *g = *state;
 	struct ends e;
@@ -44,7 +44,7 @@ static void test_owner_has_no_names_lent(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_keeps_what_is_small(void **state)
+static void test_owner_keeps_small_requests(void **state)
 {
 	struct ends e;
 
@@ -59,7 +59,7 @@ static void test_owner_keeps_what_is_small(void **state)
 	ends_down(&e);
 }
 
-/* Whether the kernel, which asks what the file is like, is answered here. */
+/* Whether the client answers the kernel's GETATTR from its cache. */
 static bool is_known(struct ends *e)
 {
 	struct fuse_getattr_in in = {.getattr_flags = FUSE_GETATTR_FH, .fh = e->fh};
@@ -75,7 +75,7 @@ static bool is_known(struct ends *e)
 	return !asked;
 }
 
-/* A small WRITE of the owner's own, whose answer says what the file is like. */
+/* A small WRITE that the owner serves, whose answer has the file's attributes. */
 static void write_here(struct ends *e)
 {
 	const struct fuse_attr attr = {.ino = 7, .mode = S_IFREG | 0644, .nlink = 1, .size = 4};
@@ -88,8 +88,8 @@ static void write_here(struct ends *e)
 	expect_reply(e->g, e->g->unique, 0);
 }
 
-/* Of what a lane writes and reads the kernel hears before the owner does. */
-static void test_owner_knows_no_file_beside_lanes(void **state)
+/* The kernel gets a mount worker's answers before the owner gets the report. */
+static void test_owner_caches_no_file_that_workers_use(void **state)
 {
 	struct rig *g = *state;
 	struct ends e;
@@ -108,14 +108,14 @@ static void test_owner_knows_no_file_beside_lanes(void **state)
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_FREE);
-	assert_false(is_known(&e)); /* it was read after that, perhaps */
+	assert_false(is_known(&e)); /* possibly read after that */
 	write_here(&e);
 	assert_true(is_known(&e));
 	ends_down(&e);
 }
 
-/* Of other files they do not make it forget. */
-static void test_owner_knows_files_that_lanes_have_not(void **state)
+/* Other files stay cached. */
+static void test_owner_caches_files_that_workers_do_not_use(void **state)
 {
 	struct rig *g = *state;
 	struct ends e, other;
@@ -131,7 +131,7 @@ static void test_owner_knows_files_that_lanes_have_not(void **state)
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	write_here(&other);
 	assert_true(is_known(&other));
-	/* Whose it is a successor does not know. */
+	/* A successor does not know which file its predecessor's requests refer to. */
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
 	for (int taken = 1; taken >= 0; taken--) {
 		worker_restarts(g);
@@ -171,8 +171,8 @@ static void ask_write(struct ends *e, uint32_t flags)
 	fuse_client_pull(e->g->f, true, e->g->now_ns);
 }
 
-/* By fcntl(2), after it was opened without. */
-static void test_owner_keeps_what_appends_since(void **state)
+/* With O_APPEND set by fcntl(2) after the open. */
+static void test_owner_keeps_appends_set_by_fcntl(void **state)
 {
 	struct ends e;
 
@@ -198,8 +198,9 @@ static bool is_synced_by_fsync(struct ends *e)
 	return !(client_node_get(&e->g->f->nodes, e->node)->flags & CLIENT_NODE_UNSYNCED);
 }
 
-/* The server may have synced before it had that, and the kernel may know of it before we do. */
-static void test_owner_owes_what_lanes_write_beside_fsync(void **state)
+/* The server may have synced before it had that write, and the kernel may know of it before the
+ * owner. */
+static void test_fsync_does_not_cover_concurrent_writes_of_workers(void **state)
 {
 	struct ends e;
 
@@ -217,8 +218,8 @@ static void test_owner_owes_what_lanes_write_beside_fsync(void **state)
 	ends_down(&e);
 }
 
-/* The same as the owner's own: the server has it for good when it says so. */
-static void test_synced_writes_of_lanes_are_not_lost(void **state)
+/* As for the owner: a synchronous write is safe once it is acknowledged. */
+static void test_synced_writes_of_workers_are_not_lost(void **state)
 {
 	struct rig *g = *state;
 	struct ends e;
@@ -250,7 +251,7 @@ static void test_synced_writes_of_lanes_are_not_lost(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_takes_back(void **state)
+static void test_owner_takes_back_unsent_requests(void **state)
 {
 	struct ends e;
 
@@ -261,7 +262,7 @@ static void test_owner_takes_back(void **state)
 	assert_int_equal(n_calls, 2);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
 	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_DISPATCHED);
-	mount_worker_says(&e, 0, MOUNT_WORKER_RETURNED); /* it cannot have the file */
+	mount_worker_says(&e, 0, MOUNT_WORKER_RETURNED); /* it cannot open the file */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(n_calls, 3);
 	e.area->slots[1].word = MOUNT_WORKER_TAKEN; /* may have been sent */
@@ -273,7 +274,7 @@ static void test_owner_takes_back(void **state)
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(n_calls, 4);
 	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_FREE);
-	for (unsigned i = 0; i < 4; i++) { /* each as it came */
+	for (unsigned i = 0; i < 4; i++) { /* each unchanged */
 		const struct fuse_in_header h = call_header(i);
 
 		assert_true(h.nodeid == e.node && !(h.unique & FUSE_PROTO_UNIQUE_RESEND));
@@ -287,8 +288,8 @@ static void again(struct ends *e, uint64_t unique)
 		       read_of(e->fh, 0), sizeof(struct fuse_read_in));
 }
 
-/* What the lane has in hand is the lane's, whoever reads it anew. */
-static void test_owner_dies(void **state)
+/* Requests that the mount worker serves stay with it when they are resent. */
+static void test_owner_dies_and_workers_keep_their_requests(void **state)
 {
 	uint64_t unique[4];
 	struct ends e;
@@ -299,15 +300,14 @@ static void test_owner_dies(void **state)
 		unique[i] = ask_read(&e);
 	assert_int_equal(e.g->f->dispatch->workers[0].n_out, 2);
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
-	mount_worker_says(
-		&e, 1,
-		MOUNT_WORKER_REJECTED); /* it was answered when the kernel had it in its queue */
+	mount_worker_says(&e, 1, MOUNT_WORKER_REJECTED); /* it was answered while the kernel had it
+							    queued for the resend */
 	worker_restarts(e.g);
 	mount_worker_lives(&e);
 	n_calls = 0;
-	again(&e, unique[1]); /* the lane's first: the owner had the one before */
+	again(&e, unique[1]); /* the mount worker's first: the owner had the one before */
 	again(&e, unique[3]);
-	again(&e, unique[0]); /* that was its predecessor's own */
+	again(&e, unique[0]); /* that was its predecessor's */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_TAKEN | MOUNT_WORKER_RESENT);
 	assert_int_equal(state_of(&e, 1), MOUNT_WORKER_DISPATCHED);
@@ -316,7 +316,7 @@ static void test_owner_dies(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_tells_what_is_closed(void **state)
+static void test_owner_reports_closed_files(void **state)
 {
 	struct fuse_release_in in = {0};
 	struct ends e;
@@ -334,7 +334,7 @@ static void test_owner_tells_what_is_closed(void **state)
 	ends_down(&e);
 }
 
-static void test_lane_answers(void **state)
+static void test_worker_answers_the_kernel(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -352,7 +352,7 @@ static void test_lane_answers(void **state)
 	assert_memory_equal(data, "the data", 8);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	assert_true(e.area->done & 1);
-	/* The next needs no word of the file. */
+	/* The next request needs no reopen. */
 	e.area->slots[0].unique = e.g->unique += 2;
 	memcpy(mount_worker_buf(e.area, 0) + offsetof(struct fuse_in_header, unique), &e.g->unique,
 	       8);
@@ -363,7 +363,7 @@ static void test_lane_answers(void **state)
 	ends_down(&e);
 }
 
-static void test_lane_answers_what_came_again(void **state)
+static void test_worker_answers_resent_requests(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -379,7 +379,7 @@ static void test_lane_answers_what_came_again(void **state)
 	ends_down(&e);
 }
 
-static void test_lane_dies(void **state)
+static void test_worker_dies_and_its_successor_repeats(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -389,17 +389,17 @@ static void test_lane_dies(void **state)
 	opened(&e);
 	e.g->f = fuse_client_free(e.g->f);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_TAKEN);
-	mount_worker_begin(&e); /* the server lives: it knows the file still */
+	mount_worker_begin(&e); /* the server lives: it still has the file open */
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
 	assert_true(call_header(0).unique & FUSE_PROTO_UNIQUE_RESEND);
 	respond(e.g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
-	assert_true(out.unique == e.g->unique); /* as the kernel gave it */
+	assert_true(out.unique == e.g->unique); /* as the kernel sent it */
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	ends_down(&e);
 }
 
-static void test_lane_cannot_have_the_file(void **state)
+static void test_worker_returns_requests_of_files_it_cannot_open(void **state)
 {
 	struct ends e;
 
@@ -415,7 +415,7 @@ static void test_lane_cannot_have_the_file(void **state)
 	ends_down(&e);
 }
 
-static void test_lane_does_not_send_what_is_over(void **state)
+static void test_worker_does_not_send_cancelled_requests(void **state)
 {
 	struct ends e;
 
@@ -427,8 +427,8 @@ static void test_lane_does_not_send_what_is_over(void **state)
 	ends_down(&e);
 }
 
-/* Its server does not know that lanes are one kernel's. */
-static void test_lane_of_an_old_server(void **state)
+/* Its server does not know that mount workers belong to one kernel. */
+static void test_worker_of_an_old_server_takes_no_requests(void **state)
 {
 	struct ends e;
 
@@ -453,7 +453,7 @@ static void test_lane_of_an_old_server(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_at_an_old_server(void **state)
+static void test_owner_of_an_old_server_reports_not_served(void **state)
 {
 	const struct fuse_open_out reopened = {.fh = 51};
 	struct ends e;
@@ -469,8 +469,8 @@ static void test_owner_at_an_old_server(void **state)
 	ends_down(&e);
 }
 
-/* A server that is full serves it for what it has begun, and for nothing else. */
-static void test_lane_owes(void **state)
+/* A full server accepts it only to finish its old requests. */
+static void test_worker_finishes_old_requests_in_a_session_of_their_own(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -481,7 +481,7 @@ static void test_lane_owes(void **state)
 	       4096); /* of another, below */
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
-	session.up = false; /* its place is a mount's now */
+	session.up = false; /* its place belongs to a mount now */
 	reset_all(e.g, e.g->now_ns);
 	fuse_client_event(e.g->f, RUDP_SESSION_ENDED, 0, e.g->now_ns);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_TAKEN);
@@ -513,7 +513,7 @@ static void test_lane_owes(void **state)
 	ends_down(&e);
 }
 
-static void test_lane_rests(void **state)
+static void test_worker_quiesces(void **state)
 {
 	struct ends e;
 
@@ -526,8 +526,8 @@ static void test_lane_rests(void **state)
 	ends_down(&e);
 }
 
-/* A server that has room for one serves who has the mount. */
-static void test_lane_lets_its_owner_first(void **state)
+/* A server with room for one session serves the owner. */
+static void test_worker_lets_its_owner_connect_first(void **state)
 {
 	struct ends e;
 
@@ -536,11 +536,11 @@ static void test_lane_lets_its_owner_first(void **state)
 	opened(&e);
 	e.area->served = 0;
 	e.g->now_ns += 3 * NSEC_PER_SEC;
-	fuse_client_tick(e.g->f, e.g->now_ns); /* what it has begun it ends */
+	fuse_client_tick(e.g->f, e.g->now_ns); /* it finishes old requests */
 	respond(e.g, 0, 0, "the data", 8);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	fuse_client_tick(e.g->f, e.g->now_ns);
-	assert_int_equal(e.area->ready, 1); /* the owner may be back in no time */
+	assert_int_equal(e.area->ready, 1); /* the owner may be back soon */
 	e.g->now_ns += 3 * NSEC_PER_SEC;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_true(session.closed);
@@ -559,7 +559,7 @@ static void test_lane_lets_its_owner_first(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_says_whether_it_is_served(void **state)
+static void test_owner_reports_whether_it_is_served(void **state)
 {
 	struct ends e;
 
@@ -586,8 +586,8 @@ static void goodbye_ends_it(struct ends *e)
 	ends_down(e);
 }
 
-/* In a session that takes no place, which would end by itself. */
-static void test_lane_that_owes_says_goodbye(void **state)
+/* In a session that takes no place and would end by itself. */
+static void test_finishing_worker_says_goodbye(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -612,8 +612,8 @@ static void test_lane_that_owes_says_goodbye(void **state)
 	goodbye_ends_it(&e);
 }
 
-/* Its owner had no server for a while, so it gave up its session; then all ends. */
-static void test_lane_without_a_session_says_goodbye(void **state)
+/* Its owner had no server for a while, so it gave up its session; then the mount ends. */
+static void test_worker_without_a_session_says_goodbye(void **state)
 {
 	struct ends e;
 
@@ -636,8 +636,8 @@ static void test_lane_without_a_session_says_goodbye(void **state)
 	goodbye_ends_it(&e);
 }
 
-/* It stops, and its owner does, too, and has not told it. */
-static void test_lane_that_rests_says_goodbye(void **state)
+/* It stops, and so does its owner, without having reported the unmount. */
+static void test_quiescing_worker_says_goodbye(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -662,7 +662,7 @@ static uint64_t n_rung(const struct ends *e)
 	return read(e->g->cfg->mounts[0].bell_fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
 }
 
-static void test_owner_wakes_a_lane_once(void **state)
+static void test_owner_wakes_a_worker_once(void **state)
 {
 	struct ends e;
 
@@ -688,8 +688,8 @@ static void test_owner_wakes_a_lane_once(void **state)
 	ends_down(&e);
 }
 
-/* Its predecessor may have taken a lane's word that it sleeps, and died before it rang. */
-static void test_owner_wakes_lanes_when_it_comes(void **state)
+/* Its predecessor may have cleared a mount worker's `asleep` and died before it rang. */
+static void test_owner_wakes_workers_when_it_starts(void **state)
 {
 	struct ends e;
 
@@ -701,8 +701,8 @@ static void test_owner_wakes_lanes_when_it_comes(void **state)
 	ends_down(&e);
 }
 
-/* Who has taken something looks again before it sleeps, and needs no bell. */
-static void test_lane_says_when_it_sleeps(void **state)
+/* After taking a request it looks again before it sleeps, and needs no bell. */
+static void test_worker_reports_when_it_sleeps(void **state)
 {
 	struct ends e;
 
@@ -721,35 +721,35 @@ static void test_lane_says_when_it_sleeps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_owner_deals_what_is_too_much),
-		CASE(test_owner_has_no_names_lent),
-		CASE(test_owner_keeps_what_is_small),
-		CASE(test_owner_knows_no_file_beside_lanes),
-		CASE(test_owner_knows_files_that_lanes_have_not),
+		CASE(test_owner_dispatches_excess_requests),
+		CASE(test_owner_requests_no_name_leases),
+		CASE(test_owner_keeps_small_requests),
+		CASE(test_owner_caches_no_file_that_workers_use),
+		CASE(test_owner_caches_files_that_workers_do_not_use),
 		CASE(test_owner_keeps_appends),
-		CASE(test_owner_keeps_what_appends_since),
-		CASE(test_owner_owes_what_lanes_write_beside_fsync),
-		CASE(test_synced_writes_of_lanes_are_not_lost),
-		CASE(test_owner_takes_back),
-		CASE(test_owner_dies),
-		CASE(test_owner_tells_what_is_closed),
-		CASE(test_lane_answers),
-		CASE(test_lane_answers_what_came_again),
-		CASE(test_lane_dies),
-		CASE(test_lane_cannot_have_the_file),
-		CASE(test_lane_does_not_send_what_is_over),
-		CASE(test_lane_of_an_old_server),
-		CASE(test_owner_at_an_old_server),
-		CASE(test_lane_owes),
-		CASE(test_lane_that_owes_says_goodbye),
-		CASE(test_lane_without_a_session_says_goodbye),
-		CASE(test_lane_that_rests_says_goodbye),
-		CASE(test_lane_rests),
-		CASE(test_lane_lets_its_owner_first),
-		CASE(test_owner_says_whether_it_is_served),
-		CASE(test_owner_wakes_a_lane_once),
-		CASE(test_owner_wakes_lanes_when_it_comes),
-		CASE(test_lane_says_when_it_sleeps),
+		CASE(test_owner_keeps_appends_set_by_fcntl),
+		CASE(test_fsync_does_not_cover_concurrent_writes_of_workers),
+		CASE(test_synced_writes_of_workers_are_not_lost),
+		CASE(test_owner_takes_back_unsent_requests),
+		CASE(test_owner_dies_and_workers_keep_their_requests),
+		CASE(test_owner_reports_closed_files),
+		CASE(test_worker_answers_the_kernel),
+		CASE(test_worker_answers_resent_requests),
+		CASE(test_worker_dies_and_its_successor_repeats),
+		CASE(test_worker_returns_requests_of_files_it_cannot_open),
+		CASE(test_worker_does_not_send_cancelled_requests),
+		CASE(test_worker_of_an_old_server_takes_no_requests),
+		CASE(test_owner_of_an_old_server_reports_not_served),
+		CASE(test_worker_finishes_old_requests_in_a_session_of_their_own),
+		CASE(test_finishing_worker_says_goodbye),
+		CASE(test_worker_without_a_session_says_goodbye),
+		CASE(test_quiescing_worker_says_goodbye),
+		CASE(test_worker_quiesces),
+		CASE(test_worker_lets_its_owner_connect_first),
+		CASE(test_owner_reports_whether_it_is_served),
+		CASE(test_owner_wakes_a_worker_once),
+		CASE(test_owner_wakes_workers_when_it_starts),
+		CASE(test_worker_reports_when_it_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

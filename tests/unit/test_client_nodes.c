@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of nodes of a mount, however many there are: how they are found, that their memory goes
- * back when the kernel forgets them, and that no number ever means two of them.
+ * The table of a mount's nodes, with many of them: lookup, release of memory when the kernel
+ * forgets them, and unique numbers.
  */
 #include "tests/lib/client_rig.h"
 
-/* Memory that the state takes. */
+/* Memory that the state uses. */
 static size_t state_kib(const struct rig *g)
 {
 	struct stat st;
@@ -14,7 +14,7 @@ static size_t state_kib(const struct rig *g)
 	return (size_t)st.st_blocks / 2;
 }
 
-static void test_a_million_nodes(void **state)
+static void test_a_million_nodes_are_found(void **state)
 {
 	struct rig *g = *state;
 	struct client_nodes *t = &g->f->nodes;
@@ -53,7 +53,7 @@ static void test_a_million_nodes(void **state)
 	}
 	assert_int_equal(t->n_used, 0);
 	assert_true(g->f->state.head->n_nodes <= N + 2);
-	/* Nor has a kernel that forgets them all a client that keeps them. */
+	/* When the kernel forgets them all, the client frees them. */
 	assert_true(state_kib(g) < 4096);
 	assert_int_equal(t->n_hash, 1024);
 }
@@ -69,8 +69,8 @@ static struct client_node *node_numbered(struct client_nodes *t, uint32_t number
 
 enum { MANY = 40 * CLIENT_CHUNK_NODES };
 
-/* All are looked up; no number is one that any of them had. The root of the mount is not asked for
- * here, as it is the only one that stays. */
+/* Looks up all nodes; none reuses an earlier number. Without the root of the mount, which always
+ * stays. */
 static void look_up_many(struct client_nodes *t, uint32_t *last_reuse, bool *was_used)
 {
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -88,7 +88,7 @@ static void look_up_many(struct client_nodes *t, uint32_t *last_reuse, bool *was
 	assert_true(t->state->head->n_nodes <= MANY + CLIENT_CHUNK_NODES);
 }
 
-static void test_memory_of_nodes_goes_back(void **state)
+static void test_memory_of_forgotten_nodes_is_released(void **state)
 {
 	struct rig *g = *state;
 	struct client_nodes *t = &g->f->nodes;
@@ -109,14 +109,14 @@ static void test_memory_of_nodes_goes_back(void **state)
 		for (uint32_t i = MANY; i-- > 0;) /* in another order than they came */
 			client_node_forget(t, node_numbered(t, i * 7 % MANY), 1);
 		assert_int_equal(t->n_used, 1);
-		/* What stays is bounded: 16 chunks, and those with one that is known. The last is
-		 * not full, and the head has become larger. */
+		/* The remaining memory is bounded: 16 chunks, and those with a known node. The
+		 * last chunk is not full, and the head has grown. */
 		assert_true(state_kib(g) < before_kib + 20 * CLIENT_CHUNK_NODES *
 								sizeof(struct client_node) / 1024);
-		/* Neither those who look through all of them, */
+		/* Neither a search through all nodes, */
 		client_nodes_lose(t);
 		client_nodes_sweep(t);
-		if (round % 2) { /* nor a successor, need what is not there. */
+		if (round % 2) { /* nor a successor, allocates the released memory. */
 			size_t kib = state_kib(g);
 
 			client_nodes_done(t);
@@ -130,9 +130,9 @@ static void test_memory_of_nodes_goes_back(void **state)
 	free(was_used);
 }
 
-/* It died after it had said that the memory goes back, or that it is used again: either way there
- * are as many records as before, and none means two. */
-static void test_death_while_memory_goes_back(void **state)
+/* It died after it had marked the memory as released, or as reused: either way the number of
+ * records is the same, and no number is used twice. */
+static void test_a_death_during_a_release_keeps_numbers_unique(void **state)
 {
 	struct rig *g = *state;
 	struct client_nodes *t = &g->f->nodes;
@@ -143,11 +143,11 @@ static void test_death_while_memory_goes_back(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		client_node_forget(t, node_numbered(t, i), 1);
 	assert_true(t->state->head->released[30]);
-	/* Said, not done; what was there is there. */
+	/* Marked, not released: the content is still there. */
 	memset(&t->state->nodes[30 * CLIENT_CHUNK_NODES], 0xa5, 4096);
 	for (uint32_t i = 0; i < CLIENT_CHUNK_NODES; i++)
 		t->state->nodes[30 * CLIENT_CHUNK_NODES + i].flags = 0;
-	/* Said of those that cannot be: damaged. */
+	/* Marks on chunks that cannot be released: damaged. */
 	t->state->head->released[0] = 1;
 	t->state->head->released[t->state->head->n_nodes / CLIENT_CHUNK_NODES] = 1;
 	client_nodes_done(t);
@@ -166,9 +166,9 @@ static void test_death_while_memory_goes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_a_million_nodes),
-		CASE(test_memory_of_nodes_goes_back),
-		CASE(test_death_while_memory_goes_back),
+		CASE(test_a_million_nodes_are_found),
+		CASE(test_memory_of_forgotten_nodes_is_released),
+		CASE(test_a_death_during_a_release_keeps_numbers_unique),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

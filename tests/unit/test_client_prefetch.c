@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Entries that come with the opening of a folder: who is told of them, and when the server is asked
- * all the same. */
+/* Directory entries that come with the answer to OPENDIR: who gets them, and when the server is
+ * asked all the same. */
 #include "tests/lib/client_prefetch_rig.h"
 
 static uint64_t open_listed(struct rig *g)
@@ -23,7 +23,7 @@ static int setup(void **state)
 	return r;
 }
 
-static void test_what_came_is_not_asked_for(void **state)
+static void test_prefetched_entries_need_no_request(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -36,22 +36,22 @@ static void test_what_came_is_not_asked_for(void **state)
 	assert_int_equal(s.n, 4);
 	assert_string_equal(s.entries[1].name, "folder");
 	assert_true(s.entries[1].e.nodeid > 1 && s.entries[2].e.nodeid > 1);
-	/* For what is left of the second. */
+	/* For the rest of the second. */
 	for (unsigned i = 1; i < 3; i++) {
 		assert_int_equal(s.entries[i].e.entry_valid, 0);
 		assert_int_equal(s.entries[i].e.entry_valid_nsec, 980 * NSEC_PER_MSEC);
 		assert_int_equal(s.entries[i].e.attr_valid_nsec, 980 * NSEC_PER_MSEC);
 	}
-	/* Others may have changed it: it has a name, and is looked up. */
+	/* Another client may have changed it: it has a name only, and is looked up. */
 	assert_string_equal(s.entries[3].name, "other");
 	assert_int_equal(s.entries[3].e.nodeid, 0);
-	/* The end is known; whoever comes back to the beginning asks. */
+	/* The end is known; a reader that rewinds asks the server. */
 	assert_false(is_asked(g, fh, s.end));
 	assert_true(is_asked(g, fh, 0));
 	close_root(g, fh);
 }
 
-static void test_who_reads_in_pieces(void **state)
+static void test_partial_reads_continue_in_the_prefetch(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -66,7 +66,7 @@ static void test_who_reads_in_pieces(void **state)
 	assert_string_equal(s.entries[0].name, "lent");
 	assert_false(is_asked(g, fh, s.end));
 	close_root(g, fh);
-	/* Elsewhere than where it ended: the server knows. */
+	/* At another offset than the end, the server answers. */
 	fh = open_listed(g);
 	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
 	assert_true(is_asked(g, fh, s.end + 1));
@@ -74,14 +74,14 @@ static void test_who_reads_in_pieces(void **state)
 	fh = open_listed(g);
 	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
 	assert_true(is_asked(g, fh, 0));
-	/* Not one fits. */
+	/* No entry fits. */
 	close_root(g, fh);
 	fh = open_listed(g);
 	assert_true(read_at(g, FUSE_READDIRPLUS, fh, 0, 100, &s));
 }
 
-/* The kernel knows better than what came before it learnt. */
-static void test_newer_knowledge_stays(void **state)
+/* The kernel's knowledge is newer than the entries. */
+static void test_prefetched_entries_do_not_replace_newer_attributes(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -96,7 +96,7 @@ static void test_newer_knowledge_stays(void **state)
 	assert_int_equal(s.entries[2].e.nodeid, 0);
 	assert_true(s.entries[1].e.nodeid > 1);
 	close_root(g, fh);
-	/* While it was on its way, too; and once it is there it is told of. */
+	/* Also while it was in flight; later entries are returned. */
 	open_begin(g);
 	kernel_write(g, node, file, "data", 4);
 	respond(g, n_calls - 1, 0, &(struct fuse_write_out){.size = 4},
@@ -114,8 +114,8 @@ static void test_newer_knowledge_stays(void **state)
 	close_root(g, fh);
 }
 
-/* Of what a lane has read or written the kernel hears before its owner does. */
-static void test_what_lanes_have_is_not_told(void **state)
+/* A mount worker's answers reach the kernel before the owner gets the report. */
+static void test_files_that_workers_use_have_names_only(void **state)
 {
 	struct rig *g = *state;
 	struct seen s;
@@ -125,7 +125,7 @@ static void test_what_lanes_have_is_not_told(void **state)
 	mount_worker_lives(&e);
 	e.node = lookup(g, "lent", "handle-l");
 	e.fh = open_file(g, e.node, 51);
-	ask_read(&e); /* ours, all the time: the next are the lane's */
+	ask_read(&e); /* ours, all the time: the next are the mount worker's */
 	for (unsigned k = 0; k < 4; k++) {
 		const bool before = k < 2, ends = k % 2;
 		uint64_t fh;
@@ -149,13 +149,13 @@ static void test_what_lanes_have_is_not_told(void **state)
 			mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 		fuse_client_pull(g->f, true, g->now_ns);
 	}
-	/* All that has ended was before it. */
+	/* All of that ended before it. */
 	assert_false(read_at(g, FUSE_READDIRPLUS, open_listed(g), 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, e.node);
 	ends_down(&e);
 }
 
-/* The entry of that name, of a folder that is read once. */
+/* The entry of that name, of a directory that is read once. */
 static struct fuse_entry_out listed_as(struct rig *g, const char *name)
 {
 	uint64_t fh = open_listed(g);
@@ -170,8 +170,8 @@ static struct fuse_entry_out listed_as(struct rig *g, const char *name)
 	return (struct fuse_entry_out){};
 }
 
-/* It would forget what else it has learnt of it. */
-static void test_what_is_believed_is_not_told_again(void **state)
+/* The kernel would drop what else it has learned of it. */
+static void test_cached_entries_are_not_repeated(void **state)
 {
 	struct rig *g = *state;
 	uint64_t node, file;
@@ -181,22 +181,22 @@ static void test_what_is_believed_is_not_told_again(void **state)
 	assert_true(node > 1);
 	g->now_ns += 400 * NSEC_PER_MSEC;
 	assert_int_equal(listed_as(g, "lent").nodeid, 0);
-	assert_true(listed_as(g, "folder").nodeid > 1); /* nobody has promised not to change it */
-	/* But in time for whoever looks at it then. */
+	assert_true(listed_as(g, "folder").nodeid > 1); /* it has no lease */
+	/* But early enough for a program that looks at it then. */
 	g->now_ns += 100 * NSEC_PER_MSEC;
 	assert_int_equal(listed_as(g, "lent").nodeid, node);
 	assert_int_equal(listed_as(g, "lent").nodeid, 0);
-	/* What was done to it the kernel may not know all of. */
+	/* The kernel may not know all changes. */
 	file = open_file(g, node, 4);
 	write_some(g, node, file);
 	assert_int_equal(listed_as(g, "lent").nodeid, node);
 	assert_int_equal(listed_as(g, "lent").nodeid, 0);
-	/* What it has forgotten it is told. */
+	/* An entry that the kernel has forgotten is returned. */
 	forget(g, node, 3);
 	assert_true(listed_as(g, "lent").nodeid > 1);
 }
 
-/* Lists that were asked for in vain are asked for more seldom. */
+/* Unread prefetches are requested less often. */
 static uint64_t open_until_listed(struct rig *g)
 {
 	for (unsigned i = 0; i < 64; i++) {
@@ -227,7 +227,7 @@ static void make_folder(struct rig *g)
 	expect_reply(g, g->unique, 0);
 }
 
-static void test_what_is_old_is_asked_for(void **state)
+static void test_an_old_prefetch_is_not_used(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -238,7 +238,7 @@ static void test_what_is_old_is_asked_for(void **state)
 	assert_true(is_asked(g, fh, 0));
 	close_root(g, fh);
 	/* A program on this host has removed a name. */
-	open_begin(g); /* after one in vain comes one without */
+	open_begin(g); /* after an unread one comes one without */
 	assert_false(is_wished());
 	respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 9}, sizeof(struct fuse_open_out));
 	close_root(g, open_end(g));
@@ -255,7 +255,7 @@ static void test_what_is_old_is_asked_for(void **state)
 	assert_true(is_asked(g, fh, 0));
 }
 
-static void test_another_server_is_asked(void **state)
+static void test_a_new_session_drops_prefetches(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh;
@@ -270,8 +270,8 @@ static void test_another_server_is_asked(void **state)
 	assert_true(is_asked(g, fh, 0));
 }
 
-/* What is sent again may have been answered then. */
-static void test_again_no_list_is_asked_for(void **state)
+/* A resent request may have been answered before. */
+static void test_a_resent_open_requests_no_entries(void **state)
 {
 	struct listing l = three();
 	struct rig *g = *state;
@@ -292,7 +292,7 @@ static void test_again_no_list_is_asked_for(void **state)
 	assert_false(is_wished());
 }
 
-static void test_who_does_not_read_is_not_told(void **state)
+static void test_unread_prefetches_become_rare(void **state)
 {
 	struct rig *g = *state;
 	unsigned wished = 0;
@@ -320,7 +320,7 @@ static void test_who_does_not_read_is_not_told(void **state)
 			sizeof(struct fuse_open_out));
 		close_root(g, open_end(g));
 	}
-	/* One that is read makes up for all. */
+	/* One that is read resets the count. */
 	fh = open_listed(g);
 	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
@@ -335,7 +335,7 @@ static void bad(struct rig *g, const struct listing *l, const struct tail *tail)
 	expect_reply(g, g->unique, -EIO);
 }
 
-static void test_bad_lists_are_refused(void **state)
+static void test_bad_prefetches_are_rejected(void **state)
 {
 	struct tail no_end = tail_make(0, 0), few = tail_make(FUSE_PROTO_RESP_END, 2);
 	struct listing l = three(), cut = three(), slash = three();
@@ -351,11 +351,12 @@ static void test_bad_lists_are_refused(void **state)
 	slash.body[sizeof(o) + FUSE_NAME_OFFSET_DIRENTPLUS] = '/';
 	bad(g, &slash, &slash.tail);
 	bad(g, &l, &no_end);
-	/* To one who does not know of it nothing is said, and nothing believed. */
+	/* A server without the feature is not asked for entries, and its entries are not
+	 * accepted. */
 	close_root(g, open_listed(g));
 }
 
-static void test_who_cannot_is_not_asked(void **state)
+static void test_a_server_without_the_feature_is_not_asked(void **state)
 {
 	struct rig *g = *state;
 
@@ -375,7 +376,7 @@ static void open_unlisted(struct rig *g, bool wished)
 	close_root(g, open_end(g));
 }
 
-static void test_large_folders_are_remembered(void **state)
+static void test_large_directories_are_remembered(void **state)
 {
 	struct rig *g = *state;
 
@@ -389,8 +390,8 @@ static void test_large_folders_are_remembered(void **state)
 	open_unlisted(g, false);
 }
 
-/* The kernel has made it anew since, and may have changed it by the number that it has now. */
-static void test_what_was_forgotten_is_not_told(void **state)
+/* The kernel has looked it up again since, and may have changed it by its new number. */
+static void test_forgotten_nodes_have_names_only(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -405,13 +406,13 @@ static void test_what_was_forgotten_is_not_told(void **state)
 	assert_int_equal(s.entries[2].e.nodeid, 0);
 	assert_true(s.entries[1].e.nodeid > 1);
 	close_root(g, fh);
-	/* By what came later it is. */
+	/* Entries that came later are used. */
 	fh = open_listed(g);
 	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	node = s.entries[2].e.nodeid;
 	assert_true(node > 1);
 	close_root(g, fh);
-	/* It knows it still by another name. */
+	/* The kernel still knows it by another name. */
 	g->now_ns += NSEC_PER_SEC;
 	assert_int_equal(lookup(g, "too", "handle-l"), node);
 	fh = open_listed(g);
@@ -421,8 +422,8 @@ static void test_what_was_forgotten_is_not_told(void **state)
 	close_root(g, fh);
 }
 
-/* As in a walk through more than the kernel remembers. */
-static void test_what_was_forgotten_long_ago_is_no_matter(void **state)
+/* As in a search through more than the kernel remembers. */
+static void test_nodes_forgotten_long_ago_do_not_matter(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -443,20 +444,20 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_came_is_not_asked_for),
-		TEST(test_who_reads_in_pieces),
-		TEST(test_newer_knowledge_stays),
-		TEST(test_what_lanes_have_is_not_told),
-		TEST(test_what_is_believed_is_not_told_again),
-		TEST(test_what_is_old_is_asked_for),
-		TEST(test_another_server_is_asked),
-		TEST(test_again_no_list_is_asked_for),
-		TEST(test_who_does_not_read_is_not_told),
-		TEST(test_bad_lists_are_refused),
-		TEST(test_who_cannot_is_not_asked),
-		TEST(test_large_folders_are_remembered),
-		TEST(test_what_was_forgotten_is_not_told),
-		TEST(test_what_was_forgotten_long_ago_is_no_matter),
+		TEST(test_prefetched_entries_need_no_request),
+		TEST(test_partial_reads_continue_in_the_prefetch),
+		TEST(test_prefetched_entries_do_not_replace_newer_attributes),
+		TEST(test_files_that_workers_use_have_names_only),
+		TEST(test_cached_entries_are_not_repeated),
+		TEST(test_an_old_prefetch_is_not_used),
+		TEST(test_a_new_session_drops_prefetches),
+		TEST(test_a_resent_open_requests_no_entries),
+		TEST(test_unread_prefetches_become_rare),
+		TEST(test_bad_prefetches_are_rejected),
+		TEST(test_a_server_without_the_feature_is_not_asked),
+		TEST(test_large_directories_are_remembered),
+		TEST(test_forgotten_nodes_have_names_only),
+		TEST(test_nodes_forgotten_long_ago_do_not_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bulk data at the client, whose memory a server writes by itself: what comes late finds no pair
- * any more, whatever became of the request, the session or the pair meanwhile. */
+/* Bulk data at the client, whose memory the server writes: late data find no pair any more,
+ * whatever happened to the request, the session or the pair meanwhile. */
 #include "tests/lib/client_rdma_rig.h"
 
-static void data_come_by_rdma(void **state)
+static void read_data_use_rdma(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_bulk bulk;
@@ -18,7 +18,7 @@ static void data_come_by_rdma(void **state)
 	assert_true(verbs_arrives(qps[1], bulk.addr, data, BYTES));
 	answer_bulk(g, BYTES, 0, NULL, 0);
 	expect_data(g, data);
-	/* More than was offered, or data twice, is nobody's. */
+	/* More than was offered, or data twice, are rejected. */
 	read_begin(g, node, fh);
 	answer_bulk(g, BYTES + 1, 0, NULL, 0);
 	expect_reply(g, g->unique, -EIO);
@@ -27,9 +27,9 @@ static void data_come_by_rdma(void **state)
 	expect_reply(g, g->unique, -EIO);
 }
 
-/* A pair fails, the data come in packets, and what the failed pair still had on its way comes when
- * the memory is somebody else's. */
-static void late_data_of_a_failed_pair(void **state)
+/* A pair fails, the data come in packets, and late data of the failed pair arrive after the
+ * memory has another use. */
+static void late_data_of_a_failed_pair_are_dropped(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_bulk bulk, next;
@@ -42,7 +42,7 @@ static void late_data_of_a_failed_pair(void **state)
 	answer_bulk(g, 0, 1, data, BYTES);
 	expect_data(g, data);
 	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
-	/* The same memory, offered over the leg that is left. */
+	/* The same memory, offered over the other leg. */
 	next = read_begin(g, node, fh);
 	assert_true(next.addr == bulk.addr);
 	assert_int_equal(next.legs, 2);
@@ -50,7 +50,7 @@ static void late_data_of_a_failed_pair(void **state)
 	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
 	answer_bulk(g, BYTES, 0, NULL, 0);
 	expect_data(g, data);
-	/* Another pair for the leg is another pair: the old one's data do not come by it. */
+	/* A new pair for the leg is a different pair: the old one's data do not use it. */
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
@@ -59,8 +59,8 @@ static void late_data_of_a_failed_pair(void **state)
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
-/* The server dies or is lost with the request under way; it is asked again, in the same memory. */
-static void late_data_of_a_session_that_ended(void **state)
+/* The server dies or is lost during the request; it is retried, with the same memory. */
+static void late_data_of_an_ended_session_are_dropped(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_bulk bulk;
@@ -86,7 +86,7 @@ static void late_data_of_a_session_that_ended(void **state)
 	expect_data(g, data);
 }
 
-/* An answer that is older than the pair says nothing of it. */
+/* An answer that is older than the pair does not refer to it. */
 static void old_answers_leave_new_pairs(void **state)
 {
 	struct rig *g = *state;
@@ -113,8 +113,8 @@ static void old_answers_leave_new_pairs(void **state)
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
-/* Nor of one that the server has not answered for yet. */
-static void old_answers_leave_pairs_to_come(void **state)
+/* Nor to one that the server has not answered for yet. */
+static void old_answers_leave_requested_pairs(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -138,8 +138,8 @@ static void old_answers_leave_pairs_to_come(void **state)
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
-/* The server could not fetch them: they go in packets, and the program sees nothing of it. */
-static void writes_go_in_packets_then(void **state)
+/* The server could not fetch them: they go in packets, and the program does not notice. */
+static void writes_fall_back_to_packets(void **state)
 {
 	struct rig *g = *state;
 	const struct fuse_write_out out = {.size = 100 << 10};
@@ -166,8 +166,8 @@ static void writes_go_in_packets_then(void **state)
 	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
 }
 
-/* Where every pair of a leg fails, transfers do not pay for it each second. */
-static void pairs_that_never_last_are_rare(void **state)
+/* If every pair of a leg fails, transfers do not pay for it each second. */
+static void failing_pairs_are_retried_rarely(void **state)
 {
 	struct rig *g = *state;
 	unsigned n_tries = 0;
@@ -190,7 +190,7 @@ static void pairs_that_never_last_are_rare(void **state)
 			answer_pairs(g, 0, 0);
 	}
 	assert_in_range(n_tries, 8, 20);
-	/* Not where the path itself is down meanwhile: that pair comes back with it. */
+	/* Not while the path is down: that pair is retried with it. */
 	session_paths[0].up = false;
 	g->now_ns += 100 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
@@ -201,7 +201,7 @@ static void pairs_that_never_last_are_rare(void **state)
 	answer_pairs(g, 0, 0);
 }
 
-/* As pairs_up, where other calls may be under way. */
+/* As pairs_up, with other calls possibly in flight. */
 static void pairs_again(struct rig *g)
 {
 	for (unsigned i = 0; i < 8 && call_of(FUSE_PROTO_RDMA) == n_calls; i++) {
@@ -213,7 +213,7 @@ static void pairs_again(struct rig *g)
 	fuse_client_tick(g->f, g->now_ns);
 }
 
-/* Where nothing else will do, what is large waits for a pair, again and again; the rest goes on. */
+/* With RDMA only, large requests wait for a pair, repeatedly; other requests proceed. */
 static void data_may_wait_for_rdma(void **state)
 {
 	struct rig *g = *state;
@@ -252,8 +252,8 @@ static void data_may_wait_for_rdma(void **state)
 	expect_data(g, data);
 }
 
-/* It would refuse what it does not know; what it answers in packets is taken. */
-static void older_servers_hear_nothing_of_it(void **state)
+/* It would refuse an unknown flag; its answers in packets are accepted. */
+static void older_servers_get_no_rdma_only_flag(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_read_in in = {.size = BYTES};
@@ -297,7 +297,7 @@ static void written_data_may_wait_for_rdma(void **state)
 }
 
 /* A program that is killed does not wait for RDMA that may never come. */
-static void who_is_killed_waits_no_longer(void **state)
+static void killed_programs_do_not_wait_for_rdma(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_interrupt_in in;
@@ -318,9 +318,8 @@ static void who_is_killed_waits_no_longer(void **state)
 	expect_silence(g);
 }
 
-/* A server that has lost its halves of pairs says so though no data go by them, and nobody has to
- * find out by a transfer. */
-static void lost_halves_are_found(void **state)
+/* The client finds a server's lost halves of pairs by its checks, without a failed transfer. */
+static void lost_halves_of_pairs_are_found(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_rdma p;
@@ -329,11 +328,11 @@ static void lost_halves_are_found(void **state)
 	pairs_up(g);
 	check_end(g, check_begin(g), 2);
 	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
-	/* It had no time to look. */
+	/* The server was busy. */
 	check_begin(g);
 	respond(g, 0, -EBUSY, NULL, 0);
 	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
-	/* Nor memory, be it for an answer that says so. */
+	/* Or out of memory, even for an answer that says so. */
 	check_begin(g);
 	respond(g, 0, -ENOMEM, NULL, 0);
 	check_begin(g);
@@ -351,7 +350,7 @@ static void lost_halves_are_found(void **state)
 	qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
 	assert_true(verbs.qps[qps[1]].alive);
-	/* What is not spoken of is lost, too. */
+	/* A pair that the answer omits is lost too. */
 	check_end(g, check_begin(g), 1);
 	assert_true(verbs.qps[qps[0]].alive);
 	assert_false(verbs.qps[qps[1]].alive);
@@ -363,8 +362,8 @@ static void lost_halves_are_found(void **state)
 	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
 }
 
-/* A server without RDMA, or one that knows nothing of it. */
-static void servers_may_have_none(void **state)
+/* A server without RDMA, or one that does not know it. */
+static void servers_may_have_no_rdma(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -376,7 +375,7 @@ static void servers_may_have_none(void **state)
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_PEER);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
-	/* Asked again, and nothing new is known. */
+	/* Asked again, without a change. */
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_PEER);
 	respond(g, 0, -ENOSYS, NULL, 0);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_PEER);
@@ -386,8 +385,8 @@ static void servers_may_have_none(void **state)
 		assert_false(verbs.qps[i].alive);
 }
 
-/* What goes by RDMA is not encrypted: nothing does, and what must not go otherwise waits. */
-static void encrypted_sessions_have_none(void **state)
+/* RDMA data are not encrypted: an encrypted session uses no RDMA, and data for RDMA only wait. */
+static void encrypted_sessions_use_no_rdma(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -403,7 +402,7 @@ static void encrypted_sessions_have_none(void **state)
 }
 
 /* Each with its own reason, and the data go in packets. */
-static void servers_may_have_another_kind(void **state)
+static void servers_may_have_another_link_type(void **state)
 {
 	struct rig *g = *state;
 
@@ -424,21 +423,21 @@ static void servers_may_have_another_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(data_come_by_rdma),
-		TEST(late_data_of_a_failed_pair),
-		TEST(late_data_of_a_session_that_ended),
+		TEST(read_data_use_rdma),
+		TEST(late_data_of_a_failed_pair_are_dropped),
+		TEST(late_data_of_an_ended_session_are_dropped),
 		TEST(old_answers_leave_new_pairs),
-		TEST(old_answers_leave_pairs_to_come),
-		TEST(writes_go_in_packets_then),
-		TEST(pairs_that_never_last_are_rare),
+		TEST(old_answers_leave_requested_pairs),
+		TEST(writes_fall_back_to_packets),
+		TEST(failing_pairs_are_retried_rarely),
 		TEST(data_may_wait_for_rdma),
 		TEST(written_data_may_wait_for_rdma),
-		TEST(who_is_killed_waits_no_longer),
-		TEST(lost_halves_are_found),
-		TEST(older_servers_hear_nothing_of_it),
-		TEST(servers_may_have_none),
-		TEST(encrypted_sessions_have_none),
-		TEST(servers_may_have_another_kind),
+		TEST(killed_programs_do_not_wait_for_rdma),
+		TEST(lost_halves_of_pairs_are_found),
+		TEST(older_servers_get_no_rdma_only_flag),
+		TEST(servers_may_have_no_rdma),
+		TEST(encrypted_sessions_use_no_rdma),
+		TEST(servers_may_have_another_link_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

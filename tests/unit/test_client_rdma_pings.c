@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tries of RDMA at the client: those of an operator here, and those that its server wishes for. */
+/* RDMA tests at the client: an operator's, and those that its server asks for. */
 #include "tests/lib/client_rdma_rig.h"
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
@@ -66,7 +66,7 @@ static void pings_are_added_up(void **state)
 	assert_int_equal(ping_of(0).what, FUSE_PROTO_PING_READ);
 	assert_true(verbs_arrives(qps[1], ping_of(0).addr, data, 4096));
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 50);
-	/* The server rests; then it has enough to do. */
+	/* The server pauses; then it is busy. */
 	fuse_client_tick(g->f, g->now_ns + 2 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 0);
 	g->now_ns += 3 * NSEC_PER_MSEC;
@@ -88,9 +88,9 @@ static void pings_are_added_up(void **state)
 	assert_true(verbs.qps[qps[1]].alive);
 }
 
-/* Pairs that fail are dropped before the memory is anybody else's; so are those of a server that
- * talks nonsense. */
-static void pings_that_fail(void **state)
+/* Failed pairs are dropped before the memory has another use; so are those of a server with
+ * malformed answers. */
+static void failed_pings_drop_the_pair(void **state)
 {
 	static const struct {
 		uint8_t status;
@@ -111,7 +111,7 @@ static void pings_that_fail(void **state)
 		if (answers[i].count <= 64)
 			ping_respond(g, p, answers[i].status, answers[i].count);
 		else
-			respond(g, 0, 0, &p, PING_HEAD + 4); /* a count without its numbers */
+			respond(g, 0, 0, &p, PING_HEAD + 4); /* a count without its values */
 		assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
 		assert_int_equal(ping_result(g).status, answers[i].error);
 		assert_int_equal(g->f->pool.n_free, n_free);
@@ -123,8 +123,8 @@ static void pings_that_fail(void **state)
 	}
 }
 
-/* The server is gone, or silent: the memory is kept for as long as it may write there. */
-static void pings_of_silent_servers(void **state)
+/* The server is gone, or silent: the memory is kept as long as it may write there. */
+static void pings_of_silent_servers_time_out(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_ping p;
@@ -143,14 +143,14 @@ static void pings_of_silent_servers(void **state)
 	reset_all(g, g->now_ns);
 	assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
 	assert_int_equal(g->f->pool.n_free, n_free);
-	/* And one that begins where no session is. */
+	/* And one that begins without a session. */
 	ping_begin(g);
 	assert_int_equal(ping_result(g).status, -ENOTCONN);
 	assert_int_equal(g->f->pool.n_free, n_free);
 }
 
-/* Nobody is asked where there is no pair; an older server says no. */
-static void pings_without_pairs(void **state)
+/* Without a pair no request is sent; an older server refuses. */
+static void pings_without_pairs_report_a_reason(void **state)
 {
 	struct rig *g = *state;
 	struct launch_ping p;
@@ -159,7 +159,7 @@ static void pings_without_pairs(void **state)
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	answer_pairs(g, 0, PORT_RDMA_NO_DEVICE);
-	ping_begin(g); /* the server is being asked anew, which is waited for */
+	ping_begin(g); /* the server is being asked again, which the test waits for */
 	assert_int_equal(n_calls, 1);
 	assert_false(fuse_client_ping_take(g->f, &p));
 	answer_pairs(g, 0, PORT_RDMA_NO_DEVICE);
@@ -176,8 +176,8 @@ static void pings_without_pairs(void **state)
 	assert_true(verbs.qps[qps[1]].alive);
 }
 
-/* Its answers say nothing of when it is asked again. */
-static void pings_are_not_hurried(void **state)
+/* The server's durations do not change the time of the next request. */
+static void servers_cannot_shorten_the_pause(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_ping p;
@@ -207,9 +207,9 @@ static void pings_are_not_hurried(void **state)
 	assert_int_equal(ping_of(0).count, 64);
 }
 
-/* The next one is asked for when the answer to the last one has come at last, which is not taken
- * for its own; until then the memory is kept. */
-static void pings_after_silent_servers(void **state)
+/* The next test starts when the answer to the previous one has finally come, which does not
+ * count for it; until then the memory is kept. */
+static void pings_after_silent_servers_wait_for_the_answer(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_ping old;
@@ -256,9 +256,9 @@ static void wish_said(struct rig *g, struct fuse_proto_wish wish)
 	fuse_client_tick(g->f, g->now_ns);
 }
 
-/* A server has the client ask: within what an operator here may ask for, one at a time, and nobody
- * here is told what comes of it. */
-static void servers_may_wish_for_pings(void **state)
+/* A server asks for a test: within an operator's limits, one at a time, and without a result
+ * here. */
+static void servers_may_request_pings(void **state)
 {
 	const struct fuse_proto_wish good = {
 		.what = FUSE_PROTO_PING_READ, .depth = 1, .count = 100, .len = 4096};
@@ -295,7 +295,7 @@ static void servers_may_wish_for_pings(void **state)
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 36);
 	assert_false(fuse_client_ping_take(g->f, &p));
 	assert_int_equal(g->f->pool.n_free, n_free);
-	/* One of an operator here is not disturbed by it. */
+	/* An operator's test is not disturbed by it. */
 	ping_begin(g);
 	assert_int_equal(ping_of(0).len, 4096);
 	g->f->ping.wish = (struct launch_ping){
@@ -308,9 +308,9 @@ static void servers_may_wish_for_pings(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-/* A server waits a second between two, however long one took, and has no time that an operator here
- * wants. */
-static void wishes_are_limited(void **state)
+/* At least a second passes between two, however long one took, and an operator's test here goes
+ * first. */
+static void requested_pings_are_limited(void **state)
 {
 	const struct fuse_proto_wish wish = {
 		.what = FUSE_PROTO_PING_READ, .depth = 1, .count = 1, .len = 64};
@@ -346,7 +346,7 @@ static void wishes_are_limited(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 36);
 	assert_int_equal(ping_result(g).done, 100);
-	/* One that took all its time is no reason to be late with the next one. */
+	/* One that took all its time does not delay the next. */
 	g->now_ns += 10 * NSEC_PER_SEC;
 	wish_said(g, wish);
 	assert_int_equal(ping_of(0).len, 64);
@@ -369,10 +369,14 @@ static void wishes_are_limited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pings_are_added_up),	  TEST(pings_that_fail),
-		TEST(pings_of_silent_servers),	  TEST(pings_without_pairs),
-		TEST(servers_may_wish_for_pings), TEST(pings_are_not_hurried),
-		TEST(pings_after_silent_servers), TEST(wishes_are_limited),
+		TEST(pings_are_added_up),
+		TEST(failed_pings_drop_the_pair),
+		TEST(pings_of_silent_servers_time_out),
+		TEST(pings_without_pairs_report_a_reason),
+		TEST(servers_may_request_pings),
+		TEST(servers_cannot_shorten_the_pause),
+		TEST(pings_after_silent_servers_wait_for_the_answer),
+		TEST(requested_pings_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a client asks its server for pairs, and when it has none for what servers say. */
+/* When a client asks its server for pairs, and when servers' answers exclude RDMA. */
 #include "tests/lib/client_rdma_rig.h"
 
-/* Its device has an address again: nothing else need be waited for. */
-static void changed_devices_are_asked_for_soon(void **state)
+/* Its device has an address again: the client asks at once. */
+static void a_device_change_triggers_a_request(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node;
@@ -12,7 +12,7 @@ static void changed_devices_are_asked_for_soon(void **state)
 	pairs_up(g);
 	node = file(g, &fh);
 	g->now_ns += 2 * NSEC_PER_SEC;
-	fuse_client_tick(g->f, g->now_ns); /* they are asked after */
+	fuse_client_tick(g->f, g->now_ns); /* they are checked */
 	assert_int_equal(n_calls, 1);
 	answer_pairs(g, 0, 0);
 	read_begin(g, node, fh);
@@ -27,7 +27,7 @@ static void changed_devices_are_asked_for_soon(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
 	answer_pairs(g, 0, 0);
-	/* Not more often than a server hears it. */
+	/* Not more often than a server accepts. */
 	g->now_ns += 100 * NSEC_PER_MSEC;
 	verbs_tell(IBV_EVENT_GID_CHANGE);
 	port_rdma_look(rdma);
@@ -40,9 +40,9 @@ static void changed_devices_are_asked_for_soon(void **state)
 	answer_pairs(g, 0, 0);
 }
 
-/* The question of each second is no work: what was kept for work that may come is given back, and
- * lanes come to rest, though it is asked and answered. */
-static void questions_are_no_work(void **state)
+/* The check of every second does not count as work: unused memory is returned, and mount workers
+ * sleep, while it is asked and answered. */
+static void checks_do_not_count_as_work(void **state)
 {
 	struct rig *g = *state;
 	uint64_t busy_ns;
@@ -94,9 +94,9 @@ static void asks_nothing_but_links(struct rig *g)
 	assert_int_equal(port_rdma_pairs(g->f->rdma.ports, 0), 0);
 }
 
-/* A server that is InfiniBand by one leg and Ethernet by the other has neither, until that ends; in
- * the meantime data go in packets, and nothing that comes late lands. */
-static void mixed_servers_are_refused(void **state)
+/* A server with InfiniBand on one leg and Ethernet on the other gets no RDMA until that ends; in
+ * the meantime data go in packets, and late data are dropped. */
+static void mixed_servers_get_no_rdma(void **state)
 {
 	static const uint8_t roce[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_ROCE_V2},
 			     ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
@@ -110,7 +110,7 @@ static void mixed_servers_are_refused(void **state)
 	bring_up(g);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
-	answer_links(g, kind, v1); /* both are Ethernet: the other leg's data go by RDMA */
+	answer_links(g, kind, v1); /* both are Ethernet: the other leg uses RDMA */
 	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_OK);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_KIND);
@@ -125,7 +125,7 @@ static void mixed_servers_are_refused(void **state)
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_MIXED);
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 0);
-	fuse_client_tick(g->f, g->now_ns); /* not as often as a server says something else */
+	fuse_client_tick(g->f, g->now_ns); /* not as often as the server changes its answer */
 	assert_int_equal(n_calls, 0);
 	asks_nothing_but_links(g);
 	answer_links(g, still, ib);
@@ -138,11 +138,11 @@ static void mixed_servers_are_refused(void **state)
 	fuse_client_rdma_check_mixed(&g->f, 1);
 	fuse_client_tick(g->f, g->now_ns + NSEC_PER_SEC - 1);
 	assert_int_equal(n_calls, 0);
-	g->now_ns += NSEC_PER_SEC; /* pairs are asked for, sooner than it would be asked again */
+	g->now_ns += NSEC_PER_SEC; /* pairs are requested, earlier than the next regular check */
 	fuse_client_tick(g->f, g->now_ns);
 	answer_links(g, fine, roce);
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
-	/* A session that has ended says nothing any more. */
+	/* After its end a session's answers no longer count. */
 	g->f->rdma.legs[1].layers = CLIENT_LAYER_IB;
 	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_true(g->f->rdma.mixed);
@@ -151,9 +151,8 @@ static void mixed_servers_are_refused(void **state)
 	assert_false(g->f->rdma.mixed);
 }
 
-/* What a server that is busy said last is so still; what it said of a leg that does not lead there
- * any more is not. */
-static void mixed_servers_may_be_busy(void **state)
+/* A busy server's last answer stays valid; for a leg without a path it does not. */
+static void busy_mixed_servers_keep_their_answer(void **state)
 {
 	static const uint8_t ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
 			     kind[2] = {0, PORT_RDMA_KIND};
@@ -178,7 +177,7 @@ static void mixed_servers_may_be_busy(void **state)
 	fuse_client_rdma_check_mixed(&g->f, 1);
 	assert_false(g->f->rdma.mixed);
 	session_paths[1].up = true;
-	/* Or whose port there is no asking by here. */
+	/* Or whose port cannot be asked for here. */
 	respond(g, 0, -EBUSY, NULL, 0);
 	g->f->rdma.legs[1].layers = CLIENT_LAYER_IB;
 	verbs.state = IBV_PORT_DOWN;
@@ -187,26 +186,26 @@ static void mixed_servers_may_be_busy(void **state)
 	assert_int_equal(g->f->rdma.legs[1].layers, 0);
 }
 
-/* Of two mounts the servers differ: neither has it. What must go by RDMA waits. */
-static void mixed_clusters_are_refused(void **state)
+/* Two mounts have servers with different link types: neither uses RDMA. Data for RDMA only wait. */
+static void mixed_clusters_get_no_rdma(void **state)
 {
 	static struct fuse_client other;
 	struct rig *g = *state;
-	struct fuse_client *fronts[] = {g->f, NULL, &other};
+	struct fuse_client *clients[] = {g->f, NULL, &other};
 
 	bring_up(g);
 	pairs_up(g);
 	other = (struct fuse_client){.rdma = {.ports = g->f->rdma.ports, .n_ports = 2}};
 	other.rdma.legs[0].layers = CLIENT_LAYER_ETHERNET;
-	fuse_client_rdma_check_mixed(fronts, ARRAY_SIZE(fronts));
+	fuse_client_rdma_check_mixed(clients, ARRAY_SIZE(clients));
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
 	other.rdma.legs[0].layers = CLIENT_LAYER_IB;
 	assert_int_equal(port_rdma_peer_new(g->f->rdma.pool, &other.rdma.peer), 0);
-	fuse_client_rdma_check_mixed(fronts, ARRAY_SIZE(fronts));
+	fuse_client_rdma_check_mixed(clients, ARRAY_SIZE(clients));
 	assert_true(g->f->rdma.mixed && other.rdma.mixed);
 	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
-	/* The other one's mount goes. */
-	fuse_client_rdma_check_mixed(fronts, 1);
+	/* The other mount ends. */
+	fuse_client_rdma_check_mixed(clients, 1);
 	assert_false(g->f->rdma.mixed);
 	other.rdma.peer = port_rdma_peer_free(other.rdma.peer);
 }
@@ -214,12 +213,13 @@ static void mixed_clusters_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(changed_devices_are_asked_for_soon, setup,
+		cmocka_unit_test_setup_teardown(a_device_change_triggers_a_request, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(questions_are_no_work, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_servers_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_servers_may_be_busy, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_clusters_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(checks_do_not_count_as_work, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_servers_get_no_rdma, setup, teardown),
+		cmocka_unit_test_setup_teardown(busy_mixed_servers_keep_their_answer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mixed_clusters_get_no_rdma, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lanes read from the kernel themselves, as the lane has it: the test plays the owner, by the
- * words in the memory that both have. What a death at any word leaves.
+ * Requests that mount workers read from the kernel, at the mount worker: the test plays the owner
+ * through the shared memory. Recovery after a death at any word.
  */
 #include "tests/lib/client_reads_rig.h"
 
-/* A lane that has been shown a file, and is to read. */
+/* A mount worker that has a file, and is to read. */
 static void mount_worker_reads_up(struct both *b, struct rig *g)
 {
 	struct fuse_out_header out;
@@ -31,7 +31,7 @@ static void mount_worker_restarts(struct both *b)
 	mount_worker_begin(&b->e);
 }
 
-/* With that word of slot i. */
+/* With slot i in that state. */
 static void mount_worker_restarts_at(struct both *b, unsigned i, uint32_t word)
 {
 	b->e.g->f = fuse_client_free(b->e.g->f);
@@ -40,7 +40,7 @@ static void mount_worker_restarts_at(struct both *b, unsigned i, uint32_t word)
 	pull(b);
 }
 
-static void test_lane_keeps_what_it_knows(void **state)
+static void test_worker_serves_known_files(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -64,9 +64,9 @@ static void test_lane_keeps_what_it_knows(void **state)
 	both_down(&b);
 }
 
-/* That it has been written to is said before the server can know. */
-/* One of the many that have their records elsewhere. */
-static void test_lane_keeps_the_hundredth(void **state)
+/* The write is reported before the server can get it. */
+/* One of the many files whose records lie elsewhere. */
+static void test_worker_serves_the_hundredth_file(void **state)
 {
 	const unsigned place = 100;
 	struct both b;
@@ -78,7 +78,7 @@ static void test_lane_keeps_the_hundredth(void **state)
 	*lf = b.e.area->files[0];
 	lf->client_file = 0;
 	lf->fh = b.e.fh =
-		7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS); /* too far from where it belongs */
+		7ULL << 32 | (place - MOUNT_WORKER_FILE_WAYS); /* too far from its place */
 	send_read(&b);
 	pull(&b);
 	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_FORWARDED);
@@ -102,8 +102,8 @@ static void test_lane_keeps_the_hundredth(void **state)
 	both_down(&b);
 }
 
-/* An owner of an earlier version gives places as files come. */
-static void test_lane_keeps_what_has_another_place(void **state)
+/* An owner of an earlier version assigns places in order of arrival. */
+static void test_worker_serves_files_that_an_earlier_version_placed(void **state)
 {
 	struct both b;
 
@@ -123,8 +123,8 @@ static void test_lane_keeps_what_has_another_place(void **state)
 	both_down(&b);
 }
 
-/* Its record may name a file that another has the number of now. */
-static void test_lane_closes_its_own_alone(void **state)
+/* Its record may name a file number that another file has now. */
+static void test_worker_closes_only_its_own_files(void **state)
 {
 	struct both b;
 	struct mount_worker_file *lf;
@@ -140,11 +140,11 @@ static void test_lane_closes_its_own_alone(void **state)
 	n_calls = 0;
 	send_read(&b);
 	pull(&b);
-	assert_int_equal(call_header(0).opcode, FUSE_READ); /* the other is open still */
+	assert_int_equal(call_header(0).opcode, FUSE_READ); /* the other is still open */
 	both_down(&b);
 }
 
-static void test_lane_notes_what_it_writes(void **state)
+static void test_worker_reports_its_writes(void **state)
 {
 	const struct fuse_write_out out = {.size = 8};
 	struct both b;
@@ -159,7 +159,7 @@ static void test_lane_notes_what_it_writes(void **state)
 	respond(b.e.g, 0, 0, &out, sizeof(out));
 	expect_reply(b.e.g, b.e.g->unique, 0);
 	assert_int_equal(b.reads->notes[0].synced, 2);
-	assert_int_equal(b.reads->notes[0].wrote, 0); /* it is with the server for good */
+	assert_int_equal(b.reads->notes[0].wrote, 0); /* the server has it safely */
 	assert_int_equal(b.reads->noted, 1);
 	send_write(&b, 0);
 	pull(&b);
@@ -184,7 +184,7 @@ static void expect_passed(struct both *b, unsigned i, uint32_t opcode, uint64_t 
 	assert_true(h.nodeid == b->e.node);
 }
 
-/* Of the owner's bell: how often it was rung. */
+/* How often the owner's bell was rung. */
 static uint64_t rung(struct both *b)
 {
 	uint64_t n = 0;
@@ -192,7 +192,7 @@ static uint64_t rung(struct both *b)
 	return read(b->e.g->cfg->mounts[0].bell_fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
 }
 
-static void test_lane_passes_what_it_does_not_know(void **state)
+static void test_worker_forwards_other_requests(void **state)
 {
 	struct both b;
 	uint64_t unique, fh;
@@ -211,17 +211,17 @@ static void test_lane_passes_what_it_does_not_know(void **state)
 	pull(&b);
 	expect_passed(&b, 1, FUSE_READ, unique);
 	b.e.fh = fh;
-	/* What appends. */
+	/* An append. */
 	send_write(&b, O_APPEND);
 	pull(&b);
 	expect_passed(&b, 2, FUSE_WRITE, b.e.g->unique);
-	/* What the kernel gives out anew is the owner's to judge. */
+	/* A resent request is the owner's decision. */
 	unique = (b.e.g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND;
 	kernel_send_to(b.e.g, FUSE_READ, unique, b.e.node, read_of(b.e.fh, 0),
 		       sizeof(struct fuse_read_in));
 	pull(&b);
 	expect_passed(&b, 3, FUSE_READ, unique);
-	/* A file that was closed, or that it cannot have. */
+	/* A file that was closed, or that it cannot open. */
 	b.e.area->files[0].state = MOUNT_WORKER_FILE_REFUSED;
 	unique = send_read(&b);
 	pull(&b);
@@ -231,7 +231,7 @@ static void test_lane_passes_what_it_does_not_know(void **state)
 	both_down(&b);
 }
 
-static void test_lane_reads_when_it_may(void **state)
+static void test_worker_reads_only_when_allowed(void **state)
 {
 	struct both b;
 
@@ -249,8 +249,9 @@ static void test_lane_reads_when_it_may(void **state)
 	both_down(&b);
 }
 
-/* It has no place for another, and the owner sleeps: who was woken for it wakes the owner. */
-static void test_lane_that_is_full_wakes_the_owner(void **state)
+/* It has no slot for another request, and the owner sleeps: a worker that was woken for it wakes
+ * the owner. */
+static void test_full_worker_wakes_the_owner(void **state)
 {
 	struct both b;
 
@@ -273,8 +274,9 @@ static void test_lane_that_is_full_wakes_the_owner(void **state)
 	both_down(&b);
 }
 
-/* Died with it in hand: the server is asked by the same number, and knows whether it was before. */
-static void test_lane_dies_with_it(void **state)
+/* Died while serving it: the server gets the same number, and knows whether it executed the
+ * request. */
+static void test_worker_dies_while_serving_a_request(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -296,8 +298,8 @@ static void test_lane_dies_with_it(void **state)
 	both_down(&b);
 }
 
-/* The kernel may have heard the answer: the program may have written there again since. */
-static void test_lane_dies_when_it_has_said_it(void **state)
+/* The kernel may have the reply: the program may have written there again since. */
+static void test_worker_dies_after_its_reply(void **state)
 {
 	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
 	struct both b;
@@ -317,8 +319,8 @@ static void test_lane_dies_when_it_has_said_it(void **state)
 	both_down(&b);
 }
 
-/* The same by the number that it was handed out by anew; while it is, nobody knows of either. */
-static void test_lane_says_again_what_was_claimed(void **state)
+/* The same with the number of the resend; meanwhile neither number is known. */
+static void test_worker_repeats_the_reply_to_a_claimed_request(void **state)
 {
 	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
 	int only_reads[2];
@@ -339,14 +341,14 @@ static void test_lane_says_again_what_was_claimed(void **state)
 	assert_int_equal(n_calls, 0);
 	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, 0);
 	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)),
-			 MOUNT_WORKER_DONE); /* its claimant hears of it */
+			 MOUNT_WORKER_DONE); /* its claimant gets the end */
 	assert_int_equal(b.reads->notes[0].out, 0);
 	close(only_reads[0]);
 	close(only_reads[1]);
 	both_down(&b);
 }
 
-static void test_lane_dies_reading(void **state)
+static void test_worker_dies_while_reading(void **state)
 {
 	const struct fuse_in_header none = {0};
 	struct both b;
@@ -357,14 +359,14 @@ static void test_lane_dies_reading(void **state)
 	whole = left_reading(&b, 3, 4096);
 	cut = left_reading(&b, 4, 0); /* its memory may have been missing */
 	b.reads->slots[5].word = MOUNT_WORKER_READING;
-	memcpy(mount_worker_reads_buf(b.reads, 5), &none, sizeof(none)); /* nothing had come */
+	memcpy(mount_worker_reads_buf(b.reads, 5), &none, sizeof(none)); /* nothing was read */
 	mount_worker_begin(&b.e);
 	expect_reply(b.e.g, cut, -EIO);
 	assert_int_equal(word_of(&b, 4), MOUNT_WORKER_FREE);
 	assert_int_equal(b.reads->n_read, 1);
 	assert_int_equal(word_of(&b, 5), MOUNT_WORKER_FREE);
 	assert_int_equal(n_calls, 1);
-	assert_true(call_header(0).unique == whole); /* nobody has asked for it before */
+	assert_true(call_header(0).unique == whole); /* the kernel has not resent it before */
 	respond(b.e.g, 0, 0, "the data", 8);
 	expect_data(&b, whole);
 	expect_silence(b.e.g);
@@ -372,7 +374,7 @@ static void test_lane_dies_reading(void **state)
 }
 
 /* Its server is away: the owner may have another. */
-static void test_lane_gives_back_what_waits(void **state)
+static void test_worker_returns_waiting_requests(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -395,7 +397,7 @@ static void test_lane_gives_back_what_waits(void **state)
 }
 
 /* A process that is being killed does not wait for the server. */
-static void test_lane_hears_of_signals(void **state)
+static void test_worker_gets_signals(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -406,7 +408,7 @@ static void test_lane_hears_of_signals(void **state)
 	assert_int_equal(n_calls, 1);
 	b.reads->slots[0].word |= MOUNT_WORKER_SIGNALLED;
 	b.reads->posted |= 1;
-	pull(&b); /* no procfs here: who had a signal is taken for dying */
+	pull(&b); /* no procfs here: a process with a signal counts as dying */
 	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
 	b.e.g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(b.e.g->f, b.e.g->now_ns);
@@ -414,14 +416,14 @@ static void test_lane_hears_of_signals(void **state)
 	both_down(&b);
 }
 
-static void test_lane_answers_what_was_claimed(void **state)
+static void test_worker_answers_claimed_requests(void **state)
 {
 	struct fuse_out_header out;
 	struct both b;
 	uint64_t unique;
 
 	mount_worker_reads_up(&b, *state);
-	/* While it was out, and when its answer had been too early. */
+	/* While the kernel had it, and when its answer came too early. */
 	for (unsigned late = 0; late < 2; late++) {
 		unique = send_read(&b);
 		pull(&b);
@@ -434,18 +436,18 @@ static void test_lane_answers_what_was_claimed(void **state)
 		respond(b.e.g, 0, 0, "the data", 8);
 		assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
 		assert_true(out.unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
-		/* Its claimant has to hear of it. */
+		/* Its claimant must get the end. */
 		assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_DONE);
 		assert_true(b.reads->done & 1);
 		b.reads->slots[0].word = MOUNT_WORKER_FREE;
-		b.e.g->f->reads_free = 0; /* it looks which are */
+		b.e.g->f->reads_free = 0; /* it looks for them */
 		b.reads->done = 0;
 	}
 	both_down(&b);
 }
 
-/* What the program was told has failed is not written later, over what it has written since. */
-static void test_lane_gives_up(void **state)
+/* A write that failed for the program is not repeated later, over what it has written since. */
+static void test_worker_does_not_repeat_a_failed_write(void **state)
 {
 	struct both b;
 
@@ -458,13 +460,13 @@ static void test_lane_gives_up(void **state)
 	expect_reply(b.e.g, b.e.g->unique, -EIO);
 	mount_worker_restarts(&b);
 	assert_int_equal(n_calls, 0);
-	expect_reply(b.e.g, b.e.g->unique, -EIO); /* the kernel does not listen */
+	expect_reply(b.e.g, b.e.g->unique, -EIO); /* the kernel rejects the reply */
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	both_down(&b);
 }
 
-/* Nor is it asked for once more because the kernel had handed it out anew. */
-static void test_lane_gives_up_what_was_claimed(void **state)
+/* Nor is it retried because the kernel had resent it. */
+static void test_worker_does_not_repeat_a_claimed_failed_write(void **state)
 {
 	const struct fuse_write_out out = {.size = 8};
 	struct both b;
@@ -486,8 +488,9 @@ static void test_lane_gives_up_what_was_claimed(void **state)
 	both_down(&b);
 }
 
-/* Nobody may come after a lane: its buffers go with it, but for those that the owner will read. */
-static void test_lane_leaves_no_memory(void **state)
+/* No process may replace a mount worker: its buffers are released, except those that the owner
+ * will read. */
+static void test_worker_releases_its_buffers(void **state)
 {
 	struct both b;
 	uint64_t unique;
@@ -521,24 +524,24 @@ static void test_lane_leaves_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_lane_keeps_what_it_knows),
-		CASE(test_lane_keeps_the_hundredth),
-		CASE(test_lane_keeps_what_has_another_place),
-		CASE(test_lane_closes_its_own_alone),
-		CASE(test_lane_notes_what_it_writes),
-		CASE(test_lane_passes_what_it_does_not_know),
-		CASE(test_lane_reads_when_it_may),
-		CASE(test_lane_that_is_full_wakes_the_owner),
-		CASE(test_lane_dies_with_it),
-		CASE(test_lane_dies_when_it_has_said_it),
-		CASE(test_lane_says_again_what_was_claimed),
-		CASE(test_lane_dies_reading),
-		CASE(test_lane_gives_back_what_waits),
-		CASE(test_lane_hears_of_signals),
-		CASE(test_lane_answers_what_was_claimed),
-		CASE(test_lane_gives_up),
-		CASE(test_lane_gives_up_what_was_claimed),
-		CASE(test_lane_leaves_no_memory),
+		CASE(test_worker_serves_known_files),
+		CASE(test_worker_serves_the_hundredth_file),
+		CASE(test_worker_serves_files_that_an_earlier_version_placed),
+		CASE(test_worker_closes_only_its_own_files),
+		CASE(test_worker_reports_its_writes),
+		CASE(test_worker_forwards_other_requests),
+		CASE(test_worker_reads_only_when_allowed),
+		CASE(test_full_worker_wakes_the_owner),
+		CASE(test_worker_dies_while_serving_a_request),
+		CASE(test_worker_dies_after_its_reply),
+		CASE(test_worker_repeats_the_reply_to_a_claimed_request),
+		CASE(test_worker_dies_while_reading),
+		CASE(test_worker_returns_waiting_requests),
+		CASE(test_worker_gets_signals),
+		CASE(test_worker_answers_claimed_requests),
+		CASE(test_worker_does_not_repeat_a_failed_write),
+		CASE(test_worker_does_not_repeat_a_claimed_failed_write),
+		CASE(test_worker_releases_its_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

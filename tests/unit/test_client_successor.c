@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Heirs: a lane that does not come back has begun what nobody but a front with its id can end. The
- * owner's worker makes one for it.
+ * Successors of mount workers: one that does not return has begun requests that only a client with
+ * its id can finish. The owner's worker creates a client for that.
  */
 #include "tests/lib/client_mount_workers_rig.h"
 
 #include <sys/wait.h>
 
-/* The lane is gone; the owner's worker comes for what is left of it. */
-static void heir_begin(struct ends *e)
+/* The mount worker is gone; the owner's worker finishes its requests. */
+static void successor_begin(struct ends *e)
 {
 	e->g->f = fuse_client_free(e->g->f);
 	n_calls = 0;
@@ -22,7 +22,7 @@ static void heir_begin(struct ends *e)
 	fuse_client_pull(e->g->f, true, e->g->now_ns);
 }
 
-static void test_heir_ends_what_was_begun(void **state)
+static void test_successor_finishes_begun_requests(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -31,10 +31,10 @@ static void test_heir_ends_what_was_begun(void **state)
 	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	opened(&e); /* and the read is sent */
-	heir_begin(&e);
+	successor_begin(&e);
 	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT_WORKER_FINISHING);
 	assert_false(fuse_client_is_finished(e.g->f));
-	assert_int_equal(n_calls, 1); /* the file is open at the server still */
+	assert_int_equal(n_calls, 1); /* the file is still open at the server */
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
 	assert_true(call_header(0).unique == (e.g->unique | FUSE_PROTO_UNIQUE_RESEND));
 	respond(e.g, 0, 0, "the data", 8);
@@ -44,11 +44,11 @@ static void test_heir_ends_what_was_begun(void **state)
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	assert_true(e.area->done & 1);
 	assert_true(fuse_client_is_finished(e.g->f));
-	assert_int_equal(e.area->ready, 0); /* nothing is dealt out to it */
+	assert_int_equal(e.area->ready, 0); /* nothing is dispatched to it */
 	ends_down(&e);
 }
 
-/* A WRITE in the place of the lane's request. */
+/* A WRITE in the mount worker's slot. */
 static void put_write(struct ends *e)
 {
 	const struct fuse_write_in write = {.fh = e->area->slots[0].fh, .size = 8};
@@ -68,9 +68,9 @@ static void put_write(struct ends *e)
 	e->area->posted |= 1;
 }
 
-/* The lane has died while the kernel took its answer: the program may have it, and have written
- * the same place anew. The server hears nothing of it any more. */
-static void test_answers_are_not_asked_for_again(void **state)
+/* The mount worker died while the kernel took its answer: the program may have it, and may have
+ * written the same place again. The server does not get the WRITE again. */
+static void test_successor_repeats_a_reply_without_the_server(void **state)
 {
 	const struct fuse_write_out written = {.size = 8};
 	struct fuse_write_out got;
@@ -90,7 +90,7 @@ static void test_answers_are_not_asked_for_again(void **state)
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	e.area->slots[0].word =
 		MOUNT_WORKER_TAKEN | MOUNT_WORKER_REPLIED; /* as its killer left it */
-	heir_begin(&e);
+	successor_begin(&e);
 	assert_int_equal(n_calls, 0);
 	assert_true(kernel_receive(e.g, &out, &got, sizeof(got)) > 0);
 	assert_true(out.unique == e.g->unique && out.error == 0);
@@ -99,8 +99,8 @@ static void test_answers_are_not_asked_for_again(void **state)
 	ends_down(&e);
 }
 
-/* Its lane may have died before it had the file, or the server has forgotten that. */
-static void test_heir_opens_what_it_needs(void **state)
+/* The mount worker may have died before it opened the file, or the server has forgotten it. */
+static void test_successor_opens_the_files_it_needs(void **state)
 {
 	const struct fuse_open_out opened_out = {.fh = 98};
 	struct fuse_out_header out;
@@ -108,8 +108,8 @@ static void test_heir_opens_what_it_needs(void **state)
 
 	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
-	assert_int_equal(call_header(0).opcode, FUSE_OPEN); /* nobody hears of it any more */
-	heir_begin(&e);
+	assert_int_equal(call_header(0).opcode, FUSE_OPEN); /* the RELEASE has no further effect */
+	successor_begin(&e);
 	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
 	respond(e.g, 0, 0, &opened_out, sizeof(opened_out));
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
@@ -121,19 +121,19 @@ static void test_heir_opens_what_it_needs(void **state)
 	ends_down(&e);
 }
 
-static void test_heir_takes_nothing_new(void **state)
+static void test_successor_takes_no_new_requests(void **state)
 {
 	struct ends e;
 
 	mount_worker_up(&e, *state, FUSE_PROTO_FEATURE_MOUNT_WORKERS);
-	heir_begin(&e);
+	successor_begin(&e);
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED); /* the owner takes it back */
 	assert_true(fuse_client_is_finished(e.g->f));
 	ends_down(&e);
 }
 
-static void test_heir_closes_files(void **state)
+static void test_successor_closes_files(void **state)
 {
 	struct ends e;
 
@@ -143,9 +143,9 @@ static void test_heir_closes_files(void **state)
 	respond(e.g, 0, 0, "the data", 8);
 	assert_int_equal(e.area->slots[0].word, MOUNT_WORKER_DONE);
 	e.area->files[0].state = MOUNT_WORKER_FILE_CLOSING;
-	heir_begin(&e);
+	successor_begin(&e);
 	assert_int_equal(e.area->files[0].state, MOUNT_WORKER_FILE_FREE);
-	assert_false(fuse_client_is_finished(e.g->f)); /* the server is to hear of it */
+	assert_false(fuse_client_is_finished(e.g->f)); /* the server must get the RELEASE */
 	e.g->now_ns += NSEC_PER_SEC;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_RELEASE);
@@ -154,8 +154,8 @@ static void test_heir_closes_files(void **state)
 	ends_down(&e);
 }
 
-/* Files of what it had begun stay open until that has ended; the others are closed at once. */
-static void test_owner_finds_an_heir(void **state)
+/* Files of unfinished requests stay open until those end; the others are closed at once. */
+static void test_owner_finds_an_orphaned_worker(void **state)
 {
 	struct ends e;
 	uint64_t other;
@@ -164,7 +164,7 @@ static void test_owner_finds_an_heir(void **state)
 	other = open_file(e.g, e.node, 51);
 	mount_worker_lives(&e);
 	ask_read(&e);
-	ask_read(&e); /* is the lane's */
+	ask_read(&e); /* belongs to the mount worker */
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	e.fh = other;
@@ -175,13 +175,13 @@ static void test_owner_finds_an_heir(void **state)
 	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	e.g->now_ns += 5 * NSEC_PER_SEC;
-	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0); /* it may come back */
+	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0); /* it may return */
 	e.g->now_ns += NSEC_PER_SEC;
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1);
 	assert_int_equal(e.area->files[0].state, MOUNT_WORKER_FILE_CLOSING);
 	assert_int_equal(e.area->files[1].state, MOUNT_WORKER_FILE_OPEN);
 	e.area->files[0].state =
-		MOUNT_WORKER_FILE_FREE; /* the heir has, and is done with the read */
+		MOUNT_WORKER_FILE_FREE; /* the successor has, and has finished the read */
 	mount_worker_says(&e, 0, MOUNT_WORKER_DONE);
 	fuse_client_pull(e.g->f, true, e.g->now_ns);
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1); /* for the file */
@@ -191,7 +191,7 @@ static void test_owner_finds_an_heir(void **state)
 	ends_down(&e);
 }
 
-static void test_owner_waits_for_a_lane_that_comes_back(void **state)
+static void test_owner_waits_for_a_worker_that_returns(void **state)
 {
 	struct ends e;
 
@@ -206,15 +206,15 @@ static void test_owner_waits_for_a_lane_that_comes_back(void **state)
 	mount_worker_lives(&e);
 	e.g->now_ns += 2 * NSEC_PER_SEC;
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
-	e.g->now_ns += 3 * NSEC_PER_SEC; /* anew */
+	e.g->now_ns += 3 * NSEC_PER_SEC; /* resent */
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 0);
 	e.g->now_ns += NSEC_PER_SEC;
 	assert_int_equal(fuse_client_find_orphan(e.g->f, e.g->now_ns), 1);
 	ends_down(&e);
 }
 
-/* A lane whose process lives, and only does not move, is nobody else's. */
-static void test_heir_leaves_who_lives(void **state)
+/* A mount worker whose process lives, but hangs, is not replaced. */
+static void test_successor_does_not_replace_a_living_worker(void **state)
 {
 	int fds[2], status, fd;
 	struct ends e;
@@ -238,10 +238,10 @@ static void test_heir_leaves_who_lives(void **state)
 	assert_true(write(fds[0], &c, 1) == 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	heir_begin(&e);
+	successor_begin(&e);
 	close(fds[0]);
 	close(fds[1]);
-	/* Who may not ask must not take that for an answer. */
+	/* Without permission to ask, the answer must not count. */
 	assert_int_equal(mount_worker_lock(-1, 1), -EBADF);
 	ends_down(&e);
 }
@@ -251,14 +251,14 @@ static void test_heir_leaves_who_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_heir_ends_what_was_begun),
-		CASE(test_answers_are_not_asked_for_again),
-		CASE(test_heir_opens_what_it_needs),
-		CASE(test_heir_takes_nothing_new),
-		CASE(test_heir_closes_files),
-		CASE(test_owner_finds_an_heir),
-		CASE(test_owner_waits_for_a_lane_that_comes_back),
-		CASE(test_heir_leaves_who_lives),
+		CASE(test_successor_finishes_begun_requests),
+		CASE(test_successor_repeats_a_reply_without_the_server),
+		CASE(test_successor_opens_the_files_it_needs),
+		CASE(test_successor_takes_no_new_requests),
+		CASE(test_successor_closes_files),
+		CASE(test_owner_finds_an_orphaned_worker),
+		CASE(test_owner_waits_for_a_worker_that_returns),
+		CASE(test_successor_does_not_replace_a_living_worker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

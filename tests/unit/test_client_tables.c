@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the client end knows of nodes and open files, and that it survives whoever dies: its own
- * process, the server's, the server's host.
+ * The client's nodes and open files, and how they survive the death of its process, of the server's
+ * process, and of the server's host.
  */
 #include "tests/lib/client_rig.h"
 
-static void test_nodes_are_handles(void **state)
+static void test_nodes_map_to_handles(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, b;
@@ -25,7 +25,7 @@ static void test_nodes_are_handles(void **state)
 	expect_reply(g, 4, 0);
 }
 
-static void test_entries_have_our_times(void **state)
+static void test_entries_have_the_clients_timeouts(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_entry_out file, dir, none = {.entry_valid = 1000};
@@ -46,7 +46,7 @@ static void test_entries_have_our_times(void **state)
 	assert_true(none.nodeid == 0 && none.entry_valid == 0);
 }
 
-static void test_forgotten_numbers_mean_nothing(void **state)
+static void test_forgotten_node_numbers_are_stale(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, again;
@@ -60,19 +60,19 @@ static void test_forgotten_numbers_mean_nothing(void **state)
 	respond(g, 0, 0, "x", 1);
 	expect_reply(g, 4, 0);
 	forget(g, a, 1);
-	assert_int_equal(n_calls, 0); /* the server knows nothing of it */
+	assert_int_equal(n_calls, 0); /* the server does not get the FORGET */
 	kernel_send_to(g, FUSE_READLINK, 6, a, "", 0);
 	fuse_client_pull(g->f, true, NOW0);
 	expect_reply(g, 6, -ESTALE);
 	again = lookup(g, "b", "handle-b");
-	assert_int_equal((uint32_t)again, (uint32_t)a); /* the record is used again */
+	assert_int_equal((uint32_t)again, (uint32_t)a); /* the record is reused */
 	assert_true(again != a);
 	kernel_send_to(g, FUSE_READLINK, 8, a, "", 0);
 	fuse_client_pull(g->f, true, NOW0);
 	expect_reply(g, 8, -ESTALE);
 }
 
-static void test_batches_are_forgotten(void **state)
+static void test_batch_forget_frees_nodes(void **state)
 {
 	struct rig *g = *state;
 	struct {
@@ -92,13 +92,13 @@ static void test_batches_are_forgotten(void **state)
 	fuse_client_pull(g->f, true, NOW0);
 	assert_int_equal(g->f->nodes.n_used, 1);
 	expect_silence(g);
-	kernel_send_to(g, FUSE_BATCH_FORGET, 6, 0, &msg, 9); /* cut short */
+	kernel_send_to(g, FUSE_BATCH_FORGET, 6, 0, &msg, 9); /* truncated */
 	kernel_send_to(g, FUSE_FORGET, 8, 1, &msg, 3);
 	fuse_client_pull(g->f, true, NOW0);
 	expect_silence(g);
 }
 
-static void test_second_nodes_have_handles(void **state)
+static void test_second_nodes_are_sent_as_handles(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_rename_in in;
@@ -122,7 +122,7 @@ static void test_second_nodes_have_handles(void **state)
 	expect_reply(g, 6, -ESTALE);
 }
 
-static void test_files_are_the_servers(void **state)
+static void test_file_handles_are_translated(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_read_in in = {.size = 100};
@@ -148,11 +148,11 @@ static void test_files_are_the_servers(void **state)
 	kernel_send_to(g, FUSE_READ, 6, a, &in, sizeof(in));
 	fuse_client_pull(g->f, true, NOW0);
 	expect_reply(g, 6, -ESTALE);
-	kernel_release(g, a, fh); /* sent again by a kernel whose worker died: was done */
+	kernel_release(g, a, fh); /* resent by a kernel whose worker died: was done */
 	assert_int_equal(n_calls, 0);
 }
 
-static void test_a_successor_knows_all(void **state)
+static void test_a_successor_adopts_nodes_and_files(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, b, fh;
@@ -161,7 +161,7 @@ static void test_a_successor_knows_all(void **state)
 	a = lookup(g, "a", "handle-a");
 	b = lookup(g, "b", "handle-b");
 	fh = open_file(g, a, 5);
-	forget(g, a, 1); /* held by the file alone */
+	forget(g, a, 1); /* pinned by the file only */
 	worker_restarts(g);
 	assert_int_equal(g->f->nodes.n_used, 3);
 	write_some(g, a, fh);
@@ -171,7 +171,7 @@ static void test_a_successor_knows_all(void **state)
 	expect_handle(0, 0, "handle-b");
 	respond(g, 0, 0, "x", 1);
 	expect_reply(g, 4, 0);
-	/* Closed, and nobody told the server yet: the next worker does. */
+	/* Closed, and not reported yet: the next worker reports it. */
 	calls_limit = 0;
 	kernel_release(g, a, fh);
 	worker_restarts(g);
@@ -181,8 +181,8 @@ static void test_a_successor_knows_all(void **state)
 	assert_int_equal(g->f->nodes.n_used, 2);
 }
 
-/* The answer was noted, but the kernel never got it: no second file for the same open. */
-static void test_an_open_that_is_sent_again(void **state)
+/* The answer was recorded, but the kernel never got it: no second file for the same open. */
+static void test_a_resent_open_makes_no_second_file(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_open_in in = {.flags = O_RDWR};
@@ -203,7 +203,7 @@ static void test_an_open_that_is_sent_again(void **state)
 	assert_int_equal(g->f->state.head->n_files, 1);
 }
 
-static void test_a_server_without_memory_is_told(void **state)
+static void test_files_are_reopened_at_a_restarted_server(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_open_in open;
@@ -222,7 +222,7 @@ static void test_a_server_without_memory_is_told(void **state)
 	fuse_client_pull(g->f, true, NOW0);
 	server_restarts(g, 2, 1);
 	assert_false(fuse_client_is_ready(g->f));
-	assert_int_equal(n_calls, 2); /* nothing else goes before */
+	assert_int_equal(n_calls, 2); /* no other request is sent before */
 	first = memcmp(calls[0].msg + call_header(0).len + 9, "handle-a", 8) != 0;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(call_header(i).opcode, FUSE_OPEN);
@@ -234,7 +234,7 @@ static void test_a_server_without_memory_is_told(void **state)
 	assert_int_equal(open.flags, O_RDWR | O_SYNC);
 	expect_handle(first, 0, "handle-a");
 	respond(g, first, 0, &o, sizeof(o));
-	respond(g, 0, -ESTALE, NULL, 0); /* b is no more */
+	respond(g, 0, -ESTALE, NULL, 0); /* b has been removed */
 	fuse_client_tick(g->f, NOW0);
 	assert_true(fuse_client_is_ready(g->f));
 	assert_int_equal(n_calls, 1);
@@ -246,12 +246,11 @@ static void test_a_server_without_memory_is_told(void **state)
 	kernel_write(g, b, fh_b, "data", 4);
 	expect_reply(g, g->unique, -ESTALE);
 	kernel_release(g, b, fh_b);
-	assert_int_equal(n_calls, 0); /* it does not know it */
+	assert_int_equal(n_calls, 0); /* unknown to the server */
 }
 
-/* What is sent and hangs on a dead file; what is closed meanwhile; a server that has no room now.
- */
-static void test_reopening_in_bad_company(void **state)
+/* Requests of a dead file; a file that is closed meanwhile; a server that has no room now. */
+static void test_reopening_handles_dead_and_closed_files(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_open_out o = {.fh = 60};
@@ -265,7 +264,7 @@ static void test_reopening_in_bad_company(void **state)
 	kernel_write(g, a, fh_a, "data", 4);
 	server_restarts(g, 2, 1);
 	assert_int_equal(n_calls, 2);
-	kernel_release(g, b, fh_b); /* is being opened again just now */
+	kernel_release(g, b, fh_b); /* is just being reopened */
 	respond(g, 1, -EMFILE, NULL, 0);
 	respond(g, 0, -EMFILE, NULL, 0);
 	fuse_client_tick(g->f, NOW0);
@@ -307,7 +306,7 @@ static void test_many_files_are_reopened(void **state)
 	assert_int_equal(n, 200);
 }
 
-static void test_lost_data_is_told_once_to_each(void **state)
+static void test_lost_data_are_reported_once_per_file(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, b, fh[3], later;
@@ -321,7 +320,7 @@ static void test_lost_data_is_told_once_to_each(void **state)
 	write_some(g, a, fh[0]);
 	write_some(g, b, fh[2]);
 	expect_fsync(g, b, fh[2], 0);
-	g->server.verifier = 2; /* the host died; the process is new, too */
+	g->server.verifier = 2; /* the host died; so the process is new too */
 	server_restarts(g, 2, 2);
 	while (!fuse_client_is_ready(g->f)) {
 		struct fuse_open_out o = {.fh = 70 + n_calls};
@@ -329,17 +328,17 @@ static void test_lost_data_is_told_once_to_each(void **state)
 		respond(g, 0, 0, &o, sizeof(o));
 		fuse_client_tick(g->f, NOW0);
 	}
-	worker_restarts(g); /* the marks outlive us */
+	worker_restarts(g); /* the marks survive us */
 	expect_fsync(g, a, fh[0], -EIO);
 	expect_fsync(g, a, fh[0], 0);
 	expect_fsync(g, a, fh[1], -EIO);
 	expect_fsync(g, a, fh[1], 0);
 	expect_fsync(g, b, fh[2], 0); /* was safe */
 	later = open_file(g, a, 80);
-	expect_fsync(g, a, later, 0); /* somebody knows already */
+	expect_fsync(g, a, later, 0); /* already reported */
 }
 
-static void test_the_first_later_one_hears_of_a_loss(void **state)
+static void test_the_next_opener_gets_an_unreported_loss(void **state)
 {
 	struct rig *g = *state;
 	uint64_t a, fh;
@@ -358,8 +357,8 @@ static void test_the_first_later_one_hears_of_a_loss(void **state)
 	expect_fsync(g, a, fh, 0);
 }
 
-/* An fsync covers what was acknowledged before it was sent, no more. */
-static void test_writes_beside_an_fsync(void **state)
+/* An fsync covers only what was acknowledged before it was sent. */
+static void test_fsync_does_not_cover_later_writes(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_open_out o = {.fh = 70};
@@ -380,7 +379,7 @@ static void test_writes_beside_an_fsync(void **state)
 	expect_fsync(g, a, fh, -EIO);
 }
 
-static void test_the_cache_is_kept_while_nothing_changed(void **state)
+static void test_the_page_cache_is_kept_while_unchanged(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_attr attr = {.size = 5, .mtime = 10, .mtimensec = 3, .ctime = 11};
@@ -397,7 +396,7 @@ static void test_the_cache_is_kept_while_nothing_changed(void **state)
 	fh = open_with(g, a, O_RDWR, 6, &attr).fh;
 	write_some(g, a, fh);
 	assert_false(open_with(g, a, O_RDONLY, 7, &attr).open_flags & FOPEN_KEEP_CACHE);
-	server_restarts(g, 1, 2); /* another file system, perhaps */
+	server_restarts(g, 1, 2); /* possibly another file system */
 	assert_false(open_with(g, a, O_RDONLY, 8, &attr).open_flags & FOPEN_KEEP_CACHE);
 }
 
@@ -412,8 +411,8 @@ static void read_answered(struct rig *g, uint64_t nodeid, uint64_t fh, uint64_t 
 	expect_reply(g, 4, error);
 }
 
-/* The kernel takes where the request began for the file's end. */
-static void test_a_read_behind_the_end_tells_no_size(void **state)
+/* The kernel takes the request's offset as the end of the file. */
+static void test_a_read_behind_the_end_sets_no_size(void **state)
 {
 	struct fuse_notify_inval_inode_out inval;
 	struct fuse_out_header out;
@@ -437,7 +436,7 @@ static void test_a_read_behind_the_end_tells_no_size(void **state)
 	expect_silence(g);
 }
 
-/* A pipe is the client's alone: the server does not know that it is open, and lets it go. */
+/* Only the client knows of an open pipe: the server does not know that it is open, and frees it. */
 static void test_a_removed_pipe_has_attributes(void **state)
 {
 	struct rig *g = *state;
@@ -503,7 +502,7 @@ static void kernel_readdir(struct rig *g, uint64_t fh, uint32_t size)
 	fuse_client_pull(g->f, true, NOW0);
 }
 
-static void test_directories_come_with_handles(void **state)
+static void test_directory_entries_become_nodes(void **state)
 {
 	struct rig *g = *state;
 	struct dir d = {.len = 0}, got = {.len = 0};
@@ -518,7 +517,7 @@ static void test_directories_come_with_handles(void **state)
 	dir_add(&d, "a", 1, S_IFREG);
 	dir_add(&d, "gone", 0, 0);
 	dir_add(&d, "b", 1, S_IFREG);
-	dir_add(&d, "odd", 1, 0); /* no such kind of file */
+	dir_add(&d, "odd", 1, 0); /* no such file type */
 	tail_add_handle(&t, "root");
 	tail_add_handle(&t, "handle-a");
 	tail_add_handle(&t, "handle-b");
@@ -562,9 +561,9 @@ static void test_bad_directories_leave_nothing(void **state)
 	}
 }
 
-/* ---- a server that means harm ---- */
+/* ---- a malicious server ---- */
 
-static void test_bad_hellos(void **state)
+static void test_bad_hello_answers_are_refused(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_out_header out;
@@ -593,7 +592,7 @@ static void test_bad_hellos(void **state)
 	assert_true(fuse_client_is_ready(g->f));
 }
 
-static void test_bad_entries(void **state)
+static void test_bad_entries_become_eio(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_mkdir_in in = {.mode = 0755};
@@ -626,7 +625,7 @@ static void test_bad_entries(void **state)
 	assert_int_equal(g->f->bad_responses, 8);
 }
 
-static void test_more_written_than_asked(void **state)
+static void test_a_write_count_above_the_request_is_eio(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_write_out out = {.size = 5};
@@ -647,28 +646,28 @@ static void test_more_written_than_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_nodes_are_handles),
-		CASE(test_entries_have_our_times),
-		CASE(test_forgotten_numbers_mean_nothing),
-		CASE(test_batches_are_forgotten),
-		CASE(test_second_nodes_have_handles),
-		CASE(test_files_are_the_servers),
-		CASE(test_a_successor_knows_all),
-		CASE(test_an_open_that_is_sent_again),
-		CASE(test_a_server_without_memory_is_told),
-		CASE(test_reopening_in_bad_company),
+		CASE(test_nodes_map_to_handles),
+		CASE(test_entries_have_the_clients_timeouts),
+		CASE(test_forgotten_node_numbers_are_stale),
+		CASE(test_batch_forget_frees_nodes),
+		CASE(test_second_nodes_are_sent_as_handles),
+		CASE(test_file_handles_are_translated),
+		CASE(test_a_successor_adopts_nodes_and_files),
+		CASE(test_a_resent_open_makes_no_second_file),
+		CASE(test_files_are_reopened_at_a_restarted_server),
+		CASE(test_reopening_handles_dead_and_closed_files),
 		CASE(test_many_files_are_reopened),
-		CASE(test_lost_data_is_told_once_to_each),
-		CASE(test_the_first_later_one_hears_of_a_loss),
-		CASE(test_writes_beside_an_fsync),
-		CASE(test_the_cache_is_kept_while_nothing_changed),
-		CASE(test_a_read_behind_the_end_tells_no_size),
+		CASE(test_lost_data_are_reported_once_per_file),
+		CASE(test_the_next_opener_gets_an_unreported_loss),
+		CASE(test_fsync_does_not_cover_later_writes),
+		CASE(test_the_page_cache_is_kept_while_unchanged),
+		CASE(test_a_read_behind_the_end_sets_no_size),
 		CASE(test_a_removed_pipe_has_attributes),
-		CASE(test_directories_come_with_handles),
+		CASE(test_directory_entries_become_nodes),
 		CASE(test_bad_directories_leave_nothing),
-		CASE(test_bad_hellos),
-		CASE(test_bad_entries),
-		CASE(test_more_written_than_asked),
+		CASE(test_bad_hello_answers_are_refused),
+		CASE(test_bad_entries_become_eio),
+		CASE(test_a_write_count_above_the_request_is_eio),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether all cores of a mount read, on machines of which the test knows what each way serves: so
- * many requests a second, in batches that are large where a core cannot keep up.
+ * Whether all workers of a mount read, on simulated machines whose throughput in each mode is
+ * given: so many requests per second, in bursts that grow where a core cannot keep up.
  */
 #include "dataplane/fuse/client/workers/client_trial.h"
 
@@ -15,9 +15,9 @@
 struct machine {
 	struct client_trial t;
 	uint64_t now_ns;
-	unsigned one, many; /* requests a second, where one core reads and where all do */
-	unsigned batch;	    /* of those come at once */
-	unsigned jitter;    /* per cent by which a batch comes sooner or later */
+	unsigned one, many; /* requests per second, where only the owner reads and where all do */
+	unsigned batch;	    /* requests per burst */
+	unsigned jitter;    /* percentage by which a burst comes early or late */
 	uint64_t n, n_behind;
 };
 
@@ -41,7 +41,7 @@ static void run(struct machine *m, uint64_t for_ns)
 	}
 }
 
-/* Per cent of the time from now on that all read. */
+/* Percentage of the following time in which all read. */
 static unsigned all_read(struct machine *m, uint64_t for_ns)
 {
 	const uint64_t until_ns = m->now_ns + for_ns;
@@ -54,7 +54,7 @@ static unsigned all_read(struct machine *m, uint64_t for_ns)
 	return n * 100 / of;
 }
 
-static void test_what_serves_more_is_kept(void **state)
+static void test_the_faster_way_is_kept(void **state)
 {
 	const struct {
 		unsigned one, many;
@@ -76,7 +76,7 @@ static void test_what_serves_more_is_kept(void **state)
 		assert_false(m.t.all);
 		run(&m, 400 * NSEC_PER_MSEC);
 		assert_int_equal(m.t.all, gains);
-		/* Asking again costs less and less. */
+		/* Repeated trials cost less and less. */
 		if (gains)
 			assert_true(all_read(&m, 60 * NSEC_PER_SEC) >= 97);
 		else
@@ -84,8 +84,8 @@ static void test_what_serves_more_is_kept(void **state)
 	}
 }
 
-/* Other programs come to the other core, and go. */
-static void test_what_changes_is_found(void **state)
+/* Other programs use the other core, and stop. */
+static void test_a_change_is_found(void **state)
 {
 	struct machine m = {.one = 30000, .many = 54000, .batch = 8, .jitter = 50};
 
@@ -98,33 +98,33 @@ static void test_what_changes_is_found(void **state)
 		run(&m, NSEC_PER_MSEC);
 	}
 	assert_false(m.t.all);
-	/* Found once, it is not believed for as long as what was found again and again. */
+	/* A result found once is kept for less time than one that was confirmed repeatedly. */
 	m.many = 54000;
 	run(&m, CLIENT_TRIAL_REST_MIN_NS + 400 * NSEC_PER_MSEC);
 	assert_true(m.t.all);
 }
 
-/* Who keeps up is not helped, and no trial delays it. */
-static void test_who_keeps_up_is_left_alone(void **state)
+/* A core that keeps up gets no help, and no trial delays it. */
+static void test_a_core_that_keeps_up_is_left_alone(void **state)
 {
 	struct machine m = {.one = 30000, .many = 54000, .batch = 1, .jitter = 50};
 
 	(void)state;
 	assert_int_equal(all_read(&m, 10 * NSEC_PER_SEC), 0);
-	/* Nor those who ask seldom, however many at once. */
+	/* Nor does one with rare requests, however many come at once. */
 	m = (struct machine){.one = 800, .many = 1600, .batch = 16, .jitter = 50};
 	assert_int_equal(all_read(&m, 10 * NSEC_PER_SEC), 0);
 }
 
-/* What was found of a load that has ended says nothing of the next. */
-static void test_what_is_old_is_forgotten(void **state)
+/* The result of a load that has ended does not apply to the next. */
+static void test_an_old_result_is_forgotten(void **state)
 {
 	struct machine m = {.one = 30000, .many = 54000, .batch = 8, .jitter = 50};
 
 	(void)state;
 	run(&m, NSEC_PER_SEC);
 	assert_true(m.t.all);
-	m.now_ns += NSEC_PER_MSEC * 100; /* a pause is no end */
+	m.now_ns += NSEC_PER_MSEC * 100; /* a pause is not the end */
 	run(&m, 16);
 	assert_true(m.t.all);
 	m.now_ns += 2 * CLIENT_TRIAL_REST_MAX_NS;
@@ -134,8 +134,8 @@ static void test_what_is_old_is_forgotten(void **state)
 	assert_true(m.t.all);
 }
 
-/* A load that ends within a trial leaves things as they were. */
-static void test_a_trial_that_is_cut_short_finds_nothing(void **state)
+/* A load that ends during a trial changes nothing. */
+static void test_an_aborted_trial_changes_nothing(void **state)
 {
 	struct machine m = {.one = 30000, .many = 54000, .batch = 8, .jitter = 50};
 
@@ -148,8 +148,8 @@ static void test_a_trial_that_is_cut_short_finds_nothing(void **state)
 	assert_int_equal(m.t.n_windows, 0);
 }
 
-/* Demand that grows, whoever serves it, favours neither way. */
-static void test_growth_is_no_gain(void **state)
+/* Growing demand favours neither way, whoever serves it. */
+static void test_growing_load_is_not_a_gain(void **state)
 {
 	struct machine m = {.one = 20000, .many = 20000, .batch = 8, .jitter = 10};
 
@@ -166,12 +166,12 @@ static void test_growth_is_no_gain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_serves_more_is_kept),
-		cmocka_unit_test(test_what_changes_is_found),
-		cmocka_unit_test(test_who_keeps_up_is_left_alone),
-		cmocka_unit_test(test_what_is_old_is_forgotten),
-		cmocka_unit_test(test_a_trial_that_is_cut_short_finds_nothing),
-		cmocka_unit_test(test_growth_is_no_gain),
+		cmocka_unit_test(test_the_faster_way_is_kept),
+		cmocka_unit_test(test_a_change_is_found),
+		cmocka_unit_test(test_a_core_that_keeps_up_is_left_alone),
+		cmocka_unit_test(test_an_old_result_is_forgotten),
+		cmocka_unit_test(test_an_aborted_trial_changes_nothing),
+		cmocka_unit_test(test_growing_load_is_not_a_gain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the client end knows of a file that it writes and reads through the kernel's cache: the
- * kernel asks after each write, and is answered from what the WRITE's own answer said. */
+/* The cached attributes of a file that is written and read through the kernel's cache: the
+ * kernel asks after each write, and the client answers from the WRITE's answer. */
 #include "tests/lib/client_rig.h"
 #include <fcntl.h>
 
@@ -66,7 +66,7 @@ static void write_all(struct written *w, uint64_t size)
 	write_answer(w, n_calls - 1, unique, size);
 }
 
-/* The size that the kernel hears; 0: the server is asked. */
+/* The size that the kernel gets; 0: the server is asked. */
 static uint64_t size_here(struct written *w)
 {
 	struct fuse_getattr_in in = {.getattr_flags = FUSE_GETATTR_FH, .fh = w->fh};
@@ -84,12 +84,12 @@ static uint64_t size_here(struct written *w)
 	}
 	assert_int_equal(kernel_receive(g, &h, &out, sizeof(out)), sizeof(h) + sizeof(out));
 	assert_true(h.unique == g->unique && h.error == 0);
-	assert_true(out.attr_valid == 0 || out.attr_valid_nsec == 0); /* a second at most */
+	assert_true(out.attr_valid == 0 || out.attr_valid_nsec == 0); /* one second at most */
 	assert_int_equal(out.dummy, 0);
 	return out.attr.size;
 }
 
-static void test_a_file_is_as_its_write_left_it(void **state)
+static void test_attributes_follow_the_last_write(void **state)
 {
 	struct rig *g = *state;
 	struct written w = up(g);
@@ -102,7 +102,7 @@ static void test_a_file_is_as_its_write_left_it(void **state)
 	assert_int_equal(size_here(&w), 70);
 	g->now_ns += NSEC_PER_SEC / 2;
 	assert_int_equal(size_here(&w), 0);
-	/* One that says nothing of it. */
+	/* One without attributes. */
 	lookup_bare(g, "handle-a");
 	write_all(&w, 80);
 	write_some(g, w.node, w.fh);
@@ -118,14 +118,14 @@ static void test_a_file_is_as_its_write_left_it(void **state)
 	assert_int_equal(size_here(&w), 0);
 }
 
-/* Of two at once nobody knows whose answer is of the later moment. */
-static void test_writes_at_once_say_nothing(void **state)
+/* Of two concurrent writes, the order of the answers is unknown. */
+static void test_concurrent_writes_are_not_cached(void **state)
 {
 	struct written w = up(*state);
 	uint64_t a = write_ask(&w), b = write_ask(&w);
 
 	write_answer(&w, 1, b, 60);
-	assert_int_equal(size_here(&w), 60); /* the other is not done as far as anybody knows */
+	assert_int_equal(size_here(&w), 60); /* the other has not been acknowledged */
 	write_answer(&w, 0, a, 70);
 	assert_int_equal(size_here(&w), 0);
 	a = write_ask(&w);
@@ -151,7 +151,7 @@ static void does(struct written *w, uint32_t opcode, uint64_t node, const void *
 	assert_true(out.unique == w->g->unique && out.error == 0);
 }
 
-static void does_read(struct written *w) /* which shows in its time of access */
+static void does_read(struct written *w) /* which changes its access time */
 {
 	const struct fuse_read_in in = {.fh = w->fh, .size = 4};
 
@@ -171,7 +171,7 @@ static void does_getattr(struct written *w)
 	const struct fuse_getattr_in in = {};
 	const struct fuse_attr_out out = {.attr = {.ino = 7, .mode = S_IFREG | 0644, .size = 1}};
 
-	w->g->now_ns += NSEC_PER_SEC; /* or it is not asked */
+	w->g->now_ns += NSEC_PER_SEC; /* otherwise no request is sent */
 	does(w, FUSE_GETATTR, w->node, &in, sizeof(in), &out, sizeof(out), NULL);
 }
 
@@ -180,13 +180,13 @@ static void does_open(struct written *w)
 	(void)open_file(w->g, w->node, 51);
 }
 
-/* By the name or another: another client may have changed it before. */
+/* By this name or another: another client may have changed it before. */
 static void does_lookup(struct written *w)
 {
 	assert_true(lookup_bare(w->g, "handle-a") == w->node);
 }
 
-/* Perhaps this one, by any of its names. */
+/* Possibly this file, by any of its names. */
 static void does_unlink(struct written *w)
 {
 	does(w, FUSE_UNLINK, FUSE_ROOT_ID, "name", 5, NULL, 0, NULL);
@@ -226,7 +226,7 @@ static void does_fallocate(struct written *w)
 	does(w, FUSE_FALLOCATE, w->node, &in, sizeof(in), NULL, 0, NULL);
 }
 
-/* The data come from the file that is written: it was read. */
+/* The data come from the written file: it was read. */
 static void does_copy(struct written *w)
 {
 	const struct fuse_copy_file_range_in in = {
@@ -236,7 +236,7 @@ static void does_copy(struct written *w)
 	does(w, FUSE_COPY_FILE_RANGE, w->node, &in, sizeof(in), &out, sizeof(out), NULL);
 }
 
-static void test_what_is_done_to_it_ends_it(void **state)
+static void test_other_operations_invalidate_the_entry(void **state)
 {
 	static void (*const all[])(struct written *) = {
 		does_read,   does_setattr, does_getattr,  does_open,	  does_lookup, does_unlink,
@@ -250,7 +250,7 @@ static void test_what_is_done_to_it_ends_it(void **state)
 		write_all(&w, 60);
 		all[i](&w);
 		assert_int_equal(size_here(&w), 0);
-		/* And where it ends while a WRITE is on its way, that may have come before. */
+		/* An operation that ends while a WRITE is in flight may have come before it. */
 		unique = write_ask(&w);
 		all[i](&w);
 		write_answer(&w, 0, unique, 60);
@@ -258,8 +258,8 @@ static void test_what_is_done_to_it_ends_it(void **state)
 	}
 }
 
-/* What does not change it does not end it. */
-static void test_questions_leave_it(void **state)
+/* An operation that does not change the file leaves the entry valid. */
+static void test_queries_keep_the_entry(void **state)
 {
 	static const uint8_t get[] = {20,  0,	0,   0,	  0,   0,   0,	 0, 't',
 				      'r', 'u', 's', 't', 'e', 'd', '.', 0};
@@ -275,10 +275,10 @@ static void test_questions_leave_it(void **state)
 	assert_int_equal(size_here(&w), 60);
 }
 
-/* ---- who asks, and is believed ---- */
+/* ---- which requests the entry answers ---- */
 
-/* Whether the server still has no extended attributes of it is to be heard now and then. */
-static void test_the_server_is_asked_now_and_then(void **state)
+/* From time to time the server must confirm that it has no extended attributes. */
+static void test_xattrs_are_confirmed_periodically(void **state)
 {
 	struct rig *g = *state;
 	struct written w = up(g);
@@ -303,7 +303,7 @@ static uint16_t flags_of_write(struct written *w, uint32_t open_flags)
 }
 
 /* Past its cache the kernel does not ask. */
-static void test_who_writes_past_the_cache_does_not_ask(void **state)
+static void test_direct_writes_request_no_attributes(void **state)
 {
 	struct written w = up(*state);
 
@@ -312,7 +312,7 @@ static void test_who_writes_past_the_cache_does_not_ask(void **state)
 	assert_int_equal(flags_of_write(&w, O_RDWR | O_DIRECT), 0);
 }
 
-static void test_a_server_that_does_not_know_is_not_asked(void **state)
+static void test_a_server_without_the_feature_gets_no_flag(void **state)
 {
 	struct rig *g = *state;
 	struct written w = {.g = g};
@@ -322,7 +322,7 @@ static void test_a_server_that_does_not_know_is_not_asked(void **state)
 	assert_int_equal(flags_of_write(&w, O_RDWR), 0);
 }
 
-static void test_bad_words_are_not_believed(void **state)
+static void test_bad_attributes_are_not_cached(void **state)
 {
 	struct rig *g = *state;
 	struct written w = up(g);
@@ -333,7 +333,7 @@ static void test_bad_words_are_not_believed(void **state)
 	unique = write_ask(&w);
 	write_answer(&w, 0, unique, UINT64_MAX);
 	assert_int_equal(size_here(&w), 0);
-	/* It came before, and this is of then. */
+	/* It was executed before, and this answer is from then. */
 	unique = write_ask(&w);
 	server_restarts(g, 1, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_WRITE);
@@ -347,14 +347,14 @@ static void test_bad_words_are_not_believed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_a_file_is_as_its_write_left_it),
-		CASE(test_writes_at_once_say_nothing),
-		CASE(test_what_is_done_to_it_ends_it),
-		CASE(test_questions_leave_it),
-		CASE(test_the_server_is_asked_now_and_then),
-		CASE(test_who_writes_past_the_cache_does_not_ask),
-		CASE(test_a_server_that_does_not_know_is_not_asked),
-		CASE(test_bad_words_are_not_believed),
+		CASE(test_attributes_follow_the_last_write),
+		CASE(test_concurrent_writes_are_not_cached),
+		CASE(test_other_operations_invalidate_the_entry),
+		CASE(test_queries_keep_the_entry),
+		CASE(test_xattrs_are_confirmed_periodically),
+		CASE(test_direct_writes_request_no_attributes),
+		CASE(test_a_server_without_the_feature_gets_no_flag),
+		CASE(test_bad_attributes_are_not_cached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

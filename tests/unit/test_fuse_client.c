@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of the file system protocol as a pipe: what it negotiates, how requests wait, go,
- * come back and end. What it knows of nodes and files has a test of its own.
+ * The client end of the file system protocol as a pipe: negotiation, and how requests wait, are
+ * sent, answered and ended. Other tests cover nodes and files.
  */
 #include "tests/lib/client_rig.h"
 
 #include <stdio.h>
 
-static void test_init_negotiates(void **state)
+static void test_init_negotiates_parameters(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_init_out init = {0};
@@ -28,7 +28,7 @@ static void test_init_negotiates(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-static void test_init_takes_no_more_than_offered(void **state)
+static void test_init_accepts_only_offered_flags(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_init_out init = {0};
@@ -42,7 +42,7 @@ static void test_init_takes_no_more_than_offered(void **state)
 	assert_int_equal(init.flags2, 0);
 }
 
-static void test_init_refuses_strange_kernels(void **state)
+static void test_init_rejects_unknown_kernels(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_init_in in = {.major = 8, .minor = 1};
@@ -61,10 +61,10 @@ static void test_init_refuses_strange_kernels(void **state)
 	expect_reply(g, 6, -EPROTO);
 	session.up = true;
 	fuse_client_tick(g->f, NOW0);
-	assert_int_equal(n_calls, 0); /* nothing negotiated, nothing to say */
+	assert_int_equal(n_calls, 0); /* nothing negotiated, nothing to send */
 }
 
-static void test_requests_wait_for_hello(void **state)
+static void test_requests_wait_for_the_hello(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_out_header out;
@@ -87,7 +87,7 @@ static void test_requests_wait_for_hello(void **state)
 	assert_int_equal(fuse_client_in_flight(g->f), 0);
 }
 
-static void test_hello_refused_is_tried_later(void **state)
+static void test_a_refused_hello_is_retried_later(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_out_header out;
@@ -104,7 +104,7 @@ static void test_hello_refused_is_tried_later(void **state)
 	assert_int_equal(n_calls, 1);
 }
 
-static void test_reset_sends_again_marked(void **state)
+static void test_a_reset_resends_with_the_mark(void **state)
 {
 	struct rig *g = *state;
 
@@ -122,7 +122,7 @@ static void test_reset_sends_again_marked(void **state)
 	expect_reply(g, 20, 0); /* the kernel never saw the mark */
 }
 
-static void test_kernels_mark_is_kept(void **state)
+static void test_the_kernels_resend_mark_is_kept(void **state)
 {
 	struct rig *g = *state;
 
@@ -134,7 +134,7 @@ static void test_kernels_mark_is_kept(void **state)
 	expect_reply(g, 20 | FUSE_PROTO_UNIQUE_RESEND, 0);
 }
 
-static void test_successor_asks_again(void **state)
+static void test_a_successor_has_requests_resent(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_out_header out;
@@ -153,7 +153,7 @@ static void test_successor_asks_again(void **state)
 	assert_true((init.flags | (uint64_t)init.flags2 << 32) == FUSE_PROTO_FLAGS);
 }
 
-static void test_foreign_state_is_not_used(void **state)
+static void test_a_foreign_state_is_not_used(void **state)
 {
 	struct rig *g = *state;
 
@@ -167,7 +167,7 @@ static void test_foreign_state_is_not_used(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-/* A procfs of one process, of which the test says whether SIGKILL waits for it. */
+/* A procfs of one process; the test sets whether SIGKILL is pending for it. */
 static char proc_dir[64];
 
 static int proc_setup(void **state)
@@ -177,7 +177,7 @@ static int proc_setup(void **state)
 
 	assert_int_equal(rig_setup(state), 0);
 	g = *state;
-	snprintf(proc_dir, sizeof(proc_dir), "/tmp/plenum-front-XXXXXX");
+	snprintf(proc_dir, sizeof(proc_dir), "/tmp/plenum-client-XXXXXX");
 	assert_non_null(mkdtemp(proc_dir));
 	g->proc_fd = open(proc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(pid, sizeof(pid), "%d", getpid());
@@ -220,7 +220,7 @@ static void kernel_interrupt(struct rig *g, uint64_t unique)
 	fuse_client_pull(g->f, true, g->now_ns);
 }
 
-static void test_a_signal_ends_nothing(void **state)
+static void test_a_harmless_signal_ends_nothing(void **state)
 {
 	struct rig *g = *state;
 
@@ -231,7 +231,7 @@ static void test_a_signal_ends_nothing(void **state)
 	kernel_interrupt(g, 30 | FUSE_PROTO_UNIQUE_RESEND);
 	for (unsigned i = 0; i < 100; i++)
 		fuse_client_tick(g->f, g->now_ns += NSEC_PER_SEC / 10);
-	assert_int_equal(n_calls, 1); /* the server does not hear of it */
+	assert_int_equal(n_calls, 1); /* the server does not get an interrupt */
 	expect_silence(g);
 	respond(g, 0, 0, "statfs", 6);
 	expect_reply(g, 30 | FUSE_PROTO_UNIQUE_RESEND, 0);
@@ -239,8 +239,8 @@ static void test_a_signal_ends_nothing(void **state)
 	assert_int_equal(g->f->n_interrupted, 0);
 }
 
-/* Not at once by the first signal, but by a second one, of which FUSE does not tell. */
-static void test_a_killed_process_is_let_go(void **state)
+/* Not at once with the first signal, but with a second one, which FUSE does not report. */
+static void test_a_killed_process_does_not_hang(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_interrupt_in in;
@@ -255,7 +255,7 @@ static void test_a_killed_process_is_let_go(void **state)
 	assert_true(fuse_client_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC / 4);
 	killed_ns = g->now_ns += NSEC_PER_SEC / 4;
 	fuse_client_tick(g->f, g->now_ns);
-	assert_int_equal(n_calls, 2); /* the server may still end it in good order */
+	assert_int_equal(n_calls, 2); /* the server may still end it regularly */
 	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
 	memcpy(&in, calls[1].msg + sizeof(struct fuse_in_header), sizeof(in));
 	assert_true(in.unique == 30);
@@ -264,18 +264,18 @@ static void test_a_killed_process_is_let_go(void **state)
 		fuse_client_tick(g->f, g->now_ns += NSEC_PER_SEC / 10);
 	expect_reply(g, 30, -EINTR);
 	respond_empty(g, 1);
-	respond(g, 0, 0, "statfs", 6); /* too late for anybody */
+	respond(g, 0, 0, "statfs", 6); /* the program no longer waits */
 	expect_silence(g);
 	assert_int_equal(fuse_client_in_flight(g->f), 0);
 	kernel_interrupt(g, 30);		    /* answered already */
-	kernel_send(g, FUSE_INTERRUPT, 35, &in, 3); /* cut short */
+	kernel_send(g, FUSE_INTERRUPT, 35, &in, 3); /* truncated */
 	fuse_client_pull(g->f, true, NOW0);
 	assert_int_equal(n_calls, 0);
 	expect_silence(g);
 }
 
-/* Who waits for direct I/O is killed without a word of FUSE. */
-static void test_killed_without_a_word(void **state)
+/* For direct I/O, FUSE does not report that the program is killed. */
+static void test_a_kill_without_interrupt_is_found(void **state)
 {
 	struct rig *g = *state;
 
@@ -297,7 +297,7 @@ static void test_killed_without_a_word(void **state)
 	expect_silence(g);
 }
 
-static void test_killed_while_away(void **state)
+static void test_a_kill_ends_queued_requests(void **state)
 {
 	struct rig *g = *state;
 
@@ -308,8 +308,8 @@ static void test_killed_while_away(void **state)
 	assert_int_equal(fuse_client_in_flight(g->f), 0);
 }
 
-/* Where what waits has taken all room, what FUSE says of them is behind what has none. */
-static void test_the_killed_make_room(void **state)
+/* If waiting requests use all slots, their INTERRUPTs are queued behind requests without a slot. */
+static void test_killed_processes_free_their_slots(void **state)
 {
 	static const uint8_t data[3 * CLIENT_SMALL_BYTES];
 	struct rig *g = *state;
@@ -334,7 +334,7 @@ static void test_the_killed_make_room(void **state)
 	expect_silence(g);
 	caller_is(g, true);
 	g->now_ns += NSEC_PER_SEC / 4;
-	/* There is room, and the kernel does not tell again of what waits for it. */
+	/* There is room, and the kernel does not signal waiting requests again. */
 	assert_true(fuse_client_tick(g->f, g->now_ns) <= g->now_ns);
 	for (unsigned i = 0; i < n; i++)
 		expect_reply(g, first + 2 * i, -EINTR);
@@ -343,7 +343,7 @@ static void test_the_killed_make_room(void **state)
 	expect_silence(g);
 }
 
-static void test_hard_waits_and_soft_does_not(void **state)
+static void test_hard_mounts_wait_and_soft_ones_time_out(void **state)
 {
 	struct rig *g = *state;
 
@@ -359,7 +359,7 @@ static void test_hard_waits_and_soft_does_not(void **state)
 	expect_silence(g);
 	fuse_client_tick(g->f, NOW0 + 30 * NSEC_PER_SEC);
 	expect_reply(g, 50, -EIO);
-	kernel_send(g, FUSE_STATFS, 51, "", 0); /* known to be away by now: at once */
+	kernel_send(g, FUSE_STATFS, 51, "", 0); /* known to be away now: at once */
 	fuse_client_pull(g->f, true, NOW0 + 31 * NSEC_PER_SEC);
 	fuse_client_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
 	expect_reply(g, 51, -EIO);
@@ -377,8 +377,8 @@ static void test_hard_waits_and_soft_does_not(void **state)
 	assert_int_equal(call_header(0).opcode, FUSE_STATFS);
 }
 
-/* Also while the server lives; what it answers in the end is nobody's. */
-static void test_soft_does_not_wait_for_a_slow_server(void **state)
+/* Also while the server lives; its late answer is dropped. */
+static void test_soft_mounts_do_not_wait_for_a_slow_server(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_open_in in = {.flags = O_RDONLY};
@@ -394,14 +394,14 @@ static void test_soft_does_not_wait_for_a_slow_server(void **state)
 	respond(g, 0, 0, &o, sizeof(o));
 	expect_silence(g);
 	fuse_client_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
-	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR); /* nobody has opened it */
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR); /* no such file is open */
 	memcpy(&release, calls[0].msg + sizeof(struct fuse_in_header), sizeof(release));
 	assert_true(release.fh == 77);
 	respond(g, 0, 0, NULL, 0);
 	assert_int_equal(fuse_client_in_flight(g->f), 0);
 }
 
-/* Slots that only the server still holds are got back by a new session. */
+/* A new session recovers slots that only the server still holds. */
 static void test_a_hung_server_does_not_keep_all_slots(void **state)
 {
 	struct rig *g = *state;
@@ -429,7 +429,7 @@ static void test_a_hung_server_does_not_keep_all_slots(void **state)
 	assert_true(call_header(0).unique == 1000);
 }
 
-static void test_locks_are_refused_by_choice(void **state)
+static void test_locks_are_refused_if_configured(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_lk_in in = {.fh = 1};
@@ -448,10 +448,10 @@ static void test_locks_are_refused_by_choice(void **state)
 	}
 	session_up(g);
 	assert_false(((struct fuse_init_in *)(void *)(calls[0].msg + 40))->flags &
-		     FUSE_POSIX_LOCKS); /* no matter of the server */
+		     FUSE_POSIX_LOCKS); /* ends at the client */
 }
 
-static void test_slots_run_out(void **state)
+static void test_requests_wait_when_slots_run_out(void **state)
 {
 	struct rig *g = *state;
 	unsigned sent = 0, answered = 0, taken;
@@ -481,7 +481,7 @@ static void test_slots_run_out(void **state)
 	assert_int_equal(fuse_client_in_flight(g->f), 0);
 }
 
-static void test_large_messages_move_without_copy(void **state)
+static void test_large_requests_are_not_copied(void **state)
 {
 	struct rig *g = *state;
 	static uint8_t data[64 << 10];
@@ -507,7 +507,7 @@ static void test_large_messages_move_without_copy(void **state)
 	respond(g, 0, 0, &wrote, sizeof(wrote));
 	expect_reply(g, g->unique, 0);
 	assert_int_equal(launch_stat_get(&g->stats.read_bytes), sizeof(data));
-	/* idle: the memory goes back */
+	/* idle: the memory is returned */
 	fuse_client_tick(g->f, NOW0 + 2 * NSEC_PER_SEC);
 	assert_int_equal(g->f->pool.free_touched, 0);
 }
@@ -522,9 +522,9 @@ static void is_resident(void *buf, size_t bytes)
 		assert_true(resident[i] & 1);
 }
 
-/* The next request of that size finds its memory there: a kernel that has to make it while we are
- * killed fails the request. */
-static void test_memory_is_there_before_the_request(void **state)
+/* The buffer of the next request of that size is populated: if the kernel had to populate it
+ * while we are killed, the request would fail. */
+static void test_memory_is_populated_before_the_request(void **state)
 {
 	struct rig *g = *state;
 	static uint8_t data[64 << 10];
@@ -537,8 +537,8 @@ static void test_memory_is_there_before_the_request(void **state)
 	is_resident(g->f->read_buf, sizeof(data));
 }
 
-/* So it is where an answer was to go that never came, and for a successor's first request. */
-static void test_memory_is_there_though_it_was_not_used(void **state)
+/* So is a buffer whose answer never came, and that of a successor's first request. */
+static void test_unused_buffers_are_populated_too(void **state)
 {
 	struct rig *g = *state;
 	static uint8_t data[64 << 10];
@@ -563,7 +563,7 @@ static void test_memory_is_there_though_it_was_not_used(void **state)
 	is_resident(g->f->read_buf, sizeof(data));
 }
 
-static void test_reads_leave_room(void **state)
+static void test_reads_leave_buffers_for_writes(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_read_in in = {.size = 1 << 20};
@@ -612,7 +612,7 @@ static void test_bad_answers_become_errors(void **state)
 	assert_null(fuse_client_buf_get(g->f, 12345, 16));
 }
 
-static void test_garbage_from_the_kernel(void **state)
+static void test_malformed_kernel_requests_are_ignored(void **state)
 {
 	struct rig *g = *state;
 	uint8_t junk[100] = {1};
@@ -625,7 +625,7 @@ static void test_garbage_from_the_kernel(void **state)
 	expect_silence(g);
 }
 
-static void test_unmount_says_goodbye(void **state)
+static void test_unmount_sends_destroy(void **state)
 {
 	struct rig *g = *state;
 
@@ -640,8 +640,8 @@ static void test_unmount_says_goodbye(void **state)
 	assert_int_equal(fuse_client_sent(g->f), 0);
 }
 
-/* The server is away as the mount ends: it is told once it is back. */
-static void test_goodbye_to_who_is_away(void **state)
+/* The server is away as the mount ends: it gets the goodbye when it is back. */
+static void test_destroy_waits_for_an_absent_server(void **state)
 {
 	struct rig *g = *state;
 
@@ -652,7 +652,7 @@ static void test_goodbye_to_who_is_away(void **state)
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), -ENODEV);
 	assert_true(fuse_client_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC);
 	assert_int_equal(n_calls, 0);
-	/* The goodbye itself may be lost with the session. */
+	/* The goodbye may be lost with the session. */
 	for (unsigned i = 0; i < 2; i++) {
 		session.up = true;
 		fuse_client_event(g->f, RUDP_SESSION_UP, 0, NOW0);
@@ -669,8 +669,8 @@ static void test_goodbye_to_who_is_away(void **state)
 	assert_true(session.closed);
 }
 
-/* It is not back: nothing of the mount is left here. */
-static void test_no_goodbye_to_who_stays_away(void **state)
+/* It does not return: nothing of the mount remains here. */
+static void test_destroy_is_given_up_after_a_minute(void **state)
 {
 	struct rig *g = *state;
 
@@ -693,8 +693,8 @@ static void stat_fs(struct rig *g)
 	kernel_send(g, FUSE_STATFS, g->unique += 2, NULL, 0);
 }
 
-/* Each look is a system call: where all who asked lately wait, nobody is looked for. */
-static void test_who_waits_is_not_looked_for(void **state)
+/* Each read is a system call: if all recently active programs wait, no read is tried. */
+static void test_reads_are_skipped_while_all_programs_wait(void **state)
 {
 	struct rig *g = *state;
 	const struct fuse_statfs_out st = {};
@@ -705,14 +705,14 @@ static void test_who_waits_is_not_looked_for(void **state)
 	stat_fs(g);
 	assert_int_equal(fuse_client_pull(g->f, false, NOW0), 0);
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), 1);
-	/* Two ask at a time: while one of them is answered, the other may ask. */
+	/* Two programs are active: while one of them is answered, the other may ask. */
 	respond(g, n_calls - 1, 0, &st, sizeof(st));
 	stat_fs(g);
 	stat_fs(g);
 	assert_int_equal(fuse_client_pull(g->f, false, NOW0), 1);
 	assert_int_equal(fuse_client_pull(g->f, false, NOW0), 0);
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), 1);
-	/* Three did, but only one does since long. */
+	/* There were three, but for a long time only one. */
 	for (unsigned i = 0; i < 3; i++)
 		respond(g, n_calls - 1, 0, &st, sizeof(st));
 	for (unsigned i = 0; i < 3 * 64; i++) {
@@ -730,56 +730,63 @@ static void test_who_waits_is_not_looked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_init_negotiates, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_init_takes_no_more_than_offered, rig_setup,
+		cmocka_unit_test_setup_teardown(test_init_negotiates_parameters, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_init_refuses_strange_kernels, rig_setup,
+		cmocka_unit_test_setup_teardown(test_init_accepts_only_offered_flags, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_requests_wait_for_hello, rig_setup,
+		cmocka_unit_test_setup_teardown(test_init_rejects_unknown_kernels, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_hello_refused_is_tried_later, rig_setup,
+		cmocka_unit_test_setup_teardown(test_requests_wait_for_the_hello, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reset_sends_again_marked, rig_setup,
+		cmocka_unit_test_setup_teardown(test_a_refused_hello_is_retried_later, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_kernels_mark_is_kept, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_successor_asks_again, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_foreign_state_is_not_used, rig_setup,
+		cmocka_unit_test_setup_teardown(test_a_reset_resends_with_the_mark, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_signal_ends_nothing, proc_setup,
+		cmocka_unit_test_setup_teardown(test_the_kernels_resend_mark_is_kept, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_successor_has_requests_resent, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_foreign_state_is_not_used, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_harmless_signal_ends_nothing, proc_setup,
 						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_a_killed_process_is_let_go, proc_setup,
+		cmocka_unit_test_setup_teardown(test_a_killed_process_does_not_hang, proc_setup,
 						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_killed_without_a_word, proc_setup,
+		cmocka_unit_test_setup_teardown(test_a_kill_without_interrupt_is_found, proc_setup,
 						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_killed_while_away, proc_setup, proc_teardown),
-		cmocka_unit_test_setup_teardown(test_the_killed_make_room, proc_setup,
+		cmocka_unit_test_setup_teardown(test_a_kill_ends_queued_requests, proc_setup,
 						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_hard_waits_and_soft_does_not, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_soft_does_not_wait_for_a_slow_server,
+		cmocka_unit_test_setup_teardown(test_killed_processes_free_their_slots, proc_setup,
+						proc_teardown),
+		cmocka_unit_test_setup_teardown(test_hard_mounts_wait_and_soft_ones_time_out,
+						rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_soft_mounts_do_not_wait_for_a_slow_server,
 						rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_hung_server_does_not_keep_all_slots,
 						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_locks_are_refused_by_choice, rig_setup,
+		cmocka_unit_test_setup_teardown(test_locks_are_refused_if_configured, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_slots_run_out, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_large_messages_move_without_copy, rig_setup,
+		cmocka_unit_test_setup_teardown(test_requests_wait_when_slots_run_out, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_memory_is_there_before_the_request, rig_setup,
+		cmocka_unit_test_setup_teardown(test_large_requests_are_not_copied, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_memory_is_there_though_it_was_not_used,
+		cmocka_unit_test_setup_teardown(test_memory_is_populated_before_the_request,
 						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reads_leave_room, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unused_buffers_are_populated_too, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_reads_leave_buffers_for_writes, rig_setup,
+						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_bad_answers_become_errors, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_garbage_from_the_kernel, rig_setup,
+		cmocka_unit_test_setup_teardown(test_malformed_kernel_requests_are_ignored,
+						rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_reads_are_skipped_while_all_programs_wait,
+						rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unmount_sends_destroy, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_who_waits_is_not_looked_for, rig_setup,
+		cmocka_unit_test_setup_teardown(test_destroy_waits_for_an_absent_server, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_unmount_says_goodbye, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_goodbye_to_who_is_away, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_no_goodbye_to_who_stays_away, rig_setup,
+		cmocka_unit_test_setup_teardown(test_destroy_is_given_up_after_a_minute, rig_setup,
 						rig_teardown),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The frontend's hello: one place makes and reads it; whom it may mean. */
+/* The client's hello: encoding and decoding, and host names. */
 #include "dataplane/fuse/proto/fuse_hello.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void hello_is_one_code(void **state)
+static void hello_survives_a_round_trip(void **state)
 {
 	struct fuse_hello h = {.read_only = true, .purpose = FUSE_HELLO_MOUNT_WORKER_FINISHING},
 			  got;
@@ -29,14 +29,14 @@ static void hello_is_one_code(void **state)
 	assert_string_equal(got.server_host, h.server_host);
 	memset(bytes + 32, 'x', PLENUM_NAME_MAX); /* a name without an end */
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), -EPROTO);
-	memset(h.server_host, 'b', sizeof(h.server_host)); /* is cut, never read past */
+	memset(h.server_host, 'b', sizeof(h.server_host)); /* is truncated, never read past */
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_int_equal(strlen(got.server_host), PLENUM_NAME_MAX - 1);
 }
 
-/* Who does not know of lanes says that it is none. */
-static void lanes_say_so(void **state)
+/* A peer that does not know mount workers sends zeros. */
+static void mount_workers_are_marked_in_the_hello(void **state)
 {
 	struct fuse_hello h = {.follows_redirects = true}, got;
 	uint8_t bytes[FUSE_HELLO_BYTES];
@@ -49,12 +49,12 @@ static void lanes_say_so(void **state)
 		assert_true(i >= 3 || got.purpose == (enum fuse_hello_purpose)i);
 	}
 	bytes[26] = 0;
-	memset(bytes + 27, 0xff, 5); /* of a version to come */
+	memset(bytes + 27, 0xff, 5); /* of a later version */
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_int_equal(got.purpose, FUSE_HELLO_MOUNT);
 }
 
-static void hosts_have_domains(void **state)
+static void host_names_match_with_or_without_domain(void **state)
 {
 	assert_true(fuse_hello_names_host("host-b", "host-b"));
 	assert_true(fuse_hello_names_host("host-b", "host-b.lab.example"));
@@ -69,9 +69,9 @@ static void hosts_have_domains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hello_is_one_code),
-		cmocka_unit_test(lanes_say_so),
-		cmocka_unit_test(hosts_have_domains),
+		cmocka_unit_test(hello_survives_a_round_trip),
+		cmocka_unit_test(mount_workers_are_marked_in_the_hello),
+		cmocka_unit_test(host_names_match_with_or_without_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
