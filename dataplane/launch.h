@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract between the agent and a worker: which descriptors a worker inherits, what the
- * configuration looks like, which messages they exchange, how the statistics page is laid out.
- * Agent and worker are built together, so plain structs serve; magic, version and size catch a
- * mixed installation. The agent writes the configuration into a sealed memfd and never changes it:
- * a change of configuration is a new worker, but for what messages bring: links, labels, keys, and
- * ports of legs that come later. Nothing here allocates or owns.
+ * The contract between the agent and a worker: the descriptors that a worker inherits, its
+ * configuration, the messages between them, and the layout of the statistics page. Agent and worker
+ * are built together, so plain structs serve; magic, version and size detect a mixed installation.
+ * The agent writes the configuration into a sealed memfd and never changes it: a change of
+ * configuration means a new worker, except for changes by message: links, labels, keys, and ports
+ * of legs that are added later. Nothing here allocates or owns.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_H
 #define PLENUM_DATAPLANE_LAUNCH_H
@@ -19,20 +19,20 @@
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
 #define LAUNCH_VERSION 23
 
-/* Of launch_config.share_fd; what lies in it is fuse_server_share.c's. Where its layout changes
- * this and the version above do: workers that are still at work in the former one keep it. */
+/* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
+ * this size and the version above change too: workers that still use the old memory keep it. */
 #define LAUNCH_SHARE_BYTES 974131200
 
 /*
  * Inherited descriptors. All others are closed.
  *
- * A worker outlives its agent: it goes on serving for LAUNCH_ORPHAN_S and may be adopted meanwhile.
- * All that the next agent needs it finds open in the worker itself, by these numbers, and fetches
- * with pidfd_getfd(2) where the service manager has not kept it: so the numbers up to
- * LAUNCH_FD_AGENT never change, in no version. The control socket is one for the worker's whole
- * life, because the worker keeps the agent's end open too: what it said while nobody listened is
- * there for the next agent to read. That is why the end of the agent is not an end of file on it
- * but a hang-up of LAUNCH_FD_ALIVE, and adoption a message with a new one.
+ * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S and may be adopted meanwhile. The next
+ * agent finds all it needs open in the worker, under these numbers, and fetches it with
+ * pidfd_getfd(2) if the service manager has not kept it: so the numbers up to LAUNCH_FD_AGENT never
+ * change, in any version. The worker uses one control socket for its whole life, because it keeps
+ * the agent's end open too: messages sent without an agent wait there for the next one. Therefore
+ * an agent's exit shows as a hang-up of LAUNCH_FD_ALIVE, not as an end of file on the socket, and
+ * adoption is a message with a new pipe.
  */
 enum launch_fd {
 	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
@@ -40,12 +40,12 @@ enum launch_fd {
 	LAUNCH_FD_STATS = 5,   /* shared memfd: struct launch_stats, written by the worker */
 	LAUNCH_FD_STATE = 6, /* the agent's memfd that outlives the worker: its name is the identity
 			      * of the worker and its successors, for the next agent to read */
-	LAUNCH_FD_AGENT = 7, /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
-	LAUNCH_FD_ALIVE = 8, /* read end of a pipe; hangs up when the agent is gone */
-	LAUNCH_FD_KEY = 9,   /* 16 random bytes that sign the file handles which clients keep: made
-			      * once a host, the same after a reboot; only a compute worker's
-			      * helpers read them, never the worker */
-	LAUNCH_FD_FIRST = 10, /* from here on: descriptors that the configuration refers to */
+	LAUNCH_FD_AGENT = 7, /* the agent's end of LAUNCH_FD_CONTROL: kept open, never used */
+	LAUNCH_FD_ALIVE = 8, /* read end of a pipe; hangs up when the agent has exited */
+	LAUNCH_FD_KEY = 9,   /* 16 random bytes that sign the file handles kept by clients: created
+			      * once per host, kept across reboots; only a compute worker's helpers
+			      * read them, never the worker */
+	LAUNCH_FD_FIRST = 10, /* first of the descriptors that the configuration names */
 };
 
 #define LAUNCH_ORPHAN_S 600 /* how long a worker serves without an agent */
@@ -56,8 +56,8 @@ enum launch_fd {
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_SOURCES_MAX 8 /* UDP ports that a worker sends from on one leg */
 #define LAUNCH_MOUNTS_MAX 128
-#define LAUNCH_CARRIED_MAX 16 /* mounts of other workers that one carries data of */
-#define LAUNCH_LANES_MAX 15   /* beside the worker that has the mount */
+#define LAUNCH_CARRIED_MAX 16 /* mounts of other workers that one serves as a mount worker */
+#define LAUNCH_LANES_MAX 15   /* mount workers of a mount, besides its own worker */
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
 #define LAUNCH_SESSIONS_MAX 10000
@@ -78,34 +78,35 @@ enum launch_transport {
 
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
-	char label[PLENUM_NAME_MAX];  /* of the switch, as it is known at the start; "": unknown */
+	char label[PLENUM_NAME_MAX];  /* of the switch, as known at the start; "": unknown */
 	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF on vfio the PF's */
-	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or
-					 "net_memif0,..."), LAUNCH_DEVICE_*; "" for UDP */
+	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
+				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
 	uint32_t mtu; /* bytes of IP packet */
 	struct ip_prefix ip;
 	struct ip_addr gateway; /* family 0: none */
 	uint16_t udp_port;
-	uint8_t udp_sources; /* UDP ports that it sends from, with that one; 0: as 1 */
+	uint8_t udp_sources; /* source ports used, including udp_port; 0: as 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
-	uint32_t again;	     /* how often a worker has let go of the device and had it anew */
-	bool rdma;	     /* bulk data may go by an RDMA device that has its address */
-	bool rdma_asked;     /* and it is a reason to be degraded when they do not */
-	bool rdma_only;	     /* and such data of this host's mounts wait until they do */
-	uint8_t roce;	     /* by GIDs of that version of RoCE: 1, 2; 0: 2 before 1 */
-	bool shared;	     /* DPDK: the device and the address stay the kernel's, and flow rules
-			      * give the worker the datagrams for its port */
+	uint32_t again;	     /* how often a worker has released the device and received it back */
+	bool rdma;	     /* bulk data may use an RDMA device that has its address */
+	bool rdma_asked;     /* the worker is degraded if they do not */
+	bool rdma_only;	     /* bulk data of this host's mounts wait for RDMA */
+	uint8_t roce;	     /* RoCE version of the GIDs to use: 1, 2; 0: 2 before 1 */
+	bool shared;	     /* DPDK: the kernel keeps the device and the address, and flow rules
+			      * direct datagrams for the worker's port to it */
 };
 
-/* Whether the worker drives a function on PCI itself: of devices only these have colons and no
- * arguments. */
+/*
+ * Whether the worker drives a PCI function itself: only PCI devices have colons and no arguments.
+ */
 static inline bool launch_port_is_function(const struct launch_port *p)
 {
 	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
 }
 
-/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be; by AF_PACKET. */
+/* A kernel interface via AF_XDP, with AF_PACKET as the fallback; via AF_PACKET. */
 #define LAUNCH_DEVICE_AF_XDP PLENUM_DEVICE_AF_XDP
 #define LAUNCH_DEVICE_AF_PACKET PLENUM_DEVICE_AF_PACKET
 
@@ -114,24 +115,26 @@ static inline bool launch_port_is_xdp(const struct launch_port *p)
 	return strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
 }
 
-struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent */
+struct launch_mount {	/* frontend: the agent has opened /dev/fuse and mounted it */
 	char path[256]; /* for messages only */
 	char export_name[PLENUM_NAME_MAX];
 	char peer[PLENUM_NAME_MAX];
-	uint8_t id[16];	   /* random, made once per mount; the same after a worker's restart */
+	uint8_t id[16];	   /* random, made once per mount; kept across a worker's restart */
 	int fuse_fd;	   /* /dev/fuse, open until the agent unmounts */
-	int state_fd;	   /* memfd, empty at first: what whoever serves this mount next needs to go
-			    * on. It goes where the mount goes: to another worker, to another agent; the
-			    * agent never reads it, and gives it to one process at a time, and to its
-			    * lanes */
-	int bell_fd;	   /* eventfd of the mount and its lanes; -1: it has none */
-	uint32_t lane;	   /* 0: the mount is the worker's; else its lane of another worker's */
-	bool has_lanes;	   /* other cores of the entry carry data of it */
-	bool lanes_always; /* and read its requests without having tried whether that gains */
+	int state_fd;	   /* memfd, empty at first: state for the process that serves this mount
+			    * next. It moves with the mount to another worker or agent; the agent
+			    * never reads it, and gives it to one process at a time, and to its
+			    * mount workers */
+	int bell_fd;	   /* eventfd of the mount and its mount workers; -1: none */
+	uint32_t lane;	   /* 0: this worker's own mount; else this worker's number as a mount
+			    * worker of another worker's mount */
+	bool has_lanes;	   /* other cores of the entry serve it as mount workers */
+	bool lanes_always; /* mount workers always read requests, without measuring whether that
+			    * helps */
 	bool read_only;
 	bool suid, dev;	 /* of the kernel's mount */
-	bool locks_none; /* locks are refused; else the client's kernel keeps them by itself */
-	uint32_t soft_s; /* how long requests wait before they fail; 0: hard, they wait */
+	bool locks_none; /* locks are refused; otherwise the client's kernel manages them */
+	uint32_t soft_s; /* how long requests wait before they fail; 0: hard, they wait for ever */
 	struct {
 		struct ip_addr ip;
 		uint16_t port;
@@ -145,14 +148,14 @@ struct launch_ids { /* count ids from these on */
 	uint32_t client, server, count;
 };
 
-struct launch_client {		    /* compute: who may use an export, and how */
+struct launch_client {		    /* compute: which clients may use an export, and how */
 	char host[PLENUM_NAME_MAX]; /* "": not by name */
 	struct ip_prefix network;   /* family 0: not by address; neither: every client */
 	bool read_only;
 	enum launch_squash squash;
 	uint32_t anonuid, anongid;
-	/* In launch_config.ids: the ranges of users, then those of groups. None: ids are the same.
-	 */
+	/* In launch_config.ids: first the ranges of users, then those of groups. None: ids are
+	 * equal. */
 	uint32_t first_ids, n_uids, n_gids;
 };
 
@@ -160,15 +163,15 @@ struct launch_export {
 	char name[PLENUM_NAME_MAX];
 	char path[256]; /* for messages only */
 	int dir_fd;	/* O_DIRECTORY | O_RDONLY of the export's root */
-	int state_fd;	/* memfd, empty at first: the same for the export of this name, whatever its
+	int state_fd;	/* memfd, empty at first: kept for the export of this name, whatever its
 			 * path or options */
 	bool read_only;
-	bool crosses; /* what is mounted below is seen too */
-	/* In launch_config.clients: the first that fits counts; who fits none is refused. */
+	bool crosses; /* clients also see file systems mounted below it */
+	/* In launch_config.clients: the first match counts; a client without a match is refused. */
 	uint32_t first_client, n_clients;
 };
 
-/* What guards the packets of this worker, as rudp.h has it. */
+/* Protection of this worker's packets, as in rudp.h. */
 enum launch_security {
 	LAUNCH_SECURITY_NONE,
 	LAUNCH_SECURITY_AUTH,
@@ -180,9 +183,9 @@ struct launch_config {
 	uint32_t magic, version, size; /* size = sizeof(struct launch_config) */
 	char host[PLENUM_NAME_MAX];
 	uint32_t worker_id; /* unique on this host, kept across restarts */
-	uint32_t epoch;	    /* grows with every start of any worker on this host */
-	uint64_t boot_id;   /* random per start of the agent's host record; with worker_id names the
-			       worker */
+	uint32_t epoch;	    /* increases with every start of any worker on this host */
+	uint64_t boot_id;   /* random, made with the worker's state; identifies the worker together
+			     * with worker_id */
 	enum launch_role role;
 	enum launch_transport transport;
 	uint32_t core;
@@ -190,41 +193,45 @@ struct launch_config {
 	uint32_t orphan_s; /* how long it serves without an agent */
 	uint32_t log_level;
 	uint32_t sessions; /* compute: mounts of clients at a time; 0: LAUNCH_SESSIONS_DEFAULT */
-	/* The cluster's keys, the one to use first, as they are at the start; LAUNCH_MSG_KEYS
-	 * brings later ones. The worker forgets them once its transport has them; the memfd can be
-	 * opened by root alone, since a worker is not dumpable. */
+	/* The cluster's keys at the start, the one to use first; LAUNCH_MSG_KEYS brings later ones.
+	 * The worker clears them once its transport has them; the memfd can be opened by root
+	 * alone, since a worker is not dumpable. */
 	enum launch_security security;
 	uint32_t n_secrets;
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
-	/* Frontend: reads and writes of so many bytes and more are bulk data, which RDMA is for. */
+	/*
+	 * Frontend: reads and writes of at least this many bytes are bulk data, which may use RDMA.
+	 */
 	uint32_t rdma_read_min, rdma_write_min;
-	/* The ports have one address between them, of DPDK alone: the first that has a link
-	 * carries, and one that is back has to last for hold_ms before it carries again. */
+	/* The ports share one address, DPDK only: the first with a link carries, and one whose link
+	 * is back must keep it for hold_ms before it carries again. */
 	bool failover;
 	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
-	struct launch_mount lanes[LAUNCH_CARRIED_MAX]; /* whose mounts are others' */
+	struct launch_mount lanes[LAUNCH_CARRIED_MAX]; /* mounts of other workers that this one
+							* serves as a mount worker */
 	uint32_t n_lanes;
-	uint32_t n_lanes_missing; /* behind those: whose mounts are not there (yet) */
+	uint32_t n_lanes_missing; /* behind those: not mounted yet */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
-	uint32_t n_missing; /* behind those: exports whose directory is not there; the agent starts
-			     * the worker anew when one is */
+	uint32_t n_missing; /* behind those: exports without a directory; the agent restarts the
+			     * worker when one appears */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
 	uint32_t n_ids;
-	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES that all compute workers of this
-		       * version have, zeros at first and sealed, so that none can end the others;
-		       * in it they tell each other what they have lent to clients, and who serves
-		       * which */
+	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES shared by all compute workers of this
+		       * version, zeros at first, sealed so that no worker can shrink it; the
+		       * workers record there what they have lent to clients, and which of them
+		       * serves which client */
 };
 
-/* What it takes of memory for DPDK, in MiB: with a port for each leg, whether DPDK drives them all
- * or not. */
+/*
+ * Memory needed for DPDK, in MiB: with a port for each leg, whether or not DPDK drives all of them.
+ */
 static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 {
 	uint32_t mib = PLENUM_DPDK_MIB;
@@ -234,15 +241,15 @@ static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 	return mib;
 }
 
-/* Whether a worker can be told of further ports while it runs. Sockets of the kernel open in a
- * confined process; devices of DPDK want the host's files, which it has no more. */
+/* Whether a running worker can get further ports. Kernel sockets open in a confined process; DPDK
+ * devices need the host's files, which the worker cannot open any more. */
 static inline bool launch_takes_ports(const struct launch_config *c)
 {
 	return c->transport == LAUNCH_UDP && !c->failover;
 }
 
-/* Whether a worker that has port `is` can be told to have `want` instead: the same address of the
- * leg, on a device that is another one now. */
+/* Whether a running worker can switch from port `is` to `want`: the leg keeps its address, and its
+ * device was replaced. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
@@ -254,14 +261,14 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }
 
-/* A driver that comes apart from the kernel, as OFED's does, tells its version, and this file
- * system takes it from 4.6-1.0.1.1 on; the kernel's own tells none. */
+/* A driver from outside the kernel, such as OFED's, has a version, and this file system supports it
+ * from 4.6-1.0.1.1 on; the kernel's own drivers have none. */
 static inline bool launch_rdma_driver_is_old(const char *module, const char *version)
 {
 	return strcmp(module, "mlx5_core") == 0 && version_is_older(version, "4.6-1.0.1.1");
 }
 
-/* Whether any leg may use RDMA, by a device that is there or one that comes. */
+/* Whether any leg may use RDMA, with a present device or one that is added later. */
 static inline bool launch_takes_rdma(const struct launch_config *c)
 {
 	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
@@ -270,23 +277,22 @@ static inline bool launch_takes_rdma(const struct launch_config *c)
 	return false;
 }
 
-/* How many clients' mounts a compute worker serves at a time. */
+/* Number of client mounts that a compute worker serves at a time. */
 static inline uint32_t launch_sessions(const struct launch_config *c)
 {
 	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
 }
 
-/* Of these, what lanes leave to mounts. */
+/* Sessions that mount workers leave free for mounts. */
 static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 {
 	return MAX_OF(launch_sessions(c) / 4, 1U);
 }
 
-/* Beyond these, lanes that end what they have begun, which takes no longer than that. */
+/* Further sessions for mount workers that finish their requests, which takes a short time. */
 #define LAUNCH_SESSIONS_OWING 64U
 
-/* What a worker does to its packets on purpose, as if the network did it: where an operator wants
- * to see what comes of it. */
+/* Faults that a worker injects into its packets, as if the network had caused them. */
 #define LAUNCH_FAULTS_MAX 8
 #define LAUNCH_FAULT_S_MAX 3600
 #define LAUNCH_FAULT_PPM 1000000U
@@ -296,13 +302,13 @@ struct launch_fault {
 	uint32_t id;   /* on this host; 0: no fault */
 	uint32_t ways; /* bits of enum launch_fault_way */
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm;
-	uint32_t delay_us;	    /* each way */
-	uint64_t until_ns;	    /* clock_now_ns() at which it ends by itself; 0: now */
-	char leg[PLENUM_NAME_MAX];  /* "": all */
-	char peer[PLENUM_NAME_MAX]; /* a host's name, or one of its addresses; "": all */
+	uint32_t delay_us;	    /* in each direction */
+	uint64_t until_ns;	    /* clock_now_ns() at which it expires; 0: now */
+	char leg[PLENUM_NAME_MAX];  /* "": all legs */
+	char peer[PLENUM_NAME_MAX]; /* a host's name, or one of its addresses; "": all peers */
 };
 
-/* What neither end may be told otherwise; how long it lasts is not looked at. */
+/* The checks common to both ends; the duration is not checked. */
 static inline bool launch_fault_is_valid(const struct launch_fault *f)
 {
 	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
@@ -311,25 +317,26 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 	       f->reorder_ppm <= LAUNCH_FAULT_PPM && f->delay_us <= LAUNCH_FAULT_DELAY_US_MAX;
 }
 
-/* How long transfers by RDMA take over one leg: a frontend's, to the server of a mount; or a
- * compute worker's, to a client that calls itself `peer`. */
+/* An RDMA test measures transfers over one leg: from a frontend to the server of a mount; or from a
+ * compute worker to the client that calls itself `peer`. */
 #define LAUNCH_PING_COUNT_MAX 4096
 #define LAUNCH_PING_BYTES_MAX (1U << 20)
 #define LAUNCH_PING_DEPTH_MAX 4
-#define LAUNCH_PING_S_MAX 15 /* then it is over, whatever was done by then */
+#define LAUNCH_PING_S_MAX 15 /* then it ends, even if transfers are missing */
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
 	uint64_t id; /* 0: none */
 	uint32_t mount, port;
-	uint32_t what;	       /* enum launch_ping_what: into this host's memory, or out of it */
-	uint32_t bytes, count; /* of each; how many of them */
-	uint32_t depth;	       /* so many at a time */
-	/* What came of it. */
-	int32_t status; /* 0: count were done; else negative errno, after as many as `done` says */
+	uint32_t what;	       /* enum launch_ping_what: read into this host's memory, or write from
+				* it */
+	uint32_t bytes, count; /* bytes per transfer; number of transfers */
+	uint32_t depth;	       /* transfers at a time */
+	/* The result of a test. */
+	int32_t status; /* 0: all were done; else negative errno, after `done` transfers */
 	uint32_t done;
-	uint64_t took_ns; /* of all, without the rests between them */
+	uint64_t took_ns; /* total time, without the pauses between transfers */
 	uint32_t min_ns, median_ns, p99_ns, max_ns;
-	char reason[32]; /* a code, where there is no RDMA; "" */
+	char reason[32]; /* a reason code, if RDMA is unavailable; "" */
 	char peer[PLENUM_NAME_MAX];
 };
 static inline bool launch_ping_is_valid(const struct launch_ping *p)
@@ -340,65 +347,67 @@ static inline bool launch_ping_is_valid(const struct launch_ping *p)
 	       p->depth <= LAUNCH_PING_DEPTH_MAX;
 }
 
-/* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
+/* Messages on LAUNCH_FD_CONTROL: one struct launch_msg per packet, in either direction. */
 enum launch_msg_type {
 	/* worker -> agent */
 	LAUNCH_MSG_READY = 1, /* ports open, rudp up, mounts served; once, and after each ADOPT */
 	LAUNCH_MSG_FAILED,    /* cannot start; code = negative errno, text says why; the worker then
-				 exits */
-	LAUNCH_MSG_EVENT, /* something an operator wants to know: code = enum launch_event, text */
-	LAUNCH_MSG_HOLD,  /* with one O_PATH descriptor of a file of exports[index]: keep it, also
-			   * over the worker's death and for another worker that serves this export
-			   * then, until LAUNCH_MSG_DROP with the same key, or the export's end */
+			       * exits */
+	LAUNCH_MSG_EVENT,     /* an event for operators: code = enum launch_event, text */
+	LAUNCH_MSG_HOLD, /* with one O_PATH descriptor of a file of exports[index]: pin the file
+			  * across the worker's exit, for the next server of this export, until
+			  * LAUNCH_MSG_DROP with the same key, or the export's end */
 	LAUNCH_MSG_DROP,
 	LAUNCH_MSG_RELEASED, /* the host has asked for the device of port `index` back; the port is
-			      * closed until the worker is started anew. Said once, and after each
+			      * closed until the worker's restart. Sent once, and after each
 			      * ADOPT */
-	LAUNCH_MSG_HAS_PORT, /* port `index` is `port` now, by a PORT: said when that came, and
-			      * before READY after each ADOPT */
-	LAUNCH_MSG_PINGED,   /* what came of a PING */
+	LAUNCH_MSG_HAS_PORT, /* port `index` is now `port`, after a PORT: sent when that arrived,
+			      * and before READY after each ADOPT */
+	LAUNCH_MSG_PINGED,   /* the result of a PING */
 	/* agent -> worker */
-	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
-	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
-	LAUNCH_MSG_ADOPT =
-		67,	  /* from the next agent, with the read end of its pipe; answered READY */
-	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
-	LAUNCH_MSG_KEYS,  /* code of keys are the cluster's from now on, the one to use first */
-	LAUNCH_MSG_PORT,  /* a leg that came later: `port` is port `index` from now on, the next one
-			   * or, on another device, one that is there. Where launch_takes_ports */
-	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
-	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: from now on put what the ports of
-			     * `capture` send and receive into this ring (packet_ring.h), in the
-			     * place of an earlier one; 0: no more. Ends with its agent */
-	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor, of the file of an RDMA device that a leg may
-			  * use and that came later than the worker; text = the device's name. Code
-			  * 1, without one: port `index` may not use it, its driver is too old */
-	LAUNCH_MSG_PING, /* try RDMA; one at a time, answered PINGED */
+	LAUNCH_MSG_LINK = 64,  /* code = 1 up, 0 down; index = port */
+	LAUNCH_MSG_STOP,       /* finish what is running, then exit 0 */
+	LAUNCH_MSG_ADOPT = 67, /* from the next agent, with the read end of its pipe; answered by
+				* READY */
+	LAUNCH_MSG_LABEL,      /* text = the new label of the leg, "": unknown; index = port */
+	LAUNCH_MSG_KEYS,       /* the cluster's new keys, `code` of them, the one to use first */
+	LAUNCH_MSG_PORT,    /* a leg that was added later: `port` is port `index` from now on, the
+			     * next number or, with another device, an existing one. Only if
+			     * launch_takes_ports */
+	LAUNCH_MSG_FAULT,   /* a new fault, or the end of one */
+	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: write the packets of the ports in
+			     * `capture` to this ring (packet_ring.h), replacing an earlier one; 0:
+			     * end the capture. It also ends with the agent */
+	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor of the file of an RDMA device that a leg may
+			  * use and that appeared after the worker's start; text = the device's
+			  * name. Code 1, without one: port `index` may not use it, its driver is
+			  * too old */
+	LAUNCH_MSG_PING, /* run an RDMA test; one at a time, answered by PINGED */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
 	LAUNCH_EVENT_PATH_UP,
-	LAUNCH_EVENT_PATH_MTU, /* packets of another size than before arrive */
+	LAUNCH_EVENT_PATH_MTU, /* the packet size that arrives has changed */
 	LAUNCH_EVENT_PEER_UP,
 	LAUNCH_EVENT_PEER_LOST,
 	LAUNCH_EVENT_PEER_REFUSED,
-	LAUNCH_EVENT_DEGRADED, /* the port is less than asked; text is the reason */
-	LAUNCH_EVENT_RESTORED, /* it is as asked again */
-	LAUNCH_EVENT_RDMA,     /* bulk data go by it, or no more; text says why */
+	LAUNCH_EVENT_DEGRADED, /* the port is degraded; text is the reason */
+	LAUNCH_EVENT_RESTORED, /* the port works as configured again */
+	LAUNCH_EVENT_RDMA,     /* bulk data use RDMA, or no longer; text says why */
 	LAUNCH_EVENT_MAX
 };
 struct launch_capture {
 	uint64_t ring_bytes; /* a power of two */
-	uint32_t snap_bytes; /* of each packet, the first */
+	uint32_t snap_bytes; /* bytes kept of each packet */
 	uint32_t ports;	     /* bit per port */
-	bool keys;	     /* and the keys of encrypted sessions */
+	bool keys;	     /* also capture the keys of encrypted sessions */
 };
 struct launch_msg {
 	uint32_t type;
 	int32_t code;
 	uint32_t index;
 	uint32_t pad;
-	uint64_t key; /* HOLD, DROP: names the descriptor, alone on this host */
+	uint64_t key; /* HOLD, DROP: identifies the descriptor, unique on this host */
 	union {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
@@ -409,20 +418,21 @@ struct launch_msg {
 	};
 };
 
-/* Exit statuses of a worker. Any other death is a crash and is restarted with backoff. */
+/* Exit statuses of a worker. Any other exit is a crash; the worker is restarted with backoff. */
 enum launch_exit {
 	LAUNCH_EXIT_STOPPED = 0,
 	LAUNCH_EXIT_CONFIG =
 		64,	       /* the configuration cannot work: do not restart until it changes */
 	LAUNCH_EXIT_PORT = 65, /* a port could not be opened; restart with backoff */
-	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone and no other came in orphan_s */
+	LAUNCH_EXIT_ORPHAN = 66, /* the agent has exited and no other adopted the worker within
+				  * orphan_s */
 	LAUNCH_EXIT_TRANSPORT =
-		67, /* DPDK cannot be had: another transport, or the same later, may work */
-	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined, and does not run otherwise;
-				     restart with backoff */
+		67, /* DPDK is unavailable: another transport, or a later retry, may work */
+	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined, and refuses to run unconfined;
+				   * restart with backoff */
 	LAUNCH_EXIT_VERSION = 69, /* the agent is of another version; restart with backoff: its
-				   * successor may be ours, and mounts wait for it. An agent that
-				   * does not know this status takes it for a crash, with the same
+				   * successor may have ours, and mounts wait for it. An agent that
+				   * does not know this status treats it as a crash, with the same
 				   * outcome */
 };
 
@@ -431,9 +441,9 @@ enum launch_exit {
  * aligned, stored and loaded relaxed; `seq` is odd while the text fields change (seqlock).
  */
 enum launch_path_state {
-	LAUNCH_PATH_JOINING, /* nobody has answered on it yet */
+	LAUNCH_PATH_JOINING, /* the peer has not answered on it yet */
 	LAUNCH_PATH_UP,
-	LAUNCH_PATH_SUSPECT, /* silent for a moment: still up, nothing new is sent on it */
+	LAUNCH_PATH_SUSPECT, /* silent for a moment: still up, but gets no new packets */
 	LAUNCH_PATH_DOWN,
 	LAUNCH_PATH_STATE_MAX
 };
@@ -442,65 +452,66 @@ struct launch_path_stats {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 	uint64_t up;	/* 1 healthy, 0 not */
 	uint64_t state; /* enum launch_path_state */
-	/* Bytes of IP packet: in use; what was found to arrive; what both hosts' links take. Where
+	/* Bytes of an IP packet: in use; largest found to arrive; limit of both hosts' links. If
 	 * the latter two differ, the fabric carries less than the hosts: `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
-	uint64_t standby;      /* 1: usable, but carries load only when no better path is up */
-	uint64_t swapped;      /* 1: the other end is on the switch of another port of ours */
+	uint64_t standby;      /* 1: usable, but used only if no better path is up */
+	uint64_t swapped;      /* 1: the peer's leg is on the switch of another of our ports */
 	uint64_t sources;      /* UDP source ports that carry load, with the port's own */
-	uint64_t sources_lost; /* so many more that do not arrive */
-	uint64_t trains_lost; /* 1: what left together never arrived, so packets leave one by one */
+	uint64_t sources_lost; /* further ones that do not reach the peer */
+	uint64_t trains_lost;  /* 1: segmented packets do not arrive, so packets are sent one by
+				* one */
 	uint64_t srtt_ns, cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
-	uint64_t since_ns;	/* clock_now_ns() when it came up or went down last, or was made */
-	/* File data of the session that went by RDMA over this leg; of several paths over one leg
-	 * the first has it all. */
+	uint64_t since_ns;	/* clock_now_ns() of the last change between up and down, or of its
+				 * creation */
+	/* File data of the session transferred by RDMA over this leg; if several paths use one leg,
+	 * the first has the total. */
 	uint64_t rdma_read_bytes, rdma_write_bytes;
 };
-/* Reasons for which the agent looks for a device to hand over. */
+/* Reasons for which the agent looks for a device to pass on. */
 #define LAUNCH_RDMA_NONE "rdma-no-device"
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
 #define LAUNCH_RDMA_OLD "rdma-driver-old"
-struct launch_rdma_stats {		  /* in the order of the ports; this end's pairs */
-	uint64_t pairs;			  /* that work */
-	uint64_t read_bytes, write_bytes; /* file data that went by it */
-	uint64_t failures;		  /* transfers that went another way then */
-	char reason[32];		  /* a code, where there is no pair; "" where there is */
-	char gpu[32];			  /* a code: whether memory of GPUs can be had by it */
+struct launch_rdma_stats {		  /* in the order of the ports; queue pairs of this end */
+	uint64_t pairs;			  /* working ones */
+	uint64_t read_bytes, write_bytes; /* file data transferred by RDMA */
+	uint64_t failures;		  /* transfers that were then sent another way */
+	char reason[32];		  /* a reason code, if there is no pair; "" otherwise */
+	char gpu[32];			  /* a code: whether it can access GPU memory */
 };
-/* What the port itself sees of packets, where no kernel below it counts them. */
+/* The port's own packet counters, where no kernel below it counts. */
 struct launch_port_counters {
 	uint64_t tx_packets, rx_packets;
-	uint64_t tx_full;   /* bursts that were not taken whole; nothing is lost by them */
-	uint64_t tx_lost;   /* own ones (ARP and the like) without a buffer */
-	uint64_t rx_missed; /* came and found no room */
-	/* That came, and were dropped. */
+	uint64_t tx_full;   /* bursts not accepted as a whole; no packet is lost by them */
+	uint64_t tx_lost;   /* the port's own packets (ARP and the like) that found no buffer */
+	uint64_t rx_missed; /* received packets that found no room */
+	/* Received and dropped. */
 	uint64_t rx_short, rx_malformed, rx_fragments, rx_checksum, rx_not_ours;
-	uint64_t conflicts; /* others said that they have the address */
-	/* Of the kernel's sockets alone: bytes of UDP payload; what was cut into packets, or put
-	 * together from them, below; packets by the source port that they left by. */
+	uint64_t conflicts; /* other hosts that claimed the address */
+	/* Kernel sockets only: bytes of UDP payload; bursts segmented or merged below; packets by
+	 * source port. */
 	uint64_t tx_bytes, rx_bytes, tx_trains, rx_trains;
 	uint64_t tx_by_source[LAUNCH_SOURCES_MAX];
 };
 struct launch_port_stats { /* in the order of the ports */
-	char by[16];	   /* "udp", "dpdk", "af-packet", "af-xdp"; "": it is not open */
-	/* Of which leg it is and why it is less than asked; "" where it is not. */
+	char by[16];	   /* "udp", "dpdk", "af-packet", "af-xdp"; "": not open */
+	/* The leg and why it is degraded; "": it is not. */
 	char reason[LAUNCH_REASON_MAX];
-	uint64_t counts; /* 1: the counters are kept; 0: they are the kernel's */
+	uint64_t counts; /* 1: the counters are valid; 0: the kernel counts */
 	struct launch_port_counters counters;
 };
 struct launch_mount_stats {		/* in the order of the configuration */
-	uint64_t served;		/* 1: its server is connected and answers; 0: not */
-	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
-					 * "" where it has said nothing */
-	char by[IP_ADDR_STR_MAX];	/* an address of the worker that serves it; "": none does */
+	uint64_t served;		/* 1: its server is connected and answers; 0: it does not */
+	char reason[LAUNCH_REASON_MAX]; /* the server's refusal, "code: sentence"; "": none */
+	char by[IP_ADDR_STR_MAX];	/* an address of the worker that serves it; "": none */
 };
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: none */
-	uint64_t touched;	   /* packets that are not what they were without it */
+	uint64_t touched;	   /* packets that it affected */
 };
 struct launch_stats {
 	uint32_t magic, version;
@@ -508,19 +519,20 @@ struct launch_stats {
 	uint64_t heartbeat_ns; /* clock_now_ns() of the loop's last turn; at least once a second */
 	uint64_t started_ns;
 	uint64_t loops, sleeps;
-	uint64_t rx_drops; /* packets that could not be parsed or belong to nobody */
+	uint64_t rx_drops; /* packets that could not be parsed or belong to no session */
 	uint64_t requests, responses, request_errors;
 	uint64_t read_bytes, write_bytes;
 	uint64_t sessions;
 	uint64_t n_paths;
 	char network[32]; /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
-	char reason[LAUNCH_REASON_MAX]; /* what else is less than asked; "" where nothing is */
+	char reason[LAUNCH_REASON_MAX]; /* any other reason to be degraded; "": none */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
 	struct launch_rdma_stats rdma[LAUNCH_PORTS_MAX];
 	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
-	/* frontend: requests that went to servers, by FUSE opcode; what is above counts last */
+	/* frontend: requests sent to servers, by FUSE opcode; higher opcodes are counted in the
+	 * last */
 	uint64_t asked[LAUNCH_OPCODES_MAX];
 };
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The worker's program: thin, so that tests link the real code.
- */
+/* The worker's program; everything else is in the library, so that tests link the real code. */
 #include "dataplane/worker/worker.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* The search for leaks traces this process from another one, which a sandbox is there to prevent.
- */
+/* The leak sanitizer traces this process from another one, which the sandbox forbids. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -23,6 +20,6 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	/* Other arguments only name the worker in process lists. */
+	/* Arguments only name the worker in process lists. */
 	return worker_main();
 }

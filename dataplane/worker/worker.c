@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker's start and end, in the order that the sandbox demands: what needs privilege first, the
+ * A worker's start and end, in the order that the sandbox requires: privileged steps first, the
  * first packet last.
  */
 #include "dataplane/worker/worker.h"
@@ -45,7 +45,8 @@ void worker_reason_publish(struct worker *w)
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
 }
 
-/* SIGTERM and SIGINT are read in the loop; a worker asked to stop finishes what is running. */
+/* SIGTERM and SIGINT are read in the loop, so that a worker that is asked to stop finishes its
+ * requests. */
 static int block_signals(struct worker *w)
 {
 	sigset_t set;
@@ -62,7 +63,7 @@ static int block_signals(struct worker *w)
 	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
 }
 
-/* What must be there before anything can be reported anywhere but on standard error. */
+/* Checks the descriptors without which an error can be reported on standard error only. */
 static int inherit(struct worker *w, char *why)
 {
 	int e;
@@ -80,7 +81,8 @@ static int inherit(struct worker *w, char *why)
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_KEY, why);
-	close(LAUNCH_FD_KEY); /* unread: who knows it can open any file of the exports' disks */
+	close(LAUNCH_FD_KEY); /* never read here: with the key a process can open any file on the
+			       * exports' disks */
 	if (e < 0)
 		return e;
 	w->stats->magic = LAUNCH_MAGIC;
@@ -97,7 +99,7 @@ static enum launch_exit exit_of_inherit(int e)
 	return e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX;
 }
 
-/* No port can be had: all reasons are said at once, and once. */
+/* No port could be opened: reports all reasons in one message. */
 static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
 	const bool sockets = w->cfg->transport == LAUNCH_UDP;
@@ -120,8 +122,7 @@ static int start_all(struct worker *w)
 		worker_backup_init(w);
 	e = worker_process_place(w->cfg);
 	if (e < 0) {
-		snprintf(why, sizeof(why), "core %u cannot be used: %s", w->cfg->core,
-			 strerror(-e));
+		snprintf(why, sizeof(why), "cannot use core %u: %s", w->cfg->core, strerror(-e));
 		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
 	}
 	e = worker_ops_get(w, why);
@@ -172,7 +173,7 @@ static void done_all(struct worker *w)
 
 int worker_main(void)
 {
-	static struct worker w; /* large, and there is one in a process */
+	static struct worker w; /* large, and the only one in the process */
 	int status;
 
 	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice between ports that stand by for each other: apart from the worker, so that its rules
- * can be tried by a clock of the test's own. */
+/* Chooses the active one of several ports that share an address; tests drive it with a virtual
+ * clock. */
 #include "dataplane/worker/worker_active.h"
 
 void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		b->works[i] = true; /* since ever: at a start nobody has to wait */
+		b->works[i] = true; /* considered up for ever: at the start no port has to wait */
 }
 
 void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t now_ns)
@@ -30,7 +30,7 @@ static bool leave(struct worker_active *b, uint64_t now_ns)
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!b->works[i])
 			continue;
-		if (i > b->active) /* whom nobody leaves for a better one has not flapped */
+		if (i > b->active) /* only a port that replaces a later one can flap */
 			b->doubled = soon ? MIN_OF(b->doubled + 1, WORKER_ACTIVE_DOUBLED_MAX) : 0;
 		b->active = i;
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports that have one address between them: the worker itself moves the address, so that it takes
- * no agent to do so. Apart because the rest of a worker sees one port, whichever carries.
+ * Ports that share one address: the worker moves the address itself, so that a failover needs no
+ * agent. The rest of the worker sees one port.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -23,15 +23,14 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 		w->ports[i].ops->stand_by(&w->ports[i], stands_by);
 }
 
-/* Why the port that carries is not the first; "" where it is. */
+/* Why the active port is not the first; "" if it is. */
 static void explain(const struct worker *w, char *buf, size_t size)
 {
 	const struct worker_active *b = &w->backup;
 	const char *first = w->cfg->ports[0].leg, *leg = w->cfg->ports[b->active].leg;
 
 	if (!worker_active_carries(b))
-		snprintf(buf, size, "no-link: neither %.32s nor a port that stands by has a link",
-			 first);
+		snprintf(buf, size, "no-link: neither %.32s nor a standby port has a link", first);
 	else if (b->active == 0)
 		buf[0] = '\0';
 	else if (b->works[0])
@@ -103,7 +102,7 @@ void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
 		rudp_port_set_label(w->rudp, 0, label, w->now_ns);
 }
 
-/* One port asks for the address: the others would find that we have it. */
+/* Only one port probes the address: the others would find it in use by this worker. */
 static int join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	int r;
@@ -142,6 +141,6 @@ unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why)
 	} while (moved);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		n += w->port_open[i];
-	w->carries = true; /* as the transport was told */
+	w->carries = true; /* as reported to the transport */
 	return n;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The system calls that are left to a worker, by role and transport; all others fail with EPERM.
- * Apart from the rest of the sandbox because this is the part that a new feature touches: each
- * line says whose it is.
+ * The system calls that a worker may make, by role and transport; all others fail with EPERM. Each
+ * line says which part needs it.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "netcfg/base/seccomp.h"
@@ -19,7 +18,7 @@
 #define CALLS_MAX 160
 #define RULES_MAX 32
 
-/* The most frequent first: kernels before 5.11 walk the list at each call. */
+/* The most frequent first: kernels before 5.11 search the list at each call. */
 static const int calls_all[] = {
 	/* the loop, the ports, /dev/fuse */
 	SYS_recvmsg,
@@ -40,11 +39,11 @@ static const int calls_all[] = {
 	/* the state */
 	SYS_pread64,
 	SYS_pwrite64,
-	/* the agent's successor */
+	/* adoption by the next agent */
 	SYS_dup3,
-	/* a port whose leg comes later */
+	/* a port whose leg is available later */
 	SYS_epoll_create1,
-	/* its sockets, and one of its own for a busy peer: only UDP, by the rules below */
+	/* its own sockets, and one for a busy peer: only UDP, by the rules below */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -73,7 +72,7 @@ static const int calls_all[] = {
 	SYS_lseek,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* the older forms, which other architectures do not have */
+#ifdef __x86_64__ /* the older forms, which exist on x86 only */
 	SYS_epoll_wait,
 	SYS_poll,
 	SYS_time,
@@ -89,19 +88,20 @@ static const int calls_all[] = {
 #endif
 };
 
-/* A frontend's: in its empty root the procfs that it holds is all there is to open. */
+/* A frontend's: the empty root contains only the procfs that it has opened. */
 static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
 static const struct seccomp_rule rules_descriptors[] = {
-	/* Whose a lane of a mount is: it may be left, and come for, at any time. */
+	/* The owner lock of a mount worker's part of a mount: it can be released, and taken by
+	 * another worker, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
 };
 
-/* A compute worker looks into what the kernel remembers and moves data of open files; all else
- * hands do (fs_helper.h). */
+/* A compute worker reads cached file data and attributes and moves data of open files; I/O helpers
+ * do the rest (fs_helper.h). */
 static const int calls_files[] = {
 	SYS_io_uring_enter,
 	SYS_openat2,
@@ -112,7 +112,7 @@ static const int calls_files[] = {
 	SYS_pwritev2,
 	SYS_fsync,
 	SYS_fdatasync,
-	/* as the user who asked */
+	/* as the requesting user */
 	SYS_setfsgid,
 	SYS_capset,
 };
@@ -128,11 +128,10 @@ static const int calls_dpdk[] = {
 	SYS_eventfd2,
 	SYS_shutdown,
 #ifdef __x86_64__
-	/* whenever a device comes or goes its thread of interrupts collects anew what it waits for
-	 */
+	/* its interrupt thread builds a new epoll set whenever a device appears or goes */
 	SYS_epoll_create,
 #endif
-	/* the group of a function that is given back: the empty root has that link alone */
+	/* the IOMMU group of a function that is released: the only link in the empty root */
 	SYS_readlinkat,
 #ifdef __x86_64__
 	SYS_readlink,
@@ -140,15 +139,15 @@ static const int calls_dpdk[] = {
 };
 
 static const struct seccomp_rule rules_all[] = {
-	/* Nothing that is not in the program already is ever run. */
+	/* No code outside the program is ever executed. */
 	{SYS_mmap, 2, PROT_EXEC, 0},
 	{SYS_mprotect, 2, PROT_EXEC, 0},
-	/* Not who gets a signal: that could be another worker. */
+	/* Excludes F_SETOWN: its signals could hit another worker. */
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFL},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_SETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
-	/* Which interface a number is, and its MAC: announcements. */
+	/* Name and MAC of an interface, for announcements. */
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},
@@ -165,7 +164,7 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: interrupts off and on */
 };
 
-/* The library lists the kernel's devices; to change any takes privileges that a worker has not. */
+/* The library lists the kernel's devices; changing any needs privileges that a worker lacks. */
 static const struct seccomp_rule pair_rdma[2] = {{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
 						 {SYS_socket, 2, UINT32_MAX, NETLINK_RDMA}};
 
@@ -194,15 +193,15 @@ static void rules_add(struct calls *c, const struct seccomp_rule *rules, size_t 
 
 _Static_assert(ARRAY_SIZE(calls_all) + ARRAY_SIZE(calls_files) + ARRAY_SIZE(calls_dpdk) <=
 		       CALLS_MAX,
-	       "all lists fit");
+	       "the lists fit into the filter");
 _Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_descriptors) +
 			       ARRAY_SIZE(rules_dpdk) + ARRAY_SIZE(rules_rdma) + 1 <=
 		       RULES_MAX,
-	       "all rules fit");
+	       "the rules fit into the filter");
 
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 {
-	/* abort() and assertions; no signal to any other process. */
+	/* For abort() and assertions; signals to other processes are forbidden. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
 	struct seccomp_rule pairs[ARRAY_SIZE(pairs_all) + 1][2];

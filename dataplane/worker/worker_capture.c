@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a worker sends and receives, for whoever looks on (`plenum capture`). Apart from the loop,
- * which knows nothing of it: a capture takes the place of the port's operations, so that a worker
- * without one runs not one instruction more. Ports that have frames put them into the ring by
- * themselves; of others there are datagrams, and the headers in front are made up from their
- * addresses.
+ * Captures the packets that a worker sends and receives (`plenum capture`). A capture replaces the
+ * port's operations, so that a worker without one executes no extra instruction. Ports that handle
+ * frames write them to the ring themselves; for the others the datagrams are captured, and their
+ * headers are built from the addresses.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -35,7 +34,7 @@ static uint16_t ip4_checksum(const uint8_t *p)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* The checksum of UDP is left open, as where a device makes it. Length of what was written. */
+/* The UDP checksum is left empty, as for a device that fills it in. Returns the length written. */
 static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct datagram_addr *src,
 			     const struct datagram_addr *dst, uint32_t bytes)
 {
@@ -52,7 +51,7 @@ static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct data
 	} else {
 		p[0] = 0x45;
 		put16(p + 2, n + UDP_BYTES + bytes);
-		p[6] = 0x40; /* not to be cut */
+		p[6] = 0x40; /* don't fragment */
 		p[8] = HOPS;
 		p[9] = IPPROTO_UDP;
 		memcpy(p + 12, src->ip.bytes, 4);
@@ -65,7 +64,7 @@ static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct data
 	return n + UDP_BYTES;
 }
 
-/* A port knows its number, and all of them lie in the worker. */
+/* A port knows its number, and all ports are in one array of the worker. */
 static struct worker *worker_of(struct port *p)
 {
 	return (struct worker *)((char *)(p - p->index) - offsetof(struct worker, ports));
@@ -94,8 +93,8 @@ static void put_datagram(struct worker *w, unsigned port, enum packet_direction 
 
 /* ---- keys of encrypted sessions ---- */
 
-/* Once it is told; what finds no room is told of later. */
-static void tell_key(struct worker *w, const struct rudp_session *s, bool in)
+/* Each key is captured once; one that finds no room in the ring is retried. */
+static void put_key(struct worker *w, const struct rudp_session *s, bool in)
 {
 	struct worker_capture *c = &w->capture;
 	unsigned index = rudp_session_index(s);
@@ -106,16 +105,16 @@ static void tell_key(struct worker *w, const struct rudp_session *s, bool in)
 				  .port = (uint8_t)__builtin_ctz(c->ports),
 				  .direction = PACKET_KEY};
 
-	if (index >= c->n_told || !rudp_session_key(s, in, &k))
+	if (index >= c->n_sent || !rudp_session_key(s, in, &k))
 		return;
-	if (c->told[index][in].number != k.number || c->told[index][in].phase != k.phase) {
+	if (c->sent[index][in].number != k.number || c->sent[index][in].phase != k.phase) {
 		key = (struct packet_key){
 			.session = k.number, .phase = k.phase, .cipher = k.cipher};
 		memcpy(key.key, k.key, sizeof(key.key));
 		r.time_ns = clock_now_ns();
 		if (packet_writer_put(&c->to, &r, &part, 1))
-			c->told[index][in] =
-				(struct worker_told_key){.number = k.number, .phase = k.phase};
+			c->sent[index][in] =
+				(struct worker_sent_key){.number = k.number, .phase = k.phase};
 		explicit_bzero(&key, sizeof(key));
 	}
 	explicit_bzero(&k, sizeof(k));
@@ -125,13 +124,13 @@ void worker_capture_keys(struct worker *w)
 {
 	struct rudp_session *s = NULL;
 
-	while (w->capture.told && w->rudp && (s = rudp_session_next(w->rudp, s))) {
-		tell_key(w, s, false);
-		tell_key(w, s, true);
+	while (w->capture.sent && w->rudp && (s = rudp_session_next(w->rudp, s))) {
+		put_key(w, s, false);
+		put_key(w, s, true);
 	}
 }
 
-/* ---- in the place of the port's own operations ---- */
+/* ---- replacements of the port's operations ---- */
 
 static int capture_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
@@ -158,9 +157,9 @@ static int capture_tx(struct port *p, const struct datagram_addr *dst, const str
 	return r;
 }
 
-/* ---- beginning and ending ---- */
+/* ---- begin and end ---- */
 
-static void tell_ports(struct worker *w, struct packet_writer *to)
+static void set_port_rings(struct worker *w, struct packet_writer *to)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i] && w->ports[i].ops->capture)
@@ -168,7 +167,7 @@ static void tell_ports(struct worker *w, struct packet_writer *to)
 						 w->capture.ports >> i & 1 ? to : NULL);
 }
 
-/* The ports', and those of ports that are opened later. */
+/* For the open ports, and for ports opened later. */
 static void ops_replace(struct worker *w, const struct port_ops *ops)
 {
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
@@ -183,14 +182,14 @@ void worker_capture_end(struct worker *w)
 
 	if (!c->to.ring)
 		return;
-	tell_ports(w, NULL);
+	set_port_rings(w, NULL);
 	ops_replace(w, c->below);
-	worker_capture_keys(w); /* the last ones */
-	free(c->told);
+	worker_capture_keys(w); /* the last keys */
+	free(c->sent);
 	packet_writer_done(&c->to);
 	munmap(c->to.ring, packet_ring_size(c->to.bytes));
 	*c = (struct worker_capture){0};
-	log_info("what is sent and received is no longer captured");
+	log_info("the capture of packets has ended");
 }
 
 static bool is_sound(const struct launch_capture *lc)
@@ -199,8 +198,8 @@ static bool is_sound(const struct launch_capture *lc)
 	       (lc->ring_bytes & (lc->ring_bytes - 1)) == 0;
 }
 
-/* All of the ring is there before the first packet: a page that is not would be made at the worst
- * time. */
+/* All pages of the ring are populated before the first packet: faulting one in later would delay a
+ * packet. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd)
 {
 	struct worker_capture *c = &w->capture;
@@ -212,14 +211,14 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	memory = mmap(NULL, packet_ring_size(lc->ring_bytes), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (memory == MAP_FAILED) {
-		log_err("a ring for captured packets cannot be had: %s", strerror(errno));
+		log_err("cannot map the ring for captured packets: %s", strerror(errno));
 		return;
 	}
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) { /* as all others of this worker */
-		tell_ports(w, &c->to);
+	if (c->below->capture) { /* then all ports of this worker have it */
+		set_port_rings(w, &c->to);
 	} else {
 		c->ops = *c->below;
 		c->ops.rx = capture_rx;
@@ -227,10 +226,10 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 		ops_replace(w, &c->ops);
 	}
 	if (lc->keys && lc->ports) {
-		c->n_told = launch_sessions(w->cfg) + 1;
-		c->told = calloc(c->n_told, sizeof(c->told[0]));
+		c->n_sent = launch_sessions(w->cfg) + 1;
+		c->sent = calloc(c->n_sent, sizeof(c->sent[0]));
 		worker_capture_keys(w);
 	}
-	log_notice("what is sent and received is captured, %u bytes of each packet%s",
-		   c->to.snap_bytes, c->told ? ", and keys of sessions" : "");
+	log_notice("capturing packets, %u bytes of each%s", c->to.snap_bytes,
+		   c->sent ? ", with the sessions' keys" : "");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a compute worker: one fuse_server with the exports, a client of it for each session.
- * Apart from the other roles because it shares no state with them.
+ * The role of a compute worker: one fuse_server with the exports, which has a client for each
+ * session.
  */
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Who is refused asks twice a second: this long after the last time nobody does any more. */
+/*
+ * A refused client retries twice a second: after this time without a refusal no client is waiting.
+ */
 #define FULL_NS (3 * NSEC_PER_SEC)
 
 struct compute_end {
 	struct fuse_server *back;
-	uint64_t full_ns; /* when one was last refused for want of room; 0: not, or long ago */
+	uint64_t full_ns; /* last refusal for lack of sessions; 0: none, or long ago */
 };
 
 static struct compute_end *end_of(const struct worker *w)
@@ -31,7 +33,7 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ room for clients */
 
-/* It is said here too, where it can be mended, once for as long as somebody asks. */
+/* Reported here too, where it can be fixed; once as long as clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -41,15 +43,15 @@ static void full_report(struct worker *w)
 	if (!is_new)
 		return;
 	snprintf(w->peer_why, sizeof(w->peer_why),
-		 "server-full: %u mounts are served, as many as this worker's sessions are, and "
-		 "others ask",
+		 "server-full: %u mounts are served, the most that this worker's sessions allow, "
+		 "and others are refused",
 		 launch_sessions(w->cfg));
 	worker_reason_publish(w);
 	log_warning("%s", w->peer_why);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* When to look again. */
+/* Returns when to check again. */
 static uint64_t full_forget(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -69,7 +71,7 @@ static uint64_t full_forget(struct worker *w)
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A server asks nothing. */
+	/* A server sends no requests. */
 	return is_response ? NULL : fuse_server_buf_get(server_of(user), fuse_server_peer(s), len);
 }
 
@@ -112,10 +114,10 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		rudp_session_refuse_with(s, fuse_server_elsewhere(server_of(w)));
 	else if (e == -ENOSPC)
 		full_report(w);
-	return e == -EDQUOT ? -ENOSPC : e; /* there is room for mounts: nothing to mend */
+	return e == -EDQUOT ? -ENOSPC : e; /* mounts would still find room: nothing to fix */
 }
 
-/* Bulk data are not left waiting for a leg that packets have left. */
+/* Bulk data must not wait for a leg whose path is down. */
 static void path_down(struct rudp_session *s, struct fuse_server_client *client, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -147,7 +149,7 @@ static const struct rudp_ops compute_ops = {
 	.event = on_event,
 };
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ lifetime */
 
 static int compute_build(struct worker *w, char *why)
 {
@@ -156,10 +158,10 @@ static int compute_build(struct worker *w, char *why)
 
 	w->end = end;
 	if (end)
-		e = fuse_server_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
+		e = fuse_server_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.helper,
 				    w->sandbox.boot, &end->back);
 	if (e < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
+		snprintf(why, LAUNCH_REASON_MAX, "cannot serve the exports: %s", strerror(-e));
 	else
 		fuse_server_rdma(end->back, w->rdma);
 	return e;
@@ -170,7 +172,7 @@ static void compute_rdma_came(struct worker *w)
 	fuse_server_rdma(end_of(w)->back, w->rdma);
 }
 
-/* The end without a goodbye: clients keep their sessions for the successor. */
+/* Ends without closing the sessions: clients keep them for the successor. */
 static void compute_end_sessions(struct worker *w)
 {
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
@@ -187,10 +189,10 @@ static void compute_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* A new worker has new ones. */
+/* Exits, since a new worker starts new helpers. */
 static void helper_gone(struct worker *w)
 {
-	log_err("a process that makes this worker's system calls has ended");
+	log_err("an I/O helper process has exited");
 	w->exit_status = EXIT_FAILURE;
 	w->stopped = true;
 }
@@ -226,7 +228,7 @@ static uint64_t compute_tick(struct worker *w)
 	return MIN_OF(due, due_ping);
 }
 
-/* A client may have several mounts here, and not all of them pairs. */
+/* A client may have several mounts here, of which only some have queue pairs. */
 static int compute_ping(struct worker *w, const struct launch_ping *p)
 {
 	enum port_rdma_reason why = PORT_RDMA_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What passes between a worker and its agent: messages, statistics, events for people to read. */
+/* The worker's side of the control channel to the agent: messages, the statistics page, and events
+ * for operators. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
@@ -20,11 +21,13 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 {
 	struct launch_msg m = {.type = type, .code = code, .index = index};
 
-	/* Without an agent the room in the socket is kept for what its successor must know. */
+	/* Without an agent the room in the socket is reserved for messages that its successor
+	 * needs. */
 	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
 	snprintf(m.text, sizeof(m.text), "%s", text ? text : "");
-	/* A full channel loses an event, never stops the traffic; the page has the truth. */
+	/* A full channel loses an event and never blocks the traffic; the page shows the current
+	 * state. */
 	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -53,13 +56,15 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 		return true;
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
-	/* The next agent has what the service manager kept, and nobody to tell it later. */
+	/*
+	 * The next agent gets what the service manager kept; a later message would reach no agent.
+	 */
 	if (w->orphan_ns)
 		return false;
 	m.type = LAUNCH_MSG_DROP;
 	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
 		return false;
-	/* What an earlier version had held has another key, of the worker's own. */
+	/* A file pinned by an earlier version has another key, specific to the worker. */
 	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
 	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
 }
@@ -100,7 +105,7 @@ static void control_link(struct worker *w, const struct launch_msg *m)
 	worker_probe_begin(w, m->index, m->code != 0);
 }
 
-/* A VF tells by itself what its PF's carrier means for it, also when there is no agent. */
+/* A VF reports the state of its PF's carrier itself, even without an agent. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
@@ -112,7 +117,7 @@ void worker_link_look(struct worker *w, unsigned i)
 	worker_probe_begin(w, i, !lost);
 }
 
-void worker_release_tell(struct worker *w)
+void worker_release_report(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->released[i])
@@ -120,8 +125,9 @@ void worker_release_tell(struct worker *w)
 }
 
 /*
- * Whoever has VFs removed, or one unbound, waits in the kernel until nobody has it open, and most
- * often it is an apply that is rolled back: with an agent or without, the leg is not worth that.
+ * Removing VFs, or unbinding one, waits in the kernel until no process has the device open. Usually
+ * it is an apply that is being rolled back, and the leg is not worth blocking it, with or without
+ * an agent.
  */
 void worker_release_look(struct worker *w, unsigned i)
 {
@@ -136,7 +142,7 @@ void worker_release_look(struct worker *w, unsigned i)
 	w->port_open[i] = false;
 	snprintf(why, sizeof(why), "device-taken: %.20s: the host has taken %.32s back", port->leg,
 		 port->device);
-	worker_release_tell(w);
+	worker_release_report(w);
 	worker_link_judge(w, i);
 	worker_leg_explain(w, i, why);
 	w->stats_ns = 0;
@@ -154,7 +160,7 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* As many sessions as rest on a key that was dropped begin anew; calls wait meanwhile. */
+/* All sessions that use a dropped key restart; their calls wait meanwhile. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL
@@ -163,10 +169,10 @@ static void control_keys(struct worker *w, struct launch_msg *m)
 
 	explicit_bzero(m, sizeof(*m));
 	if (n < 0)
-		log_err("the cluster's keys came and cannot be taken: %s", strerror(-n));
+		log_err("cannot use the new cluster keys: %s", strerror(-n));
 	else
 		log_notice(
-			"has the cluster's keys anew; %d sessions end with a key that was dropped",
+			"received new cluster keys; %d sessions end because their key was dropped",
 			n);
 }
 
@@ -175,7 +181,7 @@ static void control_fault(struct worker *w, struct launch_msg *m)
 	int r = worker_fault_set(w, &m->fault);
 
 	if (r < 0)
-		log_err("a fault on purpose cannot be had: %s", strerror(-r));
+		log_err("cannot inject fault: %s", strerror(-r));
 }
 
 static void control_ping(struct worker *w, struct launch_ping *p)
@@ -195,24 +201,25 @@ static void orphan_begin(struct worker *w)
 {
 	if (w->orphan_ns)
 		return;
-	log_warning("the agent is gone; serving goes on for %u s, or until the next one is there",
+	log_warning("the agent has exited; serving for %u s, or until the next agent adopts this "
+		    "worker",
 		    w->cfg->orphan_s);
 	w->orphan_ns = w->now_ns;
-	worker_capture_end(w); /* nobody reads it any more */
+	worker_capture_end(w); /* the agent that read it has exited */
 }
 
 void worker_alive_read(struct worker *w)
 {
 	struct pollfd p = {.fd = LAUNCH_FD_ALIVE};
 
-	/* The event may be of a predecessor's pipe. */
+	/* The event may come from an earlier agent's pipe. */
 	if (poll(&p, 1, 0) != 1)
 		return;
 	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);
 	orphan_begin(w);
 }
 
-/* The next agent is there: its pipe takes the place of the other's. */
+/* The next agent has adopted this worker: its pipe replaces the earlier one. */
 static void control_adopt(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};
@@ -222,16 +229,16 @@ static void control_adopt(struct worker *w, int fd)
 	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);
 	if (dup3(fd, LAUNCH_FD_ALIVE, O_CLOEXEC) < 0 ||
 	    epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, LAUNCH_FD_ALIVE, &ev) < 0) {
-		log_err("the next agent cannot be watched: %s", strerror(errno));
+		log_err("cannot watch the next agent: %s", strerror(errno));
 		return;
 	}
 	if (w->orphan_ns)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
-	worker_ports_tell(w);
-	worker_capture_end(w); /* its predecessor's */
+	worker_ports_report(w);
+	worker_capture_end(w); /* the earlier agent's */
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
-	worker_release_tell(w);
+	worker_release_report(w);
 	if (w->role->adopted)
 		w->role->adopted(w);
 }
@@ -298,7 +305,7 @@ static const struct {
 	[RUDP_SESSION_ENDED] = {LAUNCH_EVENT_PEER_LOST,
 				"has ended the session, or its key was dropped"},
 	[RUDP_SESSION_STUCK] = {LAUNCH_EVENT_PEER_LOST,
-				"did not take an answer for too long, its session was ended"},
+				"did not accept an answer for too long; its session was ended"},
 	[RUDP_SESSION_CLOSED] = {LAUNCH_EVENT_PEER_LOST, "has closed the session"},
 	[RUDP_PATH_UP] = {LAUNCH_EVENT_PATH_UP, "is up"},
 	[RUDP_PATH_DOWN] = {LAUNCH_EVENT_PATH_DOWN, "is down"},
@@ -315,7 +322,7 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 		snprintf(buf, size, "a path");
 		return;
 	}
-	snprintf(buf, size, "the path by %.32s to %s",
+	snprintf(buf, size, "the path via %.32s to %s",
 		 w->cfg->ports[worker_port(w, info[path].port)].leg,
 		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
 }
@@ -340,11 +347,12 @@ static void trains_format(const struct worker *w, struct rudp_session *s,
 		&w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))];
 
 	if (i->alone)
-		snprintf(buf, size,
-			 "%.16s: what %.15s cuts into packets is lost to %.20s; they go one by one",
-			 port->leg, port->ifname, w->role->peer_name(w, s));
+		snprintf(
+			buf, size,
+			"%.16s: packets segmented by %.15s do not reach %.20s; sending them singly",
+			port->leg, port->ifname, w->role->peer_name(w, s));
 	else
-		snprintf(buf, size, "%.16s: what %.15s cuts into packets reaches %.20s again",
+		snprintf(buf, size, "%.16s: packets segmented by %.15s reach %.20s again",
 			 port->leg, port->ifname, w->role->peer_name(w, s));
 }
 
@@ -365,7 +373,7 @@ static void sources_format(const struct worker *w, struct rudp_session *s,
 			 lp->udp_sources, w->role->peer_name(w, s));
 }
 
-/* Of a path that works, but not as it might, or does again. */
+/* A working path has become degraded, or recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -393,7 +401,7 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	w->stats_ns = 0;
 }
 
-/* Whose link it is: who reads this has one of the two before him. */
+/* Names the host whose link is down, since the reader may be on either. */
 static void why_format(const struct worker *w, struct rudp_session *s, enum rudp_event e, int code,
 		       char *buf, size_t size)
 {
@@ -402,7 +410,7 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 	else if (e == RUDP_PATH_DOWN && code == -ENOLINK)
 		snprintf(buf, size, ": %.64s says that its leg there has no link",
 			 w->role->peer_name(w, s));
-	else if (code && code != -ECONNRESET) /* nobody reset anything: there is no session */
+	else if (code && code != -ECONNRESET) /* ECONNRESET only means that there is no session */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
 
@@ -428,7 +436,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		 is_path ? " " : "", event_reports[e].text, why);
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
-	w->stats_ns = 0; /* the page shows it at once */
+	w->stats_ns = 0; /* update the page at once */
 	if (is_path)
 		worker_announce(w);
 }
@@ -491,7 +499,7 @@ void worker_stats_publish(struct worker *w)
 	char why[LAUNCH_REASON_MAX] = "", text[LAUNCH_REASON_MAX - 16];
 	bool rdma;
 
-	/* Partner: readers take seq before and after, and try again when it is odd or differs. */
+	/* Partner: readers read seq before and after, and retry if it is odd or differs. */
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;

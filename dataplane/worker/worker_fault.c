@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults on purpose, in a file of their own so that the loop knows of them by one pointer. What
- * waits lies in slots that were allocated with the first fault, in a list by the time at which each
- * is due: delays of one length come in order, so a new one finds its place at the end.
+ * Injects faults into the worker's packets; the loop only checks one pointer. Delayed packets are
+ * in slots that are allocated with the first fault, in a list by due time: delays of one length
+ * come in order, so a new packet usually finds its place at the end.
  */
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker.h"
@@ -21,7 +21,7 @@ struct fault {
 	struct launch_fault is;
 	uint64_t touched;
 	bool by_peer;
-	struct ip_addr addrs[ADDRS_MAX]; /* of the peer, as far as they are known */
+	struct ip_addr addrs[ADDRS_MAX]; /* of the peer, as far as known */
 	unsigned n_addrs;
 };
 
@@ -44,13 +44,13 @@ struct worker_faults {
 	uint32_t slot_bytes;
 };
 
-/* What the faults want of one packet. */
+/* The effect of the faults on one packet. */
 struct verdict {
 	bool lost, twice;
 	uint64_t wait_ns;
 };
 
-/* ---- which packets ---- */
+/* ---- selection of packets ---- */
 
 static uint32_t random_ppm(struct worker_faults *fs)
 {
@@ -69,8 +69,8 @@ static void add_addr(struct fault *f, const struct ip_addr *a)
 		f->addrs[f->n_addrs++] = *a;
 }
 
-/* A peer by name has the addresses that it was configured with, and those of its sessions. They are
- * only added to: who does not come back because of the fault is still the one who is meant. */
+/* A peer given by name has its configured addresses and those of its sessions. Addresses are only
+ * added: a peer that the fault keeps from reconnecting still matches. */
 static void look_up(struct worker *w, struct fault *f)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -130,7 +130,7 @@ static struct verdict judge(struct worker *w, enum launch_fault_way direction, u
 	return v;
 }
 
-/* ---- what waits ---- */
+/* ---- delayed packets ---- */
 
 static uint32_t largest_mtu(const struct launch_config *cfg)
 {
@@ -171,7 +171,7 @@ static void hold(struct worker_faults *fs, struct held *h)
 	*(after ? &after->next : &fs->first) = h;
 }
 
-/* A slot for a packet of so many bytes; NULL: none, and it is lost. */
+/* A slot for a packet of that many bytes; NULL: none is free, and the packet is lost. */
 static struct held *slot_take(struct worker_faults *fs, size_t len)
 {
 	struct held *h = fs->unused;
@@ -260,8 +260,8 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 	return 0;
 }
 
-/* What is due. What leaves must stay where it is until it is flushed. */
-static void let_go(struct worker *w)
+/* Sends or delivers due packets. A sent packet must stay in its slot until the flush. */
+static void pass_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
 	struct held *left = NULL, *h;
@@ -298,46 +298,46 @@ static void say(struct worker *w)
 	w->fault_why[0] = '\0';
 	if (f)
 		snprintf(w->fault_why, sizeof(w->fault_why),
-			 "fault-injected: %u on purpose, the first on %.32s; 'plenum fault show'",
+			 "fault-injected: %u in all, the first on %.32s; see 'plenum fault show'",
 			 fs->n, f->leg[0] ? f->leg : "all legs");
 	worker_reason_publish(w);
-	w->stats_ns = 0; /* the page shows it at once */
+	w->stats_ns = 0; /* update the page at once */
 }
 
-/* What still waits comes now, all of it: it is lost to nobody. */
-static void let_all_go(struct worker *w)
+/* All delayed packets are passed on now, so that none is lost. */
+static void pass_all(struct worker *w)
 {
 	for (struct held *h = w->faults->first; h; h = h->next)
 		h->due_ns = 0;
-	let_go(w);
+	pass_due(w);
 }
 
 static void end_all(struct worker *w)
 {
-	let_all_go(w);
+	pass_all(w);
 	worker_fault_free(w);
 }
 
-/* What comes of the last packets by way of rudp may wait itself: it is lost with its slot. */
+/* A packet that rudp sends in reply to these may be delayed again: it is lost with its slot. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
 
 	if (!fs || largest_mtu(w->cfg) <= fs->slot_bytes)
 		return;
-	let_all_go(w);
+	pass_all(w);
 	free(ptr_take(fs->slots));
 	free(ptr_take(fs->bytes));
 	fs->unused = fs->first = fs->last = NULL;
 	if (!slots_make(fs, w->cfg))
-		log_err("packets that are to be late are lost: there is no memory for them");
+		log_err("delayed packets are lost for lack of memory");
 }
 
 static void end_one(struct worker *w, unsigned i, const char *how)
 {
 	struct worker_faults *fs = w->faults;
 
-	log_notice("fault %u has ended: %s; it touched %llu packets", fs->all[i].is.id, how,
+	log_notice("fault %u has ended: %s; it affected %llu packets", fs->all[i].is.id, how,
 		   (unsigned long long)fs->all[i].touched);
 	fs->all[i] = fs->all[--fs->n];
 	if (fs->n == 0)
@@ -380,7 +380,7 @@ int worker_fault_set(struct worker *w, const struct launch_fault *f)
 		return -EINVAL;
 	if (f->until_ns <= w->now_ns) {
 		if (is)
-			end_one(w, (unsigned)(is - w->faults->all), "the agent says so");
+			end_one(w, (unsigned)(is - w->faults->all), "removed by the agent");
 		return 0;
 	}
 	r = w->faults ? 0 : make(w);
@@ -395,7 +395,7 @@ int worker_fault_set(struct worker *w, const struct launch_fault *f)
 	if (is->by_peer && ip_addr_parse(f->peer, &addr) == 0)
 		add_addr(is, &addr);
 	w->faults->look_ns = w->now_ns;
-	log_warning("fault %u on purpose: %s%s%s, drop %u, duplicate %u, reorder %u ppm, delay %u "
+	log_warning("injected fault %u: %s%s%s, drop %u, duplicate %u, reorder %u ppm, delay %u "
 		    "us, for %llu s",
 		    f->id, f->leg[0] ? f->leg : "all legs", is->by_peer ? " to " : "", f->peer,
 		    f->drop_ppm, f->duplicate_ppm, f->reorder_ppm, f->delay_us,
@@ -411,7 +411,7 @@ uint64_t worker_fault_turn(struct worker *w)
 
 	if (!fs)
 		return UINT64_MAX;
-	let_go(w);
+	pass_due(w);
 	for (unsigned i = 0; w->now_ns >= fs->look_ns && i < fs->n; i++)
 		if (fs->all[i].by_peer)
 			look_up(w, &fs->all[i]);
@@ -419,7 +419,7 @@ uint64_t worker_fault_turn(struct worker *w)
 		fs->look_ns = w->now_ns + LOOK_NS;
 	for (unsigned i = 0; w->faults && i < fs->n; i++)
 		if (w->now_ns >= fs->all[i].is.until_ns)
-			end_one(w, i--, "its time is over");
+			end_one(w, i--, "its time has expired");
 	if (!w->faults)
 		return UINT64_MAX;
 	due = fs->first ? fs->first->due_ns : UINT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a frontend worker: a fuse_client for each mount, whose requests go to its peer. Apart
- * from the other roles because it shares no state with them.
+ * The role of a frontend worker: a fuse_client for each mount, which sends the mount's requests to
+ * its server.
  */
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/worker/worker.h"
@@ -12,33 +12,34 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* On a hard mount nothing fails, however long it takes: this is when one is told. */
+/* On a hard mount requests wait without limit: after this time the wait is reported. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
-/* Whose mount is moved hears for less that its worker is not done. */
+/* While a mount moves, its old worker's requests may take this long: a shorter refusal is not
+ * reported. */
 #define BUSY_NS (4 * NSEC_PER_SEC)
 
-/* A lane that its last worker has not left yet is asked for so often. */
+/* Interval of retries while another worker still has the mount worker's part of the mount. */
 #define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client_mount {
 	struct fuse_client *front; /* NULL: not served (yet) */
 	bool unmounted;
 	uint64_t timeouts_seen;
-	bool absence_reported; /* once until the peer is back */
-	int refusal_reported;  /* so is a refusal, each code */
-	bool reads;	       /* a lane whose kernel is watched, too */
-	uint64_t busy_ns;      /* when it was first refused so since it was served; 0: it was not */
+	bool absence_reported; /* reset when the peer is back */
+	int refusal_reported;  /* code of the last refusal reported */
+	bool reads;	       /* a mount worker that also reads the kernel's requests */
+	uint64_t busy_ns;      /* first refusal with EBUSY since it was served; 0: none */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
 struct client_end {
-	/* Behind its mounts its lanes, and behind those a lane of one of its mounts that nobody has
-	 * any more, until what is left of it has ended. */
+	/* First its own mounts, then those that it serves as a mount worker, and last one mount
+	 * worker of its own mounts whose process has gone, until its requests have ended. */
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_CARRIED_MAX + 1];
-	uint64_t retry_ns; /* 0: all are there */
+	uint64_t retry_ns; /* 0: all are served */
 	unsigned heir_of;
-	uint64_t heir_ns; /* when it is looked for one next */
-	bool heir_failed; /* said once, until one is had */
+	uint64_t heir_ns; /* time of the next search for one */
+	bool heir_failed; /* reported once, until one succeeds */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -51,7 +52,7 @@ static unsigned n_fronts(const struct worker *w)
 	return w->cfg->n_mounts + w->cfg->n_lanes + 1;
 }
 
-static bool is_lane(const struct worker *w, unsigned i)
+static bool is_mount_worker(const struct worker *w, unsigned i)
 {
 	return i >= w->cfg->n_mounts;
 }
@@ -60,10 +61,10 @@ static const struct launch_mount *what_of(const struct worker *w, unsigned i)
 {
 	if (i == n_fronts(w) - 1)
 		return &w->cfg->mounts[end_of(w)->heir_of];
-	return is_lane(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
+	return is_mount_worker(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
-/* The mount whose session it is; NULL: of none. */
+/* The mount of this session; NULL: none. */
 static struct client_mount *mount_of(const struct worker *w, const struct rudp_session *s,
 				     unsigned *ret_index)
 {
@@ -83,7 +84,7 @@ static struct client_mount *mount_of(const struct worker *w, const struct rudp_s
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A frontend serves nothing. */
+	/* A frontend serves no requests. */
 	return is_response ? fuse_client_buf_get(rudp_session_user(s), cookie, len) : NULL;
 }
 
@@ -109,7 +110,7 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	fuse_client_event(front, e, code, w->now_ns);
 }
 
-/* No `accept` and no `request`: rudp refuses clients where nobody takes them. */
+/* No `accept` and no `request`: rudp then refuses clients. */
 static const struct rudp_ops client_ops = {
 	.tx = worker_tx,
 	.tx_flush = worker_tx_flush,
@@ -119,20 +120,20 @@ static const struct rudp_ops client_ops = {
 	.event = on_event,
 };
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ lifetime */
 
-/* 0; -EBUSY: a lane that is to be asked for again. */
+/* 0; -EBUSY: another worker still has this mount worker's part; retry. */
 static int one_build(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
-	unsigned at = is_lane(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
+	unsigned at = is_mount_worker(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
 	int r = fuse_client_new(w->cfg, at, w->sandbox.proc_fd, w->rudp, w->stats, w->now_ns,
 				&m->front);
 
-	if (r == -EBUSY && is_lane(w, i))
+	if (r == -EBUSY && is_mount_worker(w, i))
 		end_of(w)->retry_ns = w->now_ns + MOUNT_WORKER_RETRY_NS;
-	/* What lanes carry goes by packets. */
-	if (r == 0 && !is_lane(w, i))
+	/* Mount workers use packets only. */
+	if (r == 0 && !is_mount_worker(w, i))
 		fuse_client_set_rdma(m->front, w->rdma, w->cfg);
 	if (r == 0 && w->sandbox.no_selinux)
 		fuse_client_set_unlabelled(m->front);
@@ -147,8 +148,8 @@ static int client_build(struct worker *w, char *why)
 	for (unsigned i = 0; end && i < n_fronts(w) - 1; i++) {
 		int r = one_build(w, i);
 
-		if (r < 0 && !(r == -EBUSY && is_lane(w, i))) {
-			snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be served: %s",
+		if (r < 0 && !(r == -EBUSY && is_mount_worker(w, i))) {
+			snprintf(why, LAUNCH_REASON_MAX, "cannot serve %.60s: %s",
 				 what_of(w, i)->path, strerror(-r));
 			return r;
 		}
@@ -172,8 +173,8 @@ static void client_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. Where
- * several cores read, a request wakes one that sleeps: the owner, if it does. */
+/* Edge-triggered: with all slots in use, requests wait in the kernel without waking this worker. If
+ * several cores read, a request wakes one that sleeps, which may be the owner. */
 static void one_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_client *f = end_of(w)->mounts[i].front;
@@ -203,7 +204,7 @@ static void mount_worker_watch(struct worker *w, unsigned i)
 		worker_unwatch(w, fuse_client_kernel_fd(m->front));
 }
 
-static void lanes_retry(struct worker *w)
+static void mount_workers_retry(struct worker *w)
 {
 	struct client_end *end = end_of(w);
 
@@ -216,7 +217,7 @@ static void lanes_retry(struct worker *w)
 		if (r == 0)
 			one_watch(w, i);
 		else if (r != -EBUSY)
-			log_warning("%s: its lane cannot be had: %s", what_of(w, i)->path,
+			log_warning("%s: cannot start as a mount worker: %s", what_of(w, i)->path,
 				    strerror(-r));
 	}
 }
@@ -226,7 +227,7 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* unless another mount is refused still */
+	w->peer_why[0] = '\0'; /* unless another mount is still refused */
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
@@ -234,7 +235,7 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 }
 
 /* Once for each code. */
-static void refusal_tell(struct worker *w, unsigned i, int code, const char *text)
+static void refusal_report(struct worker *w, unsigned i, int code, const char *text)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
 
@@ -246,7 +247,8 @@ static void refusal_tell(struct worker *w, unsigned i, int code, const char *tex
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
+/* Takes over a mount worker of one of our mounts whose process has gone: its pending requests end
+ * here, under its id. */
 static void heir_look(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -267,7 +269,7 @@ static void heir_look(struct worker *w)
 			     : -ENOENT;
 
 		if (r < 0 && lane && r != -EBUSY && !end->heir_failed) {
-			log_warning("%s: what lane %u had begun cannot be ended here: %s",
+			log_warning("%s: cannot finish the requests of mount worker %u: %s",
 				    w->cfg->mounts[i].path, lane, strerror(-r));
 			end->heir_failed = true;
 		}
@@ -275,7 +277,7 @@ static void heir_look(struct worker *w)
 			continue;
 		end->heir_of = i;
 		end->heir_failed = false;
-		log_notice("%s: lane %u is nobody's; what it had begun is ended here",
+		log_notice("%s: mount worker %u has gone; finishing its requests",
 			   w->cfg->mounts[i].path, lane);
 	}
 }
@@ -334,13 +336,13 @@ static void report_useless(struct worker *w, unsigned i)
 	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
 		return;
 	snprintf(text, sizeof(text),
-		 "lane-unknown: %.30s is older and serves no lanes; %.60s is carried by the core "
-		 "that has it alone",
+		 "lane-unknown: %.30s is of an older version without mount workers; one core "
+		 "carries %.60s",
 		 cfg->peer, cfg->path);
-	refusal_tell(w, i, -EOPNOTSUPP, text);
+	refusal_report(w, i, -EOPNOTSUPP, text);
 }
 
-/* However many requests wait or fail for it, a peer's silence is reported once. */
+/* A peer's silence is reported once, however many requests wait or fail. */
 static void report_absence(struct worker *w, unsigned i)
 {
 	const struct launch_mount *cfg = what_of(w, i);
@@ -358,12 +360,12 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		/* Served as a lane it is not, if for what it had begun. */
+		/* A mount worker that only finishes old requests keeps the refusal. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
-	if (m->absence_reported || is_lane(w, i) || /* its owner tells */
+	if (m->absence_reported || is_mount_worker(w, i) || /* the mount's own worker reports it */
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
 	if (n != m->timeouts_seen)
@@ -373,7 +375,7 @@ static void report_absence(struct worker *w, unsigned i)
 			 cfg->path, cfg->peer, cfg->soft_s);
 	else
 		snprintf(text, sizeof(text),
-			 "%.100s: %.60s has been away for %u s; requests wait until it is back",
+			 "%.100s: %.60s has not answered for %u s; requests wait until it does",
 			 cfg->path, cfg->peer, (unsigned)(ABSENCE_NS / NSEC_PER_SEC));
 	m->timeouts_seen = n;
 	m->absence_reported = true;
@@ -381,7 +383,7 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* The address by which the mount is served at the moment that it begins to be. */
+/* The server's address at the moment when the mount is first served. */
 static const char *server_format(const struct client_mount *m, char *buf, size_t size)
 {
 	const struct rudp_session *s = fuse_client_session(m->front);
@@ -394,7 +396,7 @@ static const char *server_format(const struct client_mount *m, char *buf, size_t
 	return "";
 }
 
-/* The agent reads there whether programs on the mount are served, by whom, and why not. */
+/* Tells the agent whether programs on the mount are served, by which server, or why not. */
 static void mount_publish(struct worker *w, unsigned i)
 {
 	const struct client_mount *m = &end_of(w)->mounts[i];
@@ -431,7 +433,7 @@ static uint64_t client_tick(struct worker *w)
 	uint64_t due = UINT64_MAX;
 	struct launch_ping ping;
 
-	lanes_retry(w);
+	mount_workers_retry(w);
 	heir_look(w);
 	if (port_rdma_any(w->rdma))
 		rdma_judge(w);
@@ -444,7 +446,7 @@ static uint64_t client_tick(struct worker *w)
 			continue;
 		due = MIN_OF(due, fuse_client_tick(f, w->now_ns));
 		report_absence(w, i);
-		if (is_lane(w, i))
+		if (is_mount_worker(w, i))
 			mount_worker_watch(w, i);
 		else
 			mount_publish(w, i);
@@ -461,7 +463,7 @@ static int client_ping(struct worker *w, const struct launch_ping *p)
 	return fuse_client_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
 }
 
-/* What waits in the kernel or for an absent peer is left to the successor. */
+/* Requests that wait in the kernel or for an absent peer are left to the successor. */
 static unsigned client_left(struct worker *w)
 {
 	unsigned left = 0;
@@ -484,9 +486,9 @@ static unsigned client_left(struct worker *w)
 	return left;
 }
 
-/* ------------------------------------------------------------------ for people to read */
+/* ------------------------------------------------------------------ reports */
 
-/* The best of its mounts. */
+/* The best state of its mounts. */
 static enum port_rdma_reason client_rdma(const struct worker *w, unsigned port)
 {
 	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
@@ -532,9 +534,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 word[0] ? word : "otherwise", m->peer);
 	else if (code == -EKEYREJECTED)
 		snprintf(text, size, "%s: the peer at %s %s", word[0] ? word : "key-mismatch", ip,
-			 !strcmp(word, "key-required") ? "wants a key; write cluster.secret-file"
+			 !strcmp(word, "key-required") ? "requires a key; set cluster.secret-file"
 			 : !strcmp(word, "no-key-here")
-				 ? "has no key; it is to have cluster.secret-file as well"
+				 ? "has no key; set cluster.secret-file there too"
 				 : "has another cluster.secret-file");
 	else if (code == -EPROTONOSUPPORT)
 		snprintf(text, size,
@@ -542,22 +544,22 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 "(%s)",
 			 ip, word);
 	else if (code == -ENOENT)
-		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
-			 m->peer, m->export_name);
+		snprintf(text, size,
+			 "no-export: %.30s has no export '%.30s'; name one of its exports", m->peer,
+			 m->export_name);
 	else if (code == -ENXIO)
 		snprintf(text, size,
 			 "export-missing: the directory of export '%.30s' is not there on %.30s",
 			 m->export_name, m->peer);
 	else if (code == -EACCES || code == -EPERM)
-		snprintf(
-			text, size,
-			"not-allowed: %.30s does not let this host use export '%.30s'; its clients "
-			"there say who may",
-			m->peer, m->export_name);
+		snprintf(text, size,
+			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
+			 "export's clients there",
+			 m->peer, m->export_name);
 	else if (code == -ENOSPC && m->lane)
 		snprintf(text, size,
-			 "server-full: %.30s keeps the places that it has left for mounts, and "
-			 "serves no lane; raise sessions of its worker there",
+			 "server-full: %.30s keeps its free sessions for mounts and serves no "
+			 "mount worker; raise sessions of its worker there",
 			 m->peer);
 	else if (code == -ENOSPC)
 		snprintf(
@@ -566,13 +568,14 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			"worker there",
 			m->peer);
 	else if (code == -EBUSY)
-		snprintf(text, size,
-			 "server-busy: the worker of %.30s that served export '%.30s' is not done "
-			 "with what it was asked, or hangs; it is asked again",
-			 m->peer, m->export_name);
+		snprintf(
+			text, size,
+			"server-busy: the worker of %.30s that served export '%.30s' earlier still "
+			"executes requests, or hangs; retrying",
+			m->peer, m->export_name);
 	else if (code == -EROFS)
 		snprintf(text, size,
-			 "read-only: %.30s lets this host read export '%.30s' only; write "
+			 "read-only: %.30s lets this host only read export '%.30s'; set "
 			 "'read-only: true' here",
 			 m->peer, m->export_name);
 	else
@@ -580,8 +583,8 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* The frontend asks again and again; what it hears is reported once, and is the worker's reason
- * until the mount is served. */
+/* The frontend retries; a refusal is reported once, and is the worker's reason until the mount is
+ * served. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];
@@ -589,7 +592,7 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	if (code == -EREMOTE) /* another worker of the server serves it: it goes there */
+	if (code == -EREMOTE) /* another worker of the server serves it: the session moves there */
 		return true;
 	if (m && code == -EBUSY) {
 		m->busy_ns = m->busy_ns ? m->busy_ns : w->now_ns;
@@ -599,7 +602,7 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	if (!m || m->unmounted || code == m->refusal_reported)
 		return m != NULL;
 	refusal_format(what_of(w, i), s, code, text, sizeof(text));
-	refusal_tell(w, i, code, text);
+	refusal_report(w, i, code, text);
 	return true;
 }
 

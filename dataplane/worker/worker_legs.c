@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is less than asked of each leg, and what its port has counted, on the statistics page. Apart
- * since a leg's reason outlives what happens to the others: each is said, kept and taken back
- * alone.
+ * The reasons of degraded legs, and the ports' counters, on the statistics page. Each leg's reason
+ * is reported, kept and cleared independently of the others.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Who reads it is to know that there was more. */
+/* Marks a truncated text for the reader. */
 static void mark_cut(char *text, size_t len)
 {
 	static const char more[] = "...";
@@ -24,7 +23,7 @@ void worker_reason_join(char *text, const char *first, const char *second)
 	mark_cut(text, (size_t)snprintf(text, LAUNCH_REASON_MAX, "%s: %s", first, second));
 }
 
-void worker_legs_say(const struct worker *w, struct worker_legs_why *why, unsigned i,
+void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const char *reason)
 {
 	char *text = why->text[i];
@@ -55,7 +54,7 @@ static void explain(struct worker *w, unsigned i, const char *why)
 	if (strcmp(w->port_why.text[i], why) == 0)
 		return;
 	snprintf(w->port_why.text[i], sizeof(w->port_why.text[i]), "%s", why);
-	snprintf(text, sizeof(text), "%.64s is as it was asked to be", w->cfg->ports[i].leg);
+	snprintf(text, sizeof(text), "%.64s works as configured again", w->cfg->ports[i].leg);
 	log_write(why[0] ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "%s", why[0] ? why : text);
 	worker_send(w, LAUNCH_MSG_EVENT, why[0] ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED, i,
 		    why[0] ? why : text);

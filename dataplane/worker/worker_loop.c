@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The turn of a worker: packets, the role's work, timers, then sleep, or not. Knows neither the
- * role nor the back end but by their tables.
+ * The turn of a worker: packets, the role's work, timers, then sleep or spin. Uses the role and the
+ * back end only via their tables.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -14,16 +14,17 @@
 #define EVENTS_MAX 16
 #define EVENTS_EVERY_NS NSEC_PER_MSEC /* a busy loop looks at control and signals this often */
 #define HEARTBEAT_NS NSEC_PER_SEC
-#define PORT_QUIET 32U	  /* looks without a packet, after which one by the port is unlikely */
-#define LOOK_ALL_EVERY 8U /* turns: what is unlikely is looked for in one of so many */
+/* reads without a packet, after which a packet on the port is unlikely */
+#define PORT_QUIET 32U
+#define LOOK_ALL_EVERY 8U /* turns: unlikely sources are polled in one of this many */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-/* A polling core without traffic: full speed for the first time, then short naps, so that a core
- * that is shared after all is not taken from the programs that wait for us. */
+/* A polling core without traffic: full speed for this time, then short naps, so that programs that
+ * wait for us can run if the core is shared after all. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
-/* ---- what all roles send by ---- */
+/* ---- common send functions ---- */
 
 int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	      const struct datagram *pkt)
@@ -68,7 +69,7 @@ static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
-	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* spreads ids that lie close together */
+	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* spreads ids that are close together */
 	x ^= x >> 29;
 	return x ? x : 1;
 }
@@ -95,14 +96,14 @@ static int open_rudp(struct worker *w)
 		.security = (enum rudp_security)cfg->security,
 		.n_keys = cfg->n_secrets,
 		.n_ports = cfg->failover ? 1 : cfg->n_ports,
-		/* one more, so that the role can say why there is none */
+		/* one more, so that the role can refuse a client with a reason */
 		.limits = {.sessions = launch_sessions(cfg) + LAUNCH_SESSIONS_OWING + 1}};
 	int e;
 
 	_Static_assert((int)LAUNCH_SECURITY_ENCRYPT == (int)RUDP_ENCRYPT &&
 			       (int)LAUNCH_SECURITY_AUTH == (int)RUDP_AUTH &&
 			       sizeof(rc.keys) == sizeof(cfg->secrets),
-		       "launch.h says what rudp.h says");
+		       "launch.h and rudp.h agree");
 	memcpy(rc.keys, cfg->secrets, sizeof(rc.keys));
 	if (getrandom(&rc.seed, sizeof(rc.seed), 0) != (ssize_t)sizeof(rc.seed))
 		rc.seed = w->now_ns ^ rc.identity;
@@ -110,7 +111,7 @@ static int open_rudp(struct worker *w)
 	for (unsigned i = 0; i < rc.n_ports; i++)
 		rc.ports[i] = worker_port_info(&cfg->ports[i], w->port_open[i] || cfg->failover);
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
-	/* One copy is enough for who could read this process's memory. */
+	/* Keep one copy only, in case memory of this process can be read. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
 	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
 	return e;
@@ -121,7 +122,7 @@ int worker_build(struct worker *w, char *why)
 	int e = open_rudp(w);
 
 	if (e < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "the transport cannot start: %s", strerror(-e));
+		snprintf(why, LAUNCH_REASON_MAX, "cannot start the transport: %s", strerror(-e));
 		return e;
 	}
 	return w->role->build(w, why);
@@ -163,13 +164,13 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* A port that was silent when the worker was woken is not asked: a look is a system call, and it
- * tells as soon as it has something. */
+/* A port that was silent when the worker woke up is not read: a read is a system call, and the
+ * port's descriptor reports new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
 		return false;
-	return !w->knows_ports || (w->ports_told >> i & 1);
+	return !w->knows_ports || (w->ports_ready >> i & 1);
 }
 
 static unsigned turn_receive(struct worker *w)
@@ -186,16 +187,16 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) { /* trouble on a link shows in rudp as silence */
-			w->ports_told &= ~(1U << i);
+		if (n <= 0) { /* rudp notices a link error as silence */
+			w->ports_ready &= ~(1U << i);
 			continue;
 		}
-		/* Reading them took its time, and so did those of the port before. */
+		/* Reading these packets and the earlier ports took time. */
 		w->now_ns = clock_now_ns();
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
 
-			/* Else it may have come right after the last look. */
+			/* Otherwise it may have arrived right after the last read. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
 			for (; times > 0; times--)
@@ -225,7 +226,7 @@ static uint64_t turn_port_ticks(struct worker *w)
 	return due;
 }
 
-/* A port that could not be opened at first: its leg is missing until it can. */
+/* Retries a port that could not be opened: its leg is missing until then. */
 static void turn_port_retry(struct worker *w)
 {
 	bool was_open[LAUNCH_PORTS_MAX];
@@ -238,14 +239,14 @@ static void turn_port_retry(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i] || was_open[i])
 			continue;
-		log_notice("%s: the port is open now", w->cfg->ports[i].leg);
+		log_notice("%s: opened the port", w->cfg->ports[i].leg);
 		watch_port(w, i);
 		worker_link_judge(w, i);
 	}
 	worker_legs_explain(w, &why);
 }
 
-/* What the kernel found too large when it was to leave. */
+/* Packets that the kernel found too large on sending. */
 static void turn_too_big(struct worker *w)
 {
 	struct datagram_addr dst;
@@ -257,9 +258,9 @@ static void turn_too_big(struct worker *w)
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
-/* A worker that spins looks where it expects something each time, and elsewhere now and then: a
- * look is a system call. One that sleeps in between looks where it was told to, while that is news.
- */
+/* A spinning worker polls likely sources each turn and unlikely ones now and then, as a read is a
+ * system call. A sleeping one reads the sources that woke it, as long as that information is
+ * recent. */
 static void turn_begin(struct worker *w)
 {
 	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
@@ -271,7 +272,7 @@ static void turn_begin(struct worker *w)
 		w->n_partial = 0;
 }
 
-/* True where there was work, so that looking again at once makes sense. */
+/* True if there was work, so that polling again at once makes sense. */
 static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
 	unsigned work = 0;
@@ -282,7 +283,8 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		work = turn_receive(w);
 
 	work += w->role->turn(w);
-	/* What is sent now is not to look as if it had been on its way while we worked. */
+	/* Update the clock: packets sent now must not look as if they had been in flight while we
+	 * worked. */
 	if (work > 0)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
@@ -295,7 +297,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_backup_turn(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_rdma_turn(w));
 	turn_port_retry(w);
-	if (PLENUM_UNLIKELY(w->capture.told != NULL))
+	if (PLENUM_UNLIKELY(w->capture.sent != NULL))
 		worker_capture_keys(w);
 	launch_stat_add(&w->stats->loops, 1);
 	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);
@@ -308,25 +310,25 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 
 /* ---- between the turns ---- */
 
-/* What ended a wait that told of these ports; of a timer's it is not known what came meanwhile. */
-static void ports_know(struct worker *w, bool slept, int n, uint32_t told)
+/* A wait ended and reported these ports; after a timeout it is unknown which have packets. */
+static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 {
 	if (slept) {
 		w->knows_ports = !w->spin.polled && n > 0 && n < EVENTS_MAX;
-		w->ports_told = 0;
+		w->ports_ready = 0;
 		w->n_known = 0;
 	}
-	w->ports_told |= told;
+	w->ports_ready |= ready;
 }
 
-/* Waits for anything until due_ns (0: only looks). */
+/* Waits for an event until due_ns (0: only polls). */
 static void wait_for_more(struct worker *w, uint64_t due_ns)
 {
 	struct epoll_event ev[EVENTS_MAX];
 	uint64_t wait_ns = due_ns > w->now_ns ? due_ns - w->now_ns : 0;
 	struct timespec ts = {.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC),
 			      .tv_nsec = (long)(wait_ns % NSEC_PER_SEC)};
-	uint32_t told = 0;
+	uint32_t ready = 0;
 	int n;
 
 	if (wait_ns > 0)
@@ -345,9 +347,9 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
 			port_rdma_look(w->rdma); /* in the next turn */
 		else if (ev[i].data.u32 >= WORKER_SOURCE_PORT)
-			told |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
+			ready |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
 	}
-	ports_know(w, wait_ns > 0, n, told);
+	ports_know(w, wait_ns > 0, n, ready);
 }
 
 static bool ports_arm(struct worker *w)
@@ -358,7 +360,7 @@ static bool ports_arm(struct worker *w)
 	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }
 
-/* Nothing to do in the last turn: look again, or sleep until the next timer. */
+/* No work in the last turn: poll again, or sleep until the next timer. */
 static void idle(struct worker *w, uint64_t due_ns)
 {
 	uint64_t idle_ns = w->now_ns - w->work_ns;
@@ -371,10 +373,10 @@ static void idle(struct worker *w, uint64_t due_ns)
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		w->knows_ports = false; /* nobody tells of what comes from here on */
+		w->knows_ports = false; /* packets that arrive from here on are not reported */
 		return;
 	}
-	/* Of what has come already the descriptors may not tell again. */
+	/* A descriptor may not report packets that have arrived already. */
 	if (!w->looks_all) {
 		w->looks_all_next = true;
 		return;
@@ -389,7 +391,7 @@ static void idle(struct worker *w, uint64_t due_ns)
 		w->knows_ports = false;
 }
 
-/* Stopping: what is under way is finished. */
+/* Stopping: finishes pending requests. */
 static void drain(struct worker *w)
 {
 	unsigned left = w->role->left(w);
@@ -425,6 +427,6 @@ void worker_run(struct worker *w)
 			w->stopping = true;
 		}
 	}
-	(void)rudp_poll(w->rudp, clock_now_ns()); /* a last goodbye may wait */
+	(void)rudp_poll(w->rudp, clock_now_ns()); /* a last close message may be waiting */
 	worker_stats_publish(w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of legs that come while the worker runs, or whose device is another one now. Apart because
- * it alone changes the configuration that the worker was started with.
+ * Ports of legs that become available while the worker runs, or whose device was replaced. Only
+ * this file changes the configuration of the running worker.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -13,18 +13,18 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* NULL: it can be had. */
+/* NULL: the port is acceptable. */
 static const char *refuse(const struct worker *w, unsigned index, const struct launch_port *p)
 {
 	const struct launch_config *cfg = w->cfg;
 
 	if (!launch_takes_ports(cfg) || !w->ops->reopens)
-		return "this transport opens devices when it starts only";
+		return "this transport opens devices only at its start";
 	if (index > cfg->n_ports || index >= LAUNCH_PORTS_MAX)
-		return "it is not the next one";
+		return "its number is not the next one";
 	if (!text_ends(p->leg, sizeof(p->leg)) || !text_ends(p->label, sizeof(p->label)) ||
 	    !text_ends(p->ifname, sizeof(p->ifname)) || !text_ends(p->device, sizeof(p->device)))
-		return "the message is damaged";
+		return "the message is malformed";
 	if (index < cfg->n_ports && !launch_port_moves(&cfg->ports[index], p))
 		return "it has another address";
 	return NULL;
@@ -40,17 +40,19 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_said[i] = port_rdma_reason(w->rdma, i); /* as those of the start: no event */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* already known: no event */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
-	/* Its mounts' data may have to wait for it, and its device may be another leg's, too. */
+	/*
+	 * Its mounts' data may have to wait for RDMA, and its device may belong to another leg too.
+	 */
 	if (w->rdma && w->role->rdma_came)
 		w->role->rdma_came(w);
 	worker_fault_port(w);
 	return 0;
 }
 
-/* What was sent by it and not acknowledged goes by the others meanwhile. */
+/* Unacknowledged packets are retransmitted on the other ports meanwhile. */
 static void port_move(struct worker *w, unsigned i, const struct launch_port *p)
 {
 	if (w->port_open[i])
@@ -66,7 +68,7 @@ void worker_port_take(struct worker *w, unsigned index, const struct launch_port
 	int r = 0;
 
 	if (why) {
-		log_warning("a port that came is not taken: %s", why);
+		log_warning("rejected a new port: %s", why);
 		return;
 	}
 	if (index == w->cfg->n_ports)
@@ -74,16 +76,16 @@ void worker_port_take(struct worker *w, unsigned index, const struct launch_port
 	else if (memcmp(&w->cfg->ports[index], port, sizeof(*port)) != 0)
 		port_move(w, index, port);
 	if (r < 0) {
-		log_warning("%s: the port that came is not taken: %s", port->leg, strerror(-r));
+		log_warning("%s: rejected the new port: %s", port->leg, strerror(-r));
 		return;
 	}
-	log_notice("%s: is there now, on %s", port->leg, port->ifname);
+	log_notice("%s: available now, on %s", port->leg, port->ifname);
 	w->came[index] = true;
-	w->port_retry_ns = 0; /* opened in this turn */
+	w->port_retry_ns = 0; /* opens it in this turn */
 	worker_send_port(w, index, port);
 }
 
-void worker_ports_tell(struct worker *w)
+void worker_ports_report(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->came[i])

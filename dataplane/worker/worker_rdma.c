@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker's part in RDMA: its devices are opened before it is confined, listened to in its loop
- * and shown on its statistics page. What goes over them is the roles' business.
+ * Opens the RDMA devices before the worker is confined, watches them in its loop and shows them on
+ * its statistics page. The roles transfer the data.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -20,11 +20,11 @@ int worker_rdma_open(struct worker *w, char *why)
 
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "RDMA: %s", strerror(-e));
-	/* Registered memory counts against it once root's rights are gone. */
+	/* Once root's rights are dropped, registered memory counts against RLIMIT_MEMLOCK. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		w->rdma_said[i] = port_rdma_reason(w->rdma, i);
+		w->rdma_reported[i] = port_rdma_reason(w->rdma, i);
 	return e;
 }
 
@@ -41,8 +41,8 @@ void worker_rdma_watch(struct worker *w)
 }
 
 /*
- * The library looks for the device's file where it always is, and finds the one that was sent. It
- * is opened by this process, so that it is no more than its user may open.
+ * The library opens the device by its usual name, which leads to the file that the agent sent. This
+ * process opens it, so it may do no more than the process's user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
@@ -59,13 +59,13 @@ void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 	n = dup3(fd, w->sandbox.device_fd, O_CLOEXEC) < 0 ? -errno
 							  : port_rdma_find(w->rdma, device);
 	if (n < 0) {
-		log_debug("RDMA device %s is of no use: %s", device, strerror(-n));
+		log_debug("RDMA device %s is unusable: %s", device, strerror(-n));
 		return;
 	}
-	log_notice("RDMA device %s is there now, for %d leg%s", device, n, n == 1 ? "" : "s");
+	log_notice("RDMA device %s is available now, for %d leg%s", device, n, n == 1 ? "" : "s");
 	if (w->role->rdma_came)
 		w->role->rdma_came(w);
-	worker_rdma_watch(w); /* those that are watched already stay */
+	worker_rdma_watch(w); /* devices that are watched already are skipped */
 	w->stats_ns = 0;
 }
 
@@ -83,25 +83,24 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* What becomes of bulk data that a leg does not take. Only who asks can make them wait. */
+/* How bulk data are sent instead. Only the requesting side can make them wait. */
 static const char *instead(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
 		return "bulk data go in packets";
-	return used ? "bulk data go by RDMA of other legs" : "bulk data wait for RDMA";
+	return used ? "bulk data go via RDMA of other legs" : "bulk data wait for RDMA";
 }
 
-/* An event for each change; that a host has no RDMA is none, where nobody asked for it. */
+/* An event for each change; a host without RDMA gets none unless RDMA was asked for. */
 static void report(struct worker *w, unsigned port, enum port_rdma_reason why, bool used)
 {
 	char text[LAUNCH_REASON_MAX];
 
-	if (w->rdma_said[port] == why)
+	if (w->rdma_reported[port] == why)
 		return;
-	w->rdma_said[port] = why;
+	w->rdma_reported[port] = why;
 	if (why == PORT_RDMA_OK)
-		snprintf(text, sizeof(text), "%s: bulk data may go by RDMA",
-			 w->cfg->ports[port].leg);
+		snprintf(text, sizeof(text), "%s: bulk data can use RDMA", w->cfg->ports[port].leg);
 	else
 		snprintf(text, sizeof(text), "%s: %s: %s", w->cfg->ports[port].leg,
 			 instead(w, port, used), port_rdma_reason_code(why));

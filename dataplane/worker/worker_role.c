@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of roles, apart so that adding one touches neither the loop nor the start. */
+/* The list of roles; a new role touches neither the loop nor the start. */
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/launch.h"
 

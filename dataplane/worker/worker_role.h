@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a worker does with its sessions: a const table a role, in a file of its own
+ * The interface of a worker's role: a const table per role, each in its own file
  * (worker_frontend.c, worker_compute.c), chosen once from the list in worker_role.c. The loop and
- * the control channel know nothing else of roles, so a new one is its file and one line of that
- * list.
+ * the control channel know roles only by it, so a new role is one file and one line of that list.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
 #define PLENUM_DATAPLANE_WORKER_ROLE_H
@@ -21,41 +20,41 @@ struct worker_role {
 	/* rudp's, with `user` the worker. tx and tx_flush are worker_tx and worker_tx_flush. */
 	const struct rudp_ops *ops;
 
-	/* Makes the role's end, w->end, on w->rudp. 0; negative errno with a line in why. */
+	/* Builds the role's state, w->end, on w->rudp. 0; negative errno with a line in why. */
 	int (*build)(struct worker *w, char *why);
-	void (*watch)(struct worker *w); /* what the loop shall sleep on, by worker_watch() */
-	/* Its share of a turn, before packets leave. How much there was to do. */
+	void (*watch)(struct worker *w); /* adds the descriptors to sleep on, by worker_watch() */
+	/* Its share of a turn, before packets are sent. Returns the amount of work done. */
 	unsigned (*turn)(struct worker *w);
-	/* Whether packets are due to come; without it ports are looked at more seldom. NULL: ever.
-	 */
+	/* Whether packets are expected; otherwise the ports are polled less often. NULL: always. */
 	bool (*awaits)(const struct worker *w);
-	/* Before the loop sleeps, what it watches shall wake it. False: there is work. NULL: it
-	 * does. */
+	/* Called before the loop sleeps: arms the wake-ups of its descriptors. False: there is
+	 * work. NULL: always armed. */
 	bool (*arm)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* timers; when the next one is due */
-	/* Why no bulk data go by RDMA on this port, beyond what the port knows; PORT_RDMA_OK: they
-	 * do. NULL: who asks for it does. */
+	/* Why bulk data cannot use RDMA on this port, beyond the port's own reason; PORT_RDMA_OK:
+	 * they do. NULL: the requesting side decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
-	/* A device of RDMA, or a leg, has come to a worker that is under way; NULL: no matter. */
+	/* An RDMA device or a leg was added to the running worker; NULL: not needed. */
 	void (*rdma_came)(struct worker *w);
-	/* File data of the session that went by RDMA over this port. */
+	/* File data of the session transferred by RDMA over this port. */
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
-	/* Begins a try of RDMA; what comes of it goes by worker_send_ping(). Negative errno: it
-	 * does not. */
+	/* Begins an RDMA test; worker_send_ping() reports the result. Negative errno: not begun. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
-	/* Stopping: how much is under way that must not be cut off. */
+	/* Stopping: number of pending operations that must be finished. */
 	unsigned (*left)(struct worker *w);
-	/* Who is at the other end, for people to read; "": not known. */
+	/* Name of the peer, for messages; "": unknown. */
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);
-	/* A refusal that the role reports itself; NULL: none. False: not of one of its sessions. */
+	/* Reports a refusal itself; NULL: never. False: the session is not the role's. */
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
-	void (*adopted)(struct worker *w);	/* there is another agent now; NULL: no matter */
+	void (*adopted)(struct worker *w);	/* a new agent has adopted the worker; NULL: not
+						 * needed */
 	void (*end_sessions)(struct worker *w); /* before rudp is freed; NULL: nothing to do */
-	void (*free)(struct worker *w);		/* w->end, also one half built; after rudp */
+	void (*free)(struct worker *w);		/* frees w->end, even if half built; called after
+						 * rudp is freed */
 };
 
-/* NULL: no such role in this version. */
+/* NULL: this version has no such role. */
 const struct worker_role *worker_role_get(unsigned role);
 
 extern const struct worker_role worker_role_front, worker_role_compute;

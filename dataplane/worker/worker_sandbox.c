@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Namespaces, identity and privileges of a worker; the lists of system calls are in
- * worker_calls.c. Apart from the worker's start because a test enters it without a worker.
+ * Confines a worker: namespaces, identity and privileges; the lists of system calls are in
+ * worker_calls.c. A test enters the sandbox without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "dataplane/fuse/server/fuse_server.h"
@@ -26,9 +26,9 @@
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
-#define STAGE "/proc" /* a folder that every host has; covered in our own namespace only */
+#define STAGE "/proc" /* a directory that every host has; covered in our own namespace only */
 
-/* Names that RDMA devices' files can have. */
+/* Number of possible names of RDMA device files. */
 #define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))
@@ -52,7 +52,7 @@ static int sandbox_fail(int e, char *why, const char *what)
 
 /* ------------------------------------------------------------------ before the ports */
 
-/* With the mounts that lie in it now, or with the directories beneath them. */
+/* With the mounts inside them, or with the directories that those cover. */
 static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
@@ -67,8 +67,8 @@ static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
-/* What no program that this process or its threads might start could have. It has all until it
- * gives them up itself. */
+/* Drops the capabilities that no program started by this process could need. The process keeps its
+ * own until it drops them itself. */
 static int bounding_drop(void)
 {
 	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
@@ -78,8 +78,8 @@ static int bounding_drop(void)
 }
 
 /*
- * A frontend asks whether a process that waits for it is being killed. What any user may read of
- * processes lies in it, nothing else, and no way leads out of it.
+ * A frontend checks whether a process that waits for it is being killed. The procfs contains only
+ * what any user may read of processes, and no way out of it.
  */
 static int proc_new(void)
 {
@@ -94,7 +94,7 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
-/* Its file system is there where SELinux is on. */
+/* Its file system exists where SELinux is enabled. */
 static bool selinux_is_off(void)
 {
 	char text[8192];
@@ -107,7 +107,7 @@ static bool selinux_is_off(void)
 	return !strstr(text, "selinuxfs");
 }
 
-/* What is written in memory only is lost when this number changes. */
+/* State that is only in memory is lost when this number changes. */
 static int boot_read(uint64_t *ret)
 {
 	static const uint64_t key[2];
@@ -133,7 +133,7 @@ static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int
 		hc.exports[i].name = cfg->exports[i].name;
 		hc.exports[i].state_fd = cfg->exports[i].state_fd;
 	}
-	return fs_helper_start(&hc, &s->hands, why);
+	return fs_helper_start(&hc, &s->helper, why);
 }
 
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
@@ -144,15 +144,15 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	*s = (struct sandbox){.kind = kind, .device_fd = -1, .proc_fd = -1};
 	memset(s->trees, 0xff, sizeof(s->trees));
 	if (geteuid() != 0)
-		return sandbox_fail(-EPERM, why, "it is not started by root");
+		return sandbox_fail(-EPERM, why, "it was not started by root");
 	sandbox_user_get(&s->uid, &s->gid);
-	/* Anything that keeps the number taken. */
+	/* A placeholder that keeps the descriptor number taken. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
 		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
-	/* Before any other thread starts: it would stay behind in the host's. */
+	/* Before any other thread starts: it would stay in the host's namespace. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
 	e = bounding_drop();
@@ -166,13 +166,13 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = boot_read(&s->boot);
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
-	limit_files_raise(); /* each open file of each client is a descriptor here */
+	limit_files_raise(); /* each open file of each client takes a descriptor here */
 	return helpers_start(s, cfg, key_fd, why);
 }
 
 /* ------------------------------------------------------------------ an empty root */
 
-/* Not attached anywhere yet. Its memory is bounded, should it ever be written to. */
+/* Not attached yet. Its size is bounded, in case it is ever written to. */
 static int tmpfs_new(void)
 {
 	autoclose int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
@@ -193,8 +193,8 @@ static int attach(int tree, const char *at)
 }
 
 /*
- * Nothing in an export acts on the worker: no device opens, no program runs. A client may still
- * make device nodes and set-id programs for its own kernel to judge.
+ * Nothing in an export affects the worker: no device can be opened, no program executed. A client
+ * may still create device nodes and set-id programs, which its own kernel interprets.
  */
 static int export_attach(int tree, const char *at, bool read_only)
 {
@@ -209,7 +209,7 @@ static int export_attach(int tree, const char *at, bool read_only)
 	return attach(tree, at);
 }
 
-/* Its parents are there. */
+/* Parent directories exist already. */
 static int folders_make(const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -219,9 +219,9 @@ static int folders_make(const char *const *names, size_t n)
 }
 
 /*
- * In the working directory. DPDK gives a function back to vfio only where the host has vfio's
- * module, and by the function's IOMMU group: it looks both up again. So these names are there, with
- * nothing behind them. Where the host has no group of a function, vfio has nothing of ours.
+ * In the working directory. DPDK returns a function to vfio only if the host has vfio's module, and
+ * by the function's IOMMU group: it looks up both once more at that time. So these names exist
+ * here, with nothing behind them. Without a group on the host, vfio does not have the function.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -255,8 +255,8 @@ static int functions_fill(const struct launch_config *cfg)
 }
 
 /*
- * In the working directory. RDMA devices are opened by the names of their files, which this root
- * has not: each is what the agent sends last, and the library sees to it that it is the right one.
+ * In the working directory. RDMA devices are opened by file names that this root lacks: each name
+ * leads to the file that the agent sent last, and the library checks that it is the right one.
  */
 static int devices_fill(const struct sandbox *s)
 {
@@ -291,7 +291,7 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		s->trees[i] = -1;
 	}
 	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
-		/* No other file of /proc, and no way from here to any. */
+		/* No other file of /proc exists here, and no path leads to any. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
 			return -errno;
@@ -325,13 +325,13 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	e = root_fill(s, cfg, own_fds);
 	if (e < 0)
 		return e;
-	/* The old root ends up on top of the new one, and is taken off. */
+	/* The old root is now mounted on top of the new one; it is detached. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
 }
 
-/* The descriptors that the agent gave are of the host's mounts, from which ".." leads anywhere. */
+/* The agent's descriptors belong to the host's mounts, where ".." leads anywhere. */
 static int exports_reopen(const struct launch_config *cfg)
 {
 	char name[16];
@@ -349,7 +349,8 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* To look up what is the users', and to write as they do. What else serving needs hands have. */
+/* Capabilities to look up users' files and to write as users. I/O helpers have all others that
+ * serving needs. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)
@@ -370,8 +371,8 @@ static int capabilities_set(uint64_t keep)
 }
 
 /*
- * The C library changes the identity of all threads, but only this one has the secure bits by which
- * privileges outlast that: DPDK's threads are left with none.
+ * The C library changes the identity of all threads, but only this one has the secure bits that
+ * preserve capabilities: DPDK's threads keep none.
  */
 static int identity_change(const struct sandbox *s)
 {
@@ -385,7 +386,7 @@ static int identity_change(const struct sandbox *s)
 	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return -errno;
-	/* No core dump: it would hold what users read and wrote. Nor may another worker look in. */
+	/* No core dump: it would contain users' data. Other workers cannot trace it either. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return capabilities_set(capabilities_of(s->kind));
@@ -404,7 +405,7 @@ int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 	if (s->kind == SANDBOX_FILES) {
 		for (uint32_t i = 0; i < cfg->n_exports; i++)
 			fds[i] = cfg->exports[i].dir_fd;
-		e = fs_helper_roots(s->hands, fds, s->uid, s->gid, why);
+		e = fs_helper_roots(s->helper, fds, s->uid, s->gid, why);
 		if (e < 0)
 			return e;
 	}
@@ -417,7 +418,7 @@ void sandbox_done(struct sandbox *s)
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		cleanup_close(&s->trees[i]);
 	memset(s->trees, 0xff, sizeof(s->trees));
-	s->hands = fs_helper_free(s->hands);
+	s->helper = fs_helper_free(s->helper);
 	cleanup_close(&s->device_fd);
 	cleanup_close(&s->proc_fd);
 	s->device_fd = s->proc_fd = -1;

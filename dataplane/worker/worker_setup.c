@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a worker is before it has any traffic: its configuration, its core, its ports. */
+/* Sets up a worker before it has traffic: its configuration, its core, its ports. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -16,11 +16,11 @@
 #define PROBE_LOOK_NS (10 * NSEC_PER_MSEC)
 #define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version, size */
 
-/* The head has the same place in every version. */
+/* The head has the same layout in every version. */
 static int config_head_check(const struct launch_config *cfg, char *why)
 {
 	if (cfg->magic != LAUNCH_MAGIC) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration is not one of plenumd's");
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration is not plenumd's");
 		return -EINVAL;
 	}
 	if (cfg->version == LAUNCH_VERSION && cfg->size == sizeof(*cfg))
@@ -51,7 +51,7 @@ int worker_config_read(int fd, struct launch_config **ret, char *why)
 	}
 	r = config_head_check(cfg, why);
 	if (r >= 0 && (n != (ssize_t)sizeof(*cfg) || st.st_size != n)) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration is damaged");
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration is malformed");
 		r = -EINVAL;
 	}
 	if (r >= 0)
@@ -110,7 +110,7 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if (cfg->sessions > LAUNCH_SESSIONS_MAX)
 		what = "the configuration asks for too many sessions";
 	else if (cfg->failover && cfg->transport == LAUNCH_UDP)
-		what = "sockets of the kernel cannot share an address over several ports";
+		what = "kernel sockets cannot share an address over several ports";
 	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
 		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
 		 (cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
@@ -118,10 +118,10 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (!worker_role_get(cfg->role)) /* one role has a name and no table yet */
+	else if (!worker_role_get(cfg->role)) /* a role that exists by name only */
 		what = "role drives is not served by this version; use compute";
 	else if (!config_texts_end(cfg))
-		what = "the configuration is damaged";
+		what = "the configuration is malformed";
 	if (!what)
 		return 0;
 	snprintf(why, LAUNCH_REASON_MAX, "%s", what);
@@ -140,7 +140,8 @@ struct launch_stats *worker_stats_map(int fd)
 }
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
-#define TIMER_SLACK_NS 1000UL /* the kernel's 50 us would be half of a recovery's time */
+/* the kernel's default of 50 us would be half of a recovery's time */
+#define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */
 struct worker_sched_attr {
@@ -152,9 +153,9 @@ struct worker_sched_attr {
 };
 
 /*
- * A short time slice: where others share the core, a worker that wakes up runs at once, and they
- * take over from one that spins as soon. Linux 6.12 and later; before, nothing changes. And timers
- * fire when they are due.
+ * A short time slice: on a shared core a worker that wakes up runs at once, and other processes
+ * replace one that spins as soon. Linux 6.12 and later; no effect before. Timers fire without
+ * slack.
  */
 static void process_set_timing(void)
 {
@@ -187,11 +188,11 @@ int worker_ops_get(struct worker *w, char *why)
 		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
 	if (!all_xdp)
 		return port_ops_get(w->cfg->transport, &w->ops, why);
-	w->ops = &port_xdp_ops; /* without DPDK and its memory, unless one falls back to it */
+	w->ops = &port_xdp_ops; /* without DPDK and its memory, unless a port falls back to it */
 	return 0;
 }
 
-/* As port_ops.open of the port's back end. A port by AF_XDP that cannot be is one by AF_PACKET. */
+/* As port_ops.open of the port's back end. A port falls back from AF_XDP to AF_PACKET. */
 static int port_open(struct worker *w, unsigned i, char *reason)
 {
 	struct port *p = &w->ports[i];
@@ -222,9 +223,9 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	unsigned n = 0;
 	int user = -1;
 
-	*ret_why = w->port_why; /* of those that are not tried it stays as it is */
-	/* Sockets are the worker's own user's: the kernel lets only equals share a UDP port, and a
-	 * port_udp opens more of them later. */
+	*ret_why = w->port_why; /* unchanged for ports that are not tried */
+	/* Sockets belong to the worker's own user: the kernel lets only the same user share a UDP
+	 * port, and port_udp opens more of them later. */
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
@@ -235,8 +236,8 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 		reason[0] = ret_why->text[i][0] = '\0';
 		w->port_open[i] = port_open(w, i, reason) == 0;
 		n += w->port_open[i];
-		if (reason[0]) /* it works also then, where it is open */
-			worker_legs_say(w, ret_why, i, reason);
+		if (reason[0]) /* an open port may have a reason too */
+			worker_legs_add(w, ret_why, i, reason);
 	}
 	if (user >= 0)
 		setfsuid((uid_t)user);
@@ -245,7 +246,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-/* The port has its answer. */
+/* The port has the result of its probe. */
 static int join_end(struct worker *w, unsigned i, int r, const char *reason,
 		    struct worker_legs_why *why)
 {
@@ -256,7 +257,7 @@ static int join_end(struct worker *w, unsigned i, int r, const char *reason,
 	w->unprobed[i] = r > 0;
 	w->probed |= r == 0;
 	if (reason[0])
-		worker_legs_say(w, why, i, reason);
+		worker_legs_add(w, why, i, reason);
 	return r;
 }
 
@@ -278,8 +279,8 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return join_end(w, i, r, reason, why);
 }
 
-/* A port that has its answer while others still ask: its neighbours get theirs, and nothing fills
- * its rings. Nobody takes datagrams yet. Whether more may wait. */
+/* A port with a result while others still probe: it answers its neighbours and drains its rings.
+ * Datagrams are not delivered yet. Returns whether more may be waiting. */
 static bool port_keep(struct worker *w, unsigned i)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
@@ -291,7 +292,7 @@ static bool port_keep(struct worker *w, unsigned i)
 	return n == PORT_BURST_MAX;
 }
 
-/* All ask at the same time: what takes long is that others are given time to object. */
+/* All ports probe at the same time: most of it is waiting for objections. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	bool waits[LAUNCH_PORTS_MAX], any, more;
@@ -325,8 +326,7 @@ unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-/* As at the start: a worker without any port is of no use to anybody, and the next one asks again.
- */
+/* As at the start: a worker without any port is useless, and the next one retries. */
 static void end_without_ports(struct worker *w, const char *reason)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -338,7 +338,7 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* The leg is as opening the port has left it, but for what probing said. */
+/* The leg keeps the reasons from opening the port; only those of the probe change. */
 static void probe_end(struct worker *w, unsigned i, int result, const char *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -349,7 +349,7 @@ static void probe_end(struct worker *w, unsigned i, int result, const char *reas
 		w->ports[i].ops->close(&w->ports[i]);
 		w->port_open[i] = false;
 		worker_link_judge(w, i);
-		worker_legs_say(w, &why, i, reason);
+		worker_legs_add(w, &why, i, reason);
 	}
 	worker_leg_explain(w, i, why.text[i]);
 	if (result < 0)
@@ -369,7 +369,8 @@ void worker_probe_look(struct worker *w, unsigned i)
 
 	if (!w->asks[i] || !w->port_up[i])
 		return;
-	/* Of several with one address one asks: the others would find that we have it. */
+	/* Of several ports with one address only one probes: the others would find it in use by
+	 * this worker. */
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * When to poll and when to sleep, apart because it is a small model that learns and is tested
- * alone.
- */
+/* Decides when to poll and when to sleep: a small model that learns, tested on its own. */
 #include "dataplane/worker/worker.h"
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
-#define SPIN_SHIFT 3	      /* how fast it learns: one eighth an observation */
-#define SPIN_WAKE_NS 40000ULL /* what being woken costs: work that came this late was lost too */
-#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer ones say no more */
-#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* parts of one request come so close together */
-#define GAP_SHIFT 4			/* what a wait weighs in the mean */
+#define SPIN_SHIFT 3 /* learning rate: one eighth per observation */
+/* cost of a wake-up: work that came this late did not pay for spinning */
+#define SPIN_WAKE_NS 40000ULL
+#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer gaps carry no more information */
+#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
+#define GAP_SHIFT 4			/* weight of one wait in the mean */
 #define GAP_SHIFT_SHORT 6
-/* The mean of a short wait and one of about twice as long as acknowledgements wait for company. */
+/* The mean of a short wait and one about twice as long as the delay of acknowledgements. */
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
- * An answer may be worth meeting and yet not worth a core: where requests come now and then, being
- * woken for each costs less of it than spinning for each, and nobody is in a hurry.
+ * Spinning for an answer may pay off and still not be worth a core: if requests are rare, a wake-up
+ * for each costs less CPU than spinning for each, and latency matters little.
  */
 static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 {
@@ -29,9 +27,9 @@ static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 }
 
 /*
- * A sleep teaches as much as a spin: its length tells whether spinning would have met the work. So
- * a worker that has stopped spinning starts again by itself when the traffic changes. Answers come
- * soon, the next request when a program likes: what one teaches is not true of the other.
+ * A sleep teaches as much as a spin: its length shows whether spinning would have met the work. So
+ * a worker that has stopped spinning resumes when the traffic changes. Answers come soon, the next
+ * request whenever a program sends it: the two are learned separately.
  */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 {

@@ -455,7 +455,7 @@ static void compute(void)
 	WORKS(pwrite(fd, text, 5, 0));
 	snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
 	WORKS(open(text, O_RDONLY));
-	/* What hands are there for does not. */
+	/* What helpers are for does not. */
 	REFUSED(fchown(fd, 1234, 1234));
 	REFUSED(fchmod(fd, 04777));
 	REFUSED(chmod(text, 04777));
@@ -498,8 +498,8 @@ static const char *ask_name = "";
 static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
 		      struct fuse_handle *ret)
 {
-	struct fs_helper *hands = world.sandbox.hands;
-	struct helper_call *call = fs_helper_call_new(hands, 0), *done = NULL;
+	struct fs_helper *helper = world.sandbox.helper;
+	struct helper_call *call = fs_helper_call_new(helper, 0), *done = NULL;
 	int r;
 
 	call->op = op;
@@ -509,8 +509,8 @@ static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
 		call->a.len = h->len;
 		memcpy(call->a.handle, h->bytes, sizeof(h->bytes));
 	}
-	fs_helper_submit(hands, call, HELPERS_QUICK);
-	while (!done && fs_helper_poll(hands, false, on_call, &done) >= 0)
+	fs_helper_submit(helper, call, HELPERS_QUICK);
+	while (!done && fs_helper_poll(helper, false, on_call, &done) >= 0)
 		sched_yield();
 	if (!done)
 		return -1;
@@ -521,7 +521,7 @@ static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
 		memcpy(ret->bytes, done->result.handle, ret->len);
 	}
 	fd = done->fd;
-	fs_helper_call_free(hands, done);
+	fs_helper_call_free(helper, done);
 	return r < 0 ? -1 : MAX_OF(fd, 0);
 }
 

@@ -48,7 +48,7 @@ static void test_config_is_checked(void **state)
 	assert_int_equal(worker_config_check(&good, why), 0);
 	c = good;
 	c.magic = 0;
-	expect_refused(&c, "not one of plenumd's");
+	expect_refused(&c, "not plenumd's");
 	c = good;
 	c.version++;
 	expect_error(&c, -EPROTO, "restart plenumd");
@@ -77,15 +77,15 @@ static void test_config_is_checked(void **state)
 	expect_refused(&c, "compute");
 	c = good;
 	memset(c.host, 'x', sizeof(c.host));
-	expect_refused(&c, "damaged");
+	expect_refused(&c, "malformed");
 	c = good;
 	c.n_mounts = 1;
 	c.mounts[0].n_addrs = LAUNCH_PEER_ADDRS_MAX + 1;
-	expect_refused(&c, "damaged");
+	expect_refused(&c, "malformed");
 	c = good;
 	c.n_exports = 1;
 	memset(c.exports[0].path, 'x', sizeof(c.exports[0].path));
-	expect_refused(&c, "damaged");
+	expect_refused(&c, "malformed");
 }
 
 static void test_config_is_read(void **state)

@@ -340,7 +340,7 @@ static void test_device_is_taken_back(void **state)
 	assert_int_equal(m.index, 0);
 	while (recv(fds[1], &m, sizeof(m), 0) > 0)
 		assert_int_not_equal(m.type, LAUNCH_MSG_RELEASED);
-	worker_release_tell(&b->w); /* to the next agent */
+	worker_release_report(&b->w); /* to the next agent */
 	assert_int_equal(recv(fds[1], &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(m.type, LAUNCH_MSG_RELEASED);
 	close(fds[0]);

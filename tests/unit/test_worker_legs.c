@@ -225,7 +225,7 @@ static void test_one_leg_comes_back(void **state)
 	b->open_why[1] = "";
 	b->open_error[1] = 0;
 	opened(b, 3);
-	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b is as it was asked to be");
+	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b works as configured again");
 	expect_no_event(b);
 	assert_string_equal(b->stats.ports[0].reason, "leg-a: " BUSY);
 	assert_string_equal(b->stats.ports[1].reason, "");
@@ -341,7 +341,7 @@ static void test_link_comes_later(void **state)
 	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow");
 	assert_string_equal(b->stats.ports[0].reason, "leg-a: it is slow");
 	worker_probe_begin(&b->w, 1, true);
-	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b is as it was asked to be");
+	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b works as configured again");
 	worker_probe_look(&b->w, 0);
 	worker_probe_look(&b->w, 1);
 	assert_int_equal(b->probes, 4);
@@ -400,19 +400,19 @@ static void test_all_in_one_line(void **state)
 
 	worker_legs_format(&why, line, sizeof(line));
 	assert_string_equal(line, "");
-	worker_legs_say(&b->w, &why, 0, "taken");
-	worker_legs_say(&b->w, &why, 2, "no such device");
+	worker_legs_add(&b->w, &why, 0, "taken");
+	worker_legs_add(&b->w, &why, 2, "no such device");
 	worker_legs_format(&why, line, sizeof(line));
 	assert_string_equal(line, "leg-a: taken; leg-c: no such device");
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	for (unsigned i = 0; i < 3; i++)
-		worker_legs_say(&b->w, &why, 2, longest);
+		worker_legs_add(&b->w, &why, 2, longest);
 	assert_int_equal(strlen(why.text[2]), sizeof(why.text[2]) - 1);
 	assert_string_equal(why.text[2] + sizeof(why.text[2]) - 5, "x...");
 	snprintf(b->cfg.ports[1].leg, sizeof(b->cfg.ports[1].leg), "%s",
 		 "a-leg-of-thirty-one-characters-");
-	worker_legs_say(&b->w, &why, 1, "whole");
+	worker_legs_add(&b->w, &why, 1, "whole");
 	assert_string_equal(why.text[1], "a-leg-of-thirty-one-characters-: whole");
 	why.text[1][0] = '\0';
 	worker_legs_format(&why, line, sizeof(line));
