@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Legs come and go, workers had better not. A worker that sends by sockets is told of a leg that
- * comes; the devices of others are fixed when they start, so that taking a leg in means a restart.
- * Leaving one out would mean one too: this file keeps that from happening, and the other from
- * happening too often.
+ * Legs change often; workers should not restart for it. A worker with kernel sockets takes a new
+ * leg while running; DPDK devices are opened at start only, so taking in such a leg costs a
+ * restart. This file avoids restarts for legs that vanish and limits those for legs that return.
  */
 #include "agent/leg_policy.h"
 #include <stdio.h>
@@ -48,7 +47,7 @@ static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
 	return NULL;
 }
 
-/* Whether `has` lacks a port of `desired`, or has another one on the leg. */
+/* Whether `desired` has a port that `has` lacks or that differs. */
 static bool gains_port(const struct launch_config *has, const struct launch_config *desired)
 {
 	for (uint32_t i = 0; i < desired->n_ports; i++) {
@@ -60,7 +59,7 @@ static bool gains_port(const struct launch_config *has, const struct launch_conf
 	return false;
 }
 
-/* Whether every port that `desired` does without is one of an absent leg. */
+/* Whether all ports missing in `desired` are of absent legs. */
 static bool loses_absent_only(const struct launch_config *has, const struct launch_config *desired,
 			      const struct plan *plan)
 {
@@ -74,7 +73,7 @@ static bool loses_absent_only(const struct launch_config *has, const struct laun
 	return true;
 }
 
-/* Whether nothing but the ports is new. */
+/* Whether only the ports differ. */
 static bool differs_in_ports_only(const struct launch_config *has,
 				  const struct launch_config *desired,
 				  struct launch_config *scratch)
@@ -86,8 +85,7 @@ static bool differs_in_ports_only(const struct launch_config *has,
 	return memcmp(scratch, has, sizeof(*has)) == 0;
 }
 
-/* A device that the worker has let go of and that is wanted of it still is another port than the
- * one that it has: a worker opens devices only when it starts. */
+/* A device that the worker released counts as a new one: workers open devices only at start. */
 static void count_releases(const struct sup_worker *w, struct launch_config *desired)
 {
 	for (uint32_t i = 0; w->started && i < desired->n_ports; i++) {
@@ -98,7 +96,7 @@ static void count_releases(const struct sup_worker *w, struct launch_config *des
 	}
 }
 
-/* What it has of absent legs goes on waiting there, behind those that are wanted. */
+/* Keeps the worker's ports of absent legs, after the desired ones. */
 static void keep_absent(const struct launch_config *has, struct launch_config *desired)
 {
 	for (uint32_t i = 0; i < has->n_ports && desired->n_ports < LAUNCH_PORTS_MAX; i++) {
@@ -112,7 +110,7 @@ static void keep_absent(const struct launch_config *has, struct launch_config *d
 	}
 }
 
-/* Whether it can be told of all that it lacks. */
+/* Whether the running worker can take all changes without a restart. */
 static bool can_update_live(const struct launch_config *has, const struct launch_config *desired)
 {
 	autofree struct launch_config *all = malloc(sizeof(*all));

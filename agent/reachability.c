@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether those who answered the workers before an apply answer them after it. Apart from the
- * applier's probes, which are the kernel's: of a leg whose packets only a worker sees, only the
- * worker can tell. So the applier waits, as for somebody's confirmation, while this file looks at
- * the paths of the workers' sessions; an agent that dies meanwhile has confirmed nothing.
+ * Verifies after an apply that the peers which answered the workers before still do. The applier's
+ * probes use the kernel's sockets; packets of a DPDK leg are visible only to its worker. So the
+ * applier waits as for a confirmation while this file watches the paths of the workers' sessions.
+ * If the agent dies meanwhile, nothing is confirmed.
  */
 #include "agent/control.h"
 #include "agent/reconcile_internal.h"
@@ -13,11 +13,11 @@
 #include <string.h>
 
 #define LOOK_NS (200 * NSEC_PER_MSEC)
-#define ANSWER_NS (15 * NSEC_PER_SEC) /* of workers that run; a peer may be restarting its own */
+#define ANSWER_NS (15 * NSEC_PER_SEC) /* once the workers run; a peer may be restarting its own */
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-#define NEW_PACKETS_MIN 2 /* packets: one may have been under way before the change */
+#define NEW_PACKETS_MIN 2 /* packets: one may have been in flight before the change */
 
-/* ---- what is asked for ---- */
+/* ---- which worker must reach which peer ---- */
 
 static bool is_forced(const struct reconcile_client *c)
 {
@@ -43,7 +43,7 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_lanes; i++)
 		if (strcmp(c->lanes[i].peer, peer) == 0)
 			return true;
-	return c->role != LAUNCH_FRONTEND; /* whose clients are not in the configuration */
+	return c->role != LAUNCH_FRONTEND; /* a server's clients are not in its configuration */
 }
 
 static bool must_reach(const struct launch_config *c, const struct verified_peer *p)
@@ -52,8 +52,8 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 	       (p->by_dpdk || c->transport != LAUNCH_UDP);
 }
 
-/* The worker that owes an answer by its leg and peer in that round: whose path it was, or who has
- * it now; NULL: none does. */
+/* The worker of that generation that must reach the peer via the leg: the path's worker, else the
+ * one that has the peer now; NULL: none. */
 static const struct launch_config *responsible_find(const struct generation *r,
 						    const struct verified_peer *p)
 {
@@ -72,7 +72,7 @@ static const struct launch_config *responsible_find(const struct generation *r,
 	return other;
 }
 
-/* Whether the walk on its way does anything to that leg. */
+/* Whether the running reconcile changes that leg. */
 static bool is_touched(const struct agent *a, const char *leg)
 {
 	const struct generation *running = &a->running, *next = &a->reconcile.next;
@@ -92,7 +92,7 @@ static bool is_touched(const struct agent *a, const char *leg)
 	return false;
 }
 
-/* What arrived, not what is hoped for until that is known. */
+/* Whether frames of the leg's full MTU arrived. */
 static bool is_full(const struct launch_path_stats *s)
 {
 	return s->mtu >= s->mtu_most;
@@ -110,7 +110,7 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 	memcpy(p.leg, path->s.leg, sizeof(p.leg));
 	memcpy(p.peer, path->s.peer, sizeof(p.peer));
 	memcpy(p.remote, path->s.remote, sizeof(p.remote));
-	for (size_t i = 0; i < v->n; i++) /* another mount's */
+	for (size_t i = 0; i < v->n; i++) /* recorded for another mount */
 		if (v->paths[i].worker == p.worker && strcmp(v->paths[i].leg, p.leg) == 0 &&
 		    strcmp(v->paths[i].peer, p.peer) == 0 &&
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
@@ -120,7 +120,7 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 		v->paths[v->n++] = p;
 }
 
-/* How many paths the worker has: none where it does not run. */
+/* Number of the worker's paths; 0 where it does not run. */
 static size_t paths_of(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
 {
 	return w->state == SUP_UP && w->stats ? status_read_paths(w, ret) : 0;
@@ -149,7 +149,7 @@ bool reachability_waits(const struct reconcile *rec)
 	return rec->reachability.n > 0 || rec->reachability.moves;
 }
 
-/* ---- who could tell ---- */
+/* ---- workers with a peer ---- */
 
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec)
@@ -158,7 +158,7 @@ bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile
 	       !(spec && spec->confirm_s);
 }
 
-/* A server's clients are not in the file. */
+/* Whether the peer remains one under spec. A server's clients are not in its spec. */
 static bool stays(const struct spec *spec, const struct sup_worker *w, const char *peer)
 {
 	for (size_t i = 0; i < spec->n_workers; i++)
@@ -202,7 +202,7 @@ int reachability_answered_cores(const struct agent *a, const struct spec *spec, 
 	return 0;
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 static bool is_same(const struct verified_peer *p, const struct launch_path_stats *s,
 		    const struct launch_config *c)
@@ -210,8 +210,8 @@ static bool is_same(const struct verified_peer *p, const struct launch_path_stat
 	return strcmp(s->peer, p->peer) == 0 && (c->failover || strcmp(s->leg, p->leg) == 0);
 }
 
-/* A path of a worker that was not restarted is as it was until something is missed on it: there
- * only what comes in now tells. */
+/* A worker that was not restarted still shows the path as up until a timeout: there only packets
+ * received since count. */
 static bool is_recent(const struct agent *a, const struct verified_peer *p,
 		      const struct sup_worker *w, const struct launch_path_stats *s)
 {
@@ -223,12 +223,12 @@ static bool is_recent(const struct agent *a, const struct verified_peer *p,
 
 enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
 
-/* Where the leg becomes the kernel's the kernel's interface is what its frames are judged by. */
+/* A worker on kernel sockets is limited by the interface's MTU, so small frames suffice there. */
 static enum answer answer_of(const struct agent *a, const struct verified_peer *p,
 			     const struct launch_config *worker)
 {
 	const bool full = p->full && worker->transport != LAUNCH_UDP;
-	/* Of one that was taken to VFs nobody else can tell whether it is heard there. */
+	/* For a worker that was moved to VFs only its own paths count. */
 	const bool alone = worker->worker_id == p->worker && reconcile_is_on_trial(a, worker->core);
 	struct status_path paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
@@ -250,8 +250,8 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* It cannot have its transport, of which nobody on the way is the cause. It gets another, for which
- * this apply has to be over, or waits for what it lacks. */
+/* The worker cannot use its transport, which is no peer's fault. It gets another one, which
+ * requires that this apply ends, or waits for what it lacks. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->running.plan;
@@ -265,9 +265,8 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 	return false;
 }
 
-/* What of an earlier agent's had come in when its host was as wanted is not known: it is counted
- * from when this agent sees the path up, which by then may be another worker's, or to another port.
- */
+/* The packet count at the start of a previous agent's check is unknown: counts from when this agent
+ * first sees the path up, which may by now belong to another worker or port. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
 	struct status_path paths[LAUNCH_PATHS_MAX];
@@ -297,7 +296,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 	}
 }
 
-/* How many of those who are taken to VFs do not run with them (yet). */
+/* Number of workers moved to VFs that do not run (yet). */
 static size_t count_not_up(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -307,14 +306,13 @@ static size_t count_not_up(struct agent *a)
 		if (!w->wanted || w->state == SUP_UP || !reconcile_is_on_trial(a, w->config.core) ||
 		    n++ > 0)
 			continue;
-		snprintf(v->lost, sizeof(v->lost),
-			 "worker %u is %s since it was taken to VFs%s%.120s", w->id,
-			 sup_state_to_string(w->state), w->reason[0] ? ": " : "", w->reason);
+		snprintf(v->lost, sizeof(v->lost), "worker %u is %s since its move to VFs%s%.120s",
+			 w->id, sup_state_to_string(w->state), w->reason[0] ? ": " : "", w->reason);
 	}
 	return n;
 }
 
-/* How many do not answer (yet); the first of them in v->lost. */
+/* Number of peers that do not answer (yet); v->lost describes the first. */
 static size_t count_lost(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -332,12 +330,12 @@ static size_t count_lost(struct agent *a)
 		if (answer == ANSWER_GOOD || n_lost++ > 0)
 			continue;
 		snprintf(v->lost, sizeof(v->lost),
-			 "%s does not answer worker %u on %s%s; before the change it did. Mend "
-			 "what is wrong, or apply --force " PLAN_FORCE_PROBES,
+			 "%s no longer answers worker %u on %s%s. Fix the cause, or use "
+			 "--force " PLAN_FORCE_PROBES,
 			 p->peer, p->worker, p->leg,
 			 answer == ANSWER_SMALL ? " with frames of the leg's MTU" : "");
 	}
-	if (n_lost == 0) /* who answers by now is no reason for what comes later */
+	if (n_lost == 0) /* all answer: drop the reason */
 		v->lost[0] = '\0';
 	return n_lost;
 }
@@ -350,7 +348,7 @@ static bool is_starting(const struct agent *a)
 	return false;
 }
 
-/* ---- while it waits ---- */
+/* ---- the wait ---- */
 
 static void forget(struct reachability *v)
 {
@@ -368,10 +366,10 @@ static void decide(struct agent *a, bool keep)
 
 		all = !worker || !has_failed(a, worker->worker_id);
 	}
-	forget(v); /* that was all */
+	forget(v);
 	if (all)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "apply %llu: whoever answered the workers before still does",
+			   "apply %llu: all peers that answered the workers before still answer",
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)
 		(void)reconcile_pending_decide(a, keep, 0, "its workers");
@@ -381,9 +379,9 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 {
 	struct reachability *v = &a->reconcile.reachability;
 
-	forget(v); /* who answers the others does not count any more */
-	snprintf(v->lost, sizeof(v->lost), "worker %u cannot have what it is taken to: %.160s",
-		 worker, why);
+	forget(v); /* the other workers' peers no longer matter */
+	snprintf(v->lost, sizeof(v->lost), "worker %u cannot use its new transport: %.160s", worker,
+		 why);
 	(void)reconcile_pending_decide(a, false, 0, "plenumd");
 }
 
@@ -420,7 +418,7 @@ static int on_look(void *user)
 	return reachability_waits(&a->reconcile) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
 
-/* The workers still run as before, on a host that is as wanted by now. */
+/* The workers still run with the old configuration, on the new host configuration. */
 void reachability_begin(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -462,7 +460,7 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 	v->alone = v->patient = v->inherited = false;
 }
 
-/* ---- over the agent's death ---- */
+/* ---- the ticket, for the next agent ---- */
 
 #define PEER_COMMENT "# answered worker "
 #define MOVES_COMMENT "# takes workers to VFs "
@@ -472,8 +470,7 @@ static const char *mode_to_string(const struct reachability *v)
 	return v->alone ? "alone" : v->patient ? "patient" : "brief";
 }
 
-/* The names are what workers, and their peers, say: what is none, and no address, is not written.
- */
+/* Names come from workers and their peers: invalid ones are not written. */
 static bool is_plain(const struct verified_peer *p)
 {
 	struct ip_addr addr;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Applies that wait for a confirmation, and what is known of an apply whatever dies meanwhile. An
- * apply that somebody asked for leaves a ticket in the state directory before its applier starts:
- * what was to run, whose wish it was, how long it may wait. The next agent learns by it what the
- * living applier is at, or, where that has ended, whether the new configuration runs or the former.
- * What was rolled back is remembered, so that a start does not try it again by itself.
+ * Pending applies (commit-confirm) and their tickets. A requested apply writes a ticket to the
+ * state directory before its applier starts: the configuration, the requester, and how long it may
+ * wait. With the ticket the next agent adopts the running applier, or learns whether the new or the
+ * previous configuration runs. A configuration that was rolled back is recorded, so that a start
+ * does not retry it.
  */
 #include "agent/control.h"
 #include "agent/reconcile_internal.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define TICKET "# plenum-pending 1 "
-#define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with whom the workers look for */
+#define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with the peers to verify */
 
 static uint64_t boottime_now_ns(void)
 {
@@ -32,7 +32,7 @@ unsigned reconcile_pending_left_s(const struct agent *a)
 	return until > now ? (unsigned)((until - now + NSEC_PER_SEC - 1) / NSEC_PER_SEC) : 0;
 }
 
-/* ---- which applies wait ---- */
+/* ---- which applies need a confirmation ---- */
 
 static bool is_disruptive(const struct plan *p)
 {
@@ -42,7 +42,7 @@ static bool is_disruptive(const struct plan *p)
 	return p->n_moves > 0;
 }
 
-/* What the workers serve may change without a step. */
+/* Mounts and exports may change without any step. */
 static bool is_other_config(const struct agent *a)
 {
 	autofree char *running = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
@@ -51,7 +51,7 @@ static bool is_other_config(const struct agent *a)
 	return next && (!running || strcmp(running, next) != 0);
 }
 
-/* By force, what others have put on a link moves to another. */
+/* Whether the plan moves foreign addresses or routes to another link. */
 static bool is_takeover(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -72,7 +72,8 @@ unsigned reconcile_confirm_s(const struct agent *a)
 				       is_other_config(a)
 			       ? rec->client.confirm_s
 			       : 0;
-	/* That which runs is what was agreed on: who takes the policy away confirms that, too. */
+	/* The running policy counts first: an apply that removes the policy must still be
+	 * confirmed. */
 	policy_s = a->running.spec ? a->running.spec->confirm_s : 0;
 	if (!policy_s && rec->next.spec)
 		policy_s = rec->next.spec->confirm_s;
@@ -83,7 +84,8 @@ unsigned reconcile_confirm_s(const struct agent *a)
 	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
 
-/* Of those that wait: only until the workers have said whether who answered before still does. */
+/* Whether the apply waits only until the workers reach their previous peers again; nobody has to
+ * confirm it. */
 static bool is_reachability_only(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -128,7 +130,7 @@ static int ticket_write(struct agent *a, unsigned confirm_s)
 	return file_write(rec->pending_path, text, (size_t)len, 0600);
 }
 
-/* ret_text: the whole, the caller's; NULL: it is not asked for. */
+/* ret_text: the whole ticket, owned by the caller; NULL: not needed. */
 static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_text)
 {
 	autofree char *text = NULL;
@@ -177,14 +179,14 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->socket = rec->applier_socket;
 	task->outcome = rec->outcome_path;
 	task->number = rec->entry;
-	/* Numbers that a full disk forgot come again: an outcome is of one that came after it. */
+	/* After a full disk a number may be reused, so an older outcome must not remain. */
 	if (unlink(rec->outcome_path) < 0 && errno != ENOENT)
 		log_warning("%s: %s", rec->outcome_path, strerror(errno));
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
 		diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
-			 "%s cannot be written: %s; without it nobody could tell afterwards what "
-			 "became of this apply",
+			 "cannot write %s: %s; without it the next agent could not tell how this "
+			 "apply ended, so it was not begun",
 			 rec->pending_path, strerror(-r));
 	return r;
 }
@@ -196,9 +198,10 @@ void reconcile_ticket_done(struct agent *a)
 		ticket_drop(a);
 }
 
-/* ---- what was rolled back ---- */
+/* ---- rolled-back configurations ---- */
 
-/* The configuration that is not to be tried again by itself, under a line that says why. */
+/* Records a configuration that must not be retried without a request, under a line with the reason.
+ */
 static void refused_write(struct agent *a, const char *why, const struct spec *spec)
 {
 	autofree char *yaml = spec ? spec_to_yaml(spec) : NULL, *text = NULL;
@@ -207,10 +210,10 @@ static void refused_write(struct agent *a, const char *why, const struct spec *s
 	if (len < 0)
 		text = NULL;
 	if (!text || file_write(a->reconcile.refused_path, text, (size_t)len, 0600) < 0)
-		events_add(
-			&a->events, LOG_LEVEL_WARNING, "agent",
-			"%s cannot be written: the next start may try again what was rolled back",
-			a->reconcile.refused_path);
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "cannot write %s: the next start may retry the configuration that was "
+			   "rolled back",
+			   a->reconcile.refused_path);
 }
 
 bool reconcile_is_refused(struct agent *a, const struct spec *spec,
@@ -226,7 +229,7 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec,
 	*body++ = '\0';
 	yaml = spec_to_yaml(spec);
 	if (!yaml || strcmp(yaml, body) != 0) {
-		reconcile_forget_refused(a); /* somebody has written something else */
+		reconcile_forget_refused(a); /* the files have changed */
 		return false;
 	}
 	snprintf(why, RECONCILE_REFUSED_MAX, "%s", text + 2);
@@ -277,11 +280,11 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 
 	snprintf(text, sizeof(text),
 		 "apply %" PRIu64 " (%s, by %s) was rolled back: %.120s; 'plenum plan' shows it, "
-		 "'plenum apply' tries it again",
+		 "'plenum apply' retries it",
 		 entry, e ? e->what : "?", e ? e->by : "?", why);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		return; /* it runs, only not by the transport that was to be had */
+		return; /* it runs already, only with another transport */
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);
 		set_problem(a, PROBLEMS_FILES, text);
@@ -290,7 +293,7 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 	}
 }
 
-/* The files say something else than what runs now, on purpose. */
+/* The operator went back, so the files differ from the running configuration on purpose. */
 void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -306,7 +309,7 @@ void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 		files = spec_to_yaml(spec);
 	if (files && now && strcmp(files, now) != 0) {
 		snprintf(text, sizeof(text),
-			 "what runs is not what the files say since apply %" PRIu64
+			 "the running configuration differs from the files since apply %" PRIu64
 			 " (%s, by %s); 'plenum plan' shows the difference, 'plenum apply' returns "
 			 "to the files",
 			 entry, e ? e->what : "?", e ? e->by : "?");
@@ -316,7 +319,7 @@ void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 	spec_free(spec);
 }
 
-/* ---- the wait ---- */
+/* ---- the pending apply ---- */
 
 void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns)
 {
@@ -349,7 +352,7 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
 		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
 		 !a->reconcile.reachability.alone ? "its confirmation"
-		 : a->reconcile.reachability.n	  ? "those who answered its workers before"
+		 : a->reconcile.reachability.n	  ? "its workers' peers"
 						  : "its workers",
 		 from, to, reconcile_pending_left_s(a));
 }
@@ -359,12 +362,13 @@ bool reconcile_on_trial(void *user)
 	const struct agent *a = user;
 	const struct reconcile *rec = &a->reconcile;
 
-	/* Nor is what ran before wanted again before it has been made again. */
+	/* Also while a rollback restores the previous configuration. */
 	return rec->pending.applier || rec->last_good_pending ||
 	       (rec->source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }
 
-/* It runs, and now for good. 0; negative errno: its files are the former ones. */
+/* Keeps the confirmed apply. 0; negative errno: the files still contain the previous configuration.
+ */
 static int keep(struct agent *a, const struct reconcile_pending *p,
 		const struct applier_result *res, struct diag *d)
 {
@@ -374,14 +378,14 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	if (res->by[0])
 		snprintf(text, sizeof(text), "confirmed by %s", res->by);
 	history_end(&a->reconcile.history, p->entry, HISTORY_APPLIED, p->n_steps, text, yaml);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " is kept, %s", p->entry,
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
 	(void)sup_sweep(a->sup);
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }
 
-/* Nothing ran before it. */
+/* There is no previous configuration. */
 static void run_nothing(struct agent *a)
 {
 	sup_reconcile(a->sup, NULL, 0, true);
@@ -397,8 +401,9 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	struct spec *spec = NULL;
 
 	history_end(&rec->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	rec->retry_files = false; /* also where nothing can be written */
-	/* By the ticket: what runs is the former one where the workers could not be given it. */
+	rec->retry_files = false; /* even if nothing can be written */
+	/* From the ticket: if the workers could not get the new configuration, the running one is
+	 * the previous. */
 	(void)spec_load(rec->pending_path, NULL, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
@@ -406,7 +411,8 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 		if (d->entries[i].text && d->entries[i].text != why)
 			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", d->entries[i].text);
 	if (res->stuck)
-		set_problem(a, PROBLEMS_HOST, d->n ? d->entries[d->n - 1].text : "it is stuck");
+		set_problem(a, PROBLEMS_HOST,
+			    d->n ? d->entries[d->n - 1].text : "the host is partially configured");
 	if (a->state == AGENT_STOPPING)
 		return;
 	if (reconcile_has_last_good(rec))
@@ -438,15 +444,15 @@ void reconcile_pending_end(struct agent *a, const struct applier_result *res, co
 	control_on_decided(a, p.client, p.entry, p.keep, res->error, written >= 0, &all);
 }
 
-/* None waits: a number that somebody has in mind is at its end. */
+/* The operator's apply is not pending any more; says how it ended. */
 static void say_none_waits(const struct agent *a, uint64_t number, char *why, size_t size)
 {
 	const struct history_entry *e = history_find(&a->reconcile.history, number);
 
 	if (e)
 		snprintf(why, size,
-			 "no apply waits for a confirmation: 'plenum history' has apply %" PRIu64
-			 " as '%s'",
+			 "no apply waits for a confirmation: apply %" PRIu64
+			 " is '%s' in 'plenum history'",
 			 number, history_outcome_to_string(e->outcome));
 	else
 		snprintf(why, size, "no apply waits for a confirmation");
@@ -468,12 +474,13 @@ int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid
 	if (number)
 		snprintf(why, size,
 			 "apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
-			 " (%s, by %s) does; where that is meant write 'plenum %s %" PRIu64 "'",
+			 " (%s, by %s) does; use 'plenum %s %" PRIu64 "' for that one",
 			 number, p->entry, e ? e->what : "?", by, verb, p->entry);
 	else
 		snprintf(why, size,
-			 "apply %" PRIu64 " (%s, by %s) is another user's; where it is meant write "
-			 "'plenum %s %" PRIu64 "'",
+			 "apply %" PRIu64
+			 " (%s, by %s) belongs to another user; use 'plenum %s %" PRIu64
+			 "' if you mean it",
 			 p->entry, e ? e->what : "?", by, verb, p->entry);
 	return -EPERM;
 }
@@ -493,7 +500,7 @@ int reconcile_pending_decide(struct agent *a, bool keep_it, uint64_t client, con
 		return -ENOENT;
 	if (p->client)
 		return -EALREADY;
-	if (keep_it && reachability_is_lost(a)) /* whoever else is to decide, or nobody */
+	if (keep_it && reachability_is_lost(a)) /* no matter who confirms */
 		return -EHOSTUNREACH;
 	r = applier_order(p->applier, keep_it, by);
 	if (r < 0)
@@ -515,10 +522,10 @@ void reconcile_on_not_yet(void *user, const char *why)
 	control_on_decided(a, client, p->entry, p->keep, -EHOSTUNREACH, true, &d);
 }
 
-/* ---- what an earlier agent left ---- */
+/* ---- the ticket of a previous agent ---- */
 
-/* The outcome that the applier of this ticket left. 0: it was kept; -ENODATA: none is known;
- * another: why it was not, in buf. */
+/* Reads the outcome that this ticket's applier wrote. 0: it was kept; -ENODATA: unknown; other: it
+ * was not, with the reason in buf. */
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
 	autofree char *text = NULL;
@@ -533,7 +540,7 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 	return error;
 }
 
-/* What was to run does: it is now what ran last. */
+/* The new configuration runs and becomes the last good one. */
 static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -544,14 +551,15 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 	if (spec_load(rec->pending_path, NULL, &d, &kept.spec) < 0)
 		return;
 	yaml = spec_to_yaml(kept.spec);
-	history_end(&rec->history, t->entry, HISTORY_APPLIED, t->n_steps, "an earlier agent's",
+	history_end(&rec->history, t->entry, HISTORY_APPLIED, t->n_steps, "by the previous agent",
 		    yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
+		   "apply %" PRIu64
+		   " of the previous agent was finished by its applier and is kept",
 		   t->entry);
 	reconcile_choice_read(rec, text);
 	reconcile_choice_keep(a);
-	/* As if this agent had run it: what is kept is what runs. */
+	/* As if this agent had applied it. */
 	generation_done(&a->running);
 	a->running = kept;
 	reconcile_keep_config(a, t->source, t->entry, &d);
@@ -567,13 +575,13 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 	history_end(&rec->history, t->entry,
 		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
 		    NULL);
-	/* What was not to be kept without a word is not tried again without one. */
+	/* An apply that needed a confirmation is not retried without a request. */
 	if ((t->confirm_s || error == -ECANCELED) &&
 	    spec_load(rec->pending_path, NULL, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);
 	else
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "apply %" PRIu64 " of an earlier agent was rolled back: %.150s",
+			   "apply %" PRIu64 " of the previous agent was rolled back: %.150s",
 			   t->entry, why);
 	spec_free(spec);
 }
@@ -599,8 +607,9 @@ void reconcile_resolve(struct agent *a, const struct applier_result *res, const 
 		if (error < 0)
 			snprintf(why, sizeof(why), "%s", first_error(d));
 	} else {
-		/* A journal that was there decides: the outcome is written before it goes. That
-		 * goes with the machine; the history, which is written first, does not. */
+		/* A journal, if there was one, decides: the outcome is written before the journal
+		 * is removed. A reboot loses the outcome, but not the history, which is written
+		 * first. */
 		error = outcome_read(a, &t, why, sizeof(why));
 		if (error == -ENODATA && was_kept(a, t.entry))
 			error = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What waits to be walked, and when: triggers, clients, the pause before what failed is tried
- * again. Apart from the walk itself, of which one is on its way at a time. */
+/* Queues triggers and client requests and paces retries; starts the next reconcile when the running
+ * one ends. */
 #include "agent/agent.h"
 #include "agent/apply/progress.h"
 #include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include <string.h>
 
-/* What changed the host and failed is not tried again for the very notifications that it made. */
+/* After a failed apply, its own kernel notifications must not trigger the next try. */
 static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 {
 	uint64_t now = clock_now_ns();
@@ -43,8 +43,6 @@ static void begin_client(struct agent *a)
 			&c);
 }
 
-/* The next of those that wait, while none is on its way and no apply waits for its confirmation.
- * Those who ask come first. */
 void reconcile_run_next(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -84,7 +82,7 @@ void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 		a->reconcile.reload_is_older = a->reconcile.pending.applier;
 	if (t == RECONCILE_RELOAD && a->reconcile.pending.applier)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "a reload waits until apply %llu is confirmed or rolled back",
+			   "reload queued until apply %llu is confirmed or rolled back",
 			   (unsigned long long)a->reconcile.pending.entry);
 	a->reconcile.requested[t] = true;
 	reconcile_run_next(a);
@@ -109,7 +107,7 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 	struct reconcile *rec = &a->reconcile;
 
 	const bool waits = rec->pending.applier &&
-			   !rec->reachability.alone; /* that ends by itself, and soon */
+			   !rec->reachability.alone; /* that wait ends by itself, soon */
 
 	if (a->state == AGENT_STOPPING || waits) {
 		reconcile_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
@@ -196,7 +194,7 @@ static int on_debounce(void *user)
 	return 0;
 }
 
-/* Each time later; but at once when a driver needs longer than it ever should. */
+/* Reports a long apply at doubling intervals, and at once when a driver exceeds its time. */
 static void mention(struct agent *a, uint64_t now)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -208,15 +206,14 @@ static void mention(struct agent *a, uint64_t now)
 		return;
 	rec->is_late = rec->is_late || late;
 	events_add(&a->events, late ? LOG_LEVEL_ERR : LOG_LEVEL_WARNING, "agent",
-		   "an apply has been on its way for %llu s: process %d is %s%s%s",
+		   "an apply has been running for %llu s: process %d is %s%s%s",
 		   (unsigned long long)((now - rec->began_ns) / NSEC_PER_SEC),
 		   applier_pid(rec->applier), applier_stage_to_string(applier_stage(rec->applier)),
 		   p != PROGRESS_NONE ? ": " : "", step);
 	rec->mention_ns = 2 * (now - rec->began_ns);
 }
 
-/* A step that takes long is the kernel's affair, but an operator wants to know, and a service
- * manager wants to hear that the start goes on. */
+/* Reports slow applies to the operator and extends the service manager's start timeout. */
 static int on_tick(void *user)
 {
 	struct agent *a = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cluster's keys on their way from their file to the workers. Apart from worker_config.c, which
- * reads no files.
+ * Copies the cluster's keys from their file into the workers' configurations. worker_config.c reads
+ * no files.
  */
 #include "agent/agent.h"
 #include "netcfg/base/secret.h"

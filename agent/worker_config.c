@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * From a plan's workers to the configurations that they are started with. Apart from the walk, as
- * the only place that knows both the plan's words and the launch contract's. Pure.
- */
+/* Translates a plan's workers into launch configurations. Pure. */
 #include "agent/agent.h"
 #include "netcfg/plan/backend.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A little more than a round trip: the answer to a request is met spinning, idleness is not. */
+/* A little more than a round trip: answers are met spinning, idle workers sleep. */
 #define WORKER_SPIN_US 100
 
 static enum launch_transport transport_of(enum spec_transport t)
@@ -67,7 +64,7 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 	return NULL;
 }
 
-/* A mount from this very host reaches the data IPs of its own workers. */
+/* A mount from this host uses the data IPs of its own workers. */
 static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
 	for (size_t i = 0; i < plan->n_workers; i++) {
@@ -113,9 +110,8 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 		add_own_addrs(plan, lm);
 	if (lm->n_addrs == 0) {
 		diag_add(d, DIAG_ERROR, &sm->pos, NULL,
-			 "mount %s comes from host '%s', of which no address is known; name it "
-			 "under "
-			 "peers",
+			 "mount %s is from host '%s', whose addresses are unknown; add the host "
+			 "under peers",
 			 sm->path, sm->from_host);
 		return -EINVAL;
 	}
@@ -141,7 +137,7 @@ static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *
 			(struct launch_ids){map[i].client, map[i].server, map[i].count};
 }
 
-/* Member by member into memory that was zeroed: configurations are compared byte by byte. */
+/* Member by member into zeroed memory: configurations are compared bytewise. */
 static void add_client(const struct spec_client *sc, const char *host,
 		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
 {
@@ -163,7 +159,7 @@ static void add_client(const struct spec_client *sc, const char *host,
 	to->n_gids = (uint32_t)sc->n_gid_map;
 }
 
-/* One rule a host and network; a spec that was checked has no more of them than fit. */
+/* One rule per host and network; the spec check guarantees that they fit. */
 static void fill_clients(const struct spec_export *se, struct launch_config *c,
 			 struct launch_export *e)
 {
@@ -216,7 +212,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	}
 	if (pw->n_exports > LAUNCH_EXPORTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "worker %u has %zu exports, %d at most; divide them among more entries",
+			 "worker %u has %zu exports, the maximum is %d; divide them among more "
+			 "entries",
 			 pw->id, pw->n_exports, LAUNCH_EXPORTS_MAX);
 		return -EINVAL;
 	}

@@ -340,7 +340,7 @@ static void test_without_a_witness(void **state)
 	w = worker_on(f, 1);
 	assert_int_not_equal(w->state, SUP_UP);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
-	assert_non_null(strstr(reachability_unreachable(&f->a), "since it was taken to VFs"));
+	assert_non_null(strstr(reachability_unreachable(&f->a), "since its move to VFs"));
 	come_up(f, 1)->paths[0].up = 0;
 	decide(f, true);
 	assert_true(agreed(f));
@@ -392,7 +392,7 @@ static void test_worker_does_not_come_up(void **state)
 		set_worker(f, worker);
 		turn_until_it_ends(f);
 		check_sockets(f);
-		assert_true(event_has(&f->a, "since it was taken to VFs: exit status 1"));
+		assert_true(event_has(&f->a, "since its move to VFs: exit status 1"));
 		assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	}
 }
@@ -417,7 +417,7 @@ static void test_nobody_vouches_for_another(void **state)
 	time_is_up(f);
 	turn_until_it_ends(f);
 	check_sockets(f);
-	assert_true(event_has(&f->a, "host-b does not answer worker 1 on leg-a"));
+	assert_true(event_has(&f->a, "host-b no longer answers worker 1 on leg-a"));
 }
 
 /* The trial is the next agent's as well, down to the end. */

@@ -566,13 +566,12 @@ static void test_each_decides_about_his_own(void **state)
 	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
 	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, false, NULL, 0), 0);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM,
-				  "apply 2 (files, by uid 0, pid 7) is another user's; where it is "
-				  "meant write 'plenum confirm 2'"));
-	assert_true(is_refused_as(a, 0, 1000, false, -EPERM, "write 'plenum rollback 2'"));
+				  "apply 2 (files, by uid 0, pid 7) belongs to another user; use "
+				  "'plenum confirm 2'"));
+	assert_true(is_refused_as(a, 0, 1000, false, -EPERM, "use 'plenum rollback 2'"));
 	assert_true(is_refused_as(a, 1, 0, true, -EPERM,
 				  "apply 1 does not wait for a confirmation, apply 2 (files, by "
-				  "uid 0, pid 7) does; where that is meant write 'plenum confirm "
-				  "2'"));
+				  "uid 0, pid 7) does; use 'plenum confirm 2'"));
 	die_and_come_back(f);
 	reconcile_start(a);
 	turn_until_it_waits(f);
@@ -580,9 +579,9 @@ static void test_each_decides_about_his_own(void **state)
 	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_true(is_refused_as(a, 2, 0, true, -ENOENT,
-				  "no apply waits for a confirmation: 'plenum history' has apply 2 "
-				  "as 'rolled back'"));
+	assert_true(is_refused_as(
+		a, 2, 0, true, -ENOENT,
+		"no apply waits for a confirmation: apply 2 is 'rolled back' in 'plenum history'"));
 }
 
 static bool file_has(const char *path, const char *text)
@@ -685,13 +684,14 @@ static void test_back_to_a_number(void **state)
 	assert_true(last_good_has(f, "10.20.1.10"));
 	assert_true(host_has(f, "10.20.1.10/16"));
 	assert_false(host_has(f, "10.10.2.10/16"));
-	assert_true(problem_has(a, "what runs is not what the files say since apply 3 (rollback "
-				   "to 1, by uid 0, pid 7)"));
+	assert_true(problem_has(
+		a, "the running configuration differs from the files since apply 3 (rollback "
+		   "to 1, by uid 0, pid 7)"));
 	die_and_come_back(f);
 	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(running_has(f, "10.20.1.10"));
-	assert_true(problem_has(a, "what runs is not what the files say"));
+	assert_true(problem_has(a, "the running configuration differs from the files"));
 	apply_for(f, &nowhere);
 	assert_int_equal(a->reconcile.error, -ENOENT);
 	assert_true(running_has(f, "10.20.1.10"));

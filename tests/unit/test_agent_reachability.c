@@ -68,8 +68,8 @@ static void test_kept_when_packets_come(void **state)
 	page->paths[0].rx_packets += 2;
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.2.10"));
-	assert_true(event_has(&f->a, "whoever answered the workers before still does"));
-	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	assert_true(event_has(&f->a, "all peers that answered the workers before still answer"));
+	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 	assert_false(f->a.reconcile.reachability.alone);
 }
 
@@ -84,8 +84,7 @@ static void test_rolled_back_when_none_come(void **state)
 	time_is_up(f);
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.1.10"));
-	assert_true(problem_has(&f->a, "host-b does not answer worker 1 on leg-a; before the "
-				       "change it did"));
+	assert_true(problem_has(&f->a, "host-b no longer answers worker 1 on leg-a."));
 	assert_int_equal(history_find(&f->a.reconcile.history, 2)->outcome, HISTORY_ROLLED_BACK);
 }
 
@@ -130,7 +129,7 @@ static void test_with_a_confirmation(void **state)
 	assert_non_null(f->a.reconcile.pending.applier);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	assert_non_null(
-		strstr(f->a.reconcile.reachability.lost, "host-b does not answer worker 1"));
+		strstr(f->a.reconcile.reachability.lost, "host-b no longer answers worker 1"));
 	page->paths[0].rx_packets += 2;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
@@ -176,7 +175,7 @@ static void test_a_second_one_waits(void **state)
 	while (!runs(f, "10.10.3.10"))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(f->a.reconcile.n_clients, 0);
-	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 	goes_on(f);
 	page->paths[0].rx_packets += 2;
 	turn_until_it_ends(f); /* its applier writes to the host that ends with this test */
@@ -210,7 +209,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	assert_non_null(strstr(reachability_unreachable(&f->a),
-			       "host-b does not answer worker 1 on leg-a"));
+			       "host-b no longer answers worker 1 on leg-a"));
 	/* It answers at another port, and then as well as before. */
 	page->paths[0].up = 0;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
@@ -239,7 +238,7 @@ static void test_the_next_agent_confirms_by_its_workers(void **state)
 	page->paths[0].rx_packets += 2;
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.2.10"));
-	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 }
 
 /* What a peer calls itself gets into no file that an agent reads as its configuration. */
