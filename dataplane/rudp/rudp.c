@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The endpoint: its turn (packets in, timers, packets out), packets that belong to no session, and
- * the functions that the application calls.
+ * The endpoint: its event loop (packets in, timers, packets out), packets without a session, and
+ * the public functions.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "netcfg/base/hash.h"
@@ -63,7 +63,7 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 	return res;
 }
 
-/* Replies that belong to no session. Those that a full port refuses wait for the next poll. */
+/* Stateless replies. Those that a full port refuses wait for the next poll. */
 static void raw_flush(struct rudp *r)
 {
 	for (unsigned i = 0; i < r->raw_n; i++) {
@@ -77,7 +77,7 @@ static void raw_flush(struct rudp *r)
 	}
 }
 
-/* After the ports' flush: before, the bytes are theirs. */
+/* Runs after the ports' flush, because the ports use the bytes until then. */
 static void raw_forget(struct rudp *r)
 {
 	unsigned kept = 0;
@@ -109,7 +109,7 @@ static void limits_fill(struct rudp_limits *l)
 	DEFAULT(hold_ns, NSEC_PER_SEC);
 	DEFAULT(keepalive_ns, NSEC_PER_SEC);
 	DEFAULT(lost_ns, 5 * NSEC_PER_SEC);
-	DEFAULT(half_ns, NSEC_PER_SEC / 2);
+	DEFAULT(stall_ns, NSEC_PER_SEC / 2);
 	DEFAULT(answer_ns, 10 * NSEC_PER_SEC);
 #undef DEFAULT
 	l->rx_bytes_per_session = MAX_OF(l->rx_bytes_per_session, RUDP_MSG_BYTES_MAX);
@@ -140,15 +140,15 @@ static int config_check(const struct rudp_config *cfg)
 	return 0;
 }
 
-/* What sealing needs. A wrong hand with keys would leave sessions in clear: those who give keys say
- * what for, and the other way round. */
-static int endpoint_secure(struct rudp *r)
+/* Allocates what sealing needs. config_check has verified that keys and security come together;
+ * keys without security would leave sessions in clear. */
+static int seal_buf_init(struct rudp *r)
 {
 	if (r->cfg.security == RUDP_SECURITY_NONE)
 		return 0;
 	r->cipher = rudp_cipher_best();
-	r->room = malloc(RUDP_ROOM_BYTES); /* what is not used costs no memory */
-	return r->room ? 0 : -ENOMEM;
+	r->seal_buf = malloc(RUDP_SEAL_BUF_BYTES); /* untouched pages cost no memory */
+	return r->seal_buf ? 0 : -ENOMEM;
 }
 
 int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
@@ -188,7 +188,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		return -ENOMEM;
 	}
 	rudp_grant_init(r);
-	if (endpoint_secure(r) || rudp_accept_init(r)) {
+	if (seal_buf_init(r) || rudp_accept_init(r)) {
 		rudp_free(r);
 		return -ENOMEM;
 	}
@@ -207,23 +207,23 @@ struct rudp *rudp_free(struct rudp *r)
 	free(r->sessions);
 	free(r->heap);
 	free(r->hellos);
-	free(r->room);
-	rudp_noise_wipe(r, sizeof(*r)); /* it knows the keys */
+	free(r->seal_buf);
+	rudp_noise_wipe(r, sizeof(*r)); /* contains keys */
 	free(r);
 	return NULL;
 }
 
-/* A packet for a session that is not here: its sender is told, seldom. It believes us because we
- * know what only the session's owner can know: its token, by each of our keys. */
-static int rx_stray(struct rudp *r, unsigned port, const struct datagram_addr *src,
-		    const struct wire_common *c, uint64_t now)
+/* A packet for an unknown session: answers with a rate-limited RESET. The tokens, one for each of
+ * our keys, prove to the sender that the session's owner sent it. */
+static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			      const struct wire_common *c, uint64_t now)
 {
 	struct wire_common reset = {.type = WIRE_RESET, .path = c->path, .session = c->session};
 	struct raw_pkt *raw;
 
 	if (c->session == 0)
 		return -EBADMSG;
-	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* 10 at once, 100 a second */
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* bursts of 10, 100 a second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
 	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
 		return -EBADMSG;
@@ -269,7 +269,7 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return -EBADMSG;
 }
 
-/* Of another version, or nobody's. */
+/* A packet of another version, or a foreign one. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {
@@ -307,7 +307,7 @@ static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr
 			return rudp_rx_join(s, port, src, &c, data, len, now);
 		if (PLENUM_LIKELY(s && s->state == SESSION_UP))
 			return rudp_rx_packet(s, port, src, &c, data, len, now);
-		return s ? -EBADMSG : rx_stray(r, port, src, &c, now);
+		return s ? -EBADMSG : rx_unknown_session(r, port, src, &c, now);
 	case WIRE_RESET:
 		return rx_reset(r, &c, data, len, now);
 	default:
@@ -335,35 +335,35 @@ void rudp_rx_waited(struct rudp *r, uint64_t ns)
 	r->waited_ns = ns;
 }
 
-void rudp_rests(struct rudp *r, bool rests)
+void rudp_ack_at_once(struct rudp *r, bool rests)
 {
 	r->rests = rests;
 }
 
-void rudp_tx_leaves(struct rudp *r, unsigned port, uint64_t now_ns)
+void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < r->n_trains; i++) {
-		const struct train *t = &r->trains[i];
+	for (unsigned i = 0; i < r->n_bursts; i++) {
+		const struct gso_burst *t = &r->bursts[i];
 
 		if (t->path->port == port)
-			rudp_sent_left(&t->path->sent, t->first_pn, t->n, now_ns);
+			rudp_sent_stamp(&t->path->sent, t->first_pn, t->n, now_ns);
 	}
 }
 
-bool rudp_tx_is_long(const struct rudp *r)
+bool rudp_tx_wants_stamp(const struct rudp *r)
 {
-	return r->n_trains > 0;
+	return r->n_bursts > 0;
 }
 
 void rudp_flush(struct rudp *r)
 {
 	r->ops->tx_flush(r->user);
 	r->unflushed = 0;
-	r->n_trains = 0;
-	r->room_used = 0;
+	r->n_bursts = 0;
+	r->seal_used = 0;
 }
 
-/* Those that want it now, each once: who is touched meanwhile has its turn in the next poll. */
+/* Polls each dirty session once; sessions marked meanwhile are polled next time. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
 	struct list turn;
@@ -457,7 +457,7 @@ void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
 			p->hello_ns = now_ns;
 			if (!up)
 				rudp_path_set_down(s, p, -ENETDOWN, now_ns);
-			s->tell = true;
+			s->state_due = true;
 			rudp_session_touch(s);
 		}
 	}
@@ -483,7 +483,7 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 		return;
 	r->depth++;
 	r->now = now_ns;
-	rudp_session_say_bye(s);
+	rudp_session_send_close(s);
 	rudp_session_end(s, RUDP_SESSION_CLOSED, -ECANCELED);
 	r->depth--;
 	reap_dead(r);
@@ -546,17 +546,17 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.standby = p->standby,
 		.swapped = is_swapped(s->r, p),
 		.joining = p->state == PATH_JOINING,
-		.suspect = p->state == PATH_UP && p->suspect,
+		.suspect = p->state == PATH_UP && p->timed_out,
 		.srtt_ns = p->rtt.srtt,
 		.rto_ns = rudp_path_rto(s, p),
 		.cwnd_bytes = p->cc.cwnd,
 		.in_flight_bytes = p->sent.in_flight,
-		.mtu = p->mtu.now,
+		.mtu = p->mtu.cur,
 		.mtu_found = p->mtu.found,
-		.mtu_most = p->mtu.most,
-		.alone = rudp_gso_alone(&p->train, s->r->now),
-		.sources = (uint8_t)(1 + __builtin_popcount(p->sources.arrives)),
-		.sources_lost = p->sources.lost,
+		.mtu_most = p->mtu.max,
+		.alone = rudp_gso_alone(&p->gso, s->r->now),
+		.sources = (uint8_t)(1 + __builtin_popcount(p->src_ports.usable)),
+		.sources_lost = p->src_ports.lost,
 		.tx_packets = p->tx_packets,
 		.tx_bytes = p->tx_bytes,
 		.rx_packets = p->rx_packets,

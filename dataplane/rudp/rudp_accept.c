@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server's part of the handshake: cookies, HELLO to ACCEPT or REFUSE, JOIN to JOINED. Apart
- * from the client's because strangers speak to it: nothing is kept, nothing is worked out and
- * nothing longer than what came is sent before an address has proven itself by its cookie; and no
- * place in the table of sessions is taken before the key is.
+ * Server side of the handshake: cookies, HELLO to ACCEPT or REFUSE, JOIN to JOINED. Unauthenticated
+ * hosts reach this code. Until a cookie has validated the address, it stores nothing, computes
+ * nothing expensive and sends nothing longer than it received; a session takes a table index only
+ * after its key is verified.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
 
-/* A HELLO with a good cookie, and what goes with it. */
+/* A HELLO with a valid cookie, and its context. */
 struct hello_in {
 	unsigned port;
 	const struct datagram_addr *src;
@@ -17,8 +17,8 @@ struct hello_in {
 	struct wire_hello h;
 	struct wire_hello_body b;
 	struct rudp_noise noise;
-	uint8_t key; /* of ours: the one that it is sealed with */
-	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* what b.app points into */
+	uint8_t key; /* index of our key that sealed it */
+	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* memory of b.app */
 	uint64_t hash;
 };
 
@@ -88,7 +88,7 @@ static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t n
 
 /* ------------------------------------------------------------------ answers */
 
-/* An answer's first bytes and body, sealed where the HELLO was and in->noise holds. Returns the
+/* Encodes an answer and its body, sealed if the HELLO was and in->noise is valid. Returns the
  * length, 0 on failure. */
 static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cipher cipher,
 			 const uint8_t *body, size_t len, uint8_t *ret)
@@ -111,7 +111,7 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* cipher: what both can read; RUDP_CIPHER_NONE where there is nothing. */
+/* cipher: one that both ends support; RUDP_CIPHER_NONE if there is none. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {
@@ -130,7 +130,7 @@ static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher ci
 
 void rudp_accept_send(struct rudp_session *s)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	const struct rudp_path *p = &s->paths[o->path];
 	struct datagram pkt = {
 		.hdr_len = WIRE_ANSWER_BYTES, .payload = o->body, .payload_len = o->body_len};
@@ -140,11 +140,11 @@ void rudp_accept_send(struct rudp_session *s)
 		o->due = false;
 }
 
-/* ACCEPT, which is kept until the client has shown that it got it; then the session's keys. */
+/* Builds ACCEPT, kept until the client has confirmed it, then derives the session's keys. */
 static int accept_make(struct rudp_session *s, struct hello_in *in)
 {
 	struct rudp *r = s->r;
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	enum rudp_security security =
 		in->h.cipher ? MAX_OF(in->b.security, r->cfg.security) : RUDP_SECURITY_NONE;
 	struct wire_accept a = {.server_number = s->number,
@@ -164,7 +164,7 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 		return res;
 	n = wire_put_accept_body(body, &a);
 	s->labels = r->labels;
-	s->n_told = r->n_addrs;
+	s->n_addrs_confirmed = r->n_addrs;
 	memcpy(body + n, r->addrs, (size_t)r->n_addrs * WIRE_ADDR_BYTES);
 	n = answer_put(in, WIRE_ACCEPT, in->h.cipher, body,
 		       n + (size_t)r->n_addrs * WIRE_ADDR_BYTES, msg);
@@ -184,7 +184,8 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 
 /* ------------------------------------------------------------------ HELLO */
 
-/* Sessions of former lives of the client end. False: the packet itself is of a former life. */
+/* Ends sessions of earlier incarnations of the client. False: the HELLO itself is of an earlier
+ * one. */
 static bool end_older(struct rudp *r, const struct hello_in *in)
 {
 	const struct wire_hello_body *b = &in->b;
@@ -214,8 +215,9 @@ static struct rudp_session *session_of_hello(struct rudp *r, uint64_t hash)
 	return NULL;
 }
 
-/* Its session was made and is gone: somebody says it again for the client. As many are known as can
- * come while a cookie holds, unless sessions are made and lost faster than that. */
+/* The HELLO already created a session that has ended since, so it is a replay. The ring holds as
+ * many HELLOs as can arrive while a cookie is valid, unless sessions are created and lost faster.
+ */
 static bool hello_used(const struct rudp *r, uint64_t hash)
 {
 	for (unsigned i = 0; i < 2 * r->n_sessions; i++)
@@ -231,7 +233,7 @@ static void hello_note(struct rudp *r, struct rudp_session *s, uint64_t hash)
 	r->next_hello = (r->next_hello + 1) % (2 * r->n_sessions);
 }
 
-/* What the client says to us alone. NULL, or the word of the refusal. */
+/* Opens the sealed part of HELLO. NULL, or the word for the refusal. */
 static const char *body_open(const struct rudp *r, struct hello_in *in, const uint8_t *data)
 {
 	size_t len = in->h.body_len;
@@ -275,7 +277,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	s->peer_epoch = in->b.epoch;
 	s->key = in->key;
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
-	s->heard_ns = now;
+	s->last_rx_ns = now;
 	s->hello_from = *in->src;
 	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
 	if (res) {
@@ -296,7 +298,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
 }
 
-/* The address is proven. */
+/* Processes a HELLO from a validated address. */
 static int hello_take(struct rudp *r, struct hello_in *in, const uint8_t *data, uint64_t now)
 {
 	char word[WIRE_REFUSE_TEXT_MAX + 1] = "";
@@ -326,7 +328,7 @@ static int hello_take(struct rudp *r, struct hello_in *in, const uint8_t *data, 
 	p->state = PATH_DOWN;
 	if (!p->local_down)
 		rudp_path_set_up(s, p, now);
-	s->opening->due = true;
+	s->handshake->due = true;
 	rudp_session_touch(s);
 	return 0;
 }
@@ -347,8 +349,8 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 	in.hash = rudp_hash(r, data, len);
 	s = session_of_hello(r, in.hash);
 	if (s) {
-		if (s->opening) { /* ACCEPT was lost */
-			s->opening->due = true;
+		if (s->handshake) { /* ACCEPT was lost */
+			s->handshake->due = true;
 			rudp_session_touch(s);
 		}
 		return 0;
@@ -398,13 +400,14 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		return -EBADMSG;
 	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
 		return -EBADMSG;
-	/* Who knows the session is not yet who gets packets at this address. */
+	/* Knowledge of the session does not prove that this address is the client's: validate it
+	 * first. */
 	if (p->state == PATH_NONE && !cookie_good(s->r, port, src, s->number, j.cookie, now)) {
 		joined_send(s, port, src, c, j.stamp,
 			    cookie_make(s->r, port, src, s->number, now / COOKIE_PERIOD_NS));
 		return 0;
 	}
-	s->heard_ns = now;
+	s->last_rx_ns = now;
 	if (p->state == PATH_NONE) {
 		rudp_path_init(s, c->path, port, src, c->flags & WIRE_F_STANDBY, now);
 		rudp_label_path_made(s, p, now);
@@ -412,7 +415,7 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	if ((int32_t)(c->pn - p->join_pn) > 0) { /* no later one has overtaken it */
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* not overtaken by a later one */
 		p->join_pn = c->pn;
 		p->standby = c->flags & WIRE_F_STANDBY;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packet numbers received: apart from the packets, so that it can be tested number by number. */
+/* The receiver's record of packet numbers. */
 #include "dataplane/rudp/rudp_acks.h"
 
-#define PN_JUMP_MAX (1U << 20) /* further ahead than any sender's window: not our peer's */
+#define PN_JUMP_MAX (1U << 20) /* further ahead than any sender's window: not from our peer */
 
-bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn)
+bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)
 {
 	if (pn > a->top)
 		return false;
@@ -19,7 +19,7 @@ int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 
 	if (pn == 0 || pn > a->top + PN_JUMP_MAX)
 		return -EBADMSG;
-	if (rudp_acks_had(a, pn)) {
+	if (rudp_acks_seen(a, pn)) {
 		a->now = true;
 		return 0;
 	}
@@ -31,7 +31,8 @@ void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn)
 {
 	uint64_t word = pn >> 6, w = a->top >> 6;
 
-	a->now = true; /* where it fills a gap, the sender should learn of its mistake */
+	a->now = true; /* if it fills a gap, the sender should learn early that its loss was
+			  spurious */
 	if (pn <= a->top)
 		return;
 	if (word - w >= RUDP_ACK_WORDS)
@@ -63,7 +64,7 @@ void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 	}
 }
 
-void rudp_acks_said(struct rudp_acks *a)
+void rudp_acks_sent(struct rudp_acks *a)
 {
 	a->pending = 0;
 	a->pending_bytes = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has come in on one path, by packet number, and what the peer is still to hear of it. Says
- * which packets are new and what an acknowledgement says; sends none and knows no path. Times in
- * ns.
+ * The receiver's record of packet numbers on one path (RFC 9000, 13.2): which packets are new, and
+ * the content of the next acknowledgement. Sends nothing and knows no path. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_ACKS_H
 #define PLENUM_DATAPLANE_RUDP_ACKS_H
@@ -10,36 +9,37 @@
 #include "dataplane/rudp/wire.h"
 #include "netcfg/base/base.h"
 
-#define RUDP_ACK_WORDS 64U /* of 64 packets each: as many as a sender may have on its way */
+#define RUDP_ACK_WORDS 64U /* words of 64 packets: as many as a sender may have in flight */
 #define RUDP_ACK_EVERY_PACKETS 32
 #define RUDP_ACK_EVERY_BYTES (64U << 10)
 #define RUDP_ACK_DELAY_NS (200 * NSEC_PER_USEC)
 
 struct rudp_acks {
-	uint64_t top;		  /* highest packet number seen, 0: none */
-	uint64_t top_ns, top_gap; /* when it came; how long we had not looked by then */
+	uint64_t top; /* highest packet number seen, 0: none */
+	uint64_t top_ns,
+		top_gap; /* arrival time of top; time since our previous poll at that moment */
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
-	bool now, ping; /* ping: what is to be answered where it came in */
+	bool now, ping; /* ping: answer on the path that the PING came on */
 	uint64_t deadline;
 };
 
-/* As rudp_acks_check and rudp_acks_note, of a packet that is not the next one. */
+/* As rudp_acks_check and rudp_acks_note, for a packet out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
-/* low: the number as it is on the wire. 1: new, *ret its whole; 0: had it, to be acknowledged
- * again; -EBADMSG. */
+/* low: the low 32 bits, as on the wire. 1: new, *ret is the full number; 0: duplicate, to be
+ * acknowledged again; -EBADMSG. */
 static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
 		return rudp_acks_check_unordered(a, low, ret);
-	*ret = a->top + 1; /* the next one: no more is to be known of it */
+	*ret = a->top + 1; /* in order: no further check needed */
 	return 1;
 }
-/* It came before, or is too old to tell. */
-bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn);
-/* A new packet of len bytes; gap: how long we had not looked when it was found. */
+/* A duplicate, or too old to tell. */
+bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
+/* Records a new packet of len bytes; gap: time between our previous poll and its processing. */
 static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap,
 				  uint64_t now)
 {
@@ -63,11 +63,11 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* What was received up to `top`: words, time and gap; not path and credit. */
+/* Fills in the packets received up to `top`: words, time and gap; not path and credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
-/* All that is pending has been said. */
-void rudp_acks_said(struct rudp_acks *a);
+/* Everything pending has been acknowledged. */
+void rudp_acks_sent(struct rudp_acks *a);
 /* The 64-bit number that ends in `low` and is nearest to `near`. */
 static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two ciphers of the transport. Apart because it alone knows libcrypto's contexts. */
+/* The transport's two ciphers; the only file that uses libcrypto's cipher contexts. */
 #include "dataplane/rudp/rudp_aead.h"
 #include "dataplane/rudp/rudp_aead_mb.h"
 #include "dataplane/rudp/wire.h"
@@ -41,13 +41,13 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 }
 
 /*
- * GCM without plain text is GHASH and one block of AES per packet (NIST SP
- * 800-38D, 6.4, 7.1). Called by its parts, libcrypto does that in 60 ns; four
- * fifths of what it takes as an AEAD are the calls' own.
+ * GCM without plain text is GHASH and one block of AES per packet (NIST SP 800-38D, 6.4, 7.1).
+ * Called directly, these take libcrypto 60 ns; four fifths of the time of an AEAD operation is the
+ * overhead of its calls.
  */
 static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 {
-	/* It cannot fail for a whole block and a context that has a key. */
+	/* Cannot fail for a whole block and a context with a key. */
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 
@@ -157,7 +157,8 @@ int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]
 		CRYPTO_gcm128_tag(a->tag, ret_tag, RUDP_AEAD_TAG_BYTES);
 		return 0;
 	}
-	/* The tag as a parameter: the older call makes the same of it at each packet anew. */
+	/* Reads the tag as a parameter; the older ctrl call builds the same parameter for each
+	 * packet. */
 	return EVP_EncryptFinal_ex(a->ctx, none, &n) == 1 &&
 			       EVP_CIPHER_CTX_get_params(a->ctx, params) == 1
 		       ? 0
@@ -175,7 +176,7 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	}
 	if (a->tag)
 		return CRYPTO_gcm128_finish(a->tag, tag, RUDP_AEAD_TAG_BYTES) == 0 ? 0 : -EBADMSG;
-	memcpy(copy, tag, sizeof(copy)); /* libcrypto does not promise to leave it as it is */
+	memcpy(copy, tag, sizeof(copy)); /* libcrypto does not promise to leave it unchanged */
 	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
 		return -EIO;
 	return EVP_DecryptFinal_ex(a->ctx, none, &n) == 1 ? 0 : -EBADMSG;

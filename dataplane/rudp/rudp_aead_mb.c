@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AES-256-GCM by libipsec-mb. Apart because not every processor has it. */
+/* AES-256-GCM by libipsec-mb, with stubs for builds without the library. */
 #include "dataplane/rudp/rudp_aead_mb.h"
 
 #ifdef HAVE_IPSEC_MB
@@ -21,10 +21,10 @@ struct rudp_aead_mb {
 	uint8_t clear[RUDP_AEAD_MB_CLEAR_MAX];
 	size_t clear_len;
 	bool tags, seal;
-	bool begun; /* the library has what stays in clear */
+	bool begun; /* the library has received the clear part */
 };
 
-static IMB_MGR *mgr; /* its functions alone are used: it has no state for these */
+static IMB_MGR *mgr; /* only its functions are used: it holds no state for them */
 
 static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool seal)
 {
@@ -39,9 +39,9 @@ static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool s
 	return m;
 }
 
-#define TRIED_BYTES 2101U /* more than most packets, and no whole block */
+#define TRIED_BYTES 2101U /* longer than most packets, and no multiple of the block size */
 
-/* A packet in one piece is tagged as in two. */
+/* Checks that tagging a packet in one piece and in two gives the same tag. */
 static bool tags_right(void)
 {
 	uint8_t text[TRIED_BYTES], parts[TAG_BYTES], whole[TAG_BYTES];
@@ -61,7 +61,7 @@ static bool tags_right(void)
 	return memcmp(parts, whole, sizeof(parts)) == 0;
 }
 
-/* Test cases 13 and 14 of the GCM specification: the library does each thing here as it should. */
+/* Checks each operation against test cases 13 and 14 of the GCM specification. */
 static bool is_right(void)
 {
 	static const uint8_t tag_13[TAG_BYTES] = {0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45, 0x36, 0xb9,
@@ -90,7 +90,7 @@ static bool is_right(void)
 	return right;
 }
 
-/* Threads of a test may come at once; a worker has one. */
+/* Test threads may call this concurrently; a worker has one thread. */
 static void mgr_init(void)
 {
 	const uint64_t needed = IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ;
@@ -187,11 +187,11 @@ void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16])
 void rudp_aead_mb_tag(struct rudp_aead_mb *m, const uint8_t nonce[12], const uint8_t *p, size_t len,
 		      uint8_t ret_tag[16])
 {
-	/* GCM without plain text; not a byte of `in` is read, or of `out` written. */
+	/* GCM without plain text: reads no byte of `in` and writes none of `out`. */
 	IMB_AES256_GCM_ENC(mgr, &m->key, &m->ctx, ret_tag, p, 0, nonce, p, len, ret_tag, TAG_BYTES);
 }
 
-#else /* none here */
+#else /* no libipsec-mb */
 
 #include <errno.h>
 

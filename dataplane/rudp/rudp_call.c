@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests and responses: slots, generations, placing chunks. What a server's clients may send when
- * is rudp_grant.c's.
+ * Requests and responses: slots, generations, storing chunks. rudp_grant.c decides the order of big
+ * requests.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Who acknowledges less of answers in limits.answer_ns, and one of them never, does not want them.
- * A link of 100 Mb/s carries that for sixty at a time. */
+/* A client that acknowledges fewer bytes of responses than this within limits.answer_ns, and leaves
+ * one unacknowledged, counts as stuck. A link of 100 Mb/s carries this much for sixty clients at a
+ * time. */
 #define ANSWERS_BYTES_LEAST (2U << 20)
 
 static uint32_t ring_size(unsigned n)
@@ -23,7 +24,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-/* As many calls again as slots, for those that a client gave up while they ran. */
+/* Twice the slots: calls that a client gave up on keep running beside new ones. */
 static unsigned calls_of(unsigned n_slots)
 {
 	return 2 * n_slots;
@@ -68,7 +69,7 @@ void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_byt
 	list_init(&s->answers);
 }
 
-/* Slots are made up in their order, when the first of an incarnation need them. */
+/* Initialises slots in order, on first use in an incarnation. */
 static struct slot *slot_at(struct rudp_session *s, unsigned index)
 {
 	while (s->n_fresh <= index) {
@@ -78,7 +79,7 @@ static struct slot *slot_at(struct rudp_session *s, unsigned index)
 		slot->index = (uint16_t)s->n_fresh++;
 		list_init(&slot->tx.node);
 		list_init(&slot->in.node);
-		list_init(&slot->in.tell);
+		list_init(&slot->in.grant_node);
 		list_init(&slot->answer);
 	}
 	return &s->slots[index];
@@ -108,8 +109,8 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->chunk_bytes = s->chunk_bytes;
 	m->n_chunks = (uint16_t)wire_chunks(len, m->chunk_bytes);
 	m->next_chunk = m->n_lost = m->n_acked = 0;
-	m->may_chunks = m->n_chunks;
-	m->need = false;
+	m->allowed_chunks = m->n_chunks;
+	m->announce = false;
 	m->granted = true;
 	m->active = true;
 	m->turn = len > RUDP_SMALL_BYTES ? s->turn++ : 0;
@@ -144,7 +145,7 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* A big request is announced: by its first chunks where the server has said that they may come. */
+/* Announces a big request: by its first chunks if the server allows ungranted bytes. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -155,11 +156,11 @@ static void call_start(struct rudp_session *s, struct slot *slot, const void *ms
 	if (slot->big) {
 		uint32_t left = s->free_most > s->free_used ? s->free_most - s->free_used : 0;
 
-		m->may_chunks =
+		m->allowed_chunks =
 			(uint16_t)MIN_OF(m->n_chunks, by_chunks ? left / m->chunk_bytes : 0);
-		m->need = m->may_chunks == 0;
+		m->announce = m->allowed_chunks == 0;
 		m->granted = false;
-		slot->free_bytes = (uint32_t)m->may_chunks * m->chunk_bytes;
+		slot->free_bytes = (uint32_t)m->allowed_chunks * m->chunk_bytes;
 		s->free_used += slot->free_bytes;
 	}
 	rudp_tx_queue(s, m);
@@ -230,13 +231,14 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 	m = &slot->tx;
 	free_return(s, slot);
 	rudp_session_touch(s);
-	if (g->again) { /* as another request: what is said of this one's chunks means nothing */
+	if (g->again) { /* the resend is a new generation: acknowledgements of the old chunks no
+			   longer count */
 		rudp_tx_drop(m);
 		call_start(s, slot, m->data, m->len, false);
 		return;
 	}
-	m->may_chunks = m->n_chunks;
-	m->need = false;
+	m->allowed_chunks = m->n_chunks;
+	m->announce = false;
 	m->granted = true;
 	rudp_tx_queue(s, m);
 }
@@ -275,7 +277,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-/* The application has done with a request's memory. */
+/* The application has released a request's memory. */
 static void held_return(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
@@ -305,7 +307,7 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* Whatever the slot held is over for the client. */
+/* A newer generation ends the slot's previous use. */
 static void slot_retire(struct rudp_session *s, struct slot *slot)
 {
 	switch (slot->state) {
@@ -336,11 +338,11 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 
 	held_return(s, call);
 	rudp_session_touch(s);
-	if (!slot) { /* given up by the client: `sent` comes from the next poll */
+	if (!slot) { /* the client gave up on it: the next poll calls `sent` */
 		call->in_use = false;
 		call->token = token;
-		call->next = s->done_calls;
-		s->done_calls = call;
+		call->next = s->abandoned_calls;
+		s->abandoned_calls = call;
 		return;
 	}
 	slot->call = NULL;
@@ -368,19 +370,19 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call)
 	return call->s;
 }
 
-/* An answer that nobody wanted. */
-static void done_hand_back(struct rudp_session *s)
+/* Hands back a response that the client no longer wants. */
+static void abandoned_release(struct rudp_session *s)
 {
-	struct rudp_call *call = s->done_calls;
+	struct rudp_call *call = s->abandoned_calls;
 	void *token = call->token;
 
-	s->done_calls = call->next;
+	s->abandoned_calls = call->next;
 	call_put(s, call);
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* The application may answer long after rudp was told the time: an answer counts from the poll that
- * sends it. */
+/* The application may answer long after rudp last learned the time: a response's time starts at the
+ * poll that sends it. */
 static void answers_stamp(struct rudp_session *s, uint64_t now)
 {
 	for (struct list *l = s->answers.prev; l != &s->answers; l = l->prev) {
@@ -403,7 +405,8 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 	return MAX_OF(oldest->answer_ns, s->answers_ns) + s->r->lim.answer_ns;
 }
 
-/* Where many share a slow link the last of many answers comes late, however willing they are. */
+/* When many clients share a slow link, the last of many responses completes late although the
+ * client takes them. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
 	if (now < rudp_call_deadline(s))
@@ -417,14 +420,14 @@ bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 
 void rudp_call_poll(struct rudp_session *s, uint64_t now)
 {
-	while (s->done_calls && s->state == SESSION_UP)
-		done_hand_back(s);
+	while (s->abandoned_calls && s->state == SESSION_UP)
+		abandoned_release(s);
 	answers_stamp(s, now);
 }
 
 /* Both */
 
-/* What rx_describe() has noted begins to come. */
+/* Starts receiving the message that rx_describe() recorded. */
 static int rx_begin(struct rudp_session *s, struct slot *slot)
 {
 	struct rx_msg *m = &slot->rx;
@@ -453,11 +456,10 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The packet that comes next probably goes where this one's payload ends: its place comes from
- * memory while the tag of that one is looked at, which needs none. Where there are no tags to wait
- * for, a copy is no faster for it.
+ * The next packet's payload probably follows this one's: prefetch its destination while the tag of
+ * that packet is verified, which needs no memory. Without tags the prefetch gains nothing.
  */
-#define AHEAD_LEAST 512U /* of payload: with less there is no packet close behind */
+#define AHEAD_LEAST 512U /* payload bytes; after smaller packets no other follows closely */
 #define LINE_BYTES 64U
 
 static void write_ahead(const uint8_t *p, size_t len)
@@ -466,12 +468,12 @@ static void write_ahead(const uint8_t *p, size_t len)
 		__builtin_prefetch(p + i, 1);
 }
 
-/* Notes that they are here. How many are new. */
+/* Records the chunks as received. Returns how many are new. */
 static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 {
 	unsigned fresh = 0;
 
-	if (m->n_chunks == 1) /* then it is whole, and never looked at again */
+	if (m->n_chunks == 1) /* then the message is complete and its bits are never read */
 		return 1;
 	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
 		uint64_t bit = 1ULL << (i & 63);
@@ -482,7 +484,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 	return fresh;
 }
 
-/* 1: the message is whole; 0: not yet, or had it; -ENOBUFS; -EBADMSG. */
+/* 1: the message is complete; 0: incomplete or duplicate; -ENOBUFS; -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
@@ -499,7 +501,7 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 	fresh = chunks_note(m, d);
 	if (fresh == 0)
 		return 0;
-	if (d->payload_len) /* what is here already is written once more, alike */
+	if (d->payload_len) /* chunks already received are overwritten with the same bytes */
 		memcpy(m->buf + offset, d->payload, d->payload_len);
 	if (s->secure && d->payload_len >= AHEAD_LEAST)
 		write_ahead(m->buf + offset + d->payload_len,
@@ -579,10 +581,10 @@ void rudp_call_discard(struct rudp_session *s, struct slot *slot)
 {
 	receiving_drop(s, slot);
 	slot->state = SLOT_DISCARDED;
-	rudp_grant_tell(s, slot);
+	rudp_grant_queue(s, slot);
 }
 
-/* A new request. 0; -ENOBUFS. */
+/* Starts a new request. 0; -ENOBUFS. */
 static int request_begin(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	if (!is_big(d->msg_len) && !call_is_free(s))
@@ -595,26 +597,26 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 		return 0;
 	}
 	slot->state = SLOT_ANNOUNCED;
-	rudp_grant_need(s, slot);
+	rudp_grant_announced(s, slot);
 	return 0;
 }
 
-/* It says that there is a request, or that its grant did not arrive. */
-static int need_rx(struct rudp_session *s, struct slot *slot)
+/* A repeated announcement of a granted request: the grant was lost. */
+static int announce_rx(struct rudp_session *s, struct slot *slot)
 {
 	if (slot->state == SLOT_RECEIVING && slot->in.granted)
-		rudp_grant_tell(s, slot);
+		rudp_grant_queue(s, slot);
 	return 0;
 }
 
-/* As chunk_store; with the accounts of who may send. */
+/* chunk_store plus grant accounting. */
 static int request_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	bool first = !slot->rx.active;
 	uint16_t had = slot->rx.n_got;
 	int res;
 
-	/* It came without a grant: welcome, where nobody else waits for the memory. */
+	/* It came before its grant: accept it unless others wait for the memory. */
 	if (slot->state == SLOT_ANNOUNCED) {
 		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
 			return -ENOBUFS;
@@ -651,13 +653,13 @@ static int request_rx(struct rudp_session *s, struct slot *slot, const struct wi
 	if (slot->rx.len != d->msg_len || slot->rx.chunk_bytes != d->chunk_bytes)
 		return -EBADMSG;
 	if (c->flags & WIRE_F_NEED)
-		return need_rx(s, slot);
+		return announce_rx(s, slot);
 	res = request_store(s, slot, d);
 	if (res <= 0)
 		return res;
 	if (slot->rx.n_chunks > 1 || is_big(d->msg_len))
 		rudp_grant_end(s, slot);
-	s->grants.patience = 0;
+	s->grants.stall_shift = 0;
 	call = slot->call;
 	buf = slot->rx.buf;
 	slot->rx.active = false;
@@ -684,7 +686,7 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 	uint64_t bit = 1ULL << (chunk & 63);
 	struct chunk_word *w;
 
-	if (slot->gen != gen || !m->active || chunk == PKT_NEED)
+	if (slot->gen != gen || !m->active || chunk == PKT_ANNOUNCE)
 		return;
 	w = &m->chunks[chunk >> 6];
 	if (w->acked & bit)
@@ -711,9 +713,9 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 	struct tx_msg *m = &slot->tx;
 	uint64_t bit = 1ULL << (chunk & 63);
 
-	if (slot->gen != gen || !m->active || (chunk == PKT_NEED && m->granted))
+	if (slot->gen != gen || !m->active || (chunk == PKT_ANNOUNCE && m->granted))
 		return false;
-	if (chunk != PKT_NEED) {
+	if (chunk != PKT_ANNOUNCE) {
 		struct chunk_word *w = &m->chunks[chunk >> 6];
 
 		if ((w->acked | w->lost) & bit)
@@ -721,10 +723,10 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 		w->lost |= bit;
 		m->n_lost++;
 	}
-	if (!m->granted) { /* the server may have had no room for it: ask before it goes again */
+	if (!m->granted) { /* the server may have had no memory: announce before sending it again */
 		free_return(s, slot);
-		m->may_chunks = 0;
-		m->need = true;
+		m->allowed_chunks = 0;
+		m->announce = true;
 	}
 	rudp_tx_queue(s, m);
 	return true;
@@ -746,21 +748,21 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	for (unsigned k = 0; k < 2; k++) /* not those that the callbacks add */
+	for (unsigned k = 0; k < 2; k++) /* without those that the callbacks add */
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,
 					    rings[k]->w[rings[k]->head++ & rings[k]->mask].cookie,
 					    status, NULL, 0);
 }
 
-/* What has been answered. */
+/* Ends all slots except those the application is executing. */
 static void server_end_answers(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_fresh; i++)
 		if (s->slots[i].state != SLOT_EXECUTING)
 			slot_retire(s, &s->slots[i]);
-	while (s->done_calls)
-		done_hand_back(s);
+	while (s->abandoned_calls)
+		abandoned_release(s);
 }
 
 static void server_end_calls(struct rudp_session *s)
@@ -777,7 +779,7 @@ static void server_end_calls(struct rudp_session *s)
 		s->r->ops->call_gone(s->r->user, s, call);
 		call_put(s, call);
 	}
-	server_end_answers(s); /* given from within what was called here */
+	server_end_answers(s); /* responses made within the callbacks above */
 }
 
 void rudp_session_end_calls(struct rudp_session *s, int status)

@@ -1,68 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The congestion window of a path: Swift (Kumar and others, SIGCOMM 2020). Delay is the signal: the
- * network's, for what packets waited in either host is taken off before. Below a target the window
- * grows by addition, above it shrinks in proportion to the excess, at most once a round trip. The
- * target is larger for small windows, so that many flows through one queue share it evenly, and a
- * window may be a fraction of a packet, which then leaves every so many round trips.
+ * network's, after subtracting the time packets waited in either host. Below a target the window
+ * grows additively; above it shrinks in proportion to the excess, at most once a round trip. The
+ * target is larger for small windows, so that many flows through one queue share it evenly. A
+ * window may be a fraction of a packet, which is then sent once in several round trips.
  *
- * Where we differ: the delay of a round is the least of its samples, because hosts without
- * timestamps of their cards add noise; a window keeps what bridges the lateness of the hosts'
- * threads, in proportion to how late they are; and single losses are repaired, not answered: only
- * more than LOSS_SHARE, or loss while delay is rising, shrinks it further.
+ * Differences from Swift: the delay of a round is the minimum of its samples, because hosts without
+ * NIC timestamps add noise; the window keeps a floor that bridges late host threads, in proportion
+ * to their lateness; and single losses are only repaired: the window shrinks for loss only above
+ * LOSS_SHARE, or when delay is rising too.
  */
 #include "dataplane/rudp/rudp_cc.h"
 
 #define CWND_MAX (4U << 20)
-/* What a first burst may be: sixty-four of them at once fit a switch's queue, or nearly. */
+/* First burst: sixty-four of them at once nearly fit a switch's queue. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
-/* What is taken for a packet: messages of 4 KiB do not fill those of 9000 bytes. */
+/* Size counted as a packet: messages of 4 KiB do not fill packets of 9000 bytes. */
 #define UNIT(mtu) MIN_OF(mtu, 4500U)
-#define CWND_LEAST(mtu) ((mtu) / 16) /* a packet in sixteen round trips */
-/* Threads that run late want so much on its way: 10 Gb/s for as long as they are late. */
+#define CWND_LEAST(mtu) ((mtu) / 16) /* one packet in sixteen round trips */
+/* Bytes in flight that bridge late threads: 10 Gb/s times their lateness. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-#define LATE_HOLD 100U /* rounds after a loss that was answered in which lateness is no excuse */
+#define LATE_HOLD 100U /* rounds after a loss cut without a lateness floor */
 
 /*
- * Round trips that vary by more than any switch's queue makes them are of hosts whose lateness no
- * timestamp shows, as virtual machines': every other sample looks like a queue, and what is only
- * late like a loss. There, neither shrinks the window below what keeps such a host busy.
+ * Round trips that vary by more than any switch's queue indicate hosts whose lateness no timestamp
+ * shows, such as virtual machines: every other sample looks like a queue, and a late packet like a
+ * lost one. On such paths neither signal shrinks the window below what keeps the host busy.
  */
 #define NOISE_NS (500 * NSEC_PER_USEC)
 #define NOISY_FLOOR (64U << 10)
 #define NOISY_FLOOR_LOSS (16U << 10)
 
-/* The target above the path's least round trip: for a queue of this time, or a share of a long
- * path; and for flow scaling, as Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
+/* The target above the path's minimum round trip: a queue of this time or a share of a long path,
+ * plus flow scaling as in Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
 #define TARGET_NS (50 * NSEC_PER_USEC)
 #define TARGET_SHARE 4U
 #define FS_RANGE_NS (200 * NSEC_PER_USEC)
 #define FS_MOST_PACKETS 100U
 
 /*
- * A queue keeps the order of what is in it. Where packets overtake each other the way is slow for
- * some and not for others, by chance; then a part of that is allowed for, within a bound, so that
- * the queue that hides behind it has one, too; and only the least of DELAYS_LEAST samples is taken
- * for a queue. So it is of a sender that has a packet now and then, which nothing overtakes.
+ * A queue keeps the order of its packets. Reordering means that some packets are slow by chance.
+ * Then the target allows for a part of that, bounded so that a queue hidden behind it stays bounded
+ * too, and only the minimum of DELAYS_LEAST samples counts as a queue. The latter also applies to a
+ * sender of rare single packets, which nothing can overtake.
  */
-#define SHUFFLE_SHARE 2U
-#define SHUFFLE_MOST_NS (2 * NSEC_PER_MSEC)
+#define REORDERING_SHARE 2U
+#define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
 #define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
-#define LOSS_SHARE 50		     /* one in so many: cables and rebooting switches lose less */
-#define LOSS_PACKETS 256U	     /* counted over so many at least */
+#define LOSS_SHARE 50	  /* one in so many: bad cables and rebooting switches lose less */
+#define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
-#define FAST_ROUNDS 8U /* of growth in a row, then it grows by a share */
+#define FAST_ROUNDS 8U /* after so many rounds of growth the window grows by a share of itself */
 
-/* After heavy loss: CUBIC's factor (RFC 9438, 4.6), so that we are no ruder than others there. */
+/* After heavy loss: CUBIC's factor (RFC 9438, 4.6), to be no more aggressive than other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
-/* Some loss while a queue builds: ABE's factor (RFC 8511), for a sign that comes early. */
+/* Some loss while a queue builds: ABE's factor (RFC 8511), for an early signal. */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
-/* In proportion to the excess, with Swift's beta; never more than half at once. */
+/* Proportional to the excess, with Swift's beta; at most half at once. */
 #define DELAY_CUT(cwnd, excess, delay) ((cwnd) / 5 * 4 * (excess) / (delay))
 #define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
 #define GROW(mtu) (UNIT(mtu) / 4)
@@ -87,7 +87,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 	c->late_ns -= c->late_ns / 16;
 }
 
-/* The least number whose square is n or more; n: 1 to 2^16. */
+/* The smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
 	uint64_t below = 0; /* its square is less */
@@ -98,7 +98,7 @@ static uint64_t root_up(uint64_t n)
 	return below + 1;
 }
 
-/* Of a window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0 at FS_MOST_PACKETS. */
+/* Window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0 at FS_MOST_PACKETS. */
 static uint64_t flow_scale(uint64_t packets_256)
 {
 	/* range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)), in integers. */
@@ -116,14 +116,14 @@ uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt
 {
 	return base_rtt + MAX_OF(TARGET_NS, base_rtt / TARGET_SHARE) +
 	       flow_scale((uint64_t)c->cwnd * 256 / UNIT(mtu)) +
-	       MIN_OF(c->shuffle_ns / SHUFFLE_SHARE, SHUFFLE_MOST_NS);
+	       MIN_OF(c->reordering_ns / REORDERING_SHARE, REORDERING_MAX_NS);
 }
 
 static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 {
 	c->startup = false;
-	c->grown = 0;
-	c->returns_to = 0;
+	c->growth_rounds = 0;
+	c->recover_to = 0;
 	if (to >= c->cwnd)
 		return;
 	c->cwnd_before = c->cwnd;
@@ -131,22 +131,22 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
 }
 
-/* clear: there is next to no queue, and the delay can be believed. */
+/* clear: almost no queue, and the delay is reliable. */
 static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 {
 	uint32_t by = GROW(mtu);
 
-	if (c->grown < FAST_ROUNDS)
-		c->grown++;
+	if (c->growth_rounds < FAST_ROUNDS)
+		c->growth_rounds++;
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* The delay that cut it was not of a queue, or of one that is gone. */
-	if (clear && c->returns_to > c->cwnd)
-		by = MAX_OF(by, (c->returns_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
+	/* The delay that caused the cut was no queue, or the queue is gone. */
+	if (clear && c->recover_to > c->cwnd)
+		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
-/* Too much was lost: of many packets, or half of a few. */
+/* Many packets were lost, or a quarter of few. */
 static bool heavy_loss(const struct rudp_cc *c)
 {
 	uint32_t total = c->acked + c->lost;
@@ -156,7 +156,7 @@ static bool heavy_loss(const struct rudp_cc *c)
 	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
-/* What the window has whatever the delay, so that hosts whose threads run late have work. */
+/* The minimum window regardless of delay, so that hosts with late threads stay busy. */
 static uint32_t late_floor(struct rudp_cc *c)
 {
 	if (c->late_hold) {
@@ -173,12 +173,13 @@ static bool is_noisy(const struct rudp_cc *c)
 	return c->noise_ns > NOISE_NS;
 }
 
-/* A delay above the target may be one packet's chance. */
+/* Few samples above the target may be chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
-	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* nobody overtakes, nobody could */
+	bool alone = !c->limited &&
+		     c->cwnd <= UNIT(mtu) / 2; /* too few packets in flight for reordering */
 
-	return c->n_delays < DELAYS_LEAST && (c->shuffle_ns || alone);
+	return c->n_delays < DELAYS_LEAST && (c->reordering_ns || alone);
 }
 
 /* Once per round trip. */
@@ -205,7 +206,7 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 		uint64_t cut = DELAY_CUT((uint64_t)c->cwnd, delay - target, delay);
 
 		shrink(c, mtu, c->cwnd - (uint32_t)MIN_OF(cut, DELAY_CUT_MOST(c->cwnd)), floor);
-		c->returns_to = c->cwnd_before;
+		c->recover_to = c->cwnd_before;
 	} else if (delay <= target && c->limited && !c->startup) {
 		grow(c, mtu, !is_noisy(c) && delay <= base_rtt + (target - base_rtt) / 2);
 	}

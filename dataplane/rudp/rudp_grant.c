@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose request may come next. Requests of more than 16 KiB are announced; the receiver grants them
- * one by one, against memory that it has set aside and as fast as its link brings what it granted
- * before, as Homa does (Montazeri and others, SIGCOMM 2018): short ones first, clients in turn,
- * every fourth time the one that has waited longest. Apart from rudp_call.c, because it chooses
- * between sessions. Requests that stop half way give their memory back here.
+ * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB; the
+ * receiver grants them one by one, against reserved memory and as fast as its link delivers earlier
+ * grants, as Homa does (Montazeri and others, SIGCOMM 2018): short ones first, clients in turn,
+ * every fourth grant to the request that has waited longest. Partial requests that stall give their
+ * memory back here.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-/* Granted and not here yet: what came in twice this window, within bounds. One sender with that
- * much keeps the link busy; a few at a time do, when some of them are late. */
-#define WAY_LEAST_BYTES (1U << 20)
-#define WAY_MOST_BYTES (16U << 20)
-#define WAY_LEAST_REQUESTS 2U
-/* Where many wait and a queue on the way is too short for those few, there are fewer of them: less
- * than twice the window, by these parts of 256. */
-#define WAY_PARTS 256U
-#define WAY_PARTS_LEAST 112U
-#define WAY_CUT 16U
-#define WAY_GROW 1U
-#define WAY_PEERS 8U
-#define WAY_PACKETS 64U
-#define WAY_LOSS_SHARE 256U	     /* one in so many is lost */
-#define STALE_NS (2 * NSEC_PER_MSEC) /* a sender that silent does not hold up the others */
+/* Limit of granted bytes not received yet: twice the bytes received in one window, within bounds.
+ * One sender with that much keeps the link busy; at least two requests cover late senders. */
+#define GRANTED_BYTES_MIN (1U << 20)
+#define GRANTED_BYTES_MAX (16U << 20)
+#define GRANTED_REQUESTS_MIN 2U
+/* With many peers and a queue on the path too short for that much, the limit is scaled down to less
+ * than one window, in steps of 1/256. */
+#define GRANTED_SCALE 256U
+#define GRANTED_SCALE_MIN 112U
+#define GRANTED_CUT 16U
+#define GRANTED_GROW 1U
+#define GRANTED_PEERS 8U
+#define GRANTED_PACKETS 64U
+#define GRANTED_LOSS_SHARE 256U	     /* one in so many is lost */
+#define STALE_NS (2 * NSEC_PER_MSEC) /* a sender silent for so long does not hold up the others */
 #define CHECK_NS (50 * NSEC_PER_MSEC)
-#define RETRY_NS (500 * NSEC_PER_USEC) /* memory may come back without a word to us */
-#define PATIENCE_MOST 6U
+#define RETRY_NS (500 * NSEC_PER_USEC) /* memory may be freed without a notification */
+#define STALL_SHIFT_MAX 6U
 #define MARKS 16U /* progress is a sixteenth of the message */
-#define TRIES 8U  /* sessions of a class asked in one run */
+#define TRIES 8U  /* sessions of a class tried in one run */
 #define OLDEST_TURN 4U
-/* What may be sent of a request that is not granted: all peers together, and each. */
+/* Bytes of ungranted requests in flight: of all peers together, and of each. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-#define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX /* of the only peer that sends: one request, whole */
-#define FREE_BYTES_IDLE (4U << 20)	    /* of all sessions, while none of them sends */
+#define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX /* of the only sending peer: one whole request */
+#define FREE_BYTES_IDLE (4U << 20)	    /* of all sessions while none sends */
 
 void rudp_grant_init(struct rudp *r)
 {
@@ -43,17 +43,17 @@ void rudp_grant_init(struct rudp *r)
 	list_init(&r->grants.fresh);
 	list_init(&r->grants.stale);
 	r->grants.retry_ns = r->grants.check_ns = RUDP_TIME_NEVER;
-	r->grants.way_parts = WAY_PARTS;
+	r->grants.granted_scale = GRANTED_SCALE;
 }
 
 void rudp_grant_peer_init(struct rudp_session *s)
 {
 	s->grants = (struct grant_peer){};
 	for (unsigned i = 0; i < GRANT_CLASSES; i++) {
-		list_init(&s->grants.needs[i]);
+		list_init(&s->grants.announced[i]);
 		list_init(&s->grants.nodes[i]);
 	}
-	list_init(&s->grants.tells);
+	list_init(&s->grants.to_send);
 }
 
 static unsigned class_of(uint32_t len)
@@ -71,90 +71,91 @@ static void wake(struct rudp *r)
 	r->dirty = true;
 }
 
-static void way_leave(struct rudp *r, struct slot *slot)
+static void granted_remove(struct rudp *r, struct slot *slot)
 {
 	if (!slot->in.counted)
 		return;
 	slot->in.counted = false;
-	r->grants.way_bytes -= slot->in.way_bytes;
-	r->grants.n_way--;
+	r->grants.granted_bytes -= slot->in.granted_bytes;
+	r->grants.n_granted--;
 }
 
-static void way_enter(struct rudp *r, struct slot *slot)
+static void granted_add(struct rudp *r, struct slot *slot)
 {
 	uint32_t here = (uint32_t)slot->rx.n_got * slot->rx.chunk_bytes;
 
-	slot->in.way_bytes = slot->rx.len > here ? slot->rx.len - here : 0;
+	slot->in.granted_bytes = slot->rx.len > here ? slot->rx.len - here : 0;
 	slot->in.counted = true;
-	r->grants.way_bytes += slot->in.way_bytes;
-	r->grants.n_way++;
+	r->grants.granted_bytes += slot->in.granted_bytes;
+	r->grants.n_granted++;
 }
 
-static bool way_is_full(const struct grants *g)
+static bool granted_is_full(const struct grants *g)
 {
-	uint64_t window = 2 * g->rate_bytes * g->way_parts / WAY_PARTS;
-	uint64_t most = MIN_OF(MAX_OF(window, WAY_LEAST_BYTES), WAY_MOST_BYTES);
+	uint64_t window = 2 * g->rate_bytes * g->granted_scale / GRANTED_SCALE;
+	uint64_t most = MIN_OF(MAX_OF(window, GRANTED_BYTES_MIN), GRANTED_BYTES_MAX);
 
-	return g->n_way >= (g->way_parts < WAY_PARTS ? 1 : WAY_LEAST_REQUESTS) &&
-	       g->way_bytes >= most;
+	return g->n_granted >= (g->granted_scale < GRANTED_SCALE ? 1 : GRANTED_REQUESTS_MIN) &&
+	       g->granted_bytes >= most;
 }
 
 void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets)
 {
 	struct grants *g = &r->grants;
 
-	if (g->n_peers >= WAY_PEERS && packets >= WAY_PACKETS && lost * WAY_LOSS_SHARE > packets)
-		g->way_parts = MAX_OF(g->way_parts - WAY_CUT, WAY_PARTS_LEAST);
+	if (g->n_peers >= GRANTED_PEERS && packets >= GRANTED_PACKETS &&
+	    lost * GRANTED_LOSS_SHARE > packets)
+		g->granted_scale = MAX_OF(g->granted_scale - GRANTED_CUT, GRANTED_SCALE_MIN);
 	else
-		g->way_parts = MIN_OF(g->way_parts + WAY_GROW, WAY_PARTS);
+		g->granted_scale = MIN_OF(g->granted_scale + GRANTED_GROW, GRANTED_SCALE);
 }
 
-static void here_add(struct rudp_session *s)
+static void incoming_add(struct rudp_session *s)
 {
-	if (s->grants.n_here++ == 0)
+	if (s->grants.n_incoming++ == 0)
 		s->r->grants.n_peers++;
 }
 
-static void here_remove(struct rudp_session *s)
+static void incoming_remove(struct rudp_session *s)
 {
-	if (--s->grants.n_here == 0)
+	if (--s->grants.n_incoming == 0)
 		s->r->grants.n_peers--;
 }
 
-void rudp_grant_need(struct rudp_session *s, struct slot *slot)
+void rudp_grant_announced(struct rudp_session *s, struct slot *slot)
 {
 	unsigned c = class_of(slot->rx.len);
 	struct grants *g = &s->r->grants;
 
 	slot->in.granted = false;
-	slot->in.since_ns = s->r->now;
-	slot->in.marked = 0;
-	here_add(s);
-	if (list_empty(&s->grants.needs[c]))
+	slot->in.announced_ns = s->r->now;
+	slot->in.progress_chunks = 0;
+	incoming_add(s);
+	if (list_empty(&s->grants.announced[c]))
 		list_add_tail(&g->queues[c], &s->grants.nodes[c]);
-	list_add_tail(&s->grants.needs[c], &slot->in.node);
+	list_add_tail(&s->grants.announced[c], &slot->in.node);
 	wake(s->r);
 }
 
 void rudp_grant_first(struct rudp_session *s, struct slot *slot)
 {
 	list_del(&slot->in.node);
-	list_add_tail(s->grants.needs[class_of(slot->rx.len)].next, &slot->in.node);
+	list_add_tail(s->grants.announced[class_of(slot->rx.len)].next, &slot->in.node);
 }
 
-static void need_remove(struct rudp_session *s, struct slot *slot)
+static void announced_remove(struct rudp_session *s, struct slot *slot)
 {
 	unsigned c = class_of(slot->rx.len);
 
 	list_del(&slot->in.node);
-	if (list_empty(&s->grants.needs[c]))
+	if (list_empty(&s->grants.announced[c]))
 		list_del(&s->grants.nodes[c]);
 }
 
 static void watch(struct rudp *r, struct slot *slot)
 {
-	slot->in.heard_ns = slot->in.mark_ns = r->now;
-	slot->in.patience = slot->call->s->grants.patience;
+	slot->in.last_chunk_ns = slot->in.progress_ns = r->now;
+	slot->in.stall_shift = slot->call->s->grants.stall_shift;
 	list_add_tail(&r->grants.fresh, &slot->in.node);
 	r->grants.check_ns = MIN_OF(r->grants.check_ns, r->now + CHECK_NS);
 }
@@ -162,27 +163,27 @@ static void watch(struct rudp *r, struct slot *slot)
 void rudp_grant_begin(struct rudp_session *s, struct slot *slot)
 {
 	slot->in.granted = true;
-	slot->in.marked = 0;
+	slot->in.progress_chunks = 0;
 	watch(s->r, slot);
 }
 
 void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t bytes)
 {
 	struct rudp *r = s->r;
-	struct coming *in = &slot->in;
+	struct incoming *in = &slot->in;
 
 	r->grants.window_bytes += bytes;
-	in->heard_ns = r->now;
-	if (slot->rx.n_got >= in->marked + MAX_OF(slot->rx.n_chunks / MARKS, 1U)) {
-		in->marked = slot->rx.n_got;
-		in->mark_ns = r->now;
+	in->last_chunk_ns = r->now;
+	if (slot->rx.n_got >= in->progress_chunks + MAX_OF(slot->rx.n_chunks / MARKS, 1U)) {
+		in->progress_chunks = slot->rx.n_got;
+		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* it keeps its place among those who wait */
+		return; /* keeps its position among the waiting ones */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
-		way_leave(r, slot);
-		way_enter(r, slot);
-		if (!way_is_full(&r->grants))
+		granted_remove(r, slot);
+		granted_add(r, slot);
+		if (!granted_is_full(&r->grants))
 			r->grants.retry_ns = r->now;
 	}
 	list_del(&in->node);
@@ -193,25 +194,25 @@ void rudp_grant_end(struct rudp_session *s, struct slot *slot)
 {
 	bool big = slot->rx.len > RUDP_SMALL_BYTES;
 
-	way_leave(s->r, slot);
-	list_del(&slot->in.tell);
+	granted_remove(s->r, slot);
+	list_del(&slot->in.grant_node);
 	if (slot->state == SLOT_DISCARDED)
 		return;
 	if (slot->in.granted || !big)
 		list_del(&slot->in.node);
 	else
-		need_remove(s, slot);
+		announced_remove(s, slot);
 	slot->in.granted = false;
 	if (!big)
 		return;
-	here_remove(s);
+	incoming_remove(s);
 	wake(s->r);
 }
 
-void rudp_grant_tell(struct rudp_session *s, struct slot *slot)
+void rudp_grant_queue(struct rudp_session *s, struct slot *slot)
 {
-	list_del(&slot->in.tell);
-	list_add_tail(&s->grants.tells, &slot->in.tell);
+	list_del(&slot->in.grant_node);
+	list_add_tail(&s->grants.to_send, &slot->in.grant_node);
 	rudp_session_touch(s);
 }
 
@@ -223,20 +224,21 @@ void rudp_grant_lost(struct rudp_session *s)
 		if (slot->state == SLOT_DISCARDED ||
 		    (slot->state == SLOT_RECEIVING && slot->in.granted &&
 		     slot->rx.len > RUDP_SMALL_BYTES))
-			rudp_grant_tell(s, slot);
+			rudp_grant_queue(s, slot);
 	}
 }
 
 static void grant(struct rudp_session *s, struct slot *slot)
 {
-	need_remove(s, slot);
+	announced_remove(s, slot);
 	slot->in.granted = true;
 	watch(s->r, slot);
-	way_enter(s->r, slot);
-	rudp_grant_tell(s, slot);
+	granted_add(s->r, slot);
+	rudp_grant_queue(s, slot);
 }
 
-/* The first of a class whose client may have it; those that may not go to the end of the line. */
+/* Grants the first request of a class whose client may have it; others move to the end of the
+ * queue. */
 static bool class_grant(struct rudp *r, unsigned c)
 {
 	struct list *queue = &r->grants.queues[c];
@@ -244,7 +246,7 @@ static bool class_grant(struct rudp *r, unsigned c)
 	for (unsigned i = 0; i < TRIES && !list_empty(queue); i++) {
 		struct list *node = queue->next;
 		struct rudp_session *s = list_entry(node, struct rudp_session, grants.nodes[c]);
-		struct slot *slot = list_entry(s->grants.needs[c].next, struct slot, in.node);
+		struct slot *slot = list_entry(s->grants.announced[c].next, struct slot, in.node);
 		bool may = slot->state == SLOT_RECEIVING || rudp_call_reserve(s, slot);
 
 		list_del(node);
@@ -257,7 +259,7 @@ static bool class_grant(struct rudp *r, unsigned c)
 	return false;
 }
 
-/* The class whose head has waited longest. */
+/* The class whose first request has waited longest. */
 static unsigned class_oldest(struct rudp *r)
 {
 	unsigned best = 0;
@@ -271,9 +273,9 @@ static unsigned class_oldest(struct rudp *r)
 		if (list_empty(queue))
 			continue;
 		s = list_entry(queue->next, struct rudp_session, grants.nodes[c]);
-		slot = list_entry(s->grants.needs[c].next, struct slot, in.node);
-		if (slot->in.since_ns < since) {
-			since = slot->in.since_ns;
+		slot = list_entry(s->grants.announced[c].next, struct slot, in.node);
+		if (slot->in.announced_ns < since) {
+			since = slot->in.announced_ns;
 			best = c;
 		}
 	}
@@ -290,7 +292,7 @@ static bool grant_next(struct rudp *r)
 	return false;
 }
 
-/* How fast requests come in, the greatest of late. */
+/* Updates the receive rate: a decaying maximum. */
 static void rate_update(struct grants *g, uint64_t now)
 {
 	uint64_t bytes;
@@ -303,42 +305,43 @@ static void rate_update(struct grants *g, uint64_t now)
 	g->window_ns = now;
 }
 
-/* Those that nothing has come of for a while do not count. */
-static void stall_find(struct rudp *r, uint64_t now)
+/* Excludes requests without recent chunks from granted_bytes. */
+static void stale_move(struct rudp *r, uint64_t now)
 {
 	struct list *fresh = &r->grants.fresh;
 
 	while (!list_empty(fresh)) {
 		struct slot *slot = list_entry(fresh->next, struct slot, in.node);
 
-		if (slot->in.heard_ns + STALE_NS > now)
+		if (slot->in.last_chunk_ns + STALE_NS > now)
 			return;
-		way_leave(r, slot);
+		granted_remove(r, slot);
 		list_del(&slot->in.node);
 		list_add_tail(&r->grants.stale, &slot->in.node);
 	}
 }
 
-static struct slot *given_up(const struct rudp *r, const struct list *among, uint64_t now)
+static struct slot *stalled_find(const struct rudp *r, const struct list *among, uint64_t now)
 {
 	for (struct list *l = among->next; l != among; l = l->next) {
 		struct slot *slot = list_entry(l, struct slot, in.node);
 
-		if (slot->in.mark_ns + (r->lim.half_ns << slot->in.patience) <= now)
+		if (slot->in.progress_ns + (r->lim.stall_ns << slot->in.stall_shift) <= now)
 			return slot;
 	}
 	return NULL;
 }
 
-static void half_check(struct rudp *r, uint64_t now)
+static void stall_check(struct rudp *r, uint64_t now)
 {
 	struct grants *g = &r->grants;
 	struct slot *slot;
 
-	while ((slot = given_up(r, &g->stale, now)) || (slot = given_up(r, &g->fresh, now))) {
+	while ((slot = stalled_find(r, &g->stale, now)) ||
+	       (slot = stalled_find(r, &g->fresh, now))) {
 		struct rudp_session *s = slot->call->s;
 
-		s->grants.patience = (uint8_t)MIN_OF(slot->in.patience + 1U, PATIENCE_MOST);
+		s->grants.stall_shift = (uint8_t)MIN_OF(slot->in.stall_shift + 1U, STALL_SHIFT_MAX);
 		rudp_call_discard(s, slot);
 	}
 	g->check_ns =
@@ -351,16 +354,16 @@ void rudp_grant_run(struct rudp *r, uint64_t now)
 	unsigned waiting = 0;
 
 	if (now >= g->check_ns)
-		half_check(r, now);
+		stall_check(r, now);
 	if (now < g->retry_ns)
 		return;
 	rate_update(g, now);
 	g->retry_ns = RUDP_TIME_NEVER;
 	g->short_of_memory = false;
 	for (;;) {
-		if (way_is_full(g))
-			stall_find(r, now);
-		if (way_is_full(g) || !grant_next(r))
+		if (granted_is_full(g))
+			stale_move(r, now);
+		if (granted_is_full(g) || !grant_next(r))
 			break;
 	}
 	for (unsigned c = 0; c < GRANT_CLASSES; c++)
@@ -374,10 +377,10 @@ uint64_t rudp_grant_deadline(const struct rudp *r)
 	return MIN_OF(r->grants.retry_ns, r->grants.check_ns);
 }
 
-/* Nobody else's big request is here or waits. */
+/* Whether no other peer has a big request announced or partly received. */
 static bool is_alone(const struct rudp_session *s)
 {
-	return s->r->grants.n_peers == (s->grants.n_here > 0 ? 1U : 0U);
+	return s->r->grants.n_peers == (s->grants.n_incoming > 0 ? 1U : 0U);
 }
 
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
@@ -387,13 +390,13 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
-	/* A grant would cost it a round trip in the middle of each request; what it may not have
-	 * here would come in vain. */
+	/* A grant would cost it a round trip in each request. Bytes above its memory limit would be
+	 * sent in vain. */
 	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
 	else
 		bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
-	/* Each packet says it: no division where there is enough. */
+	/* Every packet carries this: avoid the division while there is enough. */
 	if ((uint64_t)bytes * r->n_live > FREE_BYTES_IDLE)
 		bytes = FREE_BYTES_IDLE / r->n_live;
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of trains. Apart from losses, which say nothing of how a packet left. */
+/* Detects GSO bursts of which no packet arrives. */
 #include "dataplane/rudp/rudp_gso.h"
 #include "netcfg/base/base.h"
 
-/* So many in a row: not by chance, where three of ten packets are lost. */
+/* So many in a row: no chance event even if three of ten packets are lost. */
 #define LOST_MOST 10U
-/* Alone for so long, then one train is tried again; and longer each time that it is lost, too. */
+/* Single packets for so long, then one burst is tried again; longer after each failure. */
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
-void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t what, uint64_t now)
+void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg, uint64_t now)
 {
 	if (t->n_watched == (t->lost > 0 ? RUDP_GSO_WATCHED : 1U) || rudp_gso_alone(t, now))
 		return;
-	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, what};
+	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg};
 }
 
-/* Those that were overtaken are lost. */
+/* Counts watched bursts as lost if later packets of their message arrived first. */
 static void count_lost(struct rudp_gso *t)
 {
 	unsigned kept = 0;
@@ -33,13 +33,13 @@ static void count_lost(struct rudp_gso *t)
 	t->overtaken = 0;
 }
 
-enum rudp_gso_news rudp_gso_heard(struct rudp_gso *t, uint64_t now)
+enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 {
 	bool were_lost = t->lost == LOST_MOST;
 
-	if (t->heard) { /* perhaps late */
+	if (t->arrived) { /* a burst counted as lost may have been late */
 		*t = (struct rudp_gso){.lost = 0};
-		return were_lost ? RUDP_GSO_ARRIVE : RUDP_GSO_NO_NEWS;
+		return were_lost ? RUDP_GSO_ARRIVES : RUDP_GSO_NO_NEWS;
 	}
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
@@ -49,5 +49,5 @@ enum rudp_gso_news rudp_gso_heard(struct rudp_gso *t, uint64_t now)
 	t->n_watched = 0;
 	t->alone_until = now + (ALONE_NS << t->tries);
 	t->tries = (uint8_t)MIN_OF(t->tries + 1U, TRIES_MOST);
-	return were_lost ? RUDP_GSO_NO_NEWS : RUDP_GSO_ARE_LOST;
+	return were_lost ? RUDP_GSO_NO_NEWS : RUDP_GSO_LOST;
 }

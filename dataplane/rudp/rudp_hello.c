@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client's part of the handshake: HELLO, CHALLENGE, HELLO with its cookie, ACCEPT or REFUSE;
- * then JOIN for each further path. One path at a time is followed to the end: with the cookie that
- * came by it the first message of the Noise handshake is made, over all that the HELLO says in
- * clear. The server's part is rudp_accept.c.
+ * Client side of the handshake: HELLO, CHALLENGE, HELLO with its cookie, ACCEPT or REFUSE; then
+ * JOIN for each further path. The handshake follows one path at a time: with the cookie received on
+ * it the client builds the first Noise message, over all clear fields of HELLO. The server side is
+ * rudp_accept.c.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <stdio.h>
 
 #define HELLO_FIRST_NS (5 * NSEC_PER_MSEC)
-#define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* the longest interval in the first seconds */
+#define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* longest interval in the first seconds */
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
-/* A worker that challenged has this long to accept; after each time that it did not, twice as long:
- * one that is slow must not be taken for one that is gone, again and again. */
+/* Time for a worker that sent CHALLENGE to accept; doubles after each timeout, so that a slow
+ * worker is not abandoned again and again. */
 #define CHOICE_NS (200 * NSEC_PER_MSEC)
 #define CHOICE_DOUBLINGS_MOST 4U
-#define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC) /* the same refusal is told again after this */
+#define REFUSED_AGAIN_NS \
+	(400 * NSEC_PER_MSEC) /* an unchanged refusal is reported again after this */
 
 static uint32_t stamp_of(uint64_t now)
 {
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* The ports from which `a` is to be reached: those in its subnet, else those behind which there are
- * routers, else all of its family. */
+/* The ports for reaching `a`: those in its subnet, else those with routes to other subnets, else
+ * all of its family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
 	unsigned in_subnet = 0, routed = 0, any = 0;
@@ -73,10 +74,10 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* The k-th of n ports that reach an address, and the address, the order-th: whether they belong
- * together. A path between two labels does not; where labels are not known, n-th and n-th do. */
-static bool is_straight(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
-			unsigned order, uint32_t label)
+/* Whether the k-th of n usable ports and the address number `order` form a pair: by equal labels,
+ * or, if labels are unknown, by equal position. */
+static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
+		    unsigned order, uint32_t label)
 {
 	uint32_t own = s->r->cfg.ports[port].label;
 
@@ -100,7 +101,7 @@ static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
 	return NULL;
 }
 
-/* Adds the paths to one address of the peer, straight ones or the others. */
+/* Adds the paths to one address of the peer: the pairs, or the other combinations. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
 		      uint32_t label, bool straight, uint64_t now)
 {
@@ -111,22 +112,22 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		struct rudp_path *p = path_find(s, ports[k], remote);
 		bool is_new = !p;
 
-		if (is_straight(s, ports[k], k, n, order, label) != straight)
+		if (is_pair(s, ports[k], k, n, order, label) != straight)
 			continue;
 		p = p ? p : path_new(s, ports[k], remote, now);
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
-		if (!p->label_pn) /* else LABEL knows better */
+		if (!p->label_pn) /* LABEL is newer */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
-		if (is_new) /* the first HELLO or JOIN says it */
+		if (is_new) /* its first HELLO or JOIN carries the flag */
 			p->hello_again = false;
 	}
 }
 
-/* There are not as many paths as there may be pairs: those that belong together come first, so that
- * each port has one and each address is tried. */
+/* Fewer paths are allowed than there may be combinations: pairs come first, so that each port has a
+ * path and each address is tried. */
 static void seeds_add(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -139,7 +140,7 @@ static void seeds_add(struct rudp_session *s, uint64_t now)
 
 static void addresses_add(struct rudp_session *s, unsigned first, uint64_t now)
 {
-	const struct rudp_opening *o = s->opening;
+	const struct rudp_handshake *o = s->handshake;
 
 	for (unsigned pass = 0; pass < 2; pass++)
 		for (unsigned i = first; i < o->n_addrs; i++) {
@@ -155,18 +156,18 @@ static void addresses_add(struct rudp_session *s, unsigned first, uint64_t now)
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
-		if (s->paths[i].state != PATH_NONE) /* else its memory stays untouched */
+		if (s->paths[i].state != PATH_NONE) /* otherwise leave its memory untouched */
 			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
-	s->opening->chosen = false;
+	s->handshake->chosen = false;
 	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
 	seeds_add(s, now);
 }
 
-/* What is said to the server alone: o->body, of o->body_len bytes. */
-static int body_make(struct rudp_session *s, struct rudp_opening *o)
+/* Builds the sealed part of HELLO: o->body, of o->body_len bytes. */
+static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 {
 	struct rudp *r = s->r;
 	struct wire_hello_body b = {.identity = r->cfg.identity,
@@ -197,10 +198,11 @@ static int body_make(struct rudp_session *s, struct rudp_opening *o)
 	return res;
 }
 
-/* The HELLO that is said, and said again, on p from now on. */
-static int opening_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie, uint64_t now)
+/* Builds the HELLO to send, and to repeat, on p from now on. */
+static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie,
+			  uint64_t now)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	bool sealed = s->r->cfg.security != RUDP_SECURITY_NONE;
 	struct wire_common c = {.type = WIRE_HELLO,
 				.path = p->index,
@@ -217,14 +219,14 @@ static int opening_make(struct rudp_session *s, struct rudp_path *p, uint64_t co
 	o->chosen = true;
 	o->chosen_ns = now;
 	o->stamp = c.pn;
-	o->said = 0;
+	o->n_sent = 0;
 	s->key = 0;
 	return body_make(s, o);
 }
 
 static int hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	struct wire_common c = {.type = WIRE_HELLO,
 				.path = p->index,
 				.flags = p->standby ? WIRE_F_STANDBY : 0,
@@ -236,7 +238,7 @@ static int hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		memcpy(pkt.hdr, o->hdr, sizeof(o->hdr));
 		pkt.payload = o->body;
 		pkt.payload_len = o->body_len;
-		o->said++;
+		o->n_sent++;
 	} else {
 		wire_put_hello(pkt.hdr, &c, &h);
 	}
@@ -281,13 +283,13 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * From the beginning, but on this path a while later. Whoever found our cookie good may have made a
- * session, of which we heard nothing, and sends packets to our number. Under a new one they cannot
- * be taken for those of the session that we will get in the end.
+ * Restarts the handshake, on this path after a delay. A worker that accepted our cookie may have
+ * created a session without our knowledge and may send packets to our number. A new number keeps
+ * them apart from the session that we get in the end.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 
 	o->chosen = false;
 	rudp_session_renumber(s);
@@ -299,16 +301,16 @@ static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING) {
-		if (s->opening->chosen &&
-		    now > s->opening->chosen_ns + (CHOICE_NS << s->opening->n_late)) {
-			s->opening->n_late =
-				(uint8_t)MIN_OF(s->opening->n_late + 1U, CHOICE_DOUBLINGS_MOST);
+		if (s->handshake->chosen &&
+		    now > s->handshake->chosen_ns + (CHOICE_NS << s->handshake->n_late)) {
+			s->handshake->n_late =
+				(uint8_t)MIN_OF(s->handshake->n_late + 1U, CHOICE_DOUBLINGS_MOST);
 			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
 		}
-		/* More seeds than paths: let the next ones have their turn. */
+		/* More addresses than paths: rotate. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
-			if (s->n_paths == RUDP_PATHS_MAX && !s->opening->chosen) {
+			if (s->n_paths == RUDP_PATHS_MAX && !s->handshake->chosen) {
 				uint64_t since = s->connecting_ns;
 
 				s->first_seed = (s->first_seed + 1) % s->n_seeds;
@@ -332,24 +334,24 @@ uint64_t rudp_hello_deadline(const struct rudp_session *s)
 	return d;
 }
 
-/* A worker answered a HELLO: go in with the first that does, by this path. */
+/* A worker answered HELLO: continue with the first that does, on this path. */
 static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8_t *data,
 			size_t len, uint64_t now)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	uint64_t cookie;
 
 	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
-		/* Ours is good no more: it is another life, or we are slow. */
+		/* Our cookie is invalid: the worker restarted, or we are too slow. */
 		if (cookie != wire_get64(o->hdr + WIRE_OFF_COOKIE))
 			hello_restart(s, 0, now);
 		return 0;
 	}
 	if (o->chosen)
 		return 0;
-	if (opening_make(s, p, cookie, now)) {
+	if (handshake_make(s, p, cookie, now)) {
 		o->chosen = false;
 		return -EBADMSG;
 	}
@@ -360,26 +362,26 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 
 static void accept_list(struct rudp_session *s, const struct wire_accept *a, uint64_t now)
 {
-	memcpy(s->opening->addrs, a->addrs, a->n_addrs * sizeof(a->addrs[0]));
-	s->opening->n_addrs = a->n_addrs;
+	memcpy(s->handshake->addrs, a->addrs, a->n_addrs * sizeof(a->addrs[0]));
+	s->handshake->n_addrs = a->n_addrs;
 	addresses_add(s, 0, now);
 }
 
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
 			uint64_t now)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 
-	if (index != o->n_addrs) /* said again, or one that goes before it has not come yet */
+	if (index != o->n_addrs) /* a repeat, or an earlier address is still missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;
 	addresses_add(s, index, now);
 	rudp_session_touch(s);
 }
 
-/* Those from another subnet, for want of a port in the right one: where they work they stand by
- * from now on. Where nobody has answered the server does not know them. */
-static void strays_leave(struct rudp_session *s, uint64_t now)
+/* Paths on ports of another subnet, made when no port of the right one existed: working ones become
+ * standby; unanswered ones, which the server does not know, are removed. */
+static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
 		struct rudp_path *p = &s->paths[i];
@@ -406,7 +408,7 @@ void rudp_hello_port(struct rudp_session *s, uint64_t now)
 	if (s->state == SESSION_CONNECTING)
 		seeds_add(s, now);
 	if (s->state == SESSION_UP) {
-		strays_leave(s, now);
+		foreign_paths_retire(s, now);
 		addresses_add(s, 0, now);
 	}
 	rudp_session_touch(s);
@@ -426,22 +428,22 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	s->state = SESSION_UP;
 	rudp_session_set_mtu(s, a->mtu);
 	rudp_call_reset(s, MIN_OF(a->slots, s->r->lim.calls_per_session), a->credit);
-	for (unsigned i = 0; i < s->n_paths; i++) /* they may lead to other workers */
+	for (unsigned i = 0; i < s->n_paths; i++) /* other paths may lead to other workers */
 		if (&s->paths[i] != via)
 			s->paths[i].state = PATH_NONE;
 	accept_list(s, a, now);
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
-/* The body of an answer to our HELLO, in clear or not, *ret_len bytes. proven: it comes from
- * someone who knows the key. */
+/* Copies or decrypts the body of an answer to our HELLO, *ret_len bytes. authenticated: its sender
+ * knows the key. */
 static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
 		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
 {
-	struct rudp_opening *o = s->opening;
+	struct rudp_handshake *o = s->handshake;
 	struct wire_answer a;
 	struct rudp_noise noise =
-		o->noise; /* a forged answer must not spoil it for the right one */
+		o->noise; /* a forged answer must not damage the state for the real one */
 	int res;
 
 	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||
@@ -464,21 +466,21 @@ static int answer_open(struct rudp_session *s, const struct wire_common *c, cons
 	return res ? -EBADMSG : 0;
 }
 
-/* The session's keys, where it has any. */
-static int session_secure(struct rudp_session *s, const struct wire_accept *a, bool proven)
+/* Derives the session's keys, if it has security. */
+static int session_secure(struct rudp_session *s, const struct wire_accept *a, bool authenticated)
 {
 	struct rudp_noise_keys keys;
 	int res;
 
 	if (a->security >= RUDP_SECURITY_MAX || a->security < s->r->cfg.security ||
-	    proven != (a->security != RUDP_SECURITY_NONE))
+	    authenticated != (a->security != RUDP_SECURITY_NONE))
 		return -EBADMSG;
-	if (!proven)
+	if (!authenticated)
 		return 0;
-	res = rudp_noise_split(&s->opening->noise, &keys);
+	res = rudp_noise_split(&s->handshake->noise, &keys);
 	res = res ? res : rudp_session_secure(s, a->security, s->r->cipher, &keys);
 	rudp_noise_wipe(&keys, sizeof(keys));
-	rudp_noise_done(&s->opening->noise);
+	rudp_noise_done(&s->handshake->noise);
 	return res ? -EBADMSG : 0;
 }
 
@@ -488,22 +490,22 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	uint8_t body[RUDP_ANSWER_MAX];
 	struct wire_accept a;
 	size_t body_len;
-	bool proven;
+	bool authenticated;
 	uint32_t rtt_us = stamp_of(now) - c->pn;
 
 	if (s->state != SESSION_CONNECTING)
-		return -EBADMSG; /* it is the second one */
-	if (answer_open(s, c, data, len, body, &body_len, &proven) ||
-	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, proven))
+		return -EBADMSG; /* a second answer */
+	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
+	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
 		return -EBADMSG;
-	s->opening->chosen = false;
-	s->opening->n_late = 0;
+	s->handshake->chosen = false;
+	s->handshake->n_late = 0;
 	session_accepted(s, p, &a, now);
 	if (s->state != SESSION_UP)
 		return 0;
-	s->heard_ns = now;
-	/* Said more than once, nobody knows which one was answered. */
-	if (s->opening->said == 1 && rtt_us < 1000000 && p->rtt.srtt == 0)
+	s->last_rx_ns = now;
+	/* After several sends the answered one is unknown: no sample. */
+	if (s->handshake->n_sent == 1 && rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);
@@ -533,15 +535,15 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	uint8_t body[RUDP_ANSWER_MAX];
 	char word[WIRE_REFUSE_TEXT_MAX + 1];
 	size_t body_len;
-	bool proven;
+	bool authenticated;
 	int code;
 
 	if (s->state != SESSION_CONNECTING ||
-	    answer_open(s, c, data, len, body, &body_len, &proven) ||
+	    answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_refuse_body(body, body_len, &code, word))
 		return -EBADMSG;
-	/* Who has not proven itself can say no more than that our keys differ. */
-	if (!proven && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
+	/* Without proof of the key an answer may only report that the keys differ. */
+	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
 		return -EBADMSG;
 	hello_restart(s, HELLO_LATE_NS, now);
 	refused(s, src, code, word, now);
@@ -556,7 +558,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 
 	if (!s->is_client || wire_get_join(data, len, &j))
 		return -EBADMSG;
-	s->heard_ns = now;
+	s->last_rx_ns = now;
 	rtt_us = stamp_of(now) - j.stamp;
 	if (rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
@@ -567,16 +569,18 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* else it answers what has changed since */
+	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* otherwise it answers an older flag */
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);
 	return 0;
 }
 
-/* The session and the path that an answer to HELLO names. */
-static struct rudp_session *asked(struct rudp *r, unsigned port, const struct datagram_addr *src,
-				  const struct wire_common *c, struct rudp_path **ret_path)
+/* The session and path that an answer to HELLO names. */
+static struct rudp_session *answered_session(struct rudp *r, unsigned port,
+					     const struct datagram_addr *src,
+					     const struct wire_common *c,
+					     struct rudp_path **ret_path)
 {
 	struct rudp_session *s = rudp_session_find(r, c->session);
 	struct rudp_path *p;
@@ -601,7 +605,7 @@ int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_add
 
 	if (wire_get_versions(data, len, &c, &highest))
 		return -EBADMSG;
-	s = asked(r, port, src, &c, &p);
+	s = answered_session(r, port, src, &c, &p);
 	if (!s || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	p->hello_ns = now + HELLO_LATE_NS;
@@ -614,7 +618,7 @@ int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src
 		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
 {
 	struct rudp_path *p;
-	struct rudp_session *s = asked(r, port, src, c, &p);
+	struct rudp_session *s = answered_session(r, port, src, c, &p);
 
 	if (!s || c->phase)
 		return -EBADMSG;

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of its small messages each of many senders may have on its way to one of our ports.
- * Large requests wait for grants; small ones come unasked, and so many senders of them fill a
- * shallow queue before any of them can tell it by delay. Only the receiver sees them all: it takes
- * the packets that are missing from their numbers, finds how much all of them together may have on
- * the way, and tells each an equal share. Apart from the windows, which each sender finds alone.
+ * Incast share: limits the small messages that each of many senders may have in flight to one of
+ * our ports. Big requests wait for grants; small ones need none, so many senders fill a shallow
+ * queue before any of them measures a delay. Only the receiver sees all senders: it counts missing
+ * packet numbers, derives how much all senders together may have in flight, and sends each an equal
+ * share. Independent of each sender's congestion window.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-#define WINDOW_OLD_NS (4 * WINDOW_NS) /* little comes: there is nothing to share */
-#define SENDERS_LEAST 8U	      /* fewer share a queue by themselves */
-#define PACKETS_LEAST 64U	      /* of a window that says something about losses */
-#define LOSS_SHARE 256U /* one in so many lost: less on its way; it begins with four times that */
+#define WINDOW_OLD_NS (4 * WINDOW_NS) /* too little traffic for a limit */
+#define SENDERS_LEAST 8U	      /* fewer senders share a queue without help */
+#define PACKETS_LEAST 64U	      /* minimum packets for a loss estimate */
+#define LOSS_SHARE \
+	256U /* loss above one in so many cuts the limit; a limit begins at four times that */
 #define LOSS_UNIT 1024U
-#define FIRST_SHARE 8U /* of what a window brought: 125 us of the link */
+#define FIRST_SHARE 8U /* of a window's bytes: 125 us of the link */
 #define LEAST_BYTES (16U << 10)
-#define FEW_WINDOWS 16U /* in a row with few senders: it is over */
-#define AHEAD_MOST 32U	/* packets: what one sender's numbers can make of losses at once */
+#define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
+#define AHEAD_MOST                                                                    \
+	32U /* packets: limits the losses that one sender's numbers can claim at once \
+	     */
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* Losses that are not halved by so many cuts are a cable's. */
-#define IN_VAIN 8U
+/* If so many cuts do not halve the losses, a bad cable causes them. */
+#define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 
-#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* it is told again so often: one may be lost */
-#define VALID_NS (100 * NSEC_PER_MSEC) /* from its coming */
-#define SHARE_LEAST(mtu) ((mtu) / 32U) /* whatever it was told */
+#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* repeat interval, because a SHARE may be lost */
+#define VALID_NS (100 * NSEC_PER_MSEC) /* from its arrival */
+#define SHARE_LEAST(mtu) ((mtu) / 32U) /* minimum, whatever the peer sends */
 
 static void share_end(struct rudp_incast *in)
 {
 	in->limit_bytes = 0;
-	in->in_vain = 0;
+	in->futile_cuts = 0;
 }
 
 static void limit_begin(struct rudp_incast *in, uint64_t lost, uint64_t now)
@@ -46,28 +49,28 @@ static void limit_cut(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	in->limit_bytes = MAX_OF(in->limit_bytes - CUT(in->limit_bytes), LEAST_BYTES);
 	if (lost * LOSS_UNIT * 2 < (uint64_t)in->first_loss * in->expected)
-		in->in_vain = 0; /* it helps */
-	else if (++in->in_vain == IN_VAIN) {
+		in->futile_cuts = 0; /* the cuts work */
+	else if (++in->futile_cuts == FUTILE_CUTS_MAX) {
 		in->paused_ns = now + PAUSE_NS;
 		share_end(in);
 	}
 }
 
-/* What the last window says of all senders together. */
+/* Adjusts the limit by the last window of all senders. */
 static void limit_update(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	if (in->n_senders < SENDERS_LEAST || in->packets < PACKETS_LEAST) {
-		if (++in->few > FEW_WINDOWS)
+		if (++in->few_windows > FEW_WINDOWS)
 			share_end(in);
 		return;
 	}
-	in->few = 0;
+	in->few_windows = 0;
 	if (in->limit_bytes == 0) {
 		limit_begin(in, lost, now);
 	} else if (lost * LOSS_SHARE > in->expected) {
 		limit_cut(in, lost, now);
 	} else {
-		in->in_vain = 0;
+		in->futile_cuts = 0;
 		if (lost == 0)
 			in->limit_bytes += GROW(in->limit_bytes);
 		if (in->limit_bytes > in->bytes)
@@ -123,8 +126,9 @@ void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->state != PATH_UP || p->incast_stamp + 1 < in->stamp ||
 	    now >= in->window_ns + WINDOW_OLD_NS)
 		return;
-	off = bytes > p->told_bytes ? bytes - p->told_bytes : p->told_bytes - bytes;
-	if (off <= bytes / 8 && now < p->told_ns + AGAIN_NS)
+	off = bytes > p->share_sent_bytes ? bytes - p->share_sent_bytes
+					  : p->share_sent_bytes - bytes;
+	if (off <= bytes / 8 && now < p->share_sent_ns + AGAIN_NS)
 		return;
 	pkt.hdr_len = (uint16_t)wire_put_share(pkt.hdr, &c, bytes);
 	if (rudp_session_transmit(s, p, &pkt, RUDP_SECURE_CONTROL, serial))
@@ -132,8 +136,8 @@ void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	s->ack_serial = serial;
 	p->tx_packets++;
 	p->tx_bytes += pkt.hdr_len;
-	p->told_bytes = bytes;
-	p->told_ns = now;
+	p->share_sent_bytes = bytes;
+	p->share_sent_ns = now;
 }
 
 int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
@@ -144,9 +148,9 @@ int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8
 	if (wire_get_share(data, len, &bytes))
 		return -EBADMSG;
 	if (now < p->share_until && (int32_t)(c->pn - p->share_pn) <= 0)
-		return 0; /* a later one has overtaken it */
+		return 0; /* overtaken by a later one */
 	p->share_pn = c->pn;
-	p->share_bytes = MAX_OF(bytes, SHARE_LEAST(p->mtu.now));
+	p->share_bytes = MAX_OF(bytes, SHARE_LEAST(p->mtu.cur));
 	p->share_until = now + VALID_NS;
 	return 0;
 }
@@ -155,5 +159,5 @@ void rudp_incast_sent(struct rudp_path *p, uint32_t bytes, uint64_t now)
 {
 	uint64_t wait = p->rtt.srtt * bytes / p->share_bytes;
 
-	p->small_ns = MIN_OF(now + wait, p->share_until);
+	p->small_pace_ns = MIN_OF(now + wait, p->share_until);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keys of the cluster that change while sessions run. Packets are guarded by keys of the session's
- * own, so a session needs the cluster's no more once it is made; all the same it ends with the one
- * that its ends proved to each other: who drops a key wants nobody in who knows that one alone.
+ * Cluster keys that change while sessions run. Packets are protected by the session's own keys, so
+ * a running session does not need the cluster's key. It still ends with the key of its handshake:
+ * dropping a key revokes access for hosts that know only that one.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Its number among n_keys; n_keys: it is none of them. */
+/* Index of key in keys; n_keys: not found. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 			 const uint8_t key[RUDP_KEY_BYTES])
 {
@@ -17,21 +17,21 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 	return i;
 }
 
-/* Whether it goes on. A handshake that is under way with a key that is gone begins anew. */
+/* Whether the session continues. A handshake in progress with a dropped key restarts. */
 static bool session_take(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
 			 unsigned n_keys)
 {
 	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
 
-	if (s->key_gone) /* by the change before this one */
+	if (s->key_gone) /* dropped by an earlier change */
 		return true;
 	if (i < n_keys) {
 		s->key = (uint8_t)i;
 		return true;
 	}
 	s->key = 0;
-	if (s->state == SESSION_CONNECTING && !s->opening->chosen)
-		return true; /* it has used none yet */
+	if (s->state == SESSION_CONNECTING && !s->handshake->chosen)
+		return true; /* no key used yet */
 	s->key_gone = true;
 	rudp_session_touch(s);
 	return false;
@@ -56,7 +56,7 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 
 void rudp_keys_end(struct rudp_session *s, uint64_t now)
 {
-	/* All of them may end at once: those for whose goodbyes there is no room wait. */
+	/* All sessions may end at once: those whose CLOSE does not fit the queue wait. */
 	if (!s->is_client && s->r->raw_n + s->n_paths > RUDP_RAW_MAX) {
 		s->r->again = true;
 		return;
@@ -67,7 +67,7 @@ void rudp_keys_end(struct rudp_session *s, uint64_t now)
 	} else if (s->is_client) {
 		rudp_session_reconnect(s, RUDP_SESSION_ENDED, now);
 	} else {
-		rudp_session_say_bye(s);
+		rudp_session_send_close(s);
 		rudp_session_end(s, RUDP_SESSION_ENDED, -ECONNRESET);
 	}
 }

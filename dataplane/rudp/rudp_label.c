@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Labels that change while sessions run: the one switch or the other turns out to be behind a port.
- * The client decides which paths are standby, so a server tells it what has become of its own end
- * of each path, until it hears that this was heard. Apart from the handshake, which tells them all
- * at once and is over.
+ * Switch labels that change while sessions run. The client decides which paths are standby, so a
+ * server sends it the new label of its end of each path, and repeats it until the client echoes it.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define TELL_FIRST_NS (200 * NSEC_PER_MSEC)
-#define TELL_MOST_NS (60 * NSEC_PER_SEC) /* to a peer that does not know the message */
+#define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
+#define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)
 {
@@ -28,52 +26,53 @@ static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags
 	return res;
 }
 
-static void tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void label_queue(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	p->telling = true;
-	p->tell_ns = now;
-	p->tell_interval = TELL_FIRST_NS;
+	p->label_pending = true;
+	p->label_ns = now;
+	p->label_interval = REPEAT_FIRST_NS;
 	rudp_session_touch(s);
 }
 
 void rudp_label_path_made(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (s->labels != s->r->labels)
-		tell(s, p, now);
+		label_queue(s, p, now);
 }
 
 void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	if (p->state != PATH_UP || now < p->tell_ns ||
+	if (p->state != PATH_UP || now < p->label_ns ||
 	    label_send(s, p, 0, s->r->cfg.ports[p->port].label) == -EAGAIN)
 		return;
-	p->tell_ns = now + p->tell_interval;
-	p->tell_interval = MIN_OF(2 * p->tell_interval, TELL_MOST_NS);
+	p->label_ns = now + p->label_interval;
+	p->label_interval = MIN_OF(2 * p->label_interval, REPEAT_MAX_NS);
 }
 
 int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		  const uint8_t *data, size_t len, uint64_t now)
 {
-	bool heard = c->flags & WIRE_F_HEARD;
+	bool echo = c->flags & WIRE_F_HEARD;
 	uint32_t label;
 
 	if (c->flags & WIRE_F_ADDRESS)
 		return rudp_port_rx(s, p, c, data, len, now);
 
-	/* A server's label goes to the client, and comes back from there. */
-	if (wire_get_label(data, len, &label) || heard == s->is_client)
+	/* A server sends its label to the client, and the client echoes it. */
+	if (wire_get_label(data, len, &label) || echo == s->is_client)
 		return -EBADMSG;
-	if (heard) {
+	if (echo) {
 		if (label == s->r->cfg.ports[p->port].label)
-			p->telling = false;
+			p->label_pending = false;
 		return 0;
 	}
-	if ((int32_t)(c->pn - p->label_pn) <= 0) /* a later one has overtaken it */
+	if ((int32_t)(c->pn - p->label_pn) <= 0) /* overtaken by a later one */
 		return 0;
 	p->label_pn = c->pn;
 	p->peer_label = label;
 	rudp_hello_classify(s, p, now);
-	(void)label_send(s, p, WIRE_F_HEARD, label); /* else it is told again */
+	(void)label_send(s, p, WIRE_F_HEARD,
+			 label); /* if it is lost, the server repeats the label */
 	return 0;
 }
 
@@ -96,7 +95,7 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
 			if (s->is_client)
 				rudp_hello_classify(s, p, now_ns);
 			else
-				tell(s, p, now_ns);
+				label_queue(s, p, now_ns);
 		}
 	}
 }

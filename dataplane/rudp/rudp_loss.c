@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What acknowledgements and losses mean for messages, round trips and the window; the accounts are
- * rudp_sent's.
+ * Applies acknowledgements and losses to messages, round trips and the congestion window; rudp_sent
+ * keeps the packet records.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -10,10 +10,11 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	/* A port that knows no better takes the way for our lateness, where we sleep meanwhile. */
+	/* If the port has no timestamps, time on the path may be counted as our own lateness while
+	 * we sleep. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	p->cc.noise_ns = p->rtt.rttvar;
-	p->cc.shuffle_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
+	p->cc.reordering_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
@@ -28,7 +29,7 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 	       MIN_OF(rudp_path_rto(s, p) << MIN_OF(p->sent.pto_count, 6U), RUDP_RTO_MAX_NS);
 }
 
-/* The first packet sent after a path was left has arrived: the pause is over. */
+/* The first packet sent after a failover has arrived: the pause is over. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -43,17 +44,17 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 	}
 }
 
-struct ack_sum { /* what one acknowledgement brought */
+struct ack_sum { /* summary of one acknowledgement */
 	unsigned packets;
 	uint32_t bytes;
-	uint64_t had; /* the highest packet before */
+	uint64_t had; /* largest acknowledged packet before */
 	bool any;
-	bool gap; /* among it is one that others overtook; the first was sent at: */
+	bool gap; /* covers a reordered packet; send time of the first one */
 	uint64_t gap_sent_ns;
-	bool newest; /* the highest packet so far is among it, sent at: */
+	bool newest; /* covers a new largest packet; its send time */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
-	bool first; /* one that left by the path's first source is among it */
+	bool first; /* covers a packet of source port 0 */
 };
 
 static bool is_probe(const struct pkt_rec *rec)
@@ -67,10 +68,10 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 	if (rec->pn != (uint32_t)pn)
-		return; /* forgotten long ago */
+		return; /* its record was reused long ago */
 	sum->any = true;
 	sum->first |= rec->source == 0;
-	if (rudp_sent_on_way(rec)) {
+	if (rudp_sent_in_flight(rec)) {
 		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
 		sum->bytes += rec->bytes;
@@ -89,12 +90,12 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->gap_sent_ns = rec->sent_ns;
 	}
 	if (is_probe(rec))
-		rudp_path_mtu_news(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
+		rudp_path_mtu_result(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
 	if (rec->slot == PKT_NO_SLOT)
 		return;
-	rudp_gso_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
-	if (PLENUM_UNLIKELY(rec->source)) /* its way is another, for packets of any size */
-		rudp_src_ports_acked(&p->sources, rec->source);
+	rudp_gso_acked(&p->gso, pn, (uint64_t)rec->gen << 16 | rec->slot);
+	if (PLENUM_UNLIKELY(rec->source)) /* another source port may take another route */
+		rudp_src_ports_acked(&p->src_ports, rec->source);
 	else
 		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
@@ -103,12 +104,12 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		rudp_call_acked(s, rec->slot, rec->gen, (uint16_t)(rec->chunk + i));
 }
 
-static void trains_learn(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void gso_update(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	enum rudp_gso_news news = rudp_gso_heard(&p->train, now);
+	enum rudp_gso_news news = rudp_gso_ack_done(&p->gso, now);
 
 	if (PLENUM_UNLIKELY(news))
-		rudp_session_event(s, RUDP_PATH_TRAINS, p->index, news == RUDP_GSO_ARE_LOST);
+		rudp_session_event(s, RUDP_PATH_GSO, p->index, news == RUDP_GSO_LOST);
 }
 
 static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struct wire_ack *a,
@@ -117,34 +118,35 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (!sum->any)
 		return;
 	rudp_sent_advance(&p->sent);
-	/* Who answers by any source is neither late nor silent. */
+	/* An answer to any source port shows that the peer is neither late nor silent. */
 	p->sent.any_ns = now;
 	if (sum->newest)
 		p->sent.answered_ns = sum->newest_sent_ns;
-	if (PLENUM_UNLIKELY(p->doubt))
+	if (PLENUM_UNLIKELY(p->suspect_stage))
 		rudp_suspect_over(s, p);
-	/* The path is well if its first source is: small messages have no other. */
+	/* Source port 0 decides the path's health: small messages use no other. */
 	if (PLENUM_LIKELY(sum->first)) {
 		p->sent.progress_ns = p->sent.acked_ns = now;
 		p->sent.pto_base = now;
 		p->sent.pto_count = 0;
-		p->suspect = false;
+		p->timed_out = false;
 	}
 	p->sent.loss_check = true;
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
 		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
 
-		if (now > soonest) /* and not for our own host */
-			rudp_sent_overtaken(&p->sent, now - soonest, now);
+		if (now > soonest) /* not explained by our own host's delay */
+			rudp_sent_reordered(&p->sent, now - soonest, now);
 	}
-	/* Over another path it is that one's delay, too: better than nothing, no more. */
+	/* An acknowledgement on another path includes that path's delay: used only if nothing
+	 * better is known. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
 	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
 		uint64_t rtt = now - sum->newest_sent_ns;
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
-		/* By another source the way may be longer, which is no queue. */
+		/* Another source port may take a longer route, which is not a queue. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
 		else
@@ -153,7 +155,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 				      now);
 	}
 	if (sum->packets)
-		rudp_cc_acked(&p->cc, p->mtu.now, sum->packets, sum->bytes, p->sent.largest_acked,
+		rudp_cc_acked(&p->cc, p->mtu.cur, sum->packets, sum->bytes, p->sent.largest_acked,
 			      p->sent.next_pn, p->rtt.base);
 	rudp_session_touch(s);
 }
@@ -180,7 +182,7 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 			break;
 		fresh = rudp_sent_fresh(&p->sent, word, a->words[i]);
 		while (fresh) {
-			/* The highest first: it is the one that tells the time. */
+			/* Highest first: it carries the timestamp. */
 			unsigned bit = 63U - (unsigned)__builtin_clzll(fresh);
 
 			fresh &= ~(1ULL << bit);
@@ -193,11 +195,11 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	if (sum.any && via == p)
 		rudp_path_answered(s, p, now);
 	if (sum.any)
-		trains_learn(s, p, now);
+		gso_update(s, p, now);
 	return 0;
 }
 
-/* What it carried must travel again. True where it will and somebody waits for it. */
+/* Marks the packet's content for retransmission. True if any of it is still needed. */
 static bool packet_lost(struct rudp_session *s, const struct pkt_rec *rec)
 {
 	bool any = false;
@@ -219,7 +221,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
-		if (is_probe(rec)) { /* the network has not lost it: it was too large */
+		if (is_probe(rec)) { /* lost because it was too large, not by the network */
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, now);
 			continue;
 		}
@@ -227,8 +229,9 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		lost++;
 		if (PLENUM_LIKELY(!copied))
 			(void)packet_lost(s, rec);
-		if (PLENUM_UNLIKELY(rec->source)) { /* where it is not the source, others tell */
-			rudp_src_ports_packet_lost(&p->sources, rec->source, now);
+		if (PLENUM_UNLIKELY(rec->source)) { /* if the source port is not the cause, other
+						       packets show the loss */
+			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
 			continue;
 		}
 		news |= rudp_mtu_packet_lost(&p->mtu, pn - 1, rudp_path_packet(s, p, rec->bytes),
@@ -238,7 +241,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (lost)
 		rudp_cc_lost(&p->cc, lost);
 	if (news)
-		rudp_path_mtu_news(s, p, news, now);
+		rudp_path_mtu_result(s, p, news, now);
 }
 
 static void pause_begin(struct rudp_session *s, struct rudp_path *p)
@@ -256,7 +259,7 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
 		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
-		if (!rudp_sent_on_way(rec))
+		if (!rudp_sent_in_flight(rec))
 			continue;
 		if (rec->state == PKT_IN_FLIGHT)
 			moved |= packet_lost(s, rec);
@@ -270,8 +273,7 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		pause_begin(s, p);
 }
 
-/* Of a message that is short, or of a request that waits for its grant, and is announced anew;
- * grants. */
+/* Whether it carries a short message, the announcement of an ungranted request, or grants. */
 static bool is_small(const struct rudp_session *s, const struct pkt_rec *rec)
 {
 	if (rec->slot == PKT_NO_SLOT)
@@ -294,7 +296,7 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 		rec->state = PKT_COPIED;
 		live = packet_lost(s, rec);
 		copied |= live;
-		/* What nobody waits for is not the one that is asked with. */
+		/* A chunk that is no longer needed is not the probe. */
 		if (!first && (live || rec->slot == PKT_NO_SLOT))
 			first = rec;
 	}
@@ -308,7 +310,7 @@ void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t 
 	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
 		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
-		if (!rudp_sent_on_way(rec) || rec->bytes <= bytes)
+		if (!rudp_sent_in_flight(rec) || rec->bytes <= bytes)
 			continue;
 		if (rec->state == PKT_IN_FLIGHT)
 			(void)packet_lost(s, rec);

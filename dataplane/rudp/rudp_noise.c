@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The Noise handshake NNpsk0, in the order of the specification: symmetric state, then handshake
- * state. Apart from rudp_hello.c, which knows packets, so that the published vectors can be held
- * against it.
+ * state. Knows no packets, so that tests can check it against the published vectors.
  */
 #include "dataplane/rudp/rudp_noise.h"
 #include "netcfg/base/base.h"
@@ -52,7 +51,7 @@ bool rudp_noise_equal(const void *a, const void *b, size_t len)
 	return CRYPTO_memcmp(a, b, len) == 0;
 }
 
-/* HKDF(ck, input, n_out): outputs one after the other. */
+/* HKDF(ck, input, n_out): outputs are concatenated. */
 static int hkdf(const uint8_t ck[HASH], const uint8_t *input, size_t len, unsigned n_out,
 		uint8_t *ret)
 {
@@ -152,7 +151,7 @@ static int public_of(const uint8_t e[KEY], uint8_t ret[KEY])
 	return ok ? 0 : -EIO;
 }
 
-/* DH(own, other). A point of small order, with which the result is zero, is refused. */
+/* DH(own, other). Refuses a point of small order, for which the result is zero. */
 static int dh(const uint8_t own[KEY], const uint8_t other[KEY], uint8_t ret[KEY])
 {
 	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, own, KEY);
@@ -191,14 +190,15 @@ void rudp_noise_done(struct rudp_noise *ns)
 	rudp_noise_wipe(ns, sizeof(*ns));
 }
 
-/* Tokens of a message: the initiator's is psk, e; the responder's e, ee. pub is whose e it is. */
+/* Mixes in the tokens of a message: psk, e for the initiator; e, ee for the responder. pub: the
+ * sender's e. */
 static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 {
 	uint8_t secret[KEY];
 	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
 
 	r = r ? r : mix_hash(ns, pub, KEY);
-	r = r ? r : mix_key(ns, pub, KEY); /* as every e where there is a psk */
+	r = r ? r : mix_key(ns, pub, KEY); /* as for every e with a psk */
 	if (first || r)
 		return r;
 	r = dh(ns->e, ns->re, secret);

@@ -6,10 +6,10 @@
  *	  -> psk, e
  *	  <- e, ee
  *
- * Two messages of 32 bytes of key, a payload and 16 bytes of tag. Whoever does not know the
- * pre-shared key can neither make nor read one. Function by function what the specification says,
- * with its names; primitives are libcrypto's. Owns no state but struct rudp_noise, sends nothing,
- * draws no random numbers: the caller gives the ephemeral key.
+ * Two messages of a 32-byte key, a payload and a 16-byte tag. Without the pre-shared key a message
+ * can be neither made nor read. The functions follow the specification and its names; libcrypto
+ * provides the primitives. Owns no state but struct rudp_noise, sends nothing and draws no random
+ * numbers: the caller passes the ephemeral key.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_NOISE_H
 #define PLENUM_DATAPLANE_RUDP_NOISE_H
@@ -27,37 +27,39 @@ struct rudp_noise { /* the specification's HandshakeState, CipherState included 
 	uint8_t k[RUDP_AEAD_KEY_BYTES];
 	uint64_t n;
 	uint8_t psk[RUDP_NOISE_KEY_BYTES];
-	uint8_t e[RUDP_NOISE_KEY_BYTES], re[RUDP_NOISE_KEY_BYTES]; /* private; the other's public */
+	uint8_t e[RUDP_NOISE_KEY_BYTES],
+		re[RUDP_NOISE_KEY_BYTES]; /* own private key; the peer's public key */
 };
 
-struct rudp_noise_keys { /* what Split() gives, for whom it was called */
+struct rudp_noise_keys { /* result of Split() for the calling end */
 	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
 };
 
-/* 0, -EIO. prologue: what both ends must have seen alike. */
+/* 0, -EIO. prologue: data that both ends must have seen identically. */
 int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
-/* Forgets every secret. */
+/* Wipes every secret. */
 void rudp_noise_done(struct rudp_noise *ns);
-/* The own message: the initiator's first, the responder's second. e: 32 random bytes. Writes
- * len + RUDP_NOISE_OVERHEAD bytes. 0, -EIO, -EBADMSG: the other's key is none. */
+/* Writes our message: the initiator's first, the responder's second. e: 32 random bytes. Writes len
+ * + RUDP_NOISE_OVERHEAD bytes. 0, -EIO, -EBADMSG: the peer's key is invalid. */
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
 		     const void *payload, size_t len, uint8_t *ret_msg);
-/* The other's message; ret_payload has room for len - RUDP_NOISE_OVERHEAD bytes. -EBADMSG: too
- * short, or another key; ns is void. */
+/* Reads the peer's message; ret_payload has room for len - RUDP_NOISE_OVERHEAD bytes. -EBADMSG: too
+ * short, or another key; ns is then invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
-/* After both messages. */
+/* Call after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
-/* The specification's Rekey() of one cipher state: key becomes the next. 0, -ENOMEM, -EIO. */
+/* The specification's Rekey() of one cipher state: replaces key by the next one. 0, -ENOMEM, -EIO.
+ */
 int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
 /* A random key for rudp_noise_write. 0, -EIO. */
 int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
 /* HMAC-SHA256. 0, -EIO. */
 int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, size_t len,
 		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
-/* In a time that does not tell where they differ. */
+/* Compares in constant time. */
 bool rudp_noise_equal(const void *a, const void *b, size_t len);
-/* Forgets len bytes for good. */
+/* Erases len bytes securely. */
 void rudp_noise_wipe(void *p, size_t len);
 
 #endif

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of a path. UP: carries load, unless rudp_suspect.c has doubts. Suspect: up, but silent
- * for two timeouts while others are not; what was on it travels elsewhere, nothing is lost if it
- * answers after all. DOWN: the link is gone, the peer says so, or it stayed silent while the peer
- * answered on another path; it is probed and used again when it has answered for a while. A peer
- * that is silent everywhere is late or dead, no path is to blame: that is the session's matter.
+ * The health of a path. UP: carries load unless it is suspect (rudp_suspect.c) or timed out. Timed
+ * out: up, but silent for two timeouts while others are not; its packets travel on other paths, and
+ * a late answer restores it without loss. DOWN: the link is gone, the peer reports so, or it stayed
+ * silent while the peer answered on another path; it is probed, and used again after it has
+ * answered for a while. If the peer is silent on all paths, the peer is late or dead and no path is
+ * to blame: the session handles that.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
 #define PROBES_MISSED 3U
-#define HOLD_FLAPS 2U	/* times the hold time, for a path that flaps */
-#define STEADY_HOLDS 8U /* up for so many of what it was held for: it does not flap any more */
+#define HOLD_FLAPS 2U	/* times the hold time, for a flapping path */
+#define STEADY_HOLDS 8U /* up for so many hold times: it no longer flaps */
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
 /*
- * Chunks are the units in which a message is accounted for; packets carry as many as they have room
- * for. So a message that has begun goes on by paths of any packet size, and by one whose size falls
- * meanwhile: a chunk fits the base, which all paths carry. Of the sizes that do, one is taken that
- * fills the packets of the narrowest path.
+ * Chunks are the unit in which a message is accounted; a packet carries as many as fit. A message
+ * can thus continue on paths of any packet size, even if a size falls meanwhile: a chunk fits the
+ * base size, which all paths carry. Among possible sizes this chooses one that fills the packets of
+ * the narrowest path.
  */
-void rudp_path_cut(struct rudp_session *s)
+void rudp_path_set_chunk_bytes(struct rudp_session *s)
 {
 	uint32_t room = 0, base = 0, n;
 
 	for (unsigned i = 0; i < s->n_paths; i++) {
 		const struct rudp_path *p = &s->paths[i];
-		uint32_t r = rudp_path_room(s, p, p->mtu.now),
-			 b = rudp_path_room(s, p, RUDP_MTU_BASE);
+		uint32_t r = rudp_path_payload_max(s, p, p->mtu.cur),
+			 b = rudp_path_payload_max(s, p, RUDP_MTU_BASE);
 
 		if (p->remote.ip.family == 0)
 			continue;
@@ -38,14 +39,14 @@ void rudp_path_cut(struct rudp_session *s)
 			room = room ? MIN_OF(room, r) : r;
 	}
 	if (base == 0)
-		return; /* nobody can send yet */
+		return; /* no path can send yet */
 	room = MAX_OF(room, base);
 	n = (room + base - 1) / base;
-	/* A little left over is better than many small chunks. */
+	/* A small unused rest is better than many small chunks. */
 	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
 }
 
-/* What the hosts at both ends take. */
+/* The limit of both hosts' links. */
 static uint16_t mtu_most(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint32_t own = s->r->cfg.ports[p->port].mtu;
@@ -59,7 +60,8 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	struct rudp_path *p = &s->paths[index];
 
 	memset(p, 0, sizeof(*p));
-	s->pausing &= (uint8_t) ~(1U << index); /* a pause of the former life ended with it */
+	s->pausing &=
+		(uint8_t) ~(1U << index); /* a pause of the previous incarnation ended with it */
 	p->index = (uint8_t)index;
 	p->port = (uint8_t)port;
 	p->remote = *remote;
@@ -67,16 +69,16 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	p->local_down = !s->r->cfg.ports[port].up;
 	rudp_sent_init(&p->sent, s->rings + (size_t)index * RUDP_RING_MAX, now);
 	rudp_mtu_init(&p->mtu, mtu_most(s, p), now);
-	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
-	p->heard_ns = p->probe_ns = p->since_ns = now;
+	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
+	p->last_rx_ns = p->probe_ns = p->since_ns = now;
 	p->hold_ns = s->r->lim.hold_ns;
 	s->n_paths = MAX_OF(s->n_paths, index + 1);
-	rudp_path_cut(s);
+	rudp_path_set_chunk_bytes(s);
 }
 
-void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now)
+void rudp_path_mtu_result(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now)
 {
-	rudp_path_cut(s);
+	rudp_path_set_chunk_bytes(s);
 	if (news & RUDP_MTU_FELL) {
 		rudp_loss_move_above(s, p, RUDP_MTU_BASE - rudp_path_packet(s, p, 0));
 		rudp_session_touch(s);
@@ -89,12 +91,12 @@ void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t byt
 {
 	uint32_t packet = bytes + rudp_path_ip_headers(p);
 
-	rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, packet, now), now);
+	rudp_path_mtu_result(s, p, rudp_mtu_refused(&p->mtu, packet, now), now);
 	rudp_session_touch(s);
 }
 
-/* Asks for larger packets, and has the peer answer to something behind them: what it does not
- * speak of then is lost. */
+/* Sends MTU probes and a small packet behind them: a probe missing from its acknowledgement is
+ * lost. */
 static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool sent = false;
@@ -105,7 +107,7 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		int res = rudp_tx_ping_padded(s, p, mtu, now);
 
 		if (res == -EMSGSIZE)
-			rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, mtu, now), now);
+			rudp_path_mtu_result(s, p, rudp_mtu_refused(&p->mtu, mtu, now), now);
 		else if (res)
 			break;
 		else
@@ -116,7 +118,7 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_tx_ping(s, p, now);
 }
 
-bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p)
+bool rudp_path_is_only(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (&s->paths[i] != p && s->paths[i].state == PATH_UP)
@@ -124,13 +126,13 @@ bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p)
 	return true;
 }
 
-/* A path that answers, or has not been asked: packets are better off there than on p. */
+/* Whether a path that answers, or has nothing in flight, is better for packets than p. */
 static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
 		const struct rudp_path *q = &s->paths[i];
 
-		if (q != p && q->state == PATH_UP && !q->suspect && q->sent.pto_count == 0)
+		if (q != p && q->state == PATH_UP && !q->timed_out && q->sent.pto_count == 0)
 			return true;
 	}
 	return false;
@@ -139,34 +141,34 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->failovers)
-		p->server_ns = now;
+		p->recovered_ns = now;
 	p->state = PATH_UP;
 	p->since_ns = now;
-	p->suspect = false;
-	p->doubt = SUSPECT_NONE;
+	p->timed_out = false;
+	p->suspect_stage = SUSPECT_NONE;
 	p->sent.pto_count = 0;
 	p->answered_since = 0;
 	p->unanswered = p->missed = 0;
 	p->tx_error_ns = 0;
-	p->heard_ns = p->sent.progress_ns = p->sent.pto_base = now;
-	p->probe_due = p->rtt.srtt == 0; /* learn its round trip before it is needed */
-	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the way may be another */
-	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
-	rudp_path_cut(s);
+	p->last_rx_ns = p->sent.progress_ns = p->sent.pto_base = now;
+	p->probe_due = p->rtt.srtt == 0; /* measure its round trip before it is needed */
+	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may be another */
+	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
+	rudp_path_set_chunk_bytes(s);
 	p->pace_ns = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
 }
 
 /*
- * Each fall moves what is on its way and costs a pause: a path that falls soon after it came back
- * has to answer for longer the next time, and one that comes and goes faster than that stays out.
- * Not for longer than twice, though: the pause is of milliseconds, while every second of waiting
- * takes a leg's share of the bandwidth, also from who has just mended it, which we cannot know.
+ * Each fall moves packets and causes a pause. A path that falls soon after its recovery must answer
+ * for longer the next time, so one that flaps faster stays out. The hold time at most doubles: the
+ * pause lasts milliseconds, while every second of waiting costs a leg's share of the bandwidth,
+ * also right after a repair, which the worker cannot detect.
  */
 static void hold_learn(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	bool flaps = p->server_ns && now < p->server_ns + STEADY_HOLDS * p->hold_ns;
+	bool flaps = p->recovered_ns && now < p->recovered_ns + STEADY_HOLDS * p->hold_ns;
 
 	p->hold_ns = (flaps ? HOLD_FLAPS : 1) * s->r->lim.hold_ns;
 }
@@ -177,32 +179,33 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	if (p->state != PATH_UP)
 		return;
 	p->state = PATH_DOWN;
-	p->since_ns = p->asked_ns = now;
+	p->since_ns = p->probe_sent_ns = now;
 	p->failovers++;
 	hold_learn(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
-	if (p->pause_ns) /* what was on it has arrived by another way already */
+	if (p->pause_ns) /* its packets have arrived on another path already */
 		p->last_pause_ns = p->pause_ns;
-	rudp_path_cut(s);
+	rudp_path_set_chunk_bytes(s);
 	rudp_loss_move_all(s, p);
-	p->suspect = false;
-	p->doubt = SUSPECT_NONE;
+	p->timed_out = false;
+	p->suspect_stage = SUSPECT_NONE;
 	p->sent.pto_count = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
 }
 
-static void path_suspect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void path_time_out(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	if (!p->suspect) {
-		p->suspect = true;
-		p->suspect_ns = now;
+	if (!p->timed_out) {
+		p->timed_out = true;
+		p->timed_out_ns = now;
 		p->alive_elsewhere_ns = 0;
-		if (!p->doubt)
+		if (!p->suspect_stage)
 			p->pause_ns = 0;
 	}
-	for (unsigned i = 0; i < s->n_paths; i++) { /* is it the peer or the path? */
+	for (unsigned i = 0; i < s->n_paths;
+	     i++) { /* ask the peer on idle paths: is it the peer or the path? */
 		struct rudp_path *q = &s->paths[i];
 
 		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
@@ -216,9 +219,9 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 	p->tx_error_code = code;
 	if (p->tx_error_ns == 0)
 		p->tx_error_ns = now;
-	if (p->state == PATH_UP && !p->suspect) {
-		p->suspect = true;
-		p->suspect_ns = now;
+	if (p->state == PATH_UP && !p->timed_out) {
+		p->timed_out = true;
+		p->timed_out_ns = now;
 		p->alive_elsewhere_ns = 0;
 	}
 	p->sent.pto_base = now;
@@ -227,14 +230,15 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	/* What comes late, when a link is known to be down, is no answer of what comes after. */
+	/* A late answer while the link is known to be down says nothing about the path after that.
+	 */
 	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
-	p->answers++;
+	p->probes_answered++;
 	if (p->answered_since)
 		return;
 	p->answered_since = now;
-	p->asks = p->answers = 0;
+	p->probes_sent = p->probes_answered = 0;
 }
 
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
@@ -257,45 +261,44 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 
 	if (p->sent.in_flight)
 		return RUDP_TIME_NEVER;
-	if (p->suspect)
+	if (p->timed_out)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	/* The longer nothing was to be done, the seldomer; the client's come first, for both. */
+	/* Probes get rarer while idle; the client's come first and serve both ends. */
 	idle <<= p->quiet;
 	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
 			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
-	return MAX_OF(p->heard_ns, p->probe_ns) + idle;
+	return MAX_OF(p->last_rx_ns, p->probe_ns) + idle;
 }
 
 /*
- * Does the peer answer elsewhere, after p had fallen silent? Only an answer shows it: a path that
- * was just taken back, or begun to send on, has not said anything yet; one that is held back has,
- * and is better than p. What p was asked may have been lost while the peer was late, so it is asked
- * once more before it is given up.
+ * Detects that the peer answers elsewhere after p fell silent. Only an answer counts: a path just
+ * recovered or just used has shown nothing yet; one in its hold time has, and is better than p. The
+ * probe on p may have been lost while the peer was late, so p gets one more before it goes down.
  */
 static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
 		const struct rudp_path *q = &s->paths[i];
 
-		if (q == p || (q->state != PATH_UP && !q->answered_since) || q->suspect ||
-		    q->sent.pto_count || q->sent.acked_ns <= p->suspect_ns)
+		if (q == p || (q->state != PATH_UP && !q->answered_since) || q->timed_out ||
+		    q->sent.pto_count || q->sent.acked_ns <= p->timed_out_ns)
 			continue;
 		p->alive_elsewhere_ns = now;
 		rudp_tx_ping(s, p, now);
 	}
 }
 
-/* When a suspect path is to be given up. */
+/* When a timed-out path goes down. */
 static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->suspect_ns);
+	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->timed_out_ns);
 
-	if (!p->suspect)
+	if (!p->timed_out)
 		return RUDP_TIME_NEVER;
-	if (p->tx_error_ns && !rudp_path_alone(s, p))
+	if (p->tx_error_ns && !rudp_path_is_only(s, p))
 		return p->tx_error_ns + s->r->lim.path_dead_ns;
 	if (!p->alive_elsewhere_ns)
-		return MAX_OF(at, p->suspect_ns + SILENT_EVERYWHERE_NS);
+		return MAX_OF(at, p->timed_out_ns + SILENT_EVERYWHERE_NS);
 	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(ALIVE_ELSEWHERE_NS, 2 * p->rtt.srtt));
 }
 
@@ -304,8 +307,8 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->sent.pto_count++;
 	p->sent.pto_base = now;
 	if (p->sent.pto_count >= 2)
-		path_suspect(s, p, now);
-	if (p->suspect && better_exists(s, p)) {
+		path_time_out(s, p, now);
+	if (p->timed_out && better_exists(s, p)) {
 		rudp_loss_move_all(s, p);
 		rudp_tx_ping(s, p, now);
 	} else {
@@ -313,14 +316,14 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* The soonest that what is silent since then is a timeout, whatever the round trip: as long as this
- * is to come, nobody need work out when it really is. */
+/* The earliest possible timeout, whatever the round trip: until then the exact one need not be
+ * computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
 	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
 }
 
-/* The next timeout of what is on its way, or a time before. */
+/* The next timeout of packets in flight, or an earlier time. */
 static uint64_t silence_at(const struct rudp_session *s, const struct rudp_path *p, uint64_t now)
 {
 	uint64_t least = silent_least(s, p->sent.pto_base);
@@ -343,7 +346,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		p->probe_ns = p->sent.pto_base = now;
 		rudp_tx_ping(s, p, now);
 	}
-	if (!p->suspect) {
+	if (!p->timed_out) {
 		mtu_probe(s, p, now);
 		return;
 	}
@@ -353,9 +356,9 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * How many probes in a row a path that is to be used again may miss: busy hosts are late by a tenth
- * of a second now and then, which must not begin its time anew. One that flaps may miss no more,
- * though it is held for longer: what falls silent for longer than this is what it is held for.
+ * How many probes in a row a recovering path may miss: busy hosts are late by a tenth of a second
+ * now and then, which must not restart the hold time. A flapping path may miss no more despite its
+ * longer hold time: longer silences are what it is held for.
  */
 static unsigned misses_most(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -364,21 +367,21 @@ static unsigned misses_most(const struct rudp_session *s, const struct rudp_path
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Whether it has answered for long enough at that time, and does. Probes that are on their way are
- * not missed yet. */
+/* Whether the path has answered long enough at time `at`, and still does. Probes in flight do not
+ * count as missed. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
 
 	if (!p->answered_since || p->peer_down || p->unanswered > misses_most(s, p))
 		return false;
-	return rudp_path_alone(s, p) ||
+	return rudp_path_is_only(s, p) ||
 	       (p->unanswered <= on_way && at >= p->answered_since + p->hold_ns);
 }
 
 /*
- * A probe went without an answer. The path is to blame only if the peer was heard elsewhere since
- * the probe left; where nothing was under way there, it is asked for a word.
+ * A probe got no answer. The path is to blame only if the peer answered elsewhere after the probe
+ * left; other idle paths get a PING to find out.
  */
 static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -390,7 +393,7 @@ static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t n
 
 		if (q == p || q->state != PATH_UP)
 			continue;
-		elsewhere |= q->heard_ns > p->asked_ns;
+		elsewhere |= q->last_rx_ns > p->probe_sent_ns;
 		if (p->answered_since && p->unanswered > 1 && q->sent.in_flight == 0)
 			rudp_tx_ping(s, q, now);
 	}
@@ -405,20 +408,20 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
 	if (held_long_enough(s, p, now)) {
-		if (p->answers >= p->asks / 2 || rudp_path_alone(s, p)) {
+		if (p->probes_answered >= p->probes_sent / 2 || rudp_path_is_only(s, p)) {
 			rudp_path_set_up(s, p, now);
 			return;
 		}
-		p->answered_since = 0; /* it loses most of what is sent */
+		p->answered_since = 0; /* it loses most packets */
 	}
 	if (now < p->probe_ns)
 		return;
 	probe_missed(s, p, now);
 	rudp_loss_move_all(s, p);
 	rudp_tx_ping(s, p, now);
-	p->asks++;
-	p->asked_ns = now;
-	p->probe_ns = now + (rudp_path_alone(s, p) ? PROBE_ALONE_NS : PROBE_DOWN_NS);
+	p->probes_sent++;
+	p->probe_sent_ns = now;
+	p->probe_ns = now + (rudp_path_is_only(s, p) ? PROBE_ALONE_NS : PROBE_DOWN_NS);
 }
 
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -451,17 +454,17 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 		return MIN_OF(d, p->probe_ns);
 	}
 	d = MIN_OF(d, p->sent.in_flight ? silence_at(s, p, now) : keepalive_at(s, p));
-	if (PLENUM_UNLIKELY(p->suspect))
+	if (PLENUM_UNLIKELY(p->timed_out))
 		d = MIN_OF(d, after(dead_at(s, p), now));
 	if (s->n_paths > 1)
 		d = MIN_OF(d, after(rudp_suspect_deadline(s, p), now));
-	if (!p->suspect)
+	if (!p->timed_out)
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
 	if (rudp_tx_pending(s)) {
 		d = MIN_OF(d, after(p->pace_ns, now));
-		d = MIN_OF(d, after(p->small_ns, now));
+		d = MIN_OF(d, after(p->small_pace_ns, now));
 	}
-	if (PLENUM_UNLIKELY(p->telling))
-		d = MIN_OF(d, after(p->tell_ns, now));
+	if (PLENUM_UNLIKELY(p->label_pending))
+		d = MIN_OF(d, after(p->label_ns, now));
 	return d;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports that come while sessions run: a leg that was missing is there. A client has paths by it to
- * the addresses that it knows already; a server tells each client of the one more address that it
- * has, until it hears that this was heard, and the client joins. Apart from the handshake, which
- * tells all addresses at once and is over.
+ * Ports added while sessions run, for a leg that was missing. A client adds paths from it to the
+ * addresses it knows; a server sends each client its additional address, repeats it until the
+ * client echoes it, and the client joins.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define TELL_FIRST_NS (200 * NSEC_PER_MSEC)
-#define TELL_MOST_NS (60 * NSEC_PER_SEC) /* to a peer that does not know the message */
+#define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
+#define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */
 
 int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns)
 {
@@ -22,7 +21,7 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.ports[port] = *info;
 	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
 	r->cfg.n_ports++;
-	/* Who is connected already knows the largest of the others. */
+	/* Connected peers already know the largest of the others. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
 	rudp_accept_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
@@ -35,8 +34,8 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 			rudp_hello_port(s, now_ns);
 			continue;
 		}
-		s->tell_ns = now_ns;
-		s->tell_interval = TELL_FIRST_NS;
+		s->addr_ns = now_ns;
+		s->addr_interval = REPEAT_FIRST_NS;
 		rudp_session_touch(s);
 	}
 	return 0;
@@ -61,39 +60,40 @@ static int address_send(struct rudp_session *s, struct rudp_path *p, uint8_t fla
 	return res;
 }
 
-/* One after the other, by each path that is up: any of them will do. */
+/* Sends one address at a time, on every path that is up: any of them suffices. */
 void rudp_port_poll(struct rudp_session *s, uint64_t now)
 {
-	if (now < s->tell_ns)
+	if (now < s->addr_ns)
 		return;
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (s->paths[i].state == PATH_UP)
-			(void)address_send(s, &s->paths[i], 0, s->n_told,
-					   s->r->addrs + (size_t)s->n_told * WIRE_ADDR_BYTES);
-	s->tell_ns = now + s->tell_interval;
-	s->tell_interval = MIN_OF(2 * s->tell_interval, TELL_MOST_NS);
+			(void)address_send(s, &s->paths[i], 0, s->n_addrs_confirmed,
+					   s->r->addrs +
+						   (size_t)s->n_addrs_confirmed * WIRE_ADDR_BYTES);
+	s->addr_ns = now + s->addr_interval;
+	s->addr_interval = MIN_OF(2 * s->addr_interval, REPEAT_MAX_NS);
 }
 
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now)
 {
-	bool heard = c->flags & WIRE_F_HEARD;
+	bool echo = c->flags & WIRE_F_HEARD;
 	struct wire_addr addr;
 	uint8_t index;
 
-	/* A server's address goes to the client, and comes back from there. */
-	if (wire_get_address(data, len, &index, &addr) || heard == s->is_client)
+	/* A server sends its address to the client, and the client echoes it. */
+	if (wire_get_address(data, len, &index, &addr) || echo == s->is_client)
 		return -EBADMSG;
-	if (heard && rudp_port_untold(s) && index == s->n_told) {
-		s->n_told++;
-		s->tell_ns = now;
-		s->tell_interval = TELL_FIRST_NS;
+	if (echo && rudp_port_addrs_pending(s) && index == s->n_addrs_confirmed) {
+		s->n_addrs_confirmed++;
+		s->addr_ns = now;
+		s->addr_interval = REPEAT_FIRST_NS;
 		rudp_session_touch(s);
 	}
-	if (heard)
+	if (echo)
 		return 0;
 	rudp_hello_address(s, index, &addr, now);
-	if (index < s->opening->n_addrs) /* else it is told again */
+	if (index < s->handshake->n_addrs) /* if it is lost, the server repeats the address */
 		(void)address_send(s, p, WIRE_F_HEARD, index, data + WIRE_COMMON_BYTES + 4);
 	return 0;
 }

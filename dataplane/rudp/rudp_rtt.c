@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips: apart from losses, because the handshake samples them too. */
+/* Round-trip times; separate from losses because the handshake takes samples too. */
 #include "dataplane/rudp/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-#define BASE_PERIOD_NS (10 * NSEC_PER_SEC) /* unless it is seen again by then, it is measured */
+#define BASE_PERIOD_NS \
+	(10 * NSEC_PER_SEC) /* remeasure the minimum unless it is seen again within this */
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U
 
-/* The least round trip. A queue that stands is not taken for a longer route: when the least was
- * not seen for a while, the window is small for a moment, and what is sent then tells. */
+/* Updates the minimum. A standing queue must not be taken for a longer route: if the minimum was
+ * not seen for a while, the window shrinks for a moment, and packets sent then measure it. */
 static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 {
 	if (rtt <= t->base + BASE_AGAIN(t->base)) {
@@ -25,7 +26,7 @@ static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 		t->drain_n = 0;
 		return;
 	}
-	if (now - rtt < t->drain_ready) /* sent while the queue was still there */
+	if (now - rtt < t->drain_ready) /* sent while the queue still existed */
 		return;
 	t->drain_least = MIN_OF(t->drain_least, rtt);
 	if (++t->drain_n < DRAIN_SAMPLES)

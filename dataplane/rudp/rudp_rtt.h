@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Round trips of one path: smoothed (RFC 6298), the latest, and the least without a queue. Pure
+ * Round-trip times of one path: smoothed (RFC 6298), latest, and the minimum without a queue. Pure
  * numbers; knows nothing of packets, sessions or windows. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_RTT_H
@@ -13,29 +13,30 @@
 
 struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
-	uint64_t base, base_until;	   /* the least, and when it was not seen for too long */
-	uint64_t drain_ready, drain_least; /* measuring it anew: what was sent after that counts */
+	uint64_t base, base_until; /* the minimum, and when it must be measured again */
+	uint64_t drain_ready,
+		drain_least; /* remeasuring it: only packets sent after drain_ready count */
 	unsigned drain_n;
-	uint64_t net_srtt, net_rttvar; /* as srtt and rttvar, without what the hosts were late */
+	uint64_t net_srtt, net_rttvar; /* as srtt and rttvar, without the hosts' lateness */
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
-/* The retransmission timeout: ack_delay is how long the peer may wait before it answers. */
+/* The retransmission timeout. ack_delay: the longest time the peer may delay an acknowledgement. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* A sample without the hosts' share; not 0. */
+/* Adds a sample without the hosts' part; not 0. */
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
-/* How long an answer takes at most where no host is late; UINT64_MAX: nobody knows yet. */
+/* The timeout if no host is late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* The sender is to keep the path's queue empty for a moment. */
+/* The sender must keep the path's queue empty while the minimum is remeasured. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;
 }
-/* How long after a later packet's acknowledgement a packet is lost; reorder: how late packets have
- * been seen to come. */
+/* How long after a later packet's acknowledgement a packet counts as lost; reorder: how late
+ * reordered packets have arrived so far. */
 static inline uint64_t rudp_rtt_loss_wait(const struct rudp_rtt *t, uint64_t reorder)
 {
-	/* An eighth of the round trip, as RFC 9002 (6.1.2). */
+	/* An eighth of the round trip, as in RFC 9002 (6.1.2). */
 	return MAX_OF(t->srtt, t->latest) + MAX_OF(t->srtt / 8, reorder);
 }
 

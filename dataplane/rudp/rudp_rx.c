@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of a session coming in, acknowledgements going out; which of them are new, rudp_acks
- * says. */
+/* Packets of a session in, acknowledgements out. */
 #include "dataplane/rudp/rudp_internal.h"
 
 static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
@@ -27,7 +26,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	res = rudp_call_rx(s, c, &d);
 	if (s->state != SESSION_UP)
 		return 0;
-	if (res == -ENOBUFS) /* as if it had not come */
+	if (res == -ENOBUFS) /* treated as not received, so that it is retransmitted */
 		return 0;
 	if (res)
 		return res;
@@ -63,7 +62,7 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 	uint64_t pn = 0;
 	int fresh;
 
-	if (len < WIRE_COMMON_BYTES) /* more is padding */
+	if (len < WIRE_COMMON_BYTES) /* further bytes are padding */
 		return -EBADMSG;
 	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh < 0)
@@ -106,7 +105,7 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* Which counter the packet has its number from; *ret: the whole of it. */
+/* The counter that numbered the packet; *ret: its full number. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];
@@ -127,16 +126,16 @@ int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const ui
 
 	counter = counter_of(s, c, &number);
 	if (*len > sizeof(s->r->scratch) ||
-	    (counter != RUDP_SECURE_CONTROL && rudp_acks_had(&s->paths[c->path].acks, number)))
+	    (counter != RUDP_SECURE_CONTROL && rudp_acks_seen(&s->paths[c->path].acks, number)))
 		return -EBADMSG;
 	return rudp_secure_open(s->secure, counter, number, *data, *len, s->r->scratch, data, len);
 }
 
-/* The client has the session: nobody will ask for ACCEPT again. */
-static void opening_over(struct rudp_session *s)
+/* The client has the session and will not ask for ACCEPT again. */
+static void handshake_over(struct rudp_session *s)
 {
-	if (PLENUM_UNLIKELY(s->opening && !s->is_client))
-		rudp_opening_free(s);
+	if (PLENUM_UNLIKELY(s->handshake && !s->is_client))
+		rudp_handshake_free(s);
 }
 
 int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
@@ -144,7 +143,7 @@ int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_ad
 {
 	if (rudp_rx_open(s, c, &data, &len))
 		return -EBADMSG;
-	opening_over(s);
+	handshake_over(s);
 	return rudp_accept_join(s, port, src, c, data, len, now);
 }
 
@@ -159,7 +158,7 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 			     !rudp_validate_is_from(p, src, c)) ||
 			    rudp_rx_open(s, c, &data, &len)))
 		return -EBADMSG;
-	opening_over(s);
+	handshake_over(s);
 	switch (c->type) {
 	case WIRE_DATA:
 		res = data_rx(s, p, c, data, len, now);
@@ -187,8 +186,8 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	}
 	if (PLENUM_UNLIKELY(res || s->state != SESSION_UP))
 		return res;
-	p->heard_ns = now;
-	s->heard_ns = now;
+	p->last_rx_ns = now;
+	s->last_rx_ns = now;
 	p->rx_packets++;
 	p->rx_bytes += len;
 	rudp_session_touch(s);
@@ -231,11 +230,11 @@ struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on
 
 static bool path_good(const struct rudp_path *p)
 {
-	return p->state == PATH_UP && !p->suspect && !p->doubt;
+	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
 
-/* Acknowledgements of p's packets go back on p, so that the peer sees that both ways work; where
- * that is in doubt, on a path that is not. A PING is answered where it came in. */
+/* Acknowledgements go back on the path of their packets, so that the peer sees both directions
+ * work; from a suspect path they go on another. A PING is answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
 	if (path_good(p) || (p->acks.ping && !p->local_down))
@@ -271,7 +270,7 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 	return res;
 }
 
-/* As many packets as it takes to speak of everything that came since the last time. */
+/* Sends as many ACKs as needed to cover everything received since the last ones. */
 static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_path *on = ack_route(s, p);
@@ -286,20 +285,20 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			break;
 		top = ((word - WIRE_ACK_WORDS_MAX) << 6) + 63;
 	}
-	rudp_acks_said(&p->acks);
+	rudp_acks_sent(&p->acks);
 }
 
-/* The state of our paths, on every path that may work: who is in doubt is the last that is left
- * where the link under the other one falls. */
-static void tell_send(struct rudp_session *s, uint64_t now)
+/* Sends the state of our paths on every path that may work. A suspect path is included: it is the
+ * last one left if the other one's link goes down. */
+static void state_send(struct rudp_session *s, uint64_t now)
 {
-	s->tell = false;
+	s->state_due = false;
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (s->paths[i].state == PATH_UP && !s->paths[i].suspect)
+		if (s->paths[i].state == PATH_UP && !s->paths[i].timed_out)
 			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 
-/* A server's answer carries it in any case. */
+/* A server's response carries it anyway. */
 static bool ack_may_wait(const struct rudp_session *s)
 {
 	return !s->r->rests || !s->is_client || s->n_active > 0;
@@ -317,6 +316,6 @@ void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 		if (rudp_acks_due(&p->acks, now) || (p->acks.pending && !ack_may_wait(s)))
 			acks_send(s, p, now);
 	}
-	if (PLENUM_UNLIKELY(s->tell))
-		tell_send(s, now);
+	if (PLENUM_UNLIKELY(s->state_due))
+		state_send(s, now);
 }

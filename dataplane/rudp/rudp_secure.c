@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sealing and opening of packets, phases of keys, the window of the control counter. Apart from the
- * session, so that each can be tested byte by byte.
+ * Sealing and opening of packets, key phases and the replay window of the control counter.
  */
 #include "dataplane/rudp/rudp_secure.h"
 
-#define COUNTER_SHIFT 56 /* in the number that the cipher gets */
-#define LATE_PACKETS                                                                \
-	65536U /* of a phase; then nothing of the one before is on its way any more \
-		*/
+#define COUNTER_SHIFT 56 /* position of the counter in the nonce */
+#define LATE_PACKETS \
+	65536U /* packets of a phase; later none of the previous phase is in flight \ */
 
 enum { BEFORE, NOW, NEXT };
 
@@ -68,7 +66,8 @@ static int tx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* The phase is over, and the other end has shown that it came along to this one. */
+/* Switches to the next key when the phase is used up and the peer has followed to the current one.
+ */
 static int tx_phase_check(struct rudp_secure *x)
 {
 	if (PLENUM_LIKELY(x->tx_sealed < x->phase_packets))
@@ -79,9 +78,9 @@ static int tx_phase_check(struct rudp_secure *x)
 }
 
 /*
- * The header's fields and the payload behind them are one text to the cipher, in two places here.
- * It takes whole blocks twice as fast as those that begin in one piece and end in the next, so the
- * fields go with as much of the payload as fills their last block.
+ * The header's fields and the payload are one text to the cipher but lie in two places. The cipher
+ * is twice as fast on whole blocks as on blocks that start in one piece and end in the next, so the
+ * fields are joined with enough payload to fill their last block.
  */
 #define HEAD_BLOCK_BYTES 64U /* of ChaCha20; four of AES */
 #define HEAD_BYTES_MAX (DATAGRAM_HDR_MAX + HEAD_BLOCK_BYTES)
@@ -93,7 +92,7 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* In clear, where it is: large, or a header alone. ret's common header is whole. */
+/* Tags a packet in place: large, or a header alone. ret's common header is complete. */
 static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
 		     struct datagram *ret)
 {
@@ -118,8 +117,8 @@ static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *i
 	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-/* In clear, in one piece: while the tag is made, the common header stands a second time in its
- * place, right before what else it is of. */
+/* Tags a packet in one piece: for the tag the common header is copied directly before the rest of
+ * the text. */
 static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
 		      const struct datagram *ret)
 {
@@ -136,8 +135,8 @@ static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *
 	return r;
 }
 
-/* room: for the payload. */
-static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *room,
+/* buf: for the payload. */
+static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *buf,
 		      struct datagram *ret)
 {
 	size_t fields_len = in->hdr_len - WIRE_COMMON_BYTES, more = head_payload_len(in);
@@ -153,38 +152,37 @@ static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *
 		return r;
 	memcpy(ret->hdr + WIRE_COMMON_BYTES + RUDP_SECURE_BYTES, head, fields_len);
 	if (more)
-		memcpy(room, head + fields_len, more);
+		memcpy(buf, head + fields_len, more);
 	if (more < in->payload_len)
-		r = rudp_aead_crypt(&x->tx, in->payload + more, in->payload_len - more,
-				    room + more);
+		r = rudp_aead_crypt(&x->tx, in->payload + more, in->payload_len - more, buf + more);
 	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-static int seal_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *room,
+static int seal_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *buf,
 		       struct datagram *ret)
 {
 	int r;
 
 	if (x->mode == RUDP_ENCRYPT) {
-		r = cipher_all(x, n, in, room + ret->hdr_len, ret);
-		memcpy(room, ret->hdr, ret->hdr_len);
+		r = cipher_all(x, n, in, buf + ret->hdr_len, ret);
+		memcpy(buf, ret->hdr, ret->hdr_len);
 	} else {
-		r = tag_joined(x, n, in, room, ret);
+		r = tag_joined(x, n, in, buf, ret);
 	}
-	ret->payload = room;
+	ret->payload = buf;
 	ret->payload_len = (uint16_t)(ret->payload_len + ret->hdr_len);
 	ret->hdr_len = 0;
 	return r;
 }
 
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
-		     const struct datagram *in, uint8_t *room, struct datagram *ret)
+		     const struct datagram *in, uint8_t *buf, struct datagram *ret)
 {
 	int r = tx_phase_check(x);
 
 	if (PLENUM_UNLIKELY(r))
 		return r;
-	/* Twice the same number would give the key away. */
+	/* Reusing a nonce would reveal the key. */
 	if (PLENUM_UNLIKELY(number < x->tx_next[counter] || number >> COUNTER_SHIFT))
 		return -EKEYEXPIRED;
 	ret->hdr_len = (uint16_t)(in->hdr_len + RUDP_SECURE_BYTES);
@@ -197,7 +195,7 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		ret->hdr[WIRE_OFF_PATH] |= WIRE_PATH_PHASE;
 	x->tx_sealed++;
 	if (rudp_secure_joins(x, in))
-		return seal_joined(x, nonce(counter, number), in, room, ret);
+		return seal_joined(x, nonce(counter, number), in, buf, ret);
 	return x->mode == RUDP_ENCRYPT ? cipher_all(x, nonce(counter, number), in, NULL, ret)
 				       : tag_parts(x, nonce(counter, number), in, ret);
 }
@@ -205,7 +203,7 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 /* ------------------------------------------------------------------ in */
 
 static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, const uint8_t *data,
-		     size_t len, uint8_t *room)
+		     size_t len, uint8_t *buf)
 {
 	const uint8_t *tag = data + WIRE_COMMON_BYTES, *rest = tag + RUDP_SECURE_BYTES;
 	size_t rest_len = len - WIRE_COMMON_BYTES - RUDP_SECURE_BYTES;
@@ -214,13 +212,13 @@ static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, con
 	r = r ? r : rudp_aead_clear(a, data, WIRE_COMMON_BYTES);
 	if (r == 0)
 		r = x->mode == RUDP_ENCRYPT
-			    ? rudp_aead_crypt(a, rest, rest_len, room + WIRE_COMMON_BYTES)
+			    ? rudp_aead_crypt(a, rest, rest_len, buf + WIRE_COMMON_BYTES)
 			    : rudp_aead_clear(a, rest, rest_len);
 	return r ? r : rudp_aead_open_end(a, tag);
 }
 
-/* The other end has a new key: ours for what comes in moves on, and the one for what goes out
- * follows, if it was not us who began. */
+/* The peer switched to a new key: the receive key moves on, and the send key follows unless we
+ * switched first. */
 static int rx_phase_next(struct rudp_secure *x)
 {
 	int r;
@@ -236,24 +234,24 @@ static int rx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* The bit is not that of our phase: a packet that was late, or the first of the next one. */
+/* The phase bit differs: a late packet of the previous phase, or the first of the next one. */
 static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
-		      uint8_t *room)
+		      uint8_t *buf)
 {
 	int r = -EBADMSG;
 
 	if (x->rx_phase > 0 && x->rx_opened < LATE_PACKETS) {
 		r = rudp_aead_rekey(&x->other, x->rx_key[BEFORE]);
-		r = r ? r : open_with(x, &x->other, n, data, len, room);
+		r = r ? r : open_with(x, &x->other, n, data, len, buf);
 		if (r != -EBADMSG)
 			return r;
 	}
 	r = rudp_aead_rekey(&x->other, x->rx_key[NEXT]);
-	r = r ? r : open_with(x, &x->other, n, data, len, room);
+	r = r ? r : open_with(x, &x->other, n, data, len, buf);
 	return r ? r : rx_phase_next(x);
 }
 
-/* Control packets: each once, and none that is much older than the newest. */
+/* Control packets: each is accepted once, and none much older than the newest. */
 static bool control_seen(const struct rudp_secure *x, uint64_t number)
 {
 	if (number > x->seen_top)
@@ -278,7 +276,7 @@ static void control_note(struct rudp_secure *x, uint64_t number)
 }
 
 int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, const uint8_t *data,
-		     size_t len, uint8_t *room, const uint8_t **ret, size_t *ret_len)
+		     size_t len, uint8_t *buf, const uint8_t **ret, size_t *ret_len)
 {
 	uint64_t n = nonce(counter, number);
 	int r;
@@ -289,9 +287,9 @@ int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, c
 	if (counter == RUDP_SECURE_CONTROL && control_seen(x, number))
 		return -EBADMSG;
 	if (PLENUM_LIKELY(!(data[WIRE_OFF_PATH] & WIRE_PATH_PHASE) == !(x->rx_phase & 1)))
-		r = open_with(x, &x->rx, n, data, len, room);
+		r = open_with(x, &x->rx, n, data, len, buf);
 	else
-		r = open_other(x, n, data, len, room);
+		r = open_other(x, n, data, len, buf);
 	if (PLENUM_UNLIKELY(r)) {
 		x->forged++;
 		return -EBADMSG;
@@ -299,7 +297,7 @@ int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, c
 	x->rx_opened++;
 	if (counter == RUDP_SECURE_CONTROL)
 		control_note(x, number);
-	*ret = x->mode == RUDP_ENCRYPT ? room : data + RUDP_SECURE_BYTES;
+	*ret = x->mode == RUDP_ENCRYPT ? buf : data + RUDP_SECURE_BYTES;
 	*ret_len = len - RUDP_SECURE_BYTES;
 	return 0;
 }

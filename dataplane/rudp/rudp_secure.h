@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What guards the packets of one session: a tag of 16 bytes after the common header of each, made
- * with a key per direction that the handshake gave; under RUDP_ENCRYPT all behind the tag is
- * ciphered too. Numbers serve once: each path counts its own packets, and a counter of the session
- * those that no acknowledgement speaks of. Keys have phases: after some million packets a sender
- * goes over to the next key (Noise's Rekey) and says so by a bit; the other end follows with its
- * own. Knows nothing of sessions and paths beside their numbers; allocates at birth alone.
+ * Packet protection of one session: a 16-byte tag after each common header, made with one key per
+ * direction from the handshake; under RUDP_ENCRYPT everything behind the tag is encrypted too. A
+ * nonce is used once: each path numbers its own packets, and a session counter numbers control
+ * packets, which are not acknowledged. Keys have phases: after some million packets a sender
+ * switches to the next key (Noise's Rekey) and signals it by a bit; the other end follows with its
+ * own key. Knows sessions and paths only by number; allocates only when created.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SECURE_H
 #define PLENUM_DATAPLANE_RUDP_SECURE_H
@@ -15,21 +15,25 @@
 #include "dataplane/rudp/rudp_noise.h"
 #include "dataplane/rudp/wire.h"
 
-#define RUDP_SECURE_BYTES RUDP_AEAD_TAG_BYTES /* that a packet is longer */
-/* Counters of packet numbers: one per path, and this one for ACK, CLOSE, JOIN and JOINED. */
+#define RUDP_SECURE_BYTES RUDP_AEAD_TAG_BYTES /* growth of a packet */
+/* Counters of packet numbers: one per path, and this one for control packets (ACK, CLOSE, JOIN,
+ * JOINED, LABEL, SHARE). */
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22) /* under one key: half of what RFC 9001 allows */
-#define RUDP_SECURE_FORGED_MAX (1ULL << 36)    /* failures that a session bears, RFC 9001, 6.6 */
-#define RUDP_SECURE_JOIN_MOST 2048U	       /* payload: a packet of 1500 bytes, not of 9000 */
-#define RUDP_SECURE_WINDOW 1024U	       /* of the control counter: older is dropped */
+#define RUDP_SECURE_FORGED_MAX                                                              \
+	(1ULL << 36) /* authentication failures before the session rejects all packets, RFC \
+			9001, 6.6 */
+#define RUDP_SECURE_JOIN_MOST 2048U /* payload bytes: copies packets of 1500 bytes, not of 9000 */
+#define RUDP_SECURE_WINDOW \
+	1024U /* replay window of the control counter; older numbers are dropped */
 
 struct rudp_secure {
 	enum rudp_security mode;
 	enum rudp_cipher cipher;
 	struct rudp_aead tx, rx;
-	struct rudp_aead other; /* opens what is of the phase before or after */
+	struct rudp_aead other; /* opens packets of the previous or next phase */
 	uint8_t tx_key[RUDP_AEAD_KEY_BYTES];
-	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* of the phase before, this one, the next */
+	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* of the previous, current and next phase */
 	uint64_t tx_phase, rx_phase;
 	uint64_t tx_sealed, rx_opened; /* in this phase */
 	uint64_t phase_packets;
@@ -44,20 +48,20 @@ int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_c
 /* Forgets the keys; zeros are accepted. */
 void rudp_secure_done(struct rudp_secure *x);
 
-/* The key of one direction at present, and how many there were before it. */
+/* The current key of one direction and the number of keys before it. */
 void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
 		     const uint8_t **ret);
 
 /*
- * in: a packet whose header begins with the common header. ret: the same with its tag; where it has
- * a payload, `room` has RUDP_SECURE_BYTES more than the packet, and rudp_secure_joins says so, all
- * of it is in one piece there: ret's payload, without a header before it. A number serves again
- * only where the packet before did not leave: rudp_secure_sent says that it did. 0; -EKEYEXPIRED:
- * no key is left to use, the session is to end; -EIO.
+ * in: a packet that begins with the common header. ret: the same packet with its tag. If
+ * rudp_secure_joins, the whole packet is stored in one piece in `buf` (packet size plus
+ * RUDP_SECURE_BYTES) and becomes ret's payload, with an empty header. A number may be reused only
+ * if the packet was not sent; rudp_secure_sent records that it was. 0; -EKEYEXPIRED: no usable key
+ * left, end the session; -EIO.
  */
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
-		     const struct datagram *in, uint8_t *room, struct datagram *ret);
-/* A tag alone is not worth a copy of a large payload; of any other the port makes one anyway. */
+		     const struct datagram *in, uint8_t *buf, struct datagram *ret);
+/* A large payload is not copied for a tag alone; other payloads the port copies anyway. */
 static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
 {
 	return in->payload_len > 0 &&
@@ -69,11 +73,11 @@ static inline void rudp_secure_sent(struct rudp_secure *x, unsigned counter, uin
 }
 
 /*
- * data: a whole datagram. 0: *ret is as if nobody had sealed it, but for the common header, which
- * is not there: its other fields stand where they always do. They are in `room` (len bytes) under
- * RUDP_ENCRYPT, else in data. -EBADMSG: forged, damaged or, by the control counter, replayed.
+ * data: a whole datagram. 0: *ret is the packet as before sealing, except that the common header is
+ * missing: its other fields are at their usual offsets. It is in `buf` (len bytes) under
+ * RUDP_ENCRYPT, else in data. -EBADMSG: forged, damaged or, for control packets, replayed.
  */
 int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, const uint8_t *data,
-		     size_t len, uint8_t *room, const uint8_t **ret, size_t *ret_len);
+		     size_t len, uint8_t *buf, const uint8_t **ret, size_t *ret_len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets on their way: apart from rudp_loss.c, which decides what their fate means. */
+/* The sender's packet records. */
 #include "dataplane/rudp/rudp_sent.h"
 
 #define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
@@ -22,14 +22,14 @@ void rudp_sent_grow(struct rudp_sent *t)
 {
 	uint32_t mask = t->ring_mask << 1 | 1, had = t->ring_mask + 1;
 
-	/* The new part may hold records of the path's former life, with numbers that are used
-	 * again: they would answer for packets that they are not. */
+	/* The new part may hold records of the path's previous incarnation with the same numbers;
+	 * they must not match this one's packets. */
 	if (t->ring == t->first) {
 		mask = RUDP_RING_MIN - 1;
 		had = 0;
 	}
 	memset(t->lent + had, 0, (mask + 1 - had) * sizeof(*t->ring));
-	/* A record stays, or moves up. */
+	/* A record stays, or moves to the new half. */
 	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
 		if (t->ring == t->first || (pn & mask) != (pn & t->ring_mask))
 			t->lent[pn & mask] = t->ring[pn & t->ring_mask];
@@ -37,7 +37,7 @@ void rudp_sent_grow(struct rudp_sent *t)
 	t->ring_mask = mask;
 }
 
-void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at)
+void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at)
 {
 	for (uint64_t end = pn + n; pn < end; pn++)
 		rudp_sent_at(t, pn)->sent_ns = at;
@@ -52,7 +52,7 @@ uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits)
 	return fresh;
 }
 
-void rudp_sent_overtaken(struct rudp_sent *t, uint64_t by, uint64_t now)
+void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now)
 {
 	if (by <= t->reorder_ns / 2)
 		return;
@@ -71,7 +71,7 @@ uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now)
 
 void rudp_sent_advance(struct rudp_sent *t)
 {
-	while (t->tail_pn < t->next_pn && !rudp_sent_on_way(rudp_sent_at(t, t->tail_pn)))
+	while (t->tail_pn < t->next_pn && !rudp_sent_in_flight(rudp_sent_at(t, t->tail_pn)))
 		t->tail_pn++;
 }
 
@@ -82,7 +82,7 @@ struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t 
 	for (; *pn < t->largest_acked; ++*pn) {
 		struct pkt_rec *rec = rudp_sent_at(t, *pn);
 
-		if (!rudp_sent_on_way(rec))
+		if (!rudp_sent_in_flight(rec))
 			continue;
 		if (rec->sent_ns + wait > now) {
 			t->loss_deadline = rec->sent_ns + wait;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Life of a session at either end: made, reconnected, ended, with the calls and the memory that go
- * with it.
+ * Life cycle of a session at either end: creation, reconnection and end, with its calls and memory.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096) /* of memory: what is used together begins one */
+#define PAGE ((size_t)4096) /* memory page: data used together starts on one */
 
 static uint64_t number_make(struct rudp *r, unsigned index)
 {
@@ -23,7 +22,7 @@ void rudp_session_renumber(struct rudp_session *s)
 	s->number = number_make(s->r, (unsigned)(s->number & RUDP_INDEX_MASK));
 }
 
-/* One mapping for all that a session has: what it does not use costs no memory, so that thousands
+/* One mapping holds everything of a session: unused parts cost no memory, so thousands of sessions
  * may be idle. */
 static struct rudp_session *session_map(struct rudp *r, bool is_client)
 {
@@ -36,7 +35,7 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	(void)madvise(at, bytes, MADV_NOHUGEPAGE); /* it would cost all of it */
+	(void)madvise(at, bytes, MADV_NOHUGEPAGE); /* a huge page would allocate all of it */
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);
 	s->is_client = is_client;
@@ -60,11 +59,11 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 		return -ENOMEM;
 	s->state = SESSION_CONNECTING;
 	s->number = number_make(r, index);
-	s->heard_ns = r->now;
+	s->last_rx_ns = r->now;
 	list_init(&s->dirty_node);
 	rudp_grant_peer_init(s);
-	s->opening = calloc(1, sizeof(*s->opening));
-	if (!s->opening) {
+	s->handshake = calloc(1, sizeof(*s->handshake));
+	if (!s->handshake) {
 		rudp_session_free(s);
 		return -ENOMEM;
 	}
@@ -96,11 +95,11 @@ static void session_forget(struct rudp_session *s)
 	free(ptr_take(s->secure));
 }
 
-void rudp_opening_free(struct rudp_session *s)
+void rudp_handshake_free(struct rudp_session *s)
 {
-	if (s->opening)
-		rudp_noise_wipe(s->opening, sizeof(*s->opening));
-	free(ptr_take(s->opening));
+	if (s->handshake)
+		rudp_noise_wipe(s->handshake, sizeof(*s->handshake));
+	free(ptr_take(s->handshake));
 }
 
 int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
@@ -123,14 +122,14 @@ void rudp_session_free(struct rudp_session *s)
 	if (!s)
 		return;
 	session_forget(s);
-	rudp_opening_free(s);
+	rudp_handshake_free(s);
 	munmap(s, s->bytes);
 }
 
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 {
 	s->peer_mtu = peer_mtu;
-	rudp_path_cut(s);
+	rudp_path_set_chunk_bytes(s);
 }
 
 unsigned rudp_session_index(const struct rudp_session *s)
@@ -138,7 +137,7 @@ unsigned rudp_session_index(const struct rudp_session *s)
 	return (unsigned)(s->number & RUDP_INDEX_MASK);
 }
 
-/* The application counts paths as rudp_session_paths lists them. */
+/* The application numbers paths as rudp_session_paths lists them. */
 static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
 {
 	unsigned n = 0;
@@ -166,7 +165,7 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 	s->next_dead = r->dead;
 	r->dead = s;
 	rudp_session_end_calls(s, status);
-	if (e != RUDP_SESSION_CLOSED) /* why; and then that it is over */
+	if (e != RUDP_SESSION_CLOSED) /* the reason; then the end */
 		rudp_session_event(s, e, 0, status);
 	rudp_session_event(s, RUDP_SESSION_CLOSED, 0, status);
 }
@@ -194,19 +193,20 @@ int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const s
 
 	if (r->blocked_ports & 1U << p->port)
 		return -EAGAIN;
-	if (PLENUM_UNLIKELY(r->room_used + bytes > RUDP_ROOM_BYTES)) {
+	if (PLENUM_UNLIKELY(r->seal_used + bytes > RUDP_SEAL_BUF_BYTES)) {
 		r->again = true;
 		return -EAGAIN;
 	}
-	/* In one piece those of a train follow one another in memory, and the port has none of them
-	 * to gather. */
-	res = rudp_secure_seal(s->secure, counter, number, pkt, r->room + r->room_used, &sealed);
+	/* In one piece the packets of a burst follow one another in memory, and the port need not
+	 * gather them. */
+	res = rudp_secure_seal(s->secure, counter, number, pkt, r->seal_buf + r->seal_used,
+			       &sealed);
 	res = res ? res : rudp_transmit(r, p->port, &p->remote, &sealed);
 	if (res)
 		return res;
 	rudp_secure_sent(s->secure, counter, number);
 	if (rudp_secure_joins(s->secure, pkt))
-		r->room_used += bytes;
+		r->seal_used += bytes;
 	return 0;
 }
 
@@ -232,7 +232,7 @@ int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagra
 	return 0;
 }
 
-void rudp_session_say_bye(struct rudp_session *s)
+void rudp_session_send_close(struct rudp_session *s)
 {
 	struct wire_common c = {.type = WIRE_CLOSE, .session = s->peer_number};
 	struct datagram pkt = {.payload = NULL};
@@ -251,7 +251,7 @@ void rudp_session_say_bye(struct rudp_session *s)
 	}
 }
 
-/* Nothing valid came for too long: a client goes on connecting, a server forgets. */
+/* Nothing valid arrived for too long: a client reconnects, a server forgets the session. */
 static void session_lost(struct rudp_session *s, uint64_t now)
 {
 	if (s->is_client)
@@ -260,46 +260,47 @@ static void session_lost(struct rudp_session *s, uint64_t now)
 		rudp_session_end(s, RUDP_SESSION_LOST, -ECONNRESET);
 }
 
-/* A client that takes no answer would keep its memory for ever, though it is well. */
+/* A live client that takes no response would hold its memory forever. */
 static void session_stuck(struct rudp_session *s)
 {
-	rudp_session_say_bye(s);
+	rudp_session_send_close(s);
 	rudp_session_end(s, RUDP_SESSION_STUCK, -ECONNRESET);
 }
 
-static bool has_sources(const struct rudp_session *s, const struct rudp_path *p)
+static bool has_src_ports(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return s->r->cfg.ports[p->port].sources > 0;
 }
 
 static uint64_t session_deadline(const struct rudp_session *s)
 {
-	uint64_t d = s->heard_ns + s->r->lim.lost_ns;
+	uint64_t d = s->last_rx_ns + s->r->lim.lost_ns;
 
 	d = MIN_OF(d, s->is_client ? rudp_hello_deadline(s) : rudp_call_deadline(s));
 	for (unsigned i = 0; i < s->n_paths; i++)
 		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
+		if (PLENUM_UNLIKELY(has_src_ports(s, &s->paths[i])))
 			d = MIN_OF(d, rudp_validate_deadline(&s->paths[i]));
-	if (PLENUM_UNLIKELY(rudp_port_untold(s)))
-		d = MIN_OF(d, s->tell_ns);
+	if (PLENUM_UNLIKELY(rudp_port_addrs_pending(s)))
+		d = MIN_OF(d, s->addr_ns);
 	return d;
 }
 
 static void session_poll_up(struct rudp_session *s, uint64_t now)
 {
-	if (PLENUM_UNLIKELY(s->opening && s->opening->due)) /* before packets that follow from it */
+	if (PLENUM_UNLIKELY(s->handshake &&
+			    s->handshake->due)) /* before packets that depend on it */
 		rudp_accept_send(s);
 	for (unsigned i = 0; i < s->n_paths && s->state == SESSION_UP; i++) {
 		s->paths[i].tx_blocked = false;
 		rudp_path_poll(s, &s->paths[i], now);
-		if (PLENUM_UNLIKELY(s->paths[i].telling))
+		if (PLENUM_UNLIKELY(s->paths[i].label_pending))
 			rudp_label_poll(s, &s->paths[i], now);
-		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
+		if (PLENUM_UNLIKELY(has_src_ports(s, &s->paths[i])))
 			rudp_validate_poll(s, &s->paths[i], now);
 	}
-	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_untold(s)))
+	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_addrs_pending(s)))
 		rudp_port_poll(s, now);
 	if (s->state == SESSION_UP)
 		rudp_call_poll(s, now);
@@ -309,7 +310,7 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 		return;
 	rudp_call_activate(s);
 	rudp_tx_grants(s, now);
-	/* Small messages first: acknowledgements ride on them. Bulk after the rest has left. */
+	/* Small messages first: acknowledgements ride on them. Big ones after the rest. */
 	rudp_tx_run(s, false, now);
 	rudp_rx_send_acks(s, now);
 	rudp_tx_run(s, true, now);
@@ -323,7 +324,7 @@ void rudp_session_poll(struct rudp_session *s, uint64_t now)
 		rudp_session_touch(s);
 		return;
 	}
-	if (s->state == SESSION_UP && now >= s->heard_ns + s->r->lim.lost_ns)
+	if (s->state == SESSION_UP && now >= s->last_rx_ns + s->r->lim.lost_ns)
 		session_lost(s, now);
 	if (s->state == SESSION_UP)
 		session_poll_up(s, now);

@@ -1,45 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UDP source ports of one path, at both ends. All of them send to the one address of the other
- * end, so that who takes what comes stays the same, while NICs that choose a queue and switches
- * that choose a link by the five numbers of a flow spread what one session sends. Knows which of
- * our own arrive, which are to be asked for and when, and which of the peer's are the peer's. A
- * path is well as long as the first one is, whatever becomes of the others. Sends nothing. Times in
- * ns.
+ * The UDP source ports of one path, at both ends. All of them send to the same address of the peer,
+ * so receive steering stays the same, while NICs that choose a queue and switches that choose a
+ * link by the 5-tuple spread one session's packets. Knows which of our source ports reach the peer,
+ * which to probe and when, and which source ports belong to the peer. Source port 0, the path's own
+ * address, alone decides the path's health. Sends nothing. Times in ns.
  */
-#ifndef PLENUM_DATAPLANE_RUDP_SOURCES_H
-#define PLENUM_DATAPLANE_RUDP_SOURCES_H
+#ifndef PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
+#define PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
 
 #include "dataplane/datagram.h"
 #include "netcfg/base/base.h"
 
 #define RUDP_SOURCES_MAX \
-	DATAGRAM_SOURCES_MAX /* source 0 is the port's own address, by which all answers come */
+	DATAGRAM_SOURCES_MAX /* source port 0 is the port's own address; all answers go to it */
 
-struct rudp_src_ports {	  /* zeros: none but the first, and nothing known of the peer's */
-	uint8_t n;	  /* of our own, beside the first */
-	uint8_t arrives;  /* bit per source that carries load */
-	uint8_t lost;	  /* likewise, that was asked for in vain for long */
-	uint64_t life_ns; /* since_ns of the path's life that they were asked for in */
+struct rudp_src_ports {	  /* zeros: only source port 0, none of the peer's known */
+	uint8_t n;	  /* of our own, beside source port 0 */
+	uint8_t usable;	  /* bit per source port: it reaches the peer and carries load */
+	uint8_t lost;	  /* bit per source port: probes have failed for long */
+	uint64_t life_ns; /* since_ns of the path incarnation in which they were probed */
 	struct rudp_source {
-		uint8_t lost_run; /* packets lost in a row */
-		uint8_t asked;	  /* times in a row in vain */
-		uint8_t fell;	  /* times that it stopped arriving, since it was well for long */
-		uint8_t well;	  /* packets that arrived in a row since */
-		uint64_t ask_ns;  /* while it does not arrive: when it is asked for next */
+		uint8_t lost_run;  /* packets lost in a row */
+		uint8_t n_probes;  /* probes without an answer, in a row */
+		uint8_t n_failed;  /* times it stopped arriving since it last worked for long */
+		uint8_t acked_run; /* packets acknowledged in a row since */
+		uint64_t next_probe_ns; /* while unusable: time of the next probe */
 	} of[RUDP_SOURCES_MAX];
-	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP ports, by the peer's numbers; 0: none */
+	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP ports, by the peer's indices; 0: none */
 };
 
 enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
 
-/* The path came up, in the life that began at life_ns, with n sources beside the first: each is
- * asked for anew. Those that were lost are so until they are heard of. */
+/* The path came up, in the incarnation that began at life_ns, with n additional source ports:
+ * probes each again. A source port reported lost stays so until the peer confirms it. */
 void rudp_src_ports_begin(struct rudp_src_ports *t, unsigned n, uint64_t life_ns, uint64_t now);
-/* By which of those that arrive the message goes that has this turn. */
+/* The usable source port for a message with this turn. */
 static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, unsigned turn)
 {
-	unsigned left = t->arrives;
+	unsigned left = t->usable;
 
 	if (left == 0)
 		return 0;
@@ -47,28 +46,29 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 		left &= left - 1;
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
-/* So many in a row have arrived: what was before is forgotten. */
+/* After so many acknowledgements in a row earlier failures are forgotten. */
 #define RUDP_SOURCES_WELL 128U
 void rudp_src_ports_well(struct rudp_src_ports *t, unsigned k);
-/* The port could not open it. */
-void rudp_src_ports_none(struct rudp_src_ports *t, unsigned k);
-/* A packet that left by source k has arrived; has been lost, while later ones arrived. One that
- * loses too many in a row carries nothing until it is heard of. */
+/* The port could not open this source port. */
+void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
+/* A packet from source port k was acknowledged; or was lost while later ones arrived. A source port
+ * that loses too many in a row carries no load until the peer confirms it again. */
 static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 {
 	t->of[k].lost_run = 0;
-	if (PLENUM_UNLIKELY(t->of[k].fell) && ++t->of[k].well >= RUDP_SOURCES_WELL)
+	if (PLENUM_UNLIKELY(t->of[k].n_failed) && ++t->of[k].acked_run >= RUDP_SOURCES_WELL)
 		rudp_src_ports_well(t, k);
 }
 void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t now);
-/* The source that is to be asked for now, which counts as done; 0: none. */
-unsigned rudp_src_ports_ask(struct rudp_src_ports *t, uint64_t now, enum rudp_src_ports_news *ret);
-/* The peer has heard source k. */
-enum rudp_src_ports_news rudp_src_ports_heard(struct rudp_src_ports *t, unsigned k);
-/* When rudp_src_ports_ask has one; UINT64_MAX: never. */
+/* The source port to probe now, recorded as probed; 0: none. */
+unsigned rudp_src_ports_probe(struct rudp_src_ports *t, uint64_t now,
+			      enum rudp_src_ports_news *ret);
+/* The peer received the probe of source port k. */
+enum rudp_src_ports_news rudp_src_ports_confirmed(struct rudp_src_ports *t, unsigned k);
+/* When rudp_src_ports_probe has one; UINT64_MAX: never. */
 uint64_t rudp_src_ports_deadline(const struct rudp_src_ports *t);
-/* Whether the peer has shown that it sends from this UDP port, too. */
-static inline bool rudp_src_ports_is_peers(const struct rudp_src_ports *t, uint16_t port)
+/* Whether the peer has shown that it also sends from this UDP port. */
+static inline bool rudp_src_ports_of_peer(const struct rudp_src_ports *t, uint16_t port)
 {
 	bool is = false;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which session is to be looked at next: a heap by deadline, so that a turn costs what its sessions
- * do and nothing for the thousands that are idle. Apart from rudp.c, which asks it once a turn.
+ * Session timers: a heap by deadline, so that a poll costs nothing for the thousands of sessions
+ * that are idle.
  */
 #include "dataplane/rudp/rudp_internal.h"
 

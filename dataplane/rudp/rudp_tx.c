@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which chunk goes when, on which path. */
+/* Decides which chunk to send when, on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* An announcement is as small as can be. */
+/* An announcement counts as small. */
 static bool is_small(const struct tx_msg *m)
 {
-	return m->len <= RUDP_SMALL_BYTES || m->need;
+	return m->len <= RUDP_SMALL_BYTES || m->announce;
 }
 
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m)
 {
 	enum tx_queue q = TX_NONE;
 
-	if (m->active && (m->need || (m->n_lost && m->may_chunks) || m->next_chunk < m->may_chunks))
+	if (m->active &&
+	    (m->announce || (m->n_lost && m->allowed_chunks) || m->next_chunk < m->allowed_chunks))
 		q = is_small(m) ? TX_SMALL : m->n_lost ? TX_URGENT : TX_BIG;
 	if (m->queue == q)
 		return;
@@ -37,17 +38,17 @@ bool rudp_tx_pending(const struct rudp_session *s)
 	       !list_empty(&s->tx[TX_BIG]);
 }
 
-/* Active before standby, without doubt before doubtful; suspect last. 0: not usable at all. */
+/* Active before standby, not suspect before suspect, timed out last. 0: unusable. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
 		return 0;
-	if (p->suspect)
+	if (p->timed_out)
 		return p->standby ? 1 : 2;
-	return (p->standby ? 4 : 6) - (p->doubt ? 1 : 0);
+	return (p->standby ? 4 : 6) - (p->suspect_stage ? 1 : 0);
 }
 
-static uint32_t path_room(const struct rudp_path *p, bool small)
+static uint32_t window_left(const struct rudp_path *p, bool small)
 {
 	uint32_t cwnd =
 		rudp_rtt_drains(&p->rtt) ? MIN_OF(p->cc.cwnd, RUDP_DRAIN_BYTES) : p->cc.cwnd;
@@ -59,9 +60,9 @@ static uint32_t path_room(const struct rudp_path *p, bool small)
 }
 
 /*
- * When a packet put on p now would arrive, as far as we know: the round trip, and behind what is on
- * its way already. A round trip measured long ago says little, so the least one known stands in;
- * for bulk always, because there the queue is our own and counted anyway.
+ * Estimated arrival time of a packet sent on p now: the round trip, plus the packets in flight
+ * before it. An old round trip says little, so the minimum stands in; for bulk always, because its
+ * queue is our own and counted separately.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -73,29 +74,29 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
-/* The least room for which a window that is half used or more is worth a train of bulk data. */
-static uint32_t room_least(const struct rudp_path *p)
+/* The smallest free window worth a burst of bulk data when the window is at least half used. */
+static uint32_t window_least(const struct rudp_path *p)
 {
-	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.now));
+	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.cur));
 }
 
-/* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
-static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
+/* The smallest burst worth sending: ports send bursts cheaply and single packets dearly. */
+static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
-	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
+	uint32_t left = (uint32_t)(m->allowed_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
 
 	if (small || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
-		return p->mtu.now;
-	return MIN_OF(left, room_least(p));
+		return p->mtu.cur;
+	return MIN_OF(left, window_least(p));
 }
 
-/* When a packet of m would arrive by p, to be compared with other paths. */
+/* Estimated arrival time of a packet of m on p, for comparison with other paths. */
 static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *p,
 			  const struct tx_msg *m, bool small, uint64_t now)
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* The client knows what is healthy as well as we do, or better. */
+	/* The client knows the paths' health at least as well as we do. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
 
@@ -114,18 +115,18 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 
 		if (path_rank(p) != rank || p->tx_blocked)
 			continue;
-		if (path_room(p, small) < train_least(p, m, small) && p->sent.in_flight) {
+		if (window_left(p, small) < burst_least(p, m, small) && p->sent.in_flight) {
 			p->cc.limited = true;
 			continue;
 		}
-		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * p->mtu.now)) {
+		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * p->mtu.cur)) {
 			p->cc.limited = true;
 			continue;
 		}
-		/* Its window is not what keeps it, and does not grow therefore. */
-		if (PLENUM_UNLIKELY(small && now < p->small_ns))
+		/* The incast share holds it back, not the window, so the window must not grow. */
+		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
-		if (!best) { /* the only one, often: nobody asks then what it costs */
+		if (!best) { /* often the only one: its cost is then not computed */
 			best = p;
 			continue;
 		}
@@ -162,7 +163,7 @@ static unsigned first_lost(const struct tx_msg *m)
 			return w * 64 + (unsigned)__builtin_ctzll(m->chunks[w].lost);
 }
 
-/* Chunks that follow one another from a lost one on, `most` of them at most. */
+/* The length of the run of lost chunks from `index` on, at most `most`. */
 static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 {
 	unsigned n = 1;
@@ -177,18 +178,18 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
 				  const struct tx_msg *m)
 {
-	if (m->n_chunks == 1) /* no division */
+	if (m->n_chunks == 1) /* avoids the division */
 		return 1;
-	return MAX_OF(rudp_path_room(s, p, p->mtu.now) / m->chunk_bytes, 1U);
+	return MAX_OF(rudp_path_payload_max(s, p, p->mtu.cur) / m->chunk_bytes, 1U);
 }
 
-/* How many packets a train of m has at most. */
-static unsigned train_most(const struct tx_msg *m, uint32_t mtu)
+/* Maximum number of packets in a burst of m. */
+static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 {
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
-/* Sends n chunks in a packet; pkt->hdr is what header_init made. As ops->tx. */
+/* Sends n chunks in one packet; header_init made pkt->hdr. Returns as ops->tx. */
 static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
 		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,
 		       uint64_t now)
@@ -201,14 +202,14 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
 	int res;
 
-	pkt->alone = rudp_gso_alone(&p->train, now);
+	pkt->alone = rudp_gso_alone(&p->gso, now);
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
-	/* An acknowledgement rides where there is room: on the end of a message. */
+	/* Piggyback an acknowledgement where there is space: in the last packet of a message. */
 	if (last && rudp_rx_acks_wait(s) &&
 	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
-		    rudp_path_room(s, p, p->mtu.now))
+		    rudp_path_payload_max(s, p, p->mtu.cur))
 		acked = rudp_rx_piggyback(s, p, &ack, now);
 	if (acked) {
 		pkt->hdr_len = (uint16_t)(WIRE_DATA_BYTES +
@@ -234,7 +235,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 		return res;
 	}
 	if (acked)
-		rudp_acks_said(&acked->acks);
+		rudp_acks_sent(&acked->acks);
 	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index, n,
 		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
 	if (PLENUM_UNLIKELY(pkt->source))
@@ -242,63 +243,63 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	return 0;
 }
 
-/* Notes what was sent on p since first_pn; much of it leaves at once. */
-static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
+/* Records a burst sent on p since first_pn; a large one gets a send timestamp. */
+static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
 {
 	if (bytes >= RUDP_GSO_LONG)
-		r->trains[r->n_trains++] = (struct train){
+		r->bursts[r->n_bursts++] = (struct gso_burst){
 			.path = p,
 			.first_pn = first_pn,
 			.n = (unsigned)(p->sent.next_pn - first_pn),
 		};
-	if (r->unflushed >= RUDP_FLUSH_BYTES || r->n_trains == RUDP_GSOS_MAX)
+	if (r->unflushed >= RUDP_FLUSH_BYTES || r->n_bursts == RUDP_GSO_BURSTS_MAX)
 		rudp_flush(r);
 }
 
 /*
- * Whether n chunks of m from index on are the last that p carries until something is acknowledged:
- * a train ends with them whose room, and turns, these were. The peer, who has heard of too little
- * for an answer, would wait for more, and we for the answer.
+ * Whether n chunks of m from `index` on are the last on p until an acknowledgement: then no window,
+ * or no turn, is left for another packet. Without a request for an ACK the peer would wait for more
+ * data, and we for its acknowledgement.
  */
-static bool train_waits(const struct rudp_path *p, const struct tx_msg *m, bool small,
-			unsigned index, unsigned n, uint32_t room, unsigned turns)
+static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, bool small,
+			    unsigned index, unsigned n, uint32_t room, unsigned turns)
 {
-	bool all_lost = n == m->n_lost && m->next_chunk >= m->may_chunks;
-	bool last = turns == 1 || (m->n_lost ? all_lost : index + n >= m->may_chunks);
+	bool all_lost = n == m->n_lost && m->next_chunk >= m->allowed_chunks;
+	bool last = turns == 1 || (m->n_lost ? all_lost : index + n >= m->allowed_chunks);
 
-	return room < p->mtu.now + (last && !small ? room_least(p) : p->mtu.now);
+	return room < p->mtu.cur + (last && !small ? window_least(p) : p->mtu.cur);
 }
 
-/* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
-static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
+/* Sends a burst of m's chunks on p. Returns the bytes, 0 if the port took none. */
+static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   bool small, uint64_t now)
 {
 	const struct slot *slot = list_entry(m, const struct slot, tx);
-	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, small), mtu);
+	uint32_t mtu = p->mtu.cur, room = MAX_OF(window_left(p, small), mtu);
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
 	bool shared = small && now < p->share_until;
-	/* What goes again goes by the surest. */
-	unsigned by = small ? 0 : rudp_src_ports_choose(&p->sources, m->turn);
+	/* Retransmissions use source port 0, the most reliable. */
+	unsigned by = small ? 0 : rudp_src_ports_choose(&p->src_ports, m->turn);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
 	if (PLENUM_UNLIKELY(shared))
 		room = MIN_OF(room, MAX_OF(p->share_bytes, mtu));
 	header_init(s, p, m, &pkt);
-	for (unsigned k = train_most(m, mtu); k > 0; k--) {
+	for (unsigned k = burst_packets_max(m, mtu); k > 0; k--) {
 		bool again = m->n_lost;
 		unsigned index, n;
 
-		if (!again && m->next_chunk >= m->may_chunks)
+		if (!again && m->next_chunk >= m->allowed_chunks)
 			break;
 		if (sent + mtu > room || p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			break;
 		index = again ? first_lost(m) : m->next_chunk;
-		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
+		n = again ? lost_run(m, index, most) : MIN_OF(most, m->allowed_chunks - index);
 		pkt.source = again ? 0 : (uint8_t)by;
 		if (chunks_send(s, p, m, index, n,
-				train_waits(p, m, small, index, n, room - sent, k), &pkt, now))
+				burst_wants_ack(p, m, small, index, n, room - sent, k), &pkt, now))
 			break;
 		if (again) {
 			for (unsigned i = index; i < index + n; i++)
@@ -314,22 +315,23 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	if (by == 0) /* the fate of others may be their source's */
-		rudp_gso_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
+	if (by == 0) /* losses on other source ports may be the source port's */
+		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      (uint64_t)slot->gen << 16 | slot->index, now);
-	train_end(s->r, p, first_pn, sent);
+	burst_end(s->r, p, first_pn, sent);
 	return sent;
 }
 
-/* Announces a request. False: the port did not take it. */
-static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m, uint64_t now)
+/* Sends the announcement of a request. False: the port did not take it. */
+static bool announce_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
+			  uint64_t now)
 {
 	const struct slot *slot = list_entry(m, const struct slot, tx);
 	struct datagram pkt;
 	int res;
 
 	header_init(s, p, m, &pkt);
-	pkt.alone = rudp_gso_alone(&p->train, now);
+	pkt.alone = rudp_gso_alone(&p->gso, now);
 	pkt.hdr_len = WIRE_DATA_BYTES;
 	pkt.payload_len = 0;
 	pkt.payload = NULL;
@@ -342,8 +344,8 @@ static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg
 			rudp_path_tx_error(s, p, res, now);
 		return false;
 	}
-	m->need = false;
-	rudp_loss_sent(p, slot->index, slot->gen, PKT_NEED, 1, WIRE_DATA_BYTES, now);
+	m->announce = false;
+	rudp_loss_sent(p, slot->index, slot->gen, PKT_ANNOUNCE, 1, WIRE_DATA_BYTES, now);
 	return true;
 }
 
@@ -352,7 +354,7 @@ static struct tx_msg *queue_head(struct rudp_session *s, enum tx_queue q)
 	return list_empty(&s->tx[q]) ? NULL : list_entry(s->tx[q].next, struct tx_msg, node);
 }
 
-/* The message whose turn it is: small ones first, but not for ever. */
+/* The next message to send: small ones first, within a limit. */
 static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
 {
 	struct tx_msg *small = queue_head(s, TX_SMALL);
@@ -365,7 +367,7 @@ static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
 	return bulk ? big : NULL;
 }
 
-/* Big messages take turns, train by train. */
+/* Big messages take turns, burst by burst. */
 static void msg_rotate(struct rudp_session *s, struct tx_msg *m)
 {
 	rudp_tx_queue(s, m);
@@ -396,18 +398,18 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			s->small_run = 0;
 			continue;
 		}
-		if (m->need) {
-			need_send(s, p, m, now);
+		if (m->announce) {
+			announce_send(s, p, m, now);
 			msg_rotate(s, m);
 			continue;
 		}
-		sent = train_send(s, p, m, small, now);
+		sent = burst_send(s, p, m, small, now);
 		s->small_run = small ? s->small_run + sent : 0;
 		msg_rotate(s, m);
 	}
 }
 
-/* Where a packet that stands for itself goes: the best path that is up. */
+/* The best path that is up, for packets outside messages. */
 static struct rudp_path *path_best(struct rudp_session *s)
 {
 	struct rudp_path *best = NULL;
@@ -425,12 +427,12 @@ static struct rudp_path *path_best(struct rudp_session *s)
 
 void rudp_tx_grants(struct rudp_session *s, uint64_t now)
 {
-	while (!list_empty(&s->grants.tells)) {
+	while (!list_empty(&s->grants.to_send)) {
 		struct rudp_path *p = path_best(s);
 		struct wire_common c = {.type = WIRE_GRANT, .session = s->peer_number};
 		struct wire_grant g[WIRE_GRANTS_MAX];
 		struct datagram pkt = {.payload = NULL};
-		struct list *l = s->grants.tells.next;
+		struct list *l = s->grants.to_send.next;
 		unsigned n = 0;
 		int res;
 
@@ -438,8 +440,8 @@ void rudp_tx_grants(struct rudp_session *s, uint64_t now)
 			return;
 		c.path = p->index;
 		c.pn = (uint32_t)p->sent.next_pn;
-		for (; n < WIRE_GRANTS_MAX && l != &s->grants.tells; l = l->next) {
-			const struct slot *slot = list_entry(l, struct slot, in.tell);
+		for (; n < WIRE_GRANTS_MAX && l != &s->grants.to_send; l = l->next) {
+			const struct slot *slot = list_entry(l, struct slot, in.grant_node);
 
 			g[n++] = (struct wire_grant){.slot = slot->index,
 						     .again = slot->state == SLOT_DISCARDED,
@@ -456,7 +458,7 @@ void rudp_tx_grants(struct rudp_session *s, uint64_t now)
 		}
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_GRANT, 0, pkt.hdr_len, now);
 		while (n--)
-			list_del(s->grants.tells.next);
+			list_del(s->grants.to_send.next);
 	}
 }
 
@@ -492,9 +494,10 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return -EAGAIN;
 	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
-	pkt.payload_len = (uint16_t)(rudp_path_room(s, p, mtu) + WIRE_DATA_BYTES - pkt.hdr_len);
+	pkt.payload_len =
+		(uint16_t)(rudp_path_payload_max(s, p, mtu) + WIRE_DATA_BYTES - pkt.hdr_len);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
-	/* The padding is not counted: its loss shall cost nothing. */
+	/* The padding is not counted: losing it must not matter. */
 	if (res == 0)
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PROBE, 0, WIRE_COMMON_BYTES, now);
 	return res;
@@ -502,8 +505,8 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	/* A peer without memory drops chunks and never says so; a PING it answers, and that tells
-	 * what did not stay. */
+	/* A peer without memory drops chunks silently. It does answer a PING, which reveals the
+	 * dropped chunks. */
 	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
 	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
@@ -513,14 +516,14 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		if (rec->state != PKT_IN_FLIGHT || rec->slot == PKT_NO_SLOT)
 			continue;
 		m = &s->slots[rec->slot].tx;
-		if (rec->chunk == PKT_NEED)
-			break; /* the answer to a PING tells whether it arrived */
+		if (rec->chunk == PKT_ANNOUNCE)
+			break; /* the answer to a PING shows whether it arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);
-		/* One chunk: it arrives even where packets of full size do not. */
+		/* One chunk: it arrives even if full-size packets do not. */
 		if (chunks_send(s, p, m, rec->chunk, 1, true, &pkt, now) == 0)
 			p->retransmits++;
 		return;

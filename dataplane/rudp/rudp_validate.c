@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Source ports that are proven to the peer: each end asks, by the port itself, whether it is heard,
- * and the other remembers from where that came and says so on the path's own addresses. So what
- * the peer believes is what it can open as the session's, from the path's own IP address; and we
- * use no port that does not arrive. Apart from the handshake, which is over, and from
- * rudp_src_ports, which knows no packet.
+ * Validates source ports to the peer: each end sends a probe from the source port itself; the peer
+ * records where it came from and echoes it on the path's own addresses. So the peer accepts only
+ * what opens as the session's, from the path's own IP address, and we use only source ports that
+ * reach it. rudp_src_ports decides when.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-static int source_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, unsigned by,
-		       const struct wire_source *w)
+static int src_port_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, unsigned by,
+			 const struct wire_source *w)
 {
 	uint64_t serial = s->ack_serial + 1;
 	struct wire_common c = {.type = WIRE_LABEL,
@@ -27,12 +26,12 @@ static int source_send(struct rudp_session *s, struct rudp_path *p, uint8_t flag
 	return res;
 }
 
-static void sources_report(struct rudp_session *s, struct rudp_path *p,
-			   enum rudp_src_ports_news news)
+static void src_ports_report(struct rudp_session *s, struct rudp_path *p,
+			     enum rudp_src_ports_news news)
 {
 	if (news == RUDP_SOURCES_CHANGED)
-		rudp_session_event(s, RUDP_PATH_SOURCES, p->index,
-				   __builtin_popcount(p->sources.lost));
+		rudp_session_event(s, RUDP_PATH_SRC_PORTS, p->index,
+				   __builtin_popcount(p->src_ports.lost));
 }
 
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -40,22 +39,22 @@ void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t no
 	enum rudp_src_ports_news news;
 	unsigned k;
 
-	if (p->state != PATH_UP || p->suspect)
+	if (p->state != PATH_UP || p->timed_out)
 		return;
-	if (p->sources.life_ns != p->since_ns)
-		rudp_src_ports_begin(&p->sources, s->r->cfg.ports[p->port].sources, p->since_ns,
+	if (p->src_ports.life_ns != p->since_ns)
+		rudp_src_ports_begin(&p->src_ports, s->r->cfg.ports[p->port].sources, p->since_ns,
 				     now);
-	while (s->state == SESSION_UP && (k = rudp_src_ports_ask(&p->sources, now, &news))) {
-		(void)source_send(s, p, 0, k, &(struct wire_source){.index = (uint8_t)k});
-		sources_report(s, p, news);
+	while (s->state == SESSION_UP && (k = rudp_src_ports_probe(&p->src_ports, now, &news))) {
+		(void)src_port_send(s, p, 0, k, &(struct wire_source){.index = (uint8_t)k});
+		src_ports_report(s, p, news);
 	}
 }
 
 uint64_t rudp_validate_deadline(const struct rudp_path *p)
 {
-	if (p->state != PATH_UP || p->suspect)
+	if (p->state != PATH_UP || p->timed_out)
 		return RUDP_TIME_NEVER;
-	return p->sources.life_ns != p->since_ns ? 0 : rudp_src_ports_deadline(&p->sources);
+	return p->src_ports.life_ns != p->since_ns ? 0 : rudp_src_ports_deadline(&p->src_ports);
 }
 
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
@@ -65,7 +64,7 @@ bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr
 		return false;
 	if (c->type == WIRE_LABEL)
 		return (c->flags & (WIRE_F_SOURCE | WIRE_F_HEARD)) == WIRE_F_SOURCE;
-	return c->type == WIRE_DATA && rudp_src_ports_is_peers(&p->sources, src->port);
+	return c->type == WIRE_DATA && rudp_src_ports_of_peer(&p->src_ports, src->port);
 }
 
 int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
@@ -77,16 +76,17 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 	if (wire_get_source(data, len, &w) || w.index == 0 || w.index >= RUDP_SOURCES_MAX)
 		return -EBADMSG;
 	if (!(c->flags & WIRE_F_HEARD)) {
-		p->sources.peer[w.index] = other ? src->port : 0;
+		p->src_ports.peer[w.index] = other ? src->port : 0;
 		w.port = src->port;
-		(void)source_send(s, p, WIRE_F_HEARD, 0, &w); /* else it is asked again */
+		(void)src_port_send(s, p, WIRE_F_HEARD, 0,
+				    &w); /* if it is lost, the peer probes again */
 		return 0;
 	}
-	/* By our own address: the source could not be had, and gains nothing. */
+	/* It came from our own address: the source port was unavailable and brings nothing. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
-		rudp_src_ports_none(&p->sources, w.index);
+		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;
 	}
-	sources_report(s, p, rudp_src_ports_heard(&p->sources, w.index));
+	src_ports_report(s, p, rudp_src_ports_confirmed(&p->src_ports, w.index));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes to values and back, for every type of packet. Apart and pure, so that all that comes from a
- * network passes one fuzzed place.
+ * Encodes and decodes every type of packet. Pure, so that one fuzzer covers all input from the
+ * network.
  */
 #include "dataplane/rudp/wire.h"
 #include "netcfg/base/base.h"
@@ -257,7 +257,7 @@ int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 	code = wire_get32(p);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
-	/* People will read it: nothing in it may move their cursor. */
+	/* People read it: it must not contain terminal control characters. */
 	n = len - WIRE_REFUSE_BODY_BYTES;
 	for (size_t i = 0; i < n; i++)
 		if (p[WIRE_REFUSE_BODY_BYTES + i] <= ' ' || p[WIRE_REFUSE_BODY_BYTES + i] > '~')
@@ -328,14 +328,15 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 				    .pn = wire_get32(p + WIRE_OFF_PN)};
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
-		if (p[i] == WIRE_VERSION) /* then there is nothing to tell */
+		if (p[i] == WIRE_VERSION) /* then there is no difference to report */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}
 	return 0;
 }
 
-/* The block and n words at p; bits above `top` are refused: nobody can have received them. */
+/* Decodes the block and n words at p. Bits above `top` are refused: such packets cannot have been
+ * received. */
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packets of the transport, byte by byte: constants, decoded forms, encoders and decoders.
- * Everything is in network byte order and unaligned. Decoders check all that can be checked without
- * knowing the session; they never trust a length. Pure: no state, no allocation. Called by rudp
- * alone. The format is described in plenum-protocol(7); change both together.
+ * The packets of the transport byte by byte: constants, decoded forms, encoders and decoders. All
+ * fields are in network byte order and unaligned. Decoders check everything that can be checked
+ * without the session and never trust a length. Pure: no state, no allocation. Only rudp calls it.
+ * plenum-protocol(7) describes the format; change both together.
  */
 #ifndef PLENUM_DATAPLANE_WIRE_H
 #define PLENUM_DATAPLANE_WIRE_H
@@ -20,28 +20,27 @@
 
 enum wire_type {
 	WIRE_HELLO = 1, /* client -> server: open a session */
-	WIRE_CHALLENGE, /* server -> client: say it again with this cookie */
+	WIRE_CHALLENGE, /* server -> client: repeat HELLO with this cookie */
 	WIRE_ACCEPT,	/* server -> client */
 	WIRE_REFUSE,	/* server -> client */
 	WIRE_RESET,	/* either: no such session here */
-	WIRE_CLOSE,	/* either: goodbye */
+	WIRE_CLOSE,	/* either: closes the session */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
-	WIRE_PING,	 /* wants an ACK at once */
-	WIRE_GRANT,	 /* server -> client: requests that may come, and that are to come again */
-	WIRE_JOIN,	 /* client -> server: a further path of the session */
-	WIRE_JOINED,	 /* server -> client: the path is up, or is to be proven first */
-	WIRE_LABEL = 14, /* server -> client: the label of its end of the path is now this, or it
-			    has this address, too; and back */
-	WIRE_SHARE =
-		15, /* receiver -> sender: so much of your small messages may be on its way here */
+	WIRE_PING,   /* requests an ACK at once */
+	WIRE_GRANT,  /* server -> client: requests that may be sent, and requests to send again */
+	WIRE_JOIN,   /* client -> server: one more path of the session */
+	WIRE_JOINED, /* server -> client: the path is up, or must be validated first */
+	WIRE_LABEL = 14, /* server -> client: the new label of its end of the path, or one more
+			    address; the client echoes it */
+	WIRE_SHARE = 15, /* receiver -> sender: incast share, the bytes of small messages that may
+			    be in flight to it */
 	WIRE_TYPE_MAX
 };
 
-/* In every version: byte 0 is the magic, byte 1 version and type, HELLO is type 1, its stamp stands
- * at 12 and the client's number at 16. VERSIONS, whose own version is 0, answers a HELLO of a
- * version that is not spoken: session and stamp as in CHALLENGE, then a byte per version that is.
- */
+/* Version-independent: byte 0 is the magic, byte 1 version and type, HELLO is type 1, its stamp is
+ * at 12 and the client's number at 16. VERSIONS (itself version 0) answers a HELLO of an
+ * unsupported version: session and stamp as in CHALLENGE, then one byte per supported version. */
 #define WIRE_VERSIONS 13
 #define WIRE_VERSIONS_OF_ANY 0
 #define WIRE_VERSIONS_BYTES 17
@@ -53,20 +52,21 @@ enum wire_type {
 #define WIRE_F_NEED 0x10      /* announces a request: chunk 0, no bytes */
 /* The flags of ACK are a mask: bit per path that its sender cannot use. */
 /* Flags of HELLO and JOIN. */
-#define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
+#define WIRE_F_STANDBY 0x01 /* this path carries load only while no better one is up */
 /* Flags of JOINED. */
-#define WIRE_F_PROVE 0x01 /* not yet: say it again with this cookie */
+#define WIRE_F_PROVE 0x01 /* path validation: repeat JOIN with this cookie */
 
 /* Flags of LABEL. */
-#define WIRE_F_HEARD 0x01   /* client -> server: this is what was heard */
-#define WIRE_F_ADDRESS 0x02 /* not a label, but an address as ACCEPT lists them */
-#define WIRE_F_SOURCE 0x04  /* either way: whether it is heard, from the port that it comes from */
+#define WIRE_F_HEARD \
+	0x01 /* the echo, which confirms that a label, address or source port arrived */
+#define WIRE_F_ADDRESS 0x02 /* carries an address in the form of ACCEPT, instead of a label */
+#define WIRE_F_SOURCE 0x04  /* either way: probes the UDP source port that it comes from */
 
-/* Beside the number of the path: which of two keys the packet's tag was made with. */
+/* In the path byte: which of two keys made the packet's tag. */
 #define WIRE_PATH_PHASE 0x80
 
 #define WIRE_COMMON_BYTES 16
-#define WIRE_HELLO_BYTES 36	 /* then the body, which is empty where there is no cookie yet */
+#define WIRE_HELLO_BYTES 36	 /* then the body, empty while there is no cookie */
 #define WIRE_HELLO_BODY_BYTES 44 /* then the application's bytes */
 #define WIRE_CHALLENGE_BYTES 24
 #define WIRE_ANSWER_BYTES 20	  /* of ACCEPT and REFUSE; then the body */
@@ -80,11 +80,11 @@ enum wire_type {
 #define WIRE_SOURCE_BYTES 24  /* of LABEL with SOURCE: longer than one without */
 #define WIRE_SHARE_BYTES 20
 #define WIRE_TOKEN_BYTES 16
-#define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
+#define WIRE_TOKENS_MAX 2 /* in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
 #define WIRE_ACK_BLOCK_BYTES 12 /* then words */
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
-#define WIRE_ACK_WORDS_DATA 2	/* in the acknowledgement that rides on DATA */
+#define WIRE_ACK_WORDS_DATA 2	/* in an acknowledgement on DATA */
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
 #define WIRE_GRANT_BYTES 8 /* an entry, after the common header */
 #define WIRE_GRANTS_MAX 6  /* entries */
@@ -93,7 +93,7 @@ enum wire_type {
 #define WIRE_PATHS_MAX 8
 #define WIRE_ADDRS_MAX 16
 #define WIRE_HELLO_APP_MAX 256
-#define WIRE_CHUNK_MIN 640 /* of a message of more than one chunk */
+#define WIRE_CHUNK_MIN 640 /* for messages of more than one chunk */
 #define WIRE_CHUNKS_MAX 1645
 #define WIRE_MSG_MAX ((1U << 20) + 4096)
 #define WIRE_SLOTS_MAX 1024
@@ -104,10 +104,10 @@ struct wire_common {
 	uint8_t path;
 	uint8_t phase; /* 1: WIRE_PATH_PHASE is set */
 	uint8_t flags;
-	uint64_t session; /* the receiver's number of it; RESET: the sender's of the answered packet
-			   */
-	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT, REFUSE: an echoed stamp; else a
-			serial */
+	uint64_t session; /* the receiver's session number; RESET: the sender's of the packet it
+			     answers */
+	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT, REFUSE: an echoed stamp; else the
+			control counter */
 };
 
 struct wire_hello {
@@ -118,11 +118,11 @@ struct wire_hello {
 };
 
 struct wire_hello_body {
-	uint64_t identity, former_number; /* former: of the session that this one replaces; 0 */
+	uint64_t identity, former_number; /* former: of the session that this one replaces; or 0 */
 	uint32_t epoch;
 	uint16_t mtu, slots;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET to the client's number carries it */
-	uint8_t security;		 /* enum rudp_security, at least */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* carried by a RESET of the client's number */
+	uint8_t security;		 /* enum rudp_security: the minimum required */
 	const uint8_t *app;		 /* points into the body */
 	uint16_t app_len;
 };
@@ -143,22 +143,22 @@ struct wire_addr {
 
 struct wire_accept { /* the body */
 	uint64_t server_number, identity;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET to the server's number carries it */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* carried by a RESET of the server's number */
 	uint32_t epoch, credit;
 	uint16_t mtu, slots;
 	uint8_t n_addrs;
-	uint8_t security; /* what holds for the session */
+	uint8_t security; /* in force for the session */
 	struct wire_addr addrs[WIRE_ADDRS_MAX];
 };
 
 struct wire_join { /* JOIN and JOINED */
 	uint64_t cookie;
-	uint32_t stamp; /* comes back */
+	uint32_t stamp; /* echoed */
 };
 
 struct wire_source {   /* of LABEL with SOURCE */
-	uint8_t index; /* its sender's number of it; with HEARD, the receiver's */
-	uint16_t port; /* with HEARD: the UDP port from which it came; else 0 */
+	uint8_t index; /* the sender's index of the source port; with HEARD, the receiver's */
+	uint16_t port; /* with HEARD: the UDP port it came from; else 0 */
 };
 
 struct wire_data {
@@ -168,22 +168,23 @@ struct wire_data {
 	uint16_t chunk_bytes;
 	uint32_t credit;
 	uint16_t n_carried; /* chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* worked out: of the message */
+	uint16_t n_chunks;  /* of the message; computed */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
 
 struct wire_grant {
 	uint16_t slot;
-	bool again; /* its bytes were given up: it is to come as a new generation */
+	bool again; /* the partial request was discarded: resend it as a new generation */
 	uint32_t gen;
 };
 
 struct wire_ack {
 	uint8_t path; /* whose packets are acknowledged */
-	uint8_t gap;  /* wire_gap_code of how long the receiver had not looked when `top` came in */
-	uint16_t delay_us; /* how long the packet `top` waited for this */
-	uint32_t top;	   /* highest packet number that the words speak of */
+	uint8_t gap;  /* wire_gap_code of the receiver's time since its previous poll when `top`
+			 arrived */
+	uint16_t delay_us; /* time between the arrival of `top` and this acknowledgement */
+	uint32_t top;	   /* highest packet number covered by the words */
 	uint32_t credit;
 	uint8_t n_words;
 	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i]: packets 64*(top/64-i) ... +63, bit 0 first
@@ -227,7 +228,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 	return be64toh(v);
 }
 
-/* Offsets that the sender patches from packet to packet of one train. */
+/* Offsets that the sender patches from packet to packet of one GSO burst. */
 #define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
@@ -235,7 +236,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_CHUNK_INDEX 22
 #define WIRE_OFF_CARRIED 30
 
-/* A time in a byte: 0 for none, else in steps of a quarter of its power of two, rounded down. */
+/* A time in a byte: 0 for none, else in quarter steps of its power of two, rounded down. */
 static inline uint8_t wire_gap_code(uint64_t us)
 {
 	unsigned e;
@@ -256,8 +257,7 @@ static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
 }
 
-/* Encoders write the fixed part to p and return its length. What every packet has is done in
- * place. */
+/* Encoders write the fixed part to p and return its length. Those on every packet are inline. */
 static inline size_t wire_put_common(uint8_t *p, const struct wire_common *c)
 {
 	p[0] = WIRE_MAGIC;
@@ -283,7 +283,7 @@ size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
-/* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
+/* Answers the HELLO of another version at p: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
 				   const struct wire_data *d)
@@ -328,19 +328,19 @@ int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
 int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
-/* Not 0. */
+/* -EBADMSG also for 0. */
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
 /* A HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
-/* VERSIONS: 0 and the client's number and stamp, and the highest version that is spoken there. */
+/* VERSIONS: 0, the client's number and stamp, and the highest version the server supports. */
 int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uint8_t *ret_highest);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
-/* How many. */
+/* Returns the number of grants. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
-/* ret_ack is filled where c->flags says that the packet has one. */
+/* Fills ret_ack if c->flags says that the packet has one. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack);
 

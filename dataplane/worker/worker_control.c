@@ -387,7 +387,7 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	if (e == RUDP_PATH_MTU) {
 		bad = info[path].mtu_found < info[path].mtu_most;
 		mtu_format(w, s, &info[path], text, sizeof(text));
-	} else if (e == RUDP_PATH_TRAINS) {
+	} else if (e == RUDP_PATH_GSO) {
 		bad = info[path].alone;
 		trains_format(w, s, &info[path], text, sizeof(text));
 	} else {
@@ -425,7 +425,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
 	     w->role->report_refusal(w, s, code)))
 		return;
-	if (e == RUDP_PATH_MTU || e == RUDP_PATH_TRAINS || e == RUDP_PATH_SOURCES) {
+	if (e == RUDP_PATH_MTU || e == RUDP_PATH_GSO || e == RUDP_PATH_SRC_PORTS) {
 		path_report(w, s, path, e);
 		return;
 	}

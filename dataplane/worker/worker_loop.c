@@ -40,13 +40,13 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 void worker_tx_flush(void *user)
 {
 	struct worker *w = user;
-	bool is_long = rudp_tx_is_long(w->rudp);
+	bool is_long = rudp_tx_wants_stamp(w->rudp);
 
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])
 			continue;
 		if (is_long && worker_port(w, worker_way(w, i)) == i)
-			rudp_tx_leaves(w->rudp, worker_way(w, i), clock_now_ns());
+			rudp_tx_stamp(w->rudp, worker_way(w, i), clock_now_ns());
 		w->ports[i].ops->flush(&w->ports[i]);
 	}
 }
@@ -289,7 +289,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_fault_turn(w));
-	rudp_rests(w->rudp, worker_spin_rests(&w->spin));
+	rudp_ack_at_once(w->rudp, worker_spin_rests(&w->spin));
 	more = rudp_poll(w->rudp, w->now_ns);
 	turn_too_big(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));

@@ -164,10 +164,10 @@ static void make_right(unsigned end, uint8_t *data, size_t len)
 	unsigned type = data[1] & 0x0f;
 
 	memcpy(data + 4, ends[end].number, sizeof(ends[end].number));
-	if (connecting && s && s->is_client && s->opening && len >= WIRE_COMMON_BYTES &&
+	if (connecting && s && s->is_client && s->handshake && len >= WIRE_COMMON_BYTES &&
 	    (type == WIRE_ACCEPT || type == WIRE_REFUSE)) {
-		data[WIRE_OFF_PATH] = s->opening->path;
-		wire_put32(data + WIRE_OFF_PN, s->opening->stamp);
+		data[WIRE_OFF_PATH] = s->handshake->path;
+		wire_put32(data + WIRE_OFF_PN, s->handshake->stamp);
 	}
 }
 

@@ -138,10 +138,10 @@ static void op_flush(void *user)
 	struct sim_end *end = user;
 	struct sim *sim = end->sim;
 
-	for (unsigned i = 0; i < sim->cfg.legs && rudp_tx_is_long(end->r); i++)
-		rudp_tx_leaves(end->r, i, MAX_OF(sim->now, end->flushed_ns));
+	for (unsigned i = 0; i < sim->cfg.legs && rudp_tx_wants_stamp(end->r); i++)
+		rudp_tx_stamp(end->r, i, MAX_OF(sim->now, end->flushed_ns));
 	for (unsigned i = 0; i < SIM_LEGS_MAX; i++)
-		end->links[i].train = NULL;
+		end->links[i].burst = NULL;
 	end->flushed_ns = end->sending_until;
 }
 
@@ -462,7 +462,7 @@ static void end_start(struct sim_end *end)
 	end->n_ports = cfg.n_ports;
 	if (rudp_new(&cfg, sim->now, &end->r))
 		abort();
-	rudp_rests(end->r, sim->cfg.rests);
+	rudp_ack_at_once(end->r, sim->cfg.rests);
 	if (end->index != SIM_SERVER &&
 	    rudp_connect(end->r, &seed, 1, "hello", 5, end, sim->now, &end->session))
 		abort();

@@ -46,7 +46,7 @@ struct sim_config {
 	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
 	 * 0: at once. */
 	uint64_t send_bits_per_s;
-	bool drops_trains; /* packets of one size that leave together are all lost */
+	bool drops_bursts; /* packets of one size that leave together are all lost */
 	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */
 	bool routed;	   /* each port in a subnet of its own, routers between all */
@@ -55,7 +55,7 @@ struct sim_config {
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
-	bool rests; /* all ends: rudp_rests */
+	bool rests; /* all ends: rudp_ack_at_once */
 	enum rudp_security security;
 	struct rudp_limits limits;
 };
@@ -82,7 +82,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint8_t sources_out;	  /* bit per source: packets from it vanish, in this direction */
 	uint64_t by_source[8];	  /* packets that left by it */
 	uint64_t source_lag_ns;	  /* how much longer each source's way is than the one before */
-	struct sim_pkt *train;	  /* the last packet since the flush, which the next may join */
+	struct sim_pkt *burst;	  /* the last packet since the flush, which the next may join */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };

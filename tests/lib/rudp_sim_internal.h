@@ -13,7 +13,7 @@ struct sim_pkt {
 	uint64_t at, serial;
 	struct sim_end *to;
 	unsigned leg;
-	bool vanishes;	/* with its train */
+	bool vanishes;	/* with its burst */
 	bool at_switch; /* on its way to the switch, else from there */
 	struct datagram_addr src;
 	struct sim_pkt *next;

@@ -120,20 +120,20 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 }
 
 /* What a NIC that cuts wrong makes of packets that its driver hands it as one. */
-static void train_join(struct sim *sim, struct sim_link *link, const struct datagram *pkt,
+static void burst_join(struct sim *sim, struct sim_link *link, const struct datagram *pkt,
 		       struct sim_pkt *p)
 {
-	struct sim_pkt *last = link->train;
+	struct sim_pkt *last = link->burst;
 
-	link->train = NULL;
-	if (!sim->cfg.drops_trains || !p || pkt->alone)
+	link->burst = NULL;
+	if (!sim->cfg.drops_bursts || !p || pkt->alone)
 		return;
 	if (last && last->to == p->to && last->leg == p->leg && last->src.port == p->src.port &&
 	    p->len <= last->len) {
 		last->vanishes = p->vanishes = true;
-		link->train = p->len == last->len ? p : NULL;
+		link->burst = p->len == last->len ? p : NULL;
 	} else {
-		link->train = p;
+		link->burst = p;
 	}
 }
 
@@ -210,7 +210,7 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 		return 0;
 	}
 	at = way(sim, end, link, at) + pkt->source * link->source_lag_ns;
-	train_join(sim, link, pkt, deliver(sim, end, port, dst, pkt, at));
+	burst_join(sim, link, pkt, deliver(sim, end, port, dst, pkt, at));
 	if (chance(sim, sim->cfg.duplicate))
 		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));
 	return 0;

@@ -29,8 +29,8 @@ static void app_flush(void *user)
 {
 	struct app *a = user;
 
-	if (rudp_tx_is_long(a->rudp))
-		rudp_tx_leaves(a->rudp, 0, clock_now_ns());
+	if (rudp_tx_wants_stamp(a->rudp))
+		rudp_tx_stamp(a->rudp, 0, clock_now_ns());
 	a->port.ops->flush(&a->port);
 }
 

@@ -33,7 +33,7 @@ static void fabric_round(struct fabric *f)
 	unsigned n = 0;
 
 	while (n < RUDP_MTU_PROBES && (sizes[n] = rudp_mtu_next(&f->m, f->in_use, f->now))) {
-		assert_in_range(sizes[n], f->m.now + !f->m.done, f->m.most);
+		assert_in_range(sizes[n], f->m.cur + !f->m.done, f->m.max);
 		rudp_mtu_sent(&f->m, sizes[n], f->pn);
 		pns[n++] = f->pn++;
 	}
@@ -46,7 +46,7 @@ static void fabric_round(struct fabric *f)
 		f->found += (news & RUDP_MTU_FOUND) != 0;
 	}
 	if (!f->m.done)
-		assert_in_range(f->m.now, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
+		assert_in_range(f->m.cur, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
 }
 
 /* Until nothing is asked for any more. The time that took. */
@@ -67,7 +67,7 @@ static unsigned fabric_lose(struct fabric *f, unsigned n)
 	unsigned news = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		news |= rudp_mtu_packet_lost(&f->m, f->pn++, f->m.now, f->now);
+		news |= rudp_mtu_packet_lost(&f->m, f->pn++, f->m.cur, f->now);
 	return news;
 }
 
@@ -75,8 +75,8 @@ static unsigned fabric_lose(struct fabric *f, unsigned n)
 static void fabric_pass(struct fabric *f, uint64_t ns, bool large)
 {
 	for (uint64_t until = f->now + ns; f->now < until; f->now += 99 * MS) {
-		if (large && f->m.now <= f->carries)
-			rudp_mtu_packet_acked(&f->m, f->pn++, f->m.now);
+		if (large && f->m.cur <= f->carries)
+			rudp_mtu_packet_acked(&f->m, f->pn++, f->m.cur);
 		fabric_round(f);
 	}
 }
@@ -99,12 +99,12 @@ static void test_confirms(void **state)
 	assert_in_range(f.probes, probes + 5, probes + 7);
 	f.carries = 1500;
 	fabric_pass(&f, 12 * SEC, false);
-	assert_int_equal(f.m.now, 1500);
+	assert_int_equal(f.m.cur, 1500);
 	assert_int_equal(f.m.found, 1500);
 	assert_int_equal(f.found, 1);
 	f.carries = 9000;
 	fabric_pass(&f, 3 * SEC, false);
-	assert_int_equal(f.m.now, 9000);
+	assert_int_equal(f.m.cur, 9000);
 }
 
 static void test_healthy(void **state)
@@ -115,10 +115,10 @@ static void test_healthy(void **state)
 		struct fabric f;
 
 		fabric_init(&f, 65535, mosts[i]);
-		assert_int_equal(f.m.now, RUDP_MTU_BASE);
+		assert_int_equal(f.m.cur, RUDP_MTU_BASE);
 		fabric_round(&f); /* one round trip is enough */
 		assert_true(f.m.done);
-		assert_int_equal(f.m.now, mosts[i]);
+		assert_int_equal(f.m.cur, mosts[i]);
 		assert_int_equal(f.found, 0); /* it is what was expected */
 		assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
 	}
@@ -142,9 +142,9 @@ static void test_narrow(void **state)
 
 		fabric_init(&f, carries, 9000);
 		fabric_search(&f);
-		assert_in_range(f.m.now, carries > RUDP_MTU_STEP ? carries - RUDP_MTU_STEP : 0,
+		assert_in_range(f.m.cur, carries > RUDP_MTU_STEP ? carries - RUDP_MTU_STEP : 0,
 				carries);
-		assert_int_equal(f.m.found, f.m.now);
+		assert_int_equal(f.m.found, f.m.cur);
 		assert_int_equal(f.found, 1);
 		assert_true(f.probes < 60);
 	}
@@ -160,7 +160,7 @@ static void test_common(void **state)
 
 		fabric_init(&f, sizes[i], 9000);
 		fabric_round(&f);
-		assert_int_equal(f.m.now, sizes[i]);
+		assert_int_equal(f.m.cur, sizes[i]);
 		assert_true(fabric_search(&f) < 50 * MS);
 		assert_int_equal(f.m.found, sizes[i]);
 	}
@@ -181,7 +181,7 @@ static void test_raise(void **state)
 		assert_int_equal(rudp_mtu_next(&f.m, false, f.now + wait - 1), 0);
 		f.now += wait;
 		assert_int_not_equal(rudp_mtu_next(&f.m, false, f.now), 0);
-		assert_int_equal(f.m.now, 1500); /* meanwhile it is used on */
+		assert_int_equal(f.m.cur, 1500); /* meanwhile it is used on */
 	}
 	assert_int_equal(wait, RUDP_MTU_RAISE_MOST_NS);
 	f.carries = 9000;
@@ -198,11 +198,11 @@ static void test_black_hole(void **state)
 	fabric_search(&f);
 	f.carries = 1500;
 	assert_int_equal(fabric_lose(&f, RUDP_MTU_LOST_LEAST - 1), 0);
-	assert_int_equal(f.m.now, 9000);
+	assert_int_equal(f.m.cur, 9000);
 	assert_int_equal(fabric_lose(&f, 1), RUDP_MTU_FELL);
-	assert_int_equal(f.m.now, RUDP_MTU_BASE);
+	assert_int_equal(f.m.cur, RUDP_MTU_BASE);
 	fabric_round(&f);
-	assert_int_equal(f.m.now, 1500);
+	assert_int_equal(f.m.cur, 1500);
 	fabric_search(&f);
 	assert_int_equal(f.m.found, 1500);
 	assert_int_equal(f.found, 1);
@@ -223,7 +223,7 @@ static void test_congestion(void **state)
 		assert_int_equal(fabric_lose(&f, 30), 0);
 		f.pn++;
 	}
-	assert_int_equal(f.m.now, 9000);
+	assert_int_equal(f.m.cur, 9000);
 	/* Smaller ones that pass are no excuse, also where they are the only ones for long. */
 	for (unsigned i = 0; i < 2 * RUDP_MTU_PASSED_AGE; i++)
 		rudp_mtu_packet_acked(&f.m, f.pn++, 3000);
@@ -243,7 +243,7 @@ static void test_doubt(void **state)
 		assert_int_equal(fabric_lose(&f, limit - 1), 0);
 		assert_int_equal(fabric_lose(&f, 1), RUDP_MTU_FELL);
 		fabric_round(&f);
-		assert_int_equal(f.m.now, 9000);
+		assert_int_equal(f.m.cur, 9000);
 		assert_int_equal(f.found, 0);
 		limit = MIN_OF(2 * limit, RUDP_MTU_LOST_MOST);
 	}
@@ -291,7 +291,7 @@ static void test_refused(void **state)
 	while ((size = rudp_mtu_next(&f.m, false, f.now)) > 1500)
 		assert_int_equal(rudp_mtu_refused(&f.m, size, f.now) & RUDP_MTU_FELL, 0);
 	fabric_round(&f);
-	assert_int_equal(f.m.now, 1500);
+	assert_int_equal(f.m.cur, 1500);
 	for (; !f.m.done; f.now += RUDP_MTU_TRY_GAP_NS)
 		while ((size = rudp_mtu_next(&f.m, false, f.now)))
 			(void)rudp_mtu_refused(&f.m, size, f.now);
@@ -301,12 +301,12 @@ static void test_refused(void **state)
 	fabric_search(&f);
 	f.carries = 1500;
 	assert_int_equal(rudp_mtu_refused(&f.m, 5000, f.now), RUDP_MTU_FELL);
-	assert_int_equal(f.m.now, RUDP_MTU_BASE);
+	assert_int_equal(f.m.cur, RUDP_MTU_BASE);
 	fabric_search(&f);
 	assert_int_equal(f.m.found, 1500);
 	assert_int_equal(rudp_mtu_refused(&f.m, 1000, f.now), 0);
 	assert_int_equal(rudp_mtu_refused(&f.m, 20000, f.now), 0);
-	assert_int_equal(f.m.now, 1500);
+	assert_int_equal(f.m.cur, 1500);
 }
 
 /* The path fell silent with probes on their way: that says nothing about their size. */
@@ -326,7 +326,7 @@ static void test_forget(void **state)
 	}
 	f.now += 100 * MS;
 	fabric_search(&f);
-	assert_int_equal(f.m.now, 9000);
+	assert_int_equal(f.m.cur, 9000);
 	/* Numbers of others mean nothing. */
 	assert_int_equal(rudp_mtu_probe_acked(&f.m, 7, f.now), 0);
 	assert_int_equal(rudp_mtu_probe_lost(&f.m, 7, f.now), 0);

@@ -312,7 +312,7 @@ static void test_cc_tells_noise_from_a_queue(void **state)
 		round_trip(&c, &pn, 100 * US, 0, true);
 	before = c.cwnd;
 	least = rudp_cc_target(&c, MTU, 100 * US);
-	c.shuffle_ns = 800 * US;
+	c.reordering_ns = 800 * US;
 	assert_int_equal(rudp_cc_target(&c, MTU, 100 * US), least + 400 * US);
 	for (unsigned i = 0; i < 80; i++) /* one in eight came without a delay */
 		round_trip(&c, &pn, i % 8 ? 900 * US : 120 * US, 0, true);
@@ -320,7 +320,7 @@ static void test_cc_tells_noise_from_a_queue(void **state)
 	for (unsigned i = 0; i < 80; i++)
 		round_trip(&c, &pn, 900 * US, 0, true);
 	assert_true(c.cwnd < before / 4);
-	c.shuffle_ns = NSEC_PER_SEC;
+	c.reordering_ns = NSEC_PER_SEC;
 	assert_true(rudp_cc_target(&c, MTU, 100 * US) <= least + 2 * MS + 200 * US);
 }
 
@@ -332,11 +332,11 @@ static void test_sent_reorder_decays(void **state)
 
 	rudp_sent_init(&t, ring, now);
 	least = rudp_sent_reorder(&t, now);
-	rudp_sent_overtaken(&t, 800 * US, now);
+	rudp_sent_reordered(&t, 800 * US, now);
 	assert_int_equal(rudp_sent_reorder(&t, now), MS);
-	rudp_sent_overtaken(&t, 80 * US, now + NSEC_PER_SEC / 2); /* it does not hold the rest */
+	rudp_sent_reordered(&t, 80 * US, now + NSEC_PER_SEC / 2); /* it does not hold the rest */
 	assert_int_equal(rudp_sent_reorder(&t, now + NSEC_PER_SEC), MS / 2);
-	rudp_sent_overtaken(&t, NSEC_PER_SEC, now);
+	rudp_sent_reordered(&t, NSEC_PER_SEC, now);
 	assert_int_equal(rudp_sent_reorder(&t, now), 4 * MS);
 	assert_int_equal(rudp_sent_reorder(&t, now + NSEC_PER_SEC), 2 * MS);
 	assert_int_equal(rudp_sent_reorder(&t, now + 100 * NSEC_PER_SEC), least);
@@ -403,10 +403,10 @@ static void test_acks_know_what_came(void **state)
 	assert_true(rudp_acks_due(&a, 1000 + RUDP_ACK_DELAY_NS));
 	come(&a, 3, 1);
 	assert_true(rudp_acks_due(&a, 1000)); /* a gap may not */
-	rudp_acks_said(&a);
+	rudp_acks_sent(&a);
 	come(&a, 3, 0);
 	assert_true(a.now); /* it had not heard us */
-	rudp_acks_said(&a);
+	rudp_acks_sent(&a);
 	come(&a, 2, 1);
 	assert_true(a.now);
 	come(&a, 3 + (1U << 20) + 1, -EBADMSG);
@@ -416,7 +416,7 @@ static void test_acks_know_what_came(void **state)
 	assert_int_equal(w.words[0], 0xe);
 	assert_int_equal(w.delay_us, 5);
 	assert_int_equal(wire_gap_us(w.gap), 3);
-	rudp_acks_said(&a);
+	rudp_acks_sent(&a);
 	assert_false(rudp_acks_due(&a, UINT64_MAX));
 }
 
@@ -478,7 +478,7 @@ static void test_acks_jump(void **state)
 		come(&a, at + jump, 1);
 		assert_true(a.now);
 		for (uint32_t pn = at + 1; pn < at + jump; pn++)
-			assert_false(rudp_acks_had(&a, pn));
+			assert_false(rudp_acks_seen(&a, pn));
 		for (uint32_t pn = at + jump - 1; pn > at; pn--)
 			come(&a, pn, 1);
 	}

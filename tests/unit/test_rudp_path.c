@@ -189,7 +189,7 @@ static void test_trains_are_lost(void **state)
 
 		cfg.mtu = k % 2 ? 9000 : 1500;
 		cfg.security = k / 2 ? RUDP_ENCRYPT : RUDP_SECURITY_NONE;
-		cfg.drops_trains = true;
+		cfg.drops_bursts = true;
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 1000 * MS));
 		begun_ns = sim->now;
@@ -198,13 +198,13 @@ static void test_trains_are_lost(void **state)
 		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->now - begun_ns < 300 * MS);
 		for (unsigned e = 0; e < 2; e++)
-			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] > 0);
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] > 0);
 		/* Another NIC: it is noticed, in time. */
-		sim->cfg.drops_trains = false;
+		sim->cfg.drops_bursts = false;
 		CHECK(sim, sim_pass(sim, 100000 * MS));
 		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		for (unsigned e = 0; e < 2; e++)
-			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] % 2 == 0);
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] % 2 == 0);
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}
@@ -225,7 +225,7 @@ static void test_trains_are_not_blamed(void **state)
 		CHECK(sim, sim_connect(sim, 10000 * MS));
 		CHECK(sim, pump(sim, 8, 4, 1 << 18, 1 << 18, NULL));
 		for (unsigned e = 0; e < 2; e++)
-			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] == 0);
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] == 0);
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}

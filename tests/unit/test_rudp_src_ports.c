@@ -86,7 +86,7 @@ static void test_spread(void **state)
 				CHECK(sim, path_of(sim, end, leg).sources_lost == 0);
 			}
 			CHECK(sim, sim->ends[end].events[RUDP_PATH_DOWN] == 0);
-			CHECK(sim, sim->ends[end].events[RUDP_PATH_SOURCES] == 0);
+			CHECK(sim, sim->ends[end].events[RUDP_PATH_SRC_PORTS] == 0);
 			CHECK(sim, rudp_rx_drops(sim->ends[end].r) == 0);
 		}
 		CHECK(sim, sim_close(sim));
@@ -114,10 +114,10 @@ static void test_never_arrives(void **state)
 			CHECK(sim, path_of(sim, SIM_SERVER, leg).sources_lost == 0);
 			sim->ends[CLIENT].links[leg].sources_out = 0;
 		}
-		CHECK(sim, sim->ends[CLIENT].events[RUDP_PATH_SOURCES] == 2);
+		CHECK(sim, sim->ends[CLIENT].events[RUDP_PATH_SRC_PORTS] == 2);
 		CHECK(sim, sim->ends[CLIENT].last_code == 1);
 		CHECK(sim, wait_for_all(sim, 1 + SOURCES, 12 * SEC));
-		CHECK(sim, sim->ends[CLIENT].events[RUDP_PATH_SOURCES] == 4);
+		CHECK(sim, sim->ends[CLIENT].events[RUDP_PATH_SRC_PORTS] == 4);
 		CHECK(sim, sim->ends[CLIENT].last_code == 0);
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
@@ -144,7 +144,7 @@ static void test_stops_arriving(void **state)
 		CHECK(sim, sim_pass(sim, 4 * SEC));
 		for (unsigned end = 0; end < 2; end++) {
 			CHECK(sim, sim->ends[end].events[RUDP_PATH_DOWN] == 0);
-			CHECK(sim, sim->ends[end].events[RUDP_PATH_TRAINS] == 0);
+			CHECK(sim, sim->ends[end].events[RUDP_PATH_GSO] == 0);
 			CHECK(sim, sim->ends[end].events[RUDP_PATH_MTU] == 0);
 			for (unsigned leg = 0; leg < 2; leg++)
 				CHECK(sim, path_of(sim, end, leg).sources_lost == gone);
@@ -178,7 +178,7 @@ static void test_uneven_ways(void **state)
 		CHECK(sim, sim->now - begun_ns < 2 * even_ns);
 		for (unsigned end = 0; end < 2; end++) {
 			CHECK(sim, sim->ends[end].events[RUDP_PATH_DOWN] == 0);
-			CHECK(sim, sim->ends[end].events[RUDP_PATH_SOURCES] == 0);
+			CHECK(sim, sim->ends[end].events[RUDP_PATH_SRC_PORTS] == 0);
 		}
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
@@ -245,7 +245,7 @@ static void test_alone(void **state)
 	assert_int_equal(t.n, RUDP_SOURCES_MAX - 1);
 	rudp_src_ports_begin(&t, 2, now, now);
 	for (; now < 100 * SEC; now = rudp_src_ports_deadline(&t)) {
-		unsigned k = rudp_src_ports_ask(&t, now, &news);
+		unsigned k = rudp_src_ports_probe(&t, now, &news);
 
 		assert_in_range(k, 1, 2);
 		changed += news == RUDP_SOURCES_CHANGED;
@@ -258,18 +258,18 @@ static void test_alone(void **state)
 	assert_int_equal(t.lost, 6);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(rudp_src_ports_choose(&t, i), 0);
-	assert_int_equal(rudp_src_ports_heard(&t, 3), RUDP_SOURCES_NO_NEWS);
-	assert_int_equal(rudp_src_ports_heard(&t, 0), RUDP_SOURCES_NO_NEWS);
-	assert_int_equal(t.arrives, 0);
-	assert_int_equal(rudp_src_ports_heard(&t, 2), RUDP_SOURCES_CHANGED);
-	assert_int_equal(rudp_src_ports_heard(&t, 2), RUDP_SOURCES_NO_NEWS);
+	assert_int_equal(rudp_src_ports_confirmed(&t, 3), RUDP_SOURCES_NO_NEWS);
+	assert_int_equal(rudp_src_ports_confirmed(&t, 0), RUDP_SOURCES_NO_NEWS);
+	assert_int_equal(t.usable, 0);
+	assert_int_equal(rudp_src_ports_confirmed(&t, 2), RUDP_SOURCES_CHANGED);
+	assert_int_equal(rudp_src_ports_confirmed(&t, 2), RUDP_SOURCES_NO_NEWS);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(rudp_src_ports_choose(&t, i), i % 2 ? 2 : 0);
 	for (unsigned i = 0; i < 8; i++) {
 		rudp_src_ports_packet_lost(&t, 2, now);
 		assert_int_equal(rudp_src_ports_choose(&t, 1), i < 7 ? 2 : 0);
 	}
-	assert_int_equal(rudp_src_ports_ask(&t, now, &news), 1);
+	assert_int_equal(rudp_src_ports_probe(&t, now, &news), 1);
 }
 
 /* By which all that is small arrives, and nothing large: it is tried ever more seldom, and said.
@@ -281,16 +281,16 @@ static void test_falls_again(void **state)
 	uint64_t now = SEC, waited = 0, before;
 
 	rudp_src_ports_begin(&t, 2, 1, now);
-	rudp_src_ports_none(&t, 2);
+	rudp_src_ports_unusable(&t, 2);
 	for (unsigned turn = 0; turn < 9; turn++) {
 		before = waited;
 		waited = rudp_src_ports_deadline(&t) - now;
 		assert_true(turn < 2 ? waited == 0 : waited > before);
 		now += waited;
-		assert_int_equal(rudp_src_ports_ask(&t, now, &news), 1);
+		assert_int_equal(rudp_src_ports_probe(&t, now, &news), 1);
 		assert_int_equal(news, turn == 7 ? RUDP_SOURCES_CHANGED : RUDP_SOURCES_NO_NEWS);
-		rudp_src_ports_heard(&t, 1);
-		assert_int_equal(t.arrives, 2);
+		rudp_src_ports_confirmed(&t, 1);
+		assert_int_equal(t.usable, 2);
 		assert_int_equal(t.lost, turn < 7 ? 0 : 2);
 		for (unsigned i = 0; turn < 8 && i < 8; i++)
 			rudp_src_ports_packet_lost(&t, 1, now);

@@ -78,29 +78,29 @@ static void leg_fails(struct sim *sim, enum failure how)
 }
 
 /* What doubt did at both ends. */
-struct doubts {
+struct suspicions {
 	bool was_left[2][RUDP_PATHS_MAX], was[2][RUDP_PATHS_MAX];
 	unsigned begun, left;
 	uint64_t packets, retransmits;
 };
 
-static void doubts_see(struct sim *sim, struct doubts *d)
+static void suspicions_observe(struct sim *sim, struct suspicions *d)
 {
 	for (unsigned e = 0; e < 2; e++) {
 		const struct rudp_session *s = rudp_session_next(sim->ends[e].r, NULL);
 
 		for (unsigned i = 0; s && i < s->n_paths; i++) {
-			bool left = s->paths[i].doubt == SUSPECT_LEFT;
+			bool left = s->paths[i].suspect_stage == SUSPECT_MOVED;
 
-			d->begun += s->paths[i].doubt && !d->was[e][i];
+			d->begun += s->paths[i].suspect_stage && !d->was[e][i];
 			d->left += left && !d->was_left[e][i];
-			d->was[e][i] = s->paths[i].doubt;
+			d->was[e][i] = s->paths[i].suspect_stage;
 			d->was_left[e][i] = left;
 		}
 	}
 }
 
-static void doubts_end(struct sim *sim, struct doubts *d)
+static void suspicions_end(struct sim *sim, struct suspicions *d)
 {
 	for (unsigned e = 0; e < 2; e++) {
 		const struct rudp_session *s = rudp_session_next(sim->ends[e].r, NULL);
@@ -114,7 +114,7 @@ static void doubts_end(struct sim *sim, struct doubts *d)
 
 struct waits {
 	uint64_t small, bulk;
-	struct doubts doubts;
+	struct suspicions suspicions;
 };
 
 /* One in the midst of small blocks and, where there is load, two of large ones; or one of those
@@ -147,7 +147,7 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 		}
 		hosts_late(sim, &late);
 		CHECK(sim, sim_pass(sim, 10 * US));
-		doubts_see(sim, &w.doubts);
+		suspicions_observe(sim, &w.suspicions);
 	}
 	for (unsigned i = first; i < n_users; i++) { /* also who waits still */
 		if (sim->calls[users[i].cookie].state == SIM_CALL_OPEN)
@@ -157,7 +157,7 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 		else
 			w.bulk = MAX_OF(w.bulk, users[i].longest_ns);
 	}
-	doubts_end(sim, &w.doubts);
+	suspicions_end(sim, &w.suspicions);
 	for (unsigned e = 0; e < 2; e++) /* the verdict comes all the same, and on that leg only */
 		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] <= (how == NOTHING ? 0 : 1));
 	CHECK(sim, how != SILENT || sim->ends[1].events[RUDP_PATH_DOWN] ||
@@ -201,7 +201,7 @@ static int by_size(const void *a, const void *b)
 
 struct spread { /* of many worlds: the median of the waits, and all but one of twenty */
 	uint64_t small[2], bulk[2];
-	struct doubts doubts;
+	struct suspicions suspicions;
 };
 
 static void two_of(uint64_t waits[LATE_RUNS], uint64_t ret[2])
@@ -221,20 +221,20 @@ static struct spread worlds(enum failure how, enum load load, struct late late)
 
 		small[i] = w.small;
 		bulk[i] = w.bulk;
-		t.doubts.begun += w.doubts.begun;
-		t.doubts.left += w.doubts.left;
-		t.doubts.packets += w.doubts.packets;
-		t.doubts.retransmits += w.doubts.retransmits;
+		t.suspicions.begun += w.suspicions.begun;
+		t.suspicions.left += w.suspicions.left;
+		t.suspicions.packets += w.suspicions.packets;
+		t.suspicions.retransmits += w.suspicions.retransmits;
 	}
 	two_of(small, t.small);
 	two_of(bulk, t.bulk);
 	print_message("# late by %llu ms, %s%s: %.3f, %.3f ms, of large blocks %.3f, %.3f ms; "
-		      "%u doubts, %u legs left, %llu of %llu packets again\n",
+		      "%u suspicions, %u legs left, %llu of %llu packets again\n",
 		      (unsigned long long)(late.most_ns / MS), failures[how], loads[load],
 		      (double)t.small[0] / 1e6, (double)t.small[1] / 1e6, (double)t.bulk[0] / 1e6,
-		      (double)t.bulk[1] / 1e6, t.doubts.begun, t.doubts.left,
-		      (unsigned long long)t.doubts.retransmits,
-		      (unsigned long long)t.doubts.packets);
+		      (double)t.bulk[1] / 1e6, t.suspicions.begun, t.suspicions.left,
+		      (unsigned long long)t.suspicions.retransmits,
+		      (unsigned long long)t.suspicions.packets);
 	return t;
 }
 
@@ -250,8 +250,8 @@ static void test_late_hosts(void **state)
 	for (unsigned k = LATE_FROM; k < LATE_TO; k++) {
 		struct spread sound = worlds(NOTHING, k % LOADS, late[k / LOADS]);
 
-		assert_int_equal(sound.doubts.left, 0);
-		assert_true(sound.doubts.retransmits * 40 < sound.doubts.packets);
+		assert_int_equal(sound.suspicions.left, 0);
+		assert_true(sound.suspicions.retransmits * 40 < sound.suspicions.packets);
 		for (unsigned how = SILENT; how < FAILURES; how++) {
 			struct spread failed = worlds(how, k % LOADS, late[k / LOADS]);
 
@@ -300,11 +300,11 @@ static unsigned answer_is_cut(struct sim *sim)
 	return leg;
 }
 
-static void wait_doubt(struct sim *sim, const struct rudp_path *p, enum path_doubt doubt)
+static void wait_stage(struct sim *sim, const struct rudp_path *p, enum suspect_stage stage)
 {
-	for (unsigned i = 0; i < 10000 && p->doubt < doubt; i++)
+	for (unsigned i = 0; i < 10000 && p->suspect_stage < stage; i++)
 		CHECK(sim, sim_pass(sim, 5 * US));
-	CHECK(sim, p->doubt == doubt);
+	CHECK(sim, p->suspect_stage == stage);
 }
 
 /* What was under way on the other leg left before it could tell, and the peer is late with its
@@ -318,13 +318,13 @@ static void test_asks_again(void **state)
 		uint64_t woke;
 
 		sim_stall(sim, 1, 40 * MS);
-		wait_doubt(sim, &p[leg], SUSPECT_ASKED);
+		wait_stage(sim, &p[leg], SUSPECT_PROBED);
 		CHECK(sim, p[other].sent.in_flight);
 		sim_stall(sim, 1, 0);
 		woke = sim->now;
 		sim->ends[SIM_SERVER].links[other].full = full;
 		CHECK(sim, sim_pass(sim, MS));
-		CHECK(sim, p[leg].doubt == (full ? SUSPECT_ASKED : SUSPECT_PROVEN));
+		CHECK(sim, p[leg].suspect_stage == (full ? SUSPECT_PROBED : SUSPECT_CONFIRMED));
 		sim->ends[SIM_SERVER].links[other].full = false;
 		CHECK(sim, sim_finish(sim, SEC));
 		print_message("# %.3f ms after the peer woke\n", (double)(sim->now - woke) / 1e6);
@@ -342,12 +342,12 @@ static void test_left_stays_left(void **state)
 	struct rudp_path *p = &paths_of(sim, SIM_SERVER)[leg];
 
 	sim->ends[SIM_SERVER].links[leg].full = true;
-	wait_doubt(sim, p, SUSPECT_LEFT);
+	wait_stage(sim, p, SUSPECT_MOVED);
 	CHECK(sim, !p->sent.in_flight);
 	CHECK(sim, sim_finish(sim, SEC));
 	for (unsigned i = 0; i < 100; i++) {
 		CHECK(sim, sim_pass(sim, 20 * US));
-		CHECK(sim, p->doubt == SUSPECT_LEFT);
+		CHECK(sim, p->suspect_stage == SUSPECT_MOVED);
 	}
 	sim->ends[SIM_SERVER].links[leg].full = false;
 	CHECK(sim, sim_pass(sim, MS));
@@ -355,7 +355,7 @@ static void test_left_stays_left(void **state)
 	CHECK(sim, sim->ends[SIM_SERVER].events[RUDP_PATH_DOWN] == 0);
 	sim_leg(sim, 1, leg, true, false);
 	CHECK(sim, sim_pass(sim, 100 * MS));
-	CHECK(sim, !p->doubt && !p->suspect);
+	CHECK(sim, !p->suspect_stage && !p->timed_out);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
@@ -383,9 +383,11 @@ static void test_late_peer(void **state)
 				sim_stall(sim, SIM_SERVER, 7 * MS);
 			CHECK(sim, sim_pass(sim, 5 * US));
 			for (unsigned k = 0; k < 2; k++) {
-				proven += p[k].doubt == SUSPECT_PROVEN && was[k] < SUSPECT_PROVEN;
-				left += p[k].doubt == SUSPECT_LEFT && was[k] < SUSPECT_LEFT;
-				was[k] = p[k].doubt;
+				proven += p[k].suspect_stage == SUSPECT_CONFIRMED &&
+					  was[k] < SUSPECT_CONFIRMED;
+				left += p[k].suspect_stage == SUSPECT_MOVED &&
+					was[k] < SUSPECT_MOVED;
+				was[k] = p[k].suspect_stage;
 			}
 		}
 		CHECK(sim, sim_finish(sim, SEC));
@@ -402,7 +404,7 @@ static void test_late_peer(void **state)
 static void test_sources(void **state)
 {
 	struct sim_config cfg = clean;
-	struct doubts doubts = {0};
+	struct suspicions suspicions = {0};
 	struct sim *sim;
 
 	cfg.bits_per_s = 1000000000ULL;
@@ -416,11 +418,11 @@ static void test_sources(void **state)
 			(void)sim_call(sim, 1, sim->n_calls % 2 ? 100 : 1U << 20,
 				       sim->n_calls % 2 ? 1U << 20 : 100, 0);
 		CHECK(sim, sim_pass(sim, 10 * US));
-		doubts_see(sim, &doubts);
+		suspicions_observe(sim, &suspicions);
 	}
-	print_message("# %u calls: %u doubts\n", sim->n_calls, doubts.begun);
+	print_message("# %u calls: %u suspicions\n", sim->n_calls, suspicions.begun);
 	assert_true(sim->n_calls > 100);
-	assert_int_equal(doubts.begun, 0);
+	assert_int_equal(suspicions.begun, 0);
 	CHECK(sim, sim_finish(sim, SEC));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
@@ -452,7 +454,7 @@ static void test_fall_is_told(void **state)
 	struct rudp_path *p = paths_of(sim, SIM_SERVER);
 
 	sim->ends[1].links[leg].cut_in = false; /* our words arrive */
-	wait_doubt(sim, &p[leg], SUSPECT_ASKED);
+	wait_stage(sim, &p[leg], SUSPECT_PROBED);
 	sim_leg(sim, SIM_SERVER, 1 - leg, false, true);
 	CHECK(sim, sim_pass(sim, 200 * US));
 	CHECK(sim, sim->ends[1].events[RUDP_PATH_DOWN] == 1);
@@ -477,14 +479,14 @@ static void test_asks_in_time(void **state)
 		uint64_t due;
 
 		sim_stall(sim, 1, 40 * MS);
-		wait_doubt(sim, &p[leg], SUSPECT_ASKED);
+		wait_stage(sim, &p[leg], SUSPECT_PROBED);
 		CHECK(sim, p[0].sent.in_flight && p[1].sent.in_flight);
 		rudp_loss_move_all(s, asked);
 		CHECK(sim, asked->sent.in_flight == 0);
 		due = rudp_path_deadline(s, &p[leg]);
 		CHECK(sim, due > s->r->now && due <= s->r->now + RUDP_ACK_DELAY_NS);
 		rudp_path_poll(s, &p[leg], due);
-		CHECK(sim, asked->sent.in_flight && p[leg].doubt == SUSPECT_ASKED);
+		CHECK(sim, asked->sent.in_flight && p[leg].suspect_stage == SUSPECT_PROBED);
 		due = rudp_suspect_deadline(s, &p[leg]); /* nothing more to ask */
 		CHECK(sim, due == RUDP_TIME_NEVER);
 		sim_leg(sim, 1, leg, true, false);

@@ -22,12 +22,12 @@ struct seen { /* what the worlds brought, so that it is known to be looked at */
 static uint64_t given_up_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t dead_ns = s->r->lim.path_dead_ns;
-	uint64_t at = MAX_OF(p->sent.progress_ns + dead_ns, p->suspect_ns);
+	uint64_t at = MAX_OF(p->sent.progress_ns + dead_ns, p->timed_out_ns);
 
-	if (p->tx_error_ns && !rudp_path_alone(s, p))
+	if (p->tx_error_ns && !rudp_path_is_only(s, p))
 		return p->tx_error_ns + dead_ns;
 	if (!p->alive_elsewhere_ns)
-		return MAX_OF(at, p->suspect_ns + SEC);
+		return MAX_OF(at, p->timed_out_ns + SEC);
 	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(2 * MS, 2 * p->rtt.srtt));
 }
 
@@ -50,7 +50,7 @@ static void path_look(struct sim *sim, const struct rudp_session *s, const struc
 		seen->silent++;
 		look_at(sim, s, rudp_path_pto(s, p));
 	}
-	if (p->suspect) {
+	if (p->timed_out) {
 		seen->suspect++;
 		look_at(sim, s, given_up_at(s, p));
 	}
@@ -186,7 +186,7 @@ static void given_up_of(unsigned legs)
 		if (sim->n_open < 8)
 			CHECK(sim, sim_call(sim, 1, 100, 100, 0));
 		CHECK(sim, sim_pass(sim, US));
-		if (p->state == PATH_UP && p->suspect)
+		if (p->state == PATH_UP && p->timed_out)
 			due = given_up_at(s, p);
 		CHECK(sim, !due || sim->now < due + LATE_NS);
 	}
