@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests and responses of a session: messages in both directions, slots with their generations,
+ * and the calls that the application is executing. rudp_call.c owns slots and calls; rudp_tx.c
+ * chooses chunks from their tx_msg, rudp_grant.c keeps their `in` part.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_CALL_H
+#define PLENUM_DATAPLANE_RUDP_CALL_H
+
+#include "dataplane/rudp/rudp.h"
+#include "dataplane/rudp/rudp_grant.h"
+#include "dataplane/rudp/rudp_list.h"
+#include "dataplane/rudp/wire.h"
+
+#define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)
+#define RUDP_LINE_BYTES 64 /* cache line of the processor */
+
+/* An outgoing message. */
+enum tx_queue {
+	TX_NONE,   /* nothing to send now */
+	TX_URGENT, /* has lost chunks */
+	TX_SMALL,
+	TX_BIG,
+	TX_QUEUE_MAX
+};
+struct tx_msg {
+	struct list node;
+	const uint8_t *data;
+	uint32_t len;
+	uint16_t chunk_bytes, n_chunks;
+	uint16_t next_chunk;	 /* first chunk not sent yet */
+	uint16_t allowed_chunks; /* chunks below this may be sent: all, except for an ungranted
+				  * request
+				  */
+	uint16_t n_lost, n_acked;
+	uint8_t queue;	/* enum tx_queue */
+	bool active;	/* acknowledgements still matter */
+	bool granted;	/* the peer has memory for all of it, or it needs no grant */
+	bool announce;	/* its announcement must be sent */
+	uint8_t turn;	/* of a big message: selects its source port */
+	uint8_t prefer; /* of a response: the path its request came on, preferred among equals */
+	struct chunk_word { /* 64 chunks; interleaved, because most messages have one word */
+		uint64_t acked, lost;
+	} chunks[RUDP_CHUNK_WORDS];
+};
+
+/* An incoming message. */
+struct rx_msg {
+	uint8_t *buf;
+	uint32_t len;
+	uint16_t chunk_bytes, n_chunks, n_got;
+	bool active;
+	uint64_t got[RUDP_CHUNK_WORDS]; /* of messages with several chunks */
+};
+
+enum slot_state {
+	SLOT_IDLE,
+	SLOT_CALLING,	 /* client: request sent, response awaited */
+	SLOT_ANNOUNCED,	 /* server: a request without memory yet */
+	SLOT_RECEIVING,	 /* server: a request partly received into its memory */
+	SLOT_DISCARDED,	 /* server: the partial request stalled and was dropped; the client must
+			    resend it */
+	SLOT_EXECUTING,	 /* server: the application has it */
+	SLOT_RESPONDING, /* server: response not fully acknowledged */
+};
+
+/* Members are in order of use: a message of one packet touches only the first cache lines of slot
+ * and tx. This matters when many messages are in flight. */
+struct slot {
+	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* of the current use */
+	uint32_t free_bytes;			/* client: bytes it may send before its grant */
+	uint16_t index;
+	uint8_t state;
+	bool big;		/* client: counted in n_active_big */
+	uint64_t cookie;	/* client */
+	struct rudp_call *call; /* server, in SLOT_EXECUTING */
+	void *token;		/* server, in SLOT_RESPONDING */
+	struct list answer;	/* server: in the session's list of responses */
+	uint64_t answer_ns;	/* start of the response; 0: since the latest poll */
+	struct slot *next_free; /* client */
+	struct rx_msg rx;
+	struct tx_msg tx;
+	struct incoming in;
+};
+
+struct rudp_call {
+	struct rudp_session *s;
+	struct slot *slot;   /* NULL: the client gave up on it, and its response is not sent */
+	uint32_t held_bytes; /* counts against rx_bytes_per_session */
+	bool in_use;
+	void *user;
+	void *token;
+	struct rudp_call *next; /* next free call, or next abandoned call */
+};
+
+struct waiting { /* a request that waits for a slot */
+	const void *msg;
+	uint32_t len;
+	uint64_t cookie;
+};
+struct wait_ring {
+	struct waiting *w;
+	uint32_t head, tail, mask;
+};
+
+size_t rudp_call_bytes(const struct rudp *r, bool is_client);
+/* memory: rudp_call_bytes of zeros. */
+void rudp_call_init(struct rudp_session *s, uint8_t *memory);
+void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
+void rudp_call_activate(struct rudp_session *s);
+/* Processes a received chunk. 0: stored or not needed; -ENOBUFS: no memory, it must be resent;
+ * -EBADMSG. May end the session (runs the application's callbacks). */
+int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const struct wire_data *d);
+void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
+/* Marks the chunk for retransmission unless it was acknowledged. True if it was marked. */
+bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
+void rudp_call_poll(struct rudp_session *s, uint64_t now);
+/* Server: when the oldest unacknowledged response reaches its time limit. */
+uint64_t rudp_call_deadline(const struct rudp_session *s);
+/* Whether the client takes no responses at all, in contrast to one that shares a slow link. */
+bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
+/* Client: processes a grant. */
+void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
+/* Client: sets how many bytes may be sent before a grant. */
+void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
+/* Server: gets memory for an announced request. False: none at present. */
+bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
+/* Server: drops a stalled partial request; frees its memory and informs the client. */
+void rudp_call_discard(struct rudp_session *s, struct slot *slot);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake of a session, client side (rudp_hello.c) and server side (rudp_accept.c), and the
+ * messages that later extend what it negotiated: a changed label (rudp_label.c).
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
+#define PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
+
+#include "dataplane/rudp/rudp_noise.h"
+#include "dataplane/rudp/rudp_path.h"
+#include "dataplane/rudp/wire.h"
+
+/* The longest body of an answer to HELLO, sealed. */
+#define RUDP_ANSWER_MAX \
+	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
+
+/* State of a handshake. Client: the HELLO with its cookie and the Noise state for reading the
+ * answer. Server: the ACCEPT, kept until the client has confirmed it. */
+struct rudp_handshake {
+	struct rudp_noise noise;
+	bool chosen,
+		due; /* client: `path` is being followed; server: ACCEPT is due at the next poll */
+	uint8_t path;
+	uint8_t n_late; /* client: consecutive handshakes that were not accepted in time */
+	unsigned n_sent;
+	uint32_t stamp;
+	uint64_t chosen_ns;
+	uint16_t body_len;
+	uint8_t hdr[WIRE_HELLO_BYTES];
+	uint8_t body[RUDP_ANSWER_MAX];
+	/* client: all addresses of the server, in its order, including those that no port of ours
+	 * reaches */
+	struct wire_addr addrs[WIRE_ADDRS_MAX];
+	unsigned n_addrs;
+};
+
+/* rudp_accept.c: server side of the handshake */
+int rudp_accept_init(struct rudp *r);
+/* Encodes a port's address as for ACCEPT. */
+void rudp_accept_put_addr(struct rudp *r, unsigned port);
+int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+/* Sends the session's ACCEPT again. */
+void rudp_accept_send(struct rudp_session *s);
+/* Answers a HELLO of another version. */
+void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			  const uint8_t *data);
+/* data: opened by rudp_rx_open. */
+int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_hello.c: client side of the handshake */
+void rudp_hello_start(struct rudp_session *s, uint64_t now);
+void rudp_hello_poll(struct rudp_session *s, uint64_t now);
+/* Adds paths for a new port of ours, or for a new address of the server. */
+void rudp_hello_port(struct rudp_session *s, uint64_t now);
+void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
+			uint64_t now);
+/* Sets the path's standby flag by the labels of its ends, or by address order. */
+void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+uint64_t rudp_hello_deadline(const struct rudp_session *s);
+int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		      const uint8_t *data, size_t len, uint64_t now);
+int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_label.c: changes of labels */
+void rudp_label_path_made(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* Call while p->label_pending. */
+void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		  const uint8_t *data, size_t len, uint64_t now);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What acknowledgements and losses of a path mean for messages, round trips and the congestion
+ * window. rudp_sent keeps the packet records; the functions here apply their changes.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_LOSS_H
+#define PLENUM_DATAPLANE_RUDP_LOSS_H
+
+#include "dataplane/rudp/rudp_path.h"
+#include "dataplane/rudp/wire.h"
+
+struct rudp_session;
+
+int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct rudp_path *via,
+		  uint64_t now);
+void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* Moves all packets off the path; their chunks are retransmitted on others. */
+void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
+/* Retransmits the chunks of small messages (or of the oldest one) and announcements; their packets
+ * stay in flight. False: there were none. */
+bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
+/* Packets above this size will not arrive: retransmits their chunks in smaller ones. */
+void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
+/* Records a packet just handed to the port. */
+static inline void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
+				  unsigned n_chunks, uint32_t bytes, uint64_t now)
+{
+	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->timed_out &&
+	    !p->suspect_stage)
+		p->sent.progress_ns = now;
+	if (slot != PKT_NO_SLOT)
+		p->quiet = 0;
+	p->tx_packets++;
+	p->tx_bytes += bytes;
+	p->tx_error_ns = 0;
+}
+
+#endif
