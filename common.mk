@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Flags that every folder shares; included by each Makefile.am.
+# Flags and libraries that all folders share; each Makefile.am includes it.
 AM_CPPFLAGS = -I$(top_srcdir) -DPLENUM_VERSION='"$(VERSION)"' \
 	-DPLENUM_SYSCONFDIR='"$(sysconfdir)/plenum"' -DPLENUM_RUNDIR='"/run/plenum"' \
 	-DPLENUM_LIBEXECDIR='"$(libexecdir)/plenum"' -DPLENUM_MODULEDIR='"$(pkglibdir)"'
 AM_CFLAGS = $(PLENUM_CFLAGS)
 AM_LDFLAGS = $(PLENUM_LDFLAGS)
 
-# Our libraries, each with all that it needs; what two of them need stands in both. They are archives, made and linked
-# without libtool: its processes took as long as the compiler's.
+# Our libraries, each with all that it needs, so that some appear twice on a command line. They are archives made without
+# libtool, whose processes took as long as the compiler.
 NETBASE_LIBS = $(top_builddir)/netcfg/libnetbase.a
 NETCFG_LIBS = $(top_builddir)/netcfg/libnetcfg.a $(NETBASE_LIBS) $(YAML_LIBS) $(NL_LIBS) $(MNL_LIBS) $(JANSSON_LIBS)
 PLUGINS_LIBS = $(top_builddir)/plugins/libplugins.a
@@ -24,6 +24,6 @@ CTL_LIBS = $(top_builddir)/agent/libctl.a $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON
 KERNELFAKE_LIBS = $(top_builddir)/tests/lib/libkernelfake.a
 RUDPSIM_LIBS = $(top_builddir)/tests/lib/librudpsim.a
 
-# A test that is made alone finds these missing in a fresh build; 'make check' makes them first.
+# Lets 'make test_NAME' work in a fresh build; 'make check' builds these libraries first.
 $(KERNELFAKE_LIBS) $(RUDPSIM_LIBS):
 	cd $(@D) && $(MAKE) $(AM_MAKEFLAGS) $(@F)
