@@ -6,11 +6,11 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
-#include "dataplane/fuse/client/cache/client_cache.h"
-#include "dataplane/fuse/client/client_files.h"
-#include "dataplane/fuse/client/client_pool.h"
-#include "dataplane/fuse/client/client_tail.h"
 #include "dataplane/fuse/client/fuse_client.h"
+#include "dataplane/fuse/client/tables/client_cache.h"
+#include "dataplane/fuse/client/tables/client_files.h"
+#include "dataplane/fuse/client/tables/client_pool.h"
+#include "dataplane/fuse/client/tables/client_tail.h"
 #include "dataplane/fuse/client/workers/client_trial.h"
 #include "dataplane/fuse/client/workers/mount_worker.h"
 #include "dataplane/fuse/proto/fuse_hello.h"

@@ -14,7 +14,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
 #define PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
 
-#include "dataplane/fuse/client/client_state.h"
+#include "dataplane/fuse/client/tables/client_state.h"
 #include "dataplane/launch.h"
 #include "dataplane/rudp/rudp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of open files; files hold nodes, nodes do not know files. */
-#include "dataplane/fuse/client/client_files.h"
+#include "dataplane/fuse/client/tables/client_files.h"
 
 static void free_push(struct client_files *t, uint32_t i)
 {

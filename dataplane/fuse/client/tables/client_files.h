@@ -7,7 +7,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
 
-#include "dataplane/fuse/client/client_nodes.h"
+#include "dataplane/fuse/client/tables/client_nodes.h"
 
 #define CLIENT_FILE_NONE UINT32_MAX
 

@@ -2,7 +2,7 @@
 /*
  * Reads and writes the client end's tails. It parses foreign bytes, and is fuzzed separately.
  */
-#include "dataplane/fuse/client/client_tail.h"
+#include "dataplane/fuse/client/tables/client_tail.h"
 
 #include <limits.h>
 #include <string.h>

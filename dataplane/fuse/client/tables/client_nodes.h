@@ -7,7 +7,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_NODES_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_NODES_H
 
-#include "dataplane/fuse/client/client_state.h"
+#include "dataplane/fuse/client/tables/client_state.h"
 
 struct client_chunk {
 	uint32_t free; /* list of free records; 0: none */

@@ -3,7 +3,7 @@
  * Buffers for requests: one mapping; returns cold pages to the system, so that a burst of large
  * writes does not stay in memory.
  */
-#include "dataplane/fuse/client/client_pool.h"
+#include "dataplane/fuse/client/tables/client_pool.h"
 
 #include "netcfg/base/memfd.h"
 

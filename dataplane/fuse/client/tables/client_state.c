@@ -2,7 +2,7 @@
 /*
  * Maps and formats the memory of a mount's client end; knows where the tables lie.
  */
-#include "dataplane/fuse/client/client_state.h"
+#include "dataplane/fuse/client/tables/client_state.h"
 
 #include <string.h>
 #include <sys/mman.h>

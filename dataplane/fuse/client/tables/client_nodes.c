@@ -5,7 +5,7 @@
  * returns to the system in chunks of records. Free records that share a chunk with used ones are
  * reused first.
  */
-#include "dataplane/fuse/client/client_nodes.h"
+#include "dataplane/fuse/client/tables/client_nodes.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 
-#include "dataplane/fuse/client/client_nodes.h"
+#include "dataplane/fuse/client/tables/client_nodes.h"
 
 #define CLIENT_CACHE_NS NSEC_PER_SEC
 #define CLIENT_CACHE_DIRS 64U

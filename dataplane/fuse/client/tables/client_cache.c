@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Caches that answer the kernel without the server. They lie in process memory, outside the
  * mount's state. */
-#include "dataplane/fuse/client/cache/client_cache.h"
+#include "dataplane/fuse/client/tables/client_cache.h"
 
 #include <limits.h>
 #include <string.h>
