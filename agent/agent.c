@@ -3,6 +3,7 @@
  * supervisor's callbacks. */
 #include "agent/agent.h"
 #include "agent/base/host_lock.h"
+#include "agent/base/path.h"
 #include "agent/control.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
@@ -327,9 +328,9 @@ static int open_paths(struct agent *a)
 {
 	int r;
 
-	a->journal = rundir_path(a->rundir.run, "journal");
-	a->socket_path = rundir_path(a->rundir.run, "plenumd.sock");
-	a->admin_path = rundir_path(a->rundir.run, "plenumd-admin.sock");
+	a->journal = path_join(a->rundir.run, "journal");
+	a->socket_path = path_join(a->rundir.run, "plenumd.sock");
+	a->admin_path = path_join(a->rundir.run, "plenumd-admin.sock");
 	if (!a->journal || !a->socket_path || !a->admin_path)
 		return -ENOMEM;
 	r = store_init(&a->store, a->opt.config, a->rundir.state);
@@ -566,7 +567,7 @@ static bool can_start(const struct agent_options *opt)
 
 	if (agent_check(opt) == 0)
 		return true;
-	last_good = rundir_path(opt->state_dir, RECONCILE_LAST_GOOD_FILE);
+	last_good = path_join(opt->state_dir, RECONCILE_LAST_GOOD_FILE);
 	return last_good && access(last_good, F_OK) == 0;
 }
 

@@ -3,6 +3,7 @@
  * RDMA tests (`plenum rdma ping`): finds the worker that can run the test and reads its result. A
  * worker runs one test at a time and ends it by itself; the agent keeps only the result.
  */
+#include "agent/base/stats_page.h"
 #include "agent/control_internal.h"
 #include <inttypes.h>
 #include <string.h>
@@ -51,9 +52,9 @@ static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path
 
 	if (i >= LAUNCH_PATHS_MAX || i >= launch_stat_get(&w->stats->n_paths))
 		return false;
-	status_read_text(w->stats, p->leg, ret->leg, sizeof(ret->leg));
-	status_read_text(w->stats, p->peer, ret->peer, sizeof(ret->peer));
-	status_read_text(w->stats, p->remote, ret->remote, sizeof(ret->remote));
+	stats_page_text(w->stats, p->leg, ret->leg, sizeof(ret->leg));
+	stats_page_text(w->stats, p->peer, ret->peer, sizeof(ret->peer));
+	stats_page_text(w->stats, p->remote, ret->remote, sizeof(ret->remote));
 	return true;
 }
 

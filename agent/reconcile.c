@@ -4,6 +4,7 @@
  */
 #include "agent/actions.h"
 #include "agent/agent.h"
+#include "agent/base/path.h"
 #include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
@@ -494,17 +495,17 @@ int reconcile_init(struct agent *a)
 	int r = reconcile_queue_init(a);
 
 	rec->of_files.pause_ns = rec->of_running.pause_ns = RECONCILE_NEWS_NS;
-	rec->last_good = rundir_path(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
-	rec->owned_path = rundir_path(a->rundir.state, RECONCILE_OWNED_FILE);
-	rec->worker_ids_path = rundir_path(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
-	rec->choice_path = rundir_path(a->rundir.state, RECONCILE_CHOICE_FILE);
-	rec->attempts_path = rundir_path(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
+	rec->last_good = path_join(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
+	rec->owned_path = path_join(a->rundir.state, RECONCILE_OWNED_FILE);
+	rec->worker_ids_path = path_join(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
+	rec->choice_path = path_join(a->rundir.state, RECONCILE_CHOICE_FILE);
+	rec->attempts_path = path_join(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
 	if (rec->attempts_path)
 		plan_failures_load(&a->failures, rec->attempts_path);
-	rec->pending_path = rundir_path(a->rundir.state, RECONCILE_PENDING_FILE);
-	rec->refused_path = rundir_path(a->rundir.state, RECONCILE_REFUSED_FILE);
-	rec->applier_socket = rundir_path(a->rundir.run, RECONCILE_SOCKET_FILE);
-	rec->outcome_path = rundir_path(a->rundir.run, RECONCILE_OUTCOME_FILE);
+	rec->pending_path = path_join(a->rundir.state, RECONCILE_PENDING_FILE);
+	rec->refused_path = path_join(a->rundir.state, RECONCILE_REFUSED_FILE);
+	rec->applier_socket = path_join(a->rundir.run, RECONCILE_SOCKET_FILE);
+	rec->outcome_path = path_join(a->rundir.run, RECONCILE_OUTCOME_FILE);
 	if (r >= 0)
 		r = history_open(&rec->history, a->rundir.state);
 	if (r >= 0)

@@ -2,6 +2,7 @@
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
 #include "agent/apply/progress.h"
+#include "agent/base/stats_page.h"
 #include "agent/health/required_actions.h"
 #include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
@@ -10,19 +11,6 @@
 #include <string.h>
 
 /* ---- reading a worker's page ---- */
-
-void status_read_text(const struct launch_stats *page, const char *text, char *buf, size_t size)
-{
-	for (int tries = 0; tries < 8; tries++) {
-		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
-
-		snprintf(buf, size, "%.*s", (int)size - 1, text);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Partner: worker_stats_publish. */
-		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
-			return;
-	}
-}
 
 static void end_texts(struct launch_path_stats *s)
 {
@@ -60,7 +48,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 				  launch_stat_get(&w->stats->mounts[i].served),
 		};
 		if (m->served)
-			status_read_text(w->stats, w->stats->mounts[i].by, m->by, sizeof(m->by));
+			stats_page_text(w->stats, w->stats->mounts[i].by, m->by, sizeof(m->by));
 	}
 }
 
@@ -185,7 +173,7 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 	char network[32] = "";
 
 	if (w->state == SUP_UP && w->stats)
-		status_read_text(w->stats, w->stats->network, network, sizeof(network));
+		stats_page_text(w->stats, w->stats->network, network, sizeof(network));
 	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
@@ -221,8 +209,8 @@ static void add_rdma(const struct sup_worker *w, struct status_process *p)
 		to->read_bytes = launch_stat_get(&from->read_bytes);
 		to->write_bytes = launch_stat_get(&from->write_bytes);
 		to->failures = launch_stat_get(&from->failures);
-		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
-		status_read_text(w->stats, from->gpu, to->gpu, sizeof(to->gpu));
+		stats_page_text(w->stats, from->reason, to->reason, sizeof(to->reason));
+		stats_page_text(w->stats, from->gpu, to->gpu, sizeof(to->gpu));
 	}
 }
 
@@ -236,8 +224,8 @@ static void add_ports(const struct sup_worker *w, struct status_process *p)
 
 		snprintf(p->ports[p->n_ports++].leg, PLENUM_NAME_MAX, "%s", c->ports[i].leg);
 		*to = *from;
-		status_read_text(w->stats, from->by, to->by, sizeof(to->by));
-		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
+		stats_page_text(w->stats, from->by, to->by, sizeof(to->by));
+		stats_page_text(w->stats, from->reason, to->reason, sizeof(to->reason));
 	}
 }
 

@@ -109,9 +109,8 @@ struct status {
 /* 0 or -ENOMEM. The snapshot is good until the agent's next walk. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
-/* For health.c. A text of a page that its worker may be changing, whole; a worker's paths, with
- * texts that end: how many; the plan's entry of that worker, NULL: it has none. */
-void status_read_text(const struct launch_stats *page, const char *text, char *buf, size_t size);
+/* For health.c. A worker's paths, with terminated texts: returns how many; the plan's entry of that
+ * worker, NULL: it has none. */
 size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX]);
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
 /* Of what runs; NULL: it has no such leg. */

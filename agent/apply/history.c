@@ -2,7 +2,7 @@
 /* The list of applies as a file, and their configurations beside it. Apart from events.c: events go
  * with the agent, this stays over restarts and reboots. */
 #include "agent/apply/history.h"
-#include "agent/supervise/rundir.h"
+#include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/spec/spec.h"
@@ -115,8 +115,8 @@ int history_open(struct history *h, const char *state_dir)
 	int r;
 
 	*h = (struct history){.next = 1};
-	h->path = rundir_path(state_dir, "history");
-	h->folder = rundir_path(state_dir, "history.d");
+	h->path = path_join(state_dir, "history");
+	h->folder = path_join(state_dir, "history.d");
 	if (!h->path || !h->folder) {
 		history_done(h);
 		return -ENOMEM;

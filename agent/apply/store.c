@@ -5,7 +5,7 @@
  * nothing here ever writes beside the configuration.
  */
 #include "agent/apply/store_internal.h"
-#include "agent/supervise/rundir.h"
+#include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan.h"
@@ -26,13 +26,13 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	if (!st->file || !dir_buf)
 		return -ENOMEM;
 	dir = dirname(dir_buf);
-	st->dropin_dir = rundir_path(dir, "plenum.d");
-	st->next_dir = rundir_path(dir, "plenum.d" SPEC_NEXT_SUFFIX);
-	st->staged = rundir_path(state_dir, "staged");
-	st->check_dir = rundir_path(state_dir, "check.d");
-	st->base_file = rundir_path(state_dir, "base");
+	st->dropin_dir = path_join(dir, "plenum.d");
+	st->next_dir = path_join(dir, "plenum.d" SPEC_NEXT_SUFFIX);
+	st->staged = path_join(state_dir, "staged");
+	st->check_dir = path_join(state_dir, "check.d");
+	st->base_file = path_join(state_dir, "base");
 	if (st->dropin_dir)
-		st->cli_file = rundir_path(st->dropin_dir, STORE_CLI_FILE);
+		st->cli_file = path_join(st->dropin_dir, STORE_CLI_FILE);
 	return st->staged && st->check_dir && st->base_file && st->cli_file && st->next_dir
 		       ? 0
 		       : -ENOMEM;
@@ -117,8 +117,8 @@ static int link_dropins(const struct store *st)
 
 		if (!store_is_dropin(e) || strcmp(e->d_name, STORE_CLI_FILE) == 0)
 			continue;
-		target = rundir_path(real, e->d_name);
-		name = rundir_path(st->check_dir, e->d_name);
+		target = path_join(real, e->d_name);
+		name = path_join(st->check_dir, e->d_name);
 		if (!target || !name)
 			r = -ENOMEM;
 		else if (symlink(target, name) < 0)
@@ -131,7 +131,7 @@ static int link_dropins(const struct store *st)
 /* Fills check_dir; cli NULL: without 50-cli.yaml. */
 static int make_check(const struct store *st, const char *cli)
 {
-	autofree char *path = rundir_path(st->check_dir, STORE_CLI_FILE);
+	autofree char *path = path_join(st->check_dir, STORE_CLI_FILE);
 	int r = store_remove_tree(st->check_dir);
 
 	if (!path)
@@ -147,7 +147,7 @@ static int make_check(const struct store *st, const char *cli)
 
 int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len)
 {
-	autofree char *path = rundir_path(st->staged, name);
+	autofree char *path = path_join(st->staged, name);
 	int r = path ? file_read(path, SPEC_FILE_BYTES_MAX, ret_text, ret_len) : -ENOMEM;
 
 	return r == -ENOENT ? 0 : r;
@@ -170,8 +170,8 @@ static int tree_source_init(struct store *st, const char *tree, bool whole, cons
 	int r = 0;
 
 	if (whole) {
-		ret->file = rundir_path(tree, STORE_WHOLE);
-		ret->dropin_dir = rundir_path(tree, "plenum.d");
+		ret->file = path_join(tree, STORE_WHOLE);
+		ret->dropin_dir = path_join(tree, "plenum.d");
 	} else {
 		r = make_check(st, cli);
 		ret->file = strdup(st->file);
@@ -207,14 +207,14 @@ int store_next(struct store *st, struct store_source *ret)
 
 static int write_part(const char *tree, const char *name, const char *text, size_t len)
 {
-	autofree char *path = rundir_path(tree, name);
+	autofree char *path = path_join(tree, name);
 
 	return path ? file_write(path, text, len, 0600) : -ENOMEM;
 }
 
 static int make_tree(const char *tree, const char *whole, size_t len, const char *cli)
 {
-	autofree char *dropins = rundir_path(tree, "plenum.d");
+	autofree char *dropins = path_join(tree, "plenum.d");
 	int r = dropins ? store_remove_tree(tree) : -ENOMEM;
 
 	if (r >= 0 && (mkdir(tree, 0700) < 0 || mkdir(dropins, 0700) < 0))
@@ -384,7 +384,7 @@ char *store_shown_file(const struct store *st, const char *file)
 	size_t len = strlen(st->check_dir);
 
 	if (strncmp(file, st->check_dir, len) == 0 && file[len] == '/')
-		return rundir_path(st->dropin_dir, file + len + 1);
+		return path_join(st->dropin_dir, file + len + 1);
 	len = strlen(st->staged);
 	if (strncmp(file, st->staged, len) != 0 || !strchr("/.", file[len]))
 		return strdup(file);

@@ -8,7 +8,7 @@
  * their places and the line goes.
  */
 #include "agent/apply/store_internal.h"
-#include "agent/supervise/rundir.h"
+#include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
@@ -66,7 +66,7 @@ static int prepare_cli(struct store *st, const char *text, struct diag *d)
 /* plenum.d.next, as open to others as plenum.d is. */
 static int prepare_next(struct store *st, const char *cli, struct diag *d)
 {
-	autofree char *path = rundir_path(st->next_dir, STORE_CLI_FILE);
+	autofree char *path = path_join(st->next_dir, STORE_CLI_FILE);
 	struct stat s;
 	int r = store_remove_tree(st->next_dir);
 
@@ -161,7 +161,7 @@ static int put_dropins(const struct store *st, FILE *f)
 	int r = n < 0 && errno != ENOENT ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
-		autofree char *path = rundir_path(st->dropin_dir, list[i]->d_name);
+		autofree char *path = path_join(st->dropin_dir, list[i]->d_name);
 
 		if (path)
 			put_base(f, path);

@@ -2,7 +2,7 @@
 /* The lock that admits one agent per network namespace. The run directory's lock (rundir.h) keeps
  * two agents from one set of files. */
 #include "agent/base/host_lock.h"
-#include "agent/supervise/rundir.h"
+#include "agent/base/process.h"
 #include "netcfg/base/log.h"
 #include <poll.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
 		*ret_fd = -1;
 		return 0;
 	}
-	if (!is_last && owner.pid != 0 && !rundir_process_lives(owner.pid))
+	if (!is_last && owner.pid != 0 && !process_lives(owner.pid))
 		return -EAGAIN;
 	*ret_owner = owner.pid;
 	return -EBUSY;

@@ -28,7 +28,7 @@
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
-#include "agent/lldp/lldp_parse.h"
+#include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"

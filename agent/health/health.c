@@ -3,6 +3,7 @@
  * something must last to be in it. */
 #include "agent/health/health.h"
 #include "agent/agent.h"
+#include "agent/base/stats_page.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include <stdio.h>
@@ -214,7 +215,7 @@ static void look_at_mount(struct look *l, uint32_t i)
 	}
 	if (launch_stat_get(&l->w->stats->mounts[i].served))
 		return;
-	status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
+	stats_page_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
 	if (refusal[0])
 		snprintf(why, sizeof(why), "%s", refusal);
 	else if (is_reached(l, m->peer))
@@ -400,7 +401,7 @@ static void look_at_ports(struct look *l)
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		char text[LAUNCH_REASON_MAX];
 
-		status_read_text(l->w->stats, l->w->stats->ports[i].reason, text, sizeof(text));
+		stats_page_text(l->w->stats, l->w->stats->ports[i].reason, text, sizeof(text));
 		if (text[0])
 			note(l, 0, HEALTH_PORT, c->ports[i].leg, text);
 	}
@@ -411,12 +412,12 @@ static void look_at_page(struct look *l)
 {
 	char text[LAUNCH_REASON_MAX];
 
-	status_read_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
+	stats_page_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
 	for (uint32_t i = 0; text[0] && i < l->w->config.n_mounts; i++) {
 		char refusal[LAUNCH_REASON_MAX];
 
-		status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal,
-				 sizeof(refusal));
+		stats_page_text(l->w->stats, l->w->stats->mounts[i].reason, refusal,
+				sizeof(refusal));
 		if (strcmp(refusal, text) == 0)
 			return;
 	}

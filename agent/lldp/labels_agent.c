@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Applies labels for the agent: listens on the legs' cables and reports changes of labels. */
 #include "agent/agent.h"
+#include "agent/base/path.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include <stdio.h>
@@ -128,7 +129,7 @@ int labels_init(struct agent *a)
 				   .on_change = on_neighbours,
 				   .user = a};
 
-	a->neighbours_path = rundir_path(a->rundir.run, NEIGHBOURS_FILE);
+	a->neighbours_path = path_join(a->rundir.run, NEIGHBOURS_FILE);
 	if (!a->neighbours_path)
 		return -ENOMEM;
 	setup.path = a->neighbours_path;

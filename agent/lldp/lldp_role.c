@@ -8,6 +8,7 @@
 #include "agent/base/child_role.h"
 #include "agent/base/loop.h"
 #include "agent/base/sandbox.h"
+#include "agent/lldp/lldp_parse.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /* Lock, record and epoch of the run directory. Only this file writes there while workers are
  * started, and agents of other versions read it. */
 #include "agent/supervise/rundir.h"
+#include "agent/base/path.h"
+#include "agent/base/process.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,36 +18,6 @@
 
 #define END_MS 3000 /* time for a killed process to exit */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
-
-char *rundir_path(const char *dir, const char *name)
-{
-	char *p;
-
-	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
-}
-
-int rundir_process_start(pid_t pid, uint64_t *ret)
-{
-	char path[40], text[1024];
-	autoclose int fd = -1;
-	const char *p;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -ESRCH;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
-	p = strrchr(text, ')'); /* the name in parentheses may contain anything */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p || sscanf(p, " %" SCNu64, ret) != 1)
-		return -EIO;
-	return 0;
-}
 
 /* ---- the record ---- */
 
@@ -121,7 +93,7 @@ static void print_process(FILE *f, const struct rundir_process *p)
 
 static int write_record(const struct rundir *rd)
 {
-	autofree char *path = rundir_path(rd->run, "record");
+	autofree char *path = path_join(rd->run, "record");
 	autofree char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -258,7 +230,7 @@ static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *
 /* A record without a version line is of version 1. */
 static int load_record(struct rundir *rd)
 {
-	autofree char *path = rundir_path(rd->run, "record");
+	autofree char *path = path_join(rd->run, "record");
 	struct rundir_mount mount;
 	bool have_mount = false;
 	char line[4200];
@@ -283,7 +255,7 @@ static int load_record(struct rundir *rd)
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p)
 {
 	struct rundir_process own = *p;
-	int r = rundir_process_start(p->pid, &own.start_time);
+	int r = process_start(p->pid, &own.start_time);
 
 	own.adopted = true;
 	for (size_t i = 0; i < rd->n_processes; i++)
@@ -352,14 +324,6 @@ static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
 	return 0;
 }
 
-bool rundir_process_lives(pid_t pid)
-{
-	autoclose int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-
-	return pidfd >= 0 && poll(&p, 1, 0) == 0;
-}
-
 /* An agent that was killed a moment ago may leave a child that it has just forked; the child holds
  * the lock until it has closed the descriptors that it inherited. */
 static int lock(int fd, pid_t *ret_owner)
@@ -374,7 +338,7 @@ static int lock(int fd, pid_t *ret_owner)
 			return -errno;
 		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
 			owner = (pid_t)strtol(text, NULL, 10);
-		if (rundir_process_lives(owner) || clock_now_ns() > until) {
+		if (process_lives(owner) || clock_now_ns() > until) {
 			*ret_owner = owner;
 			return -EBUSY;
 		}
@@ -385,7 +349,7 @@ static int lock(int fd, pid_t *ret_owner)
 
 static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
 {
-	autofree char *path = rundir_path(rd->run, "plenumd.pid");
+	autofree char *path = path_join(rd->run, "plenumd.pid");
 	char text[24] = "";
 	int len, r;
 
@@ -449,7 +413,7 @@ int rundir_open_process(const struct rundir_process *p)
 	autoclose int pidfd = pidfd_open(p->pid, 0);
 	uint64_t start;
 
-	if (pidfd < 0 || rundir_process_start(p->pid, &start) < 0 || start != p->start_time)
+	if (pidfd < 0 || process_start(p->pid, &start) < 0 || start != p->start_time)
 		return -ESRCH;
 	return fd_take(pidfd);
 }
@@ -486,7 +450,7 @@ void rundir_clean(struct rundir *rd, struct events *ev)
 
 uint32_t rundir_next_epoch(struct rundir *rd)
 {
-	autofree char *path = rundir_path(rd->state, "epoch");
+	autofree char *path = path_join(rd->state, "epoch");
 	uint32_t stored = 0, now = (uint32_t)time(NULL);
 	char text[16];
 	int len;
@@ -527,7 +491,7 @@ static int make_key(const char *path)
 
 int rundir_open_key(const struct rundir *rd)
 {
-	autofree char *path = rundir_path(rd->state, "handle-key");
+	autofree char *path = path_join(rd->state, "handle-key");
 	autoclose int fd = -1;
 	struct stat st;
 	int r = 0;

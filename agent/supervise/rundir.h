@@ -99,11 +99,5 @@ uint32_t rundir_next_epoch(struct rundir *rd);
  * long as the state directory: a new key would make every open file of every client stale. A
  * descriptor; negative errno, -EUCLEAN: the file is not a key. */
 int rundir_open_key(const struct rundir *rd);
-/* DIR/NAME as a heap string, NULL: out of memory. */
-char *rundir_path(const char *dir, const char *name);
-/* Start time of a live process in clock ticks since boot; -ESRCH where there is none. */
-int rundir_process_start(pid_t pid, uint64_t *ret);
-/* Whether a process of that pid exists and has not exited. */
-bool rundir_process_lives(pid_t pid);
 
 #endif

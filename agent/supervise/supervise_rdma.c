@@ -4,7 +4,7 @@
  * confined and cannot open them. No event announces such devices, so they are searched for whenever
  * a worker lacks one.
  */
-#include "agent/status.h"
+#include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/hash.h"
@@ -177,7 +177,7 @@ static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 	*ret_gid = false;
 	if (!w->started->ports[port].rdma)
 		return false;
-	status_read_text(w->stats, w->stats->rdma[port].reason, reason, sizeof(reason));
+	stats_page_text(w->stats, w->stats->rdma[port].reason, reason, sizeof(reason));
 	*ret_gid = strcmp(reason, LAUNCH_RDMA_NO_GID) == 0;
 	return *ret_gid || strcmp(reason, LAUNCH_RDMA_NONE) == 0 ||
 	       strcmp(reason, LAUNCH_RDMA_GONE) == 0 || strcmp(reason, LAUNCH_RDMA_OLD) == 0;

@@ -7,6 +7,7 @@
 #define PLENUM_TESTS_RECONCILE_HOST_H
 
 #include "agent/agent.h"
+#include "agent/base/path.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
@@ -151,7 +152,7 @@ static inline int setup(void **state)
 				 .on_trial = reconcile_on_trial,
 				 .user = a};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
-	a->journal = rundir_path(f->state_dir, "journal");
+	a->journal = path_join(f->state_dir, "journal");
 	a->verify_ns = NSEC_PER_MSEC;
 	a->applier_host =
 		(struct applier_host){.open = applier_opens, .close = applier_closes, .user = f};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts about other processes, by pid. Stateless. */
+#ifndef PLENUM_AGENT_PROCESS_H
+#define PLENUM_AGENT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Start time of a live process in clock ticks since boot; -ESRCH: there is none. */
+int process_start(pid_t pid, uint64_t *ret);
+/* Whether a process of that pid exists and has not exited. */
+bool process_lives(pid_t pid);
+
+#endif
