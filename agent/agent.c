@@ -5,6 +5,7 @@
 #include "agent/base/host_lock.h"
 #include "agent/base/path.h"
 #include "agent/control.h"
+#include "agent/leg_labels.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include "netcfg/base/limit.h"
@@ -381,12 +382,17 @@ static int open_supervision(struct agent *a)
 				      .on_change = on_mounts_change,
 				      .on_lost = on_mount_lost,
 				      .user = a};
+	struct faults_setup faults = {.loop = a->loop, .events = &a->events};
 	int r = mounts_new(&mounts, &a->mounts);
 
 	if (r < 0)
 		return r;
 	sup.mounts = a->mounts;
 	r = sup_new(&sup, &a->sup);
+	if (r < 0)
+		return r;
+	faults.sup = a->sup;
+	r = faults_init(&a->faults, &faults);
 	if (r >= 0)
 		loop_take_stored(on_stored_fd, a);
 	return r;
@@ -396,7 +402,7 @@ static int open_supervision(struct agent *a)
 static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);
-	faults_adopt(a);
+	faults_adopt(&a->faults);
 	rundir_clean(&a->rundir, &a->events);
 	mounts_clean(a->mounts);
 }
@@ -418,9 +424,7 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = drift_init(a);
 	if (r >= 0)
-		r = labels_init(a);
-	if (r >= 0)
-		r = faults_init(a);
+		r = leg_labels_init(a);
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
@@ -505,8 +509,8 @@ static void close_all(struct agent *a)
 	if (a->loop)
 		reconcile_done(a);
 	control_queries_done(a);
-	labels_done(a);
-	faults_done(a);
+	leg_labels_done(a);
+	faults_done(&a->faults);
 	capture_free(a->capture);
 	sup_free(a->sup);
 	mounts_free(a->mounts);

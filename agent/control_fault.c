@@ -4,6 +4,8 @@
 #include "agent/control_internal.h"
 #include <string.h>
 
+_Static_assert(FAULTS_BY_MAX >= CLIENTS_BY_MAX, "a client's description fits");
+
 static bool is_leg(const struct agent *a, const char *name)
 {
 	for (size_t i = 0; i < a->running.plan->n_legs; i++)
@@ -34,7 +36,7 @@ static bool is_peer(const struct agent *a, const char *name)
 
 void control_get_faults(struct agent *a, struct control_reply *r)
 {
-	control_json(r, 200, faults_to_json(a));
+	control_json(r, 200, faults_to_json(&a->faults));
 }
 
 void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
@@ -71,7 +73,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 	}
 	memcpy(f.leg, want->leg, sizeof(f.leg));
 	memcpy(f.peer, want->peer, sizeof(f.peer));
-	if (faults_add(a, &f, want->ttl_s, clients_describe(cl, by, sizeof(by)), &id) < 0)
+	if (faults_add(&a->faults, &f, want->ttl_s, clients_describe(cl, by, sizeof(by)), &id) < 0)
 		control_error(r, 409, "too-many",
 			      "the maximum number of faults is active; remove one first", NULL);
 	else
@@ -85,7 +87,7 @@ void control_fault_del(struct agent *a, const struct client *cl, const struct pr
 	size_t n;
 
 	snprintf(why, sizeof(why), "removed by %s", clients_describe(cl, by, sizeof(by)));
-	n = faults_end(a, m->fault.id, why);
+	n = faults_end(&a->faults, m->fault.id, why);
 	if (n == 0 && m->fault.id) {
 		snprintf(why, sizeof(why), "no fault %u; see 'plenum fault show'", m->fault.id);
 		control_error(r, 404, "not-found", why, NULL);

@@ -5,6 +5,7 @@
 #include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
+#include "agent/leg_labels.h"
 #include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
@@ -44,7 +45,7 @@ static void generation_swap(struct agent *a)
 	} else {
 		agent_take_rights(a);
 		if (!a->running.spec->fault_injection && a->faults.n > 0)
-			faults_end(a, 0, "the configuration no longer allows faults");
+			faults_end(&a->faults, 0, "the configuration no longer allows faults");
 	}
 	a->reconcile.next = (struct generation){0};
 	generation_done(&old);
@@ -305,7 +306,7 @@ static int second_half(struct agent *a)
 		log_info("%s (%s)", a->running.plan->actions[i].text,
 			 a->running.plan->actions[i].reason);
 	agent_take_carriers(a, a->running.inv);
-	labels_take_plan(a);
+	leg_labels_take_plan(a);
 	return sup_reconcile(a->sup, a->running.desired, a->running.n_desired, asked);
 }
 

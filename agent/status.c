@@ -4,6 +4,7 @@
 #include "agent/apply/progress.h"
 #include "agent/base/stats_page.h"
 #include "agent/health/required_actions.h"
+#include "agent/leg_labels.h"
 #include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
@@ -124,7 +125,7 @@ static void leg_switch(const struct labels_view *v, const struct label *l,
 static void add_switches(const struct agent *a, const struct sup_worker *w,
 			 struct status_process *p)
 {
-	const struct labels_view v = labels_view(a);
+	const struct labels_view v = leg_labels_view(a);
 
 	for (uint32_t i = 0; i < w->config.n_ports; i++) {
 		const struct label *l = labels_find(&a->labels, w->config.ports[i].leg);
@@ -297,7 +298,7 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 /* What is behind it. */
 static void leg_label(const struct agent *a, struct status_leg *leg)
 {
-	const struct labels_view v = labels_view(a);
+	const struct labels_view v = leg_labels_view(a);
 	const struct label *l = labels_find(&a->labels, leg->name);
 
 	leg->label_source = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides the label of each leg, and derives warnings from labels and switches. Pure;
- * labels_agent.c applies the results. */
+ * leg_labels.c applies the results. */
 #include "agent/lldp/labels.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"

@@ -13,7 +13,6 @@
 
 #define LABELS_CABLES_MAX 8 /* per leg: the members of a bond */
 
-struct agent;
 struct plan;
 struct spec;
 
@@ -60,13 +59,5 @@ json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l);
  * All systems known on the leg's cables, each with "ifname". A new reference, NULL: out of memory.
  */
 json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l);
-
-/* ---- for the agent (labels_agent.c) ---- */
-
-int labels_init(struct agent *a);
-void labels_done(struct agent *a);
-struct labels_view labels_view(const struct agent *a);
-/* Call after a plan has come into force: listens on its legs' cables, and sets their labels. */
-void labels_take_plan(struct agent *a);
 
 #endif

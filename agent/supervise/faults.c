@@ -4,8 +4,7 @@
  * workers.
  */
 #include "agent/supervise/faults.h"
-#include "agent/agent.h"
-#include "agent/status.h"
+#include "agent/supervise/supervise.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -63,44 +62,43 @@ static void arm(struct faults *fs)
 		loop_timer_arm(fs->timer, first > now ? first - now : 1);
 }
 
-static void end_one(struct agent *a, size_t i, const char *why)
+static void end_one(struct faults *fs, size_t i, const char *why)
 {
-	struct faults *fs = &a->faults;
 	struct launch_fault f = fs->all[i].is;
 
 	fs->all[i] = fs->all[--fs->n];
 	f.until_ns = 0;
-	sup_fault_changed(a->sup, &f);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "injected fault %u has ended: %s", f.id,
-		   why);
+	sup_fault_changed(fs->setup.sup, &f);
+	events_add(fs->setup.events, LOG_LEVEL_NOTICE, "agent", "injected fault %u has ended: %s",
+		   f.id, why);
 }
 
 static int on_timer(void *user)
 {
-	struct agent *a = user;
+	struct faults *fs = user;
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = a->faults.n; i > 0; i--)
-		if (a->faults.all[i - 1].is.until_ns <= now)
-			end_one(a, i - 1, "its time has expired");
-	arm(&a->faults);
+	for (size_t i = fs->n; i > 0; i--)
+		if (fs->all[i - 1].is.until_ns <= now)
+			end_one(fs, i - 1, "its time has expired");
+	arm(fs);
 	return 0;
 }
 
-int faults_init(struct agent *a)
+int faults_init(struct faults *fs, const struct faults_setup *setup)
 {
-	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_timer, a, &a->faults.timer);
+	fs->setup = *setup;
+	return loop_add_timer(setup->loop, NSEC_PER_MSEC, on_timer, fs, &fs->timer);
 }
 
-void faults_done(struct agent *a)
+void faults_done(struct faults *fs)
 {
-	a->faults.timer = loop_source_free(a->faults.timer);
+	fs->timer = loop_source_free(fs->timer);
 }
 
-int faults_add(struct agent *a, const struct launch_fault *f, uint32_t ttl_s, const char *by,
+int faults_add(struct faults *fs, const struct launch_fault *f, uint32_t ttl_s, const char *by,
 	       uint32_t *ret_id)
 {
-	struct faults *fs = &a->faults;
 	struct faults_entry *e = &fs->all[fs->n];
 	char text[200];
 
@@ -112,24 +110,24 @@ int faults_add(struct agent *a, const struct launch_fault *f, uint32_t ttl_s, co
 	snprintf(e->by, sizeof(e->by), "%s", by);
 	fs->n++;
 	describe(&e->is, text, sizeof(text));
-	events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+	events_add(fs->setup.events, LOG_LEVEL_WARNING, "agent",
 		   "injected fault %u for %u s: %.150s, by %.60s", e->is.id, ttl_s, text, by);
-	sup_fault_changed(a->sup, &e->is);
+	sup_fault_changed(fs->setup.sup, &e->is);
 	arm(fs);
 	*ret_id = e->is.id;
 	return 0;
 }
 
-size_t faults_end(struct agent *a, uint32_t id, const char *why)
+size_t faults_end(struct faults *fs, uint32_t id, const char *why)
 {
 	size_t n = 0;
 
-	for (size_t i = a->faults.n; i > 0; i--)
-		if (!id || a->faults.all[i - 1].is.id == id) {
-			end_one(a, i - 1, why);
+	for (size_t i = fs->n; i > 0; i--)
+		if (!id || fs->all[i - 1].is.id == id) {
+			end_one(fs, i - 1, why);
 			n++;
 		}
-	arm(&a->faults);
+	arm(fs);
 	return n;
 }
 
@@ -164,26 +162,26 @@ static void adopt_page(struct faults *fs, const struct launch_stats *page)
 	}
 }
 
-void faults_adopt(struct agent *a)
+void faults_adopt(struct faults *fs)
 {
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+	for (const struct sup_worker *w = sup_first(fs->setup.sup); w; w = w->next)
 		if (w->stats)
-			adopt_page(&a->faults, w->stats);
-	arm(&a->faults);
+			adopt_page(fs, w->stats);
+	arm(fs);
 }
 
-static uint64_t touched(const struct agent *a, uint32_t id)
+static uint64_t touched(const struct faults *fs, uint32_t id)
 {
 	uint64_t n = 0;
 
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+	for (const struct sup_worker *w = sup_first(fs->setup.sup); w; w = w->next)
 		for (size_t i = 0; w->stats && i < LAUNCH_FAULTS_MAX; i++)
 			if (w->stats->faults[i].fault.id == id)
 				n += launch_stat_get(&w->stats->faults[i].touched);
 	return n;
 }
 
-static json_t *to_json(const struct agent *a, const struct faults_entry *e)
+static json_t *to_json(const struct faults *fs, const struct faults_entry *e)
 {
 	static const char *const ways[] = {"", "in", "out", "both"};
 	const struct launch_fault *f = &e->is;
@@ -196,14 +194,14 @@ static json_t *to_json(const struct agent *a, const struct faults_entry *e)
 			 (json_int_t)f->duplicate_ppm, "reorder_ppm", (json_int_t)f->reorder_ppm,
 			 "delay_us", (json_int_t)f->delay_us, "left_s",
 			 (json_int_t)((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC), "packets",
-			 (json_int_t)touched(a, f->id), "by", e->by);
+			 (json_int_t)touched(fs, f->id), "by", e->by);
 }
 
-json_t *faults_to_json(const struct agent *a)
+json_t *faults_to_json(const struct faults *fs)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < a->faults.n; i++)
-		json_array_append_new(list, to_json(a, &a->faults.all[i]));
+	for (size_t i = 0; list && i < fs->n; i++)
+		json_array_append_new(list, to_json(fs, &fs->all[i]));
 	return json_pack("{s:o}", "faults", list);
 }

@@ -729,7 +729,7 @@ static void test_only_sound_faults_are_adopted(void **state)
 
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_int_equal(walk(f, RECONCILE_START), 0);
-	assert_int_equal(faults_init(a), 0);
+	faults_init(&a->faults, &(struct faults_setup){a->loop, &a->events, a->sup});
 	w = (struct sup_worker *)sup_first(a->sup);
 	if (w->stats)
 		munmap((void *)w->stats, sizeof(*page));
@@ -746,14 +746,14 @@ static void test_only_sound_faults_are_adopted(void **state)
 	page->faults[5].fault.id = UINT32_MAX;	   /* the next one would have none */
 	page->faults[6].fault.until_ns = now;	   /* it is over */
 	page->faults[7].fault = good;
-	faults_adopt(a);
+	faults_adopt(&a->faults);
 	assert_int_equal(a->faults.n, 1);
 	assert_int_equal(a->faults.last_id, 3);
 	assert_memory_equal(&a->faults.all[0].is, &good, sizeof(good));
-	o = faults_to_json(a);
+	o = faults_to_json(&a->faults);
 	assert_int_equal(json_array_size(json_object_get(o, "faults")), 1);
 	json_decref(o);
-	faults_done(a);
+	faults_done(&a->faults);
 }
 
 int main(void)

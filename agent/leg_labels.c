@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Applies labels for the agent: listens on the legs' cables and reports changes of labels. */
+/* Applies labels for the agent: chooses the links to listen on and reports changes of labels. */
+#include "agent/leg_labels.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
 #include "agent/lldp/lldp.h"
@@ -10,7 +11,7 @@
 /* In the run directory: after a reboot the cables may be different. */
 #define NEIGHBOURS_FILE "neighbours"
 
-struct labels_view labels_view(const struct agent *a)
+struct labels_view leg_labels_view(const struct agent *a)
 {
 	return (struct labels_view){.spec = a->running.spec,
 				    .plan = a->running.plan,
@@ -64,7 +65,7 @@ static void take_warnings(struct agent *a, const struct labels_view *v)
 
 static void update(struct agent *a)
 {
-	const struct labels_view v = labels_view(a);
+	const struct labels_view v = leg_labels_view(a);
 	struct labels was = a->labels;
 
 	if (!v.plan)
@@ -102,9 +103,9 @@ static size_t add_links(const struct agent *a, const struct label *l, struct lld
 }
 
 /* Includes legs whose device must not be changed: listening changes nothing. */
-void labels_take_plan(struct agent *a)
+void leg_labels_take_plan(struct agent *a)
 {
-	const struct labels_view v = labels_view(a);
+	const struct labels_view v = leg_labels_view(a);
 	struct lldp_link links[PLENUM_LEGS_MAX * LABELS_CABLES_MAX];
 	struct labels found;
 	size_t n = 0;
@@ -121,7 +122,7 @@ void labels_take_plan(struct agent *a)
 
 /* ---- lifetime ---- */
 
-int labels_init(struct agent *a)
+int leg_labels_init(struct agent *a)
 {
 	struct lldp_setup setup = {.loop = a->loop,
 				   .events = &a->events,
@@ -136,7 +137,7 @@ int labels_init(struct agent *a)
 	return lldp_new(&setup, &a->lldp);
 }
 
-void labels_done(struct agent *a)
+void leg_labels_done(struct agent *a)
 {
 	a->lldp = lldp_free(a->lldp);
 	free(ptr_take(a->neighbours_path));
