@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collecting the snapshot; status_print.c makes the texts. */
+/* Collects the status snapshot; status_print.c prints it. */
 #include "agent/status.h"
 #include "agent/apply/progress.h"
 #include "agent/base/stats_page.h"
@@ -35,7 +35,7 @@ size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUN
 
 static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
-	/* Those of a worker that is on its way out are others' now, or no longer wanted. */
+	/* The mounts of a worker that is being removed belong to others already. */
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {
 		struct status_mount *m = &st->mounts[st->n_mounts++];
 
@@ -53,7 +53,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 	}
 }
 
-/* Behind all mounts: a worker may carry data of one that comes after it. */
+/* Called after all mounts were added: a worker may carry data of a later worker's mount. */
 static void add_lanes(struct status *st, const struct sup_worker *w)
 {
 	for (uint32_t i = 0; w->wanted && i < w->config.n_lanes; i++)
@@ -104,7 +104,7 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 	};
 }
 
-/* Of several cables the first that says so stands for all in tables. */
+/* With several cables the first known neighbour stands for the leg. */
 static void leg_switch(const struct labels_view *v, const struct label *l,
 		       char name[static PLENUM_NAME_MAX], char port[static LLDP_TEXT_MAX])
 {
@@ -178,7 +178,7 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
-/* Why it does not run, or what health.c has found; and what is only to be known. */
+/* Fills in why the worker does not run or what health.c found; and notes. */
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
@@ -187,7 +187,7 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
-	else if (w->state != SUP_UP && w->reported[0]) /* why it is being started again */
+	else if (w->state != SUP_UP && w->reported[0]) /* reason for the restart in progress */
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
 		health_reason(a, w->id, p->reason, sizeof(p->reason));
@@ -289,13 +289,13 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 			const struct plan_port *pp = &plan->workers[i].ports[k];
 
 			if (strcmp(pp->leg, leg->name) != 0 || leg->n_ips == STATUS_IPS_MAX ||
-			    (pp->shared && leg->n_ips)) /* one for all workers */
+			    (pp->shared && leg->n_ips)) /* one address for all workers */
 				continue;
 			leg->ips[leg->n_ips++] = pp->ip;
 		}
 }
 
-/* What is behind it. */
+/* The switch behind the leg. */
 static void leg_label(const struct agent *a, struct status_leg *leg)
 {
 	const struct labels_view v = leg_labels_view(a);
@@ -319,7 +319,7 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 	return NULL;
 }
 
-/* The plan's word, but for the carrier: that is read when it changes, without a plan. */
+/* The plan's state of the leg, updated by the current carrier, which changes without a new plan. */
 static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
 		      const struct inv_link *link)
 {
@@ -363,7 +363,7 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	leg_label(a, leg);
 }
 
-/* The bond that the devices make carries what they do not: their addresses. */
+/* The bond of the ports is listed as a leg: it has the addresses. */
 static void add_bond(const struct agent *a, struct status *st)
 {
 	const struct plan *p = a->running.plan;
@@ -402,7 +402,7 @@ static int alloc(const struct agent *a, struct status *st)
 		n_mounts += w->config.n_mounts;
 		n_up += w->state == SUP_UP;
 	}
-	st->legs = calloc(n_nets + 1, sizeof(*st->legs)); /* and the bond that they make */
+	st->legs = calloc(n_nets + 1, sizeof(*st->legs)); /* and their bond */
 	st->processes = calloc(n_workers + 1, sizeof(*st->processes));
 	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
 	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
@@ -416,8 +416,7 @@ static void add_apply(const struct agent *a, struct status *st)
 
 	if (a->reconcile.applier)
 		snprintf(st->apply, sizeof(st->apply),
-			 "an apply is on its way: process %d is %s, %llu s after it was asked "
-			 "for%s%s",
+			 "an apply is running: process %d is %s, %llu s after its request%s%s",
 			 applier_pid(a->reconcile.applier),
 			 applier_stage_to_string(applier_stage(a->reconcile.applier)),
 			 (unsigned long long)((clock_now_ns() - a->reconcile.began_ns) /
@@ -478,8 +477,7 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		if (w->wanted ||
-		    w->state != SUP_STOPPED) /* else an undone apply may want it again */
+		if (w->wanted || w->state != SUP_STOPPED) /* else a rollback may need it again */
 			add_worker(a, &st, w);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		add_lanes(&st, w);

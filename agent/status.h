@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runs, for whoever asks: one snapshot, from which REST, metrics and the service manager's
- * status line are made. Collecting reads the agent and the workers' statistics pages and changes
- * nothing.
+ * One snapshot of the agent's state for REST, metrics and the service manager's status line.
+ * Collecting reads the agent and the workers' statistics pages and changes nothing.
  */
 #ifndef PLENUM_AGENT_STATUS_H
 #define PLENUM_AGENT_STATUS_H
@@ -16,19 +15,19 @@ struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	const char *state;		      /* static text: plan_leg_state_to_string */
-	char reason[REASON_FORMAT_MAX];	      /* why it is not usable, "" */
-	const char *label_source;	      /* static text; "": the leg is in no plan */
-	char label_reason[REASON_FORMAT_MAX]; /* why it is unknown, "" */
-	json_t *neighbours;		      /* a list; ours */
+	char reason[REASON_FORMAT_MAX];	      /* why it is not usable; "" */
+	const char *label_source;	      /* static text; "": the plan lacks the leg */
+	char label_reason[REASON_FORMAT_MAX]; /* why it is unknown; "" */
+	json_t *neighbours;		      /* a list, owned */
 	char switch_name[PLENUM_NAME_MAX], switch_port[LLDP_TEXT_MAX]; /* of the one, "" */
 	bool up, carrier;
 	uint32_t mtu;
-	char file[128]; /* where it is configured */
+	char file[128]; /* the file that configures it */
 	struct ip_prefix ips[STATUS_IPS_MAX];
 	size_t n_ips;
 };
 
-/* What LLDP tells of the end of a leg's cable; "": nothing. */
+/* The switch port at a leg's cable, from LLDP; "": unknown. */
 struct status_switch {
 	char leg[PLENUM_NAME_MAX], name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX];
 };
@@ -36,20 +35,20 @@ struct status_switch {
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
-	char note[REASON_FORMAT_MAX]; /* a fact that nobody is to do anything about */
+	char note[REASON_FORMAT_MAX]; /* information that needs no action */
 	bool serves;
 	int core;     /* -1: any */
-	bool adopted; /* another agent started it */
+	bool adopted; /* started by a previous agent */
 	pid_t pid;
 	uint64_t memory_bytes, uptime_s, restarts;
 	struct ip_addr ips[LAUNCH_PORTS_MAX];
 	size_t n_ips;
-	struct status_switch switches[LAUNCH_PORTS_MAX]; /* of its legs */
+	struct status_switch switches[LAUNCH_PORTS_MAX]; /* one per leg */
 	size_t n_switches;
 	struct {
 		char leg[PLENUM_NAME_MAX];
 		struct launch_rdma_stats s; /* texts ended */
-	} rdma[LAUNCH_PORTS_MAX];	    /* of one that runs: a leg each */
+	} rdma[LAUNCH_PORTS_MAX];	    /* one per leg, of a running worker */
 	size_t n_rdma;
 	struct {
 		char leg[PLENUM_NAME_MAX];
@@ -60,17 +59,17 @@ struct status_process {
 
 struct status_path {
 	uint32_t worker;
-	struct launch_path_stats s; /* texts ended, whatever the worker wrote */
-	uint64_t since_s;	    /* for how long it has been up, or down */
-	const char *reason;	    /* why it is down: borrowed; NULL: it is not, or nobody knows */
+	struct launch_path_stats s; /* texts NUL-terminated */
+	uint64_t since_s;	    /* how long it has been up or down */
+	const char *reason; /* why it is down, borrowed; NULL: it is up, or the reason is unknown */
 };
 
 struct status_mount {
 	uint32_t worker;
 	const char *path, *peer, *export_name; /* borrowed */
 	bool served;
-	char by[IP_ADDR_STR_MAX]; /* an address of the peer's worker that serves it; "": none */
-	uint32_t lanes[LAUNCH_LANES_MAX]; /* workers that are to carry data of it, too */
+	char by[IP_ADDR_STR_MAX];	  /* address of the server's worker; "": none */
+	uint32_t lanes[LAUNCH_LANES_MAX]; /* ids of the other workers that carry its data */
 	unsigned n_lanes;
 };
 
@@ -82,7 +81,7 @@ struct status_totals { /* of one worker's page */
 
 struct status {
 	char host[PLENUM_NAME_MAX];
-	char security[16]; /* what guards packets between hosts; "": no configuration runs */
+	char security[16]; /* packet security between hosts; "": no configuration runs */
 	const char *state; /* static text */
 	uint64_t applied_number, applied_time_s, applied_steps;
 	const char *applied_by; /* borrowed */
@@ -97,23 +96,23 @@ struct status {
 	struct status_mount *mounts;
 	size_t n_mounts;
 	unsigned workers_up, workers_total;
-	char apply[EVENTS_TEXT_MAX + 80]; /* how the one that is on its way does; "": none is */
-	/* The apply that waits for its confirmation; entry 0: none does. */
+	char apply[EVENTS_TEXT_MAX + 80]; /* progress of the running or pending apply; "": none */
+	/* The pending apply; entry 0: none. */
 	uint64_t waits_entry, waits_since_s, waits_left_s;
 	const char *waits_by;  /* borrowed */
 	json_t *needs;	       /* required_actions.h; a new reference */
-	char *const *problems; /* borrowed from the agent; behind the degrading ones its warnings */
+	char *const *problems; /* borrowed; the degrading ones first, then warnings */
 	size_t n_problems, n_warnings;
 };
 
-/* 0 or -ENOMEM. The snapshot is good until the agent's next walk. */
+/* 0 or -ENOMEM. The snapshot is valid until the agent's next reconcile. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
-/* For health.c. A worker's paths, with terminated texts: returns how many; the plan's entry of that
- * worker, NULL: it has none. */
+/* The worker's paths from its statistics page, texts NUL-terminated: how many. */
 size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX]);
+/* The plan's entry of the worker; NULL: none. */
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
-/* Of what runs; NULL: it has no such leg. */
+/* A leg of the running plan; NULL: none. */
 const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name);
 /* New references; NULL: out of memory. */
 json_t *status_to_json(const struct status *st);
@@ -122,7 +121,7 @@ json_t *status_net_to_json(const struct status *st);
 /* Prometheus' text format; heap, caller frees. */
 char *status_to_metrics(const struct status *st);
 
-/* Tells the service manager. */
+/* Updates the service manager's status line. */
 void status_publish(struct agent *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON and metrics of a snapshot; reads nothing else. */
+/* Prints a status snapshot as JSON and as Prometheus metrics. */
 #include "agent/status.h"
 
 #include "netcfg/base/file.h"
@@ -13,7 +13,7 @@ static bool append(json_t *list, json_t *o)
 	return o && json_array_append_new(list, o) == 0;
 }
 
-/* What a worker wrote need not be UTF-8; jansson refuses that. */
+/* Texts of workers may not be UTF-8, which jansson refuses. */
 static json_t *text_to_json(const char *s)
 {
 	json_t *o = json_string(s);
@@ -34,7 +34,7 @@ static json_t *time_to_json(uint64_t time_s)
 	return json_string(text);
 }
 
-/* What nobody knows is null, whatever a switch may be called. */
+/* An unknown value is null, not a text that a switch could also be called. */
 static json_t *text_or_null(const char *s)
 {
 	return s[0] ? text_to_json(s) : json_null();
@@ -131,7 +131,7 @@ static json_t *reasons_to_json(const struct status *st)
 	return list;
 }
 
-/* What does not make the state any worse. */
+/* Warnings and notes: they do not degrade the state. */
 static json_t *notes_to_json(const struct status *st)
 {
 	json_t *list = json_array();
@@ -197,7 +197,7 @@ json_t *status_to_json(const struct status *st)
 	return NULL;
 }
 
-/* Leg by leg: {"leg", "switch", "port"}, null where LLDP tells nothing. */
+/* One per leg: {"leg", "switch", "port"}, null where LLDP knows nothing. */
 static json_t *switches_to_json(const struct status_process *p)
 {
 	json_t *list = json_array();
@@ -238,7 +238,7 @@ static bool is_udp(const struct launch_port_stats *s)
 	return strcmp(s->by, "udp") == 0;
 }
 
-/* As far as any sent. */
+/* Up to the last source port that sent. */
 static json_t *sources_to_json(const struct launch_port_counters *c)
 {
 	json_t *list = json_array();
@@ -251,7 +251,7 @@ static json_t *sources_to_json(const struct launch_port_counters *c)
 	return list;
 }
 
-/* The counters of one that its worker counts; null: the kernel does. */
+/* Counters of a port; null where the kernel counts, not the worker. */
 static json_t *counters_to_json(const struct launch_port_stats *s)
 {
 	const struct launch_port_counters *c = &s->counters;
@@ -345,7 +345,7 @@ static void metric(FILE *f, const char *name, const char *type, const char *help
 	fprintf(f, "# HELP plenum_%s %s\n# TYPE plenum_%s %s\n", name, help, name, type);
 }
 
-/* Backslash, quote and newline have a meaning inside a label's value. */
+/* Replaces backslash, quote and control characters, which Prometheus would interpret. */
 static const char *label_text(const char *s, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -362,7 +362,7 @@ static void metrics_labels(FILE *f, const struct status *st)
 	char port[LLDP_TEXT_MAX];
 
 	metric(f, "leg_switch_info", "gauge",
-	       "The leg's label, and the switch and port that LLDP tells of; empty: unknown.");
+	       "The leg's label, and its switch and port as announced by LLDP; empty: unknown.");
 	for (size_t i = 0; i < st->n_legs; i++) {
 		const struct status_leg *leg = &st->legs[i];
 
@@ -382,11 +382,12 @@ static void metrics_workers(FILE *f, const struct status *st)
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_up{worker=\"%u\",role=\"%s\"} %d\n", st->processes[i].id,
 			st->processes[i].role, st->processes[i].serves);
-	metric(f, "worker_degraded", "gauge", "Whether it serves, but less than it was asked to.");
+	metric(f, "worker_degraded", "gauge",
+	       "Whether the worker serves, but with degraded paths, mounts or transport.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_degraded{worker=\"%u\"} %d\n", st->processes[i].id,
 			st->processes[i].serves && st->processes[i].reason[0]);
-	metric(f, "worker_restarts_total", "counter", "Starts after a death.");
+	metric(f, "worker_restarts_total", "counter", "Restarts after the worker's process died.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_restarts_total{worker=\"%u\"} %" PRIu64 "\n",
 			st->processes[i].id, st->processes[i].restarts);
@@ -420,7 +421,7 @@ static void metrics_totals(FILE *f, const struct status *st)
 		{"write_bytes_total", "File data written.",
 		 offsetof(struct status_totals, write_bytes)},
 		{"sessions", "Sessions that are up.", offsetof(struct status_totals, sessions)},
-		{"rx_drops_total", "Packets that belong to nobody.",
+		{"rx_drops_total", "Packets received for no known session.",
 		 offsetof(struct status_totals, rx_drops)},
 	};
 
@@ -438,7 +439,7 @@ static void metrics_mounts(FILE *f, const struct status *st)
 {
 	char path[256];
 
-	metric(f, "mount_served", "gauge", "Whether programs on the mount are served.");
+	metric(f, "mount_served", "gauge", "Whether the server serves the mount.");
 	for (size_t i = 0; i < st->n_mounts; i++)
 		fprintf(f,
 			"plenum_mount_served{mount=\"%s\",peer=\"%s\",export=\"%s\",worker=\"%u\"} "
@@ -451,32 +452,33 @@ static void metrics_paths(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
 		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
-		{"path_trains_lost", "Whether packets that leave together never arrive.",
+		{"path_trains_lost",
+		 "Whether bursts cut by segmentation offload are lost, so that it is off.",
 		 offsetof(struct launch_path_stats, trains_lost)},
-		{"path_sources", "UDP source ports that carry load.",
+		{"path_sources", "UDP source ports in use.",
 		 offsetof(struct launch_path_stats, sources)},
-		{"path_sources_lost", "UDP source ports that do not reach the peer.",
+		{"path_sources_lost", "UDP source ports whose packets do not reach the peer.",
 		 offsetof(struct launch_path_stats, sources_lost)},
-		{"path_srtt_ns", "Smoothed round trip.",
+		{"path_srtt_ns", "Smoothed round-trip time.",
 		 offsetof(struct launch_path_stats, srtt_ns)},
 		{"path_tx_bytes_total", "Bytes sent.",
 		 offsetof(struct launch_path_stats, tx_bytes)},
 		{"path_rx_bytes_total", "Bytes received.",
 		 offsetof(struct launch_path_stats, rx_bytes)},
-		{"path_retransmits_total", "Packets sent again.",
+		{"path_retransmits_total", "Packets retransmitted.",
 		 offsetof(struct launch_path_stats, retransmits)},
 		{"path_tx_packets_total", "Packets sent.",
 		 offsetof(struct launch_path_stats, tx_packets)},
 		{"path_rx_packets_total", "Packets received.",
 		 offsetof(struct launch_path_stats, rx_packets)},
-		{"path_lost_packets_total", "Packets taken for lost.",
+		{"path_lost_packets_total", "Packets declared lost.",
 		 offsetof(struct launch_path_stats, lost_packets)},
 		{"path_rdma_read_bytes_total", "File data read by RDMA, of this session and leg.",
 		 offsetof(struct launch_path_stats, rdma_read_bytes)},
 		{"path_rdma_write_bytes_total",
 		 "File data written by RDMA, of this session and leg.",
 		 offsetof(struct launch_path_stats, rdma_write_bytes)},
-		{"path_failovers_total", "Times the path was left.",
+		{"path_failovers_total", "Failovers away from the path.",
 		 offsetof(struct launch_path_stats, failovers)},
 	};
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
@@ -505,12 +507,12 @@ static void metrics_paths(FILE *f, const struct status *st)
 static void metrics_rdma(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
-		{"rdma_pairs", "Queue pairs that work.", offsetof(struct launch_rdma_stats, pairs)},
+		{"rdma_pairs", "Working queue pairs.", offsetof(struct launch_rdma_stats, pairs)},
 		{"rdma_read_bytes_total", "File data read by RDMA.",
 		 offsetof(struct launch_rdma_stats, read_bytes)},
 		{"rdma_write_bytes_total", "File data written by RDMA.",
 		 offsetof(struct launch_rdma_stats, write_bytes)},
-		{"rdma_failures_total", "Transfers that went another way.",
+		{"rdma_failures_total", "Transfers that fell back to packets.",
 		 offsetof(struct launch_rdma_stats, failures)},
 	};
 	char leg[PLENUM_NAME_MAX], reason[32];
@@ -526,7 +528,7 @@ static void metrics_rdma(FILE *f, const struct status *st)
 					counter_get(&st->processes[i].rdma[j].s,
 						    counters[c].offset));
 	}
-	metric(f, "rdma_refused_info", "gauge", "Why bulk data of a leg go in packets.");
+	metric(f, "rdma_refused_info", "gauge", "Why the leg does not use RDMA for bulk data.");
 	for (size_t i = 0; i < st->n_processes; i++)
 		for (size_t j = 0; j < st->processes[i].n_rdma; j++)
 			if (st->processes[i].rdma[j].s.reason[0])
@@ -546,25 +548,32 @@ static void metrics_ports(FILE *f, const struct status *st)
 		"port_" name "_total", help, offsetof(struct launch_port_stats, counters.field) \
 	}
 	static const struct status_counter counters[] = {
-		COUNTER("tx_packets", "Packets that the port sent.", tx_packets),
-		COUNTER("rx_packets", "Packets that the port received.", rx_packets),
-		COUNTER("tx_full", "Bursts that were not taken whole at once.", tx_full),
-		COUNTER("tx_lost", "Packets that the kernel refused; ARP that found no buffer.",
+		COUNTER("tx_packets", "Packets sent by the port.", tx_packets),
+		COUNTER("rx_packets", "Packets received by the port.", rx_packets),
+		COUNTER("tx_full", "Bursts that the queue did not accept as a whole.", tx_full),
+		COUNTER("tx_lost",
+			"Packets that the kernel refused, and ARP packets without a buffer.",
 			tx_lost),
-		COUNTER("rx_missed", "Packets that came and found no room.", rx_missed),
-		COUNTER("rx_short", "Packets dropped: cut, or shorter than they say.", rx_short),
-		COUNTER("rx_malformed", "Packets dropped: headers that cannot be.", rx_malformed),
+		COUNTER("rx_missed", "Packets lost because the receive queue was full.", rx_missed),
+		COUNTER("rx_short", "Packets dropped: truncated or shorter than their headers say.",
+			rx_short),
+		COUNTER("rx_malformed", "Packets dropped: invalid headers.", rx_malformed),
 		COUNTER("rx_fragments", "Packets dropped: fragments.", rx_fragments),
-		COUNTER("rx_checksum", "Packets dropped: a checksum is wrong.", rx_checksum),
-		COUNTER("rx_not_ours", "Packets dropped: for somebody else.", rx_not_ours),
-		COUNTER("conflicts", "Times that another said it has the address.", conflicts),
-		COUNTER("tx_bytes", "Bytes of UDP payload that the socket sent.", tx_bytes),
-		COUNTER("rx_bytes", "Bytes of UDP payload that the socket received.", rx_bytes),
-		COUNTER("tx_trains", "Sends that the kernel or the NIC cut into packets.",
+		COUNTER("rx_checksum", "Packets dropped: wrong checksum.", rx_checksum),
+		COUNTER("rx_not_ours", "Packets dropped: addressed to another host or port.",
+			rx_not_ours),
+		COUNTER("conflicts",
+			"Address conflicts: ARP packets of other hosts that claim the address.",
+			conflicts),
+		COUNTER("tx_bytes", "Bytes of UDP payload sent by the socket.", tx_bytes),
+		COUNTER("rx_bytes", "Bytes of UDP payload received by the socket.", rx_bytes),
+		COUNTER("tx_trains", "Sends that kernel or NIC split into packets (GSO).",
 			tx_trains),
-		COUNTER("rx_trains", "Packets that came put together from several.", rx_trains),
+		COUNTER("rx_trains",
+			"Received buffers that kernel or NIC merged from several packets (GRO).",
+			rx_trains),
 	};
-	const size_t n_all = ARRAY_SIZE(counters) - 4; /* the last ones are of sockets */
+	const size_t n_all = ARRAY_SIZE(counters) - 4; /* the last four are of sockets only */
 #undef COUNTER
 	char leg[PLENUM_NAME_MAX], by[16];
 
@@ -597,13 +606,13 @@ char *status_to_metrics(const struct status *st)
 		return NULL;
 	metric(f, "applied_number", "counter", "Applies that changed the host.");
 	fprintf(f, "plenum_applied_number %" PRIu64 "\n", st->applied_number);
-	metric(f, "problems", "gauge", "Reasons why the state is degraded.");
+	metric(f, "problems", "gauge", "Number of reasons why the state is degraded.");
 	fprintf(f, "plenum_problems %zu\n", st->n_problems);
 	metric(f, "leg_carrier", "gauge", "Whether the leg's link has a carrier.");
 	for (size_t i = 0; i < st->n_legs; i++)
 		fprintf(f, "plenum_leg_carrier{leg=\"%s\"} %d\n",
 			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].carrier);
-	metric(f, "leg_usable", "gauge", "Whether the leg is all it was asked to be.");
+	metric(f, "leg_usable", "gauge", "Whether the leg's state is usable.");
 	for (size_t i = 0; i < st->n_legs; i++)
 		fprintf(f, "plenum_leg_usable{leg=\"%s\",state=\"%s\"} %d\n",
 			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].state,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor's side of the applier: it starts the process, or finds the one that an earlier
- * monitor has started, hears how it goes, and has a recovery follow where it is killed. */
+/* The monitor's side of the applier: starts the process or connects to that of an earlier monitor,
+ * receives its progress, and starts a recovery if it is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child_task.h"
 #include "netcfg/base/fdpass.h"
@@ -10,20 +10,20 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* How often a recovery is begun that is killed itself. */
+/* Maximum number of recoveries, which may be killed too. */
 #define RECOVERIES_MAX 3
 
 struct applier {
-	struct applier_task task; /* of what it points to only loop, host and the paths */
-	struct child_task *child; /* NULL: an earlier monitor's, or it has ended */
-	int channel;		  /* to an earlier monitor's; -1 */
-	pid_t pid;		  /* of that */
+	struct applier_task task; /* only loop, host and paths stay valid */
+	struct child_task *child; /* NULL: adopted from an earlier monitor, or ended */
+	int channel;		  /* connection to an adopted one; -1: none */
+	pid_t pid;		  /* of an adopted one */
 	struct loop_source *source;
 	enum applier_stage stage;
-	unsigned n_recoveries; /* begun after it was killed */
-	bool waited;	       /* for a confirmation, so that what it committed was this */
+	unsigned n_recoveries; /* started after it was killed */
+	bool waited;	       /* it reached the wait, so a commit was this apply's */
 	bool has_result;
-	bool listens; /* its process has a socket for later monitors */
+	bool listens; /* it has a socket for later monitors */
 	char unreachable[APPLIER_UNREACHABLE_MAX];
 	struct applier_result result;
 	struct diag diag;
@@ -65,8 +65,8 @@ static void take_diag(struct applier *ap, struct applier_message *m)
 
 static void take_result(struct applier *ap, struct applier_result r)
 {
-	/* Recovered, but what was asked for is not done; where only its end was missing the host is
-	 * as wanted, which a plan that is made anew finds out. */
+	/* A recovery that succeeded did not do the requested apply; if only the end was missing,
+	 * the host is as desired, which a new plan shows. */
 	if (ap->n_recoveries > 0 && r.error == 0)
 		r.error = !r.committed ? -EINTR : ap->waited ? 0 : -EAGAIN;
 	r.n_writes += ap->result.n_writes;
@@ -127,28 +127,28 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 
 static int start_child(struct applier *ap);
 
-/* It was killed. Its journal is rolled back, and only then is there an end to report. */
+/* The process was killed: roll back its journal, then report the end. */
 static bool begin_recovery(struct applier *ap, const char *how)
 {
 	int r;
 
 	if (ap->n_recoveries == 0)
-		diag_add(&ap->diag, DIAG_ERROR, NULL, NULL, "the applier ended: %s", how);
+		diag_add(&ap->diag, DIAG_ERROR, NULL, NULL, "the applier process ended: %s", how);
 	ap->task.spec = NULL;
 	ap->task.plan = NULL;
 	ap->stage = APPLIER_RECOVERING;
 	ap->result = (struct applier_result){.error = -EINTR, .stuck = true};
 	if (ap->n_recoveries++ == RECOVERIES_MAX) {
 		diag_add(&ap->diag, DIAG_ERROR, NULL, NULL,
-			 "rolling back what it did ended %d times: %s; the next apply tries again",
+			 "the rollback process ended %d times: %s; the next apply retries the "
+			 "rollback",
 			 RECOVERIES_MAX, how);
 		return false;
 	}
 	r = start_child(ap);
 	if (r < 0)
 		diag_add(&ap->diag, DIAG_ERROR, NULL, NULL,
-			 "what it did cannot be rolled back: %s; the next apply tries again",
-			 strerror(-r));
+			 "cannot start the rollback: %s; the next apply retries it", strerror(-r));
 	return r >= 0;
 }
 
@@ -178,7 +178,7 @@ static void on_end(void *user, int status, const char *how)
 {
 	struct applier *ap = user;
 
-	ap->child = NULL; /* it has freed itself */
+	ap->child = NULL; /* the child task freed itself */
 	end(ap, how);
 }
 
@@ -235,7 +235,7 @@ int applier_start(const struct applier_task *task, struct applier **ret)
 	return 0;
 }
 
-/* ---- one that an earlier monitor started ---- */
+/* ---- adoption ---- */
 
 static int on_channel(void *user, int fd, uint32_t revents)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The applier: one apply in a process of its own, which owns the journal and writes to the kernel:
- * apply_run, apply_verify, where asked for the wait for a confirmation, then apply_commit or
- * apply_rollback. The monitor only hears how it goes. The process keeps CAP_NET_ADMIN alone, holds
- * none of the monitor's descriptors, has a unit of its own where systemd runs, and outlives the
- * monitor: what it began it ends, committed or rolled back. The next monitor finds it by its
- * socket, and what became of it, where it has ended by then, by the journal or the outcome that it
- * left. Where it is killed, another such process rolls back what its journal says, before the end
- * is reported; so whoever started it sees one end, with the host as wanted or as before, or `stuck`
- * with the reason.
+ * The applier runs one apply in a process of its own, which owns the journal and writes to the
+ * kernel: apply_run, apply_verify, optionally the wait for a confirmation, then apply_commit or
+ * apply_rollback. The monitor receives its progress. The process keeps only CAP_NET_ADMIN, inherits
+ * none of the monitor's descriptors, runs in its own systemd scope where systemd runs, and outlives
+ * the monitor: it always finishes, committed or rolled back. The next monitor finds it by its
+ * socket, or, if it has ended, learns the result from the journal or the outcome file. If it is
+ * killed, another process rolls back its journal before the end is reported; so the caller sees one
+ * end: the host as desired, as before, or `stuck` with the reason.
  *
- * One at a time is the caller's business. Called by the walk.
+ * One at a time; the caller ensures that. Called by the reconcile.
  */
 #ifndef PLENUM_AGENT_APPLIER_H
 #define PLENUM_AGENT_APPLIER_H
@@ -26,17 +25,17 @@ enum applier_stage {
 	APPLIER_RECOVERING,
 	APPLIER_APPLYING,
 	APPLIER_VERIFYING,
-	APPLIER_PROBING, /* whether who answered before still does */
+	APPLIER_PROBING, /* checking that peers still answer */
 	APPLIER_WAITING, /* for a confirmation */
 	APPLIER_ROLLING_BACK,
 	APPLIER_STAGE_MAX
 };
 const char *applier_stage_to_string(enum applier_stage s);
 
-/* Where the kernel object of the applier's process comes from; tests bring a host in memory. */
+/* Opens the kernel in the applier's process; tests provide a host in memory. */
 struct applier_host {
 	int (*open)(void *user, struct kernel **ret); /* NULL: kernel_linux_new */
-	/* Before the process ends, for what the test wants to keep; NULL: kernel_free. */
+	/* Called before the process ends; NULL: kernel_free. */
 	void (*close)(void *user, struct kernel *k);
 	void *user;
 };
@@ -45,21 +44,21 @@ void applier_close_kernel(const struct applier_host *host, struct kernel *k);
 
 struct applier_result {
 	/*
-	 * 0: the host is as wanted, or, for a recovery, nothing is left to roll back. -EAGAIN: an
-	 * earlier apply had left a journal, which is rolled back now, so that the plan has to be
-	 * made anew. -EBUSY: a live process has the journal, nothing was changed. -EINTR: it was
-	 * killed. -ECANCELED: it was not confirmed, or has cut somebody off, and is rolled back.
-	 * Others as apply_run, apply_verify and apply_commit give them.
+	 * 0: the host is as desired, or, for a recovery, nothing is left to roll back. -EAGAIN: the
+	 * journal of an earlier apply was rolled back first, so the plan must be made again.
+	 * -EBUSY: a running process owns the journal, nothing was changed. -EINTR: it was killed.
+	 * -ECANCELED: not confirmed, or peers were cut off; rolled back. Others as of apply_run,
+	 * apply_verify and apply_commit.
 	 */
 	int error;
-	bool stuck;	    /* the host is between the two; the reason is in the diag */
-	size_t failed_step; /* number of the plan's step that the kernel refused, from 1; 0: none */
-	/* Of a recovery: what was found was committed already, so that the host is as wanted. */
+	bool stuck;	    /* the host is partially configured; the reason is in the diag */
+	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
+	/* Recovery only: the apply was committed already, so the host is as desired. */
 	bool committed;
-	char by[CLIENTS_BY_MAX]; /* who confirmed it, or had it rolled back; "": nobody */
+	char by[CLIENTS_BY_MAX]; /* who confirmed or rolled it back; "": nobody */
 	uint64_t n_writes, n_rolled_back;
-	/* Data IPs that were found to be other hosts'; only while on_end runs. Where there are any,
-	 * what was applied is another plan than the task's: it has to be made anew. */
+	/* Data IPs found in use by other hosts; valid only while on_end runs. If there are any,
+	 * another plan than the task's was applied, and the caller must plan again. */
 	const struct plan_conflicts *conflicts;
 };
 
@@ -67,48 +66,48 @@ struct applier_task {
 	struct loop *loop;
 	const struct applier_host *host;
 	const char *journal;
-	/* What to apply; plan NULL: only recover what the journal says. */
+	/* What to apply; plan NULL: only recover the journal. */
 	const struct spec *spec;
 	const struct plan *plan;
 	const struct plan_context *ctx;
-	uint64_t verify_ns; /* how long the host may take to be as wanted */
-	/* What ran before: who answers on its legs must answer afterwards, within probe_ns. NULL:
-	 * nobody is asked. */
+	uint64_t verify_ns; /* time limit for the host to reach the desired state */
+	/* The previous spec: peers that answer on its legs must answer afterwards, within probe_ns.
+	 * NULL: no probes. */
 	const struct spec *former;
 	uint64_t probe_ns;
-	/* How long it waits for a confirmation, by CLOCK_BOOTTIME; 0: it does not. patient: who
-	 * does not answer within probe_ns has all that time to do so, since his own host may have
-	 * to change, too; before he does it is not confirmed. */
+	/* How long to wait for a confirmation, by CLOCK_BOOTTIME; 0: no wait. patient: peers that
+	 * do not answer within probe_ns may take the whole time, since their own host may have to
+	 * change too; until they answer, no confirmation is accepted. */
 	unsigned confirm_s;
 	bool patient;
-	/* Where a later monitor finds it, and its outcome, a line "NUMBER ERROR TEXT"; NULL: none
-	 * of both is made. */
+	/* Its socket for a later monitor, and the outcome file, a line "NUMBER ERROR TEXT"; NULL:
+	 * neither. */
 	const char *socket, *outcome;
-	uint64_t number; /* of the apply, for the outcome */
-	/* All is done and verified, and it waits, until that time of CLOCK_BOOTTIME; conflicts: as
-	 * of a result. */
+	uint64_t number; /* the apply's number, for the outcome */
+	/* All steps are done and verified, and it waits until that time of CLOCK_BOOTTIME;
+	 * conflicts: as in applier_result. */
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
-	/* A confirmation was not taken: why says who does not answer yet. */
+	/* A confirmation was refused: why names the peer that does not answer. */
 	void (*on_not_yet)(void *user, const char *why);
-	/* It has ended; the reasons are in d. The applier is freed. */
+	/* It has ended; reasons are in d. The applier is freed afterwards. */
 	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);
 	void *user;
 };
 
 struct applier;
-/* What the task points to is needed until this returns, but for loop, host and the paths: until the
- * end. 0 and *ret; negative errno where nothing was started. */
+/* The task's pointers must stay valid until this returns; loop, host and paths until the end. 0 and
+ * *ret; negative errno where nothing was started. */
 int applier_start(const struct applier_task *task, struct applier **ret);
-/* The one that an earlier monitor started, by its socket. 0 and *ret: it reports as if it were
- * ours; -ENOENT, -ECONNREFUSED: none lives; other negative errno. */
+/* Connects to an applier that an earlier monitor started. 0 and *ret: it reports like our own;
+ * -ENOENT, -ECONNREFUSED: none runs; other negative errno. */
 int applier_adopt(const struct applier_task *task, struct applier **ret);
-/* To one that waits: it is to keep what it did, or to roll it back. 0: it will report its end;
- * negative errno: it has ended, as will be reported too. */
+/* Orders a waiting applier to keep or to roll back its apply. 0: its end will be reported; negative
+ * errno: it has ended, which will be reported too. */
 int applier_order(const struct applier *ap, bool keep, const char *by);
-/* Lets it go on alone; on_end is not called. Accepts NULL, returns NULL. */
+/* Disconnects; the process continues alone and on_end is not called. Accepts NULL, returns NULL. */
 struct applier *applier_forget(struct applier *ap);
 enum applier_stage applier_stage(const struct applier *ap);
-/* Who does not answer yet, of one that waits; "": nobody is missed. */
+/* The peer that a waiting applier still misses; "": none. */
 const char *applier_unreachable(const struct applier *ap);
 pid_t applier_pid(const struct applier *ap);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses that others have: apart from the applier because it is the one reason for which an
- * apply goes on with another plan than it began with. */
+/* Detects address conflicts during an apply and continues with a new plan without the conflicting
+ * addresses. */
 #include "agent/apply/applier_addresses.h"
 #include "netcfg/apply/apply_probe.h"
 #include "netcfg/object/object.h"
@@ -9,7 +9,7 @@
 
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t)
 {
-	/* A recovery has no plan, and what else the task points to may be gone. */
+	/* A recovery has no plan, and the task's other pointers may be stale. */
 	const struct plan_context *ctx = t->plan ? t->ctx : NULL;
 	const struct plan_conflicts *known = ctx ? ctx->conflicts : NULL;
 	int r = 0;
@@ -33,7 +33,7 @@ static void warn_conflicts(const struct applier_addresses *w, size_t first, stru
 	char text[160];
 
 	for (size_t i = first; i < w->conflicts.n; i++)
-		diag_add(d, DIAG_WARNING, NULL, NULL, "%s; it is given to no worker",
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s; no worker uses it",
 			 plan_conflict_describe(&w->conflicts.entries[i], text, sizeof(text)));
 }
 
@@ -45,7 +45,7 @@ static int give_up(struct apply **apply, int error, struct apply_outcome *out)
 	return error;
 }
 
-/* What is left to do, without the addresses that others have. */
+/* Plans the rest again, without the addresses of other hosts. */
 static int replan(struct applier_addresses *w, const struct applier_task *t, struct kernel *k,
 		  struct apply **apply, struct apply_outcome *out, struct diag *d)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the applier's process hears and is heard: apart because it outlives the monitor that started
- * it, and the next one finds it by a socket. */
+/* The applier's connections: to the monitor that started it, and through a socket to later
+ * monitors, since the process outlives them. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child_task.h"
 #include "netcfg/base/fdpass.h"
@@ -25,7 +25,7 @@ static int open_listener(const char *path)
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
-	/* Of one that was killed: a living one has the journal, and we would not be here. */
+	/* Left by a killed applier: a running one would own the journal. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
 	old = umask(0177);
@@ -42,7 +42,7 @@ int applier_channel_listen(const char *path)
 
 	if (fd >= 0)
 		return fd;
-	log_warning("%s: %s; an agent that is started anew cannot reach this apply", path,
+	log_warning("cannot create %s: %s; a restarted agent cannot adopt this apply", path,
 		    strerror(-fd));
 	return -1;
 }
@@ -69,7 +69,7 @@ static void send_current(const struct applier_channel *l, int fd)
 	child_task_mention(fd, &l->current, sizeof(l->current));
 }
 
-/* Those who have connected meanwhile; only one of our own user may. */
+/* Accepts new connections, from the same user only. */
 static void accept_subscribers(struct applier_channel *l)
 {
 	int fd;
@@ -91,7 +91,8 @@ static void accept_subscribers(struct applier_channel *l)
 
 void applier_channel_close(struct applier_channel *l)
 {
-	/* Whoever hears the end may begin another, whose socket is not ours to remove. */
+	/* Remove the socket before reporting the end: the monitor may start another applier at
+	 * once. */
 	if (l->listener >= 0) {
 		unlink(l->path);
 		close(l->listener);
@@ -130,7 +131,7 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
-/* An order; 0: something else; negative errno: nobody is at the other end any more. */
+/* An order; 0: another message; negative errno: the peer closed. */
 static int read_order(int fd, char by[static CLIENTS_BY_MAX])
 {
 	struct applier_message m;
@@ -149,13 +150,14 @@ static int read_order(int fd, char by[static CLIENTS_BY_MAX])
 	return (int)m.type;
 }
 
-/* From whoever has something to say, or has gone. */
+/* Reads from all readable or closed connections. */
 static int read_orders(struct applier_channel *l, const struct pollfd *fds, size_t n,
 		       char by[static CLIENTS_BY_MAX])
 {
 	int order = 0;
 
-	for (size_t i = n; i-- > 0 && order <= 0;) { /* backwards: forgetting moves the last one */
+	for (size_t i = n;
+	     i-- > 0 && order <= 0;) { /* backwards, since forget() moves the last entry */
 		if (!fds[i].revents)
 			continue;
 		order = read_order(l->subscribers[i], by);
@@ -165,7 +167,7 @@ static int read_orders(struct applier_channel *l, const struct pollfd *fds, size
 	return MAX_OF(order, 0);
 }
 
-/* One turn. An order; 0: none yet; negative errno. */
+/* One poll. An order; 0: none yet; negative errno. */
 static int wait_once(struct applier_channel *l, int timer, char by[static CLIENTS_BY_MAX])
 {
 	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];
@@ -179,11 +181,11 @@ static int wait_once(struct applier_channel *l, int timer, char by[static CLIENT
 	fds[n + 2] = (struct pollfd){.fd = l->monitor, .events = POLLIN};
 	if (poll(fds, n + 3, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* A word that came in time counts, even where the timer is read first. */
+	/* An order that came in time counts, even if the timer has expired too. */
 	order = read_orders(l, fds, n, by);
 	if (order == 0 && fds[n + 2].revents) {
 		order = read_order(l->monitor, by);
-		if (order < 0) /* it was killed, or left us alone */
+		if (order < 0) /* the monitor exited */
 			l->monitor = -1;
 	}
 	if (order > 0)

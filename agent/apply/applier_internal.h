@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two sides of the applier say to each other: applier.c is the monitor's, applier_work.c
- * what its process does, applier_channel.c how that process hears and is heard. */
+/* Messages between the monitor (applier.c) and the applier's process (applier_work.c), and the
+ * process's channel (applier_channel.c). */
 #ifndef PLENUM_AGENT_APPLIER_INTERNAL_H
 #define PLENUM_AGENT_APPLIER_INTERNAL_H
 
@@ -9,12 +9,12 @@
 #include "netcfg/plan/plan_conflict.h"
 
 enum applier_message_type {
-	/* Of the applier. */
+	/* From the applier. */
 	APPLIER_STAGE,
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
-	APPLIER_UNREACHABLE, /* who does not answer yet, while it waits; "": nobody */
-	APPLIER_NOT_YET,     /* so a confirmation is not taken */
+	APPLIER_UNREACHABLE, /* the peer that does not answer yet; "": none */
+	APPLIER_NOT_YET,     /* so a confirmation is refused */
 	APPLIER_RESULT,
 	/* To it. */
 	APPLIER_CONFIRM,
@@ -31,7 +31,7 @@ struct applier_message {
 		struct applier_result result;
 		struct plan_conflict conflict;
 		char unreachable[APPLIER_UNREACHABLE_MAX];
-		char by[CLIENTS_BY_MAX]; /* who confirms, or wants it rolled back */
+		char by[CLIENTS_BY_MAX]; /* who confirms or rolls back */
 		struct {
 			enum diag_severity severity;
 			unsigned line, column;
@@ -40,47 +40,45 @@ struct applier_message {
 	};
 };
 
-/* ---- the applier's end ---- */
+/* ---- the applier's process ---- */
 
 #define APPLIER_SUBSCRIBERS_MAX 8
 
 /*
- * Who hears the applier's process: the monitor that started it, while that lives, and whoever
- * connects to its socket, which a monitor that was started later does. Orders are taken from any of
- * them: the socket is root's alone.
+ * The applier's connections: the monitor that started it, and clients of its socket, which a later
+ * monitor connects to. Orders are accepted from all: the socket is accessible to root only.
  */
 struct applier_channel {
-	int monitor, listener; /* -1: gone */
+	int monitor, listener; /* -1: closed */
 	int subscribers[APPLIER_SUBSCRIBERS_MAX];
 	size_t n;
-	struct applier_message current; /* the stage, for those who come later */
-	/* And, before it, whose addresses are others': the plan that was done is without them. NULL
-	 * until there is one. */
+	struct applier_message current; /* the current stage, for later subscribers */
+	/* Sent before it: the address conflicts that the applied plan leaves out. NULL: none yet.
+	 */
 	const struct plan_conflicts *conflicts;
 	const char *path;
 };
 
-/* The socket, made before there is a process that could answer there: a later monitor that finds
- * none knows that none has been begun. -1: there is none (the reason is logged), and only the
- * monitor hears. */
+/* Creates the socket before the process starts, so that a later monitor that finds none knows that
+ * no apply began. -1 on failure (logged): only the monitor is connected. */
 int applier_channel_listen(const char *path);
-/* listener: takes it; -1: none. */
+/* Takes listener; -1: none. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
 void applier_channel_close(struct applier_channel *l);
-/* To all that are there, and later to those who come. May be lost on the way. */
+/* Sends the stage to all, and to later subscribers. Dropped where a peer does not read. */
 void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns);
-/* To all; waits until they have room. */
+/* Sends to all; waits until they have room. */
 void applier_channel_send(struct applier_channel *l, const struct applier_message *m);
-/* Waits for an order, until until_ns of CLOCK_BOOTTIME: APPLIER_CONFIRM or APPLIER_ROLL_BACK with
- * who it was; 0: it is wake_ns of that clock; -ETIMEDOUT: the time is over; another negative errno:
- * it cannot be waited for. */
+/* Waits for an order until until_ns of CLOCK_BOOTTIME: APPLIER_CONFIRM or APPLIER_ROLL_BACK, and
+ * who gave it; 0: wake_ns of that clock has passed; -ETIMEDOUT: the time is over; another negative
+ * errno: waiting failed. */
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
 			 char by[static CLIENTS_BY_MAX]);
-/* To all that are there. May be lost on the way. */
+/* Sends to all. Dropped where a peer does not read. */
 void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 
-/* All that the applier's process does; `channel` to the monitor, `listener` as above. Exit status.
- */
+/* Main function of the applier's process; `channel` leads to the monitor, `listener` as above. Exit
+ * status. */
 int applier_work(const struct applier_task *t, int channel, int listener);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the applier's process does, from the first step to the end that it reports. Apart from
- * applier.c because nothing here may ask anything of the monitor, which may be gone. */
+/* The applier's process, from the first step to the reported end. Nothing here depends on the
+ * monitor, which may have exited. */
 #include "agent/apply/applier_addresses.h"
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child_task.h"
@@ -14,18 +14,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define PATIENT_NS (3 * NSEC_PER_SEC) /* before it is said that it waits, and for whom */
-#define AGAIN_NS NSEC_PER_SEC	      /* between two looks at who does not answer yet */
+#define PATIENT_NS (3 * NSEC_PER_SEC) /* before missing peers are reported */
+#define AGAIN_NS NSEC_PER_SEC	      /* between two probes of missing peers */
 
-/* Modules are loaded while we may. */
+/* Loads kernel modules before dropping privileges. */
 static void prepare(struct kernel *k, const struct plan *p)
 {
 	for (size_t i = 0; p && k->ops->prepare && i < p->n_steps; i++)
 		k->ops->prepare(k, &p->steps[i].change);
 }
 
-/* Netlink and /proc/sys/net want CAP_NET_ADMIN; the journal and sysfs are root's own files. Where
- * something forbids giving up the rest it is kept: not applying would be worse. */
+/* Netlink and /proc/sys/net need CAP_NET_ADMIN; journal and sysfs are root's files. If the other
+ * capabilities cannot be dropped, the apply continues. */
 static void keep_net_admin(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -40,7 +40,7 @@ static void keep_net_admin(void)
 		caps[i].effective &= keep;
 		caps[i].inheritable = 0;
 	}
-	/* EINVAL ends the list of those that the kernel knows. */
+	/* EINVAL ends the kernel's list of capabilities. */
 	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, caps) < 0)
@@ -70,7 +70,7 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 	if (r < 0) {
 		res->stuck = true;
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "what was applied cannot be rolled back: %s; the host is between the two",
+			 "rollback failed: %s; the host is partially configured",
 			 out->why[0] ? out->why : strerror(-r));
 	} else {
 		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were rolled back",
@@ -78,7 +78,7 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 	}
 }
 
-/* -EBUSY is no error of the journal: its writer lives, and rolls back itself if need be. */
+/* -EBUSY: the journal's owner is running and rolls back itself. */
 static int recover(const struct applier_task *t, struct kernel *k, struct applier_result *res,
 		   struct diag *d)
 {
@@ -89,12 +89,10 @@ static int recover(const struct applier_task *t, struct kernel *k, struct applie
 	res->n_rolled_back += out.n_rolled_back;
 	if (out.n_rolled_back > 0)
 		diag_add(d, DIAG_WARNING, NULL, NULL,
-			 "%zu steps of an apply that was interrupted were rolled back",
-			 out.n_rolled_back);
+			 "rolled back %zu steps of an interrupted apply", out.n_rolled_back);
 	if (r < 0 && r != -EBUSY) {
 		res->stuck = true;
-		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "an interrupted apply cannot be rolled back: %s",
+		diag_add(d, DIAG_ERROR, NULL, NULL, "cannot roll back an interrupted apply: %s",
 			 out.why[0] ? out.why : strerror(-r));
 	} else if (r == 0 && out.why[0]) {
 		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
@@ -108,7 +106,7 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 	struct apply_outcome out = {0};
 	int r = apply_run_links(k, t->plan, t->journal, ret, &out);
 
-	if (r == -EEXIST) { /* a rollback that failed has left it: that comes before anything new */
+	if (r == -EEXIST) { /* left by a failed rollback: it comes first */
 		r = recover(t, k, res, d);
 		return r < 0 ? r : -EAGAIN;
 	}
@@ -121,11 +119,12 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 	res->failed_step = out.failed_step == SIZE_MAX ? 0 : out.failed_step + 1;
 	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
 		 out.why[0] ? out.why : strerror(-r), out.n_rolled_back, out.n_done,
-		 out.stuck ? ", and the rollback failed too: the host is between the two" : "");
+		 out.stuck ? ", and the rollback failed too: the host is partially configured"
+			   : "");
 	return r;
 }
 
-/* ---- the wait for a confirmation ---- */
+/* ---- confirmation ---- */
 
 static uint64_t boottime_now_ns(void)
 {
@@ -135,8 +134,8 @@ static uint64_t boottime_now_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Data IPs that turned out to be others': who hears it knows that another plan was done. Who comes
- * later does not know either those that were known when this began. */
+/* Reports the new address conflicts; a later subscriber gets all, since it does not know the
+ * earlier ones either. */
 static void send_conflicts(struct applier_channel *l, const struct applier_addresses *w)
 {
 	l->conflicts = &w->conflicts;
@@ -148,15 +147,15 @@ static void send_conflicts(struct applier_channel *l, const struct applier_addre
 	}
 }
 
-/* Who answered before and does not, while that may still change. */
+/* Peers that answered before and do not answer now. */
 struct unreachable {
-	const struct apply_reach *before; /* n is 0: nobody is asked */
+	const struct apply_reach *before; /* n 0: no probes */
 	const struct plan_context *ctx;
 	struct kernel *k;
 	bool any;
 };
 
-/* Asks once more, and says what has come of it: as `type`, where somebody is missed. */
+/* Probes once more and reports the result, as `type` if a peer is missing. */
 static void ask_again(const struct applier_task *t, struct applier_channel *l,
 		      struct unreachable *w, enum applier_message_type type)
 {
@@ -176,7 +175,7 @@ static void ask_again(const struct applier_task *t, struct applier_channel *l,
 		applier_channel_try_send(l, &m);
 }
 
-/* An order, or the end of the time. While somebody is missed no confirmation is taken. */
+/* Waits for an order or the end of the time. While a peer is missing, confirmations are refused. */
 static int wait_for_order(const struct applier_task *t, struct applier_channel *l,
 			  struct unreachable *w, char by[static CLIENTS_BY_MAX])
 {
@@ -201,7 +200,8 @@ static void add_unreachable(const struct applier_task *t, const struct unreachab
 		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
 }
 
-/* The host is as wanted: whether it stays so. 0, or -ECANCELED with the reason in d. */
+/* The host is as desired; waits until the apply is confirmed. 0, or -ECANCELED with the reason in
+ * d. */
 static int wait_for_confirmation(const struct applier_task *t, struct applier_channel *l,
 				 struct unreachable *w, struct applier_result *res, struct diag *d)
 {
@@ -213,24 +213,23 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 	r = wait_for_order(t, l, w, by);
 	memcpy(res->by, by, sizeof(res->by));
 	if (r == -ETIMEDOUT)
-		add_unreachable(t, w, d); /* the first reason that is given */
+		add_unreachable(t, w, d); /* the first reason reported */
 	if (r == APPLIER_CONFIRM)
 		return 0;
 	if (r == APPLIER_ROLL_BACK)
 		diag_add(d, DIAG_ERROR, NULL, NULL, "rolled back by %s", by);
 	else if (r == -ETIMEDOUT)
-		diag_add(d, DIAG_ERROR, NULL, NULL, "nobody confirmed it within %u s",
-			 t->confirm_s);
+		diag_add(d, DIAG_ERROR, NULL, NULL, "not confirmed within %u s", t->confirm_s);
 	else
-		diag_add(d, DIAG_ERROR, NULL, NULL, "a confirmation cannot be waited for: %s",
+		diag_add(d, DIAG_ERROR, NULL, NULL, "cannot wait for a confirmation: %s",
 			 strerror(-r));
 	return -ECANCELED;
 }
 
-/* ---- the whole ---- */
+/* ---- the end ---- */
 
-/* What a later agent finds where this process has ended unheard. While there is a journal that
- * decides, so the outcome is written before the journal goes. */
+/* The outcome for a later agent, if nobody receives the result. A journal takes precedence, so the
+ * outcome is written before the journal is removed. */
 static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
 	autofree char *text = NULL;
@@ -246,7 +245,7 @@ static void leave_outcome(const struct applier_task *t, int error, const struct 
 	if (len < 0)
 		text = NULL;
 	if (!text || file_write(t->outcome, text, (size_t)len, 0600) < 0)
-		log_warning("%s cannot be written; a later agent may not know how this ended",
+		log_warning("cannot write %s; a later agent may not learn how this apply ended",
 			    t->outcome);
 }
 
@@ -282,7 +281,7 @@ static int commit(const struct applier_task *t, struct apply *apply, struct appl
 	return r;
 }
 
-/* ---- who answers ---- */
+/* ---- probes ---- */
 
 static bool probes_are_forced(const struct plan_context *ctx)
 {
@@ -292,7 +291,7 @@ static bool probes_are_forced(const struct plan_context *ctx)
 	return false;
 }
 
-/* Where it cannot be known who answers, nobody is missed afterwards. */
+/* If the first probe fails, no peer is checked afterwards. */
 static void look_before(const struct applier_task *t, struct kernel *k, struct apply_reach *ret,
 			struct diag *d)
 {
@@ -303,14 +302,11 @@ static void look_before(const struct applier_task *t, struct kernel *k, struct a
 		return;
 	r = apply_reach_before(k, t->former, t->ctx, ret);
 	if (r < 0)
-		diag_add(
-			d, DIAG_WARNING, NULL, NULL,
-			"who answers on the legs cannot be found out: %s; whether this change cuts "
-			"them off is not looked at",
-			strerror(-r));
+		diag_add(d, DIAG_WARNING, NULL, NULL,
+			 "cannot probe peers: %s; reachability check skipped", strerror(-r));
 }
 
-/* 0; -ECANCELED: somebody has been cut off; 1: so it is, and may yet change. */
+/* 0; -ECANCELED: a peer was cut off; 1: a peer is missing and may still come back. */
 static int look_after(const struct applier_task *t, struct kernel *k,
 		      const struct applier_addresses *w, const struct apply_reach *before,
 		      struct applier_channel *l, struct diag *d)
@@ -373,11 +369,11 @@ static int apply_or_recover(const struct applier_task *t, struct kernel *k,
 	if (r < 0)
 		return r;
 	r = t->plan ? apply_plan(t, k, &w, l, res, d) : recover(t, k, res, d);
-	l->conflicts = NULL; /* which end here */
+	l->conflicts = NULL; /* freed here */
 	return r;
 }
 
-/* The end is said last, when the host is as it stays. */
+/* Reports the end last, when the host no longer changes. */
 int applier_work(const struct applier_task *t, int channel, int listener)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -394,7 +390,7 @@ int applier_work(const struct applier_task *t, int channel, int listener)
 		prepare(k, t->plan);
 	keep_net_admin();
 	if (res->error < 0)
-		diag_add(&d, DIAG_ERROR, NULL, NULL, "the kernel cannot be spoken to: %s",
+		diag_add(&d, DIAG_ERROR, NULL, NULL, "cannot open netlink: %s",
 			 strerror(-res->error));
 	else
 		res->error = apply_or_recover(t, k, &line, res, &d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the journal's last line to a sentence. Apart from the applier, which is in the middle of the
- * step and cannot say anything. */
+/* Reads the running step from the journal's last line, since the applier cannot report while it is
+ * in a step. */
 #include "agent/apply/progress.h"
 #include "agent/agent.h"
 #include "netcfg/base/file.h"
@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 #define BYTES_MAX (4U << 20)
-#define STEP_S 10 /* beside its VFs, what a PF's driver does */
-#define VF_MS 250 /* of a family that says nothing */
+#define STEP_S 10 /* what a PF's driver needs besides its VFs */
+#define VF_MS 250 /* for families without a value */
 
-/* The step of the last line that is whole, if that begins one. */
+/* The step of the last complete line, if that line begins one. */
 static int last_begun(const char *journal, struct plan_step *ret)
 {
 	autofree char *text = NULL;
@@ -32,7 +32,7 @@ static int last_begun(const char *journal, struct plan_step *ret)
 	return object_parse(line + 1 + at, ret);
 }
 
-/* As it is planned: with the leg that it is for. */
+/* The same step in the plan, which knows its leg. */
 static const struct plan_step *planned(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -42,7 +42,7 @@ static const struct plan_step *planned(const struct plan *p, const struct plan_s
 	return NULL;
 }
 
-/* 0: nobody knows. */
+/* Time limit of the step; 0: unknown. */
 static unsigned limit_s(const struct plan_step *s, const struct inventory *inv)
 {
 	const struct kernel_pci *v = &s->change.pci_value;
@@ -80,8 +80,8 @@ enum progress progress_read(const char *journal, const struct plan *p, const str
 		snprintf(buf, PROGRESS_TEXT_MAX, "%s, %u s of at most %u s", text, elapsed, limit);
 	else
 		snprintf(buf, PROGRESS_TEXT_MAX,
-			 "%s, %u s, and its driver should need %u s at most: 'dmesg' may say more",
-			 text, elapsed, limit);
+			 "%s, %u s; its driver should need at most %u s, see 'dmesg'", text,
+			 elapsed, limit);
 	return limit && elapsed > limit ? PROGRESS_LATE : PROGRESS_STEP;
 }
 

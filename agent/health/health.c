@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of what is less than asked for: how it is filled from each worker, and how long
- * something must last to be in it. */
+/* Fills the health list from each worker and holds back transient trouble. */
 #include "agent/health/health.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
@@ -9,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long each may last before it counts. */
-#define RESTART_NS (3 * NSEC_PER_SEC) /* of a worker, unseen by programs */
-#define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is there, or again */
-#define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts have heard of a change */
-#define PATH_NS (1 * NSEC_PER_SEC)    /* until a path is left for good */
+/* How long each kind of trouble is held back. */
+#define RESTART_NS (3 * NSEC_PER_SEC) /* a worker's restart, which programs do not notice */
+#define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is established */
+#define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts know of a change */
+#define PATH_NS (1 * NSEC_PER_SEC)    /* until failover has finished */
 #define ARP_BYTES_MAX (1U << 20)
 
-struct look { /* one look at everything */
+struct look { /* one pass over all workers */
 	struct agent *a;
 	const struct sup_worker *w;
 	uint64_t now;
@@ -57,7 +56,7 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 
 	if (!e) {
 		e = add(h);
-		if (!e) /* without memory for it, it is not said */
+		if (!e) /* out of memory: not reported */
 			return NULL;
 		*e = (struct health_entry){
 			.worker = l->w->id, .kind = kind, .due_ns = l->now + hold_ns};
@@ -85,7 +84,7 @@ static bool is_of_leg(const struct health_entry *e)
 	return e->kind == HEALTH_CARRIER || e->kind == HEALTH_PORT;
 }
 
-/* What else is to be said of legs, as far as there is room. */
+/* Appends the other legs' reasons, as far as they fit. */
 static void add_legs(const struct health *h, const struct health_entry *best, uint64_t now,
 		     char *buf, size_t size)
 {
@@ -138,9 +137,9 @@ const char *health_path_reason(const struct agent *a, uint32_t worker, const cha
 	return NULL;
 }
 
-/* ---- what there is to say of one worker ---- */
+/* ---- one worker ---- */
 
-/* Who asks pays: only for those that do not answer. */
+/* Read only if a peer does not answer. */
 static const char *arp_table(struct look *l)
 {
 	size_t len;
@@ -162,7 +161,7 @@ static void look_at_process(struct look *l)
 	note(l, is_known ? 0 : RESTART_NS, HEALTH_STATE, "", text);
 }
 
-/* One that serves for a moment after each start is not well meanwhile. */
+/* A worker that keeps dying is reported also while it serves between two deaths. */
 static void look_at_deaths(struct look *l)
 {
 	const struct sup_worker *w = l->w;
@@ -171,13 +170,13 @@ static void look_at_deaths(struct look *l)
 	if (!sup_dies_again(w, l->now))
 		return;
 	snprintf(text, sizeof(text),
-		 "dies-again: has died %u times in a row, of late: %.200s; 'plenum events'",
-		 w->n_deaths, w->died_of[0] ? w->died_of : "nobody knows of what");
+		 "dies-again: died %u times in a row, last: %.200s; see 'plenum events'",
+		 w->n_deaths, w->died_of[0] ? w->died_of : "cause unknown");
 	note(l, 0, HEALTH_STATE, "deaths", text);
 }
 
-/* Whether a path of the worker was down before this look: then the mount has been in trouble for a
- * while, and the state does not get well in between. */
+/* Whether a path of the worker was down already: then the mount's trouble is not new and is not
+ * held back, so that the state does not flap. */
 static bool was_in_trouble(const struct look *l)
 {
 	const struct health *h = &l->a->health;
@@ -200,7 +199,7 @@ static bool is_reached(const struct look *l, const char *peer)
 	return false;
 }
 
-/* Its own word first: that it was refused, and why. */
+/* The worker's own reason comes first, for example a refusal. */
 static void look_at_mount(struct look *l, uint32_t i)
 {
 	const struct launch_mount *m = &l->w->config.mounts[i];
@@ -220,8 +219,8 @@ static void look_at_mount(struct look *l, uint32_t i)
 		snprintf(why, sizeof(why), "%s", refusal);
 	else if (is_reached(l, m->peer))
 		snprintf(why, sizeof(why),
-			 "no-service: %.63s is reached, but does not serve '%.63s' yet: its worker "
-			 "may be slow or hung",
+			 "no-service: %.63s is reachable, but does not serve '%.63s' yet: its "
+			 "worker may be slow or hung",
 			 m->peer, m->export_name);
 	else
 		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
@@ -238,7 +237,7 @@ static const struct launch_port *port_of(const struct sup_worker *w, const char 
 	return NULL;
 }
 
-/* Where one port stands in for the other the worker says which carries. */
+/* With failover the worker itself reports which port carries. */
 static void look_at_carriers(struct look *l)
 {
 	for (uint32_t i = 0; !l->w->config.failover && i < l->w->config.n_ports; i++) {
@@ -265,8 +264,8 @@ static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 	return false;
 }
 
-/* A client that is away altogether is no fault of the server that remembers it; of a server that
- * is, the mount says it. */
+/* Whether the peer answers on another path. A server does not report clients that are off; a client
+ * reports a server that is off with its mount. */
 static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
 			  const char *peer)
 {
@@ -278,8 +277,8 @@ static bool peer_is_there(const struct sup_worker *w, const struct status_path *
 	return false;
 }
 
-/* The session of a mount that is not served comes and goes with its paths; the mount says why. By
- * those of another one it shows that all is well between the leg and there. */
+/* Whether another session between leg and peer works, so that only the session of an unserved mount
+ * is down; the mount explains why. */
 static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_path *paths,
 				size_t n, const struct launch_path_stats *s)
 {
@@ -292,8 +291,8 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_
 	return false;
 }
 
-/* Legs that share no router are two fabrics: what would cross from one to the other answers never,
- * and nobody misses it where the leg has a path of its own. */
+/* Separate fabrics: cross-leg standby paths never come up, which matters only where the leg lacks a
+ * path of its own. */
 static bool is_no_loss(const struct status_path *paths, size_t n, const struct launch_path_stats *s)
 {
 	if (!s->standby || s->state != LAUNCH_PATH_JOINING)
@@ -305,8 +304,8 @@ static bool is_no_loss(const struct status_path *paths, size_t n, const struct l
 	return false;
 }
 
-/* The leg where its device is gone from under the worker: no carrier tells of that, and no peer is
- * to blame. */
+/* The leg, if its device was removed while the worker uses it: neither carrier nor peer explains
+ * that. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
 	const struct plan_leg_info *info = status_plan_leg(l->a, leg);
@@ -327,7 +326,7 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 		e->reported_elsewhere = true;
 }
 
-/* One line a leg and peer, however many paths there are between them. */
+/* One entry per leg and peer, however many paths there are. */
 static void look_at_paths(struct look *l)
 {
 	struct status_path paths[LAUNCH_PATHS_MAX];
@@ -354,8 +353,8 @@ static void look_at_paths(struct look *l)
 	}
 }
 
-/* Whether all paths to the peer that are up are standby, some of them for want of the right label:
- * then the legs of one of the two hosts are the other way round. */
+/* Whether all working paths to the peer are standby, some because of the label: then one host's
+ * legs are swapped. */
 static bool is_swapped(const struct status_path *paths, size_t n, const char *peer)
 {
 	bool any = false;
@@ -384,16 +383,16 @@ static void look_at_labels(struct look *l)
 		if (!paths[i].s.swapped || !is_swapped(paths, n, peer))
 			continue;
 		snprintf(why, sizeof(why),
-			 "labels-swapped: every path to %.63s goes from one switch to another, "
-			 "although the hosts share one: the cables or the labels of the legs are "
-			 "swapped, here or there",
+			 "labels-swapped: every path to %.63s crosses between switches, although "
+			 "the hosts share one: the cables or the labels of the legs are swapped on "
+			 "one of the hosts",
 			 peer);
 		note(l, LABELS_NS, HEALTH_LABELS, peer, why);
 	}
 }
 
-/* What its own page says of each leg: a port that could not be opened, or not as it was asked for.
- */
+/* Reasons from the worker's page per leg: a port that failed to open or works differently than
+ * configured. */
 static void look_at_ports(struct look *l)
 {
 	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
@@ -407,7 +406,7 @@ static void look_at_ports(struct look *l)
 	}
 }
 
-/* And of the rest: frames that do not pass. */
+/* The worker's general reason, for example frames that do not pass. */
 static void look_at_page(struct look *l)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -457,10 +456,10 @@ static void look_at_worker(struct look *l)
 	look_at_plan(l);
 }
 
-/* ---- the whole ---- */
+/* ---- all workers ---- */
 
-/* The walk that gives a leg without a carrier its state is made to wait where somebody keeps
- * changing what is ours. */
+/* A leg without a carrier gets its state by a reconcile, which drift may delay: until then the
+ * entry is reported here. */
 static bool is_reported_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;
@@ -484,7 +483,7 @@ static void report(struct agent *a, uint64_t now)
 		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
 		json_array_append_new(list, json_string(text));
 	}
-	/* What has come up since is no change of the list. */
+	/* Workers may have come up without a change of the list. */
 	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->converged) {
 		agent_update_state(a);
 		status_publish(a);
@@ -499,16 +498,15 @@ bool health_waits(const struct agent *a)
 	for (size_t i = 0; i < a->health.n; i++) {
 		const struct health_entry *e = &a->health.entries[i];
 
-		/* Not for paths: of a server's many clients one is always about to come or go. */
+		/* Paths do not count: some client of a server always comes or goes. */
 		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
 			return true;
 	}
 	return false;
 }
 
-/* Until the next look: what counts from an earlier moment on is not said later than that, nor is
- * a start kept waiting for its end. Whoever has a look in between, as each that asks for the state
- * does, puts none off. */
+/* Arms the timer for the next check, or earlier if an entry is due before. Checks in between, for
+ * example by status requests, do not postpone it. */
 static void arm_next(struct agent *a, uint64_t now)
 {
 	struct health *h = &a->health;
@@ -545,7 +543,7 @@ static int on_timer(void *user)
 {
 	struct agent *a = user;
 
-	(void)rundir_save_again(&a->rundir); /* else the next time */
+	(void)rundir_save_again(&a->rundir); /* retried at the next check */
 	health_look(a);
 	return 0;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What keeps workers, mounts and paths from being all they were asked to be, with its cause as far
- * as this host can tell: from the workers' states and statistics pages, the carriers, the plan and
- * the kernel's ARP table. The state of the agent, the reasons in tables and answers, the metrics
- * and exit statuses all follow from this one list. What passes by itself within a moment, as a path
- * that is left and taken back or a worker that is restarted, is not in it. Looked at once a second
- * while there are workers, when the first of what is seen counts, and whenever one of them
- * changes. Reads, and changes nothing but the list.
+ * Finds what is wrong with workers, mounts and paths, with the cause as far as this host can tell:
+ * from the workers' states and statistics pages, carriers, the plan and the kernel's ARP table. The
+ * agent's state, the reasons in tables and replies, metrics and exit statuses follow from this one
+ * list. Transient trouble, such as a failover or a worker's restart, is held back for a moment.
+ * Checked once a second while there are workers, and whenever a worker changes. Changes nothing but
+ * the list.
  */
 #ifndef PLENUM_AGENT_HEALTH_H
 #define PLENUM_AGENT_HEALTH_H
@@ -20,8 +19,8 @@
 
 struct agent;
 
-enum health_kind { /* the first of a worker's is its reason in tables, with those of its other legs
-		    * where it is one of a leg */
+enum health_kind { /* in order of importance: a worker's reason in tables is the first kind, plus
+		      those of its other legs where it is about a leg */
 		   HEALTH_STATE,
 		   HEALTH_MOUNT,
 		   HEALTH_CARRIER,
@@ -35,10 +34,10 @@ enum health_kind { /* the first of a worker's is its reason in tables, with thos
 struct health_entry {
 	uint32_t worker;
 	enum health_kind kind;
-	char key[HEALTH_KEY_MAX];   /* what of that kind it is about; the text may change */
+	char key[HEALTH_KEY_MAX]; /* the mount, leg or peer that it is about; the text may change */
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
-	uint64_t due_ns;	    /* from when on it counts */
-	bool reported_elsewhere;    /* a leg's state says it already */
+	uint64_t due_ns;	    /* held back until then */
+	bool reported_elsewhere;    /* a leg's problem reports it already */
 	bool seen;
 };
 
@@ -46,36 +45,36 @@ struct health {
 	struct health_entry *entries;
 	size_t n, cap;
 	struct loop_source *timer;
-	uint64_t next_ns; /* when it fires, where it is armed */
+	uint64_t next_ns; /* when the armed timer fires */
 };
 
 int health_init(struct agent *a);
 void health_done(struct health *h);
 void health_look(struct agent *a);
-/* Whether a worker or a mount is not there, but not for so long that it counts. */
+/* Whether trouble with a worker or a mount is still held back. */
 bool health_waits(const struct agent *a);
-/* Why the worker, which is up, is less than it should be: the first cause, and of a leg's that of
- * each leg; "": it is not. */
+/* Why a running worker is degraded: its first reason, plus those of its legs where that is about a
+ * leg; "": it is not. */
 void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size);
 
-/* Why nothing comes from that peer by that leg; NULL: it is not known, or it does. */
+/* Why the path to that peer via that leg is down; NULL: unknown, or it is up. */
 const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
 			       const char *peer);
 
 /* ---- health_cause.c: pure, but for the ARP table ---- */
 
 enum health_arp {
-	HEALTH_ARP_UNKNOWN, /* not IPv4, not asked for, or not the kernel's to know */
+	HEALTH_ARP_UNKNOWN, /* not IPv4, not resolved, or not a kernel socket */
 	HEALTH_ARP_SILENT,
 	HEALTH_ARP_ANSWERS,
 };
 /* Looks one address up in a table with the columns of /proc/net/arp. */
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname);
-/* Why nothing comes from that mount's server, as "code: sentence" into buf. */
+/* Why that mount's server is silent, as "code: sentence" into buf. */
 void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
 			    size_t size);
-/* The same of one address behind one port, of a peer that answers by another path. */
+/* The same for one address via one port, of a peer that answers on another path. */
 void health_explain_path(const struct launch_config *c, const struct launch_port *port,
 			 const char *peer, const char *remote, const char *arp_table, char *buf,
 			 size_t size);

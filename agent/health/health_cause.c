@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who does not answer, and why that may be: apart from the list of health.c, as the place where
- * what an operator can do about it is put into words. */
+/* Explains why a peer or path does not answer and what an operator can check. */
 #include "agent/health/health.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ enum health_arp health_arp_find(const char *table, const char *ip, const char *i
 	return HEALTH_ARP_UNKNOWN;
 }
 
-/* Who must answer ARP for the address: itself, or the way to it. */
+/* The address that must answer ARP: the peer or the gateway. */
 static const struct ip_addr *next_hop(const struct launch_port *p, const struct ip_addr *to)
 {
 	if (p->ip.addr.family == to->family && ip_prefix_contains(&p->ip, to))
@@ -41,22 +40,22 @@ static enum health_arp look_up(const struct launch_config *c, const struct launc
 	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname);
 }
 
-/* What may be the matter, of a peer that is silent and of one that answers by another path. */
+/* Possible causes, for a silent peer and for one that answers on another path. */
 struct causes {
 	const char *silent, *known, *unknown; /* by ARP */
 };
 
 static const struct causes of_peer = {
 	.silent = "it is down, has another address or netmask, or is behind another switch or VLAN",
-	.known = "plenumd does not run there, or a firewall drops it",
-	.unknown = "it is down, or a firewall drops it",
+	.known = "plenumd does not run there, or a firewall drops the packets",
+	.unknown = "it is down, or a firewall drops the packets",
 };
 
 static const struct causes of_path = {
-	.silent = "that leg of it is down, has another address or netmask, or is behind another "
-		  "switch or VLAN",
-	.known = "that leg of it or the way there is down, or a firewall drops it",
-	.unknown = "that leg of it or the way there is down, or a firewall drops it",
+	.silent = "its leg is down, has another address or netmask, or is behind another switch or "
+		  "VLAN",
+	.known = "its leg or the route to it is down, or a firewall drops the packets",
+	.unknown = "its leg or the route to it is down, or a firewall drops the packets",
 };
 
 static void explain(const struct launch_port *p, const char *peer, const struct ip_addr *to,
@@ -69,21 +68,20 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 	if (hop != to) {
 		char gateway[IP_ADDR_STR_MAX];
 
-		snprintf(via, sizeof(via), " (by %s)",
+		snprintf(via, sizeof(via), " (via %s)",
 			 ip_addr_format(hop, gateway, sizeof(gateway)));
 	}
 	if (arp == HEALTH_ARP_SILENT)
-		snprintf(buf, size,
-			 "no-neighbour: nobody answers ARP for %.40s's %s%s on %.15s: %s", peer, ip,
-			 via, p->ifname, may->silent);
+		snprintf(buf, size, "no-neighbour: no ARP reply for %.40s's %s%s on %.15s: %s",
+			 peer, ip, via, p->ifname, may->silent);
 	else if (arp == HEALTH_ARP_ANSWERS)
 		snprintf(buf, size,
-			 "no-answer: %.40s's %s%s is known by ARP on %.15s, but its UDP port %u "
-			 "does not answer: %s",
+			 "no-answer: %.40s's %s%s answers ARP on %.15s, but its UDP port %u does "
+			 "not answer: %s",
 			 peer, ip, via, p->ifname, udp_port, may->known);
 	else
 		snprintf(buf, size,
-			 "no-answer: %.40s does not answer at %s%s, UDP port %u, by %.40s: %s",
+			 "no-answer: %.40s does not answer at %s%s, UDP port %u, via %.40s: %s",
 			 peer, ip, via, udp_port, p->leg, may->unknown);
 }
 
@@ -95,7 +93,7 @@ void health_explain_path(const struct launch_config *c, const struct launch_port
 	struct ip_addr to;
 
 	if (ip_addr_parse(remote, &to) < 0) {
-		snprintf(buf, size, "no-answer: %.40s does not answer by %.40s", peer, port->leg);
+		snprintf(buf, size, "no-answer: %.40s does not answer via %.40s", peer, port->leg);
 		return;
 	}
 	hop = next_hop(port, &to);
@@ -119,13 +117,12 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 	if (m->n_addrs)
 		ip_addr_format(&m->addrs[0].ip, ip, sizeof(ip));
 	snprintf(buf, size,
-		 "no-way: %.60s's address %s%s in the subnet of no leg of this worker, and no "
-		 "network "
-		 "of theirs has a gateway: is a range's netmask, or the peer's address, wrong?",
+		 "no-way: %.60s's address %s%s not in the subnet of any leg of this worker, and "
+		 "its networks have no gateway: check the range's netmask and the peer's address",
 		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
 }
 
-/* Of all pairs of a leg with a carrier and an address that it leads to the one that says most. */
+/* Explains the most telling pair of a leg with a carrier and an address behind it. */
 void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
 			    size_t size)
@@ -135,8 +132,8 @@ void health_explain_silence(const struct launch_config *c, const struct launch_m
 
 	if (!any_carrier(c, carriers)) {
 		snprintf(buf, size,
-			 "no-carrier: none of its legs has a carrier: no cable, or its "
-			 "peer is down");
+			 "no-carrier: none of its legs has a carrier: cable missing, or switch "
+			 "port down");
 		return;
 	}
 	for (uint32_t i = 0; i < m->n_addrs; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line of a table for each network manager: how it is seen to run, whether it has its hands on
- * a link, and what to tell an operator. Apart from drift.c, which knows none by name. */
+/* A table with one entry per network manager: its process name, and a function that checks whether
+ * it manages the link. */
 #include "agent/health/managers.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/file.h"
@@ -22,8 +22,8 @@ struct look {
 };
 
 struct manager {
-	const char *comm; /* of its process, as the kernel cuts it */
-	/* Whether it would do such a thing; then buf says how to end it. */
+	const char *comm; /* process name, cut to the kernel's 15 characters */
+	/* Whether it would make such a change; buf then says how to stop it. */
 	bool (*explain)(const struct look *l, char *buf, size_t size);
 };
 
@@ -40,7 +40,7 @@ static char *read_text(const struct look *l, const char *path)
 	return text;
 }
 
-/* The last "KEY=VALUE" line of a text, whatever section it is in; false: there is none. */
+/* The last "KEY=VALUE" line of a text, in any section; false: none. */
 static bool find_value(const char *text, const char *key, char *ret, size_t size)
 {
 	const size_t len = strlen(key);
@@ -107,7 +107,7 @@ static bool is_no(const char *value)
 	return false;
 }
 
-/* Of networkd.conf and what is dropped in beside it the last word counts; the default is yes. */
+/* The last value in networkd.conf and its drop-ins counts; the default is yes. */
 static bool networkd_leaves(const struct look *l, const char *key)
 {
 	static const char *const places[] = {"/usr/lib/systemd/networkd.conf",
@@ -134,14 +134,14 @@ static bool networkd_link(const struct look *l, char *buf, size_t size)
 		return false;
 	file_has(l, path, "NETWORK_FILE", file, sizeof(file));
 	snprintf(buf, size,
-		 "systemd-networkd manages %s%s%s; write Unmanaged=yes below [Link] %s, then call "
+		 "systemd-networkd manages %s%s%s; write Unmanaged=yes below [Link] %s, then run "
 		 "networkctl reload",
-		 l->ifname, file[0] ? " by " : "", file,
-		 file[0] ? "there" : "of a .network file that matches it");
+		 l->ifname, file[0] ? " with " : "", file,
+		 file[0] ? "there" : "in a .network file that matches it");
 	return true;
 }
 
-/* Rules and routes go together when it starts: who ends one alone has the other next. */
+/* It removes rules and routes together at its start, so both settings are named. */
 static bool networkd_explain(const struct look *l, char *buf, size_t size)
 {
 	const bool rules = !networkd_leaves(l, "ManageForeignRoutingPolicyRules");
@@ -152,9 +152,8 @@ static bool networkd_explain(const struct look *l, char *buf, size_t size)
 	if (l->matter == MANAGERS_RULES ? !rules : !routes)
 		return false;
 	snprintf(buf, size,
-		 "systemd-networkd runs here and removes %s%s%s of others; write "
-		 "%s%s%s below [Network] into /etc/systemd/networkd.conf.d/plenum.conf, then "
-		 "restart it",
+		 "systemd-networkd removes %s%s%s of other programs; write %s%s%s below [Network] "
+		 "into /etc/systemd/networkd.conf.d/plenum.conf, then restart it",
 		 rules ? "rules" : "", rules && routes ? " and " : "", routes ? "routes" : "",
 		 rules ? "ManageForeignRoutingPolicyRules=no" : "", rules && routes ? ", " : "",
 		 routes ? "ManageForeignRoutes=no" : "");
@@ -167,33 +166,34 @@ static bool network_manager_explain(const struct look *l, char *buf, size_t size
 {
 	char path[64], managed[8] = "";
 
-	/* It takes addresses, and the kernel their routes; rules but its own it leaves alone. */
+	/* It removes addresses, and with them their routes; foreign rules it leaves alone. */
 	if (l->matter == MANAGERS_RULES)
 		return false;
 	snprintf(path, sizeof(path), "/run/NetworkManager/devices/%u", l->ifindex);
 	if (!file_has(l, path, "managed", managed, sizeof(managed)) || is_no(managed))
 		return false;
-	/* Added to what other files of conf.d say, which '=' would replace. */
+	/* '+=' adds to the value of other files in conf.d; '=' would replace it. */
 	snprintf(buf, size,
 		 "NetworkManager manages %s; write unmanaged-devices+=interface-name:%s below "
-		 "[keyfile] into /etc/NetworkManager/conf.d/plenum-%s.conf, then call nmcli "
-		 "general reload",
+		 "[keyfile] into /etc/NetworkManager/conf.d/plenum-%s.conf, then run nmcli general "
+		 "reload",
 		 l->ifname, l->ifname, l->ifname);
 	return true;
 }
 
 static bool dhcpcd_explain(const struct look *l, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "dhcpcd runs here; write denyinterfaces %s into /etc/dhcpcd.conf, then restart it",
-		 l->ifname);
+	snprintf(
+		buf, size,
+		"dhcpcd is running; write denyinterfaces %s into /etc/dhcpcd.conf, then restart it",
+		l->ifname);
 	return true;
 }
 
 static bool connman_explain(const struct look *l, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "connmand runs here; add %s to NetworkInterfaceBlacklist below [General] of "
+		 "connmand is running; add %s to NetworkInterfaceBlacklist below [General] in "
 		 "/etc/connman/main.conf, then restart it",
 		 l->ifname);
 	return true;
@@ -206,7 +206,7 @@ static const struct manager managers[] = {
 	{"connmand", connman_explain},
 };
 
-/* ---- what runs ---- */
+/* ---- running processes ---- */
 
 static bool is_process(const char *name)
 {
@@ -226,8 +226,8 @@ static int read_netns(const struct look *l, const char *process, char *ret, size
 	return 0;
 }
 
-/* In another network namespace it does nothing to ours. Who must not see that of another user's
- * process takes it for a neighbour. */
+/* A manager in another network namespace does not matter. If the namespace of another user's
+ * process cannot be read, it counts as ours. */
 static bool is_beside_us(const struct look *l, const char *process)
 {
 	char ours[64], theirs[64];
@@ -274,7 +274,7 @@ bool managers_explain(const char *root, enum managers_matter matter, const char 
 		if (runs[i] && managers[i].explain(&l, buf, size))
 			return true;
 	snprintf(buf, size,
-		 "no network manager that would runs here; 'ip -t monitor' shows what is done and "
-		 "when");
+		 "no known network manager here would do this; 'ip -t monitor' shows each change "
+		 "and its time");
 	return false;
 }

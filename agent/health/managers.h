@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Network managers that may run beside us and change what is ours: which of them does, by what runs
- * and how it is configured, and the setting that ends it. Reads the host only when somebody asks,
- * which the agent does once what is ours is changed again and again. Owns nothing.
+ * Finds network managers that may change the agent's links, routes or rules: which one runs,
+ * whether its configuration makes it do so, and the setting that stops it. Reads the host only when
+ * called, which drift.c does when its settings are changed again and again. Owns nothing.
  */
 #ifndef PLENUM_AGENT_MANAGERS_H
 #define PLENUM_AGENT_MANAGERS_H
@@ -21,8 +21,8 @@ enum managers_matter {
 };
 
 /*
- * Who may change such things on that link, and what to write where to end it; a sentence in buf.
- * root: "" for the host, a folder for tests. False: no manager is known that would; buf says so.
+ * The manager that may change such things on that link and the setting that stops it, as a sentence
+ * in buf. root: "" for this host, a folder in tests. False: none known; buf says so.
  */
 bool managers_explain(const char *root, enum managers_matter matter, const char *ifname,
 		      uint32_t ifindex, char *buf, size_t size);

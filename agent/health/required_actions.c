@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From needs to commands, and which of them are new. Apart from the plan, which is the same on
- * every distribution. */
+/* Translates the plan's needs into this distribution's commands and reports new ones. The plan
+ * itself is the same on every distribution. */
 #include "agent/health/required_actions.h"
 #include "agent/agent.h"
 #include <limits.h>
@@ -15,8 +15,8 @@ static bool is_there(const char *root, const char *path)
 	return access(full, F_OK) == 0;
 }
 
-/* The words of one processor's maker do nothing on the other's: only those that count. The tables
- * of the firmware tell which; without any the IOMMU is off there. */
+/* Chooses the kernel arguments of this CPU vendor, by the firmware's IOMMU tables (DMAR: Intel,
+ * IVRS: AMD). Without either table the IOMMU is off in the firmware. */
 static void choose_args(const char *root, const struct plan_need *need, char *buf, size_t size)
 {
 	const bool intel = is_there(root, "/sys/firmware/acpi/tables/DMAR");
@@ -52,7 +52,7 @@ static json_t *need_to_json(const struct plan_need *need, const char *root)
 	if (need->command[0])
 		json_array_append_new(commands, json_string(need->command));
 	choose_args(root, need, args, sizeof(args));
-	/* Pages that the running kernel can find need no other boot. */
+	/* Hugepages that the running kernel can allocate need no reboot. */
 	if (args[0] && (need->reboot || !need->command[0])) {
 		kernel_command(root, args, command, sizeof(command));
 		json_array_append_new(commands, json_string(command));
@@ -93,8 +93,7 @@ void required_actions_note(struct agent *a)
 		if (!is_reported(a->actions_reported, need))
 			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 				   "%s: %s; 'plenum status' shows the commands",
-				   need->reboot ? "a reboot is needed" : "something is needed",
-				   need->why);
+				   need->reboot ? "reboot required" : "action required", need->why);
 	}
 	json_decref(a->actions_reported);
 	a->actions_reported = reported;

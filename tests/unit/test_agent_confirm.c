@@ -144,7 +144,7 @@ static void test_rolled_back_by_time(void **state)
 
 	begin(f, 1);
 	turn_until_it_ends(f);
-	assert_true(event_has(&f->a, "nobody confirmed it within 1 s"));
+	assert_true(event_has(&f->a, "not confirmed within 1 s"));
 	check_rolled_back(f);
 }
 
@@ -270,7 +270,8 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	assert_true(running_has(f, "10.20.1.10"));
-	assert_true(problem_has(&f->a, "was rolled back: the applier ended: killed by SIGKILL"));
+	assert_true(problem_has(&f->a,
+				"was rolled back: the applier process ended: killed by SIGKILL"));
 	assert_int_equal(access(f->a.journal, F_OK), -1);
 }
 

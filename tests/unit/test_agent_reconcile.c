@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The data walk on a host in memory: what it applies, that a second one writes nothing, and that
- * whatever goes wrong leaves the host and the wanted workers as they were.
- */
+/* Reconciles on a host in memory: the first applies, a second writes nothing, and any failure
+ * leaves host and workers unchanged. */
 #include "agent/supervise/supervise_internal.h"
 #include "tests/lib/reconcile_host.h"
-
 #include <sys/mman.h>
 
 static void test_start_and_again(void **state)
@@ -241,8 +238,7 @@ static void test_killed_applier_is_rolled_back(void **state)
 	kernel_fake_on_write(f->a.kernel, die, f);
 	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
 	assert_true(problem_has(&f->a, "killed by SIGKILL"));
-	assert_true(
-		problem_has(&f->a, "3 steps of an apply that was interrupted were rolled back"));
+	assert_true(problem_has(&f->a, "rolled back 3 steps of an interrupted apply"));
 	assert_int_equal(f->a.applied.number, 0);
 	after = host_json(f);
 	assert_string_equal(after, before);
@@ -656,8 +652,9 @@ static void test_deaths_in_a_row(void **state)
 	w->n_deaths++;
 	health_look(&f->a);
 	health_reason(&f->a, w->id, why, sizeof(why));
-	assert_string_equal(why, "dies-again: has died 5 times in a row, of late: killed by "
-				 "SIGSEGV; 'plenum events'");
+	assert_string_equal(
+		why,
+		"dies-again: died 5 times in a row, last: killed by SIGSEGV; see 'plenum events'");
 	assert_true(problems_degrade(&f->a.problems));
 	w->state = SUP_BACKOFF;
 	w->up_since_ns = 0;

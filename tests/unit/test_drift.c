@@ -102,7 +102,7 @@ static void test_fight(void **state)
 	assert_true(problem_has(
 		a, "leg-a: another program keeps undoing the agent's settings, last: rule "
 		   "7000: from 10.10.1.10"));
-	assert_true(problem_has(a, "no network manager that would runs here"));
+	assert_true(problem_has(a, "no known network manager here would do this"));
 	drift_look(a);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	/* A minute later. */
@@ -220,7 +220,7 @@ static void test_networkd(void **state)
 	put(r, "/run/systemd/netif/links/7",
 	    "# private\nADMIN_STATE=configured\nNETWORK_FILE=/etc/systemd/network/20-x.network\n");
 	assert_true(explains(r, MANAGERS_LINKS,
-			     "manages eth1 by /etc/systemd/network/20-x.network; write "
+			     "manages eth1 with /etc/systemd/network/20-x.network; write "
 			     "Unmanaged=yes below [Link] there"));
 	/* The last word counts. */
 	put(r, "/etc/systemd/networkd.conf",
@@ -266,11 +266,11 @@ static void test_who_is_found_late_is_named(void **state)
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	remove_rule(f, "10.10.1.10/32");
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_false(event_has(a, "systemd-networkd runs here"));
+	assert_false(event_has(a, "systemd-networkd removes"));
 	put_process(r, "90", "systemd-network\n", "net:[1]");
 	remove_rule(f, "10.10.1.10/32");
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_true(event_has(a, "systemd-networkd runs here and removes rules"));
+	assert_true(event_has(a, "systemd-networkd removes rules"));
 	a->drift.root = NULL;
 	assert_int_equal(root_teardown(&of_root), 0);
 }
