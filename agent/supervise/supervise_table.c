@@ -33,131 +33,62 @@ const char *sup_event_to_string(enum sup_event e)
 	return e < SUP_EVENT_MAX ? names[e] : "?";
 }
 
-#define DO(state, act)                     \
-	{                                  \
-		SUP_##state, SUP_ACT_##act \
+/* The state after an action. */
+#define AFTER__(state) state
+#define AFTER_SPAWN(state) SUP_STARTING
+#define AFTER_STOP(state) SUP_STOPPING
+#define AFTER_KILL(state) state
+#define AFTER_BACKOFF(state) SUP_BACKOFF
+#define AFTER_WAIT(state) SUP_BACKOFF
+#define AFTER_GIVE_UP(state) SUP_FAILED
+#define AFTER_NOTE_UP(state) SUP_UP
+#define AFTER_NOTE_REASON(state) state
+#define AFTER_REAPED(state) SUP_STOPPED
+#define AFTER_ADOPT(state) SUP_STARTING
+#define AFTER_REPLACE(state) SUP_STOPPING
+#define AFTER_DISARM(state) SUP_STOPPED
+
+#define SUP_ACT__ SUP_ACT_NONE
+
+#define CELL(state, action)                                   \
+	{                                                     \
+		AFTER_##action(SUP_##state), SUP_ACT_##action \
 	}
+#define ROW(event, stopped, starting, up, stopping, backoff, failed)          \
+	[SUP_EV_##event] = {CELL(STOPPED, stopped), CELL(STARTING, starting), \
+			    CELL(UP, up),	    CELL(STOPPING, stopping), \
+			    CELL(BACKOFF, backoff), CELL(FAILED, failed)}
 
 /*
- * An event that a state does not expect changes nothing (NONE): for example a message that was in
- * flight when the worker was asked to stop, or a timer that fired while it was being disarmed. A
- * death without a process cannot happen and changes nothing either.
+ * The action for each event in each state; the next state follows from the action (AFTER_). "_" is
+ * SUP_ACT_NONE: an event that a state does not expect changes nothing, for example a message that
+ * was in flight when the worker was asked to stop, or a timer that fired while it was being
+ * disarmed. A death without a process cannot happen and changes nothing either.
  */
-static const struct sup_rule rules[SUP_STATE_MAX][SUP_EVENT_MAX] =
-	{
-		[SUP_STOPPED] =
-			{
-				[SUP_EV_WANT] = DO(STARTING, SPAWN),
-				[SUP_EV_UNWANT] = DO(STOPPED, NONE),
-				[SUP_EV_CONFIG_CHANGED] = DO(STARTING, SPAWN),
-				[SUP_EV_READY] = DO(STOPPED, NONE),
-				[SUP_EV_FAILED_MSG] = DO(STOPPED, NONE),
-				[SUP_EV_EXITED_0] = DO(STOPPED, NONE),
-				[SUP_EV_EXITED_CONFIG] = DO(STOPPED, NONE),
-				[SUP_EV_CRASHED] = DO(STOPPED, NONE),
-				[SUP_EV_SPAWN_FAILED] = DO(STOPPED, NONE),
-				[SUP_EV_MUST_WAIT] = DO(STOPPED, NONE),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(STOPPED, NONE),
-				[SUP_EV_START_TIMEOUT] = DO(STOPPED, NONE),
-				[SUP_EV_TIMER] = DO(STOPPED, NONE),
-				[SUP_EV_FOUND] = DO(STARTING, ADOPT),
-				[SUP_EV_FOUND_OTHER] = DO(STOPPING, REPLACE),
-			},
-		[SUP_STARTING] =
-			{
-				[SUP_EV_WANT] = DO(STARTING, NONE),
-				[SUP_EV_UNWANT] = DO(STOPPING, STOP),
-				[SUP_EV_CONFIG_CHANGED] = DO(STOPPING, STOP),
-				[SUP_EV_READY] = DO(UP, NOTE_UP),
-				[SUP_EV_FAILED_MSG] = DO(STARTING, NOTE_REASON),
-				[SUP_EV_EXITED_0] = DO(BACKOFF, BACKOFF),
-				[SUP_EV_EXITED_CONFIG] = DO(FAILED, GIVE_UP),
-				[SUP_EV_CRASHED] = DO(BACKOFF, BACKOFF),
-				[SUP_EV_SPAWN_FAILED] = DO(FAILED, GIVE_UP),
-				[SUP_EV_MUST_WAIT] = DO(BACKOFF, WAIT),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(STARTING, NONE),
-				[SUP_EV_START_TIMEOUT] = DO(STARTING, KILL),
-				[SUP_EV_TIMER] = DO(STARTING, NONE),
-				[SUP_EV_FOUND] = DO(STARTING, NONE),
-				[SUP_EV_FOUND_OTHER] = DO(STARTING, NONE),
-			},
-		[SUP_UP] =
-			{
-				[SUP_EV_WANT] = DO(UP, NONE),
-				[SUP_EV_UNWANT] = DO(STOPPING, STOP),
-				[SUP_EV_CONFIG_CHANGED] = DO(STOPPING, STOP),
-				[SUP_EV_READY] = DO(UP, NONE),
-				[SUP_EV_FAILED_MSG] = DO(UP, NOTE_REASON),
-				[SUP_EV_EXITED_0] = DO(BACKOFF, BACKOFF),
-				[SUP_EV_EXITED_CONFIG] = DO(FAILED, GIVE_UP),
-				[SUP_EV_CRASHED] = DO(BACKOFF, BACKOFF),
-				[SUP_EV_SPAWN_FAILED] = DO(UP, NONE),
-				[SUP_EV_MUST_WAIT] = DO(UP, NONE),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(UP, KILL),
-				[SUP_EV_START_TIMEOUT] = DO(UP, NONE),
-				[SUP_EV_TIMER] = DO(UP, NONE),
-				[SUP_EV_FOUND] = DO(UP, NONE),
-				[SUP_EV_FOUND_OTHER] = DO(UP, NONE),
-			},
-		[SUP_STOPPING] =
-			{
-				[SUP_EV_WANT] = DO(STOPPING, NONE),
-				[SUP_EV_UNWANT] = DO(STOPPING, NONE),
-				[SUP_EV_CONFIG_CHANGED] = DO(STOPPING, NONE),
-				[SUP_EV_READY] = DO(STOPPING, NONE),
-				[SUP_EV_FAILED_MSG] = DO(STOPPING, NONE),
-				[SUP_EV_EXITED_0] = DO(STOPPED, REAPED),
-				[SUP_EV_EXITED_CONFIG] = DO(STOPPED, REAPED),
-				[SUP_EV_CRASHED] = DO(STOPPED, REAPED),
-				[SUP_EV_SPAWN_FAILED] = DO(STOPPING, NONE),
-				[SUP_EV_MUST_WAIT] = DO(STOPPING, NONE),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(STOPPING, NONE),
-				[SUP_EV_START_TIMEOUT] = DO(STOPPING, NONE),
-				[SUP_EV_TIMER] = DO(STOPPING, KILL),
-				[SUP_EV_FOUND] = DO(STOPPING, NONE),
-				[SUP_EV_FOUND_OTHER] = DO(STOPPING, NONE),
-			},
-		[SUP_BACKOFF] =
-			{
-				[SUP_EV_WANT] = DO(BACKOFF, NONE),
-				[SUP_EV_UNWANT] = DO(STOPPED, DISARM),
-				[SUP_EV_CONFIG_CHANGED] = DO(STARTING, SPAWN),
-				[SUP_EV_READY] = DO(BACKOFF, NONE),
-				[SUP_EV_FAILED_MSG] = DO(BACKOFF, NONE),
-				[SUP_EV_EXITED_0] = DO(BACKOFF, NONE),
-				[SUP_EV_EXITED_CONFIG] = DO(BACKOFF, NONE),
-				[SUP_EV_CRASHED] = DO(BACKOFF, NONE),
-				[SUP_EV_SPAWN_FAILED] = DO(BACKOFF, NONE),
-				[SUP_EV_MUST_WAIT] = DO(BACKOFF, NONE),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(BACKOFF, NONE),
-				[SUP_EV_START_TIMEOUT] = DO(BACKOFF, NONE),
-				[SUP_EV_TIMER] = DO(STARTING, SPAWN),
-				[SUP_EV_FOUND] = DO(BACKOFF, NONE),
-				[SUP_EV_FOUND_OTHER] = DO(BACKOFF, NONE),
-			},
-		[SUP_FAILED] =
-			{
-				[SUP_EV_WANT] = DO(FAILED, NONE),
-				[SUP_EV_UNWANT] = DO(STOPPED, DISARM),
-				[SUP_EV_CONFIG_CHANGED] = DO(STARTING, SPAWN),
-				[SUP_EV_READY] = DO(FAILED, NONE),
-				[SUP_EV_FAILED_MSG] = DO(FAILED, NONE),
-				[SUP_EV_EXITED_0] = DO(FAILED, NONE),
-				[SUP_EV_EXITED_CONFIG] = DO(FAILED, NONE),
-				[SUP_EV_CRASHED] = DO(FAILED, NONE),
-				[SUP_EV_SPAWN_FAILED] = DO(FAILED, NONE),
-				[SUP_EV_MUST_WAIT] = DO(FAILED, NONE),
-				[SUP_EV_HEARTBEAT_MISSED] = DO(FAILED, NONE),
-				[SUP_EV_START_TIMEOUT] = DO(FAILED, NONE),
-				[SUP_EV_TIMER] = DO(STARTING, SPAWN),
-				[SUP_EV_FOUND] = DO(FAILED, NONE),
-				[SUP_EV_FOUND_OTHER] = DO(FAILED, NONE),
-			},
+/* clang-format off */
+static const struct sup_rule rules[SUP_EVENT_MAX][SUP_STATE_MAX] = {
+	/*  event             STOPPED  STARTING     UP           STOPPING  BACKOFF  FAILED */
+	ROW(WANT,             SPAWN,   _,           _,           _,        _,       _),
+	ROW(UNWANT,           _,       STOP,        STOP,        _,        DISARM,  DISARM),
+	ROW(CONFIG_CHANGED,   SPAWN,   STOP,        STOP,        _,        SPAWN,   SPAWN),
+	ROW(READY,            _,       NOTE_UP,     _,           _,        _,       _),
+	ROW(FAILED_MSG,       _,       NOTE_REASON, NOTE_REASON, _,        _,       _),
+	ROW(EXITED_0,         _,       BACKOFF,     BACKOFF,     REAPED,   _,       _),
+	ROW(EXITED_CONFIG,    _,       GIVE_UP,     GIVE_UP,     REAPED,   _,       _),
+	ROW(CRASHED,          _,       BACKOFF,     BACKOFF,     REAPED,   _,       _),
+	ROW(SPAWN_FAILED,     _,       GIVE_UP,     _,           _,        _,       _),
+	ROW(MUST_WAIT,        _,       WAIT,        _,           _,        _,       _),
+	ROW(HEARTBEAT_MISSED, _,       _,           KILL,        _,        _,       _),
+	ROW(START_TIMEOUT,    _,       KILL,        _,           _,        _,       _),
+	ROW(TIMER,            _,       _,           _,           KILL,     SPAWN,   SPAWN),
+	ROW(FOUND,            ADOPT,   _,           _,           _,        _,       _),
+	ROW(FOUND_OTHER,      REPLACE, _,           _,           _,        _,       _),
 };
+/* clang-format on */
 
 const struct sup_rule *sup_rule_get(enum sup_state s, enum sup_event e)
 {
-	return &rules[s][e];
+	return &rules[e][s];
 }
 
 uint64_t sup_backoff_ns(unsigned n_deaths)
