@@ -5,6 +5,7 @@
  * restart. This file avoids restarts for legs that vanish and limits those for legs that return.
  */
 #include "agent/leg_policy.h"
+#include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -163,17 +164,16 @@ int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 
 	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
 		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
-			char(*grown)[16];
+			char(*name)[16];
 
 			if (!launch_port_is_function(&w->started->ports[i]) || w->released[i])
 				continue;
-			grown = reallocarray(held, n + 1, sizeof(*grown));
-			if (!grown) {
+			name = vec_add(&held, &n, sizeof(*name));
+			if (!name) {
 				free(held);
 				return -ENOMEM;
 			}
-			held = grown;
-			snprintf(held[n++], sizeof(*held), "%.15s", w->started->ports[i].device);
+			snprintf(*name, sizeof(*name), "%.15s", w->started->ports[i].device);
 		}
 	*ret = held;
 	*ret_n = n;

@@ -9,6 +9,7 @@
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
 #include "netcfg/apply/apply_reach.h"
+#include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -186,15 +187,14 @@ int reachability_answered_cores(const struct agent *a, const struct spec *spec, 
 	size_t n = 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		unsigned *grown;
+		unsigned *core;
 
 		if (!is_answered(w, spec))
 			continue;
-		grown = reallocarray(cores, n + 1, sizeof(*cores));
-		if (!grown)
+		core = vec_add(&cores, &n, sizeof(*core));
+		if (!core)
 			return -ENOMEM;
-		cores = grown;
-		cores[n++] = w->config.core;
+		*core = w->config.core;
 	}
 	free(*ret);
 	*ret = ptr_take(cores);

@@ -165,7 +165,7 @@ struct reconcile {
 	bool reload_is_older;	/* the reload was asked for while an apply waited */
 	bool last_good_pending; /* the files cannot run at the start: what ran before shall */
 	struct reconcile_client *clients;
-	size_t n_clients, cap_clients;
+	size_t n_clients;
 	/* When what failed is tried again. */
 	bool retry_files; /* what the files say failed for what the host is */
 	struct reconcile_pace of_files, of_running;

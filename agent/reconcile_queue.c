@@ -5,6 +5,7 @@
 #include "agent/apply/progress.h"
 #include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
+#include "netcfg/base/vec.h"
 #include <string.h>
 
 /* After a failed apply, its own kernel notifications must not trigger the next try. */
@@ -108,24 +109,18 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 
 	const bool waits = rec->pending.applier &&
 			   !rec->reachability.alone; /* that wait ends by itself, soon */
+	struct reconcile_client *added;
 
 	if (a->state == AGENT_STOPPING || waits) {
 		reconcile_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
 		return;
 	}
-	if (rec->n_clients == rec->cap_clients) {
-		size_t cap = MAX_OF(2 * rec->cap_clients, 8);
-		struct reconcile_client *clients =
-			reallocarray(rec->clients, cap, sizeof(*clients));
-
-		if (!clients) {
-			reconcile_refuse_client(a, c, -ENOMEM);
-			return;
-		}
-		rec->clients = clients;
-		rec->cap_clients = cap;
+	added = vec_add(&rec->clients, &rec->n_clients, sizeof(*added));
+	if (!added) {
+		reconcile_refuse_client(a, c, -ENOMEM);
+		return;
 	}
-	rec->clients[rec->n_clients++] = *c;
+	*added = *c;
 	reconcile_run_next(a);
 }
 

@@ -34,7 +34,7 @@ struct top_row { /* rates are per second */
 };
 struct top_table {
 	struct top_row *rows;
-	size_t n, cap;
+	size_t n;
 };
 struct top_view {
 	char host[PLENUM_NAME_MAX], state[24];

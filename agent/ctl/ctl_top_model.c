@@ -4,6 +4,7 @@
  * terminal, for the tests.
  */
 #include "agent/ctl/ctl_top.h"
+#include "netcfg/base/vec.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,24 +35,19 @@ void top_view_done(struct top_view *v)
 static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char *name)
 {
 	struct top_table *t = &v->tables[kind];
+	struct top_row *row;
 
 	for (size_t i = 0; i < t->n; i++)
 		if (strcmp(t->rows[i].name, name) == 0)
 			return &t->rows[i];
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 16;
-		struct top_row *grown = reallocarray(t->rows, cap, sizeof(*grown));
-
-		if (!grown) {
-			v->out_of_memory = true;
-			return NULL;
-		}
-		t->rows = grown;
-		t->cap = cap;
+	row = vec_add(&t->rows, &t->n, sizeof(*row));
+	if (!row) {
+		v->out_of_memory = true;
+		return NULL;
 	}
-	t->rows[t->n] = (struct top_row){.since_s = UINT64_MAX};
-	snprintf(t->rows[t->n].name, sizeof(t->rows[t->n].name), "%s", name);
-	return &t->rows[t->n++];
+	row->since_s = UINT64_MAX;
+	snprintf(row->name, sizeof(row->name), "%s", name);
+	return row;
 }
 
 static const char *worker_name(json_int_t id, char buf[24])

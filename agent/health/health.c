@@ -5,6 +5,7 @@
 #include "agent/base/stats_page.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,16 +37,7 @@ static struct health_entry *find(struct health *h, uint32_t worker, enum health_
 
 static struct health_entry *add(struct health *h)
 {
-	if (h->n == h->cap) {
-		size_t cap = MAX_OF(2 * h->cap, 16);
-		struct health_entry *grown = reallocarray(h->entries, cap, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		h->entries = grown;
-		h->cap = cap;
-	}
-	return &h->entries[h->n++];
+	return vec_add(&h->entries, &h->n, sizeof(*h->entries));
 }
 
 static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_kind kind,

@@ -43,7 +43,7 @@ struct health_entry {
 
 struct health {
 	struct health_entry *entries;
-	size_t n, cap;
+	size_t n;
 	struct loop_source *timer;
 	uint64_t next_ns; /* when the armed timer fires */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the links' carriers. Pure; the monitor fills it. */
 #include "agent/lldp/carriers.h"
+#include "netcfg/base/vec.h"
 #include <string.h>
 
 void carriers_done(struct carriers *c)
@@ -41,18 +42,10 @@ bool carriers_usable(const struct carriers *c, uint32_t ifindex)
 
 static int insert(struct carriers *c, size_t at, uint32_t ifindex)
 {
-	if (c->n == c->cap) {
-		size_t cap = MAX_OF(2 * c->cap, 16);
-		struct carrier *links = reallocarray(c->links, cap, sizeof(*links));
-
-		if (!links)
-			return -ENOMEM;
-		c->links = links;
-		c->cap = cap;
-	}
-	memmove(&c->links[at + 1], &c->links[at], (c->n - at) * sizeof(*c->links));
+	if (!vec_add(&c->links, &c->n, sizeof(*c->links)))
+		return -ENOMEM;
+	memmove(&c->links[at + 1], &c->links[at], (c->n - 1 - at) * sizeof(*c->links));
 	c->links[at] = (struct carrier){.ifindex = ifindex};
-	c->n++;
 	return 0;
 }
 

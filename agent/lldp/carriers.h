@@ -17,7 +17,7 @@ struct carrier {
 
 struct carriers {
 	struct carrier *links; /* ascending ifindex */
-	size_t n, cap;
+	size_t n;
 };
 
 void carriers_done(struct carriers *c);

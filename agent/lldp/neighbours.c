@@ -4,6 +4,7 @@
  */
 #include "agent/lldp/neighbours.h"
 
+#include "netcfg/base/vec.h"
 #include "netcfg/host/device_setting.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,15 +26,13 @@ struct neighbours_link *neighbours_find(const struct neighbours *t, uint32_t ifi
 struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, const char *ifname,
 				       uint64_t now)
 {
-	struct neighbours_link *grown = reallocarray(t->links, t->n + 1, sizeof(*grown));
+	struct neighbours_link *l = vec_add(&t->links, &t->n, sizeof(*l));
 
-	if (!grown)
+	if (!l)
 		return NULL;
-	t->links = grown;
-	grown = &t->links[t->n++];
-	*grown = (struct neighbours_link){.ifindex = ifindex, .since_ns = now};
-	snprintf(grown->ifname, sizeof(grown->ifname), "%s", ifname);
-	return grown;
+	*l = (struct neighbours_link){.ifindex = ifindex, .since_ns = now};
+	snprintf(l->ifname, sizeof(l->ifname), "%s", ifname);
+	return l;
 }
 
 void neighbours_remove(struct neighbours *t, uint32_t ifindex)

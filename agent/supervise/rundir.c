@@ -5,6 +5,7 @@
 #include "agent/base/path.h"
 #include "agent/base/process.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -128,13 +129,11 @@ int rundir_save_again(struct rundir *rd)
 
 static int push_process(struct rundir *rd, const struct rundir_process *new)
 {
-	struct rundir_process *p;
+	struct rundir_process *p = vec_add(&rd->processes, &rd->n_processes, sizeof(*p));
 
-	p = reallocarray(rd->processes, rd->n_processes + 1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	rd->processes = p;
-	p[rd->n_processes++] = *new;
+	*p = *new;
 	return 0;
 }
 
@@ -146,17 +145,13 @@ static void mount_done(struct rundir_mount *m)
 
 static int push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
 {
-	struct rundir_mount *m = reallocarray(rd->mounts, rd->n_mounts + 1, sizeof(*m));
-	char *copy;
+	autofree char *copy = strdup(path);
+	struct rundir_mount *m = copy ? vec_add(&rd->mounts, &rd->n_mounts, sizeof(*m)) : NULL;
 
 	if (!m)
 		return -ENOMEM;
-	rd->mounts = m;
-	copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
-	m[rd->n_mounts] = *new;
-	m[rd->n_mounts++].path = copy;
+	*m = *new;
+	m->path = ptr_take(copy);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* The journal as a file: lines appended, synced, and read back after a kill at any of them. */
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/boot_stamp.h"
 #include <fcntl.h>
@@ -82,17 +83,7 @@ int apply_journal_create(struct apply_journal *j, const char *path, const char *
 
 static struct apply_journal_entry *entry_add(struct apply_journal *j)
 {
-	if (j->n == j->cap) {
-		size_t cap = j->cap ? 2 * j->cap : 16;
-		struct apply_journal_entry *grown = reallocarray(j->entries, cap, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		j->entries = grown;
-		j->cap = cap;
-	}
-	memset(&j->entries[j->n], 0, sizeof(j->entries[j->n]));
-	return &j->entries[j->n++];
+	return vec_add(&j->entries, &j->n, sizeof(*j->entries));
 }
 
 static int append_synced(struct apply_journal *j, const char *line, size_t len)

@@ -41,7 +41,7 @@ struct apply_journal {
 	bool committed;
 	size_t bad_line; /* of a journal that could not be read; 0: none */
 	struct apply_journal_entry *entries;
-	size_t n, cap;
+	size_t n;
 };
 
 #define APPLY_JOURNAL_INIT \

@@ -6,6 +6,7 @@
 #include "netcfg/base/diag.h"
 
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -27,22 +28,6 @@ void diag_done(struct diag *d)
 		entry_done(&d->entries[i]);
 	free(d->entries);
 	*d = (struct diag)DIAG_INIT;
-}
-
-static int reserve(struct diag *d)
-{
-	struct diag_entry *entries;
-	size_t cap;
-
-	if (d->n < d->cap)
-		return 0;
-	cap = d->cap ? 2 * d->cap : 16;
-	entries = reallocarray(d->entries, cap, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	d->entries = entries;
-	d->cap = cap;
-	return 0;
 }
 
 static int entry_fill(struct diag_entry *e, const struct diag_pos *pos, const char *path,
@@ -70,7 +55,7 @@ static int entry_fill(struct diag_entry *e, const struct diag_pos *pos, const ch
 void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos, const char *path,
 	      const char *fmt, ...)
 {
-	struct diag_entry e = {.severity = sev};
+	struct diag_entry e = {.severity = sev}, *added = NULL;
 	va_list args;
 	int r;
 
@@ -79,16 +64,16 @@ void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos
 	if (d->n >= DIAG_ENTRIES_MAX)
 		return;
 	va_start(args, fmt);
-	r = reserve(d);
-	if (r == 0)
-		r = entry_fill(&e, pos, path, fmt, args);
+	r = entry_fill(&e, pos, path, fmt, args);
 	va_end(args);
-	if (r < 0) {
+	if (r == 0)
+		added = vec_add(&d->entries, &d->n, sizeof(*added));
+	if (!added) {
 		entry_done(&e);
 		d->out_of_memory = true;
 		return;
 	}
-	d->entries[d->n++] = e;
+	*added = e;
 }
 
 void diag_append(struct diag *d, const struct diag *from)

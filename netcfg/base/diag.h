@@ -29,7 +29,7 @@ struct diag_entry {
 
 struct diag {
 	struct diag_entry *entries;
-	size_t n, cap;
+	size_t n;
 	size_t n_errors;
 	bool out_of_memory; /* an entry could not be stored; counts as an error */
 };

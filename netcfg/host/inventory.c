@@ -3,6 +3,7 @@
  * Creates, copies, sorts and searches inventories. Collectors and readers add the entries by
  * inventory_build.h.
  */
+#include "netcfg/base/vec.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include <stdatomic.h>
@@ -23,23 +24,6 @@ const char *inv_link_kind_to_string(enum inv_link_kind k)
 	return (unsigned)k < INV_LINK_KIND_MAX ? link_kind_names[k] : "?";
 }
 
-/* Makes room for element n of *array. The capacity is the next power of two, so the array is
- * full only there. */
-static void *array_add(void *array, size_t *n, size_t size)
-{
-	void **p = array;
-	char *grown = *p;
-
-	if ((*n & (*n - 1)) == 0) {
-		grown = reallocarray(*p, *n ? 2 * *n : 1, size);
-		if (!grown)
-			return NULL;
-		*p = grown;
-	}
-	memset(grown + *n * size, 0, size);
-	return grown + (*n)++ * size;
-}
-
 struct inventory *inv_new(void)
 {
 	struct inventory *inv = calloc(1, sizeof(*inv));
@@ -51,7 +35,7 @@ struct inventory *inv_new(void)
 
 struct inv_link *inv_link_add(struct inventory *inv)
 {
-	struct inv_link *l = array_add(&inv->links, &inv->n_links, sizeof(*l));
+	struct inv_link *l = vec_add(&inv->links, &inv->n_links, sizeof(*l));
 
 	if (l) {
 		l->numa_node = INV_NUMA_NONE;
@@ -62,7 +46,7 @@ struct inv_link *inv_link_add(struct inventory *inv)
 
 struct inv_function *inv_function_add(struct inventory *inv)
 {
-	struct inv_function *f = array_add(&inv->functions, &inv->n_functions, sizeof(*f));
+	struct inv_function *f = vec_add(&inv->functions, &inv->n_functions, sizeof(*f));
 
 	if (f) {
 		f->numa_node = INV_NUMA_NONE;
@@ -74,79 +58,78 @@ struct inv_function *inv_function_add(struct inventory *inv)
 
 struct inv_iommu *inv_iommu_add(struct inventory *inv)
 {
-	return array_add(&inv->iommu, &inv->n_iommu, sizeof(*inv->iommu));
+	return vec_add(&inv->iommu, &inv->n_iommu, sizeof(*inv->iommu));
 }
 
 struct inv_vf *inv_vf_add(struct inventory *inv)
 {
-	return array_add(&inv->vfs, &inv->n_vfs, sizeof(*inv->vfs));
+	return vec_add(&inv->vfs, &inv->n_vfs, sizeof(*inv->vfs));
 }
 
 struct inv_bond *inv_bond_add(struct inventory *inv)
 {
-	return array_add(&inv->bonds, &inv->n_bonds, sizeof(*inv->bonds));
+	return vec_add(&inv->bonds, &inv->n_bonds, sizeof(*inv->bonds));
 }
 
 struct inv_bond_port *inv_bond_port_add(struct inventory *inv)
 {
-	return array_add(&inv->bond_ports, &inv->n_bond_ports, sizeof(*inv->bond_ports));
+	return vec_add(&inv->bond_ports, &inv->n_bond_ports, sizeof(*inv->bond_ports));
 }
 
 struct inv_dcb *inv_dcb_add(struct inventory *inv)
 {
-	return array_add(&inv->dcb, &inv->n_dcb, sizeof(*inv->dcb));
+	return vec_add(&inv->dcb, &inv->n_dcb, sizeof(*inv->dcb));
 }
 
 struct inv_devlink *inv_devlink_add(struct inventory *inv)
 {
-	return array_add(&inv->devlinks, &inv->n_devlinks, sizeof(*inv->devlinks));
+	return vec_add(&inv->devlinks, &inv->n_devlinks, sizeof(*inv->devlinks));
 }
 
 struct inv_devlink_version *inv_devlink_version_add(struct inventory *inv)
 {
-	return array_add(&inv->devlink_versions, &inv->n_devlink_versions,
-			 sizeof(*inv->devlink_versions));
+	return vec_add(&inv->devlink_versions, &inv->n_devlink_versions,
+		       sizeof(*inv->devlink_versions));
 }
 
 struct inv_devlink_param *inv_devlink_param_add(struct inventory *inv)
 {
-	return array_add(&inv->devlink_params, &inv->n_devlink_params,
-			 sizeof(*inv->devlink_params));
+	return vec_add(&inv->devlink_params, &inv->n_devlink_params, sizeof(*inv->devlink_params));
 }
 
 struct inv_devlink_port *inv_devlink_port_add(struct inventory *inv)
 {
-	return array_add(&inv->devlink_ports, &inv->n_devlink_ports, sizeof(*inv->devlink_ports));
+	return vec_add(&inv->devlink_ports, &inv->n_devlink_ports, sizeof(*inv->devlink_ports));
 }
 
 struct inv_addr *inv_addr_add(struct inventory *inv)
 {
-	return array_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
+	return vec_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
 }
 
 struct inv_route *inv_route_add(struct inventory *inv)
 {
-	return array_add(&inv->routes, &inv->n_routes, sizeof(*inv->routes));
+	return vec_add(&inv->routes, &inv->n_routes, sizeof(*inv->routes));
 }
 
 struct inv_rule *inv_rule_add(struct inventory *inv)
 {
-	return array_add(&inv->rules, &inv->n_rules, sizeof(*inv->rules));
+	return vec_add(&inv->rules, &inv->n_rules, sizeof(*inv->rules));
 }
 
 struct inv_rdma *inv_rdma_add(struct inventory *inv)
 {
-	return array_add(&inv->rdma, &inv->n_rdma, sizeof(*inv->rdma));
+	return vec_add(&inv->rdma, &inv->n_rdma, sizeof(*inv->rdma));
 }
 
 struct inv_gid *inv_gid_add(struct inventory *inv)
 {
-	return array_add(&inv->gids, &inv->n_gids, sizeof(*inv->gids));
+	return vec_add(&inv->gids, &inv->n_gids, sizeof(*inv->gids));
 }
 
 struct inv_core *inv_core_add(struct inventory *inv)
 {
-	struct inv_core *c = array_add(&inv->cores, &inv->n_cores, sizeof(*c));
+	struct inv_core *c = vec_add(&inv->cores, &inv->n_cores, sizeof(*c));
 
 	if (c)
 		c->numa_node = INV_NUMA_NONE;
@@ -155,7 +138,7 @@ struct inv_core *inv_core_add(struct inventory *inv)
 
 struct inv_hugepages *inv_hugepages_add(struct inventory *inv)
 {
-	struct inv_hugepages *h = array_add(&inv->hugepages, &inv->n_hugepages, sizeof(*h));
+	struct inv_hugepages *h = vec_add(&inv->hugepages, &inv->n_hugepages, sizeof(*h));
 
 	if (h)
 		h->numa_node = INV_NUMA_NONE;
@@ -164,12 +147,12 @@ struct inv_hugepages *inv_hugepages_add(struct inventory *inv)
 
 struct inv_conns *inv_conns_add(struct inventory *inv)
 {
-	return array_add(&inv->conns, &inv->n_conns, sizeof(*inv->conns));
+	return vec_add(&inv->conns, &inv->n_conns, sizeof(*inv->conns));
 }
 
 struct inv_mount *inv_mount_add(struct inventory *inv)
 {
-	return array_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
+	return vec_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
 }
 
 /* Keys and values are on the heap, unlike other entries' texts: their lengths vary most. */
@@ -180,7 +163,7 @@ int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 
 	if (!k || !v)
 		return -ENOMEM;
-	s = array_add(&inv->sysctls, &inv->n_sysctls, sizeof(*s));
+	s = vec_add(&inv->sysctls, &inv->n_sysctls, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->key = ptr_take(k);

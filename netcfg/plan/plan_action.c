@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines of a plan that are no steps on the network. Apart from plan.c, since plan_build makes none:
  * who runs the workers adds them. */
+#include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 
 #include <stdarg.h>
@@ -9,14 +10,7 @@
 
 struct plan_action *plan_action_add(struct plan *p)
 {
-	struct plan_action *grown;
-
-	grown = reallocarray(p->actions, p->n_actions + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	p->actions = grown;
-	grown[p->n_actions] = (struct plan_action){0};
-	return &grown[p->n_actions++];
+	return vec_add(&p->actions, &p->n_actions, sizeof(*p->actions));
 }
 
 int plan_action_say(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)

@@ -2,6 +2,7 @@
 /* What was tried in this boot and did not work: a list, and a file for the next process. Apart from
  * plan.c, which only asks whether something is in it. */
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include "netcfg/plan/boot_stamp.h"
 #include "netcfg/plan/plan.h"
 #include <inttypes.h>
@@ -18,11 +19,9 @@ int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, cons
 	struct plan_failure *e = (struct plan_failure *)plan_failures_find(f, w);
 
 	if (!e) {
-		e = reallocarray(f->entries, f->n + 1, sizeof(*e));
+		e = vec_add(&f->entries, &f->n, sizeof(*e));
 		if (!e)
 			return -ENOMEM;
-		f->entries = e;
-		e += f->n++;
 	}
 	*e = (struct plan_failure){.worker = w->id, .core = w->core, .asked = w->asked};
 	snprintf(e->why, sizeof(e->why), "%s", why[0] ? why : "?");
@@ -44,11 +43,9 @@ int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, c
 	struct plan_refusal *e = (struct plan_refusal *)plan_failures_find_vfs(f, pf, n);
 
 	if (!e) {
-		e = reallocarray(f->refusals, f->n_refusals + 1, sizeof(*e));
+		e = vec_add(&f->refusals, &f->n_refusals, sizeof(*e));
 		if (!e)
 			return -ENOMEM;
-		f->refusals = e;
-		e += f->n_refusals++;
 	}
 	*e = (struct plan_refusal){.n = n};
 	snprintf(e->pf, sizeof(e->pf), "%s", pf);

@@ -3,6 +3,7 @@
  */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/base/base.h"
+#include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -19,17 +20,16 @@ const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e)
 {
 	const struct plan_conflict *have = plan_conflicts_find(c, &e->ip, e->ifname);
-	struct plan_conflict *grown;
+	struct plan_conflict *added;
 
 	if (have) {
 		c->entries[have - c->entries] = *e;
 		return 0;
 	}
-	grown = reallocarray(c->entries, c->n + 1, sizeof(*grown));
-	if (!grown)
+	added = vec_add(&c->entries, &c->n, sizeof(*added));
+	if (!added)
 		return -ENOMEM;
-	c->entries = grown;
-	grown[c->n++] = *e;
+	*added = *e;
 	return 0;
 }
 

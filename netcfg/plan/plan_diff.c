@@ -6,6 +6,7 @@
  * (bond_takeover.h), and what others have set after us is theirs. Kinds and the order of their
  * steps are object.h's; this file knows none.
  */
+#include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
@@ -197,13 +198,12 @@ static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 
 static int disown(struct plan *p, const struct plan_step *e)
 {
-	struct plan_step *grown = reallocarray(p->disowned, p->n_disowned + 1, sizeof(*grown));
+	struct plan_step *s = vec_add(&p->disowned, &p->n_disowned, sizeof(*s));
 
-	if (!grown)
+	if (!s)
 		return -ENOMEM;
-	p->disowned = grown;
-	grown[p->n_disowned] = *e;
-	grown[p->n_disowned++].verb = PLAN_RESTORE;
+	*s = *e;
+	s->verb = PLAN_RESTORE;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a plan says to the machine's operator. Apart from plan.c: whoever finds a need while he
  * plans adds it, and none of them needs the rest of the plan for it. */
+#include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
 {
-	struct plan_need need = {0}, *grown;
+	struct plan_need need = {0}, *added;
 	va_list ap;
 
 	snprintf(need.code, sizeof(need.code), "%s", code);
@@ -19,10 +20,8 @@ struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fm
 		if (strcmp(p->needs[i].code, need.code) == 0 &&
 		    strcmp(p->needs[i].why, need.why) == 0)
 			return &p->needs[i];
-	grown = reallocarray(p->needs, p->n_needs + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	p->needs = grown;
-	grown[p->n_needs] = need;
-	return &grown[p->n_needs++];
+	added = vec_add(&p->needs, &p->n_needs, sizeof(*added));
+	if (added)
+		*added = need;
+	return added;
 }

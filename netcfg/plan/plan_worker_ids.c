@@ -2,6 +2,7 @@
 /* The record of workers' places: text and back. Apart from the planning, which only reads it. */
 #include "netcfg/plan/plan_worker_ids.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +18,11 @@ void plan_worker_ids_done(struct plan_worker_ids *p)
 
 static int add(struct plan_worker_ids *p, unsigned core, uint32_t id)
 {
-	struct plan_place *grown = reallocarray(p->entries, p->n + 1, sizeof(*grown));
+	struct plan_place *entry = vec_add(&p->entries, &p->n, sizeof(*entry));
 
-	if (!grown)
+	if (!entry)
 		return -ENOMEM;
-	p->entries = grown;
-	grown[p->n++] = (struct plan_place){.core = core, .id = id};
+	*entry = (struct plan_place){.core = core, .id = id};
 	return 0;
 }
 

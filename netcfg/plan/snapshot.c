@@ -5,6 +5,7 @@
  */
 #include "netcfg/plan/snapshot.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/base/vec.h"
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
@@ -41,14 +42,12 @@ static const char *const common[] = {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16
 
 static void keep(struct redaction *r, const struct ip_prefix *p)
 {
-	struct ip_prefix *grown = reallocarray(r->kept, r->n_kept + 1, sizeof(*grown));
+	struct ip_prefix *kept = vec_add(&r->kept, &r->n_kept, sizeof(*kept));
 
-	if (!grown) {
+	if (kept)
+		*kept = (struct ip_prefix){ip_addr_network(&p->addr, p->len), p->len};
+	else
 		r->out_of_memory = true;
-		return;
-	}
-	r->kept = grown;
-	grown[r->n_kept++] = (struct ip_prefix){ip_addr_network(&p->addr, p->len), p->len};
 }
 
 /* A leg on the host's own address names it, and must find it: the least prefix of each range. */
@@ -128,14 +127,12 @@ static bool mac_is_none(const struct mac_addr *m)
 static void mac_pair_add(struct redaction *r, const struct mac_addr *from,
 			 const struct mac_addr *to)
 {
-	struct mac_pair *grown = reallocarray(r->macs, r->n_macs + 1, sizeof(*grown));
+	struct mac_pair *pair = vec_add(&r->macs, &r->n_macs, sizeof(*pair));
 
-	if (!grown) {
+	if (pair)
+		*pair = (struct mac_pair){*from, *to};
+	else
 		r->out_of_memory = true;
-		return;
-	}
-	r->macs = grown;
-	grown[r->n_macs++] = (struct mac_pair){*from, *to};
 }
 
 /* The maker's half stays, the other is a number in the order in which they come. */

@@ -3,6 +3,7 @@
  * planning, which only reads it. */
 #include "netcfg/plan/transport_choice.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/vec.h"
 #include "netcfg/plan/boot_stamp.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +21,11 @@ void transport_choice_done(struct transport_choice *a)
 
 int transport_choice_add(struct transport_choice *a, const struct transport_choice_entry *e)
 {
-	struct transport_choice_entry *grown = reallocarray(a->entries, a->n + 1, sizeof(*grown));
+	struct transport_choice_entry *added = vec_add(&a->entries, &a->n, sizeof(*added));
 
-	if (!grown)
+	if (!added)
 		return -ENOMEM;
-	a->entries = grown;
-	grown[a->n++] = *e;
+	*added = *e;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * that touches the file system; spec_read.c and spec_check.c interpret the texts.
  */
 #include "netcfg/spec/spec.h"
+#include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_schema.h"
 
 #include <dirent.h>
@@ -65,13 +66,14 @@ struct spec *spec_free(struct spec *s)
 /* Stores a file's name for the life of the spec; NULL when out of memory. */
 static const char *add_file(struct spec *s, const char *name)
 {
-	char **files = reallocarray(s->files, s->n_files + 1, sizeof(*files));
+	char **file = vec_add(&s->files, &s->n_files, sizeof(*file));
 
-	if (!files)
+	if (!file)
 		return NULL;
-	s->files = files;
-	files[s->n_files] = strdup(name);
-	return files[s->n_files] ? files[s->n_files++] : NULL;
+	*file = strdup(name);
+	if (!*file)
+		s->n_files--;
+	return *file;
 }
 
 static int reader_init(struct spec_reader *r, struct diag *d)
@@ -94,14 +96,11 @@ static void reader_done(struct spec_reader *r)
 /* Adds one file's text. Errors go to d; the other files are read all the same. */
 static void reader_add(struct spec_reader *r, const char *name, const char *text, size_t len)
 {
-	struct spec_node **trees;
+	struct spec_node **tree;
 	struct spec_node *root = NULL;
 	const char *file = add_file(r->spec, name);
 
-	trees = reallocarray(r->trees, r->n_trees + 1, sizeof(struct spec_node *));
-	if (trees)
-		r->trees = trees;
-	if (!trees || !file) {
+	if (!file) {
 		r->d->out_of_memory = true;
 		return;
 	}
@@ -117,7 +116,13 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 				 "generate' writes a first one");
 		return;
 	}
-	r->trees[r->n_trees++] = root;
+	tree = vec_add(&r->trees, &r->n_trees, sizeof(root));
+	if (!tree) {
+		spec_node_free(root);
+		r->d->out_of_memory = true;
+		return;
+	}
+	*tree = root;
 }
 
 /* The hostname where the file sets none; the same rules apply to it. */

@@ -4,6 +4,7 @@
  * (scalar, list, map), none per key. Reports values that are wrong by themselves; spec_check.c
  * checks values against each other.
  */
+#include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>
@@ -124,19 +125,10 @@ static void *list_append(struct spec_reader *r, const struct spec_key *k, char *
 {
 	char **list = (char **)(base + k->offset);
 	size_t *n = (size_t *)(base + k->n_offset);
-	char *grown;
+	void *entry = vec_add(list, n, k->size);
 
-	/* The capacity is the next power of two, so no member has to store it. */
-	if ((*n & (*n - 1)) == 0) {
-		grown = reallocarray(*list, *n ? 2 * *n : 1, k->size);
-		if (!grown) {
-			r->d->out_of_memory = true;
-			return NULL;
-		}
-		*list = grown;
-	}
-	memset(*list + *n * k->size, 0, k->size);
-	return *list + (*n)++ * k->size;
+	r->d->out_of_memory |= !entry;
+	return entry;
 }
 
 static bool list_fits(struct spec_reader *r, const struct spec_key *k, const struct spec_node *n,

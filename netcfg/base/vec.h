@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Growing arrays: a pointer and a count in the owner's struct, no capacity. The capacity is always
+ * at least the next power of two of the count, so only vec_add may lengthen an array, and an array
+ * that was allocated otherwise must not be passed to it. The owner frees the array with free(3),
+ * and may lower the count. Not for the polling path: it allocates.
+ */
+#ifndef PLENUM_NETCFG_VEC_H
+#define PLENUM_NETCFG_VEC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Appends a zeroed element of `size` bytes to *array, the address of a pointer to elements, and
+ * raises *n. The element, valid until the next call; NULL: out of memory, and nothing changed. */
+static inline void *vec_add(void *array, size_t *n, size_t size)
+{
+	char *elements;
+
+	memcpy(&elements, array, sizeof(elements));
+	if ((*n & (*n - 1)) == 0) {
+		elements = reallocarray(elements, *n ? 2 * *n : 1, size);
+		if (!elements)
+			return NULL;
+		memcpy(array, &elements, sizeof(elements));
+	}
+	memset(elements + *n * size, 0, size);
+	return elements + (*n)++ * size;
+}
+
+#endif
