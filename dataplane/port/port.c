@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the back end for a transport. DPDK is a module that is loaded only by who needs it:
- * linked in, it would cost every UDP worker its memory.
+ * Chooses the back end for a transport. DPDK is a module that only DPDK workers load: linked in, it
+ * would cost every UDP worker its memory.
  */
 #include "dataplane/port/port.h"
 #include "netcfg/base/log.h"
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* The module stays loaded for good: DPDK's threads and exit handlers live in it. */
+/* The module stays loaded: DPDK's threads and exit handlers live in it. */
 static int port_module_load(const char *name, const struct port_ops **ret, char *why)
 {
 	const char *dir = secure_getenv("PLENUM_MODULE_DIR");
@@ -22,7 +22,7 @@ static int port_module_load(const char *name, const struct port_ops **ret, char 
 		dir = PLENUM_MODULEDIR;
 	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (n < 0 || (size_t)n >= sizeof(path)) {
-		snprintf(why, LAUNCH_REASON_MAX, "the module folder's path is too long");
+		snprintf(why, LAUNCH_REASON_MAX, "the path of the module folder is too long");
 		return -ENAMETOOLONG;
 	}
 	if (access(path, R_OK) != 0) {
@@ -44,7 +44,7 @@ static int port_module_load(const char *name, const struct port_ops **ret, char 
 	}
 	if (ops->layout != PORT_LAYOUT) {
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "%.60s is of another version than plenum-worker; restart plenumd", path);
+			 "%.60s and plenum-worker have different versions; restart plenumd", path);
 		return -ELIBBAD;
 	}
 	*ret = ops;
@@ -64,6 +64,6 @@ int port_ops_get(enum launch_transport t, const struct port_ops **ret, char *why
 	case LAUNCH_TRANSPORT_MAX:
 		break;
 	}
-	snprintf(why, LAUNCH_REASON_MAX, "transport %u is not known", (unsigned)t);
+	snprintf(why, LAUNCH_REASON_MAX, "unknown transport %u", (unsigned)t);
 	return -EINVAL;
 }

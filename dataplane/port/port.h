@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port: one packet I/O back end inside a worker, one per leg. The seam between rudp and the
- * world. A back end is a const table of operations; the worker knows no more of it than this.
+ * A port: the packet I/O back end of one leg inside a worker, and the interface between rudp and
+ * the network. A back end is a const table of operations, which is all the worker knows of it.
  * port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a UDP worker does not
- * carry DPDK's memory. Owned and used by one thread. The polling path (rx, tx, flush) of polling
- * back ends makes no allocation or lock, and no system call, except for AF_XDP's one a burst that
- * is sent.
+ * carry DPDK's memory. One thread owns and uses a port. The polling path (rx, tx, flush) of polling
+ * back ends allocates nothing, takes no lock and makes no system call, except for one per sent
+ * burst with AF_XDP.
  */
 #ifndef PLENUM_DATAPLANE_PORT_H
 #define PLENUM_DATAPLANE_PORT_H
@@ -26,79 +26,81 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 	const uint8_t *data;
 	uint32_t len;
 	struct datagram_addr src;
-	uint64_t waited_ns; /* in this host until it was read; UINT64_MAX: not known */
+	uint64_t waited_ns; /* time in this host before it was read; UINT64_MAX: unknown */
 };
 
-/* Grows where what is below it, or what it is made of, changes: a worker may find a module of
- * another version, while a package is upgraded. */
+/* Incremented when this interface or a structure in it changes: during a package upgrade a worker
+ * may find a module of another version. */
 #define PORT_VERSION 1
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
 struct port_ops {
-	uint64_t layout; /* of a module: PORT_LAYOUT. The first thing in every version, where older
-			  * ones had a pointer */
+	uint64_t layout; /* PORT_LAYOUT of the module. First in every version; older ones had a
+			    pointer here */
 	const char *name;
-	/* What could not be opened at the start can be later, when the worker is confined. */
+	/* A port that failed to open at the start may be opened later, when the worker is confined.
+	 */
 	bool reopens;
 	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in `why`
-	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
+	 * (LAUNCH_REASON_MAX bytes). On success `why` holds any limitation, or "". */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
-	/* Asks the network whether our address is ours. What anybody may send is read here for the
-	 * first time, so the worker is confined by now. Never waits, since other ports ask at the
-	 * same time: -EAGAIN: nobody has said anything yet, look again soon; -EINPROGRESS: the
-	 * same, and more waits to be read: at once. Else as open(), or 1: there is no link to ask
-	 * by, which `why` says. NULL: nothing to ask. */
+	/* Verifies that no other host uses our address (duplicate address detection). The worker
+	 * must be confined by now, because this is the first code that reads unauthenticated
+	 * packets. Never waits, because other ports probe at the same time: -EAGAIN: no answer yet,
+	 * call again soon; -EINPROGRESS: the same, but packets are waiting, call again at once.
+	 * Otherwise as open(), or 1: no link to probe on, explained in `why`. NULL: nothing to
+	 * verify. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
-	/* Asks later, without waiting: to be called once there is a link, and then after each tick.
-	 * -EAGAIN: nobody has said anything yet; 0: the address is ours; other negative errno with
-	 * a sentence in `why`. NULL where join() never gives 1. */
+	/* Verifies the address after join() gave 1, without waiting: call it once there is a link,
+	 * then after each tick. -EAGAIN: no answer yet; 0: the address is ours; other negative
+	 * errno with a sentence in `why`. NULL if join() never gives 1. */
 	int (*probe)(struct port *p, char *why);
 	void (*close)(struct port *p);
-	/* Up to max datagrams. Never blocks. Number received; negative errno: the link is in
-	 * trouble. */
+	/* Receives up to max datagrams without blocking. Number received; negative errno: the link
+	 * is broken. */
 	int (*rx)(struct port *p, struct port_rx *pkts, unsigned max);
 	/* As rudp_ops.tx. */
 	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 	void (*flush)(struct port *p);
-	/* The host does not take datagrams of this size to this address, which only sending showed
-	 * (tx says -EMSGSIZE where it can tell before). True: the latest one since the last call.
-	 * NULL: tx always can. */
+	/* Reports a datagram size that the host refused for an address only after tx accepted it
+	 * (otherwise tx returns -EMSGSIZE). True: the latest one since the last call. NULL: tx
+	 * always detects it. */
 	bool (*too_big)(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);
-	/* A descriptor that polls readable when rx would return something; -1: this back end is
-	 * polled. For interrupt back ends, arm() is called before blocking and returns false where
+	/* A descriptor that polls readable when rx would return something; -1: this back end must
+	 * be polled. For interrupt back ends call arm() before blocking; it returns false if
 	 * packets are waiting already. */
 	int (*fd)(struct port *p);
 	bool (*arm)(struct port *p);
-	/* Housekeeping off the hot path (ARP ageing, DAD), about once a millisecond at most.
-	 * Returns the time at which it wants to be called again, UINT64_MAX for never. */
+	/* Housekeeping off the hot path (ARP ageing, DAD), at most about once a millisecond.
+	 * Returns the time for the next call, UINT64_MAX for never. */
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
 	/* Whether the device has a link, as of the latest tick. NULL: only the agent can tell. */
 	bool (*link)(struct port *p);
-	/* Whether the host wants the device back, as of the latest tick: the kernel takes it away
-	 * once the port is closed, and whoever asked waits until then. NULL: nobody asks. */
+	/* Whether the host wants the device back, as of the latest tick: the kernel removes it once
+	 * the port is closed, and the remover waits until then. NULL: never. */
 	bool (*wanted_back)(struct port *p);
-	/* Tell the switches where our address is: gratuitous ARP / unsolicited NA. */
+	/* Announces our address to the switches: gratuitous ARP / unsolicited NA. */
 	void (*announce)(struct port *p);
-	/* Of several ports with one address (launch_config.failover): this one stands by, or
-	 * carries from now on. Datagrams are received all the same; what waited to be sent is lost.
-	 * NULL: this back end cannot. */
+	/* For several ports with one address (launch_config.failover): puts this one on standby, or
+	 * makes it active. It keeps receiving; datagrams queued to send are lost. NULL:
+	 * unsupported. */
 	void (*stand_by)(struct port *p, bool stands_by);
-	/* The UDP port of that source (datagram.source). NULL: it has none beside its own. */
+	/* The UDP port number of that source port (datagram.source). NULL: only its own exists. */
 	uint16_t (*source)(const struct port *p, unsigned source);
-	/* Puts each frame, as the device takes and gives it, into this ring from now on; NULL: no
-	 * more. NULL: the back end sees no frames, only datagrams. */
+	/* Copies each frame, as exchanged with the device, into this ring from now on; NULL stops
+	 * it. NULL operation: the back end sees datagrams only. */
 	void (*capture)(struct port *p, struct packet_writer *to);
-	/* What it has counted since it was opened. NULL: the kernel counts. */
+	/* Counters since it was opened. NULL: the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
 };
 
-/* Looks at join() until that has an answer: for who has no other port meanwhile. */
+/* Calls join() until it finishes: for callers without another port to serve meanwhile. */
 int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
-/* The rest between two looks, for all ports that ask. */
+/* Sleeps between two join() calls, for all joining ports. */
 void port_join_rest(void);
 
 extern const struct port_ops port_udp_ops;
-/* A kernel interface by AF_XDP, for transports of DPDK. */
+/* AF_XDP on a kernel interface, for the DPDK transports. */
 extern const struct port_ops port_xdp_ops;
 /* The symbol that a port module exports. */
 #define PORT_MODULE_SYMBOL "plenum_port_module"

@@ -12,15 +12,14 @@
 #define WINDOW_OLD_NS (4 * WINDOW_NS) /* too little traffic for a limit */
 #define SENDERS_LEAST 8U	      /* fewer senders share a queue without help */
 #define PACKETS_LEAST 64U	      /* minimum packets for a loss estimate */
-#define LOSS_SHARE \
-	256U /* loss above one in so many cuts the limit; a limit begins at four times that */
+/* loss above one in so many cuts the limit; a limit begins at four times that */
+#define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
 #define FIRST_SHARE 8U /* of a window's bytes: 125 us of the link */
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-#define AHEAD_MOST                                                                    \
-	32U /* packets: limits the losses that one sender's numbers can claim at once \
-	     */
+/* packets: limits the losses that one sender's numbers can claim at once */
+#define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
 /* If so many cuts do not halve the losses, a bad cable causes them. */

@@ -42,13 +42,13 @@
 #define RUDP_RAW_BYTES 120    /* the longest such reply */
 #define RUDP_GSO_BYTES 65000U /* a GSO burst fits one segmented send */
 #define RUDP_GSO_PACKETS 64U
-#define RUDP_INDEX_MASK \
-	0xffffULL /* the low bits of a session's number are its index in the table */
+/* the low bits of a session's number are its index in the table */
+#define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
 #define RUDP_GSO_LONG 16384U /* bytes: bursts of this size get a send timestamp */
 #define RUDP_GSO_BURSTS_MAX 16U
-#define RUDP_FLUSH_BYTES \
-	100000U /* two bursts: then the ports send, so that the peer can start working */
+/* two bursts: then the ports send, so that the peer can start working */
+#define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
 #define RUDP_POLL_PACKETS 512U /* limit per poll, then the caller looks at its input again */

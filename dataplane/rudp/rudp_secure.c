@@ -5,8 +5,8 @@
 #include "dataplane/rudp/rudp_secure.h"
 
 #define COUNTER_SHIFT 56 /* position of the counter in the nonce */
-#define LATE_PACKETS \
-	65536U /* packets of a phase; later none of the previous phase is in flight \ */
+/* packets of a phase; later none of the previous phase is in flight */
+#define LATE_PACKETS 65536U
 
 enum { BEFORE, NOW, NEXT };
 

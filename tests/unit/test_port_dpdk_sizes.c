@@ -127,7 +127,7 @@ static void expect_says(struct port_dpdk_got g, const char *text)
 	char why[LAUNCH_REASON_MAX];
 
 	memset(why, 'x', sizeof(why));
-	port_dpdk_sizes_say(&g, why);
+	port_dpdk_sizes_report(&g, why);
 	assert_string_equal(why, text);
 }
 

@@ -170,9 +170,9 @@ static int asked(struct fixture *x, char *why)
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
 	int r;
 
-	port_neigh_probe_asked(x->neigh, x->ask->sent_ns);
+	port_neigh_probe_sent_early(x->neigh, x->ask->sent_ns);
 	do {
-		assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), 0);
+		assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), 0);
 		r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
 		(void)port_neigh_tick(x->neigh, clock_now_ns());
 	} while (r == -EAGAIN && clock_now_ns() < deadline);
@@ -335,7 +335,7 @@ static void test_much_said(void **state)
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
 	assert_int_equal(asked(x, why), -EADDRINUSE);
 	peer_asks(x, 5000);
-	assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), -EOVERFLOW);
+	assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), -EOVERFLOW);
 }
 
 /* What could not be asked, or not answered, counts as not asked. */
@@ -374,7 +374,7 @@ static void test_was_down(void **state)
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac)); /* said once */
 	assert_int_equal(sh("ip -n " NS_A " link set early0 down"), 0);
 	assert_int_equal(sh("ip -n " NS_A " link set early0 up"), 0);
-	assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), -ENETDOWN);
+	assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), -ENETDOWN);
 }
 
 static void test_no_interface(void **state)

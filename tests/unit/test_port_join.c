@@ -70,7 +70,7 @@ static int on_join(struct port *p, const struct launch_config *cfg, unsigned ind
 {
 	struct fixture *x = p->impl;
 
-	return port_join_look(&x->joining, &x->by, why);
+	return port_join_step(&x->joining, &x->by, why);
 }
 
 static int setup(void **state)
@@ -84,7 +84,7 @@ static int setup(void **state)
 	x->ops = (struct port_ops){.join = on_join, .probe = on_probe, .tick = on_tick};
 	x->port = (struct port){.ops = &x->ops, .impl = x};
 	x->by = (struct port_join_by){
-		.port = &x->port, .mac = &mac, .has_link = true, .hear = on_hear};
+		.port = &x->port, .mac = &mac, .has_link = true, .receive = on_hear};
 	assert_int_equal(port_neigh_new(&cfg, &x->by.neigh), 0);
 	port_join_begin(&x->joining);
 	x->early_fd = -1;
@@ -121,7 +121,7 @@ static bool early_is_open(const struct fixture *x)
 
 static int look(struct fixture *x, char *why)
 {
-	return port_join_look(&x->joining, &x->by, why);
+	return port_join_step(&x->joining, &x->by, why);
 }
 
 /* Nobody reads what comes to the socket, and it would fill up until the worker's end. */

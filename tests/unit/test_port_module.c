@@ -76,7 +76,7 @@ static void test_another_version(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		assert_non_null(realpath(files[i], path));
 		refused(path, -ELIBBAD,
-			" is of another version than plenum-worker; restart plenumd");
+			" and plenum-worker have different versions; restart plenumd");
 	}
 }
 

@@ -380,7 +380,7 @@ static void test_probe_asked(void **state)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	char why[128] = "";
 
-	port_neigh_probe_asked(x->n, x->now_ns);
+	port_neigh_probe_sent_early(x->n, x->now_ns);
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
 	pass(x, PORT_NEIGH_PROBE_NS - NSEC_PER_MSEC);
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
@@ -388,7 +388,7 @@ static void test_probe_asked(void **state)
 	pass(x, 2 * NSEC_PER_MSEC);
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
 	assert_int_equal(x->emitted, 1); /* announced */
-	port_neigh_probe_asked(x->n, x->now_ns - PORT_NEIGH_PROBE_NS);
+	port_neigh_probe_sent_early(x->n, x->now_ns - PORT_NEIGH_PROBE_NS);
 	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
 }
@@ -399,7 +399,7 @@ static void test_probe_asked_long_ago(void **state)
 	struct fixture *x = *state;
 	char why[128] = "";
 
-	port_neigh_probe_asked(x->n, x->now_ns - 2 * NSEC_PER_SEC);
+	port_neigh_probe_sent_early(x->n, x->now_ns - 2 * NSEC_PER_SEC);
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
 	assert_int_equal(x->emitted, 1);
 	pass(x, 250 * NSEC_PER_MSEC);

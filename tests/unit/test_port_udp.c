@@ -202,7 +202,7 @@ static void test_alone(void **state)
 		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
 	}
 	if (u->counters.gso)
-		assert_int_equal(u->tx.n_trains, 7);
+		assert_int_equal(u->tx->n_bursts, 7);
 	t->a.ops->flush(&t->a);
 	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
 }
@@ -430,8 +430,8 @@ static void test_open_errors(void **state)
 
 	port_must_open(&first, &cfg);
 	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRINUSE);
-	assert_string_equal(why,
-			    "UDP port 14420 of 127.0.0.1 is in use; free it or write another port");
+	assert_string_equal(
+		why, "UDP port 14420 of 127.0.0.1 is in use; free it or configure another port");
 	first.ops->close(&first);
 	cfg = config_make("192.0.2.77/24", 14420, "lo");
 	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRNOTAVAIL);

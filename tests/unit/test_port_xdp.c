@@ -286,7 +286,7 @@ static void test_burst(void **state)
 		unsent = port_xdp_socket_tx_send(&b.socket);
 		assert_true(clock_now_ns() < deadline);
 	} while (unsent > 0);
-	assert_false(b.socket.vain);
+	assert_false(b.socket.no_progress);
 	while (b.socket.n_free < b.socket.memory_bytes / b.socket.frame_bytes - 2048) {
 		(void)port_xdp_socket_tx_send(&b.socket);
 		assert_true(clock_now_ns() < deadline);

@@ -188,7 +188,7 @@ static void expect_no_event(struct bench *b)
 	assert_true(recv(b->agent, &m, sizeof(m), 0) < 0);
 }
 
-#define BUSY "no-af-xdp: AF_PACKET is used: AF_XDP cannot have eth1: another program has it already"
+#define BUSY "no-af-xdp: AF_PACKET is used: cannot use AF_XDP on eth1: another program uses it"
 
 static void test_two_legs_are_less(void **state)
 {

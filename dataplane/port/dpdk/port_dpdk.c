@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The DPDK port, a loadable module of its own so that other workers do not carry DPDK's memory:
- * devices, buffers and bursts. What the frames mean is port_l2's and port_neigh's business. The
- * environment of DPDK is made by the first port that opens and lives as long as the process,
- * because DPDK cannot start twice.
+ * The DPDK port: devices, buffers and bursts. A loadable module, so that other workers do not carry
+ * DPDK's memory. port_l2 and port_neigh interpret the frames. The first port that opens starts
+ * DPDK's environment, which lives as long as the process, because DPDK cannot start twice.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_device.h"
@@ -24,43 +23,44 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC)	  /* age of the time that tx sees, while polling */
-#define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
+#define CLOCK_NS (10 * NSEC_PER_MSEC)	  /* maximum age of the time that tx uses while polling */
+#define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep checks the link */
 #define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
-#define FRESH 32U /* buffers taken at once: of the bursts that the pool has beside the rings */
+#define FRESH 32U			  /* buffers taken from the pool at once */
 
 struct port_dpdk {
 	struct port *port;
 	uint16_t id;
 	bool on_pci, opened, started;
 	struct port_joining joining;
-	struct port_dpdk_wake wake; /* its fd -1: polled */
+	struct port_dpdk_wake wake; /* its fd is -1 when polling */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
 	uint64_t restart_ns;
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct port_dpdk_queues queues;
-	bool shared; /* the kernel has the device, and all of its traffic that rules do not name */
+	bool shared; /* the kernel shares the device and keeps the traffic that no rule selects */
 	struct port_dpdk_rules rules;
-	struct port_xdp_control control; /* what of that concerns us, too */
+	struct port_xdp_control control; /* copies of the kernel's control frames */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued;	       /* frames of our own wait in tx without a flush to come */
-	struct packet_writer *capture; /* NULL: nobody looks on */
-	unsigned n_captured;	       /* of tx: the device did not take them at first */
-	uint64_t tx_offload;	       /* lengths of the headers, as a buffer has them */
+	bool control_queued;	       /* our own frames wait in tx without a flush to come */
+	struct packet_writer *capture; /* NULL: no capture */
+	unsigned n_captured; /* frames of tx already captured, which the device did not take at
+				first */
+	uint64_t tx_offload; /* header lengths in the mbuf's format */
 	unsigned n_held, n_tx, n_fresh;
-	struct rte_mbuf *held[PORT_BURST_MAX]; /* what the caller of rx looks at */
+	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs that the caller of rx may be reading */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
-	struct rte_mbuf *fresh[FRESH]; /* to be filled */
+	struct rte_mbuf *fresh[FRESH]; /* empty mbufs for sending */
 	char device[PLENUM_NAME_MAX];  /* name of the DPDK device */
 	char bus[8];
 };
 
 /* ------------------------------------------------------------------ sending */
 
-/* For who looks on: one time for the whole burst. */
+/* Captures a burst with one timestamp. */
 static void capture_frames(struct port_dpdk *d, struct rte_mbuf *const *frames, unsigned n,
 			   enum packet_direction direction)
 {
@@ -84,7 +84,7 @@ static void capture_tx(struct port_dpdk *d)
 	d->n_captured = d->n_tx;
 }
 
-/* Hands queued frames to the device; what it does not take stays, in order. */
+/* Hands queued frames to the device; frames it does not take stay, in order. */
 static void tx_drain(struct port_dpdk *d)
 {
 	uint16_t n;
@@ -104,8 +104,8 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
-/* So many at once, or one where there are not so many. As the pool has them: of one piece and owned
- * once; what else a frame of ours has, it gets in tx_mbuf_get() and after. */
+/* Takes a batch of buffers from the pool, or one if it is nearly empty. They have one segment and
+ * one reference; tx_mbuf_get() and its callers set all other fields a frame needs. */
 static bool fresh_take(struct port_dpdk *d)
 {
 	if (PLENUM_LIKELY(rte_mempool_get_bulk(d->queues.pool, (void **)d->fresh, FRESH) == 0)) {
@@ -127,7 +127,7 @@ static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 			return NULL;
 	}
 	if (PLENUM_UNLIKELY(d->n_fresh == 0) && !fresh_take(d)) {
-		tx_drain(d); /* gives back what the device has finished with */
+		tx_drain(d); /* frees mbufs that the device has finished with */
 		if (!fresh_take(d))
 			return NULL;
 	}
@@ -159,7 +159,7 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	d->control_queued = true;
 }
 
-/* The neighbour is being asked for: one frame waits with port_neigh, more are refused. */
+/* The neighbour is being resolved: port_neigh keeps one frame; further ones are refused. */
 static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -169,7 +169,7 @@ static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const s
 		tx_drain(d);
 	if (!frame)
 		return -EHOSTUNREACH;
-	/* Without offload: the frame leaves through neigh_emit, which knows of none. */
+	/* Without offload: neigh_emit sends the frame and sets no offload flags. */
 	port_neigh_park_len(d->neigh, &dst->ip,
 			    port_l2_build_udp(frame, &d->local, &later, dst, pkt, 0));
 	return 0;
@@ -213,7 +213,7 @@ static unsigned rx_parse_flags(const struct rte_mbuf *m)
 	return (m->ol_flags & good) == good ? PORT_L2_CHECKSUM_GOOD : 0;
 }
 
-/* True: *ret is a datagram within m. False: m was looked after and may be freed. */
+/* True: *ret is a datagram within m. False: m was processed and may be freed. */
 static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -255,7 +255,7 @@ static void control_look(void *user, const uint8_t *frame, uint32_t len)
 	packet_writer_put(d->capture, &r, &part, 1);
 }
 
-/* Of what the kernel has: who has which address. */
+/* Processes the kernel's control frames: address resolution. */
 static void control_rx(struct port_dpdk *d)
 {
 	const struct port_xdp_control_to to = {.local = &d->local,
@@ -268,7 +268,8 @@ static void control_rx(struct port_dpdk *d)
 	port_xdp_control_input(&d->control, &to, d->now_ns);
 }
 
-/* Of all queues. One that is full leaves the others nothing, so that another is first each time. */
+/* Reads all queues. A full burst from one leaves nothing for the others, so the starting queue
+ * rotates. */
 static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned max)
 {
 	struct port_dpdk_queues *q = &d->queues;
@@ -285,14 +286,14 @@ static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned ma
 	return n;
 }
 
-/* What came came from one pool, but for devices that pass on what others sent. */
+/* Frees the held mbufs. They come from one pool, except on devices that forward others' mbufs. */
 static void held_free(struct port_dpdk *d)
 {
 	struct rte_mempool *pool = d->held[0]->pool;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->n_held; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* of one piece each */
+		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* one segment each */
 
 		if (PLENUM_UNLIKELY(m && m->pool != pool))
 			rte_mbuf_raw_free(m);
@@ -326,7 +327,7 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 			rte_pktmbuf_free(burst[i]);
 	}
 	d->n_held = n;
-	d->wake.looked = true;
+	d->wake.rx_called = true;
 	d->wake.idle &= got == 0;
 	if (PLENUM_UNLIKELY(d->shared) && port_xdp_control_has(&d->control)) {
 		control_rx(d);
@@ -353,8 +354,9 @@ static bool port_dpdk_arm(struct port *p)
 	return port_dpdk_wake_arm(&d->wake);
 }
 
-/* Neighbour discovery asks by multicast: all hosts, and those whose addresses end as ours. By name,
- * since many PFs let no VF have all multicast; devices without the filter pass it anyway. */
+/* Neighbour discovery uses multicast: all hosts, and hosts whose address ends as ours. The groups
+ * are joined one by one because many PFs refuse a VF all-multicast; devices without a filter pass
+ * them anyway. */
 static void multicast_join(struct port_dpdk *d)
 {
 	const struct mac_addr ours = mac_addr_solicited(&d->local.ip);
@@ -368,8 +370,8 @@ static void multicast_join(struct port_dpdk *d)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* A PF that was reset has taken the VF's queues away and gives them back to whom asks anew. It
- * takes some 15 ms, in which the other legs rest. */
+/* A PF reset removes the VF's queues; restarting requests them again. It takes some 15 ms, during
+ * which the other legs pause. */
 static void device_restart(struct port_dpdk *d)
 {
 	int r = d->started ? rte_eth_dev_stop(d->id) : 0;
@@ -382,17 +384,17 @@ static void device_restart(struct port_dpdk *d)
 	if (r == 0)
 		r = port_dpdk_wake_again(&d->wake);
 	if (r < 0) {
-		log_err("%s cannot be started again: %s", d->device, strerror(-r));
+		log_err("cannot restart %s: %s", d->device, strerror(-r));
 		return;
 	}
 	multicast_join(d);
-	log_notice("%s: started again, in case its PF was reset", d->device);
+	log_notice("%s: restarted in case its PF was reset", d->device);
 	port_neigh_announce(d->neigh, d->now_ns);
 }
 
 static bool restart_is_due(struct port_dpdk *d)
 {
-	return port_dpdk_state_wants_start(&d->state, d->now_ns) ||
+	return port_dpdk_state_needs_restart(&d->state, d->now_ns) ||
 	       (!d->started && d->state.up && d->now_ns >= d->restart_ns);
 }
 
@@ -402,7 +404,7 @@ static uint64_t port_dpdk_tick(struct port *p, uint64_t now_ns)
 	uint64_t due;
 
 	d->now_ns = now_ns;
-	port_dpdk_state_look(&d->state, d->counters.rx_packets, now_ns);
+	port_dpdk_state_poll(&d->state, d->counters.rx_packets, now_ns);
 	if (PLENUM_UNLIKELY(restart_is_due(d)))
 		device_restart(d);
 	due = port_neigh_tick(d->neigh, now_ns);
@@ -436,7 +438,8 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
-/* Frames for a dead link would leave when it is back, and say then where our address was. */
+/* Drops queued frames: after a dead link's recovery they would announce a stale location of our
+ * address. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -458,7 +461,7 @@ static void port_dpdk_capture(struct port *p, struct packet_writer *to)
 
 /* ------------------------------------------------------------------ opening */
 
-/* The MAC that the configuration wants, where it names one; else the device's. */
+/* Sets the configured MAC if there is one; otherwise uses the device's. */
 static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 {
 	static const struct mac_addr none;
@@ -478,7 +481,8 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 	return 0;
 }
 
-/* After the device: among the sockets that it is woken by, this one is not its own. */
+/* Opened after the device, so that it is not counted among the device's own sockets for wake-ups.
+ */
 static int control_open(struct port_dpdk *d, const struct launch_port *lp, char *why)
 {
 	int r = port_xdp_control_init(&d->control, &d->local, lp->ifindex);
@@ -486,7 +490,7 @@ static int control_open(struct port_dpdk *d, const struct launch_port *lp, char 
 	if (r == 0 && d->wake.fd >= 0)
 		r = port_dpdk_wake_add(&d->wake, d->control.fd);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "neighbours of %.16s cannot be heard: %.40s",
+		snprintf(why, LAUNCH_REASON_MAX, "cannot receive ARP and ND on %.16s: %.40s",
 			 lp->ifname, strerror(-r));
 	return r;
 }
@@ -501,7 +505,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r == 0)
 		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
-	/* net_tap says yes before it has queues, and leaves nothing to the kernel all the same. */
+	/* net_tap accepts isolation before it has queues, but leaves nothing to the kernel. */
 	if (r == 0 && d->shared && !d->on_pci)
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r < 0)
@@ -510,7 +514,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		why[0] = '\0'; /* what there is too little of is not the cause */
+		why[0] = '\0'; /* the limitation is not the cause */
 		return r;
 	}
 	d->started = true;
@@ -520,7 +524,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		       : 0;
 }
 
-/* For devices that complete checksums. */
+/* The mbuf's header lengths for devices that compute checksums. */
 static uint64_t headers_len(const struct port_l2_local *local)
 {
 	struct rte_mbuf m = {.tx_offload = 0};
@@ -536,7 +540,7 @@ static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *befor
 
 	if (r == -EOPNOTSUPP)
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "the driver of %.40s cannot wake the worker; write transport: dpdk",
+			 "the driver of %.40s cannot wake the worker; use transport: dpdk",
 			 d->device);
 	return r;
 }
@@ -563,7 +567,7 @@ static bool link_is_there(const struct port_dpdk *d)
 {
 	struct rte_eth_link link;
 
-	/* Who cannot tell is taken to have one. */
+	/* A device that cannot report a link counts as up. */
 	return rte_eth_link_get_nowait(d->id, &link) < 0 || link.link_status == RTE_ETH_LINK_UP;
 }
 
@@ -576,7 +580,7 @@ static int port_dpdk_probe(struct port *p, char *why)
 	return r;
 }
 
-static bool join_hear(struct port *p)
+static bool join_receive(struct port *p)
 {
 	const struct port_dpdk *d = p->impl;
 	uint64_t was = d->counters.rx_packets;
@@ -591,13 +595,13 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 {
 	struct port_dpdk *d = p->impl;
 	struct port_join_by by = {
-		.port = p, .neigh = d->neigh, .mac = &d->local.mac, .hear = join_hear};
+		.port = p, .neigh = d->neigh, .mac = &d->local.mac, .receive = join_receive};
 
 	why[0] = '\0';
 	if (cfg->ports[index].shared)
-		return 0; /* the kernel has asked before it took the address */
+		return 0; /* the kernel probed the address before using it */
 	by.has_link = d->joining.linked || link_is_there(d);
-	return port_join_look(&d->joining, &by, why);
+	return port_join_step(&d->joining, &by, why);
 }
 
 static void port_dpdk_close(struct port *p)
@@ -638,10 +642,10 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 	d->on_pci = dev.is_pci;
 	d->local.accept_partial_checksum = !dev.is_pci;
 	if ((!lp->device[0] || launch_port_is_xdp(lp)) && if_nametoindex(lp->ifname) == 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "there is no interface %.16s", lp->ifname);
+		snprintf(why, LAUNCH_REASON_MAX, "no interface %.16s", lp->ifname);
 		return -ENODEV;
 	}
-	/* PCI devices that the environment was started with are there already. */
+	/* PCI devices given to the environment at its start are attached already. */
 	if (rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
 		r = rte_eal_hotplug_add(d->bus, d->device, dev.args);
 		if (r < 0 || rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
@@ -664,7 +668,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	int r;
 
 	why[0] = '\0';
-	log_set_level((enum log_level)cfg->log_level); /* this module has a log of its own */
+	log_set_level((enum log_level)cfg->log_level); /* this module has its own copy of the log */
 	r = port_dpdk_eal_start(cfg, why);
 	if (r < 0)
 		return r;
@@ -677,7 +681,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	d->port = p;
 	d->wake.fd = d->control.fd = d->rules.port_fd = -1;
 	port_join_begin(&d->joining);
-	port_dpdk_eal_asked(index, &d->joining.early);
+	port_dpdk_eal_early(index, &d->joining.early);
 	d->shared = lp->shared;
 	d->now_ns = clock_now_ns();
 	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
@@ -699,8 +703,8 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 		r = neigh_setup(d, lp, why);
 	if (r < 0) {
 		if (!why[0])
-			snprintf(why, LAUNCH_REASON_MAX, "%.40s cannot be started: %.40s",
-				 d->device, strerror(-r));
+			snprintf(why, LAUNCH_REASON_MAX, "cannot start %.40s: %.40s", d->device,
+				 strerror(-r));
 		port_dpdk_close(p);
 		return r;
 	}

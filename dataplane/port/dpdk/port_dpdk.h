@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside the DPDK module: the environment (port_dpdk_eal.c) and the port (port_dpdk.c). Nobody else
- * includes this; the module's one exported symbol is plenum_port_module. Free of DPDK's headers.
+ * Private to the DPDK module: the environment (port_dpdk_eal.c) and the port (port_dpdk.c). The
+ * module exports one symbol, plenum_port_module. Free of DPDK's headers.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_H
 #define PLENUM_DATAPLANE_PORT_DPDK_H
@@ -18,24 +18,25 @@ struct port_dpdk_device {
 
 extern const struct port_ops plenum_port_module;
 
-/* Starts DPDK's environment for this process, once; later calls return the first result. 0;
- * negative errno with a sentence in why: no hugepages, no such core, no right. */
+/* Starts DPDK's environment once per process; later calls return the first result. 0; negative
+ * errno with a sentence in why: no hugepages, no such core, missing privilege. */
 int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
 /*
- * The device for a leg. LAUNCH_DEVICE_AF_PACKET, nothing, or one of port_xdp's that it could not
- * have: an AF_PACKET device on lp->ifname, with room for its MTU. DPDK's own for AF_XDP is none for
- * us: its program stays on the interface after a SIGKILL, and then slows or eats the kernel's
- * traffic.
+ * The device for a leg. For LAUNCH_DEVICE_AF_PACKET, no device, or a device of port_xdp that could
+ * not be opened: an AF_PACKET device on lp->ifname with space for its MTU. DPDK's own AF_XDP driver
+ * is not used: its program stays on the interface after a SIGKILL and then slows down or drops the
+ * kernel's traffic.
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
-/* Whether that is AF_PACKET because nothing else is asked for. */
+/* Whether AF_PACKET is used because nothing else was requested. */
 bool port_dpdk_device_is_interface(const struct launch_port *lp);
-/* What was asked of a port's network while the environment started; the caller's from now on. */
-void port_dpdk_eal_asked(unsigned index, struct port_early *ret);
-/* The share of a worker's memory that is for the buffers of that port. */
+/* Probes sent for a port's address while the environment started; the caller owns them from now on.
+ */
+void port_dpdk_eal_early(unsigned index, struct port_early *ret);
+/* The part of a worker's memory for the buffers of that port. */
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
-/* Bytes of buffer that one received frame needs, whatever the device. */
+/* Buffer bytes that one received frame needs with any device. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a DPDK device tells while it runs. Apart from the port because none of it happens per
- * packet, and some of it in a thread of DPDK's.
+ * Link, resets and wake-ups of a running DPDK device. None of it happens per packet, and some of it
+ * in a thread of DPDK's.
  */
 #include "dataplane/port/dpdk/port_dpdk_device.h"
 #include <stdio.h>
@@ -9,19 +9,19 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Events of devices: in every release since 18.05, and still called experimental. */
+/* Device events exist since 18.05 but are still marked experimental. */
 #define ALLOW_EXPERIMENTAL_API
 #include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-#define SUSPECT_NS NSEC_PER_SEC /* a link that is back and silent for so long is doubted */
+#define SUSPECT_NS NSEC_PER_SEC /* a recovered link silent for so long is suspect */
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ link and reset */
 
-/* In DPDK's interrupt thread. */
+/* Runs in DPDK's interrupt thread. */
 static int on_reset(uint16_t id, enum rte_eth_event_type type, void *user, void *ret)
 {
 	struct port_dpdk_state *s = user;
@@ -29,7 +29,7 @@ static int on_reset(uint16_t id, enum rte_eth_event_type type, void *user, void 
 	(void)id;
 	(void)type;
 	(void)ret;
-	/* Partner: port_dpdk_state_wants_start. */
+	/* Partner: port_dpdk_state_needs_restart. */
 	__atomic_store_n(&s->reset, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -43,9 +43,9 @@ static void on_settled(void *user)
 }
 
 /*
- * vfio asks for the device, every ten seconds as long as it is open. DPDK's driver of the bus lets
- * go of it only when its own handler, in which this runs, has returned: so it is not said before
- * the same thread comes to the next thing that is due.
+ * vfio requests the device every ten seconds while it is open. DPDK's bus driver releases it only
+ * after its own handler, which calls this one, has returned: so the request is reported from the
+ * same thread's next alarm.
  */
 static void on_device(const char *name, enum rte_dev_event_type type, void *user)
 {
@@ -57,7 +57,7 @@ static void on_device(const char *name, enum rte_dev_event_type type, void *user
 void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, const char *name, bool on_pci)
 {
 	*s = (struct port_dpdk_state){
-		.id = id, .watched = on_pci, .up = true, .doubt_ns = UINT64_MAX};
+		.id = id, .watched = on_pci, .up = true, .check_ns = UINT64_MAX};
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	if (!on_pci)
 		return;
@@ -67,7 +67,7 @@ void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, const char *n
 
 void port_dpdk_state_end(struct port_dpdk_state *s)
 {
-	/* Either may be running this moment. */
+	/* Either callback may be running now. */
 	while (s->watched && rte_eth_dev_callback_unregister(s->id, RTE_ETH_EVENT_INTR_RESET,
 							     on_reset, s) == -EAGAIN)
 		rte_pause();
@@ -84,25 +84,25 @@ bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s)
 	return __atomic_load_n(&s->wanted_back, __ATOMIC_ACQUIRE);
 }
 
-void port_dpdk_state_look(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns)
+void port_dpdk_state_poll(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns)
 {
 	bool was_up = s->up;
 	struct rte_eth_link link;
 
 	if (!s->watched || rte_eth_link_get_nowait(s->id, &link) < 0)
 		return;
-	s->tells |= link.link_status == RTE_ETH_LINK_UP;
-	s->up = !s->tells || link.link_status == RTE_ETH_LINK_UP;
+	s->has_reported |= link.link_status == RTE_ETH_LINK_UP;
+	s->up = !s->has_reported || link.link_status == RTE_ETH_LINK_UP;
 	if (s->up && !was_up) {
 		s->frames = frames;
 		s->wait_ns = SUSPECT_NS;
-		s->doubt_ns = now_ns + SUSPECT_NS;
+		s->check_ns = now_ns + SUSPECT_NS;
 	} else if (!s->up || frames != s->frames) {
-		s->doubt_ns = UINT64_MAX;
+		s->check_ns = UINT64_MAX;
 	}
 }
 
-bool port_dpdk_state_wants_start(struct port_dpdk_state *s, uint64_t now_ns)
+bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns)
 {
 	if (!s->up)
 		return false;
@@ -110,10 +110,10 @@ bool port_dpdk_state_wants_start(struct port_dpdk_state *s, uint64_t now_ns)
 	if (__atomic_load_n(&s->reset, __ATOMIC_RELAXED) &&
 	    __atomic_exchange_n(&s->reset, 0, __ATOMIC_ACQUIRE))
 		return true;
-	if (now_ns < s->doubt_ns)
+	if (now_ns < s->check_ns)
 		return false;
 	s->wait_ns = MIN_OF(2 * s->wait_ns, SUSPECT_MAX_NS);
-	s->doubt_ns = now_ns + s->wait_ns;
+	s->check_ns = now_ns + s->wait_ns;
 	return true;
 }
 
@@ -136,7 +136,7 @@ void port_dpdk_fds_note(struct port_dpdk_fds *f)
 			f->bits[fd / 64] |= 1ULL << fd % 64;
 }
 
-/* Those that were not there before. */
+/* Finds the sockets that were not open before. */
 static void sockets_find(struct port_dpdk_wake *w, const struct port_dpdk_fds *before)
 {
 	for (unsigned fd = 0; fd < PORT_DPDK_FDS_MAX && w->n_sockets < PORT_DPDK_SOCKETS_MAX; fd++)
@@ -151,7 +151,7 @@ static int watch(struct port_dpdk_wake *w, int fd)
 	return epoll_ctl(w->fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* A driver may have the descriptors of interrupts and no interrupts. */
+/* A driver may have interrupt descriptors without interrupts. */
 static int interrupt_fd(uint16_t id)
 {
 	int fd = rte_eth_dev_rx_intr_enable(id, 0) == 0 ? rte_eth_dev_rx_intr_ctl_q_get_fd(id, 0)
@@ -167,7 +167,7 @@ int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port
 	int fd = interrupt_fd(id), r = 0;
 
 	*w = (struct port_dpdk_wake){.id = id, .by_interrupt = fd >= 0};
-	/* One descriptor for good: a device that is started anew gets others. */
+	/* One epoll descriptor for the port's life: a restarted device gets new descriptors. */
 	w->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -192,7 +192,7 @@ int port_dpdk_wake_again(struct port_dpdk_wake *w)
 	w->armed = false;
 	if (w->fd < 0 || !w->by_interrupt)
 		return 0;
-	fd = interrupt_fd(w->id); /* the old one is closed, and thereby not watched any more */
+	fd = interrupt_fd(w->id); /* the old one is closed and thereby left the epoll */
 	return fd < 0 ? -EOPNOTSUPP : watch(w, fd);
 }
 
@@ -210,7 +210,7 @@ void port_dpdk_wake_done(struct port_dpdk_wake *w)
 	w->fd = -1;
 }
 
-/* A socket whose interface went down is readable until somebody has seen the error. */
+/* A socket whose interface went down stays readable until its error is read. */
 static void errors_take(const struct port_dpdk_wake *w)
 {
 	for (unsigned i = 0; i < w->n_sockets; i++) {
@@ -225,17 +225,17 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 {
 	if (w->fd < 0)
 		return false;
-	if (w->idle && w->looked) /* else it was another that woke the worker */
+	if (w->idle && w->rx_called) /* otherwise another descriptor woke the worker */
 		errors_take(w);
 	w->idle = true;
-	w->looked = false;
+	w->rx_called = false;
 	if (!w->by_interrupt)
-		return true; /* a socket is readable as long as it holds anything */
+		return true; /* a socket is readable while it holds anything */
 	if (rte_eth_dev_rx_intr_enable(w->id, 0) != 0)
 		return false;
 	w->armed = true;
-	/* What came between the last look and the arming raises no interrupt. Drivers can tell in
-	 * one way or the other. */
+	/* Packets between the last read and the arming raise no interrupt. Depending on the driver
+	 * one of two calls reports them. */
 	if (rte_eth_rx_queue_count(w->id, 0) <= 0 &&
 	    rte_eth_rx_descriptor_status(w->id, 0, 0) != RTE_ETH_RX_DESC_DONE)
 		return true;

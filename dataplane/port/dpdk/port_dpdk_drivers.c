@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of DPDK's drivers a worker loads. DPDK itself loads all that its folder has, a hundred
- * libraries for each kind of NIC and much that is none, before it has looked at any device: most of
- * what its start takes of time and memory. A worker knows its devices, loads their drivers, and
- * has DPDK find its folder empty.
+ * Selects the DPDK drivers that a worker loads. DPDK itself loads its whole folder, a hundred
+ * libraries, before it looks at any device: most of its start's time and memory. A worker knows its
+ * devices, loads their drivers, and makes DPDK find an empty folder.
  */
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
@@ -62,7 +61,7 @@ static bool library_drives(const char *path, unsigned vendor, unsigned device)
 
 /* ------------------------------------------------------------------ loading */
 
-/* For good, as DPDK does it. */
+/* Never unloaded, as in DPDK. */
 static bool library_load(const char *path)
 {
 	if (dlopen(path, RTLD_NOW | RTLD_NODELETE))
@@ -71,8 +70,9 @@ static bool library_load(const char *path)
 	return false;
 }
 
-/* How names of libraries end in there: ".so.23.0". The folder's own name ends so, too, unless who
- * built DPDK gave it another: then as the file of DPDK's own library does. */
+/* The suffix of library names in the folder: ".so.23.0". The folder's own name has the same version
+ * unless DPDK was built with another name: then the suffix comes from the file of DPDK's own
+ * library. */
 static void ending_get(char *buf, size_t size)
 {
 	const char *version = port_dpdk_ids_version(FOLDER), *so;
@@ -107,7 +107,7 @@ static bool is_network_library(const char *name)
 	return so && strncmp(name, NETWORK, strlen(NETWORK)) == 0 && strcmp(so, ending) == 0;
 }
 
-/* All that name it: there may be an older driver and a newer one. */
+/* Loads all drivers that support it: there may be an older and a newer one. */
 static bool pci_load(const char *address)
 {
 	DIR *dir = opendir(FOLDER);
@@ -130,7 +130,7 @@ static bool pci_load(const char *address)
 	return n > 0;
 }
 
-/* Those that make no device of other devices, which would have drivers of their own. */
+/* Virtual drivers that do not wrap other devices, which would need drivers too. */
 static bool virtual_load(const char *device)
 {
 	static const char *const kinds[] = {"net_af_packet", "net_memif", "net_null", "net_tap"};
@@ -150,7 +150,7 @@ static bool virtual_load(const char *device)
 
 bool port_dpdk_drivers_load(const struct launch_config *cfg)
 {
-	bool all = named_load(POOL); /* of buffers */
+	bool all = named_load(POOL); /* for the buffer pool */
 
 	for (unsigned i = 0; all && i < cfg->n_ports; i++) {
 		struct port_dpdk_device dev;
@@ -163,8 +163,8 @@ bool port_dpdk_drivers_load(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ the folder */
 
-/* Whether what is mounted here is seen by nobody but this process and its children. A worker has
- * left the namespace of who started it; a test has not. */
+/* Whether mounts made here are visible only to this process and its children. A worker has left its
+ * parent's mount namespace; a test has not. */
 static bool mounts_are_ours(void)
 {
 	struct stat ours, theirs;

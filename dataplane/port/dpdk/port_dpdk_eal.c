@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starting DPDK, once in a process, and what its arguments are. Apart from the port because a
- * second leg must not do it again.
+ * Starts DPDK's environment and builds its arguments, once per process for all legs.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
@@ -17,11 +16,11 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-#define HUGE_MIB_MIN 64U   /* fewer are left to who has to have them */
-#define PLAIN_MIB_MIN 128U /* where there are no hugepages; used as far as it is needed */
+#define HUGE_MIB_MIN 64U   /* less is left to processes that must have hugepages */
+#define PLAIN_MIB_MIN 128U /* without hugepages; used only as far as needed */
 
 #define SMALL_ROOM 2048U
-#define LARGE_ROOM 12288U /* 9000 and the ring's own headers, whole pages */
+#define LARGE_ROOM 12288U /* 9000 bytes plus the ring's headers, in whole pages */
 
 unsigned port_dpdk_frame_room(uint32_t mtu)
 {
@@ -53,7 +52,8 @@ static void device_default(const struct launch_port *lp, unsigned index,
 {
 	unsigned room = port_dpdk_frame_room(lp->mtu);
 
-	/* A block holds whole frames and is whole pages. qdisc_bypass: rudp paces for itself. */
+	/* A block holds whole frames and consists of whole pages. qdisc_bypass: rudp does its own
+	 * pacing. */
 	snprintf(ret->name, sizeof(ret->name), "net_af_packet%u", index);
 	snprintf(ret->args, sizeof(ret->args),
 		 "iface=%s,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1", lp->ifname,
@@ -125,8 +125,8 @@ static void arg_add(struct eal_args *a, const char *text)
 	a->argv[++a->n] = NULL;
 }
 
-/* --in-memory: no files, so nothing is left over however the worker ends; without hugepages it is
- * refused, and the other says the same. */
+/* --in-memory: creates no files, so nothing remains however the worker ends. Without hugepages DPDK
+ * refuses it; --no-huge implies the same. */
 static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
 	char lcores[32], mib[16];
@@ -159,8 +159,8 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	}
 }
 
-/* Who reads and writes its memory itself, as a port of the kernel's sockets does, has no device
- * that would have to find it: that memory may be of any kind. */
+/* A port that copies packets itself, such as one on kernel sockets, has no device that must address
+ * the memory: any memory will do. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -177,7 +177,7 @@ static bool wants_hugepages(const struct launch_config *cfg)
 
 static struct port_early_all early;
 
-/* An address that several ports share is asked for by the one that carries. */
+/* If several ports share an address, the active one probes it. */
 static void early_begin(const struct launch_config *cfg)
 {
 	port_early_init(&early);
@@ -190,7 +190,7 @@ static void early_begin(const struct launch_config *cfg)
 	port_early_begin(&early);
 }
 
-void port_dpdk_eal_asked(unsigned index, struct port_early *ret)
+void port_dpdk_eal_early(unsigned index, struct port_early *ret)
 {
 	*ret = early.asks[index];
 	early.asks[index].fd = -1;
@@ -205,7 +205,7 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* a thread would stay behind with privileges */
+	port_early_wait(&early); /* the thread would remain with privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)
@@ -227,12 +227,12 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 		    (wants ? 1 : (uint64_t)MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) << 20);
 	if (!hugepages && wants) {
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB a worker)",
+			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB per worker)",
 			 MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) / 2);
 		return -ENOMEM;
 	}
 	if (!hugepages)
-		log_notice("DPDK has no hugepages: its memory is of ordinary pages");
+		log_notice("no hugepages for DPDK: using ordinary pages");
 	args_make(cfg, hugepages, &a);
 	r = environment_start(cfg, &a, why);
 	started = r == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the text by which a driver of DPDK names its devices. Apart from what loads drivers, so
- * that libraries which nobody has at hand, and damaged ones, can be tried.
+ * Parses the device table in a DPDK driver's library; apart from loading, so that tests can try
+ * libraries that are not installed, and damaged ones.
  */
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool is_it(unsigned long number, unsigned wanted)
 	return number == wanted || number == ANY;
 }
 
-/* A list as [[32902, 5421, 65535, 65535], ...]: vendor and device, and of which card. */
+/* Searches a list like [[32902, 5421, 65535, 65535], ...] of vendor, device and subsystem IDs. */
 static bool list_has(const char *list, unsigned vendor, unsigned device)
 {
 	for (const char *p = list; (p = strchr(p, '[')); p++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which PCI devices a driver of DPDK is for, by what its library says of itself: DPDK's build puts
- * a text into each (doc/guides/tools/pmdinfo.rst of DPDK); and which version it is of. Pure; free
- * of DPDK. Used by port_dpdk_drivers.c alone.
+ * Finds which PCI devices a DPDK driver supports by a text that DPDK's build embeds in each library
+ * (doc/guides/tools/pmdinfo.rst of DPDK), and its version. Pure; free of DPDK. Only
+ * port_dpdk_drivers.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_IDS_H
 #define PLENUM_DATAPLANE_PORT_DPDK_IDS_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The version that the path of DPDK's folder of drivers ends with, as "23.0" of "pmds-23.0". NULL:
- * with none. */
+/* The version at the end of the path of DPDK's driver folder, such as "23.0" of "pmds-23.0". NULL:
+ * none. */
 const char *port_dpdk_ids_version(const char *folder);
-/* Whether a library of that content names the device: of which card it is, is not looked at. */
+/* Whether a library with this content supports the device; ignores the subsystem (card) IDs. */
 bool port_dpdk_ids_have(const void *library, size_t size, unsigned vendor, unsigned device);
 
 #endif

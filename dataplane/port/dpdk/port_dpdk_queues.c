@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configuring a DPDK device: what it computes for us, over how many queues it spreads packets, and
- * the memory of these. Apart from the port because none of it happens once packets flow.
+ * Configures a DPDK device: offloads, the number of queues, and their memory. None of it happens
+ * while packets flow.
  */
 #include "dataplane/port/dpdk/port_dpdk_queues.h"
 #include "dataplane/port/dpdk/port_dpdk.h"
@@ -20,7 +20,7 @@
 #define POOL_CACHE 256U
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 
-struct setup { /* what it is made of, while it is made */
+struct setup { /* parameters of a setup in progress */
 	const struct port_dpdk_queues_of *of;
 	const struct launch_port *lp;
 	struct rte_eth_dev_info info;
@@ -33,7 +33,7 @@ struct setup { /* what it is made of, while it is made */
 
 /* ------------------------------------------------------------------ what there is */
 
-/* Of the kernel's interface, which is that of the PF where a VF is the worker's. 0: not known. */
+/* Speed of the kernel's interface; for a VF that of its PF. 0: unknown. */
 static uint32_t interface_mbps(const char *ifname)
 {
 	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
@@ -48,7 +48,7 @@ static uint32_t interface_mbps(const char *ifname)
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps;
 }
 
-/* The most that a device says it can. */
+/* The highest speed the device supports. */
 static uint32_t capable_mbps(uint32_t capa)
 {
 	static const struct {
@@ -66,15 +66,15 @@ static uint32_t capable_mbps(uint32_t capa)
 	return 0;
 }
 
-/* AF_PACKET has the kernel spread packets over all the sockets that its arguments ask for; what
- * waits there are the socket's own buffers, whatever the link brings. */
+/* AF_PACKET: the kernel spreads packets over as many sockets as the arguments ask for; packets wait
+ * in the sockets' own buffers, at any link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;
 }
 
-/* Ordinary rings hold frames in pieces of a KiB; a socket of AF_PACKET wants room for the whole of
- * its own. */
+/* Ordinary rings take frames in pieces of a KiB; an AF_PACKET socket needs space for a whole frame.
+ */
 static unsigned frame_room(const struct setup *s)
 {
 	const unsigned around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
@@ -101,7 +101,7 @@ static void wants_fill(struct setup *s, const struct launch_config *cfg, unsigne
 	w->mbps = interface_mbps(s->lp->ifname);
 	if (w->mbps == 0)
 		w->mbps = capable_mbps(s->info.speed_capa);
-	/* Who sleeps wakes by one. */
+	/* An interrupt worker wakes by one queue. */
 	if (spreads && cfg->transport != LAUNCH_DPDK_INTERRUPT)
 		w->queues = MAX_OF(s->info.max_rx_queues, 1);
 }
@@ -128,7 +128,7 @@ static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 
 static int configure_queues(struct setup *s, unsigned n)
 {
-	/* Where rules say what comes at all, they say to which queues as well. */
+	/* Flow rules, if used, also choose the queues. */
 	bool spread = n > 1 && !is_af_packet(&s->info) && !s->lp->shared;
 
 	s->conf.rxmode.mq_mode = spread ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
@@ -137,7 +137,7 @@ static int configure_queues(struct setup *s, unsigned n)
 	return rte_eth_dev_configure(s->of->id, (uint16_t)n, 1, &s->conf);
 }
 
-/* A VF has as many queues as its PF lets it have, which shows now. */
+/* The PF limits a VF's queues, which becomes known now. */
 static int device_configure(struct setup *s)
 {
 	int r = configure_queues(s, s->sizes.rx_queues);
@@ -169,8 +169,7 @@ static int pool_node(struct rte_mempool *pool)
 	return seg ? seg->socket_id : -1;
 }
 
-/* Beside the NIC that writes and reads them all; anywhere where that has no memory; fewer where
- * there is not enough. */
+/* On the NIC's NUMA node; elsewhere if that has no memory; fewer buffers if memory is short. */
 static int pool_make(struct setup *s, unsigned index, char *why, struct rte_mempool **ret)
 {
 	int node = rte_eth_dev_socket_id(s->of->id);
@@ -184,9 +183,8 @@ static int pool_make(struct setup *s, unsigned index, char *why, struct rte_memp
 			*ret = pool_on(s, index, SOCKET_ID_ANY);
 	} while (!*ret && port_dpdk_sizes_halve(&s->sizes));
 	if (!*ret) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "%u MiB of hugepages are needed for leg %.32s: %.40s",
-			 (unsigned)(bytes >> 20), s->lp->leg, rte_strerror(rte_errno));
+		snprintf(why, LAUNCH_REASON_MAX, "leg %.32s needs %u MiB of hugepages: %.40s",
+			 s->lp->leg, (unsigned)(bytes >> 20), rte_strerror(rte_errno));
 		return -ENOMEM;
 	}
 	s->got.descriptors = (uint16_t)(s->sizes.rx_descriptors * s->sizes.rx_queues);
@@ -209,8 +207,8 @@ static int rings_setup(const struct setup *s, struct rte_mempool *pool)
 	return rte_eth_tx_queue_setup(s->of->id, 0, s->sizes.tx_descriptors, node, NULL);
 }
 
-/* Who says nothing of MTUs means them by the longest frame. AF_PACKET of DPDK 22.11 names 1518
- * there, whatever its arguments ask for. */
+/* A device without MTU limits means the longest frame. AF_PACKET in DPDK 22.11 reports 1518
+ * whatever its arguments. */
 static uint32_t mtu_most(const struct setup *s)
 {
 	const uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
@@ -230,7 +228,7 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 	if (r < 0)
 		return r;
 	if (s.lp->mtu < s.info.min_mtu || s.lp->mtu > mtu_most(&s)) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s takes an MTU of %u to %u, not %u",
+		snprintf(why, LAUNCH_REASON_MAX, "%.32s supports an MTU of %u to %u, not %u",
 			 of->device, s.info.min_mtu, mtu_most(&s), s.lp->mtu);
 		return -EINVAL;
 	}
@@ -240,8 +238,9 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 	offloads_choose(&s, q);
 	wants_fill(&s, cfg, index);
 	if (s.wants.all_queues && s.wants.queues > PORT_DPDK_QUEUES_MAX) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s takes at most %u queues (qpairs), not %u",
-			 of->device, PORT_DPDK_QUEUES_MAX, s.wants.queues);
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "%.32s supports at most %u queues (qpairs), not %u", of->device,
+			 PORT_DPDK_QUEUES_MAX, s.wants.queues);
 		return -EINVAL;
 	}
 	port_dpdk_sizes_choose(&s.wants, &s.sizes);
@@ -259,6 +258,6 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 		return r;
 	log_info("%s: %u receive queues of %u descriptors, %u to send", of->device, q->n_rx,
 		 s.sizes.rx_descriptors, s.sizes.tx_descriptors);
-	port_dpdk_sizes_say(&s.got, why);
+	port_dpdk_sizes_report(&s.got, why);
 	return 0;
 }

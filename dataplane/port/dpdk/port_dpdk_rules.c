@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a NIC that the kernel keeps gives to a worker: its driver is told to leave all to the kernel
- * but UDP datagrams to one address and port. Apart from the port, which knows frames, not rules.
+ * Flow rules of a NIC shared with the kernel: its driver leaves all traffic to the kernel except
+ * UDP datagrams to one address and port.
  */
 #include "dataplane/port/dpdk/port_dpdk_rules.h"
 #include "dataplane/port/dpdk/port_dpdk.h"
@@ -17,9 +17,9 @@
 #include <rte_flow.h>
 
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
-#define KEEP_BYTES 1 /* the kernel makes the least of it that it has */
+#define KEEP_BYTES 1 /* the kernel rounds it up to its minimum */
 
-/* Only drivers that have something to say set the message. */
+/* The driver may not have set a message. */
 static int refuse(int r, const struct rte_flow_error *e, const char *device, const char *what,
 		  char *why)
 {
@@ -34,7 +34,8 @@ void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id)
 	*r = (struct port_dpdk_rules){.id = id, .port_fd = -1};
 }
 
-/* Nobody reads it; what comes while there is no rule yet is dropped rather than refused. */
+/* Reserves the UDP port with a socket that is never read; datagrams that arrive before the rule are
+ * dropped instead of refused. */
 static int port_keep(const struct port_l2_local *local)
 {
 	const int bytes = KEEP_BYTES, on = 1;
@@ -68,19 +69,19 @@ int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_loca
 
 	r->port_fd = port_keep(local);
 	if (r->port_fd < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "UDP port %u of %.40s cannot be had: %.40s",
+		snprintf(why, LAUNCH_REASON_MAX, "cannot reserve UDP port %u on %.40s: %.40s",
 			 local->udp_port, ip_addr_format(&local->ip, ip, sizeof(ip)),
 			 strerror(-r->port_fd));
 		return r->port_fd;
 	}
 	ret = rte_flow_isolate(r->id, 1, &e);
 	if (ret < 0)
-		return refuse(ret, &e, device, "cannot leave the rest to the kernel", why);
+		return refuse(ret, &e, device, "cannot leave other traffic to the kernel", why);
 	r->isolated = true;
 	return 0;
 }
 
-/* To these queues: by one, or by a hash of addresses and ports. */
+/* A rule to these queues: one, or by a hash of addresses and ports. */
 static struct rte_flow *flow_new(uint16_t id, const struct rte_flow_item *pattern,
 				 unsigned n_queues, struct rte_flow_error *e)
 {
@@ -131,10 +132,11 @@ int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *
 	memcpy(&v6.hdr.dst_addr, local->ip.bytes, sizeof(v6.hdr.dst_addr));
 	memset(&v4_mask.hdr.dst_addr, 0xff, sizeof(v4_mask.hdr.dst_addr));
 	memset(&v6_mask.hdr.dst_addr, 0xff, sizeof(v6_mask.hdr.dst_addr));
-	/* That it is UDP, the item behind it says. */
+	/* The next item implies UDP. */
 	r->flow = flow_new(r->id, pattern, n_queues, &e);
 	if (!r->flow)
-		return refuse(-rte_errno, &e, device, "takes no rule for our datagrams", why);
+		return refuse(-rte_errno, &e, device, "refuses the flow rule for our datagrams",
+			      why);
 	return 0;
 }
 

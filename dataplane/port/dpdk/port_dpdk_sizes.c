@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sizes of a DPDK port. Apart from what sets the device up, so that links and hosts that nobody has
- * at hand can be tried.
+ * Computes the sizes of a DPDK port; apart from the device's setup, so that tests can try any link
+ * and host.
  */
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <stdio.h>
 
-#define AWAY_USEC 1000ULL   /* a worker comes back to a port within that, large requests and all */
-#define FRAME_EXTRA 38U	    /* Ethernet's header, checksum, preamble and gap */
-#define MBPS_UNKNOWN 10000U /* who cannot tell is taken for that */
-#define QUEUE_MBPS 25000U   /* more than one ring of a NIC brings, one write after another */
+#define AWAY_USEC 1000ULL   /* a worker returns to a port within this, even with large requests */
+#define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
+#define MBPS_UNKNOWN 10000U /* assumed if the device does not report it */
+#define QUEUE_MBPS \
+	25000U /* more than one ring of a NIC carries, writing one packet after another */
 #define DESCRIPTORS_MAX 4096U
-#define SEND_MAX 1024U /* rudp sends at the link's pace, so that no more ever wait */
+#define SEND_MAX 1024U /* rudp paces to the link's rate, so more never wait */
 #define DESCRIPTORS_LEAST 128U
-/* Slow links, too, have hosts that hold a worker up. */
+/* Hosts delay a worker on slow links too. */
 #define SHORT_LEAST 1024U
 #define LONG_LEAST 256U
-/* A buffer's header, its headroom and what DPDK spreads them over the memory's channels by. */
+/* mbuf header, headroom, and DPDK's padding that spreads buffers over memory channels. */
 #define BUFFER_EXTRA 384U
 
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room)
@@ -55,7 +56,7 @@ static uint16_t queues_choose(const struct port_dpdk_wants *w, uint32_t mbps)
 	return (uint16_t)MAX_OF(MIN_OF(n, PORT_DPDK_QUEUES_MAX), 1U);
 }
 
-/* The longer of both ways first. False: both have their least. */
+/* Halves the larger of both rings. False: both are at their minimum. */
 static bool shorten(struct port_dpdk_sizes *s, unsigned least)
 {
 	unsigned rx = (unsigned)s->rx_queues * s->rx_descriptors;
@@ -94,7 +95,7 @@ bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s)
 	return true;
 }
 
-void port_dpdk_sizes_say(const struct port_dpdk_got *g, char *why)
+void port_dpdk_sizes_report(const struct port_dpdk_got *g, char *why)
 {
 	int n = 0;
 

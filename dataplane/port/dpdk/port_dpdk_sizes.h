@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many queues, descriptors and buffers a DPDK port has, by the speed of its link, its MTU and
- * the memory that it may take, and what is said where it has less. Pure: no DPDK, no system call.
- * Used by port_dpdk_queues.c alone.
+ * Sizes of a DPDK port: queues, descriptors and buffers, from its link speed, MTU and memory limit;
+ * and the text for a port with less than it should have. Pure: no DPDK, no system call. Only
+ * port_dpdk_queues.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
@@ -12,33 +12,33 @@
 #define PORT_DPDK_QUEUES_MAX 4U
 
 struct port_dpdk_wants {
-	uint32_t mbps; /* of the link; 0: not known */
+	uint32_t mbps; /* link speed; 0: unknown */
 	uint32_t mtu;
-	unsigned room;	     /* bytes of a buffer that a frame may fill */
-	uint32_t memory_mib; /* of the worker's, for this port */
-	uint16_t queues;     /* to receive by that the device can spread packets over; at least 1 */
-	bool all_queues;     /* it spreads them over these, whether all are read or not */
+	unsigned room;	     /* buffer bytes that a frame may fill */
+	uint32_t memory_mib; /* the worker's memory for this port */
+	uint16_t queues; /* receive queues over which the device can spread packets; at least 1 */
+	bool all_queues; /* it spreads over all of them, whether read or not */
 };
 
 struct port_dpdk_sizes {
 	uint16_t rx_queues;
-	uint16_t rx_descriptors; /* of each of them */
+	uint16_t rx_descriptors; /* per queue */
 	uint16_t tx_descriptors;
 };
 
 void port_dpdk_sizes_choose(const struct port_dpdk_wants *w, struct port_dpdk_sizes *ret);
-/* Fewer descriptors, since there is no memory for these. False: so few carry nothing. */
+/* Halves the descriptors when memory is short. False: fewer would not work. */
 bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s);
-/* Fills all queues, what rx and tx hold, and a core's cache of so many. */
+/* Buffers to fill all queues, rx and tx in progress, and a core's cache of this size. */
 unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache);
-/* Bytes of memory that a buffer takes with all that is around it. */
+/* Memory bytes of a buffer, including overhead. */
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);
 
-struct port_dpdk_got {		      /* in the end */
-	uint16_t wanted, descriptors; /* to receive */
-	int device_node, memory_node; /* NUMA; negative: none, or not known */
+struct port_dpdk_got {		      /* the final result */
+	uint16_t wanted, descriptors; /* receive queues wanted; receive descriptors per queue */
+	int device_node, memory_node; /* NUMA nodes; negative: none or unknown */
 };
-/* What is less than it should be, as port_ops.open says it; "": nothing. */
-void port_dpdk_sizes_say(const struct port_dpdk_got *g, char *why);
+/* Writes the limitations into why, as port_ops.open reports them; "": none. */
+void port_dpdk_sizes_report(const struct port_dpdk_got *g, char *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes for an address that leave before there is a port. Apart from port_neigh, which is pure,
- * because here are sockets and a thread.
+ * Address probes sent before the port exists. port_neigh is pure; this file has the sockets and the
+ * thread.
  */
 #include "dataplane/port/l2/port_early.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-#define HEARD_MAX 4096U /* frames a look: more than a socket of the usual size holds */
+#define HEARD_MAX 4096U /* frames per call: more than a socket of the usual size holds */
 #define STACK_BYTES (64UL << 10)
 
 /* ------------------------------------------------------------------ the socket */
@@ -27,8 +27,8 @@ static uint32_t word_at(const uint8_t *bytes)
 	       bytes[3];
 }
 
-/* Untagged ARP by or about our address alone: the socket has room for few, and one that is lost
- * may be the one that matters. */
+/* Untagged ARP from or about our address only: the socket has little space, and a dropped frame may
+ * be the one that matters. */
 static int filter_ip4(int fd, const struct ip_addr *addr)
 {
 	uint32_t ip = word_at(addr->bytes);
@@ -38,9 +38,9 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* who speaks */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* sender */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 3, 0),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* of whom */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* target */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
@@ -49,7 +49,7 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* The same of neighbour discovery: both kinds name the address that they are about. */
+/* The same for neighbour discovery: both message types name their target. */
 static int filter_ip6(int fd, const struct ip_addr *addr)
 {
 	const struct sock_filter code[] = {
@@ -78,7 +78,8 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Where answers to a question of nobody's go, and questions for our address. */
+/* Joins the multicast groups for answers to an anonymous probe, and for questions about our
+ * address. */
 static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
 	const struct mac_addr ours = mac_addr_solicited(ip);
@@ -87,7 +88,7 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* Who cannot tell is taken to have none. */
+/* An interface that cannot report a link counts as without one. */
 static bool link_is_there(const struct port_early *e)
 {
 	return port_interface_has_link(e->fd, e->ifname) > 0;
@@ -135,7 +136,7 @@ void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsi
 		port_early_done(e);
 }
 
-/* False: it did not leave, so that nobody can have answered. */
+/* False: not sent, so there can be no answer. */
 static bool probe_send(const struct port_early *e)
 {
 	static const struct ip_addr nobody;
@@ -209,7 +210,7 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	socklen_t len = sizeof(st), error_len = sizeof(int);
 	int error = 0;
 
-	/* The error: the interface was down meanwhile, and may have missed what was said. */
+	/* A socket error: the interface went down meanwhile, and replies may be lost. */
 	return e->fd >= 0 && e->n_sent == PORT_NEIGH_PROBES &&
 	       memcmp(e->local.mac.bytes, mac->bytes, sizeof(mac->bytes)) == 0 &&
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&
@@ -218,7 +219,7 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	       link_is_there(e);
 }
 
-int port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)
+int port_early_input(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)
 {
 	uint8_t frame[HEARD_BYTES];
 

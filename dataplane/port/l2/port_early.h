@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks the network for the addresses of kernel interfaces while a worker does what takes long and
- * reads nothing that anybody may have sent, as DPDK's start does: the probes of port_neigh, at its
- * pace and as many. What is said to them waits in a packet socket until the worker is confined.
- * Nothing is decided here: whatever went wrong, the port asks as if nobody had. Used by the ports
- * that have a kernel interface.
+ * Early address probes: sends the DAD probes of port_neigh for kernel interfaces while a worker is
+ * busy with slow start-up work, such as starting DPDK, with the same number and interval. Replies
+ * wait in a packet socket until the worker is confined, because nothing unauthenticated is read
+ * before. This module decides nothing: after any failure the port probes as if there had been no
+ * early probes. Used by ports on a kernel interface.
  */
 #ifndef PLENUM_DATAPLANE_PORT_EARLY_H
 #define PLENUM_DATAPLANE_PORT_EARLY_H
@@ -13,12 +13,12 @@
 #include "dataplane/port/l2/port_neigh.h"
 #include <pthread.h>
 
-struct port_early { /* of one address */
-	int fd;	    /* -1: none is asked for */
+struct port_early { /* probes for one address */
+	int fd;	    /* -1: no probes */
 	char ifname[IFNAMSIZ];
-	struct port_l2_local local; /* of this MAC the probes were */
-	unsigned n_sent;	    /* probes; 0 also where one of them did not leave */
-	uint64_t sent_ns;	    /* the last */
+	struct port_l2_local local; /* the MAC that sent the probes */
+	unsigned n_sent;	    /* probes sent; 0 also if one could not be sent */
+	uint64_t sent_ns;	    /* time of the last one */
 };
 
 struct port_early_all {
@@ -27,24 +27,23 @@ struct port_early_all {
 	bool runs;
 };
 
-/* Nothing is asked yet. */
+/* Starts with no address. */
 void port_early_init(struct port_early_all *a);
-/* For this port, too. Before _begin(). Where it cannot be, nothing is asked. */
+/* Adds this port's address. Call before _begin(). On failure the address is not probed early. */
 void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsigned index);
-/* The probes leave from now on, by a thread that reads nothing. */
+/* Starts the thread that sends the probes; it reads nothing. */
 void port_early_begin(struct port_early_all *a);
-/* Until the last of them has left: the thread is gone. */
+/* Waits for the last probe; the thread has ended. */
 void port_early_wait(struct port_early_all *a);
 void port_early_done(struct port_early *e);
 
-/* Whether nobody needs to ask again: all probes of that MAC have left, the link was there before
- * each and is now, the interface was up all the time, and no frame was lost for want of room. Of a
- * cable that was out in between nothing is seen: what was said meanwhile is lost, as for any port
- * that asks. */
+/* Whether the early probes suffice: all were sent from that MAC, the link was up before each and is
+ * up now, the interface stayed up, and no frame was dropped. A cable pulled in between is not
+ * detected: replies during that time are lost, as for any port that probes. */
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac);
-/* All that was said so far, to neigh, which knows that it was asked (port_neigh_probe_asked). 0;
- * negative errno: something may be missing, so that all has to be asked anew: -ENETDOWN: the
- * interface was down; -EOVERFLOW: more comes than is read. */
-int port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns);
+/* Passes all replies so far to neigh, after port_neigh_probe_sent_early. 0; negative errno: replies
+ * may be missing, probe again: -ENETDOWN: the interface was down; -EOVERFLOW: more arrives than is
+ * read. */
+int port_early_input(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns);
 
 #endif

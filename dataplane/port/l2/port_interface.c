@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's view of an interface. Apart because several ports want it, of sockets that they have
- * anyway. */
+/* The kernel's view of an interface, for the ports' existing sockets. */
 #include "dataplane/port/l2/port_interface.h"
 #include <net/if.h>
 #include <net/if_arp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ports ask the kernel about an interface of its own, by ioctl(2): a worker that is confined
- * may, and has no netlink. fd: any socket. Holds no state.
+ * Queries the kernel about its own interface via ioctl(2), which a confined worker may use; it has
+ * no netlink. fd: any socket. Holds no state.
  */
 #ifndef PLENUM_DATAPLANE_PORT_INTERFACE_H
 #define PLENUM_DATAPLANE_PORT_INTERFACE_H
@@ -9,9 +9,9 @@
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 
-/* 0; negative errno: -EPROTONOSUPPORT: it is no Ethernet. */
+/* 0; negative errno: -EPROTONOSUPPORT: not Ethernet. */
 int port_interface_mac(int fd, const char *ifname, struct mac_addr *ret);
-/* 1: it is up and has a link; 0: no; negative errno: there is no telling. */
+/* 1: up with a link; 0: not; negative errno: unknown. */
 int port_interface_has_link(int fd, const char *ifname);
 
 #endif

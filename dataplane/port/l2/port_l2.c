@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets of addresses. Pure,
- * so that every byte that comes from a network can be fuzzed.
+ * Frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets of address
+ * resolution. Pure, so that a fuzzer covers every byte from the network.
  */
 #include "dataplane/port/l2/port_l2.h"
 #include <arpa/inet.h>
@@ -51,12 +51,11 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
 typedef uint64_t words __attribute__((vector_size(16)));
 typedef words words_anywhere __attribute__((aligned(1), may_alias));
 
-/* Adding 32-bit words into 64 bits needs no carry handling below 2^32 words. Of a 64-bit word that
- * is all of it into one sum and its upper half into another, which the first is rid of at the end.
- * In vectors by hand, since compilers leave such loops as they are at -O2; any processor of 64 bits
- * has these. Byte order does not matter until the fold. What is added up is copied, too, where `to`
- * is not NULL: each byte is looked at once, and none is read right after it was written, which
- * processors are slow at. */
+/* Summing 32-bit words in 64 bits needs no carries below 2^32 words. Each 64-bit word is added
+ * whole to one sum and its upper half to another, which is subtracted at the end. Explicit vectors,
+ * because compilers do not vectorise such loops at -O2; every 64-bit processor has them. Byte order
+ * does not matter until the fold. If `to` is not NULL the words are also copied there: each byte is
+ * read once, and never right after it was written, which is slow. */
 static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
 								size_t len, uint64_t sum)
 {
@@ -160,7 +159,7 @@ static void put16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* A checksum in memory order. */
+/* Writes a checksum in memory order. */
 static void put_sum(uint8_t *p, uint16_t sum)
 {
 	memcpy(p, &sum, sizeof(sum));
@@ -194,7 +193,7 @@ static bool mac_is_unicast(const uint8_t *p)
 	return !(p[0] & 1) && memcmp(p, none, sizeof(none)) != 0;
 }
 
-/* Can it be the source of a datagram? */
+/* Whether it is valid as a source address. */
 static bool ip4_is_host(const uint8_t *p)
 {
 	return p[0] != 0 && p[0] < 224;
@@ -285,7 +284,7 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* True where the checksum over p (with the pseudo header's sum) holds, or is partial and accepted.
+/* Whether the checksum over p (plus the pseudo header's sum) is correct, or partial and accepted.
  * `at`: offset of the field. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
@@ -308,7 +307,7 @@ static enum port_l2_kind parse_udp(const struct port_l2_local *local, const uint
 	if (get16(p + 4) != len || get16(p) == 0)
 		return drop(f, PORT_L2_DROP_MALFORMED);
 	if (get16(p + 6) == 0) {
-		/* Only IPv4 has datagrams without checksum; no host of ours sends one. */
+		/* Only IPv4 allows datagrams without checksum; our hosts always send one. */
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	}
 	if (!(flags & PORT_L2_CHECKSUM_GOOD) && !checksum_holds(local, p, len, 6, pseudo))
@@ -352,7 +351,7 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 	return f->kind = PORT_L2_ECHO;
 }
 
-/* Solicitations come to the solicited-node group, unsolicited advertisements to all nodes. */
+/* Solicitations go to the solicited-node group, unsolicited advertisements to all nodes. */
 static bool ip6_dst_is_ours(const struct port_l2_local *local, const uint8_t *dst)
 {
 	static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 0x01, 0xff};
@@ -421,7 +420,7 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	*ret = (struct port_l2_frame){0};
 	if (len < ETHER_BYTES)
 		return drop(ret, PORT_L2_DROP_SHORT);
-	/* A device that passes everything also shows what others get, and what we sent. */
+	/* A promiscuous device also delivers frames for others, and our own. */
 	if (!(frame[0] & 1) && !mac_equal(frame, &local->mac))
 		return drop(ret, PORT_L2_DROP_NOT_OURS);
 	if (mac_equal(frame + 6, &local->mac))
@@ -441,8 +440,8 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	}
 }
 
-/* The rest of it: the checksum with its pseudo header, whose addresses' sum is given. Nothing here
- * that port_l2_parse() has to say more of. */
+/* The rest of the fast path: verifies the checksum given the sum of the addresses. Any error is
+ * left to port_l2_parse() to classify. */
 static const uint8_t *take_payload(const struct port_l2_local *local, const uint8_t *p, size_t len,
 				   unsigned flags, uint64_t addrs, uint32_t *ret_len)
 {
@@ -548,7 +547,7 @@ static void put_ip6(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t 
 	memcpy(p + 24, dst, 16);
 }
 
-/* option 1: source, 2: target link-layer address; 0: none. */
+/* option 1: source link-layer address, 2: target's; 0: none. */
 static size_t build_nd(uint8_t *frame, uint8_t type, uint8_t flags, uint8_t option,
 		       const struct mac_addr *mac, const uint8_t *to_mac, const uint8_t *src,
 		       const uint8_t *dst, const uint8_t *target)
@@ -607,7 +606,7 @@ size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const 
 	static const struct mac_addr no_mac;
 	static const struct ip_addr nobody;
 
-	/* RFC 5227 section 3: a request, which hosts heed even where they ignore replies. */
+	/* RFC 5227 section 3: as a request, because some hosts ignore replies. */
 	if (ip->family == AF_INET)
 		return build_arp(frame, 1, mac, &mac_broadcast, ip, &no_mac, ip);
 	return port_l2_build_advert(frame, mac, ip, NULL, &nobody);
@@ -666,18 +665,18 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	return (size_t)(p - out) + bytes;
 }
 
-/* The checksum of the header that put_ip4() has made, from what is in it: what was written a moment
- * ago by single bytes is slow to be read by words. */
+/* Checksum of the header written by put_ip4(), computed from its values: reading words right after
+ * they were written as bytes is slow. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
 	return sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
 			  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
 }
 
-/* The datagram to p, and its sum added to `sum`. */
+/* Copies the datagram to p and adds its words to `sum`. */
 static uint64_t put_data(uint8_t *p, const struct datagram *pkt, uint64_t sum)
 {
-	/* A payload that begins between two halves of a word is added up where it lies then. */
+	/* A payload that starts at an odd offset is summed in place. */
 	bool odd = pkt->hdr_len & 1;
 
 	sum = sum_words(p, pkt->hdr, odd ? 0 : pkt->hdr_len, sum);

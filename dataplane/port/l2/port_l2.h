@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames for ports that have no kernel below them: building and strict parsing of Ethernet, ARP,
- * IPv4, IPv6, neighbour discovery, ICMP echo and UDP. Pure functions over byte arrays: no state, no
- * clock, no sockets, no DPDK. Called by port_dpdk and port_neigh; port_udp takes the announcement
- * frame from here. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
+ * Frames for ports without a kernel below them: building and strict parsing of Ethernet, ARP, IPv4,
+ * IPv6, neighbour discovery, ICMP echo and UDP. Pure functions over byte arrays: no state, no
+ * clock, no sockets, no DPDK. Used by port_dpdk, port_xdp and port_neigh; port_udp uses the
+ * announcement frame. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
  */
 #ifndef PLENUM_DATAPLANE_PORT_L2_H
 #define PLENUM_DATAPLANE_PORT_L2_H
@@ -11,32 +11,32 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-#define PORT_L2_CONTROL_MAX 96	/* no ARP or neighbour discovery frame built here is longer */
+#define PORT_L2_CONTROL_MAX 96	/* the longest ARP or neighbour discovery frame built here */
 #define PORT_L2_HEADERS_MAX 62	/* Ethernet, IPv6 and UDP */
 #define PORT_L2_ECHO_MAX 1514	/* longer echo requests are not answered */
-#define PORT_L2_ETHER_BYTES 14U /* in front of the IP packet */
+#define PORT_L2_ETHER_BYTES 14U /* before the IP packet */
 
-struct port_l2_local { /* who we are on this leg */
+struct port_l2_local { /* our addresses on this leg */
 	struct mac_addr mac;
 	struct ip_addr ip;
 	uint16_t udp_port;
-	/* A virtual device hands over what another stack of this host sent before its checksum was
-	 * computed: the field then holds the pseudo header's sum only, which is accepted. */
+	/* A virtual device may pass on frames of another stack of this host before their checksum
+	 * was computed: the field then holds only the pseudo header's sum. Accept that. */
 	bool accept_partial_checksum;
 };
 
 enum port_l2_kind {
 	PORT_L2_DROP,	 /* see `drop` */
 	PORT_L2_UDP,	 /* a datagram for our address and port */
-	PORT_L2_ARP,	 /* request or reply, for whomever */
+	PORT_L2_ARP,	 /* request or reply, for any address */
 	PORT_L2_SOLICIT, /* neighbour solicitation */
 	PORT_L2_ADVERT,	 /* neighbour advertisement */
-	PORT_L2_ECHO,	 /* an echo request to us: answer by port_l2_build_echo_reply */
+	PORT_L2_ECHO,	 /* an echo request for us: answer with port_l2_build_echo_reply */
 };
 
 enum port_l2_drop {
-	PORT_L2_DROP_SHORT,	/* a length field reaches past the frame, or headers are cut */
-	PORT_L2_DROP_MALFORMED, /* version, header length, option or address that cannot be */
+	PORT_L2_DROP_SHORT,	/* a length field exceeds the frame, or headers are truncated */
+	PORT_L2_DROP_MALFORMED, /* invalid version, header length, option or address */
 	PORT_L2_DROP_FRAGMENT,
 	PORT_L2_DROP_CHECKSUM,
 	PORT_L2_DROP_NOT_OURS, /* another MAC, address, port or protocol: normal on a network */
@@ -54,9 +54,9 @@ struct port_l2_frame {
 	const uint8_t *payload; /* into the parsed frame */
 	uint32_t payload_len;
 	/* PORT_L2_ARP, _SOLICIT, _ADVERT */
-	struct ip_addr sender;	    /* who speaks; ARP probe, DAD solicitation: all zero */
-	struct ip_addr target;	    /* whom it is about */
-	struct mac_addr sender_mac; /* hardware address it tells; see has_mac */
+	struct ip_addr sender;	    /* the sender; all zero for an ARP probe or DAD solicitation */
+	struct ip_addr target;	    /* the address asked for or announced */
+	struct mac_addr sender_mac; /* hardware address in the packet; see has_mac */
 	bool has_mac;
 	bool is_reply;	   /* ARP reply, or an advertisement */
 	bool is_solicited; /* advertisement that answers a solicitation */
@@ -68,15 +68,15 @@ struct port_l2_frame {
 /* Parses one frame. Fills *ret completely; never reads beyond len. Returns ret->kind. */
 enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct port_l2_frame *ret);
-/* The payload of what nearly all frames are, a datagram for us as our peers build them; NULL: it is
- * something else or is not whole, which port_l2_parse is to say. Every check is made here as there,
- * the checksums among them. *ret_src and *ret_len are written where it is one. */
+/* Fast path for the usual frame, a datagram for us as our peers build it: returns its payload, or
+ * NULL if it is anything else or damaged; then call port_l2_parse. Makes the same checks, including
+ * checksums. Writes *ret_src and *ret_len only on success. */
 const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len);
 
 /*
- * Each builder writes a whole frame, PORT_L2_CONTROL_MAX bytes at most unless said otherwise, and
- * returns its length. IP addresses choose between ARP and neighbour discovery.
+ * Each builder writes a whole frame, at most PORT_L2_CONTROL_MAX bytes unless noted, and returns
+ * its length. The address family selects ARP or neighbour discovery.
  */
 
 /* "Who has target?" dst_mac: NULL for broadcast / solicited-node multicast, else unicast. sender's
@@ -84,13 +84,13 @@ const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t
 size_t port_l2_build_solicit(uint8_t *frame, const struct mac_addr *mac,
 			     const struct ip_addr *sender, const struct ip_addr *target,
 			     const struct mac_addr *dst_mac);
-/* "ip is at mac", to the one who asked. to's all-zero IPv6 address: to all nodes. */
+/* "ip is at mac", as a reply to `to`. An all-zero IPv6 address: to all nodes. */
 size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip,
 			    const struct mac_addr *to_mac, const struct ip_addr *to);
-/* Gratuitous ARP / unsolicited neighbour advertisement to everybody. */
+/* Gratuitous ARP / unsolicited neighbour advertisement to all hosts. */
 size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip);
-/* The answer to a frame that was parsed as PORT_L2_ECHO; `out` holds PORT_L2_ECHO_MAX bytes. 0: too
- * long to be answered. */
+/* The reply to a frame parsed as PORT_L2_ECHO; `out` holds PORT_L2_ECHO_MAX bytes. 0: too long for
+ * a reply. */
 size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 				const uint8_t *frame, size_t len);
 
@@ -101,7 +101,7 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 			 const struct mac_addr *dst_mac, const struct datagram_addr *dst,
 			 const struct datagram *pkt, unsigned flags);
-/* Puts the destination into a frame that was built without. */
+/* Sets the destination MAC of a frame built without one. */
 void port_l2_set_dst(uint8_t *frame, const struct mac_addr *dst_mac);
 
 /* Ones' complement sum over bytes, added to `sum` (not folded); an odd last byte counts as the high

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbours of a port that the kernel does not see: ARP, neighbour discovery, duplicate detection,
- * announcements, echo. Pure, time passed in: it never touches a device.
+ * Neighbour resolution without the kernel: ARP, neighbour discovery, duplicate detection,
+ * announcements, echo. Pure: the caller passes the time, and it never touches a device.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include <stdio.h>
@@ -9,18 +9,18 @@
 
 #define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
-#define KNOWN 64U /* power of two: destinations whose neighbour is found at once */
+#define KNOWN 64U /* power of two: cache of destinations with their neighbour */
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */
-#define ECHO_BURST 64U		      /* answers in ECHO_WINDOW_NS */
+#define ECHO_BURST 64U		      /* replies per ECHO_WINDOW_NS */
 #define ECHO_WINDOW_NS (100 * NSEC_PER_MSEC)
 
 enum entry_state {
 	ENTRY_NONE,	  /* free */
-	ENTRY_INCOMPLETE, /* asked for, no MAC yet */
+	ENTRY_INCOMPLETE, /* request sent, no MAC yet */
 	ENTRY_REACHABLE,
-	ENTRY_REFRESHING, /* usable; asked whether it still holds */
-	ENTRY_FAILED,	  /* nobody answered */
+	ENTRY_REFRESHING, /* usable; being verified */
+	ENTRY_FAILED,	  /* no answer */
 };
 
 struct entry {
@@ -34,7 +34,7 @@ struct entry {
 	uint64_t used_ns; /* last resolve */
 };
 
-struct known { /* where datagrams for that address went last; not in use: family 0xff */
+struct known { /* cache entry: the neighbour of a destination; unused: family 0xff */
 	struct ip_addr ip;
 	uint16_t entry;
 };
@@ -52,7 +52,7 @@ struct port_neigh {
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
-	uint64_t asked_ns; /* the last call of port_neigh_probe(); 0: it has come to an end */
+	uint64_t probe_called_ns; /* last call of port_neigh_probe(); 0: probing has ended */
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
 	unsigned echoes;
@@ -145,15 +145,15 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	memset(n->known, 0xff, sizeof(n->known)); /* its place is another's next */
+	memset(n->known, 0xff, sizeof(n->known)); /* its slot is about to be reused */
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
 	entry_unpark(n, e);
 	e->state = ENTRY_NONE;
 }
 
-/* A free slot, or the one unused for longest where `evict`. Off the hot path: once per new
- * neighbour. */
+/* A free slot, or the least recently used one if `evict`. Off the hot path: once per new neighbour.
+ */
 static struct entry *slot_find(struct port_neigh *n, bool evict)
 {
 	struct entry *oldest = &n->entries[0];
@@ -195,7 +195,7 @@ static void entry_ask(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 {
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	uint64_t wait = PORT_NEIGH_RETRY_NS << MIN_OF(e->tries, 8U);
-	/* While refreshing, the neighbour alone is asked first: no broadcast storm of refreshes. */
+	/* A refresh first asks the neighbour by unicast, to avoid bursts of broadcasts. */
 	bool unicast = e->state == ENTRY_REFRESHING && e->tries < 2;
 	size_t len = port_l2_build_solicit(frame, &n->cfg.local.mac, &n->cfg.local.ip, &e->ip,
 					   unicast ? &e->mac : NULL);
@@ -230,7 +230,7 @@ static void entry_reached(struct port_neigh *n, struct entry *e, const struct ma
 
 /* ------------------------------------------------------------------ resolving */
 
-/* The neighbour to which a datagram for ip is handed. */
+/* The next hop for a datagram to ip. */
 static int next_hop(const struct port_neigh *n, const struct ip_addr *ip, struct ip_addr *ret)
 {
 	bool link_local =
@@ -269,8 +269,8 @@ static bool entry_is_usable(const struct entry *e)
 	return e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING;
 }
 
-/* Whether it is on the link, and which entry is its neighbour's, takes several times as long as all
- * else that is done for a small frame: so it is looked up once. */
+/* The subnet check and the table lookup take several times as long as the rest of a small frame,
+ * hence the cache. */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret)
 {
@@ -360,25 +360,25 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
 }
 
-void port_neigh_probe_asked(struct port_neigh *n, uint64_t last_ns)
+void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns)
 {
 	n->probe = PORT_NEIGH_PROBING;
 	n->probes_sent = PORT_NEIGH_PROBES;
 	n->probe_due_ns = last_ns + PORT_NEIGH_PROBE_NS;
-	n->asked_ns = last_ns;
+	n->probe_called_ns = last_ns;
 }
 
 int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
 
-	/* Of what was asked before a pause, the link may have carried nothing. */
-	if (n->asked_ns == 0 || now_ns - n->asked_ns > NSEC_PER_SEC)
+	/* After a pause the earlier probes do not count: the link may not have carried them. */
+	if (n->probe_called_ns == 0 || now_ns - n->probe_called_ns > NSEC_PER_SEC)
 		port_neigh_probe_start(n, now_ns);
-	n->asked_ns = now_ns;
+	n->probe_called_ns = now_ns;
 	if (n->probe == PORT_NEIGH_PROBING)
 		return -EAGAIN;
-	n->asked_ns = 0;
+	n->probe_called_ns = 0;
 	if (n->probe == PORT_NEIGH_FREE) {
 		port_neigh_announce(n, now_ns);
 		return 0;
@@ -394,7 +394,7 @@ void port_neigh_stand_by(struct port_neigh *n, bool stands_by)
 	n->stands_by = stands_by;
 	if (!stands_by)
 		return;
-	n->asked_ns = 0;
+	n->probe_called_ns = 0;
 	for (unsigned i = 0; i < PORT_NEIGH_MAX; i++)
 		if (n->entries[i].state != ENTRY_NONE)
 			entry_drop(n, &n->entries[i]);
@@ -421,7 +421,8 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 
-/* Does the frame claim our address for another? While probing, another's probe counts too. */
+/* Whether the frame claims our address for another host. While probing, another host's probe counts
+ * too. */
 static bool claims_ours(const struct port_neigh *n, const struct port_l2_frame *f)
 {
 	const struct mac_addr *mac = f->has_mac ? &f->sender_mac : &f->src_mac;
@@ -445,7 +446,7 @@ static void conflict(struct port_neigh *n, const struct port_l2_frame *f, uint64
 	}
 	if (n->cfg.host_answers)
 		return;
-	/* In use: say once that it is ours, and stay quiet then, lest two hosts shout forever. */
+	/* In use: defend it once per interval, so that two hosts do not flood the network. */
 	if (n->defended_ns == 0 || now_ns - n->defended_ns >= DEFEND_NS) {
 		n->defended_ns = now_ns;
 		announce_send(n);
@@ -464,13 +465,14 @@ static void learn(struct port_neigh *n, const struct port_l2_frame *f, bool crea
 	if (!e) {
 		if (!create || !ip_prefix_contains(&n->subnet, &f->sender))
 			return;
-		/* Whoever asks for us will hear from us soon; but askers evict nobody. */
+		/* A host that asks for us will soon get packets from us; but it must not evict an
+		 * entry. */
 		e = entry_add(n, &f->sender, false, now_ns);
 		if (!e)
 			return;
 		e->state = ENTRY_INCOMPLETE;
 	}
-	/* RFC 4861 section 7.2.5: without the override flag a known address stays. */
+	/* RFC 4861 section 7.2.5: without the override flag a known MAC stays. */
 	if (f->kind == PORT_L2_ADVERT && !f->is_override && e->state >= ENTRY_REACHABLE &&
 	    e->state != ENTRY_FAILED && !mac_same(&e->mac, &f->sender_mac))
 		return;
@@ -482,7 +484,7 @@ static void answer(struct port_neigh *n, const struct port_l2_frame *f)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len;
 
-	/* While the address is probed it is not ours yet. */
+	/* Until probing succeeds the address is not ours. */
 	if (n->probe != PORT_NEIGH_FREE || n->cfg.host_answers)
 		return;
 	len = port_l2_build_advert(frame, &n->cfg.local.mac, &n->cfg.local.ip,
@@ -557,7 +559,7 @@ static void entry_tick(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 		if (now_ns - e->used_ns >= PORT_NEIGH_IDLE_NS) {
 			entry_drop(n, e);
 		} else if (now_ns - e->used_ns >= PORT_NEIGH_REFRESH_NS) {
-			/* Not used since: look again when it would be forgotten. */
+			/* Not used since: check again at its eviction time. */
 			entry_set_due(n, e, e->used_ns + PORT_NEIGH_IDLE_NS);
 		} else {
 			e->state = ENTRY_REFRESHING;

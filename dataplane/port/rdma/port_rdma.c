@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA devices of a worker's legs, and the memory that is registered with them. What goes over them
- * is in port_rdma_pair.c.
+ * RDMA devices of a worker's legs and the memory registered with them. port_rdma_pair.c transfers
+ * data.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <dirent.h>
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #define GIDS_MAX 256
-/* Of a partition's key: a full member, not a limited one; the rest of the default one's. */
+/* Bit of a partition key: full member, not limited; the other bits name the partition. */
 #define PKEY_FULL 0x8000U
 #define PKEY_DEFAULT 0x7fffU
 #define PEERMEM "/sys/module/nvidia_peermem"
-/* Between two tries to register what could not be: a limit may have been raised meanwhile. */
+/* Interval of attempts to register memory: the limit may have been raised. */
 #define MEMORY_AGAIN_NS (16 * NSEC_PER_SEC)
 
 const char *port_rdma_reason_code(enum port_rdma_reason r)
@@ -47,7 +47,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 
 /* ------------------------------------------------------------------ GIDs */
 
-/* As RoCE has it: the address itself, IPv4 mapped into IPv6. */
+/* RoCE: the address itself, IPv4 mapped into IPv6. */
 static void gid_of(const struct ip_addr *ip, uint8_t ret[16])
 {
 	if (ip->family == AF_INET6) {
@@ -71,8 +71,8 @@ bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16])
 	return address[0] == '\0' || address[0] == '\n';
 }
 
-/* PORT_RDMA_OK: it is the leg's; NO_DEVICE: it is not; else why the device is none for the leg. */
-static enum port_rdma_reason gid_judge(struct ibv_context *context, const struct ibv_gid_entry *e,
+/* PORT_RDMA_OK: the leg's GID; NO_DEVICE: another's; else why the leg cannot use it. */
+static enum port_rdma_reason gid_check(struct ibv_context *context, const struct ibv_gid_entry *e,
 				       const struct rdma_leg *leg)
 {
 	struct ibv_port_attr port;
@@ -95,8 +95,7 @@ static enum port_rdma_reason gid_judge(struct ibv_context *context, const struct
 		       : PORT_RDMA_NO_GID;
 }
 
-/* The best entry of the table that is the leg's: RoCE v2 before v1. PORT_RDMA_OK; or why there is
- * none. */
+/* Finds the leg's best GID in the table: RoCE v2 before v1. PORT_RDMA_OK, or the reason. */
 static enum port_rdma_reason gid_find(struct ibv_context *context, const struct rdma_leg *leg,
 				      struct ibv_gid_entry *ret)
 {
@@ -105,7 +104,7 @@ static enum port_rdma_reason gid_find(struct ibv_context *context, const struct 
 	ssize_t n = all ? ibv_query_gid_table(context, all, GIDS_MAX, 0) : -ENOMEM;
 
 	for (ssize_t i = 0; i < n; i++) {
-		enum port_rdma_reason is = gid_judge(context, &all[i], leg);
+		enum port_rdma_reason is = gid_check(context, &all[i], leg);
 
 		if (is == PORT_RDMA_OK &&
 		    (why != PORT_RDMA_OK || (ret->gid_type != IBV_GID_TYPE_ROCE_V2 &&
@@ -144,7 +143,8 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Without any memory at hand: who takes dma-bufs finds that -1 is none, who does not says so. */
+/* Needs no memory: a driver that supports dma-buf reports that descriptor -1 is invalid, any other
+ * that the call is unsupported. */
 static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(d->context);
@@ -191,7 +191,8 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Not of a device that comes to a process without files: whoever has them judges it. */
+/* Skipped for a device that is added to a process without file access: the process that passes it
+ * checks. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];
@@ -206,7 +207,7 @@ static bool driver_is_old(const struct ibv_device *dev)
 					 version);
 }
 
-/* What a worker needs of a device for its whole life. */
+/* Creates everything a worker needs of a device. */
 static bool device_prepare(struct rdma_device *d)
 {
 	d->channel = ibv_create_comp_channel(d->context);
@@ -217,10 +218,10 @@ static bool device_prepare(struct rdma_device *d)
 }
 
 /*
- * Where the leg's partition is in its port's table, of which the port may be a full member or a
- * limited one. False: nowhere, and what it sends would be another partition's. The library reads
- * the table from files: of a device that comes back the place is the same, of one that comes later
- * that of the default partition alone is known.
+ * Finds the index of the leg's partition in its port's table, as full or limited member. False: not
+ * found, and packets would go to another partition. The library reads the table from files: a
+ * device that comes back has the same index; for a new device only the default partition's index is
+ * known.
  */
 static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *context, uint8_t port)
 {
@@ -236,7 +237,7 @@ static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *contex
 	return leg->has_pkey || base == 0 || base == PKEY_DEFAULT;
 }
 
-/* The leg's device may be one that another leg has, too: by another port or VLAN. */
+/* The device may also serve another leg, by another port or VLAN. */
 static bool leg_takes(struct port_rdma *r, struct rdma_leg *leg, unsigned device)
 {
 	struct rdma_device *d = &r->devices[device];
@@ -270,7 +271,7 @@ static bool leg_lacks(const struct rdma_leg *leg)
 	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
 }
 
-/* Where one was that has gone, or behind the others. */
+/* A removed device's index, or the next new one. */
 static unsigned device_place(const struct port_rdma *r)
 {
 	unsigned i = 0;
@@ -280,7 +281,7 @@ static unsigned device_place(const struct port_rdma *r)
 	return i;
 }
 
-/* Opens the device where legs have their addresses there. How many. */
+/* Opens the device if legs have their addresses there. Returns how many. */
 static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 {
 	unsigned place = device_place(r), taken = 0;
@@ -310,8 +311,8 @@ static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 }
 
 /*
- * The library loads its drivers when it first sees a device: too late for one that comes to a
- * process which may not run anything new by then. They lie beside the library.
+ * The library loads its drivers when it first sees a device: too late for a device added to a
+ * confined process, which may not map new code. The drivers are beside the library.
  */
 static void drivers_load(void)
 {
@@ -331,7 +332,7 @@ static void drivers_load(void)
 		if (!strstr(e->d_name, "-rdmav"))
 			continue;
 		snprintf(path + len, sizeof(path) - (size_t)len, "/%s", e->d_name);
-		(void)dlopen(path, RTLD_NOW); /* for good; each tells the library of itself */
+		(void)dlopen(path, RTLD_NOW); /* never unloaded; each registers with the library */
 	}
 	if (dir)
 		closedir(dir);
@@ -425,7 +426,7 @@ enum port_rdma_reason port_rdma_reason(const struct port_rdma *r, unsigned port)
 {
 	if (!r)
 		return PORT_RDMA_OFF;
-	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* it came later */
+	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* added later */
 }
 
 /* ------------------------------------------------------------------ a device that goes */
@@ -462,7 +463,7 @@ static bool is_change(enum ibv_event_type type)
 	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE;
 }
 
-/* What it says of its own accord. True: it is of no use any more. */
+/* Reads device events. True: the device is unusable. */
 static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_async_event event;
@@ -477,7 +478,7 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	return fatal;
 }
 
-/* Its file below /dev has no name any more when it is being removed. */
+/* Its file in /dev is unlinked when it is being removed. */
 static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;
@@ -503,12 +504,12 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 		if (d->context && device_is_going(r, d))
 			device_leave(r, i);
 		else if (d->gids_moved)
-			rdma_pairs_judge(r, i);
+			rdma_pairs_check_gids(r, i);
 		d->gids_moved = false;
 	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	return changes == r->n_changes ? r->look_ns : now_ns; /* others look at them, too */
+	return changes == r->n_changes ? r->look_ns : now_ns; /* other callers watch them too */
 }
 
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
@@ -566,7 +567,7 @@ static int regions_register(struct port_rdma_pool *pool, unsigned device)
 	return 0;
 }
 
-/* A device that cannot take it has its reason. */
+/* A device that cannot register it records a reason. */
 static int pool_join(struct port_rdma_pool *pool, unsigned device)
 {
 	struct port_rdma *r = pool->r;
@@ -652,7 +653,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any && e != -ENOMEM) { /* of which there may be enough later */
+	if (!any && e != -ENOMEM) { /* memory may suffice later */
 		free(pool);
 		return e;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The doorbell of soft-RoCE. Its library tells the kernel of new work by write(2), which the kernel
- * takes only from the credentials that have opened the device; a worker changes its own, as it
- * must. ioctl(2) carries the same call for whoever has the descriptor. Apart because nothing else
- * here knows the kernel's numbers; devices with queues of their own need none of it.
+ * The doorbell of soft-RoCE. Its library reports new work to the kernel by write(2), which the
+ * kernel accepts only from the credentials that opened the device; a worker must change its own.
+ * ioctl(2) makes the same call for any holder of the descriptor. The only file that knows the
+ * kernel's numbers; devices with mapped queues do not need it.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -14,7 +14,7 @@
 
 enum { BELL_CMD, BELL_IN, BELL_ATTRS };
 
-int rdma_bell_ring(const struct ibv_qp *qp)
+int rdma_doorbell_ring(const struct ibv_qp *qp)
 {
 	const struct ib_uverbs_post_send in = {.qp_handle = qp->handle,
 					       .wqe_size = sizeof(struct ibv_send_wr)};

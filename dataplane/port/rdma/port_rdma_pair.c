@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: their making and their end, and what is written and read over them. Apart from the
- * devices and their memory because this is the part where a mistake loses data.
+ * Queue pairs: creation, destruction and transfers. The part where a mistake loses data.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <string.h>
 
 #define POLL_BURST 32
 #define PSN_MASK 0xffffffU
-/* 4.096 us times two to the power of it, as often: then a pair has failed. Not 7 times, which means
- * for ever to soft-RoCE: a pair whose other half is gone would never say so. */
+/* The pair fails after as many retries of 4.096 us times 2 to this power. Not 7 retries, which
+ * soft-RoCE takes as infinite: a pair whose other half is gone would never fail. */
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
-/* What every Ethernet leg has, and every partition of InfiniBand but one of the least MTU. */
+/* Every Ethernet leg supports it, and every InfiniBand partition except with the smallest MTU. */
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
-/* What is read comes as fast as the other end can send it, and who reads has no other way to slow
- * it down than to ask for little at once: what a port's receive ring and a switch can hold, and yet
- * more than comes while the next question is on its way. Between emulated hosts a quarter of it was
- * slower by a third, four times as much no faster. */
+/* Read data arrives as fast as the peer can send, and the reader can slow it only by asking for
+ * little at once: what a port's receive ring and a switch can buffer, yet more than arrives while
+ * the next request is sent. Between emulated hosts a quarter of it was slower by a third, four
+ * times as much no faster. */
 #define READS_MAX 4
 #define READ_BYTES (64U << 10)
 #define READ_WRS (PORT_RDMA_BYTES_MAX / READ_BYTES)
 _Static_assert(READ_WRS <= RDMA_OP_WRS, "a read fits the queues");
-/* A device that does not empty a failed pair by then has it taken away. */
+/* A device that has not flushed a failed pair in this time is closed. */
 #define DRAIN_NS NSEC_PER_SEC
-/* Nor is one believed to work that has ended nothing for so long, whatever its device retries. */
+/* A pair without a completion for so long counts as failed, whatever its device retries. */
 #define STALL_NS (4 * NSEC_PER_SEC)
-/* In a work request's number: one of several that make a transfer; the last one tells. */
+/* Bit in a work request's number: one of several parts of a transfer; only the last completes it.
+ */
 #define WR_PART (1ULL << 63)
 
 /* ------------------------------------------------------------------ transfers */
 
-/* Of what its device says of a slot's earlier use nothing is believed. */
+/* The number includes the slot's use count, so that late completions of an earlier use are ignored.
+ */
 static uint64_t wr_id_of(const struct port_rdma *r, uint16_t slot)
 {
 	return slot | (uint64_t)r->op_uses[slot] << 16;
@@ -63,7 +64,7 @@ void rdma_pair_end_ops(struct port_rdma_pair *pair)
 			op_end(pair->r, (uint16_t)i, -ECONNABORTED);
 }
 
-/* The events of a channel say no more than that it is worth looking. */
+/* Channel events only say that completions may be waiting. */
 static void channel_drain(struct rdma_device *d)
 {
 	struct ibv_cq *cq;
@@ -123,8 +124,8 @@ bool port_rdma_arm(struct port_rdma *r)
 		if (!d->armed)
 			d->armed = ibv_req_notify_cq(d->cq, 0) == 0;
 		if (!d->armed)
-			return false;	    /* it can only be polled */
-		ended += device_poll(r, d); /* what came before nobody would tell of */
+			return false;	    /* the device can only be polled */
+		ended += device_poll(r, d); /* earlier completions raise no event */
 	}
 	return ended == 0;
 }
@@ -164,7 +165,7 @@ static void op_begin(struct port_rdma_pair *pair, struct port_rdma_op *op, uint3
 	pair->bytes += bytes;
 }
 
-/* None of it was taken by the device. */
+/* The device took none of its requests. */
 static void op_cancel(struct port_rdma_op *op)
 {
 	struct port_rdma_pair *pair = op->pair;
@@ -180,8 +181,8 @@ static void op_cancel(struct port_rdma_op *op)
 	op->pair = NULL;
 }
 
-/* 0; negative errno: nothing of it is under way. Where a part is, that part's end is waited for,
- * which the failed pair brings. */
+/* 0; negative errno: none of it was posted. If a part was, the pair fails and flushes it, which
+ * completes the op. */
 static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -189,8 +190,8 @@ static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 
 	if (e == 0)
 		return 0;
-	/* All of it is in the queue, and only the kernel was not to be told. */
-	if (e == EACCES && !bad && rdma_bell_ring(op->pair->qp) == 0)
+	/* All of it is queued; only notifying the kernel failed. */
+	if (e == EACCES && !bad && rdma_doorbell_ring(op->pair->qp) == 0)
 		return 0;
 	if (bad != wr) {
 		struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -217,7 +218,7 @@ int port_rdma_write(struct port_rdma_peer *peer, unsigned leg, const void *from,
 	key = local_key(peer->pool, pair->device, from);
 	data = (struct ibv_sge){.addr = (uintptr_t)from, .length = bytes, .lkey = key};
 	last = (struct ibv_sge){.addr = (uintptr_t)from + bytes - 1, .length = 1, .lkey = key};
-	/* A byte that is read pushes what was written before it into the other's memory. */
+	/* Reading a byte back flushes the data written before it into the peer's memory. */
 	back = (struct ibv_send_wr){.wr_id = wr_id_of(pair->r, op->slot),
 				    .sg_list = &last,
 				    .num_sge = 1,
@@ -276,7 +277,7 @@ static void pair_free(struct port_rdma_pair *pair)
 	free(pair);
 }
 
-/* Of what is under way its device says when it is over: until then the memory is the device's. */
+/* Ops in flight complete when the device says so: until then it owns their memory. */
 static void pair_drop(struct port_rdma_pair *pair)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -321,7 +322,7 @@ void rdma_pairs_reap(struct port_rdma *r, uint64_t now_ns)
 		}
 		*p = pair->next;
 		pair_free(pair);
-		p = &r->dying; /* its ops' ends may have dropped others */
+		p = &r->dying; /* completions may have dropped other pairs */
 	}
 }
 
@@ -472,7 +473,7 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	return PORT_RDMA_OK;
 }
 
-/* RoCE always has the header by which packets are routed; InfiniBand within a subnet has LIDs. */
+/* RoCE always has the routing header; InfiniBand within a subnet uses LIDs. */
 static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
 {
@@ -480,7 +481,7 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Ready to receive; the same on both ends. */
+/* Moves the pair to ready-to-receive; the same on both ends. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
@@ -554,9 +555,9 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	return PORT_RDMA_OK;
 }
 
-/* Soft-RoCE sends by the place in the table: from another one, or nothing, until the pair fails
- * some seconds later. */
-void rdma_pairs_judge(struct port_rdma *r, unsigned device)
+/* Soft-RoCE sends with the table index: after a change it would use another GID, or none, until the
+ * pair fails some seconds later. */
+void rdma_pairs_check_gids(struct port_rdma *r, unsigned device)
 {
 	struct ibv_gid_entry gids[PORT_RDMA_LEGS_MAX];
 	uint8_t known = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams by kernel sockets, many to a system call: trains of equal datagrams are segmented and
- * merged by the kernel where it can.
+ * Datagrams over kernel sockets, many per system call: the kernel segments and merges bursts of
+ * equal datagrams (GSO, GRO) if it can.
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include "netcfg/base/log.h"
@@ -72,7 +72,7 @@ static int watch(struct port_udp *u, int fd)
 
 static void watch_all(struct port_udp *u)
 {
-	/* Cannot fail but for want of memory; then the worker wakes by its timers. */
+	/* Fails only without memory; then the worker wakes by its timers. */
 	u->watched = watch(u, u->fd) == 0;
 	if (u->hot.fd >= 0)
 		(void)watch(u, u->hot.fd);
@@ -86,15 +86,16 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* One that cannot be had costs nothing but its advantage. */
+/* A source port that cannot be opened costs only its advantage. */
 static void sources_open(struct port_udp *u, unsigned n, char *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
 		int fd = udp_socket_open_source(&u->local, &u->source_ports[k]);
 
 		if (fd < 0) {
-			snprintf(why, LAUNCH_REASON_MAX, "it has %u of %u UDP source ports: %s", k,
-				 n, strerror(-fd));
+			snprintf(why, LAUNCH_REASON_MAX,
+				 "only %u of %u UDP source ports can be opened: %s", k, n,
+				 strerror(-fd));
 			return;
 		}
 		u->source_fds[k] = fd;
@@ -140,7 +141,7 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 				      .ifindex = lp->ifindex,
 				      .spins = cfg->spin_us > 0};
 	headers = lp->ip.addr.family == AF_INET6 ? 48 : 28;
-	u->datagram_max = lp->mtu > headers ? MIN_OF(lp->mtu - headers, TRAIN_BYTES_MAX) : 0;
+	u->datagram_max = lp->mtu > headers ? MIN_OF(lp->mtu - headers, BURST_BYTES_MAX) : 0;
 	u->tx.stash = lazy_map(TX_BYTES_MAX);
 	u->tx.room = lazy_map(TX_ROOM_BYTES);
 	u->rx.bufs = lazy_map((size_t)RX_BUFS * RX_BUF_BYTES);
@@ -174,7 +175,7 @@ static uint64_t timespec_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
 }
 
-/* The socket says so with each packet once it has dropped any. */
+/* Reads the drop counter, which the socket adds to each packet after a drop. */
 static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 {
 	uint32_t *known = &u->rx.overflow[u->rx.hot], now;
@@ -184,8 +185,8 @@ static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 	*known = now;
 }
 
-/* What the kernel says of a received super-packet: the size of its datagrams, the whole where it is
- * one, and how long it has been in the host. */
+/* Reads the control messages of a received super-packet: datagram size (the whole if it is one) and
+ * time in this host. */
 static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
@@ -200,7 +201,7 @@ static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segm
 			struct timespec came;
 
 			memcpy(&came, CMSG_DATA(c), sizeof(came));
-			/* The clock of the day may have been set meanwhile. */
+			/* The wall clock may have been set meanwhile. */
 			if (timespec_ns(&came) <= u->rx.read_ns &&
 			    u->rx.read_ns - timespec_ns(&came) < NSEC_PER_SEC)
 				*ret_waited_ns = u->rx.read_ns - timespec_ns(&came);
@@ -210,7 +211,7 @@ static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segm
 	}
 }
 
-/* Cuts filled buffers into datagrams from where the last call left off. */
+/* Splits filled buffers into datagrams, from where the last call stopped. */
 static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;
@@ -234,7 +235,7 @@ static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 		rx_controls(u, &mm->msg_hdr, &segment, &waited_ns);
 		if (rx->offset == 0) {
 			u->counters.rx_bytes += bytes;
-			u->counters.rx_trains += segment < bytes;
+			u->counters.rx_bursts += segment < bytes;
 		}
 		while (rx->offset < bytes) {
 			if (n == max)
@@ -262,7 +263,7 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	}
 	if (batch > 1)
 		return recvmmsg(fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
-	/* One at a time costs less while little arrives: no second look at an empty queue. */
+	/* One buffer per call is cheaper under light load: no second look at an empty queue. */
 	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return -1;
@@ -270,7 +271,7 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	return 1;
 }
 
-/* A failure costs nothing but the advantage: it is tried again after the next streak. */
+/* A failure costs only the advantage: retried after the next streak. */
 static void hot_open(struct port_udp *u)
 {
 	struct udp_hot *hot = &u->hot;
@@ -290,17 +291,17 @@ static void hot_open(struct port_udp *u)
 	u->counters.hot = true;
 }
 
-/* The few packets that still wait in the socket are lost; they are looked at before this. */
+/* Drops the few packets still in the socket; callers read it before. */
 static void hot_close(struct port_udp *u)
 {
-	close(u->hot.fd); /* leaves the epoll by itself */
+	close(u->hot.fd); /* this removes it from the epoll */
 	u->hot.fd = -1;
 	u->hot.streak = 0;
 	u->counters.hot = false;
 }
 
-/* Something came through the common socket. hot_is_empty: the other was looked at before; what it
- * holds would be lost. */
+/* Learns from a packet on the common socket. hot_is_empty: the hot socket was read before;
+ * otherwise its packets would be lost. */
 static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
 	struct udp_hot *hot = &u->hot;
@@ -309,7 +310,7 @@ static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool 
 		hot->main_n += u->rx.filled;
 		if (hot->main_n + hot->hot_n < HOT_REVIEW || !hot_is_empty)
 			return;
-		if (hot->main_n > hot->hot_n / 4 && u->tx.n_trains == 0)
+		if (hot->main_n > hot->hot_n / 4 && u->tx.n_bursts == 0)
 			hot_close(u);
 		hot->main_n = hot->hot_n = 0;
 		return;
@@ -323,7 +324,7 @@ static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool 
 		hot_open(u);
 }
 
-/* Takes what waits in one socket. Number of datagrams; 0: nothing. */
+/* Receives from one socket. Number of datagrams; 0: none. */
 static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;
@@ -333,7 +334,7 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	if (n <= 0) {
 		rx->batch = 1;
 		/* A pending error is reported once and says nothing about the port: a peer without
-		 * listener, a router without route. rudp finds out by itself. */
+		 * listener, a router without route. rudp detects it itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
 	rx->hot = fd == u->hot.fd;
@@ -397,8 +398,8 @@ static bool port_udp_arm(struct port *p)
 	struct port_udp *u = p->impl;
 
 	if (u->tx.stashed && udp_tx_send(u) < 0)
-		return false;		 /* nothing would wake us when the socket has room */
-	u->hot.skipped = HOT_MAIN_EVERY; /* whoever wakes up looks at both sockets */
+		return false;		 /* nothing would wake us when the socket has space again */
+	u->hot.skipped = HOT_MAIN_EVERY; /* after waking, read both sockets */
 	u->unarmed = 0;
 	if (!u->watched)
 		watch_all(u);
@@ -437,8 +438,8 @@ static void port_udp_counters(const struct port *p, struct launch_port_counters 
 		.rx_short = c->rx_dropped,
 		.tx_bytes = c->tx_bytes,
 		.rx_bytes = c->rx_bytes,
-		.tx_trains = c->tx_trains,
-		.rx_trains = c->rx_trains,
+		.tx_trains = c->tx_bursts,
+		.rx_trains = c->rx_bursts,
 	};
 	_Static_assert(sizeof(ret->tx_by_source) == sizeof(c->tx_by_source), "launch.h knows all");
 	memcpy(ret->tx_by_source, c->tx_by_source, sizeof(ret->tx_by_source));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making and setting the sockets of port_udp, apart because every option here has its reason and
- * the packet path has none of it.
+ * Creates and configures the sockets of port_udp; every option here has its reason.
  */
 #include "dataplane/port/udp/port_udp_socket.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -17,8 +16,8 @@
 #include <sys/stat.h>
 
 #define SOCKET_BUF_BYTES (8 << 20)
-/* Ports of one address's workers follow one another: a source must not have one of a worker that
- * is being started. */
+/* Workers of one address have consecutive ports: a source port must not take one of a worker that
+ * is starting. */
 #define SOURCE_APART 1024
 #define SOURCE_TRIES 8U
 
@@ -26,7 +25,7 @@ static void socket_size_buffer(int fd, int force, int plain)
 {
 	int bytes = SOCKET_BUF_BYTES;
 
-	/* The forced form passes net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	/* The forced form exceeds net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
 	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
 		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
 }
@@ -38,7 +37,7 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 
 	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	/* Never fragmented, and no path MTU learnt from ICMP: rudp probes for itself. */
+	/* Never fragment, and ignore ICMP's path MTU: rudp does its own discovery. */
 	if (l->addr.ip.family == AF_INET) {
 		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
 			return -errno;
@@ -47,12 +46,12 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
 			return -errno;
 	}
-	/* When each packet came, without which a late thread looks like a slow network. */
+	/* Arrival time of each packet; without it a late thread looks like a slow network. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-	/* How many found no room, told with what comes after them. */
+	/* Counts drops for a full buffer, reported with later packets. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
+	/* 0 changes nothing but shows whether the kernel supports segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
 	if (l->spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
 		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
@@ -89,8 +88,8 @@ static void bind_explain(const struct udp_local *l, int error, char *why)
 	ip_addr_format(&l->addr.ip, ip, sizeof(ip));
 	if (error == -EADDRINUSE)
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "UDP port %u of %s is in use; free it or write another port", l->addr.port,
-			 ip);
+			 "UDP port %u of %s is in use; free it or configure another port",
+			 l->addr.port, ip);
 	else if (error == -EADDRNOTAVAIL)
 		snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", ip);
 	else
@@ -98,8 +97,8 @@ static void bind_explain(const struct udp_local *l, int error, char *why)
 			 ip, strerror(-error));
 }
 
-/* A worker that was killed has its sockets until those beside it have ended, which is at once but
- * not sooner; longer than this it is another's. */
+/* A killed worker's sockets live until its sibling processes have ended: soon, but not at once.
+ * After this time the port belongs to another process. */
 #define BIND_TRIES 50
 #define BIND_PAUSE_NS (10 * NSEC_PER_MSEC)
 
@@ -117,9 +116,8 @@ static int bind_try(int fd, const struct sockaddr_storage *name, int len)
 
 /*
  * Bound to the address only, not to the device: the leg's source rule and route choose the device,
- * and workers of one host that talk to each other do so over the loopback device. The port is
- * opened for sharing only once it is ours alone, and then only to our own user, for
- * udp_socket_open_peer.
+ * and workers of one host talk over loopback. The port is shared (for udp_socket_open_peer) only
+ * after an exclusive bind, and only with our own user.
  */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why)
 {
@@ -159,7 +157,8 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 
 	if (len < 0 || peer_len < 0)
 		return -EAFNOSUPPORT;
-	/* A server's thread goes by its clients' users' identities: the port is its own user's. */
+	/* A server's thread may run with a client's identity: the port belongs to the socket's
+	 * owner. */
 	if (fstat(common_fd, &st) != 0)
 		return -errno;
 	user = setfsuid(st.st_uid);
@@ -194,7 +193,8 @@ static int source_bind(const struct udp_local *l, uint16_t *ret_port)
 	    getsockname(fd, (struct sockaddr *)&name, &size) != 0)
 		return -errno;
 	r = ip_addr_from_sockaddr((struct sockaddr *)&name, &ip, ret_port);
-	/* The kernel's least: a packet or two of strangers lie there, the rest is dropped. */
+	/* The kernel's minimum: a packet or two of strangers may wait there, the rest is dropped.
+	 */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	r = r < 0 ? r : udp_socket_set_tos(fd, l);
 	return r < 0 ? r : fd_take(fd);
@@ -205,7 +205,8 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
 	int fds[SOURCE_TRIES], r = -EADDRINUSE;
 	unsigned n = 0;
 
-	while (n < SOURCE_TRIES) { /* those that will not do are kept, else they come again */
+	while (n <
+	       SOURCE_TRIES) { /* unsuitable ports stay bound, so that the kernel offers others */
 		r = fds[n] = source_bind(l, ret_port);
 		if (r < 0)
 			break;
@@ -235,7 +236,7 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 {
 	struct ifreq ifr = {0};
 
-	/* Not if_indextoname(3), which makes a socket of a kind that workers may not make. */
+	/* if_indextoname(3) would create a socket of a kind that workers must not create. */
 	ifr.ifr_ifindex = (int)ifindex;
 	return ioctl(fd, SIOCGIFNAME, &ifr) < 0 ? -errno
 						: port_interface_mac(fd, ifr.ifr_name, ret);
@@ -243,9 +244,9 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 int udp_announce_open(void)
 {
-	/* Never bound: this socket sends only, nothing is queued on it, and nothing ever will be,
-	 * should a worker that was taken over bind it: what it drops is settled for good. */
-	static int first = -1; /* for ports that come when the worker may make no more of them */
+	/* Never bound, and its locked filter drops everything: nothing is ever queued on it, even
+	 * if a compromised worker binds it. */
+	static int first = -1; /* for ports added when the worker may create no more of them */
 	autoclose int fd = packet_socket_new(SOCK_RAW);
 	const struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	int r;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams on their way out: gathered in trains, one super-packet each where the kernel segments.
- * Apart from port_udp.c because a train goes through more hands than what comes in.
+ * Sending: collects datagrams in GSO bursts, each one super-packet if the kernel segments.
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 
@@ -11,25 +10,25 @@ static void tx_reset(struct udp_tx *tx)
 {
 	if (tx->stashed)
 		(void)madvise(tx->stash, TX_BYTES_MAX, MADV_DONTNEED);
-	tx->n_trains = tx->n_datagrams = tx->n_iov = tx->sent = 0;
+	tx->n_bursts = tx->n_datagrams = tx->n_iov = tx->sent = 0;
 	tx->room_used = 0;
 	tx->bytes = 0;
 	tx->stashed = false;
 }
 
-/* The caller's payload is about to become invalid: keep copies of what has not left. */
+/* Copies unsent payload before the caller's memory becomes invalid. */
 static void tx_stash(struct udp_tx *tx)
 {
 	uint8_t *to = tx->stash;
 
 	if (tx->stashed)
 		return;
-	for (unsigned i = tx->trains[tx->sent].first_iov; i < tx->n_iov; i++) {
+	for (unsigned i = tx->bursts[tx->sent].first_iov; i < tx->n_iov; i++) {
 		struct iovec *v = &tx->iov[i];
 		const uint8_t *from = v->iov_base;
 
 		if (from >= tx->room && from < tx->room + TX_ROOM_BYTES)
-			continue; /* ours already */
+			continue; /* already copied */
 		memcpy(to, v->iov_base, v->iov_len);
 		v->iov_base = to;
 		to += v->iov_len;
@@ -37,7 +36,7 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-static void tx_lost(struct port_udp *u, const struct train *t, unsigned segments, int error)
+static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segments, int error)
 {
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
@@ -47,7 +46,8 @@ static void tx_lost(struct port_udp *u, const struct train *t, unsigned segments
 	u->big_dst = t->dst;
 }
 
-/* The pieces of the train's next datagram: a header, or what ends in one, and its payload. */
+/* The pieces of the burst's next datagram: a header, or a piece that ends in one, and its payload.
+ */
 static unsigned segment_peek(const struct msghdr *whole, size_t bytes, struct iovec ret[2])
 {
 	unsigned n = 0;
@@ -76,24 +76,25 @@ static void segment_skip(struct msghdr *whole, size_t bytes)
 	}
 }
 
-static int train_fd(const struct port_udp *u, const struct train *t)
+static int burst_fd(const struct port_udp *u, const struct gso_burst *t)
 {
 	if (t->source)
 		return u->source_fds[t->source];
 	return t->hot && u->hot.fd >= 0 ? u->hot.fd : u->fd;
 }
 
-static void tx_count(struct port_udp *u, const struct train *t, unsigned segments, uint32_t bytes)
+static void tx_count(struct port_udp *u, const struct gso_burst *t, unsigned segments,
+		     uint32_t bytes)
 {
 	u->counters.tx_datagrams += segments;
 	u->counters.tx_bytes += bytes;
-	u->counters.tx_trains += segments > 1;
+	u->counters.tx_bursts += segments > 1;
 	u->counters.tx_by_source[t->source] += segments;
 }
 
-/* Sends a train that the kernel refused to segment, one datagram a call. What has left is taken off
- * the train, so that -EAGAIN can go on later. 0 or -EAGAIN. */
-static int train_send_split(struct port_udp *u, struct train *t)
+/* Sends a burst that the kernel refused to segment, one datagram per call. Sent ones are removed
+ * from it, so that it can continue after -EAGAIN. 0 or -EAGAIN. */
+static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 {
 	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;
 	bool fits = true;
@@ -106,7 +107,7 @@ static int train_send_split(struct port_udp *u, struct train *t)
 				   .msg_iov = iov,
 				   .msg_iovlen = segment_peek(whole, bytes, iov)};
 
-		if (sendmsg(train_fd(u, t), &m, MSG_DONTWAIT) < 0) {
+		if (sendmsg(burst_fd(u, t), &m, MSG_DONTWAIT) < 0) {
 			if (errno == EINTR)
 				continue;
 			if (errno == EAGAIN || errno == ENOBUFS)
@@ -116,7 +117,7 @@ static int train_send_split(struct port_udp *u, struct train *t)
 		} else {
 			u->counters.tx_calls++;
 			tx_count(u, t, 1, (uint32_t)bytes);
-			if (fits) /* one by one works, so it was segmentation */
+			if (fits) /* single datagrams work, so segmentation was the cause */
 				u->counters.gso = false;
 		}
 		segment_skip(whole, bytes);
@@ -127,14 +128,14 @@ static int train_send_split(struct port_udp *u, struct train *t)
 	return 0;
 }
 
-/* Sends as many of the next trains as share a socket. Number sent; negative errno. */
+/* Sends as many of the next bursts as use the same socket. Number sent; negative errno. */
 static int tx_syscall(struct port_udp *u)
 {
 	struct udp_tx *tx = &u->tx;
-	const struct train *t = &tx->trains[tx->sent];
+	const struct gso_burst *t = &tx->bursts[tx->sent];
 	struct mmsghdr *msgs = &tx->msgs[tx->sent];
-	unsigned left = tx->n_trains - tx->sent, run = 1;
-	int fd = train_fd(u, t), n;
+	unsigned left = tx->n_bursts - tx->sent, run = 1;
+	int fd = burst_fd(u, t), n;
 
 	while (run < left && t[run].hot == t->hot && t[run].source == t->source)
 		run++;
@@ -149,8 +150,8 @@ int udp_tx_send(struct port_udp *u)
 	struct udp_tx *tx = &u->tx;
 	bool again = false;
 
-	while (tx->sent < tx->n_trains) {
-		struct train *t = &tx->trains[tx->sent];
+	while (tx->sent < tx->n_bursts) {
+		struct gso_burst *t = &tx->bursts[tx->sent];
 		int n = tx_syscall(u);
 
 		if (n > 0) {
@@ -163,7 +164,7 @@ int udp_tx_send(struct port_udp *u)
 		if (n == -EINTR)
 			continue;
 		if (n == -ECONNREFUSED && t->hot && !again) {
-			again = true; /* tells of an earlier packet; this one was not tried */
+			again = true; /* reports an earlier packet; this one was not sent */
 			continue;
 		}
 		again = false;
@@ -172,7 +173,7 @@ int udp_tx_send(struct port_udp *u)
 			return -EAGAIN;
 		}
 		if (t->segments > 1 && (n == -EIO || n == -EINVAL)) {
-			if (train_send_split(u, t) < 0)
+			if (burst_send_split(u, t) < 0)
 				return -EAGAIN;
 		} else {
 			tx_lost(u, t, t->segments, -n);
@@ -183,20 +184,20 @@ int udp_tx_send(struct port_udp *u)
 	return 0;
 }
 
-static bool train_takes(const struct port_udp *u, const struct train *t,
-			const struct datagram_addr *dst, unsigned source, uint32_t bytes)
+static bool burst_accepts(const struct port_udp *u, const struct gso_burst *t,
+			  const struct datagram_addr *dst, unsigned source, uint32_t bytes)
 {
 	return u->counters.gso && !t->closed && bytes > 0 && bytes <= t->segment_bytes &&
-	       t->segments < TRAIN_SEGMENTS_MAX && t->bytes + bytes <= TRAIN_BYTES_MAX &&
+	       t->segments < BURST_SEGMENTS_MAX && t->bytes + bytes <= BURST_BYTES_MAX &&
 	       t->source == source && udp_addr_same(&t->dst, dst);
 }
 
-static int train_begin(struct port_udp *u, const struct datagram_addr *dst, unsigned source,
+static int burst_begin(struct port_udp *u, const struct datagram_addr *dst, unsigned source,
 		       uint32_t bytes)
 {
 	struct udp_tx *tx = &u->tx;
-	struct train *t = &tx->trains[tx->n_trains];
-	struct msghdr *m = &tx->msgs[tx->n_trains].msg_hdr;
+	struct gso_burst *t = &tx->bursts[tx->n_bursts];
+	struct msghdr *m = &tx->msgs[tx->n_bursts].msg_hdr;
 	bool hot = source == 0 && u->hot.fd >= 0 && udp_addr_same(dst, &u->hot.peer);
 	int len = hot ? 0 : udp_sockaddr_make(&u->local, dst, &t->name);
 
@@ -213,11 +214,11 @@ static int train_begin(struct port_udp *u, const struct datagram_addr *dst, unsi
 	*m = (struct msghdr){.msg_name = hot ? NULL : &t->name,
 			     .msg_namelen = (socklen_t)len,
 			     .msg_iov = &tx->iov[tx->n_iov]};
-	tx->n_trains++;
+	tx->n_bursts++;
 	return 0;
 }
 
-static void train_set_segment(struct train *t, struct msghdr *m)
+static void burst_set_segment(struct gso_burst *t, struct msghdr *m)
 {
 	struct cmsghdr *c = &t->control.align;
 
@@ -229,8 +230,8 @@ static void train_set_segment(struct train *t, struct msghdr *m)
 	m->msg_controllen = sizeof(t->control);
 }
 
-/* What follows the last piece in memory is a part of it. */
-static void train_piece(struct udp_tx *tx, struct msghdr *m, const uint8_t *piece, size_t bytes)
+/* A piece adjacent to the last one in memory extends it. */
+static void burst_piece(struct udp_tx *tx, struct msghdr *m, const uint8_t *piece, size_t bytes)
 {
 	struct iovec *last = m->msg_iovlen > 0 ? &tx->iov[tx->n_iov - 1] : NULL;
 
@@ -251,30 +252,30 @@ static const uint8_t *room_copy(struct udp_tx *tx, const uint8_t *from, size_t b
 	return to;
 }
 
-static void train_add(struct udp_tx *tx, const struct datagram *pkt)
+static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 {
-	struct train *t = &tx->trains[tx->n_trains - 1];
-	struct msghdr *m = &tx->msgs[tx->n_trains - 1].msg_hdr;
+	struct gso_burst *t = &tx->bursts[tx->n_bursts - 1];
+	struct msghdr *m = &tx->msgs[tx->n_bursts - 1].msg_hdr;
 	uint32_t bytes = pkt->hdr_len + pkt->payload_len;
 	const uint8_t *payload = pkt->payload;
 
 	tx->n_datagrams++;
 	if (pkt->hdr_len > 0)
-		train_piece(tx, m, room_copy(tx, pkt->hdr, pkt->hdr_len), pkt->hdr_len);
+		burst_piece(tx, m, room_copy(tx, pkt->hdr, pkt->hdr_len), pkt->hdr_len);
 	if (pkt->payload_len > 0) {
-		/* What has no header may stand right behind the one before, as it is. */
+		/* A datagram without header may follow the previous one in place. */
 		if (pkt->hdr_len > 0 && pkt->payload_len <= TX_COPY_MOST)
 			payload = room_copy(tx, payload, pkt->payload_len);
-		train_piece(tx, m, payload, pkt->payload_len);
+		burst_piece(tx, m, payload, pkt->payload_len);
 		tx->bytes += pkt->payload_len;
 	}
 	t->bytes += bytes;
 	t->closed = pkt->alone || bytes < t->segment_bytes;
 	if (++t->segments == 2)
-		train_set_segment(t, m);
+		burst_set_segment(t, m);
 }
 
-/* One that could not be had is the first. */
+/* A source port that could not be opened is replaced by source port 0. */
 static unsigned source_of(const struct port_udp *u, const struct datagram *pkt)
 {
 	unsigned k = pkt->source % DATAGRAM_SOURCES_MAX;
@@ -297,13 +298,13 @@ int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagra
 		if (udp_tx_send(u) < 0)
 			return -EAGAIN;
 	}
-	if (tx->n_trains == 0 || pkt->alone ||
-	    !train_takes(u, &tx->trains[tx->n_trains - 1], dst, source, bytes)) {
-		r = train_begin(u, dst, source, bytes);
+	if (tx->n_bursts == 0 || pkt->alone ||
+	    !burst_accepts(u, &tx->bursts[tx->n_bursts - 1], dst, source, bytes)) {
+		r = burst_begin(u, dst, source, bytes);
 		if (r < 0)
 			return r;
 	}
-	train_add(tx, pkt);
+	burst_add(tx, pkt);
 	return 0;
 }
 
@@ -311,7 +312,7 @@ void udp_tx_flush(struct port *p)
 {
 	struct port_udp *u = p->impl;
 
-	if (u->tx.n_trains > 0 && udp_tx_send(u) < 0)
+	if (u->tx.n_bursts > 0 && udp_tx_send(u) < 0)
 		tx_stash(&u->tx);
 }
 

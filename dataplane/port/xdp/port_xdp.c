@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The AF_XDP port: a kernel interface whose datagrams for one address and port come past the
- * kernel's stack, into memory that is the worker's. What frames mean is port_l2's and port_neigh's
- * business, as with DPDK; what differs is where they come from. Nothing of it outlives the process,
- * so there is nothing to clean up after a SIGKILL.
+ * The AF_XDP port: datagrams for one address and port bypass the kernel's stack into the worker's
+ * memory. port_l2 and port_neigh interpret frames, as with DPDK; only their source differs. Nothing
+ * outlives the process, so nothing needs cleaning up after a SIGKILL.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -17,23 +16,23 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* age of the time that tx sees, while polling */
-#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* what the kernel did not take all of at once */
-#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
-#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
-/* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker.
- * The agent gives its start 30 s, of which each port's link may take some, too. */
+#define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* maximum age of the time that tx uses while polling */
+#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time for frames that the kernel did not take */
+#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* the same if it takes none: the link is down */
+#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* after so long without progress */
+/* A dead process's queues become free when its last frame has been sent: shared by all ports of a
+ * worker. The agent allows 30 s for its start, which includes waits for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
-#define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
+#define REST_NS (2 * (long)NSEC_PER_MSEC) /* first interval of retries; doubles each time */
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 
 struct port_xdp {
 	struct port *port;
 	struct port_xdp_socket socket;
 	struct port_xdp_control control;
-	int link;     /* the program is on the interface as long as this is open */
+	int link;     /* the program stays on the interface while this is open */
 	int wake_fd;  /* -1: polled */
-	int timer_fd; /* of those: when what was not taken is tried again */
+	int timer_fd; /* in the epoll: time of the next retry */
 	bool timer_set;
 	struct port_joining joining;
 	uint32_t ifindex;
@@ -42,13 +41,16 @@ struct port_xdp {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	uint64_t vain_ns;	       /* since then nothing of it has moved; 0: it does */
-	bool stuck;		       /* and for so long that it is no haste */
-	bool idle, looked;	       /* since it was armed last nothing has come; rx was called */
-	unsigned n_queued, n_unsent;   /* put and not sent; sent and not taken by the kernel */
-	struct packet_writer *capture; /* NULL: nobody looks on */
+	uint64_t no_progress_ns; /* no progress since then; 0: there is progress */
+	bool stuck;		 /* for so long that retries may be slow */
+	bool idle, rx_called;	 /* idle: nothing came since it was last armed; rx_called: rx was
+				    called */
+	unsigned n_queued,
+		n_unsent; /* queued and not submitted; submitted and not taken by the kernel */
+	struct packet_writer *capture; /* NULL: no capture */
 	unsigned n_held;
-	struct port_xdp_frame held[PORT_BURST_MAX]; /* what the caller of rx looks at */
+	struct port_xdp_frame
+		held[PORT_BURST_MAX]; /* frames that the caller of rx may be reading */
 };
 
 /* ------------------------------------------------------------------ sending */
@@ -76,14 +78,14 @@ static void tx_send(struct port_xdp *x)
 	x->n_unsent = port_xdp_socket_tx_send(&x->socket);
 	if (PLENUM_LIKELY(x->n_unsent == 0)) {
 		x->stuck = false;
-		x->vain_ns = 0;
+		x->no_progress_ns = 0;
 		return;
 	}
 	x->counters.tx_full++;
 	now_ns = clock_now_ns();
-	if (!x->socket.vain || x->vain_ns == 0)
-		x->vain_ns = now_ns;
-	x->stuck = now_ns - x->vain_ns >= TX_STUCK_AFTER_NS;
+	if (!x->socket.no_progress || x->no_progress_ns == 0)
+		x->no_progress_ns = now_ns;
+	x->stuck = now_ns - x->no_progress_ns >= TX_STUCK_AFTER_NS;
 }
 
 static uint8_t *tx_get(struct port_xdp *x, uint64_t *ret_address)
@@ -119,7 +121,7 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	tx_put(x, address, to, len);
 }
 
-/* The neighbour is being asked for: one frame waits with port_neigh, more are refused. */
+/* The neighbour is being resolved: port_neigh keeps one frame; further ones are refused. */
 static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -168,7 +170,7 @@ static void control_look(void *user, const uint8_t *frame, uint32_t len)
 	capture_frame(x, frame, len, x->now_ns, PACKET_IN);
 }
 
-/* Of what the kernel has as well: neighbours and echo requests. */
+/* Processes copies of the kernel's control frames: address resolution and echo requests. */
 static void control_rx(struct port_xdp *x)
 {
 	const struct port_xdp_control_to to = {.local = &x->local,
@@ -187,7 +189,7 @@ static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	struct port_xdp *x = p->impl;
 	unsigned n = 0;
 
-	x->looked = true;
+	x->rx_called = true;
 	if (PLENUM_UNLIKELY(x->n_unsent > 0))
 		tx_send(x);
 	if (x->n_held > 0)
@@ -226,7 +228,7 @@ static int port_xdp_fd(struct port *p)
 	return x->wake_fd;
 }
 
-/* A socket whose interface went down is readable until somebody has seen the error. */
+/* A socket whose interface went down stays readable until its error is read. */
 static void errors_take(const struct port_xdp *x)
 {
 	socklen_t len = sizeof(int);
@@ -242,7 +244,7 @@ static uint64_t again_ns(const struct port_xdp *x)
 	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
 }
 
-/* What the kernel did not take is tried again when the port is looked at, which is soon. */
+/* Frames the kernel did not take are retried at the next call, which the timer causes soon. */
 static void timer_set(struct port_xdp *x)
 {
 	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
@@ -257,10 +259,10 @@ static bool port_xdp_arm(struct port *p)
 {
 	struct port_xdp *x = p->impl;
 
-	if (x->idle && x->looked) /* else it was another that woke the worker */
+	if (x->idle && x->rx_called) /* otherwise another descriptor woke the worker */
 		errors_take(x);
 	x->idle = true;
-	x->looked = false;
+	x->rx_called = false;
 	timer_set(x);
 	return x->n_queued == 0 && !port_xdp_socket_has_rx(&x->socket) &&
 	       !port_xdp_control_has(&x->control);
@@ -307,23 +309,23 @@ static void port_xdp_counters(const struct port *p, struct launch_port_counters 
 
 /* ------------------------------------------------------------------ opening */
 
-/* Ways to have the interface, the best first. */
+/* Modes of attaching, the best first. */
 static const struct way {
 	enum port_xdp_mode mode;
 	bool zero_copy;
 	const char *text;
 } ways[] = {
-	{PORT_XDP_NATIVE, true, "zero copy"},
-	{PORT_XDP_NATIVE, false, "copies by the driver"},
-	{PORT_XDP_GENERIC, false, "copies by the kernel"},
+	{PORT_XDP_NATIVE, true, "native mode with zero copy"},
+	{PORT_XDP_NATIVE, false, "native mode with copies"},
+	{PORT_XDP_GENERIC, false, "generic mode"},
 };
 
-/* What an interface gets, in the order of its making. Each end of it undoes what was made. */
+/* Resources of an attempt in the order of creation. Each failure undoes them. */
 struct attempt {
 	unsigned n_queues;
 	uint32_t mtu;
-	int map, program;	 /* for all ways */
-	enum port_xdp_mode mode; /* of x->link, where that is there already */
+	int map, program;	 /* shared by all modes */
+	enum port_xdp_mode mode; /* mode of x->link, if attached */
 };
 
 static bool is_busy(int r)
@@ -338,8 +340,8 @@ static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode m
 	return x->link < 0 ? x->link : 0;
 }
 
-/* The interface goes on as before until the last step: of queues without sockets all is the
- * kernel's. */
+/* Until the last step the interface works as before: queues without sockets belong to the kernel.
+ */
 static int way_try(struct port_xdp *x, struct attempt *a, const struct way *way)
 {
 	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, way->zero_copy);
@@ -353,7 +355,7 @@ static int way_try(struct port_xdp *x, struct attempt *a, const struct way *way)
 	return r;
 }
 
-/* ret_way: what it became. */
+/* ret_way: the mode that worked. */
 static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **ret_way)
 {
 	int r = -EOPNOTSUPP;
@@ -368,16 +370,16 @@ static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **re
 		}
 		log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
 		if (is_busy(r))
-			break; /* not by another way what this one may have soon */
+			break; /* a worse mode is not better than waiting for this one */
 	}
 	return r;
 }
 
 /*
- * Somebody has a queue. Who lives has a program on the interface as well, and only one can be
- * there; who is dead has none any more, but keeps the queue as long as a frame of its is on its way
- * through the kernel. So where the program can be had the queue will be free, and nobody else comes
- * in between.
+ * Another process has a queue. A live one also has a program on the interface, and only one fits; a
+ * dead one no longer has a program, but keeps the queue while a frame of it is in the kernel. So if
+ * our program can be attached the queue will become free, and no other process can take it in
+ * between.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct way **ret_way)
@@ -402,7 +404,8 @@ static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 	return is_busy(r) ? -EBUSY : ways_try(x, a, ret_way);
 }
 
-/* ret_way: what it became. -EEXIST: another has it; -EBUSY: a dead one, still. */
+/* ret_way: the mode that worked. -EEXIST: another process uses the interface; -EBUSY: a dead one
+ * still does. */
 static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
 		       const struct way **ret_way)
 {
@@ -435,7 +438,7 @@ static int wake_init(struct port_xdp *x)
 	return 0;
 }
 
-/* What the kernel says of the interface: its number and its MAC. 0; negative errno. */
+/* Queries the interface's index and MAC. 0; negative errno. */
 static int interface_find(struct port_xdp *x, const char *ifname)
 {
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -462,7 +465,7 @@ static int neigh_make(struct port_xdp *x, const struct launch_port *lp)
 
 static int refuse(char *why, int r, const char *ifname, const char *text)
 {
-	snprintf(why, LAUNCH_REASON_MAX, "AF_XDP cannot have %.16s: %s", ifname,
+	snprintf(why, LAUNCH_REASON_MAX, "cannot use AF_XDP on %.16s: %s", ifname,
 		 text ? text : strerror(-r));
 	return r;
 }
@@ -478,22 +481,23 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 	if (r < 0)
 		return refuse(why, r, lp->ifname, NULL);
 	if (lp->mtu > PLENUM_AF_XDP_MTU_MAX) {
-		snprintf(text, sizeof(text), "it takes an MTU of up to %u, not %u",
-			 PLENUM_AF_XDP_MTU_MAX, lp->mtu);
+		snprintf(text, sizeof(text), "MTU %u exceeds the limit of %u", lp->mtu,
+			 PLENUM_AF_XDP_MTU_MAX);
 		return refuse(why, -EMSGSIZE, lp->ifname, text);
 	}
 	n_queues = port_xdp_queues_count(lp->ifname);
 	if (n_queues > PORT_XDP_QUEUES_MAX) {
-		snprintf(text, sizeof(text), "%u receive queues, at most %u; ethtool -L", n_queues,
-			 PORT_XDP_QUEUES_MAX);
+		snprintf(text, sizeof(text), "%u receive queues, limit %u; reduce with ethtool -L",
+			 n_queues, PORT_XDP_QUEUES_MAX);
 		return refuse(why, -E2BIG, lp->ifname, text);
 	}
 	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &way);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
-			      r == -EEXIST  ? "another program or worker has it already"
-			      : r == -EBUSY ? "it is still a dead worker's; kill this one to retry"
-					    : NULL);
+			      r == -EEXIST ? "another program or worker uses it"
+			      : r == -EBUSY
+				      ? "a dead worker still has a queue; kill this one to retry"
+				      : NULL);
 	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = wake_init(x);
@@ -501,8 +505,7 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 		r = neigh_make(x, lp);
 	if (r < 0)
 		return refuse(why, r, lp->ifname, NULL);
-	log_notice("%s: AF_XDP on %s, %u queue(s), by %s", lp->leg, lp->ifname, n_queues,
-		   way->text);
+	log_notice("%s: AF_XDP on %s, %u queue(s), %s", lp->leg, lp->ifname, n_queues, way->text);
 	return 0;
 }
 
@@ -512,7 +515,7 @@ static void port_xdp_close(struct port *p)
 
 	if (!x)
 		return;
-	cleanup_close(&x->link); /* first, so that nothing comes that nobody takes */
+	cleanup_close(&x->link); /* detach first, so that no more frames are redirected */
 	cleanup_close(&x->wake_fd);
 	cleanup_close(&x->timer_fd);
 	port_join_end(&x->joining);
@@ -544,7 +547,7 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	x->local.ip = lp->ip.addr;
 	x->local.udp_port = lp->udp_port;
-	/* Neighbours on the same machine leave checksums to a device that is none. */
+	/* Workers on the same machine leave checksums to a device that does not exist. */
 	x->local.accept_partial_checksum = true;
 	r = all_open(x, cfg, lp, why);
 	if (r < 0)
@@ -561,7 +564,7 @@ static int port_xdp_probe(struct port *p, char *why)
 	return r;
 }
 
-static bool join_hear(struct port *p)
+static bool join_receive(struct port *p)
 {
 	const struct port_xdp *x = p->impl;
 	uint64_t was = x->counters.rx_packets;
@@ -575,12 +578,12 @@ static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsign
 {
 	struct port_xdp *x = p->impl;
 	struct port_join_by by = {
-		.port = p, .neigh = x->neigh, .mac = &x->local.mac, .hear = join_hear};
+		.port = p, .neigh = x->neigh, .mac = &x->local.mac, .receive = join_receive};
 
-	/* Who cannot tell is taken to have one. */
+	/* A device that cannot report a link counts as up. */
 	by.has_link = x->joining.linked ||
 		      port_interface_has_link(x->control.fd, cfg->ports[index].ifname) != 0;
-	return port_join_look(&x->joining, &by, why);
+	return port_join_step(&x->joining, &by, why);
 }
 
 const struct port_ops port_xdp_ops = {

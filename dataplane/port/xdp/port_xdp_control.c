@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port on AF_XDP, or on a NIC that the kernel keeps, leaves to the kernel and has to hear of
- * as well: who has which address, and echo requests. A program on the interface and rules of a NIC
- * can give a frame to one of two only, while the kernel has addresses there, too; so these frames
- * are the kernel's, and a packet socket has copies. In a ring, since a port that polls asks the
- * kernel for nothing.
+ * Copies of control frames for a port on AF_XDP, or on a NIC shared with the kernel: address
+ * resolution and echo requests. An XDP program or flow rule delivers a frame to one side only, and
+ * the kernel has addresses on the interface too; so the kernel receives these frames and a packet
+ * socket copies them. A memory-mapped ring, so that a polling port makes no system call.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include "dataplane/port/xdp/port_xdp.h"
@@ -19,15 +18,15 @@
 #include <unistd.h>
 
 #define FRAMES 64U
-#define BURST 64U	  /* and then datagrams have their turn */
-#define FRAME_BYTES 2048U /* the longest echo that is answered, and the ring's header */
+#define BURST 64U	  /* then datagrams get their turn */
+#define FRAME_BYTES 2048U /* longest answered echo plus the ring's header */
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
 {
 	return (struct tpacket2_hdr *)(void *)(c->ring + (size_t)i * FRAME_BYTES);
 }
 
-/* Untagged ARP, and echo requests to us: what port_l2_parse() makes more of than a drop. */
+/* Untagged ARP and echo requests to us: the frames that port_l2_parse() does not drop. */
 static int filter_ip4(int fd, const struct port_l2_local *local)
 {
 	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |

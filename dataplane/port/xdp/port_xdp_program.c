@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program that an AF_XDP port has on its interface, instruction by instruction: it is made for
- * one address and port, so there is nothing to compile, load from a file or look up. Apart from the
- * port because its tests run it on frames of their own (BPF_PROG_TEST_RUN). By system calls: what
- * is needed of libbpf is these four.
+ * Generates the XDP program of an AF_XDP port, instruction by instruction, for one address and
+ * port: nothing to compile, load from a file or look up. Tests run it on their own frames
+ * (BPF_PROG_TEST_RUN). Uses system calls directly: libbpf would serve only these four.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <arpa/inet.h>
@@ -19,7 +18,7 @@
 #define INSTRUCTIONS_MAX 64
 #define IP_AT PORT_L2_ETHER_BYTES
 
-/* Registers of the program. R1 to R5 do not outlast a call. */
+/* Registers of the program. A call clobbers R1 to R5. */
 enum { R_RESULT = 0, R_CONTEXT = 1, R_DATA = 2, R_END = 3, R_LIMIT = 4, R_VALUE = 5 };
 
 struct code {
@@ -40,26 +39,26 @@ static void emit(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int16_t o
 		.code = op, .dst_reg = dst & 15, .src_reg = src & 15, .off = off, .imm = imm};
 }
 
-/* Where the jump goes is filled in at the end: all that leave go to the kernel. */
+/* The target is filled in at the end: all these jumps leave the frame to the kernel. */
 static void jump(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int32_t imm)
 {
 	emit(c, op, dst, src, INT16_MAX, imm);
 }
 
-static void want_bytes(struct code *c, unsigned bytes)
+static void match_bytes(struct code *c, unsigned bytes)
 {
 	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, R_LIMIT, R_DATA, 0, 0);
 	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, R_LIMIT, 0, 0, (int32_t)bytes);
 	jump(c, BPF_JMP | BPF_JGT | BPF_X, R_LIMIT, R_END, 0);
 }
 
-/* The bytes of the frame from `at` on are these, where the mask has ones: 1, 2 or 4 of them. */
-static void want_masked(struct code *c, unsigned at, const void *bytes, unsigned n, uint32_t mask)
+/* Requires these bytes at offset `at` of the frame under the mask: 1, 2 or 4 of them. */
+static void match_masked(struct code *c, unsigned at, const void *bytes, unsigned n, uint32_t mask)
 {
 	uint8_t size = n == 4 ? BPF_W : n == 2 ? BPF_H : BPF_B;
 	uint32_t want = 0;
 
-	/* In the host's order, as the program reads it. */
+	/* In host order, as the program reads it. */
 	if (n == 4) {
 		memcpy(&want, bytes, 4);
 	} else if (n == 2) {
@@ -78,52 +77,52 @@ static void want_masked(struct code *c, unsigned at, const void *bytes, unsigned
 
 static void want(struct code *c, unsigned at, const void *bytes, unsigned n)
 {
-	want_masked(c, at, bytes, n, UINT32_MAX);
+	match_masked(c, at, bytes, n, UINT32_MAX);
 }
 
-static void want_byte(struct code *c, unsigned at, uint8_t byte)
+static void match_byte(struct code *c, unsigned at, uint8_t byte)
 {
 	want(c, at, &byte, 1);
 }
 
-static void want_half(struct code *c, unsigned at, uint16_t host_order)
+static void match_half(struct code *c, unsigned at, uint16_t host_order)
 {
 	uint16_t half = htons(host_order);
 
 	want(c, at, &half, sizeof(half));
 }
 
-static void want_ethernet(struct code *c, const struct port_l2_local *local, uint16_t type)
+static void match_ethernet(struct code *c, const struct port_l2_local *local, uint16_t type)
 {
 	want(c, 0, local->mac.bytes, 4);
 	want(c, 4, local->mac.bytes + 4, 2);
-	want_half(c, ETH_ALEN * 2, type);
+	match_half(c, ETH_ALEN * 2, type);
 }
 
-static void want_ip4(struct code *c, const struct port_l2_local *local)
+static void match_ip4(struct code *c, const struct port_l2_local *local)
 {
 	static const uint8_t not_cut[2];
 
-	want_bytes(c, IP_AT + 20 + 8);
-	want_ethernet(c, local, ETHERTYPE_IP);
-	want_byte(c, IP_AT, 0x45); /* no options */
-	want_masked(c, IP_AT + 6, not_cut, 2, htons(IP_MF | IP_OFFMASK));
-	want_byte(c, IP_AT + 9, IPPROTO_UDP);
+	match_bytes(c, IP_AT + 20 + 8);
+	match_ethernet(c, local, ETHERTYPE_IP);
+	match_byte(c, IP_AT, 0x45); /* no options */
+	match_masked(c, IP_AT + 6, not_cut, 2, htons(IP_MF | IP_OFFMASK));
+	match_byte(c, IP_AT + 9, IPPROTO_UDP);
 	want(c, IP_AT + 16, local->ip.bytes, 4);
-	want_half(c, IP_AT + 20 + 2, local->udp_port);
+	match_half(c, IP_AT + 20 + 2, local->udp_port);
 }
 
-static void want_ip6(struct code *c, const struct port_l2_local *local)
+static void match_ip6(struct code *c, const struct port_l2_local *local)
 {
 	static const uint8_t version = 0x60;
 
-	want_bytes(c, IP_AT + 40 + 8);
-	want_ethernet(c, local, ETHERTYPE_IPV6);
-	want_masked(c, IP_AT, &version, 1, 0xf0);
-	want_byte(c, IP_AT + 6, IPPROTO_UDP); /* no extension header, as fragments have */
+	match_bytes(c, IP_AT + 40 + 8);
+	match_ethernet(c, local, ETHERTYPE_IPV6);
+	match_masked(c, IP_AT, &version, 1, 0xf0);
+	match_byte(c, IP_AT + 6, IPPROTO_UDP); /* no extension header, as fragments have */
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);
-	want_half(c, IP_AT + 40 + 2, local->udp_port);
+	match_half(c, IP_AT + 40 + 2, local->udp_port);
 }
 
 static void make(struct code *c, const struct port_l2_local *local, int map)
@@ -132,10 +131,10 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, R_DATA, R_CONTEXT, offsetof(struct xdp_md, data), 0);
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, R_END, R_CONTEXT, offsetof(struct xdp_md, data_end), 0);
 	if (local->ip.family == AF_INET6)
-		want_ip6(c, local);
+		match_ip6(c, local);
 	else
-		want_ip4(c, local);
-	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): to the kernel without a socket.
+		match_ip4(c, local);
+	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): without a socket to the kernel.
 	 */
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, 2, R_CONTEXT, offsetof(struct xdp_md, rx_queue_index),
 	     0);
@@ -151,7 +150,7 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* All of a union is zero only where it is set so: the kernel refuses what it does not know. */
+/* Only memset clears a whole union: the kernel refuses nonzero bytes it does not know. */
 static void attr_init(union bpf_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

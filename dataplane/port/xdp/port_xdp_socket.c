@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sockets of AF_XDP: memory that kernel and port share, and the rings in which they hand frames to
- * each other. Apart from the port, which knows frames and not where they lie. All is made before
- * the first frame: afterwards there is one system call a burst that is sent, and none for what
- * comes.
+ * AF_XDP sockets: memory shared with the kernel, and the rings in which both exchange frames.
+ * Everything is created before the first frame: afterwards sending a burst costs one system call
+ * and receiving none.
  *
- * A frame is in one place at a time: free (to send), in the tx ring, on its way, in the completion
+ * A frame is in one place at a time: free (to send), in the tx ring, in flight, in the completion
  * ring, and free again; or in the fill ring, in the rx ring, with the caller, and filled again.
  */
 #include "dataplane/port/xdp/port_xdp.h"
@@ -23,15 +22,13 @@
 
 #define RX_RING 2048U
 #define TX_RING 1024U
-/* More than the rx ring holds: by zero copy the frames of the kernel's own traffic come from there
- * too, and must not run out while the port does not look. */
+/* Larger than the rx ring: with zero copy it also supplies the frames of the kernel's own traffic,
+ * and must not run empty while the port is busy. */
 #define FILL_RING (2 * RX_RING)
 #define SMALL_FRAME 2048U
-#define LARGE_FRAME 4096U /* a page: the most that the kernel takes */
-#define FRAME_OVERHEAD                                                            \
-	(256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's room in front, and tags \
-					   */
-#define CALL_FRAMES 32U			  /* that one call takes where the driver copies them */
+#define LARGE_FRAME 4096U				 /* a page: the kernel's maximum */
+#define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's headroom, and tags */
+#define CALL_FRAMES 32U /* limit of one call if the driver copies them */
 #define SEND_CALLS_MAX (TX_RING / 16)
 #define QUEUES_PATH "/sys/class/net/%.15s/queues"
 
@@ -40,7 +37,7 @@ unsigned port_xdp_frame_bytes(uint32_t mtu)
 	return mtu + FRAME_OVERHEAD <= SMALL_FRAME ? SMALL_FRAME : LARGE_FRAME;
 }
 
-/* As the kernel has made them: not all drivers tell of theirs. */
+/* Counts the kernel's queues, because not all drivers report theirs. */
 static unsigned queues_made(const char *ifname)
 {
 	char path[sizeof(QUEUES_PATH) + IFNAMSIZ];
@@ -97,7 +94,7 @@ static void ring_unmap(struct port_xdp_ring *r)
 	*r = (struct port_xdp_ring){.map = NULL};
 }
 
-/* What the other side has written before it moved its index is seen after. */
+/* Data that the other side wrote before moving its index is visible after this. */
 static uint32_t index_load(const uint32_t *index)
 {
 	/* Partner: smp_store_release() of the kernel's xsk_queue.h. */
@@ -124,7 +121,7 @@ static int ring_size(int fd, int which, unsigned entries)
 	return setsockopt(fd, SOL_XDP, which, &entries, sizeof(entries)) < 0 ? -errno : 0;
 }
 
-/* All queues have the memory that the first one brings. */
+/* All queues share the memory registered by the first one. */
 static int memory_register(const struct port_xdp_socket *s, int fd)
 {
 	struct xdp_umem_reg reg = {.addr = (uint64_t)(uintptr_t)s->memory,
@@ -175,7 +172,7 @@ static int queue_bind(struct port_xdp_socket *s, unsigned queue, uint32_t ifinde
 				 .sxdp_queue_id = queue,
 				 .sxdp_flags = zero_copy ? XDP_ZEROCOPY : XDP_COPY};
 
-	if (queue > 0) { /* as the first is */
+	if (queue > 0) { /* the first queue's */
 		a.sxdp_flags = XDP_SHARED_UMEM;
 		a.sxdp_shared_umem_fd = (uint32_t)s->queues[0].fd;
 	}
@@ -298,8 +295,8 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s)
 	return false;
 }
 
-/* Without a frame to fill (rx_dropped), or without a place in the ring. Of a frame for which none
- * was there to fill, a driver without copies counts neither. */
+/* Frames without a buffer to fill (rx_dropped), or without a place in the ring. A zero-copy driver
+ * counts neither when the fill ring is empty. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 {
 	uint64_t n = 0;
@@ -316,7 +313,7 @@ uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Frames that have left are free again. */
+/* Frees frames that have been sent. */
 static void completions_take(struct port_xdp_socket *s)
 {
 	struct port_xdp_ring *c = &s->completion;
@@ -337,7 +334,7 @@ uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address
 		completions_take(s);
 	if (s->n_free == 0)
 		return NULL;
-	/* There are as many frames as the ring has places, so there is one for it. */
+	/* The ring has a place for each frame. */
 	*ret_address = s->free_frames[--s->n_free];
 	return s->memory + *ret_address;
 }
@@ -349,17 +346,17 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
 	entries[s->tx.own++ & s->tx.mask] = (struct xdp_desc){.addr = address, .len = len};
 }
 
-/* Of frames taken and of frames that have left: of a driver's copies older kernels (before 6.17)
- * show that they were taken with the last one only. */
+/* Frames taken plus frames sent: if the driver copies, kernels before 6.17 show frames as taken
+ * only with the last one. */
 static uint32_t moved(const struct port_xdp_socket *s)
 {
 	return index_load(s->tx.consumer) + index_load(s->completion.producer);
 }
 
 /*
- * Where the driver copies, the kernel takes so many frames at a call, and says that there are more
- * (EAGAIN), which is also what it says where it can take none. Who cannot tell goes on for as many
- * calls as all of them would take; not again, once that was in vain.
+ * If the driver copies, the kernel takes a limited number of frames per call and returns EAGAIN for
+ * more, as it does when it can take none. Without a way to tell, this calls as often as all frames
+ * would need, but not again once that brought no progress.
  */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 {
@@ -368,17 +365,17 @@ unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 	uint32_t at;
 
 	index_store(tx->producer, tx->own);
-	calls = s->vain ? 1 : (tx->own - index_load(tx->consumer)) / CALL_FRAMES + 2;
+	calls = s->no_progress ? 1 : (tx->own - index_load(tx->consumer)) / CALL_FRAMES + 2;
 	for (i = 1; i <= SEND_CALLS_MAX && tx->own != index_load(tx->consumer); i++) {
 		at = moved(s);
-		/* Another driver goes on by itself. */
+		/* A zero-copy driver continues by itself. */
 		if (sendto(s->queues[0].fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
 			break;
 		if (moved(s) == at && (errno != EAGAIN || i >= calls))
 			break;
 	}
 	at = moved(s);
-	s->vain = at == s->moved;
+	s->no_progress = at == s->moved;
 	s->moved = at;
 	completions_take(s);
 	return tx->own - index_load(tx->consumer);
