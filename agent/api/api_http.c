@@ -211,7 +211,7 @@ static enum MHD_Result answer_error(struct api_call *c)
 	return queue_response(
 		c, c->error.http_status,
 		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE),
-		"application/json", c->error.allow);
+		"application/json", *c->error.allow ? c->error.allow : NULL);
 }
 
 static enum MHD_Result answer(struct api_call *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Turns paths, queries and bodies into messages to the monitor. Needs no socket, so that tests and
- * the fuzzer can call it. */
+/* Turns paths, queries and bodies into messages to the monitor, by the table in resource.c. Needs
+ * no socket, so that tests and the fuzzer can call it. */
 #include "agent/api/api_route.h"
+#include "agent/api/resource.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,10 +65,49 @@ static int hex(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* ---- bodies and parameters ---- */
+/* ---- path and parameters ---- */
 
-static int fill_events(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		       struct api_error *e)
+static void put_number(struct privsep_msg *m, size_t offset, size_t size, uint64_t v)
+{
+	const uint32_t narrow = (uint32_t)v;
+
+	if (size == sizeof(narrow))
+		memcpy((char *)m + offset, &narrow, sizeof(narrow));
+	else
+		memcpy((char *)m + offset, &v, sizeof(v));
+}
+
+static bool path_matches(const struct resource *row, const char *path)
+{
+	if (row->name)
+		return strncmp(row->path, path, strlen(row->path)) == 0;
+	return strcmp(row->path, path) == 0;
+}
+
+/* The name after the row's path. */
+static int take_name(const struct resource *row, const char *path, struct privsep_msg *m,
+		     struct api_error *e)
+{
+	const char *name = path + strlen(row->path);
+	uint64_t v = 0;
+	int r = 0;
+
+	if (row->name == RESOURCE_NAME_TEXT) {
+		r = name[0] && !strchr(name, '/') && strlen(name) < PLENUM_NAME_MAX ? 0 : -EINVAL;
+		if (r == 0)
+			strcpy((char *)m + row->name_offset, name);
+	} else if (row->name == RESOURCE_NAME_NUMBER) {
+		r = number(name, UINT32_MAX, &v) < 0 || v == 0 ? -EINVAL : 0;
+		put_number(m, row->name_offset, sizeof(uint32_t), v);
+	} else if (row->name == RESOURCE_NAME_HEX) {
+		r = hex(name, &v) < 0 || v == 0 ? -EINVAL : 0;
+		put_number(m, row->name_offset, sizeof(uint64_t), v);
+	}
+	return r < 0 ? fail(e, 404, "not-found", "there is no %.150s", path) : 0;
+}
+
+static int take_wait(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+		     struct api_error *e)
 {
 	uint64_t wait = 0;
 
@@ -82,14 +122,7 @@ static int fill_events(const struct api_request *rq, struct privsep_msg *m, unsi
 	return 0;
 }
 
-static int fill_staged(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		       struct api_error *e)
-{
-	if (rq->body_len == 0)
-		return fail(e, 400, "bad-body", "the body is empty; send the YAML");
-	m->put_staged.len = rq->body_len;
-	return 0;
-}
+/* ---- bodies ---- */
 
 /* Allows text, numbers, booleans and null, in lists and maps as deep as the schema's deepest key:
  * the priorities of a traffic class of dcb. */
@@ -119,12 +152,6 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 	return r;
 }
 
-static int body_none(const struct api_request *rq, struct api_error *e)
-{
-	return rq->body_len > 0 ? fail(e, 400, "bad-body", "this request takes no body; remove it")
-				: 0;
-}
-
 /* The body as an object, a new reference. */
 static int load_object(const struct api_request *rq, json_t **ret, struct api_error *e)
 {
@@ -142,8 +169,7 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 }
 
 /* The monitor checks the keys against the schema. */
-static int fill_net_json(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			 struct api_error *e)
+static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct api_error *e)
 {
 	json_t *o = NULL;
 	int r = load_object(rq, &o, e);
@@ -170,26 +196,6 @@ char *api_body_normalise(const char *body, size_t len)
 	return text;
 }
 
-/* The part of the path after the row's. */
-static int fill_net_name(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			 struct api_error *e)
-{
-	const char *name = rq->path + strlen("/v1/net/");
-
-	if (!name[0] || strchr(name, '/') || strlen(name) >= sizeof(m->net.name))
-		return fail(e, 404, "not-found", "there is no such object");
-	strcpy(m->net.name, name);
-	return 0;
-}
-
-static int fill_net_set(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
-{
-	int r = fill_net_name(rq, m, wait_s, e);
-
-	return r < 0 ? r : fill_net_json(rq, m, wait_s, e);
-}
-
 static int take_text(const char *key, const json_t *value, char *to, size_t size,
 		     struct api_error *e)
 {
@@ -203,353 +209,197 @@ static int take_text(const char *key, const json_t *value, char *to, size_t size
 	return 0;
 }
 
-static int take_force(const json_t *value, struct privsep_apply *a, struct api_error *e)
+static int take_list(const struct resource_field *f, const json_t *v, char *to, struct api_error *e)
 {
+	const size_t size = f->size / PRIVSEP_FORCES_MAX;
 	int r = 0;
 
-	if (!json_is_array(value))
-		return fail(e, 400, "bad-body", "force is not a list of strings");
-	if (json_array_size(value) > PRIVSEP_FORCES_MAX)
-		return fail(e, 400, "bad-body", "force has more than %d entries",
+	if (!json_is_array(v))
+		return fail(e, 400, "bad-body", "%s is not a list of strings", f->name);
+	if (json_array_size(v) > PRIVSEP_FORCES_MAX)
+		return fail(e, 400, "bad-body", "%s has more than %d entries", f->name,
 			    PRIVSEP_FORCES_MAX);
-	for (size_t i = 0; r >= 0 && i < json_array_size(value); i++) {
-		r = take_text("force", json_array_get(value, i), a->forces[i], sizeof(a->forces[i]),
-			      e);
-		if (r >= 0 && !a->forces[i][0])
-			r = fail(e, 400, "bad-body", "force has an empty entry");
+	for (size_t i = 0; r >= 0 && i < json_array_size(v); i++) {
+		char *text = to + i * size;
+
+		r = take_text(f->name, json_array_get(v, i), text, size, e);
+		if (r >= 0 && !text[0])
+			r = fail(e, 400, "bad-body", "%s has an empty entry", f->name);
+		else if (r >= 0 && f->only && strcmp(text, f->only) != 0)
+			r = fail(e, 400, "bad-body", "this request takes no %s except '%s'",
+				 f->name, f->only);
 	}
 	return r;
 }
 
-static int take_number(const char *key, const json_t *v, uint64_t max, uint64_t *ret,
+static int take_choice(const struct resource_field *f, const json_t *v, struct privsep_msg *m,
 		       struct api_error *e)
 {
-	json_int_t n = json_integer_value(v);
+	const char *text = json_is_string(v) ? json_string_value(v) : "";
+	char known[64] = "";
 
-	if (!json_is_integer(v) || n < 1 || (uint64_t)n > max)
-		return fail(e, 400, "bad-body", "%s is not a number from 1 to %llu", key,
-			    (unsigned long long)max);
-	*ret = (uint64_t)n;
+	for (size_t i = 0; f->choices[i]; i++) {
+		const size_t len = strlen(known);
+
+		if (strcmp(text, f->choices[i]) == 0) {
+			put_number(m, f->offset, f->size, i + 1);
+			return 0;
+		}
+		snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", f->choices[i]);
+	}
+	return fail(e, 400, "bad-body", "%s is not one of: %s", f->name, known);
+}
+
+static int take_number(const struct resource_field *f, const json_t *v, struct privsep_msg *m,
+		       struct api_error *e)
+{
+	const json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v) || n < (json_int_t)f->min || (uint64_t)n > f->max)
+		return fail(e, 400, "bad-body", "%s is not a number from %llu to %llu", f->name,
+			    (unsigned long long)f->min, (unsigned long long)f->max);
+	put_number(m, f->offset, f->size, (uint64_t)n);
 	return 0;
 }
 
-static int take_apply_key(const char *key, const json_t *v, struct privsep_msg *m,
+static int take_field(const struct resource_field *f, const json_t *v, struct privsep_msg *m,
+		      struct api_error *e)
+{
+	char *to = (char *)m + f->offset;
+
+	switch (f->type) {
+	case RESOURCE_TEXT:
+		return take_text(f->name, v, to, f->size, e);
+	case RESOURCE_NUMBER:
+		return take_number(f, v, m, e);
+	case RESOURCE_BOOLEAN:
+		put_number(m, f->offset, f->size, json_is_true(v));
+		return json_is_boolean(v)
+			       ? 0
+			       : fail(e, 400, "bad-body", "%s is not true or false", f->name);
+	case RESOURCE_CHOICE:
+		return take_choice(f, v, m, e);
+	case RESOURCE_LIST:
+		return take_list(f, v, to, e);
+	}
+	return -EINVAL;
+}
+
+/* The names of the row's fields, or of those of which one is required. */
+static void list_fields(const struct resource *row, bool one_of, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < row->n_fields && len < size; i++)
+		if (!one_of || row->fields[i].one_of)
+			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? ", " : "",
+						row->fields[i].name);
+}
+
+static int take_member(const struct resource *row, const char *key, const json_t *v,
+		       struct privsep_msg *m, struct api_error *e)
+{
+	char known[160];
+
+	for (size_t i = 0; i < row->n_fields; i++)
+		if (strcmp(row->fields[i].name, key) == 0)
+			return take_field(&row->fields[i], v, m, e);
+	list_fields(row, false, known, sizeof(known));
+	return fail(e, 400, "bad-body", "unknown key '%.60s'; known are %s", key, known);
+}
+
+/* Whether a number is not 0, or a text not empty. */
+static bool is_set(const struct resource_field *f, const struct privsep_msg *m)
+{
+	const char *at = (const char *)m + f->offset;
+
+	for (size_t i = 0; i < (f->type == RESOURCE_TEXT ? 1 : f->size); i++)
+		if (at[i])
+			return true;
+	return false;
+}
+
+static int check_required(const struct resource *row, const struct privsep_msg *m,
 			  struct api_error *e)
 {
-	struct privsep_apply *a = &m->apply;
-	const bool apply = m->type == PRIVSEP_APPLY;
-	uint64_t confirm_s = 0;
-	int r;
+	bool asks = false, given = false;
+	char known[160];
 
-	if (strcmp(key, "force") == 0)
-		return take_force(v, a, e);
-	if (strcmp(key, "confirm") == 0) {
-		r = take_number(key, v, PRIVSEP_CONFIRM_S_MAX, &confirm_s, e);
-		a->confirm_s = (uint32_t)confirm_s;
-		return r;
+	for (size_t i = 0; i < row->n_fields; i++) {
+		const struct resource_field *f = &row->fields[i];
+
+		if (f->required && !is_set(f, m))
+			return fail(e, 400, "bad-body", "%s is missing%s", f->name, f->required);
+		asks = asks || f->one_of;
+		given = given || (f->one_of && is_set(f, m));
 	}
-	if (m->type == PRIVSEP_ROLLBACK && strcmp(key, "to") == 0)
-		return take_number(key, v, INT64_MAX, &a->back_to, e);
-	if (!apply || strcmp(key, "dry-run") != 0)
-		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are confirm, force, %s",
-			    key, apply ? "dry-run" : "to");
-	if (!json_is_boolean(v))
-		return fail(e, 400, "bad-body", "dry-run is not true or false");
-	a->dry_run = json_is_true(v);
-	return 0;
+	if (!asks || given)
+		return 0;
+	list_fields(row, true, known, sizeof(known));
+	return fail(e, 400, "bad-body", "nothing is set; give at least one of %s", known);
 }
 
-static int take_confirm_key(const char *key, const json_t *v, struct privsep_msg *m,
-			    struct api_error *e)
-{
-	if (strcmp(key, "number") == 0)
-		return take_number(key, v, INT64_MAX, &m->apply.back_to, e);
-	if (strcmp(key, "force") != 0)
-		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are number, force",
-			    key);
-	for (size_t i = 0; i < json_array_size(v); i++)
-		if (strcmp(json_string_value(json_array_get(v, i)) ?: "", "files") != 0)
-			return fail(e, 400, "bad-body",
-				    "a confirmation takes no force except 'files'");
-	return take_force(v, &m->apply, e);
-}
-
-/* Reads the body key by key; an empty body sets nothing. */
-static int take_keys(const struct api_request *rq, struct privsep_msg *m,
-		     int (*take)(const char *, const json_t *, struct privsep_msg *,
-				 struct api_error *),
-		     struct api_error *e)
+static int take_fields(const struct resource *row, const struct api_request *rq,
+		       struct privsep_msg *m, struct api_error *e)
 {
 	json_t *o = NULL;
 	const char *key;
 	json_t *v;
 	int r = rq->body_len > 0 ? load_object(rq, &o, e) : 0;
 
+	for (size_t i = 0; i < row->n_fields; i++)
+		if (row->fields[i].preset)
+			put_number(m, row->fields[i].offset, row->fields[i].size,
+				   row->fields[i].preset);
 	json_object_foreach (o, key, v) {
 		if (r >= 0)
-			r = take(key, v, m, e);
+			r = take_member(row, key, v, m, e);
 	}
 	json_decref(o);
-	return r;
+	return r < 0 ? r : check_required(row, m, e);
 }
 
-/* An apply or a rollback takes the staged configuration, or that with a number, and the body's
- * options. A confirmation takes the number of an apply. */
-static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		      struct api_error *e)
+static int take_body(const struct resource *row, const struct api_request *rq,
+		     struct privsep_msg *m, struct api_error *e)
 {
-	return take_keys(rq, m, m->type == PRIVSEP_CONFIRM ? take_confirm_key : take_apply_key, e);
-}
-
-static const struct fault_key {
-	const char *name;
-	size_t offset;
-	uint32_t max;
-} fault_keys[] = {
-	{"drop_ppm", offsetof(struct privsep_fault, drop_ppm), LAUNCH_FAULT_PPM},
-	{"duplicate_ppm", offsetof(struct privsep_fault, duplicate_ppm), LAUNCH_FAULT_PPM},
-	{"reorder_ppm", offsetof(struct privsep_fault, reorder_ppm), LAUNCH_FAULT_PPM},
-	{"delay_us", offsetof(struct privsep_fault, delay_us), LAUNCH_FAULT_DELAY_US_MAX},
-	{"ttl_s", offsetof(struct privsep_fault, ttl_s), LAUNCH_FAULT_S_MAX},
-};
-
-static int take_direction(const json_t *v, struct privsep_fault *f, struct api_error *e)
-{
-	static const char *const ways[] = {"", "in", "out", "both"};
-
-	for (uint32_t i = 1; i < ARRAY_SIZE(ways); i++)
-		if (json_is_string(v) && strcmp(json_string_value(v), ways[i]) == 0)
-			f->ways = i;
-	return f->ways ? 0
-		       : fail(e, 400, "bad-body", "direction is in, out or both, not '%.60s'",
-			      json_is_string(v) ? json_string_value(v)
-						: "a value that is not a string");
-}
-
-static int take_fault_key(const char *key, const json_t *v, struct privsep_msg *m,
-			  struct api_error *e)
-{
-	struct privsep_fault *f = &m->fault;
-	uint64_t n = 0;
-	int r;
-
-	if (strcmp(key, "leg") == 0)
-		return take_text(key, v, f->leg, sizeof(f->leg), e);
-	if (strcmp(key, "peer") == 0)
-		return take_text(key, v, f->peer, sizeof(f->peer), e);
-	if (strcmp(key, "direction") == 0)
-		return take_direction(v, f, e);
-	for (size_t i = 0; i < ARRAY_SIZE(fault_keys); i++) {
-		if (strcmp(key, fault_keys[i].name) != 0)
-			continue;
-		r = take_number(key, v, fault_keys[i].max, &n, e);
-		if (r >= 0)
-			*(uint32_t *)((char *)f + fault_keys[i].offset) = (uint32_t)n;
-		return r;
+	switch (row->body) {
+	case RESOURCE_BODY_IGNORED:
+		break;
+	case RESOURCE_BODY_NONE:
+		if (rq->body_len > 0)
+			return fail(e, 400, "bad-body", "this request takes no body; remove it");
+		break;
+	case RESOURCE_BODY_FIELDS:
+		return take_fields(row, rq, m, e);
+	case RESOURCE_BODY_LEG:
+		return take_leg(rq, m, e);
+	case RESOURCE_BODY_YAML:
+		if (rq->body_len == 0)
+			return fail(e, 400, "bad-body", "the body is empty; send the YAML");
+		m->put_staged.len = rq->body_len;
+		break;
 	}
-	return fail(e, 400, "bad-body",
-		    "unknown key '%.60s'; known are leg, peer, direction, drop_ppm, "
-		    "duplicate_ppm, reorder_ppm, delay_us, ttl_s",
-		    key);
-}
-
-static int fill_fault(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		      struct api_error *e)
-{
-	struct privsep_fault *f = &m->fault;
-	int r = take_keys(rq, m, take_fault_key, e);
-
-	if (r < 0)
-		return r;
-	if (!f->ways)
-		f->ways = LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT;
-	if (!f->ttl_s)
-		return fail(e, 400, "bad-body", "ttl_s is missing: every fault has an end");
-	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
-		return fail(e, 400, "bad-body",
-			    "no fault given; set drop_ppm, duplicate_ppm, reorder_ppm or delay_us");
 	return 0;
-}
-
-static int fill_fault_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			 struct api_error *e)
-{
-	uint64_t id = 0;
-
-	const char *text = rq->path + strlen("/v1/faults/");
-
-	if (number(text, UINT32_MAX, &id) < 0 || id == 0)
-		return fail(e, 404, "not-found",
-			    "there is no such fault: '%.60s'; see GET /v1/faults", text);
-	m->fault.id = (uint32_t)id;
-	return 0;
-}
-
-static int take_capture_key(const char *key, const json_t *v, struct privsep_msg *m,
-			    struct api_error *e)
-{
-	struct privsep_capture *c = &m->capture;
-	static const struct {
-		const char *key;
-		uint64_t max;
-		size_t offset;
-	} numbers[] = {
-		{"snap", PRIVSEP_CAPTURE_SNAP_MAX, offsetof(struct privsep_capture, snap_bytes)},
-		{"buffer", PRIVSEP_CAPTURE_BUFFER_MAX,
-		 offsetof(struct privsep_capture, buffer_bytes)},
-	};
-	json_int_t worker = json_integer_value(v);
-	uint64_t n = 0;
-	int r;
-
-	if (strcmp(key, "leg") == 0)
-		return take_text(key, v, c->leg, sizeof(c->leg), e);
-	if (strcmp(key, "worker") == 0) {
-		if (!json_is_integer(v) || worker < 0 || worker >= PRIVSEP_CAPTURE_ALL)
-			return fail(e, 400, "bad-body", "worker is not the ID of a worker");
-		c->worker = (uint32_t)worker;
-		return 0;
-	}
-	if (strcmp(key, "keys") == 0) {
-		c->keys = json_is_true(v);
-		return json_is_boolean(v) ? 0
-					  : fail(e, 400, "bad-body", "keys is not true or false");
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (strcmp(key, numbers[i].key) != 0)
-			continue;
-		r = take_number(key, v, numbers[i].max, &n, e);
-		memcpy((char *)c + numbers[i].offset, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
-		return r;
-	}
-	return fail(e, 400, "bad-body",
-		    "unknown key '%.60s'; known are leg, worker, snap, buffer and keys", key);
-}
-
-static int fill_capture(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
-{
-	int r;
-
-	m->capture = (struct privsep_capture){.act = PRIVSEP_CAPTURE_BEGIN,
-					      .worker = PRIVSEP_CAPTURE_ALL,
-					      .snap_bytes = PRIVSEP_CAPTURE_SNAP,
-					      .buffer_bytes = PRIVSEP_CAPTURE_BUFFER};
-	r = take_keys(rq, m, take_capture_key, e);
-	if (r >= 0 && (m->capture.snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN ||
-		       m->capture.buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN))
-		return fail(e, 400, "bad-body", "snap is at least %u, buffer at least %u",
-			    PRIVSEP_CAPTURE_SNAP_MIN, PRIVSEP_CAPTURE_BUFFER_MIN);
-	return r;
-}
-
-/* A running capture, by the number in the answer that started it. */
-static int fill_capture_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			   struct api_error *e)
-{
-	m->capture.act =
-		strcmp(rq->method, "DELETE") == 0 ? PRIVSEP_CAPTURE_END : PRIVSEP_CAPTURE_TAKE;
-	if (hex(rq->path + strlen("/v1/captures/"), &m->capture.id) < 0 || !m->capture.id)
-		return fail(e, 404, "not-found", "there is no such object");
-	return body_none(rq, e);
-}
-
-static int take_ping_what(const json_t *v, struct privsep_ping *p, struct api_error *e)
-{
-	const char *text = json_string_value(v);
-
-	p->what = !text			 ? 0
-		  : !strcmp(text, "in")	 ? LAUNCH_PING_IN
-		  : !strcmp(text, "out") ? LAUNCH_PING_OUT
-					 : 0;
-	return p->what ? 0 : fail(e, 400, "bad-body", "direction is not in or out");
-}
-
-static int take_ping_key(const char *key, const json_t *v, struct privsep_msg *m,
-			 struct api_error *e)
-{
-	struct privsep_ping *p = &m->ping;
-	const struct {
-		const char *key;
-		uint64_t max;
-		uint32_t *to;
-	} numbers[] = {
-		{"bytes", LAUNCH_PING_BYTES_MAX, &p->bytes},
-		{"count", LAUNCH_PING_COUNT_MAX, &p->count},
-		{"depth", LAUNCH_PING_DEPTH_MAX, &p->depth},
-	};
-	uint64_t n = 0;
-	int r;
-
-	if (strcmp(key, "leg") == 0)
-		return take_text(key, v, p->leg, sizeof(p->leg), e);
-	if (strcmp(key, "peer") == 0)
-		return take_text(key, v, p->peer, sizeof(p->peer), e);
-	if (strcmp(key, "direction") == 0)
-		return take_ping_what(v, p, e);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (strcmp(key, numbers[i].key) != 0)
-			continue;
-		r = take_number(key, v, numbers[i].max, &n, e);
-		*numbers[i].to = (uint32_t)n;
-		return r == 0 && n == 0 ? fail(e, 400, "bad-body", "%s is at least 1", key) : r;
-	}
-	return fail(e, 400, "bad-body",
-		    "unknown key '%.60s'; known are peer, leg, direction, bytes, count and depth",
-		    key);
-}
-
-static int fill_ping(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		     struct api_error *e)
-{
-	struct privsep_ping *p = &m->ping;
-	int r;
-
-	*p = (struct privsep_ping){.what = LAUNCH_PING_IN, .bytes = 64, .count = 100, .depth = 1};
-	r = take_keys(rq, m, take_ping_key, e);
-	if (r >= 0 && (!p->leg[0] || !p->peer[0]))
-		return fail(e, 400, "bad-body", "%s is missing", p->peer[0] ? "leg" : "peer");
-	return r;
-}
-
-static int fill_ping_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
-{
-	if (hex(rq->path + strlen("/v1/rdma-pings/"), &m->ping.id) < 0 || !m->ping.id)
-		return fail(e, 404, "not-found", "there is no such object");
-	return body_none(rq, e);
-}
-
-/* A stop takes no options. */
-static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
-{
-	return body_none(rq, e);
 }
 
 /* ---- versions ---- */
 
-enum api_tag {
-	API_TAG_NONE,	/* the resource has no version */
-	API_TAG_MAY,	/* only for the version in If-Match, if it is given */
-	API_TAG_NEEDED, /* If-Match is required: no change of another client is lost */
-};
-
 /* Accepts only the form that our answers have, so that any other text is refused as invalid. */
-static int take_if_match(const struct api_request *rq, enum api_tag tag, struct privsep_msg *m,
-			 struct api_error *e)
+static int take_if_match(const struct api_request *rq, enum resource_version version,
+			 struct privsep_msg *m, struct api_error *e)
 {
 	const char *text = rq->if_match;
 	char digits[17] = "";
 
-	if (!text && tag == API_TAG_NEEDED)
+	if (!text && version == RESOURCE_VERSION_REQUIRED)
 		return fail(e, 428, "no-version",
 			    "If-Match is missing; send the ETag of GET %.100s, so that no change "
 			    "of another client is lost",
 			    rq->path);
 	if (!text)
 		return 0;
-	if (tag == API_TAG_NONE)
+	if (version == RESOURCE_VERSION_NONE)
 		return fail(e, 400, "bad-request", "this request takes no If-Match; remove it");
 	if (strcmp(text, "*") == 0) {
 		m->if_match = PRIVSEP_ETAG_ANY;
@@ -565,91 +415,60 @@ static int take_if_match(const struct api_request *rq, enum api_tag tag, struct 
 
 /* ---- the table ---- */
 
-struct api_row {
-	const char *method, *path; /* a path that ends in '/' matches all paths below it */
-	enum privsep_type type;
-	enum privsep_what what; /* of PRIVSEP_GET */
-	int (*fill)(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		    struct api_error *e);
-	enum api_tag tag;
-};
-
-static const struct api_row rows[] = {
-	{"GET", "/v1/status", PRIVSEP_GET, PRIVSEP_STATUS, NULL, API_TAG_NONE},
-	{"GET", "/v1/processes", PRIVSEP_GET, PRIVSEP_PROCESSES, NULL, API_TAG_NONE},
-	{"GET", "/v1/inventory", PRIVSEP_GET, PRIVSEP_INVENTORY, NULL, API_TAG_NONE},
-	{"GET", "/v1/plan", PRIVSEP_GET, PRIVSEP_PLAN, NULL, API_TAG_NONE},
-	{"GET", "/v1/plan/running", PRIVSEP_GET, PRIVSEP_PLAN_RUNNING, NULL, API_TAG_NONE},
-	{"GET", "/v1/metrics", PRIVSEP_GET, PRIVSEP_METRICS, NULL, API_TAG_NONE},
-	{"GET", "/v1/events", PRIVSEP_GET_EVENTS, 0, fill_events, API_TAG_NONE},
-	{"GET", "/v1/config/running", PRIVSEP_GET, PRIVSEP_CONFIG_RUNNING, NULL, API_TAG_NONE},
-	{"GET", "/v1/config/staged", PRIVSEP_GET, PRIVSEP_CONFIG_STAGED, NULL, API_TAG_NONE},
-	{"PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, 0, fill_staged, API_TAG_MAY},
-	{"DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, 0, NULL, API_TAG_MAY},
-	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL, API_TAG_NONE},
-	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, fill_net_json, API_TAG_MAY},
-	{"GET", "/v1/net/", PRIVSEP_GET_NET, 0, fill_net_name, API_TAG_NONE},
-	{"PATCH", "/v1/net/", PRIVSEP_NET_SET, 0, fill_net_set, API_TAG_NEEDED},
-	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_name, API_TAG_MAY},
-	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL, API_TAG_NONE},
-	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply, API_TAG_MAY},
-	{"POST", "/v1/confirm", PRIVSEP_CONFIRM, 0, fill_apply, API_TAG_NONE},
-	{"POST", "/v1/rollback", PRIVSEP_ROLLBACK, 0, fill_apply, API_TAG_NONE},
-	{"GET", "/v1/faults", PRIVSEP_GET, PRIVSEP_FAULTS, NULL, API_TAG_NONE},
-	{"POST", "/v1/faults", PRIVSEP_FAULT_ADD, 0, fill_fault, API_TAG_NONE},
-	{"DELETE", "/v1/faults", PRIVSEP_FAULT_DEL, 0, fill_nothing, API_TAG_NONE},
-	{"DELETE", "/v1/faults/", PRIVSEP_FAULT_DEL, 0, fill_fault_id, API_TAG_NONE},
-	{"POST", "/v1/captures", PRIVSEP_CAPTURE, 0, fill_capture, API_TAG_NONE},
-	{"POST", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
-	{"DELETE", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
-	{"POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, 0, fill_ping, API_TAG_NONE},
-	{"POST", "/v1/rdma-pings/", PRIVSEP_RDMA_PING, 0, fill_ping_id, API_TAG_NONE},
-	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
-};
-
-static bool path_matches(const struct api_row *row, const char *path)
+/* The methods of a path: "GET, POST"; "" if there is no such path. *ret_waits: whether it takes the
+ * parameters of a wait. */
+static void list_methods(const char *path, char *buf, size_t size, bool *ret_waits)
 {
-	size_t len = strlen(row->path);
+	size_t len = 0;
 
-	if (row->path[len - 1] == '/')
-		return strncmp(row->path, path, len) == 0;
-	return strcmp(row->path, path) == 0;
+	buf[0] = '\0';
+	*ret_waits = false;
+	for (size_t i = 0; i < RESOURCE_MAX && len < size; i++) {
+		if (!path_matches(&resources[i], path))
+			continue;
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? ", " : "",
+					resources[i].method);
+		*ret_waits = *ret_waits || resources[i].waits;
+	}
 }
 
-static const char *allowed(const char *path)
+static int fill(const struct resource *row, const struct api_request *rq, struct privsep_msg *m,
+		unsigned *wait_s, struct api_error *e)
 {
-	if (strcmp(path, "/v1/config/staged") == 0)
-		return "GET, PUT, DELETE";
-	if (strcmp(path, "/v1/net") == 0)
-		return "GET, POST";
-	if (strncmp(path, "/v1/captures/", strlen("/v1/captures/")) == 0)
-		return "POST, DELETE";
-	if (strncmp(path, "/v1/net/", strlen("/v1/net/")) == 0)
-		return "GET, PATCH, DELETE";
-	if (strcmp(path, "/v1/faults") == 0)
-		return "GET, POST, DELETE";
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (path_matches(&rows[i], path))
-			return rows[i].method;
-	return NULL;
+	int r;
+
+	/* The kind of a PRIVSEP_GET and the action of a PRIVSEP_CAPTURE are at the same place. */
+	_Static_assert(offsetof(struct privsep_msg, get.what) ==
+			       offsetof(struct privsep_msg, capture.act),
+		       "struct resource's what fits both");
+	memset(m, 0, sizeof(*m));
+	m->type = row->type;
+	if (row->what)
+		m->get.what = row->what;
+	r = take_if_match(rq, row->version, m, e);
+	if (r >= 0 && row->name)
+		r = take_name(row, rq->path, m, e);
+	if (r >= 0 && row->waits)
+		r = take_wait(rq, m, wait_s, e);
+	return r < 0 ? r : take_body(row, rq, m, e);
 }
 
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error)
 {
-	const char *allow = allowed(rq->path);
-	int r = 0;
+	char allow[sizeof(ret_error->allow)];
+	bool waits;
 
 	*ret_wait_s = 0;
-	if (!allow)
+	list_methods(rq->path, allow, sizeof(allow), &waits);
+	if (!allow[0])
 		return fail(ret_error, 404, "not-found", "there is no %.150s", rq->path);
 	if (rq->unknown)
 		return fail(ret_error, 400, "bad-query", "unknown parameter '%.60s'; %s",
 			    rq->unknown,
-			    strcmp(rq->path, "/v1/events") == 0 ? "known are since, wait, instance"
-								: "this path takes none");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct api_row *row = &rows[i];
+			    waits ? "known are since, wait, instance" : "this path takes none");
+	for (size_t i = 0; i < RESOURCE_MAX; i++) {
+		const struct resource *row = &resources[i];
 
 		if (!path_matches(row, rq->path) || strcmp(row->method, rq->method) != 0)
 			continue;
@@ -658,16 +477,9 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 				ret_error, 403, "forbidden",
 				"changes need the socket plenumd-admin.sock, and are allowed for "
 				"root and for the users and groups in the configuration's 'admin'");
-		memset(ret, 0, sizeof(*ret));
-		ret->type = row->type;
-		if (row->type == PRIVSEP_GET)
-			ret->get.what = row->what;
-		r = take_if_match(rq, row->tag, ret, ret_error);
-		if (r >= 0 && row->fill)
-			r = row->fill(rq, ret, ret_wait_s, ret_error);
-		return r;
+		return fill(row, rq, ret, ret_wait_s, ret_error);
 	}
 	fail(ret_error, 405, "method", "%.150s takes %s", rq->path, allow);
-	ret_error->allow = allow;
+	snprintf(ret_error->allow, sizeof(ret_error->allow), "%s", allow);
 	return -EINVAL;
 }

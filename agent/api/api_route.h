@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns an HTTP request into a message to the monitor, by one table of paths. Pure: no socket, no
- * HTTP library. Runs in the unprivileged api process; a request contains only the client's claims.
+ * Turns an HTTP request into a message to the monitor, by the table in resource.h. Pure: no socket,
+ * no HTTP library. Runs in the unprivileged api process; a request contains only the client's
+ * claims.
  */
 #ifndef PLENUM_AGENT_API_ROUTE_H
 #define PLENUM_AGENT_API_ROUTE_H
@@ -25,7 +26,7 @@ struct api_error { /* text of {"error":{...}} */
 	unsigned http_status;
 	const char *code; /* static text */
 	char message[256];
-	const char *allow; /* the allowed methods, for 405; else NULL */
+	char allow[40]; /* the allowed methods, for 405; else "" */
 };
 
 /* 0 with the message (without its request number) and the time that its answer may be held back

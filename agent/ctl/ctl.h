@@ -8,6 +8,7 @@
 #ifndef PLENUM_AGENT_CTL_H
 #define PLENUM_AGENT_CTL_H
 
+#include "agent/api/resource.h"
 #include "netcfg/base/base.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -97,7 +98,9 @@ struct ctl_reply {
 #define CTL_APPLY_TIMEOUT_S 600
 
 struct ctl_request {
-	const char *method, *path;
+	enum resource_id resource;
+	const char *name;		 /* the last part of the resource's path, if it has one */
+	const char *query;		 /* "since=7"; NULL: none */
 	const char *content_type, *body; /* NULL: none */
 	size_t body_len;		 /* 0: strlen(body) */
 	const char *if_match; /* If-Match: the version that the change is based on; NULL: any */
@@ -202,8 +205,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 int ctl_collect(struct inventory **ret);
 /* With the drop-ins beside it; CTL_OK, or the errors were printed. */
 int ctl_load(const char *file, struct spec **ret);
-/* `which`: running or staged. */
-int ctl_ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret);
+/* RESOURCE_CONFIG_RUNNING or RESOURCE_CONFIG_STAGED. */
+int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret);
 
 /* ---- the commands, called by the table in ctl.c; ping and doctor are in doctor/ ---- */
 

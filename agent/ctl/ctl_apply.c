@@ -96,10 +96,10 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 }
 
 /* Requests an apply and prints the outcome, or the decision about a waiting change. */
-static int change(const struct ctl_args *a, const char *path, const char *body)
+static int change(const struct ctl_args *a, enum resource_id resource, const char *body)
 {
 	const struct ctl_request rq = {
-		.method = "POST", .path = path, .body = body, .timeout_s = CTL_APPLY_TIMEOUT_S};
+		.resource = resource, .body = body, .timeout_s = CTL_APPLY_TIMEOUT_S};
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 
@@ -123,7 +123,7 @@ static int change(const struct ctl_args *a, const char *path, const char *body)
 }
 
 /* The request with the change number, if an operand gives one. */
-static int change_number(const struct ctl_args *a, const char *path, const char *key)
+static int change_number(const struct ctl_args *a, enum resource_id resource, const char *key)
 {
 	autofree char *body = NULL;
 	char *end = NULL;
@@ -139,22 +139,22 @@ static int change_number(const struct ctl_args *a, const char *path, const char 
 		}
 	}
 	r = make_body(a, key, number, &body);
-	return r == CTL_OK ? change(a, path, body) : r;
+	return r == CTL_OK ? change(a, resource, body) : r;
 }
 
 int ctl_cmd_apply(const struct ctl_args *a)
 {
-	return change_number(a, "/v1/apply", NULL);
+	return change_number(a, RESOURCE_APPLY, NULL);
 }
 
 int ctl_cmd_confirm(const struct ctl_args *a)
 {
-	return change_number(a, "/v1/confirm", "number");
+	return change_number(a, RESOURCE_CONFIRM, "number");
 }
 
 int ctl_cmd_rollback(const struct ctl_args *a)
 {
-	return change_number(a, "/v1/rollback", "to");
+	return change_number(a, RESOURCE_ROLLBACK, "to");
 }
 
 static int print_history(const struct ctl_args *a, const json_t *o)
@@ -174,12 +174,12 @@ static int print_history(const struct ctl_args *a, const json_t *o)
 		ctl_table_add(&t, "%s", ctl_text(e, "outcome"));
 		ctl_table_add(&t, "%s", ctl_text(e, "text"));
 	}
-	return ctl_view_print(a, &t, "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON");
+	return ctl_view_print(a, &t, resources[RESOURCE_HISTORY].columns);
 }
 
 int ctl_cmd_history(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/history"};
+	const struct ctl_request rq = {.resource = RESOURCE_HISTORY};
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 

@@ -29,7 +29,7 @@ struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
 	int fd, keys_fd; /* keys_fd -1: no keys requested */
-	char path[64];	 /* the agent's number of this capture */
+	char number[17]; /* the agent's number of this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full; /* the limit of packets or bytes was reached */
 };
@@ -133,7 +133,7 @@ static int open_file(struct capture *c)
 
 static int begin(struct capture *c)
 {
-	struct ctl_request rq = {.method = "POST", .path = "/v1/captures"};
+	struct ctl_request rq = {.resource = RESOURCE_CAPTURE_BEGIN};
 	json_t *body = json_object(), *answer = NULL;
 	autofree char *text = NULL;
 	int r;
@@ -156,13 +156,13 @@ static int begin(struct capture *c)
 	r = ctl_ask_json(c->args, &rq, &answer);
 	if (r != CTL_OK)
 		return r;
-	snprintf(c->path, sizeof(c->path), "/v1/captures/%.16s", ctl_text(answer, "capture"));
+	snprintf(c->number, sizeof(c->number), "%.16s", ctl_text(answer, "capture"));
 	json_decref(answer);
 	c->begun_ns = clock_now_ns();
 	return CTL_OK;
 }
 
-/* Locks a regular file against a second capture. A pipe needs no lock. */
+/* Empties the files: now that the capture runs, no other one writes them. A pipe stays as it is. */
 static int empty_files(const struct capture *c)
 {
 	struct stat st;
@@ -207,7 +207,7 @@ static void count_statistics(struct capture *c, const char *block, uint32_t len)
 	}
 }
 
-/* Prints packets that are missing from the capture. CTL_OK. */
+/* Writes the keys of a secrets block to the file for keys; they never go into the capture. */
 static int put_keys(struct capture *c, const char *block, uint32_t len)
 {
 	uint32_t bytes = len >= 20 ? get32(block + 12) : UINT32_MAX;
@@ -275,9 +275,9 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 }
 
 /* CTL_OK; *ret_len: bytes received; *ret_more: a capture that is ending has more. */
-static int come(struct capture *c, const char *method, size_t *ret_len, bool *ret_more)
+static int come(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
-	const struct ctl_request rq = {.method = method, .path = c->path};
+	const struct ctl_request rq = {.resource = resource, .name = c->number};
 	struct ctl_reply reply;
 	int r = ctl_ask(c->args, &rq, &reply);
 
@@ -310,7 +310,7 @@ static int go_on(struct capture *c)
 	int r = CTL_OK;
 
 	while (r == CTL_OK && !is_over(c)) {
-		r = come(c, "POST", &len, &more);
+		r = come(c, RESOURCE_CAPTURE_TAKE, &len, &more);
 		if (r == CTL_OK && len < BUSY_BYTES && reader_left(c))
 			return CTL_OK;
 	}
@@ -324,7 +324,7 @@ static int come_to_the_end(struct capture *c)
 	size_t len;
 
 	while (r == CTL_OK && more) {
-		r = come(c, "DELETE", &len, &more);
+		r = come(c, RESOURCE_CAPTURE_END, &len, &more);
 		if (r == CTL_OK && more && !len)
 			(void)poll(NULL, 0, LEAVE_MS);
 	}

@@ -110,7 +110,7 @@ int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const
 
 json_t *ctl_legs_if_any(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/net"};
+	const struct ctl_request rq = {.resource = RESOURCE_NET};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 
 	if (ctl_http(a->socket, &rq, &reply) < 0 || reply.status != 200)

@@ -159,10 +159,10 @@ static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_
 	autofree char *yaml = NULL;
 	size_t size;
 	FILE *out;
-	int r = ctl_ask_config(a, "running", &running), differ;
+	int r = ctl_ask_config(a, RESOURCE_CONFIG_RUNNING, &running), differ;
 
 	if (r == CTL_OK && a->n_operands == 0)
-		r = ctl_ask_config(a, "staged", &staged);
+		r = ctl_ask_config(a, RESOURCE_CONFIG_STAGED, &staged);
 	else if (r == CTL_OK)
 		r = normal_form(a->operands[0], &yaml);
 	if (r != CTL_OK)
@@ -191,7 +191,7 @@ static int print_host(const json_t *plan)
 
 int ctl_cmd_diff(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/plan/running"};
+	const struct ctl_request rq = {.resource = RESOURCE_PLAN_RUNNING};
 	autofree char *text = NULL;
 	json_t *plan = NULL, *o;
 	bool differ = false, host;

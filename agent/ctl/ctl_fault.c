@@ -98,7 +98,7 @@ static int make_body(const struct ctl_args *a, json_t *o)
 int ctl_cmd_fault_add(const struct ctl_args *a)
 {
 	json_t *o = json_object(), *answer;
-	struct ctl_request rq = {.method = "POST", .path = "/v1/faults"};
+	struct ctl_request rq = {.resource = RESOURCE_FAULT_ADD};
 	autofree char *body = NULL;
 	int r = o ? make_body(a, o) : CTL_OS;
 
@@ -160,14 +160,12 @@ static int print_faults(const struct ctl_args *a, const json_t *o)
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "packets"));
 		ctl_table_add(&t, "%s", ctl_text(e, "by"));
 	}
-	return ctl_view_print(a, &t,
-			      "ID,LEG,PEER,DIRECTION,DROP,DELAY,DUPLICATE,REORDER,ENDS IN,"
-			      "PACKETS,BY");
+	return ctl_view_print(a, &t, resources[RESOURCE_FAULTS].columns);
 }
 
 int ctl_cmd_fault_show(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/faults"};
+	const struct ctl_request rq = {.resource = RESOURCE_FAULTS};
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 
@@ -181,8 +179,7 @@ int ctl_cmd_fault_show(const struct ctl_args *a)
 int ctl_cmd_fault_remove(const struct ctl_args *a)
 {
 	const char *id = a->operands[0];
-	struct ctl_request rq = {.method = "DELETE", .path = "/v1/faults"};
-	char path[64];
+	struct ctl_request rq = {.resource = RESOURCE_FAULTS_REMOVE};
 	json_t *o;
 	int r;
 
@@ -191,8 +188,7 @@ int ctl_cmd_fault_remove(const struct ctl_args *a)
 			ctl_complain("'%.40s' is neither an ID of 'plenum fault show' nor all", id);
 			return CTL_USAGE;
 		}
-		snprintf(path, sizeof(path), "/v1/faults/%s", id);
-		rq.path = path;
+		rq = (struct ctl_request){.resource = RESOURCE_FAULT_REMOVE, .name = id};
 	}
 	r = ctl_ask_json(a, &rq, &o);
 	if (r != CTL_OK)

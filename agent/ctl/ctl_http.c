@@ -67,7 +67,9 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 	char url[512];
 	CURLcode e = CURLE_OK;
 
-	if ((size_t)snprintf(url, sizeof(url), "http://plenum%s", rq->path) >= sizeof(url))
+	if ((size_t)snprintf(url, sizeof(url), "http://plenum%s%s%s%s",
+			     resources[rq->resource].path, rq->name ? rq->name : "",
+			     rq->query ? "?" : "", rq->query ? rq->query : "") >= sizeof(url))
 		return -ENAMETOOLONG;
 #define SET(option, value)                                                   \
 	do {                                                                 \
@@ -78,7 +80,7 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 	SET(UNIX_SOCKET_PATH, socket);
 	SET(PROXY, ""); /* ignore proxies from the environment: the agent is local */
 	SET(PROTOCOLS_STR, "http");
-	SET(CUSTOMREQUEST, rq->method);
+	SET(CUSTOMREQUEST, resources[rq->resource].method);
 	SET(HTTPHEADER, headers);
 	SET(NOSIGNAL, 1L);
 	SET(CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
@@ -167,9 +169,14 @@ static int admin_socket(const char *socket, char *buf, size_t size)
 	return 0;
 }
 
+static bool is_change(const struct ctl_request *rq)
+{
+	return strcmp(resources[rq->resource].method, "GET") != 0;
+}
+
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
 {
-	bool change = strcmp(rq->method, "GET") != 0;
+	bool change = is_change(rq);
 	char admin[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 	int r = admin_socket(socket, admin, sizeof(admin));
 
@@ -297,7 +304,7 @@ int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_r
 	struct ctl_reply reply;
 	int r = ctl_http(a->socket, rq, &reply);
 
-	if ((r == -EACCES || r == -EPERM) && strcmp(rq->method, "GET") != 0)
+	if ((r == -EACCES || r == -EPERM) && is_change(rq))
 		return no_permission_to_change();
 	if (r < 0)
 		return ctl_unreachable(a, r);
@@ -320,7 +327,8 @@ int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t 
 	o = json_loadb(reply.body, reply.len, 0, NULL);
 	ctl_reply_done(&reply);
 	if (!o) {
-		ctl_complain("the agent's answer to %s %s is not JSON", rq->method, rq->path);
+		ctl_complain("the agent's answer to %s %s is not JSON",
+			     resources[rq->resource].method, resources[rq->resource].path);
 		return CTL_SOFTWARE;
 	}
 	*ret = o;

@@ -127,12 +127,10 @@ static int put_config(const struct ctl_args *a, const char *yaml)
 	return r;
 }
 
-int ctl_ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret)
+int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret)
 {
-	char path[64];
-	const struct ctl_request rq = {.method = "GET", .path = path};
+	const struct ctl_request rq = {.resource = which};
 
-	snprintf(path, sizeof(path), "/v1/config/%s", which);
 	return ctl_ask(a, &rq, ret);
 }
 
@@ -149,7 +147,8 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	if (a->running || a->staged) {
 		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 
-		r = ctl_ask_config(a, a->running ? "running" : "staged", &reply);
+		r = ctl_ask_config(a, a->running ? RESOURCE_CONFIG_RUNNING : RESOURCE_CONFIG_STAGED,
+				   &reply);
 		return r == CTL_OK ? put_config(a, reply.body) : r;
 	}
 	r = ctl_load(file_of(a), &s);
@@ -206,8 +205,8 @@ static int join_dropins(const char *file, char **ret_text)
 /* Only a first check: the agent's check decides. */
 int ctl_cmd_config_stage(const struct ctl_args *a)
 {
-	struct ctl_request rq = {
-		.method = "PUT", .path = "/v1/config/staged", .content_type = "application/yaml"};
+	struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGE,
+				 .content_type = "application/yaml"};
 	autofree char *text = NULL;
 	json_t *o;
 	int r = join_dropins(a->operands[0], &text);
@@ -517,7 +516,7 @@ int ctl_put_plan(const json_t *o)
 
 int ctl_cmd_plan(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/plan"};
+	const struct ctl_request rq = {.resource = RESOURCE_PLAN};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	json_t *o;
 	int r;

@@ -241,7 +241,7 @@ static int choose_network(const struct ctl_args *a, const struct spec *s, json_t
 
 static int find_network(const struct ctl_args *a, json_t *body)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/config/staged"};
+	const struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGED};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
@@ -367,8 +367,8 @@ int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *b
 	return r;
 }
 
-/* "/v1/net/NAME": the name must not change the path, so only characters of names are allowed. */
-static int path_of(const char *name, char *buf, size_t size)
+/* The name becomes part of the path, so only characters of names are allowed. */
+static int check_name(const char *name)
 {
 	if (strspn(name, NAME_CHARS) != strlen(name)) {
 		ctl_complain("'%.64s' is not a valid name of a leg", name);
@@ -378,7 +378,6 @@ static int path_of(const char *name, char *buf, size_t size)
 		ctl_complain("a name has 1 to %d characters", PLENUM_NAME_MAX - 1);
 		return CTL_USAGE;
 	}
-	snprintf(buf, size, "/v1/net/%s", name);
 	return CTL_OK;
 }
 
@@ -386,7 +385,7 @@ static int path_of(const char *name, char *buf, size_t size)
 
 int ctl_cmd_net_add(const struct ctl_args *a)
 {
-	struct ctl_request rq = {.method = "POST", .path = "/v1/net"};
+	struct ctl_request rq = {.resource = RESOURCE_NET_ADD};
 	const char *device = a->operands[0], *name = a->name ? a->name : device;
 	json_t *body;
 	int r;
@@ -429,12 +428,11 @@ static int print_changed(const struct ctl_args *a, const json_t *o)
  * another operator stages meanwhile. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
-	char path[PLENUM_NAME_MAX + 16];
-	const struct ctl_request look = {.method = "GET", .path = path};
-	struct ctl_request rq = {.method = "PATCH", .path = path};
+	const struct ctl_request look = {.resource = RESOURCE_NET_GET, .name = name};
+	struct ctl_request rq = {.resource = RESOURCE_NET_SET, .name = name};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	json_t *o;
-	int r = path_of(name, path, sizeof(path));
+	int r = check_name(name);
 
 	if (r == CTL_OK)
 		r = ctl_ask(a, &look, &reply);
@@ -529,9 +527,8 @@ int ctl_cmd_net_disable(const struct ctl_args *a)
 
 int ctl_cmd_net_remove(const struct ctl_args *a)
 {
-	char path[PLENUM_NAME_MAX + 16];
-	struct ctl_request rq = {.method = "DELETE", .path = path};
-	int r = path_of(a->operands[0], path, sizeof(path));
+	struct ctl_request rq = {.resource = RESOURCE_NET_REMOVE, .name = a->operands[0]};
+	int r = check_name(a->operands[0]);
 
 	if (r != CTL_OK)
 		return r;
@@ -542,7 +539,7 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 
 int ctl_cmd_restore(const struct ctl_args *a)
 {
-	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};
+	struct ctl_request rq = {.resource = RESOURCE_CONFIG_RESTORE};
 
 	return ctl_change(a, &rq, NULL, "The staged changes are discarded.");
 }

@@ -7,9 +7,9 @@
 /* Seconds that the agent may wait for a new event before it answers. */
 #define EVENTS_WAIT_S 20
 
-static int get(const struct ctl_args *a, const char *path, json_t **ret)
+static int get(const struct ctl_args *a, enum resource_id resource, json_t **ret)
 {
-	const struct ctl_request rq = {.method = "GET", .path = path};
+	const struct ctl_request rq = {.resource = resource};
 
 	return ctl_ask_json(a, &rq, ret);
 }
@@ -123,14 +123,13 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 		add_reason(&t, p);
 		add_ports(&t, p);
 	}
-	return ctl_view_print(a, &t,
-			      "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,REASON");
+	return ctl_view_print(a, &t, resources[RESOURCE_PROCESSES].columns);
 }
 
 int ctl_cmd_processes(const struct ctl_args *a)
 {
 	json_t *o;
-	int r = get(a, "/v1/processes", &o);
+	int r = get(a, RESOURCE_PROCESSES, &o);
 
 	if (r != CTL_OK)
 		return r;
@@ -248,6 +247,7 @@ static int print_net(const struct ctl_args *a, const json_t *legs)
 					       "IPS",	      "STAGED",	 "INTERFACE", "VFS",
 					       "RDMA",	      "ENABLED", "FILE",      "REASON"};
 	static const char *const values[] = {"ifname", "vfs", "rdma", "enabled", "file", "reason"};
+	char columns[160];
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *leg;
 	size_t i;
@@ -258,17 +258,15 @@ static int print_net(const struct ctl_args *a, const json_t *legs)
 		for (size_t j = 0; j < ARRAY_SIZE(values); j++)
 			add_value(&t, leg, values[j]);
 	}
-	return ctl_view_print(
-		a, &t,
-		any_is_staged(legs)
-			? "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS,STAGED"
-			: "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS");
+	snprintf(columns, sizeof(columns), "%s%s", resources[RESOURCE_NET].columns,
+		 any_is_staged(legs) ? ",STAGED" : "");
+	return ctl_view_print(a, &t, columns);
 }
 
 int ctl_cmd_net_show(const struct ctl_args *a)
 {
 	json_t *o;
-	int r = get(a, "/v1/net", &o);
+	int r = get(a, RESOURCE_NET, &o);
 
 	if (r != CTL_OK)
 		return r;
@@ -450,7 +448,7 @@ int ctl_cmd_status(const struct ctl_args *a)
 {
 	json_t *o;
 	bool well;
-	int r = get(a, "/v1/status", &o);
+	int r = get(a, RESOURCE_STATUS, &o);
 
 	if (r != CTL_OK)
 		return r;
@@ -503,9 +501,9 @@ static bool is_passing(int error, long status)
 }
 
 /* Waits for the next answer, also from a restarted agent. */
-static int wait_events(const struct ctl_args *a, const char *path, struct ctl_reply *ret)
+static int wait_events(const struct ctl_args *a, const char *query, struct ctl_reply *ret)
 {
-	const struct ctl_request rq = {.method = "GET", .path = path};
+	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
 	static const struct timespec pause = {0, 500 * (long)NSEC_PER_MSEC};
 	bool gone = false;
 
@@ -530,14 +528,13 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 {
 	for (;;) {
 		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
-		char path[128], before[sizeof(at->instance)];
+		char query[128], before[sizeof(at->instance)];
 		json_t *o;
 		int r;
 
-		snprintf(path, sizeof(path),
-			 "/v1/events?since=%" JSON_INTEGER_FORMAT "&wait=%d%s%s", at->next,
-			 EVENTS_WAIT_S, *at->instance ? "&instance=" : "", at->instance);
-		r = wait_events(a, path, &reply);
+		snprintf(query, sizeof(query), "since=%" JSON_INTEGER_FORMAT "&wait=%d%s%s",
+			 at->next, EVENTS_WAIT_S, *at->instance ? "&instance=" : "", at->instance);
+		r = wait_events(a, query, &reply);
 		if (r != CTL_OK)
 			return r;
 		o = json_loadb(reply.body, reply.len, 0, NULL);
@@ -560,7 +557,8 @@ int ctl_cmd_events(const struct ctl_args *a)
 {
 	const char *since = a->since ? a->since : "0";
 	struct event_place at = {0};
-	char path[96];
+	char query[32];
+	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
 	json_t *o;
 	int r;
 
@@ -568,8 +566,8 @@ int ctl_cmd_events(const struct ctl_args *a)
 		ctl_complain("--since needs an event number, found '%.20s'", since);
 		return CTL_USAGE;
 	}
-	snprintf(path, sizeof(path), "/v1/events?since=%s", since);
-	r = get(a, path, &o);
+	snprintf(query, sizeof(query), "since=%s", since);
+	r = ctl_ask_json(a, &rq, &o);
 	if (r != CTL_OK)
 		return r;
 	if (a->json && !a->follow)
@@ -585,7 +583,7 @@ int ctl_cmd_events(const struct ctl_args *a)
 
 int ctl_cmd_stop(const struct ctl_args *a)
 {
-	struct ctl_request rq = {.method = "POST", .path = "/v1/stop"};
+	struct ctl_request rq = {.resource = RESOURCE_STOP};
 
 	return ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
 }

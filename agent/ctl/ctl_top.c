@@ -16,9 +16,9 @@
 
 /* ---- polling ---- */
 
-static int ask(const struct top *t, const char *path, json_t **ret)
+static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 {
-	const struct ctl_request rq = {.method = "GET", .path = path, .timeout_s = ASK_LIMIT_S};
+	const struct ctl_request rq = {.resource = resource, .timeout_s = ASK_LIMIT_S};
 	struct ctl_reply reply;
 	int r = ctl_http(t->args->socket, &rq, &reply);
 
@@ -34,9 +34,9 @@ void top_ask(struct top *t)
 {
 	struct top_sample s = {0};
 
-	t->error = ask(t, "/v1/status", &s.status);
+	t->error = ask(t, RESOURCE_STATUS, &s.status);
 	if (t->error == 0)
-		t->error = ask(t, "/v1/processes", &s.processes);
+		t->error = ask(t, RESOURCE_PROCESSES, &s.processes);
 	s.at_ns = clock_now_ns();
 	if (t->error < 0) {
 		t->gone_ns = t->gone_ns ? t->gone_ns : s.at_ns;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the conversion of HTTP requests to messages: paths, methods, queries, bodies. */
 #include "agent/api/api_head.h"
+#include "agent/api/resource.h"
+#include "netcfg/base/file.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -265,6 +267,30 @@ static void test_rdma_pings_check_their_options(void **state)
 	assert_int_equal(error.http_status, 403);
 	assert_int_equal(refused("POST", "/v1/rdma-pings/0", ""), 404);
 	assert_int_equal(refused("GET", "/v1/rdma-pings/00000000deadbeef", ""), 405);
+}
+
+static void test_the_manual_lists_all_routes(void **state)
+{
+	autofree char *table = resource_man_table(), *manual = NULL;
+	size_t len;
+
+	assert_non_null(table);
+	assert_int_equal(file_read(TOP_SRCDIR "/man/plenum-api.7", 1 << 20, &manual, &len), 0);
+	if (!strstr(manual, table))
+		fail_msg("plenum-api(7) has another list of routes: run make -C man update-keys");
+}
+
+/* The table of the privilege boundary decides on its own; the two must agree. */
+static void test_every_change_needs_the_right_to_make_changes(void **state)
+{
+	for (size_t i = 0; i < RESOURCE_MAX; i++) {
+		const struct resource *row = &resources[i];
+
+		assert_non_null(row->path);
+		assert_true(privsep_is_change(row->type) == (strcmp(row->method, "GET") != 0));
+		assert_true((row->path[strlen(row->path) - 1] == '/') ==
+			    (row->name != RESOURCE_NAME_NONE));
+	}
 }
 
 static int patch(const char *if_match)
@@ -552,6 +578,8 @@ int main(void)
 		cmocka_unit_test(test_apply_checks_its_options),
 		cmocka_unit_test(test_confirm_and_rollback_check_their_options),
 		cmocka_unit_test(test_an_error_is_valid_json),
+		cmocka_unit_test(test_the_manual_lists_all_routes),
+		cmocka_unit_test(test_every_change_needs_the_right_to_make_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,9 +50,9 @@ static void look_at_host(struct doctor_picture *p)
 
 /* ---- the agent ---- */
 
-static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t size)
+static json_t *ask(const struct ctl_args *a, enum resource_id resource, char *why, size_t size)
 {
-	const struct ctl_request rq = {.method = "GET", .path = path};
+	const struct ctl_request rq = {.resource = resource};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	int r = ctl_http(a->socket, &rq, &reply);
 	json_t *o = NULL;
@@ -69,18 +69,18 @@ static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t
 
 static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
 {
-	p->status = ask(a, "/v1/status", p->no_agent, sizeof(p->no_agent));
+	p->status = ask(a, RESOURCE_STATUS, p->no_agent, sizeof(p->no_agent));
 	if (!p->status)
 		return;
-	p->processes = ask(a, "/v1/processes", p->no_agent, sizeof(p->no_agent));
-	p->net = ask(a, "/v1/net", p->no_agent, sizeof(p->no_agent));
+	p->processes = ask(a, RESOURCE_PROCESSES, p->no_agent, sizeof(p->no_agent));
+	p->net = ask(a, RESOURCE_NET, p->no_agent, sizeof(p->no_agent));
 }
 
 /* ---- desired configuration ---- */
 
 static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/config/running"};
+	const struct ctl_request rq = {.resource = RESOURCE_CONFIG_RUNNING};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	int r = ctl_http(a->socket, &rq, &reply);
 
@@ -112,7 +112,7 @@ static json_t *find_steps(const struct ctl_args *a, const char *file,
 			  const struct doctor_picture *p)
 {
 	char why[256];
-	json_t *o = p->status && !file ? ask(a, "/v1/plan", why, sizeof(why)) : NULL, *steps;
+	json_t *o = p->status && !file ? ask(a, RESOURCE_PLAN, why, sizeof(why)) : NULL, *steps;
 
 	if (!o)
 		o = plan_to_object(p->plan);

@@ -17,6 +17,7 @@
 #define BULK_TOTAL (4UL << 20) /* approximate total size */
 #define BULK_LEAST 64UL
 #define BULK_DEPTH 4
+#define NUMBER_SIZE 17
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
 
@@ -46,16 +47,16 @@ static int take_asked(const struct ctl_args *a, struct asked *ret)
 
 /* ---- one test ---- */
 
-/* CTL_OK and the test's path in `path` (64 bytes). */
+/* CTL_OK and the test's number, of NUMBER_SIZE bytes. */
 static int begin(const struct ctl_args *a, const struct way *w, unsigned long bytes,
-		 unsigned long count, unsigned depth, char *path)
+		 unsigned long count, unsigned depth, char *number)
 {
 	json_t *body =
 		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i}", "peer", a->operands[0], "leg", w->leg,
 			  "direction", w->in ? "in" : "out", "bytes", (json_int_t)bytes, "count",
 			  (json_int_t)count, "depth", (int)depth);
 	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct ctl_request rq = {.method = "POST", .path = "/v1/rdma-pings", .body = text};
+	struct ctl_request rq = {.resource = RESOURCE_RDMA_PING_BEGIN, .body = text};
 	json_t *answer;
 	int r;
 
@@ -67,7 +68,7 @@ static int begin(const struct ctl_args *a, const struct way *w, unsigned long by
 	r = ctl_ask_json(a, &rq, &answer);
 	if (r != CTL_OK)
 		return r;
-	snprintf(path, 64, "/v1/rdma-pings/%.16s", ctl_text(answer, "ping"));
+	snprintf(number, NUMBER_SIZE, "%.16s", ctl_text(answer, "ping"));
 	json_decref(answer);
 	return CTL_OK;
 }
@@ -75,9 +76,9 @@ static int begin(const struct ctl_args *a, const struct way *w, unsigned long by
 static int try(const struct ctl_args *a, const struct way *w, unsigned long bytes,
 	       unsigned long count, unsigned depth, json_t **ret)
 {
-	char path[64];
-	const struct ctl_request rq = {.method = "POST", .path = path};
-	int r = begin(a, w, bytes, count, depth, path);
+	char number[NUMBER_SIZE];
+	const struct ctl_request rq = {.resource = RESOURCE_RDMA_PING_RESULT, .name = number};
+	int r = begin(a, w, bytes, count, depth, number);
 
 	while (r == CTL_OK) {
 		r = ctl_ask_json(a, &rq, ret);
@@ -293,7 +294,7 @@ static int ping(const struct ctl_args *a, const struct asked *asked, struct way 
 
 int ctl_cmd_rdma_ping(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.method = "GET", .path = "/v1/net"};
+	const struct ctl_request rq = {.resource = RESOURCE_NET};
 	struct asked asked;
 	json_t *legs = NULL;
 	struct way *ways;

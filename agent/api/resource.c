@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of the REST API's operations, for the api process, the command line and the manual; see
+ * resource.h. Texts of commands that carry out no operation are in agent/ctl/ctl.c.
+ */
+#include "agent/api/resource.h"
+#include "netcfg/base/file.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- fields of bodies ---- */
+
+#define MEMBER(member)                                  \
+	.offset = offsetof(struct privsep_msg, member), \
+	.size = sizeof(((struct privsep_msg *)NULL)->member)
+#define TEXT(name_, member)                                          \
+	{                                                            \
+		.name = name_, .type = RESOURCE_TEXT, MEMBER(member) \
+	}
+#define NUMBER(name_, member, min_, max_, ...)                                                    \
+	{                                                                                         \
+		.name = name_, .type = RESOURCE_NUMBER, MEMBER(member), .min = min_, .max = max_, \
+		__VA_ARGS__                                                                       \
+	}
+#define BOOLEAN(name_, member)                                          \
+	{                                                               \
+		.name = name_, .type = RESOURCE_BOOLEAN, MEMBER(member) \
+	}
+#define CHOICE(name_, member, choices_, preset_)                                             \
+	{                                                                                    \
+		.name = name_, .type = RESOURCE_CHOICE, MEMBER(member), .choices = choices_, \
+		.preset = preset_                                                            \
+	}
+#define FORCE(...)                                                                        \
+	{                                                                                 \
+		.name = "force", .type = RESOURCE_LIST, MEMBER(apply.forces), __VA_ARGS__ \
+	}
+
+/* In the order of enum launch_fault_way and its combination, and of enum launch_ping_what. */
+static const char *const fault_ways[] = {"in", "out", "both", NULL};
+static const char *const ping_ways[] = {"in", "out", NULL};
+
+static const struct resource_field apply_fields[] = {
+	NUMBER("confirm", apply.confirm_s, 1, PRIVSEP_CONFIRM_S_MAX),
+	FORCE(.only = NULL),
+	BOOLEAN("dry-run", apply.dry_run),
+};
+
+static const struct resource_field confirm_fields[] = {
+	NUMBER("number", apply.back_to, 1, INT64_MAX),
+	FORCE(.only = "files"),
+};
+
+static const struct resource_field rollback_fields[] = {
+	NUMBER("confirm", apply.confirm_s, 1, PRIVSEP_CONFIRM_S_MAX),
+	FORCE(.only = NULL),
+	NUMBER("to", apply.back_to, 1, INT64_MAX),
+};
+
+static const struct resource_field fault_fields[] = {
+	TEXT("leg", fault.leg),
+	TEXT("peer", fault.peer),
+	CHOICE("direction", fault.ways, fault_ways, LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT),
+	NUMBER("drop_ppm", fault.drop_ppm, 1, LAUNCH_FAULT_PPM, .one_of = true),
+	NUMBER("duplicate_ppm", fault.duplicate_ppm, 1, LAUNCH_FAULT_PPM, .one_of = true),
+	NUMBER("reorder_ppm", fault.reorder_ppm, 1, LAUNCH_FAULT_PPM, .one_of = true),
+	NUMBER("delay_us", fault.delay_us, 1, LAUNCH_FAULT_DELAY_US_MAX, .one_of = true),
+	NUMBER("ttl_s", fault.ttl_s, 1, LAUNCH_FAULT_S_MAX, .required = ": every fault has an end"),
+};
+
+static const struct resource_field capture_fields[] = {
+	TEXT("leg", capture.leg),
+	NUMBER("worker", capture.worker, 0, PRIVSEP_CAPTURE_ALL - 1, .preset = PRIVSEP_CAPTURE_ALL),
+	NUMBER("snap", capture.snap_bytes, PRIVSEP_CAPTURE_SNAP_MIN, PRIVSEP_CAPTURE_SNAP_MAX,
+	       .preset = PRIVSEP_CAPTURE_SNAP),
+	NUMBER("buffer", capture.buffer_bytes, PRIVSEP_CAPTURE_BUFFER_MIN,
+	       PRIVSEP_CAPTURE_BUFFER_MAX, .preset = PRIVSEP_CAPTURE_BUFFER),
+	BOOLEAN("keys", capture.keys),
+};
+
+static const struct resource_field ping_fields[] = {
+	{.name = "peer", .type = RESOURCE_TEXT, MEMBER(ping.peer), .required = ""},
+	{.name = "leg", .type = RESOURCE_TEXT, MEMBER(ping.leg), .required = ""},
+	CHOICE("direction", ping.what, ping_ways, LAUNCH_PING_IN),
+	NUMBER("bytes", ping.bytes, 1, LAUNCH_PING_BYTES_MAX, .preset = 64),
+	NUMBER("count", ping.count, 1, LAUNCH_PING_COUNT_MAX, .preset = 100),
+	NUMBER("depth", ping.depth, 1, LAUNCH_PING_DEPTH_MAX, .preset = 1),
+};
+
+/* ---- operations ---- */
+
+#define NET_OPTIONS_HELP                                                                       \
+	"      --network N   network that the device is connected to\n"                        \
+	"      --label L     name of the switch behind it; --auto-label: as LLDP reports it\n" \
+	"      --ips LIST    data IPs: addresses and ranges, comma-separated\n"                \
+	"      --vfs N       number of VFs, or auto\n"                                         \
+	"      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  settings of each VF\n"     \
+	"      --kernel-port HOW  DPDK without VFs: auto, af-packet or af-xdp\n"               \
+	"      --shared-ip   use the address that the host has on the device\n"                \
+	"      --soft-roce   RDMA in software if the device has none\n"                        \
+	"      --dcb MAP     priorities and traffic classes, in YAML: '{pfc: [3]}'\n"          \
+	"      --ipoib-mode MODE  datagram or connected\n"                                     \
+	"      --roce-mode VERSION, --roce-tos TOS  defaults of RDMA connections\n"            \
+	"      --rdma-off    do not use RDMA; --rdma-on: the leg is degraded without RDMA\n"   \
+	"      --rdma-only   as --rdma-on, and bulk data of mounts wait for RDMA\n"            \
+	"      --inet6       the addresses are IPv6\n\n"                                       \
+	"A new network for the leg, named as in --network or as the leg:\n"                    \
+	"      --netmask M   netmask of --ips: 255.255.0.0 or 16\n"                            \
+	"      --gateway A   address of its router\n"                                          \
+	"      --vlan ID     VLAN tag\n"
+
+#define OPERATION(method_, path_, type_, purpose_) \
+	.method = method_, .path = path_, .type = type_, .purpose = purpose_
+#define NAMED(kind, member, shown)                                                         \
+	.name = RESOURCE_NAME_##kind, .name_offset = offsetof(struct privsep_msg, member), \
+	.name_shown = shown
+#define FIELDS(list) .body = RESOURCE_BODY_FIELDS, .fields = list, .n_fields = ARRAY_SIZE(list)
+
+/* Help texts as they are printed, one line each. */
+/* clang-format off */
+const struct resource resources[RESOURCE_MAX] = {
+	[RESOURCE_STATUS] = {
+		OPERATION("GET", "/v1/status", PRIVSEP_GET, "state, legs, mounts, paths"),
+		.what = PRIVSEP_STATUS,
+		.commands = {{"status", "", "show the state of legs, workers and paths",
+			       "Shows the last apply, the legs, how many workers are up, their paths to other hosts,\n"
+			       "and the reasons for every problem. Exit status 2: there is a problem: the state is not\n"
+			       "running, or a worker, a leg or a path is down. With -j the object holds the state and\n"
+			       "the exit status is 0.\n"}},
+	},
+	[RESOURCE_PROCESSES] = {
+		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
+		.what = PRIVSEP_PROCESSES,
+		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,REASON",
+		.commands = {{"processes", "[TABLE OPTION...]", "list the agent and its workers",
+			       "Lists the processes of this host: role, data IPs, status, transport, core, memory and\n"
+			       "uptime, and the reason if the transport is not the one asked for or the best possible.\n"}},
+	},
+	[RESOURCE_INVENTORY] = {
+		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
+		.what = PRIVSEP_INVENTORY,
+	},
+	[RESOURCE_METRICS] = {
+		OPERATION("GET", "/v1/metrics", PRIVSEP_GET, "counters"),
+		.what = PRIVSEP_METRICS,
+	},
+	[RESOURCE_EVENTS] = {
+		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "what has happened"),
+		.waits = true,
+		.commands = {{"events", "[--follow] [--since N]", "list what happened",
+			       "Lists the events that the agent remembers.\n\n"
+			       "  -f, --follow  print new events until interrupted, across restarts of the agent; with -j\n"
+			       "                one object per line\n"
+			       "      --since N omit events before number N\n"}},
+	},
+	[RESOURCE_HISTORY] = {
+		OPERATION("GET", "/v1/history", PRIVSEP_GET, "the last applies"),
+		.what = PRIVSEP_HISTORY,
+		.columns = "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON",
+		.commands = {{"history", "[TABLE OPTION...]", "list the last applies",
+			       "Lists the last applies: time, user, configuration and outcome. Applies that the agent\n"
+			       "started by itself are not listed.\n"}},
+	},
+	[RESOURCE_PLAN] = {
+		OPERATION("GET", "/v1/plan", PRIVSEP_GET, "what an apply would do"),
+		.what = PRIVSEP_PLAN,
+	},
+	[RESOURCE_PLAN_RUNNING] = {
+		OPERATION("GET", "/v1/plan/running", PRIVSEP_GET, "drift, and its repair"),
+		.what = PRIVSEP_PLAN_RUNNING,
+	},
+	[RESOURCE_CONFIG_RUNNING] = {
+		OPERATION("GET", "/v1/config/running", PRIVSEP_GET, "the running configuration"),
+		.what = PRIVSEP_CONFIG_RUNNING,
+	},
+	[RESOURCE_CONFIG_STAGED] = {
+		OPERATION("GET", "/v1/config/staged", PRIVSEP_GET, "the staged configuration"),
+		.what = PRIVSEP_CONFIG_STAGED,
+	},
+	[RESOURCE_CONFIG_STAGE] = {
+		OPERATION("PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, "stage a configuration"),
+		.version = RESOURCE_VERSION_OPTIONAL,
+		.body = RESOURCE_BODY_YAML,
+		.commands = {{"config stage", "FILE", "stage a whole configuration",
+			       "Stages a whole configuration for 'plenum apply', in place of plenum.yaml and of all files\n"
+			       "in plenum.d. FILE - is standard input.\n"}},
+	},
+	[RESOURCE_CONFIG_RESTORE] = {
+		OPERATION("DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, "discard what is staged"),
+		.version = RESOURCE_VERSION_OPTIONAL,
+		.commands = {{"restore", "", "discard staged changes",
+			       "Discards everything that is staged: a whole configuration and the changes of\n"
+			       "'plenum net'.\n"}},
+	},
+	[RESOURCE_NET] = {
+		OPERATION("GET", "/v1/net", PRIVSEP_GET, "the legs"),
+		.what = PRIVSEP_NET,
+		.columns = "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS",
+		.commands = {{"net show", "[TABLE OPTION...]", "list the legs",
+			       "Lists the legs with their devices, networks, labels, addresses and carriers, and the\n"
+			       "staged change of each: '+' added, '-' removed, '~' changed by the next apply.\n"}},
+	},
+	[RESOURCE_NET_ADD] = {
+		OPERATION("POST", "/v1/net", PRIVSEP_NET_ADD, "stage a new leg"),
+		.version = RESOURCE_VERSION_OPTIONAL,
+		.body = RESOURCE_BODY_LEG,
+		.commands = {{"net add", "DEVICE [OPTION...]", "stage a new leg",
+			       "Stages a new leg on a device. 'plenum apply' puts it into force and writes it to\n"
+			       "plenum.d/50-cli.yaml; 'plenum restore' discards it. DEVICE is a PCI address, a MAC\n"
+			       "address or an interface name.\n\n"
+			       "      --name N      name of the leg; default: the interface name\n"
+			       NET_OPTIONS_HELP}},
+	},
+	[RESOURCE_NET_GET] = {
+		OPERATION("GET", "/v1/net/", PRIVSEP_GET_NET, "one leg"),
+		NAMED(TEXT, net.name, "name"),
+	},
+	[RESOURCE_NET_SET] = {
+		OPERATION("PATCH", "/v1/net/", PRIVSEP_NET_SET, "stage changes to a leg"),
+		NAMED(TEXT, net.name, "name"),
+		.version = RESOURCE_VERSION_REQUIRED,
+		.body = RESOURCE_BODY_LEG,
+		.commands = {{"net set", "NAME [OPTION...]", "stage changes to a leg",
+			       "Stages changes to a leg, in whichever file it is configured; the changes are written to\n"
+			       "plenum.d/50-cli.yaml only.\n\n"
+			       "      --device D    use another device\n"
+			       "      --unset LIST  keys to reset to the value in the file, or to the default\n"
+			       NET_OPTIONS_HELP},
+			     {"net label", "NAME LABEL", "stage the label of a leg",
+			       "Stages another label for a leg: the name of the switch behind it, or auto.\n"},
+			     {"net disable", "NAME", "stage taking a leg out of use",
+			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table.\n"},
+			     {"net enable", "NAME", "stage taking a leg into use",
+			       "Stages that a disabled leg is used again.\n"}},
+	},
+	[RESOURCE_NET_REMOVE] = {
+		OPERATION("DELETE", "/v1/net/", PRIVSEP_NET_DEL, "stage the removal of a leg"),
+		NAMED(TEXT, net.name, "name"),
+		.version = RESOURCE_VERSION_OPTIONAL,
+		.commands = {{"net remove", "NAME", "stage the removal of a leg",
+			       "Stages the removal of a leg that 'plenum net add' added; 'plenum apply' puts it into\n"
+			       "force.\n"}},
+	},
+	[RESOURCE_APPLY] = {
+		OPERATION("POST", "/v1/apply", PRIVSEP_APPLY, "apply"),
+		.version = RESOURCE_VERSION_OPTIONAL,
+		FIELDS(apply_fields),
+		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "apply the staged configuration",
+			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
+			       "failed apply is rolled back.\n\n"
+			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
+			       "      --dry-run     only show what would be done\n"
+			       "      --force NAME  apply even if the host depends on it; NAME is the interface named by\n"
+			       "                    the refusal, or what depends on it, such as default-route\n"}},
+	},
+	[RESOURCE_CONFIRM] = {
+		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),
+		FIELDS(confirm_fields),
+		.commands = {{"confirm", "[NUMBER] [--force files]", "keep a change that waits for confirmation",
+			       "Keeps the change that waits for confirmation because of 'plenum apply --confirm' or\n"
+			       "policy.confirm: the change with NUMBER in 'plenum status', by default your own.\n\n"
+			       "      --force files  confirm even if the configuration files have changed meanwhile;\n"
+			       "                    the changed files are kept beside, with ~ in their name\n"}},
+	},
+	[RESOURCE_ROLLBACK] = {
+		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
+		FIELDS(rollback_fields),
+		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo a change",
+			       "Undoes the change that waits for confirmation: the change with NUMBER, by default your\n"
+			       "own. If no change waits, applies the configuration before the running one, or that of\n"
+			       "apply NUMBER in 'plenum history'; the configuration files stay as they are. The options\n"
+			       "are those of apply.\n"}},
+	},
+	[RESOURCE_STOP] = {
+		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"stop", "", "end mounts, workers and the agent",
+			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To\n"
+			       "end the agent only, use 'systemctl stop plenumd': workers and mounts keep running.\n"}},
+	},
+	[RESOURCE_FAULTS] = {
+		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),
+		.what = PRIVSEP_FAULTS,
+		.columns = "ID,LEG,PEER,DIRECTION,DROP,DELAY,DUPLICATE,REORDER,ENDS IN,PACKETS,BY",
+		.commands = {{"fault show", "[TABLE OPTION...]", "list the injected faults",
+			       "Lists the injected faults, their remaining time, and how many packets each affected.\n"}},
+	},
+	[RESOURCE_FAULT_ADD] = {
+		OPERATION("POST", "/v1/faults", PRIVSEP_FAULT_ADD, "start a fault"),
+		FIELDS(fault_fields),
+		.commands = {{"fault add", "[--leg LEG] [--peer PEER] WHAT... --ttl TIME", "inject packet loss, delay, reordering",
+			       "Makes the workers of this host drop, delay, duplicate or reorder packets, to test how\n"
+			       "the file system copes. Needs policy.fault-injection: true. A fault ends when its time is\n"
+			       "over, even if the agent does not run. RDMA traffic is not affected.\n\n"
+			       "      --leg LEG       packets of this leg only\n"
+			       "      --peer PEER     packets to and from one host only: a name in peers, a client's\n"
+			       "                      name, or an address\n"
+			       "      --direction D   in, out or both; default both\n"
+			       "      --drop SHARE    drop this share of packets: 1%, 0.05%\n"
+			       "      --blackhole     drop all packets\n"
+			       "      --delay TIME    delay each packet by TIME in each direction: 2ms, 500us; at most 1s\n"
+			       "      --duplicate SHARE, --reorder SHARE   duplicate, or delay by 2 ms, this share\n"
+			       "      --ttl TIME      end the fault after TIME: 60s, 5m; at most 1h\n"}},
+	},
+	[RESOURCE_FAULTS_REMOVE] = {
+		OPERATION("DELETE", "/v1/faults", PRIVSEP_FAULT_DEL, "end all faults"),
+		.body = RESOURCE_BODY_NONE,
+	},
+	[RESOURCE_FAULT_REMOVE] = {
+		OPERATION("DELETE", "/v1/faults/", PRIVSEP_FAULT_DEL, "end one fault"),
+		NAMED(NUMBER, fault.id, "id"),
+		.commands = {{"fault remove", "ID | all", "end an injected fault",
+			       "Ends a fault by its ID in 'plenum fault show', or all faults.\n"}},
+	},
+	[RESOURCE_CAPTURE_BEGIN] = {
+		OPERATION("POST", "/v1/captures", PRIVSEP_CAPTURE, "start a capture"),
+		.what = PRIVSEP_CAPTURE_BEGIN,
+		FIELDS(capture_fields),
+		.commands = {{"capture", "[--leg LEG] [--worker ID] [OPTION...] [-w FILE]", "write the workers' packets to a file",
+			       "Writes what the workers send and receive, also via DPDK, as pcapng for wireshark, tshark\n"
+			       "and tcpdump, until a limit is reached or it is interrupted. The dissector is in\n"
+			       "wireshark/plenum.lua. Packets are never delayed: packets that do not fit in the buffer\n"
+			       "are left out and counted. Needs the right to make changes.\n\n"
+			       "  -w, --write FILE  output file; -: standard output (default), not a terminal\n"
+			       "      --leg LEG     capture on this leg only\n"
+			       "      --worker ID   capture this worker only, by its ID in 'plenum processes'\n"
+			       "      --seconds N   stop after this time; default 60\n"
+			       "      --packets N   stop after this many packets\n"
+			       "      --size N      stop at this file size in MiB; default 256\n"
+			       "      --snap BYTES  bytes to keep of each packet, at least 64, or full; default 192\n"
+			       "      --buffer N    buffer in MiB for packets not yet written; default 32\n"
+			       "      --keys FILE   write the keys of encrypted sessions to FILE for the dissector;\n"
+			       "                    both files together reveal users' data\n"}},
+	},
+	[RESOURCE_CAPTURE_TAKE] = {
+		OPERATION("POST", "/v1/captures/", PRIVSEP_CAPTURE, "fetch packets"),
+		.what = PRIVSEP_CAPTURE_TAKE,
+		NAMED(HEX, capture.id, "number"),
+		.body = RESOURCE_BODY_NONE,
+	},
+	[RESOURCE_CAPTURE_END] = {
+		OPERATION("DELETE", "/v1/captures/", PRIVSEP_CAPTURE, "end a capture"),
+		.what = PRIVSEP_CAPTURE_END,
+		NAMED(HEX, capture.id, "number"),
+		.body = RESOURCE_BODY_NONE,
+	},
+	[RESOURCE_RDMA_PING_BEGIN] = {
+		OPERATION("POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, "start an RDMA test"),
+		FIELDS(ping_fields),
+		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer, leg by leg",
+			       "Makes a worker that mounts from the peer measure RDMA over each leg, in both directions:\n"
+			       "latency of single transfers and throughput of four at a time. Where RDMA does not work,\n"
+			       "shows the reason and what the doctor finds. Direction 'in': the peer writes into this\n"
+			       "host's memory, as for file reads; 'out': it reads from there. PEER is a name in peers or\n"
+			       "an address. Mounts have priority: the test uses at most a quarter of the time. Needs the\n"
+			       "right to make changes. Exit status 1: some transfers failed; 2: all transfers of a leg\n"
+			       "failed.\n\n"
+			       "      --leg LEG     test this leg only\n"
+			       "      --size BYTES  size of each transfer; default 64, and 65536 for four at a time\n"
+			       "      --count N     number of single transfers; default 100\n"}},
+	},
+	[RESOURCE_RDMA_PING_RESULT] = {
+		OPERATION("POST", "/v1/rdma-pings/", PRIVSEP_RDMA_PING, "result of an RDMA test"),
+		NAMED(HEX, ping.id, "number"),
+		.body = RESOURCE_BODY_NONE,
+	},
+};
+/* clang-format on */
+
+const struct resource_command *resource_find_command(const char *words)
+{
+	for (size_t i = 0; i < RESOURCE_MAX; i++)
+		for (size_t j = 0; resources[i].commands[j].words; j++)
+			if (strcmp(resources[i].commands[j].words, words) == 0)
+				return &resources[i].commands[j];
+	return NULL;
+}
+
+char *resource_man_table(void)
+{
+	static const char *const versions[] = {
+		[RESOURCE_VERSION_NONE] = "",
+		[RESOURCE_VERSION_OPTIONAL] = " optional",
+		[RESOURCE_VERSION_REQUIRED] = " required",
+	};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < RESOURCE_MAX; i++)
+		fprintf(f, ".It %s Ta %s%s Ta %s Ta%s\n", resources[i].method, resources[i].path,
+			resources[i].name_shown ? resources[i].name_shown : "",
+			resources[i].purpose, versions[resources[i].version]);
+	return file_text_end(f, &text, 0);
+}
