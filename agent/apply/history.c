@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of applies as a file, and their configurations beside it. Apart from events.c: events go
- * with the agent, this stays over restarts and reboots. */
+/* Stores the history of applies and their configurations; unlike events it survives restarts and
+ * reboots. */
 #include "agent/apply/history.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
@@ -31,7 +31,7 @@ static char *config_path(const struct history *h, uint64_t number)
 
 /* ---- the file ---- */
 
-/* Tabs part the fields, newlines the entries. */
+/* Fields are separated by tabs, entries by newlines. */
 static void set_text(char *to, size_t size, const char *text)
 {
 	snprintf(to, size, "%s", text);
@@ -67,10 +67,11 @@ static void save(const struct history *h)
 		r = fclose(f) != 0 ? -ENOMEM : file_write(h->path, text, len, 0600);
 	}
 	if (r < 0)
-		log_warning("%s: %s; 'plenum history' may forget applies", h->path, strerror(-r));
+		log_warning("cannot write %s: %s; 'plenum history' may lose applies", h->path,
+			    strerror(-r));
 }
 
-/* Whether the line is an entry. */
+/* False: the line is not a valid entry. */
 static bool parse_line(char *line, struct history_entry *ret)
 {
 	char *field[7];
@@ -96,7 +97,7 @@ static void parse(struct history *h, char *text)
 	unsigned long long next = 0;
 
 	if (!line || sscanf(line, NAME " %llu", &next) != 1 || next == 0) {
-		log_warning("%s is not of this version: the history begins anew", h->path);
+		log_warning("%s has an unknown version; starting a new history", h->path);
 		return;
 	}
 	h->next = next;
@@ -125,7 +126,7 @@ int history_open(struct history *h, const char *state_dir)
 	if (r >= 0)
 		parse(h, text);
 	else if (r != -ENOENT)
-		log_warning("%s: %s; the history begins anew", h->path, strerror(-r));
+		log_warning("cannot read %s: %s; starting a new history", h->path, strerror(-r));
 	return 0;
 }
 
@@ -173,7 +174,7 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 		forget_oldest(h);
 	e = &h->entries[h->n++];
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
-	forget_config(h, e->number); /* of an entry that could not be written, or is lost */
+	forget_config(h, e->number); /* left over from an entry that was lost */
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);
@@ -190,7 +191,7 @@ void history_close_stale(struct history *h, uint64_t but)
 		if (e->number == but || e->outcome > HISTORY_WAITING)
 			continue;
 		e->outcome = HISTORY_UNKNOWN;
-		set_text(e->text, sizeof(e->text), "its end could not be written");
+		set_text(e->text, sizeof(e->text), "the end was not recorded");
 		any = true;
 	}
 	if (any)
@@ -221,7 +222,7 @@ void history_end(struct history *h, uint64_t number, enum history_outcome outcom
 	set_text(e->text, sizeof(e->text), text ? text : "");
 	r = yaml ? save_config(h, number, yaml) : 0;
 	if (r < 0)
-		log_warning("the configuration of apply %" PRIu64 " cannot be kept: %s", number,
+		log_warning("cannot save the configuration of apply %" PRIu64 ": %s", number,
 			    strerror(-r));
 	save(h);
 }

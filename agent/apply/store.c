@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Staging: what clients want changed is validated with all the rest and kept as one tree, which is
- * made aside and takes the place of the former one by one rename. Apart from store_commit.c because
- * nothing here ever writes beside the configuration.
+ * Staging: validates the changes of clients together with the rest and keeps them as one tree,
+ * which is made aside and replaces the previous one by one rename. Nothing here writes to the
+ * configuration's own folder.
  */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
@@ -21,7 +21,7 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	autofree char *dir_buf = strdup(config);
 	const char *dir;
 
-	/* The file may come later than the agent, so its path is made absolute by its folder's. */
+	/* The file may not exist yet, so its folder gives the paths. */
 	st->file = strdup(config);
 	if (!st->file || !dir_buf)
 		return -ENOMEM;
@@ -93,7 +93,7 @@ int store_remove_tree(const char *path)
 											: 0;
 }
 
-/* ---- drop-ins as they would be ---- */
+/* ---- the drop-ins of a staged change ---- */
 
 bool store_is_dropin(const struct dirent *e)
 {
@@ -102,7 +102,7 @@ bool store_is_dropin(const struct dirent *e)
 	return e->d_name[0] != '.' && len > 5 && strcmp(e->d_name + len - 5, ".yaml") == 0;
 }
 
-/* Links to the drop-ins that are not the command line's. */
+/* Links all drop-ins but 50-cli.yaml into check_dir. */
 static int link_dropins(const struct store *st)
 {
 	autofree char *real = realpath(st->dropin_dir, NULL);
@@ -153,7 +153,7 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
 	return r == -ENOENT ? 0 : r;
 }
 
-/* What spec_load shall read for the tree at `tree`; the paths are heap. */
+/* Arguments of spec_load for the tree at `tree`; heap paths. */
 struct tree_source {
 	char *file, *dropin_dir;
 };
@@ -246,7 +246,7 @@ static int swap_tree(const struct store *st, const char *tree, struct diag *d)
 	return file_sync_folder(st->staged);
 }
 
-/* Whether 50-cli.yaml says this already. */
+/* Whether 50-cli.yaml already has this content. */
 static bool cli_is(const struct store *st, const char *cli)
 {
 	autofree char *text = NULL;
@@ -257,7 +257,7 @@ static bool cli_is(const struct store *st, const char *cli)
 	return strcmp(text, cli) == 0;
 }
 
-/* The tree of these parts, made aside and loaded. */
+/* Makes the tree of these parts aside and loads it. */
 static int try_tree(struct store *st, const char *tree, const char *whole, size_t len,
 		    const char *cli, struct diag *d, struct spec **ret)
 {
@@ -306,7 +306,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	spec_free(spec);
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
-	store_remove_tree(tree); /* the new one that is refused, or the old one */
+	store_remove_tree(tree); /* the refused new tree, or the old one */
 	return r;
 }
 
@@ -316,8 +316,8 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 
 	if (r >= 0 && len > SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK)) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "the text has %zu bytes, at most %zu can be staged; write a shorter one",
-			 len, SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK));
+			 "the text has %zu bytes, the maximum is %zu; stage a shorter one", len,
+			 SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK));
 		return -EINVAL;
 	}
 	return r < 0 ? r : store_stage(st, text, len, NULL, d);
@@ -344,7 +344,7 @@ int store_drop_staged(struct store *st, struct diag *d)
 	return r < 0 ? store_error(d, st->staged, "removed", r) : 1;
 }
 
-/* A kill after the commit leaves staged what is on disk by now. */
+/* An agent killed after the commit leaves the staged tree, which is on disk already. */
 static void forget_committed(struct store *st)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -358,7 +358,7 @@ static void forget_committed(struct store *st)
 		      text_len != len || memcmp(text, whole, len) != 0))
 		return;
 	if (cli_is(st, cli ? cli : STORE_CLI_NONE) && store_drop_staged(st, &d) > 0)
-		log_debug("what was staged is on disk already");
+		log_debug("the staged configuration is on disk already");
 }
 
 void store_recover(struct store *st)
@@ -369,10 +369,10 @@ void store_recover(struct store *st)
 
 	why = r < 0 ? diag_format(&d) : NULL;
 	if (r < 0)
-		log_warning("a commit of the configuration cannot be tidied up: %s",
+		log_warning("cannot complete the interrupted commit of the configuration: %s",
 			    why ? why : strerror(-r));
 	else
-		store_abandon(st); /* what it had prepared and not committed */
+		store_abandon(st); /* files prepared and not committed */
 	forget_committed(st);
 }
 
@@ -393,7 +393,7 @@ char *store_shown_file(const struct store *st, const char *file)
 	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
-/* Length of " on line 7" where that is there and no file is named behind it, else 0. */
+/* Length of " on line 7" at the start of text, unless a file name follows; else 0. */
 static size_t bare_line(const char *text)
 {
 	size_t head = strlen(" on line "), n;
@@ -404,7 +404,7 @@ static size_t bare_line(const char *text)
 	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
 }
 
-/* A sentence without the lines of a file that nobody has, nor its place among our own. */
+/* Prints text without the line numbers and paths of temporary files. */
 static void print_sentence(const struct store *st, const char *text, bool is_staged, FILE *f)
 {
 	size_t dir = strlen(st->check_dir), skip;
@@ -421,8 +421,8 @@ static void print_sentence(const struct store *st, const char *text, bool is_sta
 	}
 }
 
-/* What the command line has staged is in no file that could be looked at, and may never be: the
- * entry's name and its key say where. */
+/* Staged legs are in no file that the operator could open: the entry's name and key locate the
+ * error. */
 static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
 	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;
@@ -451,7 +451,7 @@ json_t *store_diag_to_json(const struct store *st, const struct diag *d)
 		json_t *s = text ? json_string(text) : NULL;
 
 		if (s && json_array_append_new(list, s) < 0)
-			log_debug("an error message did not fit into memory");
+			log_debug("out of memory: an error message is missing");
 	}
 	return list;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the staged tree to the files, so that a kill between any two lines leaves the old
- * configuration or the new one. Where only the command line's devices change, that is the rename of
- * one file. A whole configuration replaces plenum.yaml and plenum.d together, and two renames are
- * not one: the new drop-ins are made in plenum.d.next, and the new plenum.yaml begins with a line
- * that makes spec_load read them there. Its rename is the commit; afterwards the folders take
- * their places and the line goes.
+ * Commits the staged tree to the files, so that a kill at any point leaves the old or the new
+ * configuration. Where only legs change, that is the rename of one file. A whole configuration
+ * replaces plenum.yaml and plenum.d together, which two renames cannot do atomically: the new
+ * drop-ins are made in plenum.d.next, and the new plenum.yaml begins with a line that makes
+ * spec_load read them there. Its rename is the commit; afterwards the folders are moved into place
+ * and the line is removed.
  */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What a file is made with that has no predecessor: as open to others as plenum.yaml is. */
+/* Mode of a new file: that of plenum.yaml. */
 static mode_t mode_of_file(const struct store *st)
 {
 	struct stat s;
@@ -63,7 +63,7 @@ static int prepare_cli(struct store *st, const char *text, struct diag *d)
 	return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
 }
 
-/* plenum.d.next, as open to others as plenum.d is. */
+/* Makes plenum.d.next with mode and owner of plenum.d. */
 static int prepare_next(struct store *st, const char *cli, struct diag *d)
 {
 	autofree char *path = path_join(st->next_dir, STORE_CLI_FILE);
@@ -135,9 +135,9 @@ void store_abandon(struct store *st)
 	st->prepared = false;
 }
 
-/* ---- what somebody else has written meanwhile ---- */
+/* ---- edits during an apply ---- */
 
-/* Nobody gains by a collision: who may write the file may write what he likes. */
+/* Hash collisions are no risk: whoever may write the file may write any content. */
 static void put_base(FILE *f, const char *path)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d66, 0x696c65732d763100};
@@ -173,7 +173,7 @@ static int put_dropins(const struct store *st, FILE *f)
 	return r;
 }
 
-/* A line for each file that the commit of what is staged replaces. */
+/* One line for each file that the commit will replace. */
 static int make_base(const struct store *st, char **ret)
 {
 	autofree char *whole = NULL;
@@ -213,7 +213,7 @@ void store_forget_base(struct store *st)
 		log_debug("%s: %s", st->base_file, strerror(errno));
 }
 
-/* The file of the first line that one has and the other has not. */
+/* Reports the file of the first line that differs. */
 static void say_changed(const char *was, const char *is, struct diag *d)
 {
 	const char *line = was;
@@ -227,12 +227,12 @@ static void say_changed(const char *was, const char *is, struct diag *d)
 		was++;
 		is++;
 	}
-	if (!*line) /* it has more */
+	if (!*line) /* `is` is longer */
 		line = is;
 	len = strcspn(line, "\n");
 	path = len > 17 ? strndup(line + 17, len - 17) : NULL;
 	pos.file = path ? path : "?";
-	diag_add(d, DIAG_ERROR, &pos, NULL, "somebody has changed it since this apply began");
+	diag_add(d, DIAG_ERROR, &pos, NULL, "the file was edited after this apply began");
 }
 
 int store_check_base(struct store *st, struct diag *d)
@@ -241,7 +241,7 @@ int store_check_base(struct store *st, struct diag *d)
 	size_t len;
 	int r = file_read(st->base_file, 2 * SPEC_FILE_BYTES_MAX, &was, &len);
 
-	if (r == -ENOENT) /* none is asked for */
+	if (r == -ENOENT) /* no protection was requested */
 		return 0;
 	if (r >= 0)
 		r = make_base(st, &is);
@@ -255,7 +255,7 @@ int store_check_base(struct store *st, struct diag *d)
 
 /* ---- the commit ---- */
 
-/* A convenience: the commit does not fail for want of it. */
+/* Best effort: the commit does not fail without the copy. */
 static void keep_former(const struct store *st, const char *path)
 {
 	autofree char *text = NULL, *former = former_of(path);
@@ -264,7 +264,7 @@ static void keep_former(const struct store *st, const char *path)
 
 	if (!former || file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
 		return;
-	unlink(former); /* it may be open to more readers than the file is now */
+	unlink(former); /* the old copy may be readable by more users */
 	r = file_write(former, text, len, mode_of_file(st));
 	if (r < 0)
 		log_debug("%s: %s", former, strerror(-r));
@@ -306,8 +306,7 @@ int store_commit(struct store *st, struct diag *d)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
 		store_abandon(st);
-	/* It has served: who is killed from here on has his successor commit once more, over that.
-	 */
+	/* From here on a restarted agent repeats the commit, which must not be refused. */
 	if (r >= 0)
 		store_forget_base(st);
 	if (r >= 0 && whole)
@@ -322,7 +321,7 @@ int store_commit(struct store *st, struct diag *d)
 
 /* ---- after the commit ---- */
 
-/* The new folder of drop-ins takes its place. In between spec_load reads it where it is. */
+/* Moves the new folder of drop-ins into place. In between spec_load reads it from plenum.d.next. */
 static int finish_folders(struct store *st, struct diag *d)
 {
 	autofree char *former = former_of(st->dropin_dir);
@@ -349,7 +348,7 @@ int store_finish_commit(struct store *st, struct diag *d)
 	size_t len = 0;
 	int r = file_read(st->file, SPEC_FILE_BYTES_MAX + mark_len, &text, &len);
 
-	/* A file that cannot be read holds no commit; whoever loads it says what is wrong. */
+	/* An unreadable file contains no commit; its loader reports the error. */
 	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
 		return 0;
 	r = finish_folders(st, d);

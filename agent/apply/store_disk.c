@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files on disk say now, for who asks whether that is what runs: read again only where
- * they have changed. Apart from store.c, whose part is what clients stage.
+ * Reads the files on disk for comparison with the running configuration; again only after they
+ * changed.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/hash.h"
@@ -17,7 +17,7 @@ static void mix(uint64_t *mark, const void *data, size_t len)
 	*mark = hash_keyed(before, data, len);
 }
 
-/* An edit moves one of these, a file that replaces another all of them. */
+/* An edit changes one of these, a replaced file all of them. */
 static void mix_file(uint64_t *mark, const char *path)
 {
 	struct stat s;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line's devices: 50-cli.yaml as a tree that is changed key by key. Apart from store.c,
- * which keeps texts and knows nothing of what is in them. No key but `name` and `network` is known
- * here: the schema judges the result as a whole.
+ * Edits the legs of `plenum net`: 50-cli.yaml as a tree, changed key by key. Knows only the keys
+ * `name` and `network`; the schema validates the result as a whole.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
@@ -11,7 +10,7 @@
 
 struct edit {
 	struct spec_node *root;
-	char *whole; /* the whole configuration that is staged; NULL: none */
+	char *whole; /* the staged whole configuration; NULL: none */
 	size_t len;
 };
 
@@ -21,7 +20,7 @@ static void edit_done(struct edit *e)
 	free(e->whole);
 }
 
-/* 50-cli.yaml as it is staged, else as it is on disk. */
+/* Loads 50-cli.yaml, staged or from disk. */
 static int edit_init(struct store *st, struct edit *e, struct diag *d)
 {
 	autofree char *text = NULL;
@@ -57,7 +56,7 @@ static int edit_stage(struct store *st, const struct edit *e, struct diag *d)
 	return text ? store_stage(st, e->whole, e->len, text, d) : -ENOMEM;
 }
 
-/* What would be loaded with the tree as it is now. */
+/* Loads the configuration with the edited tree. */
 static int edit_try(struct store *st, const struct edit *e, struct diag *d, struct spec **ret)
 {
 	autofree char *text = edit_text(e);
@@ -88,7 +87,7 @@ static int parse_json(const char *json, size_t len, struct diag *d, struct spec_
 	return 0;
 }
 
-/* A network that is described and not named becomes one of ours, and is named. */
+/* Moves a network given as an object to `networks:` and refers to it by name. */
 static int add_network(struct edit *e, struct spec_node *entry, struct diag *d)
 {
 	struct spec_node *network = spec_node_member(entry, "network");
@@ -100,8 +99,7 @@ static int add_network(struct edit *e, struct spec_node *entry, struct diag *d)
 		return 0;
 	if (!name || name->kind != SPEC_NODE_SCALAR)
 		return complain(d, "network.name",
-				"the key 'name' is missing; write the name of "
-				"the network");
+				"the key 'name' is missing; give the network a name");
 	text = strdup(name->text);
 	if (!text)
 		return -ENOMEM;
@@ -150,8 +148,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* The entry of the command line's file that says what the leg is, or what of it is changed; it is
- * made where there is none. */
+/* Finds the leg's entry under net or net-set; makes one in net-set if there is none. */
 static int find_entry(struct store *st, struct edit *e, const char *name, struct diag *d,
 		      struct spec_node **ret)
 {
@@ -179,8 +176,7 @@ static int find_entry(struct store *st, struct edit *e, const char *name, struct
 	return r;
 }
 
-/* Whether the configuration is the same without this member of a change. The member is out of its
- * entry then. */
+/* Whether the configuration stays the same without this member, which is taken out of its entry. */
 static bool says_nothing(struct store *st, const struct edit *e, struct spec_node *member,
 			 const char *yaml)
 {
@@ -195,7 +191,7 @@ static bool says_nothing(struct store *st, const struct edit *e, struct spec_nod
 	return without && strcmp(without, yaml) == 0;
 }
 
-/* A change to what is so already is none: what was changed and changed back leaves nothing. */
+/* Removes members that change nothing: a change that is reverted leaves no entry. */
 static int prune(struct store *st, struct edit *e, struct spec_node *entry, struct diag *d)
 {
 	autofree char *yaml = NULL;
@@ -248,9 +244,9 @@ int store_net_set(struct store *st, const char *name, const char *json, size_t l
 	return r < 0 ? r : edit_stage(st, &e, d);
 }
 
-/* ---- one less ---- */
+/* ---- removal ---- */
 
-/* A network that came with a device goes with it, unless another device is on it. */
+/* Removes a leg's network, unless another leg uses it. */
 static void drop_network(struct store *st, struct edit *e, const char *name)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -259,7 +255,7 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 	bool used = false;
 
 	if (!network || edit_try(st, e, &d, &spec) < 0)
-		return; /* what is wrong is said when it is staged */
+		return; /* staging reports the error */
 	for (size_t i = 0; i < spec->n_nets; i++)
 		used = used || strcmp(spec->nets[i].network, name) == 0;
 	spec_free(spec);
@@ -267,7 +263,7 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Why a leg that is not in our file stays; 0: a change is left of one that is gone. */
+/* Refuses to remove a leg of another file; 0: only a change of a leg that is gone remains. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
@@ -280,7 +276,7 @@ static int refuse_foreign(struct store *st, const char *name, bool changed, stru
 	net = find_net(spec, name);
 	if (net)
 		diag_add(d, DIAG_ERROR, &net->pos, "net",
-			 "'%s' was not added by 'plenum net add'; remove it from this file, or "
+			 "'%s' was not added by 'plenum net add'; remove it from this file, or use "
 			 "'plenum net disable %s'",
 			 name, name);
 	r = net ? -EPERM : -ENOENT;
