@@ -202,7 +202,7 @@ static void test_alone(void **state)
 		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
 	}
 	if (u->counters.gso)
-		assert_int_equal(u->tx->n_bursts, 7);
+		assert_int_equal(u->tx.n_bursts, 7);
 	t->a.ops->flush(&t->a);
 	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
 }
