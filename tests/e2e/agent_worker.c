@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker that carries nothing: it speaks the messages of dataplane/launch.h, beats its heart and
- * does what a test tells it by files in the directory that PLENUM_TEST_DIR names:
+ * A worker without a data plane: it handles the messages of dataplane/launch.h, keeps its heartbeat
+ * and behaves as a test requests by files in the directory that PLENUM_TEST_DIR names:
  *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
  *   version-exit  the same with LAUNCH_EXIT_VERSION
  *   mute          never become ready
- *   other-version look like a worker of another version to those who look into it
+ *   other-version look like a worker of another version to an agent that examines it
  *   deaf          do not answer an adoption
- *   frozen        become ready, then let the heart stand still
- *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
- * It writes ID.start (pid, epoch, how often its state was used before, inherited descriptors),
- * ID.link (a line a message, with the time in ns), ID.port (index, leg and interface of each port
- * that it is told of), where ID is its worker id, and NAME.served (worker and pid, how often its
- * state was used before, and for a mount its id) for each: mount-, or export-, and the last part of
- * its path.
+ *   frozen        become ready, then let the heartbeat stop
+ *   hold          at start, have the agent pin the file ID.held; drop: have it release that file
+ * It writes ID.start (pid, epoch, number of earlier uses of its state, inherited descriptors),
+ * ID.link (a line per message, with the time in ns), ID.port (index, leg and interface of each port
+ * that it gets by message), where ID is its worker id, and NAME.served (worker and pid, number of
+ * earlier uses of its state, and for a mount its id), where NAME is mount- or export- and the last
+ * part of its path.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -38,7 +38,7 @@ static FILE *open_log(const char *what)
 	return fopen(path, "ae");
 }
 
-/* By DIR/NAME all workers are asked, by DIR/ID.NAME one is. */
+/* DIR/NAME applies to all workers, DIR/ID.NAME to one. */
 static bool asked(const char *name)
 {
 	char path[512];
@@ -79,7 +79,8 @@ static void log_served(const char *path, int state_fd, const uint8_t id[16])
 	f = fopen(file, "ae");
 	if (!f)
 		_exit(1);
-	/* Of its own opening, and kept to the end: two that serve the same are found out. */
+	/* With its own open file description, kept to the end, so that two workers that serve the
+	 * same thing are detected. */
 	fprintf(f, "worker %u pid %d state %d %s id ", config.worker_id, getpid(),
 		use_state(state_fd), flock(fileno(f), LOCK_EX | LOCK_NB) < 0 ? "shared" : "alone");
 	for (unsigned i = 0; id && i < 16; i++)
@@ -114,7 +115,7 @@ static void log_start(void)
 		log_served(config.exports[i].path, config.exports[i].state_fd, NULL);
 }
 
-/* What the next agent finds in this worker is of another version than its own. */
+/* Makes this worker look like one of another version to the next agent. */
 static void pretend(void)
 {
 	struct launch_config other = config;
@@ -241,7 +242,7 @@ int main(void)
 		return LAUNCH_EXIT_CONFIG;
 	log_start();
 	if (asked("config-exit")) {
-		say(LAUNCH_MSG_FAILED, -EINVAL, "the test asked for it");
+		say(LAUNCH_MSG_FAILED, -EINVAL, "requested by the test");
 		return LAUNCH_EXIT_CONFIG;
 	}
 	if (asked("version-exit")) {

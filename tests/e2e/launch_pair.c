@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Plays the agents of two hosts: mounts a file system, starts a frontend worker in one network
- * namespace and a compute worker in another, and starts them again when they die. It is told what
- * to do by lines on standard input and says what happens by lines on standard output:
+ * namespace and a compute worker in another, and restarts them when they exit. It reads commands
+ * from standard input and reports events on standard output, one per line:
  *
  *	kill NAME		SIGKILL; "exited NAME STATUS", then "ready NAME" of the successor
- *	stop NAME		a polite stop, then as above
- *	hold NAME		the next death is not followed by a start
- *	start NAME		start after a hold
- *	forget NAME		between a hold and its start: all that was kept for it is gone
- *	reboot NAME		the same, and its host says that it was booted meanwhile
+ *	stop NAME		asks it to stop, then as above
+ *	hold NAME		the next exit is not followed by a start
+ *	start NAME		starts it after a hold
+ *	forget NAME		between a hold and its start: drops all state kept for it
+ *	reboot NAME		the same, and its host reports another boot
  *	link NAME N up|down
- *	abandon NAME		what the agent's death looks like
- *	adopt NAME		what its successor does; "ready NAME"
- *	exchange NAME		from its next start on it is the other binary
+ *	abandon NAME		imitates the exit of the agent
+ *	adopt NAME		imitates the adoption by the next agent; "ready NAME"
+ *	exchange NAME		uses the other binary from the next start on
  *	pid NAME		"pid NAME NUMBER"
  *	stats NAME		"stats NAME key=value ..."
  *	ports NAME		"ports NAME drops=NUMBER LEG key=value ... LEG key=value ..."
- *	quit (or end of input)	unmount, stop all, end
+ *	quit (or end of input)	unmounts, stops all workers, exits
  *
- * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
+ * NAME is front, back; with --mount2, front2: another client of the export, besides the first; with
  * --cores 2, back2: another core that serves the export; with --lanes 1, lane: another core of the
- * first client's, which carries data of its mount, and with --lanes-read reads its requests, too,
- * whether that gains or not. Clients know the addresses of back alone.
+ * first client, a mount worker of its mount; with --lanes-read it reads the mount's requests too,
+ * without measuring whether that helps. Clients know the addresses of back only.
  *
- * All are --worker; with --worker-back FILE, back and back2 begin as that one, which --version-back
- * says the LAUNCH_VERSION of, where it is not ours: a worker of another commit, which is told what
- * is laid out as ours is, and refuses what is not of its size.
+ * All run --worker; with --worker-back FILE, back and back2 start with that program, whose
+ * LAUNCH_VERSION --version-back gives if it differs from ours: a worker of another commit, which
+ * gets our layout and refuses structs of another size.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -51,7 +51,7 @@
 #define UDP_PORT 14000
 #define LEGS 2
 
-#define HELD_MAX 1024 /* as the agent has of an export */
+#define HELD_MAX 1024 /* as the agent's limit per export */
 
 struct held {
 	uint64_t key;
@@ -68,8 +68,8 @@ struct worker_proc {
 	int extra_state_fd;
 	pid_t pid;
 	bool hold;
-	bool rebooted; /* its host says that it was booted since */
-	bool other;    /* the next start is of --worker-back */
+	bool rebooted; /* its host reports a boot since */
+	bool other;    /* the next start uses --worker-back */
 	struct launch_stats *stats;
 	struct held held[HELD_MAX];
 };
@@ -85,14 +85,15 @@ static struct worker_proc workers[WORKERS_MAX] = {
 	[BACK2] = {.name = "back2", .pidfd = -1, .control = -1, .alive = -1},
 	[LANE] = {.name = "lane", .pidfd = -1, .control = -1, .alive = -1},
 };
-static int share_fd = -1; /* of the compute workers; a bell's place at frontends */
+static int share_fd = -1; /* shared by the compute workers; at frontends the eventfd has this
+			   * place */
 static int bell_fd = -1;
 static unsigned n_cores = 1, n_lanes;
 static unsigned other_version = LAUNCH_VERSION;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses, lanes_read;
 static enum launch_squash squash;
-static const char *network; /* of the clients that are let in; NULL: all */
+static const char *network; /* of the allowed clients; NULL: all */
 static uint32_t next_epoch = 1;
 
 static void die(const char *what)
@@ -136,7 +137,7 @@ static void config_ports(struct worker_proc *w, unsigned address)
 	w->cfg.n_ports = LEGS;
 }
 
-/* What outlives the worker: empty. */
+/* Creates the empty states that outlive the worker. */
 static void states_make(struct worker_proc *w)
 {
 	w->state_fd = memfd_create("state", MFD_CLOEXEC);
@@ -145,7 +146,7 @@ static void states_make(struct worker_proc *w)
 		die("memfd_create");
 }
 
-/* Its agent has lost it, and all that was held. */
+/* Its agent has lost it, and all pinned files. */
 static void worker_forget(struct worker_proc *w)
 {
 	close(w->state_fd);
@@ -158,7 +159,7 @@ static void worker_forget(struct worker_proc *w)
 	}
 }
 
-/* As after the boot of a host whose file systems are all there: another boot id, and no memory. */
+/* As after a boot of the host with all its file systems: a new boot id, and no memory. */
 static void boot_fake(const struct worker_proc *w)
 {
 	char path[300];
@@ -169,9 +170,9 @@ static void boot_fake(const struct worker_proc *w)
 	if (fd < 0 || dprintf(fd, "00000000-0000-4000-8000-%012x\n", w->cfg.epoch) < 0 ||
 	    unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount(path, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL) < 0)
-		die("a boot id of its own");
+		die("a new boot id");
 	close(fd);
-	/* The export as this namespace has it. */
+	/* The export as seen in this namespace. */
 	fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || dup2(fd, w->extra_fd) < 0)
 		die(export_path);
@@ -243,7 +244,7 @@ static void config_front(struct worker_proc *w, const char *path)
 		die("mount");
 }
 
-/* Of the first client's mount; its host and what is kept of the mount are the same. */
+/* For the first client's mount; host and state of the mount are the same. */
 static void config_lane(struct worker_proc *w, const struct worker_proc *owner)
 {
 	w->cfg.role = LAUNCH_FRONTEND;
@@ -261,7 +262,7 @@ static void config_back(struct worker_proc *w)
 	w->cfg.role = LAUNCH_COMPUTE;
 	w->cfg.n_exports = 1;
 	snprintf(e->name, sizeof(e->name), "scratch");
-	e->n_clients = w->cfg.n_clients = 1; /* everybody */
+	e->n_clients = w->cfg.n_clients = 1; /* all clients */
 	w->cfg.clients[0].squash = squash;
 	w->cfg.clients[0].anonuid = w->cfg.clients[0].anongid = 65534;
 	if (network && ip_prefix_parse(network, &w->cfg.clients[0].network) < 0)
@@ -358,10 +359,10 @@ static void worker_adopt(struct worker_proc *w)
 	w->alive = alive[1];
 }
 
-/* As the agent does: what lost its name while it was open lives by our descriptor. */
+/* As the agent does: a file that was deleted while open lives by our descriptor. */
 static void worker_hold(struct worker_proc *w, const struct launch_msg *m, int fd)
 {
-	w = w == &workers[BACK2] ? &workers[BACK] : w; /* of the export, whoever asks */
+	w = w == &workers[BACK2] ? &workers[BACK] : w; /* per export, whichever worker asks */
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		struct held *h = &w->held[i];
 
@@ -376,7 +377,7 @@ static void worker_hold(struct worker_proc *w, const struct launch_msg *m, int f
 			return;
 		}
 	if (fd >= 0)
-		die("more is held than there is room for");
+		die("too many files are pinned");
 }
 
 static void worker_hear(struct worker_proc *w)
@@ -403,7 +404,7 @@ static void worker_reap(struct worker_proc *w, bool again)
 
 	if (waitpid(w->pid, &status, 0) != w->pid)
 		die("waitpid");
-	while (w->control >= 0) { /* last words */
+	while (w->control >= 0) { /* messages sent before the exit */
 		struct pollfd p = {.fd = w->control, .events = POLLIN};
 
 		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLIN))
@@ -476,7 +477,7 @@ static void worker_ports(const struct worker_proc *w)
 	say("%s", "");
 }
 
-/* False: the end. */
+/* False: quit. */
 static bool command(char *line)
 {
 	char verb[16] = "", who[16] = "", word[16] = "";
@@ -570,7 +571,7 @@ static void loop(void)
 				worker_reap(&workers[i], true);
 		if (p[0].revents && !input_read())
 			return;
-		/* A dead worker's control socket stays readable until it is reaped. */
+		/* An exited worker's control socket stays readable until it is reaped. */
 		if (over)
 			poll(p + 1, WORKERS_MAX, 100);
 	}
@@ -589,7 +590,7 @@ static void finish(void)
 			continue;
 		worker_tell(w, LAUNCH_MSG_STOP, 0, 0);
 		if (poll(&p, 1, 20000) != 1) {
-			fprintf(stderr, "%s does not stop\n", w->name);
+			fprintf(stderr, "%s does not exit\n", w->name);
 			kill(w->pid, SIGKILL);
 		}
 		worker_reap(w, false);
@@ -598,7 +599,7 @@ static void finish(void)
 
 static const char *squash_name = "none";
 
-/* Each has one place: of a text, a number, or a switch. */
+/* Each option sets one variable: a text, a number, or a switch. */
 static const struct {
 	const char *name;
 	const char **text;
@@ -624,7 +625,7 @@ static const struct {
 	{"cores", NULL, &n_cores, NULL},
 	{"lanes", NULL, &n_lanes, NULL},
 	{"log-level", NULL, &log_level, NULL},
-	{"af-xdp", NULL, NULL, &af_xdp}, /* with one of the next */
+	{"af-xdp", NULL, NULL, &af_xdp}, /* together with one of the next */
 	{"dpdk", NULL, NULL, &dpdk},
 	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
 	{"lanes-read", NULL, NULL, &lanes_read},

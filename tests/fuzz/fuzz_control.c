@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent tells a worker that runs: links, labels, the cluster's keys, ports, faults. Input:
- * records of a type, a code, an index (a byte each), the length of the text or keys, and those.
- * Whatever comes, the transport has keys, and those of the last message that named one or two.
+ * Messages from an agent to a running worker: links, labels, the cluster's keys, ports, faults.
+ * Input: records of a type, a code, an index (a byte each), the length of the text or keys, and
+ * those. After any input the transport has keys: those of the last message that named one or two.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "dataplane/worker/worker.h"
@@ -38,7 +38,7 @@ static void port_close(struct port *p)
 {
 }
 
-/* One that cannot announce itself. */
+/* A port that cannot announce itself. */
 static const struct port_ops port = {.reopens = true, .close = port_close};
 
 static struct rudp *transport(void)
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!w || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		abort();
-	log_set_level(LOG_LEVEL_ERR - 1); /* nothing */
+	log_set_level(LOG_LEVEL_ERR - 1); /* no output */
 	w->cfg = &cfg;
 	w->stats = &stats;
 	w->ops = &port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as a frame that a switch, or somebody who plays one, sends: refused, or a neighbour
- * whose texts end, are clean enough for the wall between the roles, and say who it is.
+ * Any bytes as an LLDP frame from a switch or an attacker: rejected, or a neighbour whose texts are
+ * terminated, clean enough for the privilege boundary, and identify it.
  */
 #include "agent/lldp/lldp_parse.h"
 #include "tests/fuzz/fuzz.h"
@@ -22,7 +22,7 @@ static void check_text(const char s[LLDP_TEXT_MAX])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *exact = malloc(size ? size : 1); /* so that a read past the end is seen */
+	uint8_t *exact = malloc(size ? size : 1); /* so that a read past the end is detected */
 	struct lldp_neighbour n;
 
 	if (!exact)

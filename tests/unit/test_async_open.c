@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories whose file systems may hang, with one that does: a FUSE mount nobody answers for. */
+/* Opens directories of file systems that may hang, among them a FUSE mount without a server. */
 #include "agent/supervise/async_open.h"
 #include <fcntl.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static int teardown(void **state)
 static void own_mounts(void)
 {
 	if (unshare(CLONE_NEWNS) < 0) {
-		print_message("# mount namespaces cannot be had here: %s\n", strerror(errno));
+		print_message("# cannot create a mount namespace here: %s\n", strerror(errno));
 		skip();
 	}
 	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -57,14 +57,14 @@ static void hang(struct rig *g)
 	own_mounts();
 	g->silent = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (g->silent < 0) {
-		print_message("# there is no FUSE here: %s\n", strerror(errno));
+		print_message("# FUSE is not available here: %s\n", strerror(errno));
 		skip();
 	}
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0", g->silent);
 	assert_int_equal(mount("silent", g->dir, "fuse", 0, options), 0);
 }
 
-/* Turns the loop until it has been seen, or not in ten seconds. */
+/* Turns the loop until the directory is seen; false: not within ten seconds. */
 static bool comes(struct rig *g)
 {
 	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
@@ -77,7 +77,7 @@ static bool comes(struct rig *g)
 	return true;
 }
 
-static void test_opens(void **state)
+static void test_a_directory_is_opened(void **state)
 {
 	struct rig *g = *state;
 	struct stat is, wanted;
@@ -101,8 +101,10 @@ static void test_opens(void **state)
 	assert_null(g->dirs.first);
 }
 
-/* Seen once a look has been answered, each look anew; none keeps the file system busy. */
-static void test_looks(void **state)
+/*
+ * Seen once an attempt was answered, for each attempt separately; none keeps the file system busy.
+ */
+static void test_a_look_finds_a_directory_and_keeps_none_busy(void **state)
 {
 	struct rig *g = *state;
 
@@ -114,15 +116,17 @@ static void test_looks(void **state)
 	assert_int_equal(umount2(g->dir, 0), -1); /* it was unmounted */
 	assert_true(comes(g));
 	assert_int_equal(rmdir(g->dir), 0);
-	assert_false(async_open_is_there(&g->dirs, g->dir)); /* or what was seen before */
+	assert_false(async_open_is_there(&g->dirs, g->dir)); /* also after it was seen before */
 	(void)loop_turn(g->dirs.loop, NSEC_PER_SEC);
 	assert_false(async_open_is_there(&g->dirs, g->dir));
 	assert_int_equal(mkdir(g->dir, 0700), 0);
 	assert_true(comes(g));
 }
 
-/* Whoever waits for one that hangs does so once, and has it when it goes on. */
-static void test_hangs(void **state)
+/*
+ * A caller waits once for a directory that hangs, and opens it when the file system answers again.
+ */
+static void test_a_directory_that_hangs_is_waited_for_once(void **state)
 {
 	struct rig *g = *state;
 	uint64_t began_ns;
@@ -145,7 +149,7 @@ static void test_hangs(void **state)
 		assert_int_equal(async_open_open(&g->dirs, path), -ETIMEDOUT);
 	}
 	assert_true(clock_now_ns() - began_ns < 50 * ASYNC_OPEN_LIMIT_MS * NSEC_PER_MSEC);
-	assert_false(comes(g)); /* nobody has answered */
+	assert_false(comes(g)); /* no answer yet */
 
 	cleanup_close(&g->silent);
 	g->silent = -1;
@@ -159,9 +163,11 @@ static void test_hangs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_opens, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_looks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_directory_is_opened, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_look_finds_a_directory_and_keeps_none_busy,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_directory_that_hangs_is_waited_for_once,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

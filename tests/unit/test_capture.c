@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captures of workers that lie: the ring is theirs to write, and here this test writes it. That
- * what is captured can be read is for the main job to show.
+ * Captures of workers that write invalid records: this test writes the worker's ring. The main job
+ * shows that captured packets can be read.
  */
 #include "agent/supervise/capture.h"
 #include "tests/lib/reconcile_host.h"
 
 #define FRAME_BYTES 1400U
-#define BUFFER_BYTES (8U << 20) /* two answers */
+#define BUFFER_BYTES (8U << 20) /* more than one answer */
 
 struct world {
 	struct fixture *f;
@@ -17,7 +17,7 @@ struct world {
 	struct packet_writer to; /* the worker's end of its ring */
 };
 
-/* How many rings this process has; the last one in memory and bytes. */
+/* Returns the number of rings of this process; the last one in memory and bytes. */
 static unsigned find_rings(void **memory, uint64_t *bytes)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -56,7 +56,7 @@ static bool take(struct world *o, bool last)
 	return more;
 }
 
-/* A worker runs, and has the ring of a capture; keys: with those of sessions. */
+/* Starts a worker with a ring of a capture; keys: with those of sessions. */
 static void begin_with(struct world *o, struct fixture *f, bool keys)
 {
 	const struct privsep_capture what = {.worker = PRIVSEP_CAPTURE_ALL,
@@ -108,9 +108,9 @@ static void put(struct world *o, uint64_t time_ns)
 	packet_writer_put(&o->to, &r, &(struct packet_part){frame, sizeof(frame)}, 1);
 }
 
-/* What it dated later than its end would be waited for, and the ring be kept, as long as the
- * capture goes on. */
-static void test_packets_of_the_future(void **state)
+/* Without the check, packets dated after the process's end would keep the ring as long as the
+ * capture runs. */
+static void test_packets_dated_after_the_exit_are_dropped(void **state)
 {
 	struct fixture *f = *state;
 	struct world o;
@@ -121,7 +121,7 @@ static void test_packets_of_the_future(void **state)
 	assert_true(take(&o, false));
 	assert_int_equal(count_rings(), 1);
 	pid = o.w->pid;
-	o.w->pid++; /* it has died, and another one is being started */
+	o.w->pid++; /* it has exited, and another one is starting */
 	o.w->state = SUP_STARTING;
 	assert_true(take(&o, false));
 	assert_int_equal(count_rings(), 0);
@@ -129,8 +129,8 @@ static void test_packets_of_the_future(void **state)
 	capture_free(o.c);
 }
 
-/* A leg that comes later is captured too, and nothing of before is lost. */
-static void test_leg_that_comes_later(void **state)
+/* A leg that is added later is captured too, and no earlier packet is lost. */
+static void test_a_leg_added_later_is_captured(void **state)
 {
 	struct fixture *f = *state;
 	struct launch_config *has;
@@ -147,7 +147,7 @@ static void test_leg_that_comes_later(void **state)
 	assert_non_null(memmem(out.bytes, out.len, "leg-z/1", strlen("leg-z/1")));
 	assert_true(out.len > FRAME_BYTES);
 	pcapng_done(&out);
-	put(&o, clock_now_ns()); /* before it hears of the other ring */
+	put(&o, clock_now_ns()); /* before it learns of the new ring */
 	assert_true(take(&o, false));
 	assert_int_equal(count_rings(), 2);
 	packet_writer_done(&o.to);
@@ -156,7 +156,7 @@ static void test_leg_that_comes_later(void **state)
 	capture_free(o.c);
 }
 
-/* The text of the n-th line of keys; NULL: there are fewer. */
+/* The n-th line of keys; NULL: there are fewer. */
 static const char *line_of_keys(const struct pcapng *out, unsigned n)
 {
 	for (size_t at = 0; at + 16 <= out->len;) {
@@ -175,8 +175,8 @@ static const char *line_of_keys(const struct pcapng *out, unsigned n)
 	return NULL;
 }
 
-/* Keys are blocks of their own, and no packets: nor are they counted as such. */
-static void test_keys(void **state)
+/* Keys are separate blocks, not packets, and not counted as packets. */
+static void test_keys_are_blocks_of_their_own(void **state)
 {
 	static const char line[] = "0000000000abcdef 7 2 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
 				   "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\n";
@@ -203,8 +203,8 @@ static void test_keys(void **state)
 	capture_free(o.c);
 }
 
-/* A worker that gives what nobody has asked for is listened to no more. */
-static void test_keys_unasked(void **state)
+/* A worker that sends keys without a request is not read any more. */
+static void test_unrequested_keys_end_the_reading(void **state)
 {
 	struct fixture *f = *state;
 	struct world o;
@@ -221,8 +221,8 @@ static void test_keys_unasked(void **state)
 	capture_free(o.c);
 }
 
-/* One that says that it has left its ring, and goes on. */
-static void test_no_end_of_packets(void **state)
+/* A worker that reports that it has left its ring, and continues to write. */
+static void test_a_worker_that_keeps_writing_is_not_read_for_ever(void **state)
 {
 	struct fixture *f = *state;
 	struct world o;
@@ -245,8 +245,11 @@ static void test_no_end_of_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_packets_of_the_future), TEST(test_leg_that_comes_later), TEST(test_keys),
-		TEST(test_keys_unasked),	  TEST(test_no_end_of_packets),
+		TEST(test_packets_dated_after_the_exit_are_dropped),
+		TEST(test_a_leg_added_later_is_captured),
+		TEST(test_keys_are_blocks_of_their_own),
+		TEST(test_unrequested_keys_end_the_reading),
+		TEST(test_a_worker_that_keeps_writing_is_not_read_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

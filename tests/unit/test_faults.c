@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Once, whatever dies: a client's request is held before each system call that carries it out, a
- * second client changes the same names meanwhile, the worker or the process at work is killed, and
- * the request is sent again to a successor. What both clients were told, and what stands there in
- * the end, must be what one of the two orders of exactly two operations gives: both are carried
- * out beside it, by plain system calls, to know. Only where the process at work was killed may the
- * answer be EIO; even then it is not done twice.
+ * Exactly once, whatever process dies. A client's request is stopped before each system call that
+ * executes it, a second client changes the same names meanwhile, the worker or the helper at work
+ * is killed, and the request is sent again to a successor. The answers to both clients, and the
+ * final state, must match one of the two orders of exactly two operations; for comparison both
+ * orders are executed by plain system calls. Only if the helper at work was killed may the answer
+ * be EIO; even then the request is not executed twice.
  *
- * PLENUM_FAULTS=all: every action of the second client at every point (minutes); else one of them
- * by turns. Needs root.
+ * PLENUM_FAULTS=all: every action of the second client at every point (minutes); otherwise one of
+ * them in turn. Needs root.
  */
 #include "tests/lib/helper_rig.h"
 #include "tests/lib/helper_trace.h"
@@ -49,7 +49,7 @@ struct step {
 	const char *name, *name2;
 };
 
-/* Files a, b ("aaa", "bbb"; a has user.x) and the directory d are there at first. */
+/* Files a, b ("aaa", "bbb"; a has user.x) and the directory d exist at first. */
 static const struct {
 	struct step op, actions[4];
 } scenes[] = {
@@ -80,7 +80,7 @@ static const struct {
 	{{XATTR_REMOVE, "a", NULL}, {{XATTR_REMOVE, "a", NULL}, {XATTR_SET, "a", NULL}}},
 };
 
-/* What is open before anything happens, for the operations that are on files. */
+/* Opened in advance, for the operations on files. */
 struct place {
 	int dir, a, b;
 };
@@ -90,7 +90,7 @@ struct outcome {
 	char state[STATE_BYTES];
 };
 
-static struct rig *rig; /* its hands are the successor's */
+static struct rig *rig; /* its helpers belong to the successor */
 static struct {
 	unsigned runs, answered, innocent, unsure;
 } tally;
@@ -136,7 +136,7 @@ static void place_new(const char *path, struct place *ret)
 	assert_int_equal(fsetxattr(ret->a, "user.x", "0", 1, 0), 0);
 }
 
-/* All that a client could tell: names, and what stands behind them. */
+/* Everything that a client can observe: names and the objects behind them. */
 static void place_look(const char *path, char state[STATE_BYTES])
 {
 	struct dirent **names;
@@ -171,7 +171,8 @@ static void place_look(const char *path, char state[STATE_BYTES])
 	free(names);
 }
 
-/* ------------------------------------------------------------------ operations, plainly */
+/* ------------------------------------------------------------------ operations by plain system
+ * calls */
 
 static int file_of(const struct place *p, const char *name)
 {
@@ -193,7 +194,7 @@ static int plain_names(const struct place *p, const struct step *s, bool first)
 		return renameat2(p->dir, s->name, p->dir, s->name2, RENAME_EXCHANGE);
 	case NOREPLACE:
 		return renameat2(p->dir, s->name, p->dir, s->name2, RENAME_NOREPLACE);
-	case LINK: { /* of the file that was open, as a client's kernel does it */
+	case LINK: { /* of the open file, as a client's kernel does it */
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file_of(p, s->name));
@@ -254,7 +255,7 @@ static int plain_do(const struct place *p, const struct step *s, bool first)
 	return r < 0 ? errno : 0;
 }
 
-/* ------------------------------------------------------------------ operations, by a hand */
+/* ------------------------------------------------------------------ operations by a helper */
 
 static void call_fill(struct rig *g, struct helper_call *c, const struct place *p,
 		      const struct step *s)
@@ -306,7 +307,7 @@ static void call_fill(struct rig *g, struct helper_call *c, const struct place *
 		c->mode = 0;
 }
 
-/* ------------------------------------------------------------------ what may come of it */
+/* ------------------------------------------------------------------ allowed results */
 
 static void model_run(const char *path, const struct step *first, bool first_is_op,
 		      const struct step *second, struct outcome *ret)
@@ -397,7 +398,7 @@ static void process_await(pid_t pid)
 	close(p.fd);
 }
 
-/* The request comes again, to the successor. Positive errno. */
+/* Sends the request again, to the successor. Positive errno. */
 static int op_again(const struct step *op, const struct place *p)
 {
 	struct journal *j = fs_helper_journal(rig->hands, 0);
@@ -413,7 +414,7 @@ static int op_again(const struct step *op, const struct place *p)
 	case JOURNAL_RUN:
 		break;
 	default:
-		fail_msg("neither an answer nor ours to run");
+		fail_msg("neither an answer nor a request to execute");
 	}
 	c = rig_call(rig, HELPER_CLOSE, -1, NULL);
 	call_fill(rig, c, p, op);
@@ -427,7 +428,7 @@ static int op_again(const struct step *op, const struct place *p)
 	return r;
 }
 
-/* True: the call was over before the point; nothing was injected. */
+/* True: the call was over before the point; no fault was injected. */
 static bool run(const struct step *op, const struct step *action, unsigned point,
 		bool helper_killed)
 {
@@ -450,9 +451,9 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 	assert_int_equal(read(tell[0], pids, sizeof(pids)), sizeof(pids));
 	assert_int_equal(waitpid(worker, NULL, WUNTRACED), worker);
 	assert_int_equal(helper_trace_begin(pids[0]), 0);
-	kill(pids[1], SIGSTOP); /* the first shall do it */
+	kill(pids[1], SIGSTOP); /* the first helper shall execute it */
 	kill(worker, SIGCONT);
-	/* Else the hand could look, and the record be asked for, before there is anything. */
+	/* Otherwise the helper could run, and the record be read, before either exists. */
 	assert_int_equal(read(tell[0], &byte, 1), 1);
 	close(tell[0]);
 	for (unsigned i = 0; i < point && !over; i++) {
@@ -482,7 +483,7 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 	return over;
 }
 
-static void test_scenes(void **state)
+static void test_requests_are_executed_once(void **state)
 {
 	bool all = getenv("PLENUM_FAULTS") && strcmp(getenv("PLENUM_FAULTS"), "all") == 0;
 	unsigned turn = 0;
@@ -526,7 +527,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_scenes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requests_are_executed_once, setup, teardown),
 	};
 	int pid;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One agent a network namespace: who is refused, who is waited for, and who does not count. */
+/* One agent per network namespace: a second agent is refused, an exiting one is waited for, and
+ * other users are ignored. */
 #include "agent/base/host_lock.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Of this test run alone: others may run beside it in the same network namespace. */
+/* Used by this test run alone, as others may run at the same time in the same network namespace. */
 static const char *lock_name(void)
 {
 	static char name[64];
@@ -23,7 +24,7 @@ static const char *lock_name(void)
 	return name;
 }
 
-static void test_second_agent_of_host_is_refused(void **state)
+static void test_a_second_agent_of_a_host_is_refused(void **state)
 {
 	autoclose int fd = -1;
 	int second = -1;
@@ -31,7 +32,7 @@ static void test_second_agent_of_host_is_refused(void **state)
 
 	assert_int_equal(host_lock_take(lock_name(), 0, &fd, &owner), 0);
 	assert_true(fd >= 0);
-	/* Who asks takes no place that is not given free again. */
+	/* Requests leave no entry in the backlog. */
 	for (int i = 0; i < 2 * SOMAXCONN; i++) {
 		assert_int_equal(host_lock_take(lock_name(), NSEC_PER_SEC, &second, &owner),
 				 -EBUSY);
@@ -44,8 +45,8 @@ static void test_second_agent_of_host_is_refused(void **state)
 	assert_true(fd >= 0);
 }
 
-/* As the lock of the run directory, and nothing of it stays. */
-static void test_killed_agent_leaves_the_host(void **state)
+/* Like the lock of the run directory it ends with the process and leaves nothing. */
+static void test_a_killed_agent_releases_the_host(void **state)
 {
 	char name[64];
 	int told[2], status, fd = -1;
@@ -83,8 +84,8 @@ static void test_killed_agent_leaves_the_host(void **state)
 	close(told[1]);
 }
 
-/* A user who cannot be an agent keeps none from starting. */
-static void test_stranger_does_not_hold_the_host(void **state)
+/* A user who cannot be an agent cannot keep one from starting. */
+static void test_another_user_cannot_keep_the_host(void **state)
 {
 	int told[2], status, fd = -1, own = -1;
 	pid_t owner = 0, stranger;
@@ -113,9 +114,9 @@ static void test_stranger_does_not_hold_the_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_second_agent_of_host_is_refused),
-		cmocka_unit_test(test_killed_agent_leaves_the_host),
-		cmocka_unit_test(test_stranger_does_not_hold_the_host),
+		cmocka_unit_test(test_a_second_agent_of_a_host_is_refused),
+		cmocka_unit_test(test_a_killed_agent_releases_the_host),
+		cmocka_unit_test(test_another_user_cannot_keep_the_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of neighbours by a virtual clock, and the labels that follow from it: of legs on links,
- * VLANs and bonds, heard, silent, several at once, remembered. */
+/* The table of neighbours on a virtual clock, and the labels derived from it: of legs on links,
+ * VLANs and bonds; with one neighbour, none, several, or one from the saved table. */
 #include "agent/lldp/labels.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
@@ -15,7 +15,7 @@
 #define SEC NSEC_PER_SEC
 #define TTL_S 120
 
-/* Four ports; bond0 has the first two, vlan5 lies on the third. */
+/* Four ports; bond0 has the first two, vlan5 is on the third. */
 static struct inv_link links[] = {
 	{.ifindex = 1, .name = "eth1", .master = 5, .up = true, .carrier = true},
 	{.ifindex = 2, .name = "eth2", .master = 5, .up = true, .carrier = true},
@@ -108,7 +108,7 @@ static const char *why(const struct fixture *f, const char *name)
 	return labels_find(&f->labels, name)->why.code;
 }
 
-/* The first warning's code and sentence, "" for none. */
+/* Code and sentence of the first warning, "" for none. */
 static const char *warning(struct fixture *f)
 {
 	static char text[REASON_FORMAT_MAX];
@@ -124,7 +124,7 @@ static const char *warning(struct fixture *f)
 	return text;
 }
 
-static void test_heard_and_over(void **state)
+static void test_a_neighbour_labels_the_leg_until_it_expires(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t next;
@@ -145,7 +145,7 @@ static void test_heard_and_over(void **state)
 	assert_true(next == UINT64_MAX);
 }
 
-static void test_farewell_and_carrier(void **state)
+static void test_a_shutdown_or_lost_carrier_removes_the_neighbour(void **state)
 {
 	struct fixture *f = *state;
 	struct lldp_neighbour bye = system_of("x", "1", "");
@@ -160,18 +160,19 @@ static void test_farewell_and_carrier(void **state)
 	assert_false(neighbours_forget(neighbours_find(&f->heard, 3), f->now));
 }
 
-static void test_several(void **state)
+static void test_several_systems_leave_the_label_unknown(void **state)
 {
 	struct fixture *f = *state;
 
 	hear(f, 3, "x", "1", "switch-a");
-	hear(f, 3, "x", "2", "switch-a"); /* one system, by two ports */
+	hear(f, 3, "x", "2", "switch-a"); /* one system, on two ports */
 	assert_string_equal(label(f, "leg-a"), "switch-a");
 	hear(f, 3, "y", "1", "switch-b");
 	assert_string_equal(label(f, "leg-a"), "");
 	assert_string_equal(why(f, "leg-a"), "lldp-several");
 	assert_non_null(strstr(warning(f), "more than one system"));
-	/* A crowd takes no more room than it is given, and one who leaves makes it no clearer. */
+	/* Many systems take no more room than the limit, and the leaving of one does not make the
+	 * link unambiguous. */
 	for (unsigned i = 0; i < 1000; i++) {
 		char chassis[16];
 
@@ -182,14 +183,14 @@ static void test_several(void **state)
 	assert_string_equal(label(f, "leg-a"), "");
 }
 
-static void test_names(void **state)
+static void test_labels_are_names_or_chassis_ids(void **state)
 {
 	struct fixture *f = *state;
 	char long_id[LLDP_TEXT_MAX];
 
 	hear(f, 3, "00:1b:21:00:00:0a", "1", "switch");
 	assert_string_equal(label(f, "leg-a"), "switch");
-	hear(f, 4, "00:1b:21:00:00:0b", "1", "switch"); /* a name that nobody has changed */
+	hear(f, 4, "00:1b:21:00:00:0b", "1", "switch"); /* a factory default name */
 	assert_string_equal(label(f, "leg-a"), "00:1b:21:00:00:0a");
 	assert_string_equal(label(f, "leg-b"), "00:1b:21:00:00:0b");
 	hear(f, 4, "00:1b:21:00:00:0b", "1", "my switch");
@@ -202,8 +203,8 @@ static void test_names(void **state)
 	assert_int_equal(strlen(label(f, "leg-b")), 57);
 }
 
-/* Those of the configuration stand, whatever is heard. */
-static void test_configured(void **state)
+/* Configured labels stay, whatever LLDP reports. */
+static void test_a_configured_label_stays(void **state)
 {
 	struct fixture *f = *state;
 
@@ -215,7 +216,7 @@ static void test_configured(void **state)
 	assert_int_equal(label_source(labels_find(&f->labels, "leg-a")), LABEL_CONFIGURED);
 }
 
-static void test_vlan_and_bond(void **state)
+static void test_vlans_and_bonds_use_the_cables_below(void **state)
 {
 	struct fixture *f = *state;
 
@@ -235,8 +236,8 @@ static void test_vlan_and_bond(void **state)
 					"members are on switch-b and switch-c");
 }
 
-/* The leg of a bond is in no configuration; its members are no legs of their own. */
-static void test_bond_of_the_plan(void **state)
+/* The leg of a bond is not in the configuration, and its members are not legs. */
+static void test_a_bond_of_the_plan_is_labelled_by_its_members(void **state)
 {
 	struct fixture *f = *state;
 	struct inv_bond lacp = {.ifindex = 5, .setting = {.mode = 4}};
@@ -250,7 +251,7 @@ static void test_bond_of_the_plan(void **state)
 	hear(f, 1, "x", "1", "switch-a");
 	hear(f, 2, "x", "2", "switch-a");
 	assert_string_equal(label(f, "bond0"), "switch-a");
-	assert_string_equal(warning(f), ""); /* both on one switch, as they should */
+	assert_string_equal(warning(f), ""); /* both on one switch, as expected */
 	neighbours_forget(neighbours_find(&f->heard, 2), f->now);
 	hear(f, 2, "y", "2", "switch-b");
 	assert_non_null(strstr(warning(f), "label of leg bond0 is unknown"));
@@ -261,11 +262,11 @@ static void test_bond_of_the_plan(void **state)
 	inv.n_bonds = 0;
 }
 
-static void test_warnings(void **state)
+static void test_warnings_name_legs_and_switches(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_string_equal(warning(f), ""); /* too early to say */
+	assert_string_equal(warning(f), ""); /* too early for a warning */
 	hear(f, 3, "x", "1", "switch-a");
 	f->now += 70 * SEC;
 	assert_non_null(strstr(warning(f), "lldp-silent: the label of leg leg-b is unknown"));
@@ -281,8 +282,8 @@ static void test_warnings(void **state)
 	assert_non_null(strstr(warning(f), "label-wrong: "));
 }
 
-/* What an earlier agent heard holds as long as it would have; what is heard now wins. */
-static void test_remembered(void **state)
+/* Entries of an earlier agent stay valid for their original time; new frames replace them. */
+static void test_the_table_of_an_earlier_agent_is_used(void **state)
 {
 	struct fixture *f = *state;
 	struct neighbours_link *link;
@@ -306,7 +307,7 @@ static void test_remembered(void **state)
 	assert_string_equal(label(f, "leg-a"), "switch-c");
 	link = neighbours_find(&f->heard, 4);
 	neighbours_forget(link, f->now);
-	neighbours_remember(link, table, f->now + 61 * SEC);  /* over by then */
+	neighbours_remember(link, table, f->now + 61 * SEC);  /* expired by then */
 	neighbours_remember(link, table, f->now - 61 * SEC);  /* of another boot */
 	snprintf(link->ifname, sizeof(link->ifname), "eth9"); /* another link has that number */
 	neighbours_remember(link, table, f->now);
@@ -317,15 +318,23 @@ static void test_remembered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_heard_and_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_farewell_and_carrier, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_several, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_configured, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_vlan_and_bond, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bond_of_the_plan, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_remembered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_neighbour_labels_the_leg_until_it_expires,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_shutdown_or_lost_carrier_removes_the_neighbour, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_systems_leave_the_label_unknown, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_labels_are_names_or_chassis_ids, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_configured_label_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vlans_and_bonds_use_the_cables_below, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_bond_of_the_plan_is_labelled_by_its_members,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_warnings_name_legs_and_switches, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_table_of_an_earlier_agent_is_used, setup,
+						teardown),
 	};
 
 	plugins_register();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is read from LLDP frames, byte by byte as IEEE 802.1AB lays them out; and what is not. */
+/* Parses LLDP frames byte by byte as IEEE 802.1AB lays them out, valid and invalid ones. */
 #include "agent/lldp/lldp_parse.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static int parse(struct frame *f, struct lldp_neighbour *ret)
 	return lldp_parse(f->bytes, f->len, ret);
 }
 
-static void test_all_that_is_read(void **state)
+static void test_all_known_tlvs_are_parsed(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -68,7 +68,7 @@ static void test_all_that_is_read(void **state)
 	ADD(&f, 127, "\x00\x80\xc2\x07\x03\x00\x00\x00\x0c");
 	ADD(&f, 127, "\x00\x80\xc2\x0b\x08\x18");
 	ADD(&f, 0, "");
-	add(&f, "\0\0\0\0", 4); /* what pads a short frame */
+	add(&f, "\0\0\0\0", 4); /* padding of a short frame */
 	assert_int_equal(parse(&f, &n), 0);
 	assert_string_equal(n.chassis, "00:1b:21:aa:bb:cc");
 	assert_string_equal(n.port, "Ethernet1/7");
@@ -83,11 +83,11 @@ static void test_all_that_is_read(void **state)
 	assert_int_equal(n.pfc, LLDP_PFC_SAID | 1 << 3 | 1 << 4);
 }
 
-/* Switches that speak the older DCBX: its flow control is one of several features. */
-static void test_older_dcbx(void **state)
+/* Switches with the older DCBX send flow control as one of several features. */
+static void test_flow_control_of_older_dcbx_is_parsed(void **state)
 {
 	static const struct {
-		char said[40]; /* behind the version of DCBX */
+		char said[40]; /* after the version of DCBX */
 		size_t len;
 		uint16_t pfc;
 	} says[] = {
@@ -95,7 +95,7 @@ static void test_older_dcbx(void **state)
 		CEE("\x02\x0a\0\0\0\0\0\1\0\0\0\1\x06\x06\0\0\xc0\0\x18\x08",
 		    LLDP_PFC_SAID | 1 << 3 | 1 << 4),
 		CEE("\x06\x06\0\0\x40\0\x18\x08", LLDP_PFC_SAID), /* off */
-		CEE("\x06\x06\0\0\xa0\0\x18\x08", LLDP_PFC_SAID), /* the two do not agree */
+		CEE("\x06\x06\0\0\xa0\0\x18\x08", LLDP_PFC_SAID), /* the two ends do not agree */
 		CEE("\x06\x04\0\0\x80\0", 0),
 		CEE("\x06\x06\0\0\x80\0\x18", 0),     /* cut */
 		CEE("\x08\x06\0\0\x80\0\x18\x08", 0), /* another feature */
@@ -114,7 +114,7 @@ static void test_older_dcbx(void **state)
 		assert_int_equal(parse(&f, &n), 0);
 		assert_int_equal(n.pfc, says[i].pfc);
 	}
-	/* What is said in both ways counts as the newer one has it, in whatever order. */
+	/* If both forms are present, the newer one counts, in either order. */
 	for (unsigned i = 0; i < 2; i++) {
 		begin_with_head(&f);
 		for (unsigned k = 0; k < 2; k++)
@@ -125,18 +125,18 @@ static void test_older_dcbx(void **state)
 		assert_int_equal(parse(&f, &n), 0);
 		assert_int_equal(n.pfc, LLDP_PFC_SAID | 1 << 3);
 	}
-	begin_with_head(&f); /* an older one yet */
+	begin_with_head(&f); /* an even older one */
 	ADD(&f, 127, "\x00\x1b\x21\x01\x06\x06\0\0\x80\0\x10\x08");
 	assert_int_equal(parse(&f, &n), 0);
 	assert_int_equal(n.pfc, 0);
 }
 
-static void test_the_least(void **state)
+static void test_a_minimal_frame_is_parsed(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
 
-	begin_with_head(&f); /* an end that is not marked is one too */
+	begin_with_head(&f); /* an unmarked end is valid */
 	assert_int_equal(parse(&f, &n), 0);
 	assert_string_equal(n.name, "");
 	assert_int_equal(n.management.family, 0);
@@ -145,7 +145,7 @@ static void test_the_least(void **state)
 	assert_int_equal(n.pfc, 0);
 }
 
-static void test_shutdown(void **state)
+static void test_a_shutdown_frame_is_parsed(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -164,8 +164,8 @@ static void test_shutdown(void **state)
 	assert_string_equal(n.name, "");
 }
 
-/* Ids that are no text stay what they are, each its own. */
-static void test_ids(void **state)
+/* Ids that are not text stay unchanged and distinct. */
+static void test_ids_stay_distinct(void **state)
 {
 	char long_id[256], first[LLDP_TEXT_MAX];
 	struct lldp_neighbour n;
@@ -197,7 +197,7 @@ static void test_ids(void **state)
 	}
 }
 
-static void test_second_ones(void **state)
+static void test_repeated_mandatory_tlvs_are_rejected(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -211,7 +211,7 @@ static void test_second_ones(void **state)
 	assert_int_equal(parse(&f, &n), -EBADMSG);
 }
 
-static void test_order(void **state)
+static void test_the_order_of_mandatory_tlvs_is_checked(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -227,8 +227,8 @@ static void test_order(void **state)
 	assert_int_equal(parse(&f, &n), -EBADMSG);
 }
 
-/* What is wrong with an optional part costs that part alone. */
-static void test_bad_parts(void **state)
+/* An error in an optional TLV drops that TLV only. */
+static void test_a_bad_optional_tlv_is_skipped(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -239,7 +239,7 @@ static void test_bad_parts(void **state)
 	ADD(&f, 8, "");
 	ADD(&f, 127, "\x00\x80");
 	ADD(&f, 127, "\x00\x80\xc2\x01\x00");
-	ADD(&f, 127, "\x00\x80\xc2\x07\x01\x00\x00\x00\x0c"); /* able to, but is not */
+	ADD(&f, 127, "\x00\x80\xc2\x07\x01\x00\x00\x00\x0c"); /* supported, not enabled */
 	ADD(&f, 127, "\x00\x80\xc2\x0b\x08");
 	ADD(&f, 99, "of a later edition");
 	ADD(&f, 5, "switch-a");
@@ -251,8 +251,10 @@ static void test_bad_parts(void **state)
 	assert_int_equal(n.pfc, 0);
 }
 
-/* Cut anywhere, it is refused or is what came before the cut; never read beyond. */
-static void test_cut(void **state)
+/*
+ * A frame cut at any place is rejected or yields what came before the cut, without a read beyond.
+ */
+static void test_a_cut_frame_is_not_read_beyond_its_end(void **state)
 {
 	struct lldp_neighbour n;
 	struct frame f;
@@ -275,15 +277,15 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_is_read),
-		cmocka_unit_test(test_the_least),
-		cmocka_unit_test(test_older_dcbx),
-		cmocka_unit_test(test_shutdown),
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_second_ones),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_bad_parts),
-		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_all_known_tlvs_are_parsed),
+		cmocka_unit_test(test_a_minimal_frame_is_parsed),
+		cmocka_unit_test(test_flow_control_of_older_dcbx_is_parsed),
+		cmocka_unit_test(test_a_shutdown_frame_is_parsed),
+		cmocka_unit_test(test_ids_stay_distinct),
+		cmocka_unit_test(test_repeated_mandatory_tlvs_are_rejected),
+		cmocka_unit_test(test_the_order_of_mandatory_tlvs_is_checked),
+		cmocka_unit_test(test_a_bad_optional_tlv_is_skipped),
+		cmocka_unit_test(test_a_cut_frame_is_not_read_beyond_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wall between the roles: every rule of a message, and descriptors that are not what they seem.
- */
+/* The privilege boundary between the roles: every rule of a message, and descriptors of the wrong
+ * kind. */
 #include "agent/base/privsep.h"
 #include "netcfg/base/memfd.h"
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static struct privsep_msg a_net_set(void)
 	return m;
 }
 
-static void test_good(void **state)
+static void test_valid_messages_are_accepted(void **state)
 {
 	struct privsep_msg m = a_get();
 
@@ -69,12 +69,13 @@ static void test_good(void **state)
 	m.if_match = 5;
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net), true), 0);
 	m = a_get();
-	m.if_match = 5; /* nobody looks for a version */
+	m.if_match = 5; /* a read has no version */
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
-/* What a switch is called cannot be anything, nor come from anybody else, nor be about anything. */
-static void test_neighbours(void **state)
+/* A neighbour's names are restricted, only the lldp role may send them, and they belong to no
+ * connection. */
+static void test_neighbours_are_checked(void **state)
 {
 	struct privsep_msg m = {.type = PRIVSEP_NEIGHBOUR,
 				.size = sizeof(struct privsep_neighbour),
@@ -98,11 +99,11 @@ static void test_neighbours(void **state)
 	said->management.family = 0;
 	said->chassis[0] = '\0';
 	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
-	m = a_get(); /* nor does it get anything of what clients may */
+	m = a_get(); /* nor may it send clients' requests */
 	assert_int_equal(check(PRIVSEP_LLDP, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
-static void test_lengths(void **state)
+static void test_wrong_lengths_are_rejected(void **state)
 {
 	struct privsep_msg m = a_get();
 	size_t good = HEAD + sizeof(m.get);
@@ -116,7 +117,7 @@ static void test_lengths(void **state)
 	assert_int_equal(check(PRIVSEP_API, &m, good, false), -EBADMSG);
 }
 
-static void test_types_and_senders(void **state)
+static void test_types_are_bound_to_senders(void **state)
 {
 	struct privsep_msg m = a_get();
 	size_t len = HEAD + sizeof(m.get);
@@ -129,7 +130,7 @@ static void test_types_and_senders(void **state)
 	}
 	m.type = UINT32_MAX;
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
-	/* The unprivileged side must not be able to answer for the monitor. */
+	/* The unprivileged side must not be able to reply for the monitor. */
 	m = (struct privsep_msg){.type = PRIVSEP_REPLY,
 				 .size = sizeof(m.reply),
 				 .connection = 1,
@@ -138,7 +139,7 @@ static void test_types_and_senders(void **state)
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.reply), true), 0);
 }
 
-static void test_descriptors_and_numbers(void **state)
+static void test_missing_and_extra_descriptors_are_rejected(void **state)
 {
 	struct privsep_msg m = a_get();
 	size_t len = HEAD + sizeof(m.get);
@@ -155,7 +156,7 @@ static void test_descriptors_and_numbers(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
 }
 
-static void test_fields(void **state)
+static void test_bad_fields_are_rejected(void **state)
 {
 	static const char *const bad[] = {"a\"b", "a\\b", "a\nb", "\x7f", "\xc3\xa4", "\x01"};
 	struct privsep_msg m = a_get();
@@ -170,12 +171,12 @@ static void test_fields(void **state)
 		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
 	}
 	m = a_net_set();
-	memset(m.net.name, 'x', sizeof(m.net.name)); /* no end */
+	memset(m.net.name, 'x', sizeof(m.net.name)); /* not terminated */
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
 	m = a_net_set();
 	m.net.name[0] = '\0';
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
-	m.type = PRIVSEP_NET_ADD; /* whose name is in the JSON */
+	m.type = PRIVSEP_NET_ADD; /* its name is in the JSON */
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), 0);
 	m.net.len = PRIVSEP_JSON_MAX + 1;
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
@@ -184,7 +185,7 @@ static void test_fields(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 }
 
-static void test_travel(void **state)
+static void test_messages_arrive_with_their_descriptors(void **state)
 {
 	autoclose int fd = memfd_new_sealed("t", "text", 4);
 	struct privsep_msg out = {.type = PRIVSEP_PUT_STAGED, .connection = 7, .put_staged = {4}},
@@ -201,13 +202,15 @@ static void test_travel(void **state)
 	assert_int_equal(privsep_read_memfd(got, 4, &text), 0);
 	assert_string_equal(text, "text");
 	assert_int_equal(privsep_read_memfd(got, 5, &text), -EBADMSG);
-	/* What the rules forbid is not even sent. */
+	/* The sender applies the same rules. */
 	out.type = PRIVSEP_REPLY;
 	assert_int_equal(privsep_send(pair[0], PRIVSEP_ADMIN, &out, fd), -EBADMSG);
 }
 
-/* Who parses readers' bytes has no message by which anything changes, whatever it puts in it. */
-static void test_changes_are_not_the_readers(void **state)
+/*
+ * The role that parses readers' bytes has no message that changes anything, whatever its content.
+ */
+static void test_the_api_role_cannot_send_changes(void **state)
 {
 	autoclose int fd = memfd_new_sealed("t", "text", 4);
 	unsigned n_changes = 0;
@@ -232,7 +235,7 @@ static void test_changes_are_not_the_readers(void **state)
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
 }
 
-static void test_rdma_pings(void **state)
+static void test_rdma_tests_are_checked(void **state)
 {
 	const struct privsep_ping good = {.what = LAUNCH_PING_IN,
 					  .bytes = LAUNCH_PING_BYTES_MAX,
@@ -261,7 +264,7 @@ static void test_rdma_pings(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), 0);
 }
 
-static void test_names_of_calls(void **state)
+static void test_system_calls_have_names(void **state)
 {
 	char buf[40];
 
@@ -270,7 +273,7 @@ static void test_names_of_calls(void **state)
 	assert_string_equal(privsep_syscall_to_string(4095, buf, sizeof(buf)), "4095");
 }
 
-static void test_garbage_travels_nowhere(void **state)
+static void test_garbage_is_rejected(void **state)
 {
 	struct privsep_msg in;
 	char junk[sizeof(in) + 64];
@@ -288,7 +291,7 @@ static void test_garbage_travels_nowhere(void **state)
 	pair[0] = -1;
 }
 
-static void test_unsealed_is_refused(void **state)
+static void test_unsealed_memory_is_rejected(void **state)
 {
 	autoclose int plain = memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	autoclose int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -300,7 +303,7 @@ static void test_unsealed_is_refused(void **state)
 	assert_int_equal(privsep_read_memfd(plain, 4, &text), -EBADMSG);
 	assert_int_equal(privsep_read_memfd(dir, 0, &text), -EBADMSG);
 	assert_int_equal(privsep_read_memfd(file, 0, &text), -EBADMSG);
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0); /* reading it would wait for ever */
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0); /* reading it would block for ever */
 	assert_int_equal(privsep_read_memfd(pipes[0], 4, &text), -EBADMSG);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -310,18 +313,19 @@ static void test_unsealed_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_types_and_senders),
-		cmocka_unit_test(test_descriptors_and_numbers),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_changes_are_not_the_readers),
-		cmocka_unit_test(test_rdma_pings),
-		cmocka_unit_test(test_names_of_calls),
-		cmocka_unit_test_setup_teardown(test_travel, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_garbage_travels_nowhere, setup, teardown),
-		cmocka_unit_test(test_unsealed_is_refused),
+		cmocka_unit_test(test_valid_messages_are_accepted),
+		cmocka_unit_test(test_neighbours_are_checked),
+		cmocka_unit_test(test_wrong_lengths_are_rejected),
+		cmocka_unit_test(test_types_are_bound_to_senders),
+		cmocka_unit_test(test_missing_and_extra_descriptors_are_rejected),
+		cmocka_unit_test(test_bad_fields_are_rejected),
+		cmocka_unit_test(test_the_api_role_cannot_send_changes),
+		cmocka_unit_test(test_rdma_tests_are_checked),
+		cmocka_unit_test(test_system_calls_have_names),
+		cmocka_unit_test_setup_teardown(test_messages_arrive_with_their_descriptors, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_garbage_is_rejected, setup, teardown),
+		cmocka_unit_test(test_unsealed_memory_is_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

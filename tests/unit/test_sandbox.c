@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays a worker that was taken over: enters the real sandbox in a child, as a worker does, and
- * then tries whatever may lead outside. Needs root.
+ * Plays a worker under an attacker's control: enters the real sandbox in a child, as a worker does,
+ * and then tries every way out. Needs root.
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
@@ -40,7 +40,7 @@ struct world {
 	struct launch_config cfg;
 	enum sandbox_kind kind;
 	struct sandbox sandbox;
-	int device_fd;		       /* as an RDMA device's */
+	int device_fd;		       /* used as that of an RDMA device */
 	int state_fd, key_fd, outside; /* outside: a socket that listens on the host */
 	struct {
 		struct file_handle h;
@@ -50,8 +50,8 @@ struct world {
 };
 
 static struct world world;
-static int below_fd;		     /* the child's, from before it waits */
-static void (*meanwhile)(pid_t pid); /* what the parent does then */
+static int below_fd;		     /* the child's, opened before it waits */
+static void (*meanwhile)(pid_t pid); /* called by the parent then */
 static unsigned failures;
 
 #define REFUSED(call)                                                                       \
@@ -113,7 +113,7 @@ static int world_setup(void **state)
 	int mount_id;
 
 	memset(&world, 0, sizeof(world));
-	/* Not /tmp, which may be of a kind that gives no handles. */
+	/* Not /tmp, whose file system may not support handles. */
 	snprintf(world.dir, sizeof(world.dir), "/var/tmp/plenum-sandbox-XXXXXX");
 	assert_non_null(mkdtemp(world.dir));
 	assert_int_equal(chmod(world.dir, 0755), 0);
@@ -138,7 +138,7 @@ static int world_setup(void **state)
 	world.device_fd = open("/dev/null", O_PATH | O_CLOEXEC);
 	assert_true(world.device_fd >= 0);
 	world.kind = SANDBOX_FILES;
-	/* What RDMA takes comes on top: nothing else may come with it. */
+	/* RDMA needs further rights: nothing else may come with them. */
 	world.cfg = (struct launch_config){
 		.n_exports = 1, .n_ports = 1, .ports[0].rdma = true, .transport = LAUNCH_UDP};
 	world.cfg.exports[0].dir_fd = open(path_of("export"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -179,7 +179,7 @@ static void confine(void)
 	}
 }
 
-/* ------------------------------------------------------------------ what either role must not */
+/* ------------------------------------------------------------------ forbidden to both roles */
 
 static void attack_files(int dir)
 {
@@ -275,13 +275,13 @@ static void attack_network(void)
 	REFUSED(socket(AF_ALG, SOCK_SEQPACKET, 0));
 	REFUSED(socket(AF_VSOCK, SOCK_STREAM, 0));
 	WORKS(udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
-	/* The agent's sockets are not to be seen by name, whatever socket is at hand. */
+	/* The agent's sockets must not be reachable by name, whatever socket the worker has. */
 	REFUSED(connect(udp, (void *)&name, sizeof(name)));
 	close(udp);
 }
 
-/* RDMA devices have names, and behind each is what was sent last: nothing as long as that is none.
- * The kernel may not know RDMA at all. */
+/* RDMA devices have names that lead to the file that was sent last: to nothing as long as none was
+ * sent. The kernel may lack RDMA. */
 static void attack_rdma(void)
 {
 	int fd;
@@ -307,7 +307,7 @@ static uint64_t status_number(const char *text, const char *key, int base)
 	return at ? strtoull(at + strlen(key), NULL, base) : UINT64_MAX;
 }
 
-/* The state of this process as the host sees it, read by the parent. */
+/* The state of this process as seen from the host, read by the parent. */
 static void expect_status(pid_t pid, uint64_t caps)
 {
 	char path[64], text[8192], link[128];
@@ -336,7 +336,7 @@ static void expect_status(pid_t pid, uint64_t caps)
 	assert_true(readlink(path, link, sizeof(link)) < 0 && access(path, F_OK) < 0);
 }
 
-/* Runs the attack in a child; while it waits, the parent looks at it. */
+/* Runs the attack in a child; the parent examines it while it waits. */
 static void run_confined(void (*attack)(void), uint64_t caps)
 {
 	int ready[2], go[2], status;
@@ -377,7 +377,7 @@ static void run_confined(void (*attack)(void), uint64_t caps)
 
 /* ------------------------------------------------------------------ the cases */
 
-/* It has a procfs, to see whether a process is being killed, and no more. */
+/* A frontend has a procfs, to see whether a process is being killed, and nothing else. */
 static void attack_procfs(void)
 {
 	static const char *const words[] = {"mem",
@@ -398,7 +398,7 @@ static void attack_procfs(void)
 	int proc = world.sandbox.proc_fd, fd;
 
 	if (proc < 0)
-		return; /* not of this kernel: nothing to attack */
+		return; /* not supported by this kernel */
 	snprintf(path, sizeof(path), "%d/status", world.victim);
 	WORKS(fd = openat(proc, path, O_RDONLY));
 	close(fd);
@@ -431,7 +431,7 @@ static void frontend(void)
 	attack_rdma();
 }
 
-static void test_frontend(void **state)
+static void test_a_frontend_cannot_leave_its_sandbox(void **state)
 {
 	world.kind = SANDBOX_DESCRIPTORS;
 	world.cfg.n_exports = 0;
@@ -449,13 +449,13 @@ static void compute(void)
 	attack_network();
 	attack_rdma();
 	REFUSED(openat(dir, "link", O_RDONLY)); /* leads to ../secret */
-	/* What it is there for goes on. */
+	/* Its own task still works. */
 	WORKS(fd = openat(dir, "file", O_RDWR));
 	WORKS(pread(fd, text, sizeof(text), 0) == 5 ? 0 : -1);
 	WORKS(pwrite(fd, text, 5, 0));
 	snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
 	WORKS(open(text, O_RDONLY));
-	/* What helpers are for does not. */
+	/* The helpers' task does not. */
 	REFUSED(fchown(fd, 1234, 1234));
 	REFUSED(fchmod(fd, 04777));
 	REFUSED(chmod(text, 04777));
@@ -475,13 +475,14 @@ static void compute(void)
 	REFUSED(renameat(dir, "file", dir, "made"));
 	REFUSED(unlinkat(dir, "file", 0));
 	REFUSED(unlinkat(dir, "below", AT_REMOVEDIR));
-	REFUSED(openat(dir, "device", O_RDONLY)); /* a client may make it, we do not open it */
-	/* Nothing else of /proc lies behind the descriptors. */
+	REFUSED(openat(dir, "device", O_RDONLY)); /* a client may create it, the worker may not open
+						   * it */
+	/* No other file of /proc is reachable via the descriptors. */
 	REFUSED(open("/proc/self/fd/../status", O_RDONLY));
 	REFUSED(open("/proc/self/fd/../../1/status", O_RDONLY));
 }
 
-static void test_compute(void **state)
+static void test_a_compute_worker_cannot_leave_its_exports(void **state)
 {
 	run_confined(compute, COMPUTE_CAPS);
 }
@@ -491,8 +492,8 @@ static void on_call(void *user, struct helper_call *call)
 	*(struct helper_call **)user = call;
 }
 
-/* What the call comes to: a descriptor, 0, or -1 and errno. It is about a handle or a descriptor.
- */
+/* The result of the call: a descriptor, 0, or -1 and errno. The call concerns a handle or a
+ * descriptor. */
 static const char *ask_name = "";
 
 static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
@@ -525,13 +526,13 @@ static int helper_ask(enum helper_op op, const struct fuse_handle *h, int fd,
 	return r < 0 ? -1 : MAX_OF(fd, 0);
 }
 
-/* Hands open nothing but what was shown to it, however the request is made up. */
+/* Helpers open only what was shown to this worker, however the request is forged. */
 static void forge(void)
 {
 	int dir = world.cfg.exports[0].dir_fd, fd;
 	struct fuse_handle h = {}, real, none;
 
-	/* The handle of a file that was never shown, unsigned, or with another's signature. */
+	/* The handle of a file that was never shown, unsigned, or with another file's signature. */
 	h.bytes[0] = FUSE_HANDLE_FILE;
 	h.bytes[1] = (uint8_t)world.secret.h.handle_type;
 	h.bytes[2] = (uint8_t)world.secret.h.handle_bytes;
@@ -544,12 +545,12 @@ static void forge(void)
 	memcpy(h.bytes + h.len - HELPERS_SIGNATURE_BYTES,
 	       real.bytes + real.len - HELPERS_SIGNATURE_BYTES, HELPERS_SIGNATURE_BYTES);
 	REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
-	/* A descriptor of anything else gets none. */
+	/* A descriptor of any other file gets none. */
 	WORKS(helper_ask(HELPER_GETATTR, NULL, world.outside, &none));
 	WORKS(none.len == 0 ? 0 : -1);
 	WORKS(helper_ask(HELPER_GETATTR, NULL, world.state_fd, &none));
 	WORKS(none.len == 0 ? 0 : -1);
-	/* Every single bit of a good one counts; wrong exports and lengths do no harm. */
+	/* Every single bit of a valid handle matters; wrong exports and lengths do no harm. */
 	for (unsigned i = 0; i < real.len * 8U; i++) {
 		h = real;
 		h.bytes[i / 8] ^= (uint8_t)(1U << i % 8);
@@ -561,18 +562,18 @@ static void forge(void)
 		if (len != real.len)
 			REFUSED(helper_ask(HELPER_OPEN_PATH, &h, -1, NULL));
 	}
-	/* And what was shown is opened, as long as it is there. */
+	/* A file that was shown can be opened as long as it exists. */
 	close(fd);
 	WORKS(fd = helper_ask(HELPER_OPEN_PATH, &real, -1, NULL));
 	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
 	close(fd);
 	ask_name = "file";
 	WORKS(fd = helper_ask(HELPER_UNLINK, NULL, dir, NULL));
-	close(fd); /* what was removed */
+	close(fd); /* of the removed file */
 	REFUSED(helper_ask(HELPER_OPEN_PATH, &real, -1, NULL));
 }
 
-static void test_hands_cannot_be_fooled(void **state)
+static void test_helpers_open_only_what_was_shown(void **state)
 {
 	run_confined(forge, COMPUTE_CAPS);
 }
@@ -589,7 +590,8 @@ static void read_only(void)
 	REFUSED(helper_ask(HELPER_MKDIR, NULL, dir, NULL));
 }
 
-/* ------------------------------------------------------------------ a hand that was taken over */
+/* ------------------------------------------------------------------ a helper under an attacker's
+ * control */
 
 static pid_t helper_of(pid_t pid)
 {
@@ -614,14 +616,14 @@ static pid_t helper_of(pid_t pid)
 }
 
 #define MADE(nr, ...) helper_trace_inject(pid, nr, (const long[6]){__VA_ARGS__})
-#define HELPER_REFUSED(nr, ...)                                                              \
-	do {                                                                                 \
-		long r_ = MADE(nr, __VA_ARGS__);                                             \
-		if (r_ >= 0 || r_ == -ESRCH || r_ == -ENOSYS) {                              \
-			fprintf(stderr, "# line %d: a hand's %s: %ld\n", __LINE__, #nr, r_); \
-			failures++;                                                          \
-		}                                                                            \
-		assert_true(helper_trace_next(pid) >= 0);                                    \
+#define HELPER_REFUSED(nr, ...)                                                                \
+	do {                                                                                   \
+		long r_ = MADE(nr, __VA_ARGS__);                                               \
+		if (r_ >= 0 || r_ == -ESRCH || r_ == -ENOSYS) {                                \
+			fprintf(stderr, "# line %d: a helper's %s: %ld\n", __LINE__, #nr, r_); \
+			failures++;                                                            \
+		}                                                                              \
+		assert_true(helper_trace_next(pid) >= 0);                                      \
 	} while (0)
 
 static void helper_attack(pid_t worker)
@@ -634,7 +636,8 @@ static void helper_attack(pid_t worker)
 	failures = 0;
 	expect_status(pid, HELPER_CAPS);
 	if (!HELPER_TRACE_INJECTS || helper_trace_begin(pid) < 0)
-		return; /* what it has not is seen, what it cannot is not tried here */
+		return; /* its capabilities are compared; the calls that they forbid are not tried
+			 * here */
 	assert_true(helper_trace_next(pid) >= 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
 		HELPER_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDONLY);
@@ -675,14 +678,14 @@ static void nothing(void)
 {
 }
 
-static void test_hand(void **state)
+static void test_a_helper_cannot_leave_its_exports(void **state)
 {
 	meanwhile = helper_attack;
 	run_confined(nothing, COMPUTE_CAPS);
 	meanwhile = NULL;
 }
 
-static void test_read_only_export(void **state)
+static void test_a_read_only_export_stays_read_only(void **state)
 {
 	world.cfg.exports[0].read_only = true;
 	run_confined(read_only, COMPUTE_CAPS);
@@ -701,20 +704,20 @@ static void moved(void)
 {
 	struct stat st;
 
-	WORKS(fstat(below_fd, &st)); /* an open file is an open file */
+	WORKS(fstat(below_fd, &st)); /* an open file stays usable */
 	REFUSED(openat(below_fd, "..", O_PATH));
 	REFUSED(openat(below_fd, "../secret", O_RDONLY));
 }
 
-static void test_no_way_up(void **state)
+static void test_a_moved_directory_opens_no_way_out(void **state)
 {
 	meanwhile = move_out;
 	run_confined(moved, COMPUTE_CAPS);
 	meanwhile = NULL;
 }
 
-/* Without privilege there is no sandbox, and the worker must not go on. */
-static void test_failure_is_said(void **state)
+/* Without privilege there is no sandbox, and the worker must not continue. */
+static void test_a_failure_to_confine_is_reported(void **state)
 {
 	pid_t pid;
 	int status;
@@ -741,13 +744,13 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(test_frontend),
-		CASE(test_compute),
-		CASE(test_hands_cannot_be_fooled),
-		CASE(test_hand),
-		CASE(test_read_only_export),
-		CASE(test_no_way_up),
-		CASE(test_failure_is_said),
+		CASE(test_a_frontend_cannot_leave_its_sandbox),
+		CASE(test_a_compute_worker_cannot_leave_its_exports),
+		CASE(test_helpers_open_only_what_was_shown),
+		CASE(test_a_helper_cannot_leave_its_exports),
+		CASE(test_a_read_only_export_stays_read_only),
+		CASE(test_a_moved_directory_opens_no_way_out),
+		CASE(test_a_failure_to_confine_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The supervisor's table, walked through completely, and its backoff. */
+/* Walks through the supervisor's table completely, and tests its backoff and its updates of running
+ * workers. */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "tests/lib/put_file.h"
@@ -14,8 +15,9 @@
 
 #include <cmocka.h>
 
-/* Who was ready answers soon; who is still starting has what its start is given. */
-static void test_adopted_have_their_time(void **state)
+/* An adopted worker that was ready must answer soon; one that is still starting has the time of a
+ * start. */
+static void test_an_adopted_worker_has_time_to_answer(void **state)
 {
 	const uint64_t now = 100 * NSEC_PER_SEC;
 
@@ -26,7 +28,7 @@ static void test_adopted_have_their_time(void **state)
 			 SUP_START_LIMIT_NS - 4 * NSEC_PER_SEC);
 	assert_int_equal(sup_adopt_limit_ns(0, now), SUP_START_LIMIT_NS);
 	assert_int_equal(sup_adopt_limit_ns(UINT64_MAX, now), SUP_START_LIMIT_NS);
-	/* A worker may wait so long for its queues and its links. */
+	/* A worker may wait this long for its queues and its links. */
 	assert_true(SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS >= 16 * NSEC_PER_SEC);
 }
 
@@ -40,7 +42,7 @@ static bool is_death(enum sup_event e)
 	return e == SUP_EV_EXITED_0 || e == SUP_EV_EXITED_CONFIG || e == SUP_EV_CRASHED;
 }
 
-static void test_table_is_complete(void **state)
+static void test_the_table_has_no_hole(void **state)
 {
 	for (unsigned s = 0; s < SUP_STATE_MAX; s++)
 		for (unsigned e = 0; e < SUP_EVENT_MAX; e++) {
@@ -54,8 +56,8 @@ static void test_table_is_complete(void **state)
 		}
 }
 
-/* What must hold of every pair, whatever the table says. */
-static void test_table_invariants(void **state)
+/* Properties of every state and event, whatever the table's content. */
+static void test_the_table_keeps_its_invariants(void **state)
 {
 	for (unsigned s = 0; s < SUP_STATE_MAX; s++)
 		for (unsigned e = 0; e < SUP_EVENT_MAX; e++) {
@@ -66,7 +68,9 @@ static void test_table_invariants(void **state)
 				assert_false(has_process(s));
 				assert_int_equal(r->next, SUP_STARTING);
 			}
-			/* A dead process leaves no state that needs one, and the reverse. */
+			/*
+			 * An exited process leaves no state that needs a process, and vice versa.
+			 */
 			if (has_process(s) && is_death(e))
 				assert_false(has_process(r->next));
 			if (has_process(s) && !is_death(e) && e != SUP_EV_SPAWN_FAILED &&
@@ -74,12 +78,12 @@ static void test_table_invariants(void **state)
 				assert_true(has_process(r->next));
 			if (r->action == SUP_ACT_STOP || r->action == SUP_ACT_KILL)
 				assert_true(has_process(s));
-			/* Nor is a living one taken over beside one of our own. */
+			/* Nor is a living one adopted beside a process of our own. */
 			if (r->action == SUP_ACT_ADOPT || r->action == SUP_ACT_REPLACE) {
 				assert_int_equal(s, SUP_STOPPED);
 				assert_true(has_process(r->next));
 			}
-			/* An adopted one is not up before it says so. */
+			/* An adopted worker is not up before it answers. */
 			if (r->next == SUP_UP && s != SUP_UP)
 				assert_int_equal(e, SUP_EV_READY);
 			/* Doing nothing changes nothing. */
@@ -107,7 +111,7 @@ static void walk(const struct step *steps, size_t n)
 	}
 }
 
-static void test_life_and_death(void **state)
+static void test_a_worker_restarts_after_it_exits(void **state)
 {
 	static const struct step steps[] = {
 		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
@@ -126,7 +130,7 @@ static void test_life_and_death(void **state)
 	walk(steps, ARRAY_SIZE(steps));
 }
 
-static void test_failed_waits_for_a_change(void **state)
+static void test_a_failed_worker_waits_for_a_change(void **state)
 {
 	static const struct step steps[] = {
 		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
@@ -135,13 +139,13 @@ static void test_failed_waits_for_a_change(void **state)
 		{SUP_EV_WANT, SUP_FAILED, SUP_ACT_NONE},
 		{SUP_EV_CONFIG_CHANGED, SUP_STARTING, SUP_ACT_SPAWN},
 		{SUP_EV_SPAWN_FAILED, SUP_FAILED, SUP_ACT_GIVE_UP},
-		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN}, /* what it lacked has come */
+		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN}, /* the missing resource is available */
 	};
 
 	walk(steps, ARRAY_SIZE(steps));
 }
 
-static void test_change_restarts(void **state)
+static void test_a_changed_configuration_restarts_the_worker(void **state)
 {
 	static const struct step steps[] = {
 		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
@@ -156,8 +160,8 @@ static void test_change_restarts(void **state)
 	walk(steps, ARRAY_SIZE(steps));
 }
 
-/* What it shall serve is another's until that has ended. */
-static void test_waits_for_another(void **state)
+/* It waits until the other worker that serves its mounts or exports has exited. */
+static void test_a_worker_waits_for_another_to_exit(void **state)
 {
 	static const struct step steps[] = {
 		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
@@ -170,7 +174,7 @@ static void test_waits_for_another(void **state)
 	walk(steps, ARRAY_SIZE(steps));
 }
 
-static void test_found_goes_on(void **state)
+static void test_a_found_worker_is_adopted_or_replaced(void **state)
 {
 	static const struct step steps[] = {
 		{SUP_EV_FOUND, SUP_STARTING, SUP_ACT_ADOPT},
@@ -197,13 +201,13 @@ static void test_found_goes_on(void **state)
 	walk(other, ARRAY_SIZE(other));
 }
 
-static void test_backoff(void **state)
+static void test_the_backoff_grows_to_its_limit(void **state)
 {
-	assert_int_equal(sup_backoff_ns(1), 0); /* at once */
+	assert_int_equal(sup_backoff_ns(1), 0); /* immediate */
 	assert_int_equal(sup_backoff_ns(2), 0);
 	assert_int_equal(sup_backoff_ns(3), SUP_BACKOFF_FIRST_NS);
 	assert_int_equal(sup_backoff_ns(4), 2 * SUP_BACKOFF_FIRST_NS);
-	/* With its jitter of a quarter it stays well inside a mount's default time-out. */
+	/* With its jitter of a quarter it stays well below a mount's default timeout. */
 	assert_true(SUP_BACKOFF_MAX_NS * 5 / 4 < 30 * NSEC_PER_SEC / 2);
 	for (unsigned n = 2; n < 100; n++) {
 		assert_true(sup_backoff_ns(n) >= sup_backoff_ns(n - 1));
@@ -212,9 +216,9 @@ static void test_backoff(void **state)
 	assert_int_equal(sup_backoff_ns(100), SUP_BACKOFF_MAX_NS);
 }
 
-/* A leg that comes later is told of; not one that may use RDMA, to a worker that has given up what
- * that takes. */
-static void test_ports_follow(void **state)
+/* A worker gets a leg that is added later, except one for RDMA if the worker has given up what RDMA
+ * needs. */
+static void test_a_running_worker_gets_new_ports(void **state)
 {
 	struct launch_config is = {.transport = LAUNCH_UDP, .n_ports = 1}, want = is;
 
@@ -231,7 +235,7 @@ static void test_ports_follow(void **state)
 	assert_false(sup_ports_follow(&is, &want));
 }
 
-/* ---- RDMA devices that come later ---- */
+/* ---- RDMA devices that appear later ---- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -247,7 +251,7 @@ static void put(const char *root, const char *path, const char *fmt, ...)
 	va_end(args);
 }
 
-/* A device of that driver, with the address for RoCE v1 alone. */
+/* A device of that driver, with the address as a GID for RoCE v1 only. */
 static void put_device(const char *root, const char *module, const char *version)
 {
 	char to[256], at[256];
@@ -265,9 +269,9 @@ static void put_device(const char *root, const char *module, const char *version
 	put(root, at, "%s\n", version);
 }
 
-/* It is found by the leg's address and version, and its driver is judged for the worker, which sees
- * no files. */
-static void test_late_rdma_devices(void **state)
+/* The device is found by the leg's address and RoCE version, and its driver is checked for the
+ * worker, which cannot read the files. */
+static void test_an_rdma_device_is_found_by_address_and_version(void **state)
 {
 	static const struct {
 		const char *module, *version;
@@ -300,9 +304,9 @@ static void test_late_rdma_devices(void **state)
 	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The worker is told of a device that it may not have by name and leg alone, and is handed no file;
- * of one that it might have had and that has gone again it is told nothing. */
-static void test_old_devices_are_not_handed_over(void **state)
+/* For a device that the worker may not use it gets only name and leg, and no file; about a usable
+ * one that is gone again it gets no message. */
+static void test_a_device_with_an_old_driver_is_not_passed(void **state)
 {
 	const struct sup_rdma old = {.file = "uverbs-none", .device = "mlx5_0", .is_old = true},
 			      gone = {.file = "uverbs-none", .device = "mlx5_1"};
@@ -330,18 +334,18 @@ static void test_old_devices_are_not_handed_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late_rdma_devices),
-		cmocka_unit_test(test_old_devices_are_not_handed_over),
-		cmocka_unit_test(test_adopted_have_their_time),
-		cmocka_unit_test(test_table_is_complete),
-		cmocka_unit_test(test_table_invariants),
-		cmocka_unit_test(test_life_and_death),
-		cmocka_unit_test(test_failed_waits_for_a_change),
-		cmocka_unit_test(test_change_restarts),
-		cmocka_unit_test(test_waits_for_another),
-		cmocka_unit_test(test_found_goes_on),
-		cmocka_unit_test(test_backoff),
-		cmocka_unit_test(test_ports_follow),
+		cmocka_unit_test(test_an_rdma_device_is_found_by_address_and_version),
+		cmocka_unit_test(test_a_device_with_an_old_driver_is_not_passed),
+		cmocka_unit_test(test_an_adopted_worker_has_time_to_answer),
+		cmocka_unit_test(test_the_table_has_no_hole),
+		cmocka_unit_test(test_the_table_keeps_its_invariants),
+		cmocka_unit_test(test_a_worker_restarts_after_it_exits),
+		cmocka_unit_test(test_a_failed_worker_waits_for_a_change),
+		cmocka_unit_test(test_a_changed_configuration_restarts_the_worker),
+		cmocka_unit_test(test_a_worker_waits_for_another_to_exit),
+		cmocka_unit_test(test_a_found_worker_is_adopted_or_replaced),
+		cmocka_unit_test(test_the_backoff_grows_to_its_limit),
+		cmocka_unit_test(test_a_running_worker_gets_new_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

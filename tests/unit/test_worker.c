@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker's start and its decision to spin; the loop itself is proven end to end. */
+/* A worker's start and its decision to spin; the end-to-end tests cover the loop. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/fdpass.h"
 
@@ -40,7 +40,7 @@ static void expect_refused(const struct launch_config *cfg, const char *part)
 	expect_error(cfg, -EINVAL, part);
 }
 
-static void test_config_is_checked(void **state)
+static void test_an_invalid_configuration_is_refused(void **state)
 {
 	struct launch_config good = good_config(), c;
 	char why[LAUNCH_REASON_MAX];
@@ -88,7 +88,7 @@ static void test_config_is_checked(void **state)
 	expect_refused(&c, "malformed");
 }
 
-static void test_config_is_read(void **state)
+static void test_a_configuration_is_read_whole(void **state)
 {
 	struct launch_config good = good_config();
 	int fd = memfd_create("config", MFD_CLOEXEC), pipe_fds[2];
@@ -113,9 +113,9 @@ static void test_config_is_read(void **state)
 	close(pipe_fds[1]);
 }
 
-/* An agent of another version writes more, or less, and another number; what comes behind the head
+/* An agent of another version writes more or less, with another version; after the head the content
  * may be anything. */
-static void test_config_of_another_version(void **state)
+static void test_a_configuration_of_another_version_is_refused(void **state)
 {
 	static const off_t sizes[] = {3 * sizeof(uint32_t), 4096, sizeof(struct launch_config),
 				      sizeof(struct launch_config) + 4096};
@@ -138,7 +138,7 @@ static void test_config_of_another_version(void **state)
 	}
 }
 
-static void test_stats_must_be_whole(void **state)
+static void test_a_short_statistics_page_is_refused(void **state)
 {
 	int fd = memfd_create("stats", MFD_CLOEXEC);
 	struct launch_stats *st;
@@ -151,7 +151,7 @@ static void test_stats_must_be_whole(void **state)
 	close(fd);
 }
 
-static void test_core_must_exist(void **state)
+static void test_a_missing_core_is_refused(void **state)
 {
 	pid_t pid = fork();
 	int status;
@@ -169,11 +169,11 @@ static void test_core_must_exist(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void test_spin_learns(void **state)
+static void test_spinning_is_learned(void **state)
 {
 	struct worker_spin s = {.limit_ns = 50000};
 
-	assert_false(worker_spin_wanted(&s, 10)); /* not before it has paid */
+	assert_false(worker_spin_wanted(&s, 10)); /* not before it has paid off */
 	for (unsigned i = 0; i < 8; i++)
 		worker_spin_learn(&s, 20000);
 	assert_true(worker_spin_wanted(&s, 10));
@@ -181,7 +181,7 @@ static void test_spin_learns(void **state)
 	for (unsigned i = 0; i < 64; i++)
 		worker_spin_learn(&s, 5000000);
 	assert_false(worker_spin_wanted(&s, 10));
-	/* What is true where nothing is awaited teaches nothing about answers. */
+	/* Idle moments without pending answers teach nothing about answers. */
 	for (unsigned i = 0; i < 80; i++) {
 		s.awaits = i % 2;
 		worker_spin_learn(&s, s.awaits ? 20000 : 120000);
@@ -196,8 +196,8 @@ static void test_spin_learns(void **state)
 	assert_false(worker_spin_wanted(&s, 0)); /* switched off */
 }
 
-/* Where requests are so rare that no acknowledgement would ride on one, and only there. */
-static void test_spin_rests(void **state)
+/* Rests only if requests are so rare that no acknowledgement would wait for the next one. */
+static void test_a_worker_rests_between_rare_requests(void **state)
 {
 	struct worker_spin s = {.limit_ns = 100000};
 
@@ -211,16 +211,16 @@ static void test_spin_rests(void **state)
 	s = (struct worker_spin){.limit_ns = 1000000};
 	for (unsigned i = 0; i < 100; i++)
 		worker_spin_learn(&s, 900000);
-	assert_false(worker_spin_rests(&s)); /* it spins for all of that */
+	assert_false(worker_spin_rests(&s)); /* it spins all the time */
 	s = (struct worker_spin){.limit_ns = 0};
 	for (unsigned i = 0; i < 100; i++)
 		worker_spin_learn(&s, 900000);
-	assert_false(worker_spin_rests(&s)); /* it never sleeps, or always does: nothing is known */
+	assert_false(worker_spin_rests(&s)); /* it never sleeps, or always does: no information */
 }
 
-/* A thousand requests a second are woken for, though each answer comes soon; many are met spinning,
- * also when they begin after a pause. */
-static void test_spin_is_for_many(void **state)
+/* A thousand requests a second are served by wake-ups, though each answer comes soon; many more are
+ * met spinning, also when they begin after a pause. */
+static void test_only_many_requests_are_met_spinning(void **state)
 {
 	struct worker_spin s = {.limit_ns = 100000};
 
@@ -238,7 +238,7 @@ static void test_spin_is_for_many(void **state)
 	for (unsigned i = 0; i < 20; i++)
 		worker_spin_learn(&s, 40000);
 	assert_true(worker_spin_wanted(&s, 0));
-	/* A request in many parts, now and then, is not many requests. */
+	/* One request in many parts now and then does not count as many requests. */
 	for (unsigned i = 0; i < 2000; i++) {
 		worker_spin_learn(&s, i % 8 ? 2000 : 900000);
 		assert_false(i > 200 && worker_spin_wanted(&s, 0));
@@ -258,8 +258,8 @@ static struct launch_msg heard(int fd, enum launch_msg_type type)
 	return m;
 }
 
-/* One worker lets go of what another had held; while there is no agent nobody does. */
-static void test_what_is_held_has_one_name(void **state)
+/* One worker releases a file that another had pinned; without an agent no file is released. */
+static void test_a_pinned_file_has_one_key(void **state)
 {
 	static struct worker w[2];
 	struct launch_config cfg[2] = {{.boot_id = 1}, {.boot_id = 2}};
@@ -278,9 +278,9 @@ static void test_what_is_held_has_one_name(void **state)
 	w[1].orphan_ns = 0;
 	assert_true(worker_hold(&w[1], 3, 77, -1));
 	assert_int_equal(heard(fds[0], LAUNCH_MSG_DROP).key, key);
-	(void)heard(fds[0], LAUNCH_MSG_DROP); /* of an earlier version's name */
+	(void)heard(fds[0], LAUNCH_MSG_DROP); /* with an earlier version's key */
 	assert_true(recv(fds[0], &key, sizeof(key), MSG_DONTWAIT) < 0);
-	/* For that export. */
+	/* Sent for the export with that index. */
 	assert_true(worker_hold(&w[1], 2, 78, file));
 	assert_int_equal(heard(fds[0], LAUNCH_MSG_HOLD).index, 2);
 	close(file);
@@ -291,15 +291,15 @@ static void test_what_is_held_has_one_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_config_is_checked),
-		cmocka_unit_test(test_config_is_read),
-		cmocka_unit_test(test_config_of_another_version),
-		cmocka_unit_test(test_stats_must_be_whole),
-		cmocka_unit_test(test_core_must_exist),
-		cmocka_unit_test(test_spin_learns),
-		cmocka_unit_test(test_spin_rests),
-		cmocka_unit_test(test_spin_is_for_many),
-		cmocka_unit_test(test_what_is_held_has_one_name),
+		cmocka_unit_test(test_an_invalid_configuration_is_refused),
+		cmocka_unit_test(test_a_configuration_is_read_whole),
+		cmocka_unit_test(test_a_configuration_of_another_version_is_refused),
+		cmocka_unit_test(test_a_short_statistics_page_is_refused),
+		cmocka_unit_test(test_a_missing_core_is_refused),
+		cmocka_unit_test(test_spinning_is_learned),
+		cmocka_unit_test(test_a_worker_rests_between_rare_requests),
+		cmocka_unit_test(test_only_many_requests_are_met_spinning),
+		cmocka_unit_test(test_a_pinned_file_has_one_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

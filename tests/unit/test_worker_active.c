@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which port carries, on a virtual clock: leaving at once, coming back late, flapping. */
+/* Chooses the active port on a virtual clock: leaving at once, returning late, flapping. */
 #include "dataplane/worker/worker_active.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,14 +23,14 @@ static struct clocked start(unsigned n)
 	return c;
 }
 
-/* True: it moved. */
+/* True: another port carries now. */
 static bool set(struct clocked *c, unsigned i, bool works)
 {
 	worker_active_set(&c->b, i, works, c->now_ns);
 	return worker_active_choose(&c->b, c->now_ns, &c->due_ns);
 }
 
-/* How long it takes from now until an earlier port carries again, as due times say. */
+/* Time until an earlier port carries again, according to the due times. */
 static uint64_t wait_back(struct clocked *c)
 {
 	const uint64_t began = c->now_ns;
@@ -42,7 +42,7 @@ static uint64_t wait_back(struct clocked *c)
 	return c->now_ns - began;
 }
 
-static void test_first_carries(void **state)
+static void test_the_first_port_carries(void **state)
 {
 	struct clocked c = start(2);
 
@@ -50,12 +50,12 @@ static void test_first_carries(void **state)
 	assert_int_equal(c.b.active, 0);
 	assert_true(c.due_ns == UINT64_MAX);
 	assert_true(worker_active_carries(&c.b));
-	assert_false(set(&c, 1, false)); /* who stands by may come and go */
+	assert_false(set(&c, 1, false)); /* a standby port may fail and recover */
 	assert_false(set(&c, 1, true));
 	assert_int_equal(c.b.active, 0);
 }
 
-static void test_moves_at_once_and_back_after_the_hold(void **state)
+static void test_traffic_moves_at_once_and_returns_after_the_hold(void **state)
 {
 	struct clocked c = start(2);
 
@@ -72,8 +72,8 @@ static void test_moves_at_once_and_back_after_the_hold(void **state)
 	assert_int_equal(c.b.active, 0);
 }
 
-/* The time counts from when the link came last. */
-static void test_hold_begins_anew(void **state)
+/* The hold time counts from the last recovery of the link. */
+static void test_a_lost_link_restarts_the_hold(void **state)
 {
 	struct clocked c = start(2);
 
@@ -86,7 +86,7 @@ static void test_hold_begins_anew(void **state)
 	assert_int_equal(c.b.active, 0);
 }
 
-static void test_flapping_is_damped(void **state)
+static void test_flapping_lengthens_the_hold(void **state)
 {
 	struct clocked c = start(2);
 	uint64_t expected = HOLD_NS;
@@ -100,15 +100,15 @@ static void test_flapping_is_damped(void **state)
 		expected = MIN_OF(2 * expected, HOLD_NS << WORKER_ACTIVE_DOUBLED_MAX);
 		c.now_ns += NSEC_PER_SEC;
 	}
-	/* Steady for long enough: as new. */
+	/* Steady for long enough: treated like a port that never failed. */
 	c.now_ns += WORKER_ACTIVE_SOON * expected;
 	assert_true(set(&c, 0, false));
 	(void)set(&c, 0, true);
 	assert_true(wait_back(&c) == HOLD_NS);
 }
 
-/* Without any there is nothing to move to; whichever comes first carries, without any hold. */
-static void test_all_down(void **state)
+/* If none works there is no port to move to; the first to recover carries at once. */
+static void test_the_first_port_to_recover_carries(void **state)
 {
 	struct clocked c = start(2);
 
@@ -121,12 +121,13 @@ static void test_all_down(void **state)
 	c = start(2);
 	(void)set(&c, 1, false);
 	(void)set(&c, 0, false);
-	assert_false(set(&c, 0, true)); /* it is where it was */
+	assert_false(set(&c, 0, true)); /* it carried before */
 	assert_true(worker_active_carries(&c.b));
 }
 
-/* The backup fails while the first is being watched: better a port that has just come than none. */
-static void test_backup_fails_meanwhile(void **state)
+/* The backup fails during the hold time of the first: a port that has just recovered is better than
+ * none. */
+static void test_a_failed_backup_ends_the_hold(void **state)
 {
 	struct clocked c = start(2);
 
@@ -136,7 +137,7 @@ static void test_backup_fails_meanwhile(void **state)
 	assert_int_equal(c.b.active, 0);
 }
 
-static void test_three(void **state)
+static void test_three_ports_keep_their_order(void **state)
 {
 	struct clocked c = start(3);
 
@@ -146,24 +147,25 @@ static void test_three(void **state)
 	(void)set(&c, 1, true);
 	c.now_ns += NSEC_PER_SEC;
 	(void)set(&c, 0, true);
-	assert_true(wait_back(&c) == HOLD_NS - NSEC_PER_SEC); /* to the second, which came before */
+	assert_true(wait_back(&c) == HOLD_NS - NSEC_PER_SEC); /* to the second, which recovered
+							       * earlier */
 	assert_int_equal(c.b.active, 1);
 	assert_true(wait_back(&c) == NSEC_PER_SEC);
 	assert_int_equal(c.b.active, 0);
-	worker_active_set(&c.b, 7, false, c.now_ns); /* there is none */
+	worker_active_set(&c.b, 7, false, c.now_ns); /* no such port */
 	assert_false(worker_active_choose(&c.b, c.now_ns, &c.due_ns));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_carries),
-		cmocka_unit_test(test_moves_at_once_and_back_after_the_hold),
-		cmocka_unit_test(test_hold_begins_anew),
-		cmocka_unit_test(test_flapping_is_damped),
-		cmocka_unit_test(test_all_down),
-		cmocka_unit_test(test_backup_fails_meanwhile),
-		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_the_first_port_carries),
+		cmocka_unit_test(test_traffic_moves_at_once_and_returns_after_the_hold),
+		cmocka_unit_test(test_a_lost_link_restarts_the_hold),
+		cmocka_unit_test(test_flapping_lengthens_the_hold),
+		cmocka_unit_test(test_the_first_port_to_recover_carries),
+		cmocka_unit_test(test_a_failed_backup_ends_the_hold),
+		cmocka_unit_test(test_three_ports_keep_their_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

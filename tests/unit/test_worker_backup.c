@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker whose ports have one address between them, over a back end that writes down what it is
- * told: who joins, who stands by, who announces; with an agent and without; what the worker says.
+ * A worker whose ports share one address, over a back end that records the calls: which port joins,
+ * stands by, announces; with and without an agent; and the reasons that the worker reports.
  */
 #include "dataplane/worker/worker.h"
 
@@ -22,7 +22,7 @@ struct bench {
 	struct launch_stats stats;
 	struct port_ops ops;
 	struct rudp_ops rudp_ops;
-	bool link[N_PORTS]; /* what the device says */
+	bool link[N_PORTS]; /* as the device reports */
 	bool wanted_back[N_PORTS];
 	int join_error[N_PORTS]; /* 0: joins */
 	bool stands_by[N_PORTS], closed[N_PORTS];
@@ -139,15 +139,15 @@ static void joined(struct bench *b, unsigned n)
 	worker_legs_explain(&b->w, &why);
 }
 
-/* The agent's word. */
-static void told(struct bench *b, unsigned i, bool up)
+/* A message of the agent about a link. */
+static void agent_reports(struct bench *b, unsigned i, bool up)
 {
 	b->w.carrier_lost[i] = !up;
 	worker_link_judge(&b->w, i);
 }
 
-/* The device's own. */
-static void device(struct bench *b, unsigned i, bool up)
+/* A report of the device about its link. */
+static void device_reports(struct bench *b, unsigned i, bool up)
 {
 	b->link[i] = up;
 	worker_link_look(&b->w, i);
@@ -168,7 +168,7 @@ static void expect_reason(const struct bench *b, const char *part)
 		fail_msg("'%s' does not say '%s'", b->stats.reason, part);
 }
 
-/* As turns of a loop do, until the time has passed. */
+/* Runs turns as the loop does until the time has passed. */
 static void pass(struct bench *b, uint64_t ns)
 {
 	const uint64_t end = b->w.now_ns + ns;
@@ -182,7 +182,7 @@ static void pass(struct bench *b, uint64_t ns)
 	(void)worker_backup_turn(&b->w);
 }
 
-static void test_agent_says(void **state)
+static void test_the_agents_link_report_moves_the_address(void **state)
 {
 	struct bench *b = *state;
 
@@ -190,56 +190,56 @@ static void test_agent_says(void **state)
 	expect_carrier(b, 0);
 	assert_int_equal(b->joins[0], 1);
 	assert_int_equal(b->joins[1], 0); /* it would find our own address */
-	told(b, 0, false);
+	agent_reports(b, 0, false);
 	expect_carrier(b, 1);
 	assert_int_equal(b->announced[1], 1);
 	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
-	told(b, 0, true);
+	agent_reports(b, 0, true);
 	expect_carrier(b, 1);
 	expect_reason(b, "leg-a has a link again, and carries if that lasts 5 s");
 	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 	assert_int_equal(b->announced[0], 1);
 	assert_string_equal(b->stats.reason, "");
-	told(b, 1, false); /* nobody's loss */
+	agent_reports(b, 1, false); /* not the active port */
 	expect_carrier(b, 0);
 	assert_string_equal(b->stats.reason, "");
 }
 
-/* Its own device tells, though no agent lives. */
-static void test_agent_is_gone(void **state)
+/* Its own device reports the loss, although no agent runs. */
+static void test_the_device_reports_a_loss_without_an_agent(void **state)
 {
 	struct bench *b = *state;
 
 	joined(b, 2);
 	b->w.orphan_ns = b->w.now_ns;
-	device(b, 0, false);
+	device_reports(b, 0, false);
 	expect_carrier(b, 1);
 	assert_int_equal(b->announced[1], 1);
-	device(b, 0, true);
+	device_reports(b, 0, true);
 	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 }
 
-/* Either may know first; both have to agree that it is back. */
-static void test_device_and_agent(void **state)
+/* Either may report a loss first; both must report the recovery. */
+static void test_agent_and_device_must_both_report_recovery(void **state)
 {
 	struct bench *b = *state;
 
 	joined(b, 2);
-	device(b, 0, false);
-	told(b, 0, false);
+	device_reports(b, 0, false);
+	agent_reports(b, 0, false);
 	expect_carrier(b, 1);
 	assert_int_equal(b->announced[1], 1);
-	device(b, 0, true);
+	device_reports(b, 0, true);
 	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 1);
-	told(b, 0, true);
+	agent_reports(b, 0, true);
 	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 }
 
-static void test_no_link_at_the_start(void **state)
+static void test_a_backup_carries_if_the_first_has_no_link(void **state)
 {
 	struct bench *b = *state;
 
@@ -251,8 +251,10 @@ static void test_no_link_at_the_start(void **state)
 	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
 }
 
-/* No port had a link to ask by: of several with one address one asks, when one has a link. */
-static void test_no_link_anywhere_at_the_start(void **state)
+/*
+ * No port had a link to probe with: of several ports with one address the first with a link probes.
+ */
+static void test_the_first_port_with_a_link_probes_the_address(void **state)
 {
 	struct bench *b = *state;
 
@@ -260,30 +262,30 @@ static void test_no_link_anywhere_at_the_start(void **state)
 	b->join_error[0] = b->join_error[1] = 1;
 	joined(b, 2);
 	assert_string_equal(b->stats.ports[0].reason, "leg-a: taken");
-	device(b, 1, true);
+	device_reports(b, 1, true);
 	expect_carrier(b, 1);
 	assert_int_equal(b->probes[1], 1);
 	assert_string_equal(b->stats.ports[1].reason, "");
-	device(b, 0, true);
+	device_reports(b, 0, true);
 	assert_int_equal(b->probes[0], 0);
 	assert_string_equal(b->stats.ports[0].reason, "");
 }
 
-static void test_first_is_not_open(void **state)
+static void test_a_backup_carries_if_the_first_is_not_open(void **state)
 {
 	struct bench *b = *state;
 
 	b->w.port_open[0] = b->w.port_up[0] = false;
 	joined(b, 1);
 	assert_int_equal(worker_port(&b->w, 0), 1);
-	pass(b, 10 * NSEC_PER_SEC); /* it never works, so it is never taken back */
+	pass(b, 10 * NSEC_PER_SEC); /* it never works, so it never returns */
 	assert_int_equal(worker_port(&b->w, 0), 1);
-	told(b, 0, true);
+	agent_reports(b, 0, true);
 	assert_int_equal(worker_port(&b->w, 0), 1);
 }
 
-/* Another host has the address: by whichever port one asks. */
-static void test_address_is_taken(void **state)
+/* Another host has the address: found by whichever port probes. */
+static void test_a_taken_address_closes_all_ports(void **state)
 {
 	struct bench *b = *state;
 
@@ -295,23 +297,23 @@ static void test_address_is_taken(void **state)
 	assert_string_equal(b->stats.ports[1].reason, "leg-b: taken");
 }
 
-static void test_all_down_and_back(void **state)
+static void test_traffic_resumes_after_all_ports_were_down(void **state)
 {
 	struct bench *b = *state;
 
 	joined(b, 2);
-	told(b, 1, false);
-	told(b, 0, false);
+	agent_reports(b, 1, false);
+	agent_reports(b, 0, false);
 	assert_false(b->w.carries);
 	expect_reason(b, "no-link");
-	told(b, 1, true);
+	agent_reports(b, 1, true);
 	assert_true(b->w.carries);
 	expect_carrier(b, 1);
 	expect_reason(b, "on-backup");
 }
 
-/* Nobody can use it any more, until the worker is started anew. */
-static void test_device_is_taken_back(void **state)
+/* The port stays closed until the worker's restart. */
+static void test_a_device_the_host_takes_back_is_closed(void **state)
 {
 	struct bench *b = *state;
 	int fds[2];
@@ -331,7 +333,7 @@ static void test_device_is_taken_back(void **state)
 	assert_string_equal(b->stats.ports[0].reason,
 			    "device-taken: leg-a: the host has taken 0000:3b:02.1 back");
 	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
-	told(b, 0, true); /* its carrier is nobody's now */
+	agent_reports(b, 0, true); /* its carrier no longer matters */
 	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
 	assert_int_equal(worker_port(&b->w, 0), 1);
 	do
@@ -347,7 +349,7 @@ static void test_device_is_taken_back(void **state)
 	close(fds[1]);
 }
 
-static void test_config_without_dpdk_is_refused(void **state)
+static void test_failover_without_dpdk_is_refused(void **state)
 {
 	struct bench *b = *state;
 	char why[LAUNCH_REASON_MAX] = "";
@@ -366,16 +368,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_agent_says),
-		TEST(test_agent_is_gone),
-		TEST(test_device_and_agent),
-		TEST(test_no_link_at_the_start),
-		TEST(test_no_link_anywhere_at_the_start),
-		TEST(test_first_is_not_open),
-		TEST(test_address_is_taken),
-		TEST(test_all_down_and_back),
-		TEST(test_device_is_taken_back),
-		TEST(test_config_without_dpdk_is_refused),
+		TEST(test_the_agents_link_report_moves_the_address),
+		TEST(test_the_device_reports_a_loss_without_an_agent),
+		TEST(test_agent_and_device_must_both_report_recovery),
+		TEST(test_a_backup_carries_if_the_first_has_no_link),
+		TEST(test_the_first_port_with_a_link_probes_the_address),
+		TEST(test_a_backup_carries_if_the_first_is_not_open),
+		TEST(test_a_taken_address_closes_all_ports),
+		TEST(test_traffic_resumes_after_all_ports_were_down),
+		TEST(test_a_device_the_host_takes_back_is_closed),
+		TEST(test_failover_without_dpdk_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

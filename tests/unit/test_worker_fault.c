@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults on purpose, over a back end that writes down what leaves: which packets they hit, what
- * becomes of those, in which order and when; that they end, and what the page says.
+ * Injected faults, over a back end that records sent packets: which packets they affect, how, in
+ * which order and when; that they end, and what the page shows.
  */
 #include "dataplane/worker/worker.h"
 
@@ -23,7 +23,7 @@ struct bench {
 	struct port_ops ops;
 	struct rudp_ops rudp_ops;
 	struct worker_role role;
-	uint32_t sent[SENT_MAX]; /* what each packet holds, in the order in which they left */
+	uint32_t sent[SENT_MAX]; /* content of each packet, in the order sent */
 	uint8_t sent_by[SENT_MAX];
 	unsigned n_sent, n_flushed;
 };
@@ -119,7 +119,7 @@ static struct datagram_addr host(const char *ip)
 	return a;
 }
 
-/* The payload is the caller's only until the flush. */
+/* The payload belongs to the caller only until the flush. */
 static void send_one(struct bench *b, unsigned way, const char *to, uint32_t what)
 {
 	struct datagram_addr dst = host(to);
@@ -143,9 +143,9 @@ static uint64_t after(struct bench *b, uint64_t ns)
 	return worker_fault_turn(&b->w);
 }
 
-/* ---- which packets ---- */
+/* ---- selection of packets ---- */
 
-static void test_leg_and_way(void **state)
+static void test_a_fault_affects_its_leg_and_direction(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -167,7 +167,7 @@ static void test_leg_and_way(void **state)
 	assert_int_equal(receive_one(b, 0, "192.0.2.9"), 1);
 }
 
-static void test_peer(void **state)
+static void test_a_fault_affects_its_peer(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -183,8 +183,8 @@ static void test_peer(void **state)
 	assert_int_equal(receive_one(b, 1, "192.0.2.8"), 1);
 }
 
-/* By name: of a mount's server the addresses are known before there is a session. */
-static void test_peer_by_name(void **state)
+/* A mount's server given by name matches before there is a session. */
+static void test_a_peer_by_name_is_known_before_a_session(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -204,9 +204,9 @@ static void test_peer_by_name(void **state)
 	assert_int_equal(b->sent[0], 2);
 }
 
-/* ---- what becomes of them ---- */
+/* ---- effects ---- */
 
-static void test_share(void **state)
+static void test_the_given_share_is_lost(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -227,7 +227,7 @@ static void test_share(void **state)
 	assert_int_equal(receive_one(b, 0, "192.0.2.9"), 2);
 }
 
-static void test_delay(void **state)
+static void test_a_delay_keeps_the_order(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -249,14 +249,15 @@ static void test_delay(void **state)
 	(void)after(b, 500 * NSEC_PER_USEC);
 	assert_int_equal(b->n_sent, 2);
 	assert_int_equal(b->sent_by[1], 1);
-	/* What comes in waits as well. */
+	/* Received packets are delayed too. */
 	assert_int_equal(receive_one(b, 0, "192.0.2.9"), 0);
 	assert_int_equal(rudp_rx_drops(b->w.rudp), 0);
 	(void)after(b, 3 * NSEC_PER_MSEC);
-	assert_int_equal(rudp_rx_drops(b->w.rudp), 1); /* it was nonsense, and rudp had it */
+	assert_int_equal(rudp_rx_drops(b->w.rudp), 1); /* rudp received it and dropped it as
+							* invalid */
 }
 
-static void test_reorder(void **state)
+static void test_reordered_packets_arrive_late(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -274,8 +275,8 @@ static void test_reorder(void **state)
 	assert_true(out_of_order);
 }
 
-/* A queue has an end: what does not fit is lost, nothing else. */
-static void test_full(void **state)
+/* The queue has a limit: packets beyond it are lost, no others. */
+static void test_packets_beyond_the_queue_are_lost(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -294,8 +295,9 @@ static void test_full(void **state)
 	assert_int_equal(b->n_sent, 1);
 }
 
-/* The packets of a port that comes later may be larger than all before; what waits is not lost. */
-static void test_larger_port(void **state)
+/* Packets of a port that is added later may be larger than all before; delayed packets are not
+ * lost. */
+static void test_a_larger_port_keeps_delayed_packets(void **state)
 {
 	static uint8_t data[8000];
 	struct bench *b = *state;
@@ -319,9 +321,9 @@ static void test_larger_port(void **state)
 	assert_int_equal(b->n_sent, 2);
 }
 
-/* ---- their life ---- */
+/* ---- begin and end ---- */
 
-static void test_ends(void **state)
+static void test_a_fault_ends_at_its_time(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1), g = fault(b, 2);
@@ -335,15 +337,15 @@ static void test_ends(void **state)
 	assert_string_equal(b->stats.reason, b->w.fault_why);
 	(void)after(b, 60 * NSEC_PER_SEC);
 	send_one(b, 0, "192.0.2.9", 1);
-	assert_int_equal(b->n_sent, 0); /* it waits */
-	/* With the last of them nothing waits any more, nor is anything lost. */
+	assert_int_equal(b->n_sent, 0); /* it is delayed */
+	/* After the last fault ends no packet is delayed or lost. */
 	assert_int_equal(after(b, NSEC_PER_SEC), UINT64_MAX);
 	assert_null(b->w.faults);
 	assert_int_equal(b->n_sent, 1);
 	assert_string_equal(b->stats.reason, "");
 }
 
-static void test_agent_ends_it(void **state)
+static void test_the_agent_ends_a_fault(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1), none = {.id = 1, .ways = 1};
@@ -354,12 +356,12 @@ static void test_agent_ends_it(void **state)
 	set(b, &none);
 	assert_null(b->w.faults);
 	assert_int_equal(b->n_sent, 1);
-	set(b, &none); /* once more: as the first time */
+	set(b, &none); /* again: same result */
 	send_one(b, 0, "192.0.2.9", 2);
 	assert_int_equal(b->n_sent, 2);
 }
 
-static void test_page(void **state)
+static void test_the_page_lists_the_faults(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 9);
@@ -378,7 +380,7 @@ static void test_page(void **state)
 	assert_int_equal(b->stats.faults[0].fault.id, 0);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_faults_are_refused(void **state)
 {
 	struct bench *b = *state;
 	struct launch_fault f = fault(b, 1);
@@ -405,18 +407,23 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_leg_and_way, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_peer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_peer_by_name, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_share, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_delay, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reorder, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_larger_port, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_agent_ends_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_page, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_fault_affects_its_leg_and_direction, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_fault_affects_its_peer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_peer_by_name_is_known_before_a_session,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_given_share_is_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_delay_keeps_the_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reordered_packets_arrive_late, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_packets_beyond_the_queue_are_lost, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_larger_port_keeps_delayed_packets, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_fault_ends_at_its_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_agent_ends_a_fault, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_page_lists_the_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_faults_are_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

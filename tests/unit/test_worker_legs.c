@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a worker says of its legs, over a back end that opens and joins as it is told: each leg's
- * reason stands beside the others', is an event once, and goes when it is over.
+ * A worker's reasons for its legs, over a back end with preset results: each leg's reason is kept
+ * apart from the others', is reported by one event, and is cleared when it no longer holds.
  */
 #include "dataplane/worker/worker.h"
 
@@ -24,21 +24,21 @@ struct bench {
 	int agent; /* the other end of the worker's control channel */
 	int open_error[N_PORTS], join_error[N_PORTS];
 	const char *open_why[N_PORTS], *join_why[N_PORTS];
-	unsigned waits[N_PORTS];     /* looks before joining has an answer */
-	unsigned backlog[N_PORTS];   /* looks before these that leave something to be read */
-	unsigned looks[N_PORTS];     /* at joining, so far */
-	unsigned at_answer[N_PORTS]; /* ports that were asking by then */
-	unsigned kept[N_PORTS];	     /* looks at what comes to it, and ticks after these */
-	unsigned bursts[N_PORTS];    /* whole ones, that have come to it */
+	unsigned waits[N_PORTS];     /* looks until joining has a result */
+	unsigned backlog[N_PORTS];   /* looks before these that leave packets to be read */
+	unsigned looks[N_PORTS];     /* looks at joining so far */
+	unsigned at_answer[N_PORTS]; /* ports that were probing at that time */
+	unsigned kept[N_PORTS];	     /* reads of its packets, and ticks, after the result */
+	unsigned bursts[N_PORTS];    /* full bursts waiting for it */
 	unsigned rests;
-	int probe; /* what asking later gives */
+	int probe; /* result of the later probe */
 	unsigned probes;
 	struct launch_port_counters counters;
 };
 
 static struct bench *bench;
 
-/* Instead of the C library's. */
+/* Replaces the C library's. */
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
@@ -153,7 +153,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As the start does it, and each try again. */
+/* As at the start, and at each retry. */
 static void opened(struct bench *b, unsigned n)
 {
 	struct worker_legs_why why;
@@ -190,7 +190,7 @@ static void expect_no_event(struct bench *b)
 
 #define BUSY "no-af-xdp: AF_PACKET is used: cannot use AF_XDP on eth1: another program uses it"
 
-static void test_two_legs_are_less(void **state)
+static void test_each_leg_has_its_own_reason(void **state)
 {
 	struct bench *b = *state;
 
@@ -209,8 +209,8 @@ static void test_two_legs_are_less(void **state)
 	expect_no_event(b);
 }
 
-/* What is tried again and again is an event once; the others' reasons stay while it is. */
-static void test_one_leg_comes_back(void **state)
+/* A repeated failure is one event; the other legs' reasons stay meanwhile. */
+static void test_a_restored_leg_is_reported_once(void **state)
 {
 	struct bench *b = *state;
 
@@ -231,8 +231,8 @@ static void test_one_leg_comes_back(void **state)
 	assert_string_equal(b->stats.ports[1].reason, "");
 }
 
-/* What opening said is true still when joining says more. */
-static void test_joining_says_more(void **state)
+/* The reasons from opening stay when joining adds more. */
+static void test_joining_adds_to_the_reasons(void **state)
 {
 	struct bench *b = *state;
 
@@ -250,9 +250,9 @@ static void test_joining_says_more(void **state)
 	expect_no_event(b);
 }
 
-/* None waits for another before it asks, and none is asked once it has answered; who has its
- * address has it while others ask. */
-static void test_joining_at_the_same_time(void **state)
+/* All ports probe at the same time, none after it has its result; a port with a result answers for
+ * its address while others probe. */
+static void test_ports_probe_at_the_same_time(void **state)
 {
 	struct bench *b = *state;
 
@@ -270,16 +270,16 @@ static void test_joining_at_the_same_time(void **state)
 	for (unsigned i = 0; i < N_PORTS; i++)
 		assert_int_equal(b->at_answer[i], N_PORTS);
 	assert_int_equal(b->kept[0], 0);
-	assert_int_equal(b->kept[1], 0); /* it is another's */
+	assert_int_equal(b->kept[1], 0); /* the address belongs to another host */
 	assert_int_equal(b->kept[2], 101);
 	assert_true(b->w.port_open[0] && !b->w.port_open[1] && b->w.port_open[2]);
 	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: taken");
 	expect_no_event(b);
 }
 
-/* Between looks it rests, but not where something waits to be read: of who asks, or of who has
- * its address already. */
-static void test_backlog_is_not_rested_over(void **state)
+/* Between looks the worker rests, except while packets wait to be read: for a probing port, or for
+ * one that has its address already. */
+static void test_a_backlog_is_read_without_rest(void **state)
 {
 	struct bench *b = *state;
 	struct worker_legs_why why = {.text = {""}};
@@ -308,8 +308,8 @@ static void test_backlog_is_not_rested_over(void **state)
 	assert_int_equal(b->rests, 2);
 }
 
-/* A link that comes later ends what was said for want of one, once the address was asked for. */
-static void test_link_comes_later(void **state)
+/* A link that comes up later clears the reason for its lack, once the address was probed. */
+static void test_a_later_link_clears_the_reason(void **state)
 {
 	struct bench *b = *state;
 
@@ -324,13 +324,13 @@ static void test_link_comes_later(void **state)
 	for (unsigned i = 0; i < N_PORTS; i++)
 		b->w.port_up[i] = true;
 	for (unsigned i = 0; i < N_PORTS; i++)
-		worker_probe_look(&b->w, i); /* after a tick: nobody has said that there is one */
+		worker_probe_look(&b->w, i); /* after a tick: no report of a link yet */
 	assert_int_equal(b->probes, 0);
 	b->probe = -EAGAIN;
 	b->w.port_tick_ns[0] = UINT64_MAX;
 	worker_probe_begin(&b->w, 0, true);
 	worker_probe_begin(&b->w, 1, false);
-	worker_probe_begin(&b->w, 2, true); /* it has asked when it joined */
+	worker_probe_begin(&b->w, 2, true); /* it probed when it joined */
 	assert_int_equal(b->probes, 1);
 	assert_true(b->w.port_tick_ns[0] < UINT64_MAX);
 	worker_probe_look(&b->w, 0);
@@ -348,7 +348,7 @@ static void test_link_comes_later(void **state)
 	expect_no_event(b);
 }
 
-static void test_address_is_taken_meanwhile(void **state)
+static void test_a_taken_address_closes_the_port(void **state)
 {
 	struct bench *b = *state;
 
@@ -368,8 +368,8 @@ static void test_address_is_taken_meanwhile(void **state)
 	expect_no_event(b);
 }
 
-/* Without any port a worker is of no use: it ends with the reason, as where none opens. */
-static void test_last_address_is_taken(void **state)
+/* A worker without any port is useless: it exits with the reason, as if none had opened. */
+static void test_a_worker_without_ports_exits(void **state)
 {
 	struct bench *b = *state;
 	struct launch_msg m;
@@ -391,8 +391,8 @@ static void test_last_address_is_taken(void **state)
 	assert_int_equal(b->w.exit_status, LAUNCH_EXIT_TRANSPORT);
 }
 
-/* However long it all is: where none can be had, all is said in one line. */
-static void test_all_in_one_line(void **state)
+/* If no port can be opened all reasons are in one line, however long. */
+static void test_all_reasons_fit_in_one_line(void **state)
 {
 	struct bench *b = *state;
 	struct worker_legs_why why = {.text = {""}};
@@ -419,7 +419,7 @@ static void test_all_in_one_line(void **state)
 	assert_int_equal(strlen(line), sizeof(line) - 1);
 }
 
-static void test_counters_are_shown(void **state)
+static void test_port_counters_are_shown(void **state)
 {
 	struct bench *b = *state;
 
@@ -432,7 +432,7 @@ static void test_counters_are_shown(void **state)
 	worker_legs_publish(&b->w);
 	assert_int_equal(b->stats.ports[1].counts, 1);
 	assert_memory_equal(&b->stats.ports[1].counters, &b->counters, sizeof(b->counters));
-	b->w.port_open[1] = false; /* it says no more, and what it said stays */
+	b->w.port_open[1] = false; /* it counts no more, and its last values stay */
 	b->counters.tx_packets = 100;
 	worker_legs_publish(&b->w);
 	assert_int_equal(b->stats.ports[0].counters.tx_packets, 100);
@@ -444,11 +444,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_two_legs_are_less),	       TEST(test_one_leg_comes_back),
-		TEST(test_joining_says_more),	       TEST(test_all_in_one_line),
-		TEST(test_joining_at_the_same_time),   TEST(test_link_comes_later),
-		TEST(test_address_is_taken_meanwhile), TEST(test_last_address_is_taken),
-		TEST(test_counters_are_shown),	       TEST(test_backlog_is_not_rested_over),
+		TEST(test_each_leg_has_its_own_reason),
+		TEST(test_a_restored_leg_is_reported_once),
+		TEST(test_joining_adds_to_the_reasons),
+		TEST(test_all_reasons_fit_in_one_line),
+		TEST(test_ports_probe_at_the_same_time),
+		TEST(test_a_later_link_clears_the_reason),
+		TEST(test_a_taken_address_closes_the_port),
+		TEST(test_a_worker_without_ports_exits),
+		TEST(test_port_counters_are_shown),
+		TEST(test_a_backlog_is_read_without_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

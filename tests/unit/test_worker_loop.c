@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a worker that sleeps looks when it wakes: at the ports that have woken it, and at all where
- * nobody told, over two ports whose descriptors are event counters. What is asked of them is
- * counted between one sleep and the next.
+ * Which ports a worker reads after a sleep: those that woke it, and all if the cause is unknown,
+ * over two ports whose descriptors are event counters. The reads are counted between two sleeps.
  */
 #include "dataplane/worker/worker.h"
 
@@ -17,10 +16,10 @@
 #define N_PORTS 2
 
 struct step {			 /* before one sleep */
-	unsigned tells[N_PORTS]; /* so many datagrams come, one a look */
-	bool hides;		 /* port 1 says that it has something, and does not wake anybody */
-	bool sleeps;		 /* until a timer is due */
-	unsigned looks[N_PORTS]; /* least and most number of looks at each until the next one */
+	unsigned tells[N_PORTS]; /* number of datagrams that arrive, one per read */
+	bool hides;		 /* port 1 has a datagram without waking the worker */
+	bool sleeps;		 /* sleeps until a timer is due */
+	unsigned looks[N_PORTS]; /* least and most reads of each until the next sleep */
 	unsigned looks_most[N_PORTS];
 };
 
@@ -45,7 +44,7 @@ static int on_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	if (read(bench.fds[p->index], &n, sizeof(n)) != (ssize_t)sizeof(n))
 		return 0;
 	pkts[0] = (struct port_rx){.data = (const uint8_t *)"x", .len = 1, .waited_ns = 0};
-	return 1; /* of nobody's making: the transport drops it */
+	return 1; /* of no session: the transport drops it */
 }
 
 static void on_flush(struct port *p)
@@ -63,7 +62,7 @@ static void step_check(const struct step *s)
 		assert_in_range(bench.looks[i], s->looks[i], s->looks_most[i]);
 }
 
-/* Port 0's, which comes first: what the last sleep led to, and what ends the next one. */
+/* By port 0, which is read first: checks the last sleep and sets up the next. */
 static void step_next(void)
 {
 	const struct step *s;
@@ -148,8 +147,8 @@ static void run(const struct step *steps, unsigned n)
 	close(w->epoll_fd);
 }
 
-/* One look takes what is there, another sees that it was all. */
-static void test_who_wakes_is_looked_at(void **state)
+/* One read takes the datagram, another finds no more. */
+static void test_a_port_that_wakes_the_worker_is_read(void **state)
 {
 	static const struct step steps[] = {
 		{.tells = {1, 0}, .looks = {2, 0}, .looks_most = {2, 0}},
@@ -161,8 +160,8 @@ static void test_who_wakes_is_looked_at(void **state)
 	run(steps, ARRAY_SIZE(steps));
 }
 
-/* A timer, or a port that holds something back, says nothing of the others. */
-static void test_all_are_looked_at(void **state)
+/* A timer, or a port that keeps packets back, says nothing about the other ports. */
+static void test_a_timer_makes_all_ports_be_read(void **state)
 {
 	static const struct step steps[] = {
 		{.tells = {1, 0}, .looks = {2, 0}, .looks_most = {2, 0}},
@@ -174,8 +173,8 @@ static void test_all_are_looked_at(void **state)
 	run(steps, ARRAY_SIZE(steps));
 }
 
-/* While one has more and more, the other is not forgotten. */
-static void test_the_other_has_its_turn(void **state)
+/* A port with ever more packets does not starve the other. */
+static void test_a_busy_port_does_not_starve_the_other(void **state)
 {
 	static const struct step steps[] = {
 		{.tells = {40, 0}, .looks = {41, 20}, .looks_most = {41, 41}},
@@ -187,13 +186,13 @@ static void test_the_other_has_its_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_wakes_is_looked_at),
-		cmocka_unit_test(test_all_are_looked_at),
-		cmocka_unit_test(test_the_other_has_its_turn),
+		cmocka_unit_test(test_a_port_that_wakes_the_worker_is_read),
+		cmocka_unit_test(test_a_timer_makes_all_ports_be_read),
+		cmocka_unit_test(test_a_busy_port_does_not_starve_the_other),
 	};
 
-	/* A worker watches that number for its agent's end: here it is none of the ports' own, nor
-	 * something that whoever runs the tests had open. */
+	/* A worker watches that number for its agent's exit: here it must be neither a port's nor
+	 * one inherited from the test's caller. */
 	if (dup2(eventfd(0, EFD_CLOEXEC), LAUNCH_FD_ALIVE) != LAUNCH_FD_ALIVE)
 		return 99;
 	return cmocka_run_group_tests(tests, NULL, NULL);
