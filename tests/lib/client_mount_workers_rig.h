@@ -4,6 +4,7 @@
 #ifndef PLENUM_TESTS_FRONT_LANES_RIG_H
 #define PLENUM_TESTS_FRONT_LANES_RIG_H
 
+#include "dataplane/fuse/client/workers/client_workers.h"
 #include "tests/lib/client_rig.h"
 
 #include <sys/eventfd.h>

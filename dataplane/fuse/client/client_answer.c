@@ -726,7 +726,6 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 			uint64_t now_ns)
 {
 	struct answer_effects e = {.node = NULL};
-	struct fuse_out_header *out;
 	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
 	bool last = written_drop(f, s), accepted;
 	struct client_answer a;
@@ -735,11 +734,11 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	launch_stat_add(&f->stats->responses, 1);
 	shown_note(f, s);
 	if (len > s->resp_max || client_answer_read(msg, len, &a) < 0 ||
-	    client_rdma_take(f, s, &a, &msg) < 0) {
+	    ((a.has_bulk || s->bulk_legs) && client_rdma_take(f, s, &a, &msg) < 0)) {
 		bad_answer(f, s, -EIO);
 		return;
 	}
-	if (client_rdma_retry(f, s, &a))
+	if (s->bulk_legs && client_rdma_retry(f, s, &a))
 		return;
 	a.age_ns = now_ns - s->born_ns;
 	if (answer_recall(f, s, a.out.error))
@@ -760,13 +759,9 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 		client_slot_fail(f, s, -EIO);
 		return;
 	}
-	out = msg;
-	client_mount_worker_renumber(f, s);
-	memcpy(&out->unique, &s->unique, sizeof(out->unique));
-	client_mount_worker_save_reply(f, s, msg, a.out.len);
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
-	accepted = !s->answered && client_reply(f, msg, a.out.len);
+	accepted = client_slot_reply(f, s, msg, a.out.len);
 	s->accepted |= accepted;
 	if (!accepted)
 		answer_undo(f, &a, &e);

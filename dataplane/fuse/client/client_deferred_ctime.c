@@ -40,7 +40,8 @@ static void deferred_drop(struct fuse_client *f, struct client_deferred_ctime *o
 	client_node_unpin(&f->nodes, n);
 }
 
-void client_deferred_ctime_restore(struct fuse_client *f)
+/* Adopts a predecessor's. */
+static int deferred_init(struct fuse_client *f)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes;
 	     i = client_nodes_next(&f->nodes, i + 1)) {
@@ -50,6 +51,7 @@ void client_deferred_ctime_restore(struct fuse_client *f)
 		    f->n_deferred < CLIENT_DEFERRED_CTIME_MAX)
 			deferred_add(f, n, 0);
 	}
+	return 0;
 }
 
 /* ------------------------------------------------------------------ answers from the cache */
@@ -79,35 +81,35 @@ static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_
 	       (!(in->valid & FATTR_MODE) || (in->mode & 07777) == (attr->mode & 07777));
 }
 
-bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t len,
-				  uint64_t now_ns)
+/* Answers a SETATTR that leaves the file unchanged, if that is known. */
+static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
+			  uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
 		struct fuse_attr_out attr; /* must not be cached: the ctime is still to change */
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
-	struct fuse_in_header in;
 	struct fuse_setattr_in set;
 	struct client_node *n;
 	struct client_deferred_ctime *o;
 
-	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH) || len < sizeof(in) + sizeof(set))
+	if (f->link != CLIENT_READY || !(f->features & FUSE_PROTO_FEATURE_TOUCH) ||
+	    len < sizeof(*in) + sizeof(set))
 		return false;
-	memcpy(&in, req, sizeof(in));
-	memcpy(&set, (const uint8_t *)req + sizeof(in), sizeof(set));
-	n = client_node_get(&f->nodes, in.nodeid);
+	memcpy(&set, f->read_buf + sizeof(*in), sizeof(set));
+	n = client_node_get(&f->nodes, in->nodeid);
 	attr = n ? client_cache_created(&f->cache, n, now_ns) : NULL;
 	if (!attr || !changes_nothing(&set, attr) ||
-	    !client_cache_no_xattrs(&f->cache, n, now_ns) || in.unique & FUSE_PROTO_UNIQUE_RESEND ||
-	    is_busy(f, n))
+	    !client_cache_no_xattrs(&f->cache, n, now_ns) ||
+	    in->unique & FUSE_PROTO_UNIQUE_RESEND || is_busy(f, n))
 		return false;
 	o = deferred_find(f, n);
 	if (!o && f->n_deferred == CLIENT_DEFERRED_CTIME_MAX)
 		return false;
 	if (!o)
 		deferred_add(f, n, now_ns + DEFERRED_NS);
-	reply.out.unique = in.unique;
+	reply.out.unique = in->unique;
 	reply.attr.attr = *attr;
 	(void)client_reply(f, &reply, sizeof(reply));
 	return true;
@@ -127,11 +129,14 @@ static bool may_show_any_file(const struct client_slot *s)
 	return !(in.flags & O_EXCL);
 }
 
-bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot *s)
+/* Whether the request waits for a deferred ctime. */
+static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = may_show_any_file(s), holds = false;
 	bool applies = s->opcode == FUSE_SETATTR || s->opcode == FUSE_WRITE;
 
+	if (f->n_deferred == 0)
+		return 0;
 	for (unsigned i = 0; i < f->n_deferred; i++) {
 		struct client_deferred_ctime *o = &f->deferred[i];
 		bool of_it = s->nodes[0] == o->node || s->nodes[1] == o->node;
@@ -143,7 +148,7 @@ bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot
 	}
 	if (holds)
 		client_deferred_ctime_flush(f, 0);
-	return holds;
+	return holds ? -ENOMEM : 0;
 }
 
 /* No request of the file was in flight when the mark was made: a request that changes the file
@@ -209,12 +214,34 @@ void client_deferred_ctime_answered(struct fuse_client *f, const struct client_s
 	deferred_drop(f, o);
 }
 
-uint64_t client_deferred_ctime_due(const struct fuse_client *f)
+static uint64_t deferred_due(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t due = UINT64_MAX;
 
 	for (unsigned i = 0; i < f->n_deferred; i++)
 		if (!f->deferred[i].sent)
 			due = MIN_OF(due, f->deferred[i].due_ns);
-	return due;
+	return client_due_after(due, now_ns);
 }
+
+static void deferred_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->n_deferred > 0)
+		client_deferred_ctime_flush(f, now_ns);
+}
+
+/* A mount worker gets no SETATTRs. */
+static bool deferred_is_on(const struct fuse_client *f)
+{
+	return !f->area;
+}
+
+const struct client_stage client_deferred_ctime_stage = {
+	.is_on = deferred_is_on,
+	.init = deferred_init,
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_SETATTR),
+	.take = deferred_take,
+	.holds = deferred_holds,
+	.flush = deferred_flush,
+	.due = deferred_due,
+};

@@ -27,7 +27,9 @@ static void init_write(struct fuse_client *f, uint64_t unique, const struct fuse
 	(void)client_reply(f, &reply, sizeof(reply));
 }
 
-void client_init_answer(struct fuse_client *f, const void *req, size_t len)
+/* Answers an INIT request of len bytes: stores the parameters in the state, replies to the kernel.
+ */
+static void init_answer(struct fuse_client *f, const void *req, size_t len)
 {
 	struct fuse_in_header h;
 	struct fuse_init_in in = {0};
@@ -73,6 +75,20 @@ void client_init_answer(struct fuse_client *f, const void *req, size_t len)
 	f->flush_wanted = true;
 }
 
+static bool init_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
+		      uint64_t now_ns)
+{
+	(void)in;
+	(void)now_ns;
+	init_answer(f, f->read_buf, n);
+	return true;
+}
+
+const struct client_stage client_init_stage = {
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_INIT),
+	.take = init_take,
+};
+
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
@@ -105,7 +121,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;
 	client_node_root(&f->nodes, root.bytes, root.len);
-	client_forward_apply_notes(f); /* what mount workers wrote may be lost too */
+	client_sync(f); /* what mount workers wrote may be lost too */
 	if (head->served && head->verifier != a.server.verifier)
 		client_nodes_lose(&f->nodes);
 	client_publish(&head->verifier, a.server.verifier);

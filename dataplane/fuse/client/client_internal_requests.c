@@ -119,7 +119,9 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
 	return false;
 }
 
-bool client_internal_holds(struct fuse_client *f, const struct client_slot *s)
+/* A request waits while the server opens a local directory: its own, or one that the request may
+ * leave without names. */
+static int internal_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
 		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
@@ -127,11 +129,11 @@ bool client_internal_holds(struct fuse_client *f, const struct client_slot *s)
 
 	if (!file || file->opened_by == 0 || file->incarnation == f->server.incarnation ||
 	    file->flags & CLIENT_FILE_DEAD)
-		return client_local_dir_holds(f, s);
+		return client_local_dir_holds(f, s) ? -ENOMEM : 0;
 	i = client_file_index(&f->files, file);
 	if (!f->reopen_again && !client_internal_is_reopening(f, i))
 		(void)client_internal_reopen(f, i);
-	return true;
+	return -ENOMEM;
 }
 
 int client_internal_error(const struct fuse_client *f, const struct client_slot *s, int error)
@@ -291,18 +293,21 @@ static uint64_t release_due(const struct fuse_client *f)
 	return waits ? f->closing_ns + INTERNAL_RELEASE_NS : 0;
 }
 
-uint64_t client_internal_due(const struct fuse_client *f, uint64_t now_ns)
+static uint64_t closed_files_due(struct fuse_client *f, uint64_t now_ns)
 {
-	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0,
-		 deferred = client_deferred_ctime_due(f), alone = client_local_dir_due(f, now_ns);
-
-	if (deferred > now_ns && deferred != UINT64_MAX)
-		due = due > now_ns ? MIN_OF(due, deferred) : deferred;
-	if (alone != UINT64_MAX)
-		due = due > now_ns ? MIN_OF(due, alone) : alone;
-	/* Work that could not be sent when due is retried with the next answer. */
-	return due > now_ns ? due : UINT64_MAX;
+	return f->files.n_closing > 0 ? client_due_after(release_due(f), now_ns) : UINT64_MAX;
 }
+
+static void closed_files_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	if (f->files.n_closing > 0 && now_ns >= release_due(f))
+		client_internal_release(f);
+}
+
+const struct client_stage client_closed_files_stage = {
+	.flush = closed_files_flush,
+	.due = closed_files_due,
+};
 
 void client_internal_interrupt(struct fuse_client *f, const struct client_slot *of)
 {
@@ -339,23 +344,25 @@ void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *
 	client_slot_free(f, s);
 }
 
-void client_internal_flush(struct fuse_client *f, uint64_t now_ns)
+void client_internal_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	if (f->link == CLIENT_AWAY)
 		hello_send(f, now_ns);
 	if (f->link == CLIENT_REOPEN)
 		reopen_all(f, now_ns);
-	if (f->link == CLIENT_READY && f->reopen_again && now_ns >= f->retry_ns) {
-		f->reopen_again = false;
-		f->retry_ns = 0;
-		f->flush_wanted = true;
-	}
-	if (f->link == CLIENT_READY)
-		client_local_dir_flush(f, now_ns);
-	if (f->link == CLIENT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
-		client_internal_release(f);
-	if (f->link == CLIENT_READY && f->n_deferred > 0)
-		client_deferred_ctime_flush(f, now_ns);
-	if (f->link == CLIENT_READY)
-		client_rdma_flush(f, now_ns);
 }
+
+/* Local directories that could not be opened at the server are due again. */
+static void internal_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	if (!f->reopen_again || now_ns < f->retry_ns)
+		return;
+	f->reopen_again = false;
+	f->retry_ns = 0;
+	f->flush_wanted = true;
+}
+
+const struct client_stage client_internal_stage = {
+	.holds = internal_holds,
+	.flush = internal_flush,
+};

@@ -40,9 +40,7 @@ static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else
 static void slot_abandon(struct fuse_client *f, struct client_slot *s, int error)
 {
 	client_dispatch_cancel(f, s);
-	client_mount_worker_renumber(f, s);
-	client_mount_worker_save_error(f, s, error);
-	s->accepted = client_reply_error(f, s->unique, error);
+	s->accepted = client_slot_reply_error(f, s, error);
 	client_slot_answered(f, s);
 }
 
@@ -137,7 +135,7 @@ static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-uint64_t client_interrupt_tick(struct fuse_client *f, uint64_t now_ns)
+static uint64_t interrupt_expire(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t due = f->soft_ns > 0 ? soft_tick(f, now_ns) : UINT64_MAX;
 	bool full = !client_has_room(f);
@@ -160,3 +158,17 @@ uint64_t client_interrupt_tick(struct fuse_client *f, uint64_t now_ns)
 	}
 	return due;
 }
+
+static bool interrupt_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
+			   uint64_t now_ns)
+{
+	(void)in;
+	client_interrupt_request(f, f->read_buf, n, now_ns);
+	return true;
+}
+
+const struct client_stage client_interrupt_stage = {
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_INTERRUPT),
+	.take = interrupt_take,
+	.expire = interrupt_expire,
+};

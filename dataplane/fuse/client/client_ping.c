@@ -129,7 +129,7 @@ static int ping_send(struct fuse_client *f, uint64_t now_ns)
 	return rudp_call_send(f->session, &p->msg, p->msg.in.len, CLIENT_COOKIE_PING);
 }
 
-uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns)
+static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
 	enum port_rdma_reason why;
@@ -204,7 +204,7 @@ static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, u
 				      : MIN_OF(RESTS * (now_ns - p->sent_ns), NSEC_PER_SEC));
 }
 
-void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
+static void ping_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct fuse_proto_ping a = {.version = 0};
 	struct client_ping *p = &f->ping;
@@ -232,7 +232,7 @@ out:
 		buf_free(f);
 }
 
-void client_ping_down(struct fuse_client *f, uint64_t now_ns)
+static void ping_down(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
 
@@ -243,3 +243,13 @@ void client_ping_down(struct fuse_client *f, uint64_t now_ns)
 	else
 		buf_free(f);
 }
+
+/* On without RDMA, too: a test then ends with the reason. */
+const struct client_stage client_ping_stage = {
+	.cookie = CLIENT_COOKIE_PING,
+	.resp_at = offsetof(struct fuse_client, ping.resp),
+	.resp_bytes = sizeof(((struct fuse_client *)0)->ping.resp),
+	.answer = ping_answer,
+	.due = ping_due,
+	.down = ping_down,
+};

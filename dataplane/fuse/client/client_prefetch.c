@@ -44,7 +44,7 @@ static void *memory_of(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-int client_prefetches_init(struct fuse_client *f)
+static int prefetch_init(struct fuse_client *f)
 {
 	struct client_prefetches *p = &f->prefetch;
 
@@ -59,7 +59,7 @@ int client_prefetches_init(struct fuse_client *f)
 	return 0;
 }
 
-void client_prefetches_done(struct fuse_client *f)
+static void prefetch_done(struct fuse_client *f)
 {
 	f->nodes.beside[2] = NULL;
 	if (f->prefetch.memory)
@@ -70,8 +70,9 @@ void client_prefetches_done(struct fuse_client *f)
 	f->prefetch.shown = NULL;
 }
 
-void client_prefetches_drop(struct fuse_client *f)
+static void prefetch_down(struct fuse_client *f, uint64_t now_ns)
 {
+	(void)now_ns;
 	for (unsigned i = 0; i < CLIENT_PREFETCHES; i++)
 		f->prefetch.items[i].used = false;
 	memset(f->prefetch.dir_cache, 0, sizeof(f->prefetch.dir_cache));
@@ -81,7 +82,7 @@ void client_prefetches_trim(struct fuse_client *f)
 {
 	if (f->prefetch.n_touched == 0)
 		return;
-	client_prefetches_drop(f);
+	prefetch_down(f, 0);
 	(void)madvise(f->prefetch.memory, MEMORY_BYTES, MADV_DONTNEED);
 	f->prefetch.n_touched = 0;
 }
@@ -522,7 +523,8 @@ static bool local_dir_reopen(struct fuse_client *f, const struct client_local_di
 	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
 }
 
-void client_local_dir_flush(struct fuse_client *f, uint64_t now_ns)
+/* Opens local directories at the server before other clients may remove them. */
+static void local_dir_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_prefetches *p = &f->prefetch;
 
@@ -536,7 +538,7 @@ void client_local_dir_flush(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-uint64_t client_local_dir_due(const struct fuse_client *f, uint64_t now_ns)
+static uint64_t local_dir_due(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t due = UINT64_MAX;
 
@@ -601,7 +603,9 @@ static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *
 		.n_names = k->n_names};
 }
 
-bool client_local_dir_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+/* Opens a directory whose cached entries are valid. */
+static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
+			   uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
@@ -610,33 +614,48 @@ bool client_local_dir_open(struct fuse_client *f, const void *req, size_t len, u
 	struct client_file as = {.flags = CLIENT_FILE_DIR}, *file;
 	const struct client_dir_cache *k;
 	const struct client_node *node;
-	struct fuse_in_header in;
 	struct fuse_open_in open;
 
-	if (len < sizeof(in) + sizeof(open) || f->area)
+	if (len < sizeof(*in) + sizeof(open))
 		return false;
-	memcpy(&in, req, sizeof(in));
-	memcpy(&open, (const uint8_t *)req + sizeof(in), sizeof(open));
-	if (in.unique & FUSE_PROTO_UNIQUE_RESEND)
-		return open_repeat(f, &in);
-	node = client_node_get(&f->nodes, in.nodeid);
+	memcpy(&open, f->read_buf + sizeof(*in), sizeof(open));
+	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
+		return open_repeat(f, in);
+	node = client_node_get(&f->nodes, in->nodeid);
 	now_ns = client_clock_refresh(f, now_ns);
-	k = node && f->link == CLIENT_READY ? dir_cache_get(f, in.nodeid, node, now_ns) : NULL;
+	k = node && f->link == CLIENT_READY ? dir_cache_get(f, in->nodeid, node, now_ns) : NULL;
 	if (!k || is_losing_names(f, node) || !local_dirs_have_room(f))
 		return false;
 	as.open_flags = open.flags;
-	as.uid = in.uid;
-	as.gid = in.gid;
-	as.opened_by = request_of(&in);
+	as.uid = in->uid;
+	as.gid = in->gid;
+	as.opened_by = request_of(in);
 	as.server_fh = f->server.verifier;
-	file = client_file_new(&f->files, client_node_get(&f->nodes, in.nodeid), &as);
+	file = client_file_new(&f->files, client_node_get(&f->nodes, in->nodeid), &as);
 	if (!file)
 		return false;
 	prefetch_copy(f, k, client_file_fh(&f->files, file), now_ns);
 	local_dir_add(f, k, client_file_fh(&f->files, file), now_ns);
-	reply.out.unique = in.unique;
+	reply.out.unique = in->unique;
 	reply.open.fh = client_file_fh(&f->files, file);
 	if (!client_reply(f, &reply, sizeof(reply)))
 		client_file_close(&f->files, file);
 	return true;
 }
+
+/* A mount worker gets no requests of directories. */
+static bool prefetch_is_on(const struct fuse_client *f)
+{
+	return !f->area;
+}
+
+const struct client_stage client_prefetch_stage = {
+	.is_on = prefetch_is_on,
+	.init = prefetch_init,
+	.done = prefetch_done,
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_OPENDIR),
+	.take = local_dir_take,
+	.flush = local_dir_flush,
+	.due = local_dir_due,
+	.down = prefetch_down,
+};

@@ -39,15 +39,16 @@ void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 	r->write_min = cfg->rdma_write_min;
 	for (unsigned i = 0; i < cfg->n_ports; i++)
 		r->only |= cfg->ports[i].rdma_only;
-	if (!port_rdma_any(rdma) || r->pool ||
-	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) < 0)
-		return;
-	f->pool.pinned = true;
-	if (port_rdma_peer_new(r->pool, &r->peer) < 0)
-		r->pool = port_rdma_pool_free(r->pool);
+	if (port_rdma_any(rdma) && !r->pool &&
+	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) == 0) {
+		f->pool.pinned = true;
+		if (port_rdma_peer_new(r->pool, &r->peer) < 0)
+			r->pool = port_rdma_pool_free(r->pool);
+	}
+	client_stages_select(f);
 }
 
-void client_rdma_done(struct fuse_client *f)
+static void rdma_done(struct fuse_client *f)
 {
 	f->rdma.peer = port_rdma_peer_free(f->rdma.peer);
 	f->rdma.pool = port_rdma_pool_free(f->rdma.pool);
@@ -56,10 +57,11 @@ void client_rdma_done(struct fuse_client *f)
 /* ------------------------------------------------------------------ queue pairs */
 
 /* Call before offered memory has any other use: afterwards the server cannot write there. */
-void client_rdma_down(struct fuse_client *f)
+static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
 
+	(void)now_ns;
 	if (!r->peer)
 		return;
 	port_rdma_drop_all(r->peer);
@@ -181,7 +183,7 @@ static uint64_t ask_at(const struct client_rdma *r)
 }
 
 /* Requests pairs on legs that have none, and checks the existing ones. */
-void client_rdma_flush(struct fuse_client *f, uint64_t now_ns)
+static void rdma_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct rudp_path_info paths[RUDP_PATHS_MAX];
 	struct client_rdma *r = &f->rdma;
@@ -221,11 +223,12 @@ void client_rdma_flush(struct fuse_client *f, uint64_t now_ns)
 	r->waits = rudp_call_send(f->session, &r->msg, len, CLIENT_COOKIE_RDMA) == 0;
 }
 
-uint64_t client_rdma_due(const struct fuse_client *f)
+static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 {
 	const struct client_rdma *r = &f->rdma;
 	uint8_t want = 0;
 
+	(void)now_ns;
 	if (!r->peer || r->waits || r->encrypted || f->link != CLIENT_READY)
 		return UINT64_MAX;
 	for (unsigned i = 0; i < r->n_ports; i++)
@@ -329,7 +332,7 @@ static void leg_gone(struct client_rdma *r, unsigned port)
 }
 
 /* A leg that the answer omits is refused. */
-void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size_t len)
+static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
 	struct fuse_proto_rdma rdma = {.version = 0};
@@ -337,10 +340,11 @@ void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size
 	size_t at = sizeof(out);
 	bool busy;
 
+	(void)now_ns;
 	r->waits = false;
-	if (status == 0 && len >= at)
+	if (len >= at)
 		memcpy(&out, msg, at);
-	if (status == 0 && len >= at + offsetof(struct fuse_proto_rdma, legs)) {
+	if (len >= at + offsetof(struct fuse_proto_rdma, legs)) {
 		memcpy(&rdma, (const uint8_t *)msg + at, MIN_OF(len - at, sizeof(rdma)));
 		if (out.error != 0 || out.len != len || rdma.version != FUSE_PROTO_RDMA_VERSION ||
 		    rdma.n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
@@ -389,14 +393,15 @@ static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot
 	return 0;
 }
 
-bool client_rdma_holds(struct fuse_client *f, const struct client_slot *s)
+/* Whether the request waits for RDMA. */
+static int rdma_holds(struct fuse_client *f, struct client_slot *s)
 {
 	struct client_rdma *r = &f->rdma;
 
 	if (!r->only || port_rdma_ready(r->peer) || bulk_bytes(f, s) == 0)
-		return false;
+		return 0;
 	r->has_waiting = true;
-	return true;
+	return -ENOMEM;
 }
 
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret)
@@ -539,3 +544,22 @@ enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsig
 		return PORT_RDMA_MIXED;
 	return port_rdma_ready(r->peer) & 1U << port ? PORT_RDMA_OK : r->reasons[port];
 }
+
+static bool rdma_is_on(const struct fuse_client *f)
+{
+	return f->rdma.peer || f->rdma.only;
+}
+
+const struct client_stage client_rdma_stage = {
+	.is_on = rdma_is_on,
+	.done = rdma_done,
+	.holds = rdma_holds,
+	.flush = rdma_flush,
+	.cookie = CLIENT_COOKIE_RDMA,
+	.resp_at = offsetof(struct fuse_client, rdma.resp),
+	.resp_bytes = sizeof(((struct fuse_client *)0)->rdma.resp),
+	.is_background = true, /* it comes every second even if idle */
+	.answer = rdma_answer,
+	.due = rdma_due,
+	.down = rdma_down,
+};

@@ -146,7 +146,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 			size_t *ret_len)
 {
 	struct fuse_proto_bulk bulk;
-	bool is_bulk = client_rdma_offer(f, s, &bulk);
+	bool is_bulk = f->rdma.peer && client_rdma_offer(f, s, &bulk);
 	uint8_t *msg = s->req;
 	uint32_t len = s->req_len;
 
@@ -285,33 +285,39 @@ static bool cached_absent(struct fuse_client *f, const struct fuse_in_header *in
 	return true;
 }
 
-bool client_request_cached(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+static bool cache_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
+		       uint64_t now_ns)
 {
+	const struct client_node *node = client_node_get(&f->nodes, in->nodeid);
+	const uint8_t *req = f->read_buf;
 	struct fuse_getxattr_in xattr;
-	const struct client_node *node;
-	struct fuse_in_header in;
-	size_t at = sizeof(in) + sizeof(xattr);
+	size_t at = sizeof(*in) + sizeof(xattr);
 
-	memcpy(&in, req, sizeof(in));
-	node = client_node_get(&f->nodes, in.nodeid);
 	if (!node || f->link != CLIENT_READY)
 		return false;
-	if (in.opcode == FUSE_LOOKUP)
-		return cached_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
-				     now_ns);
-	if (in.opcode == FUSE_SETATTR)
-		return client_deferred_ctime_answer(f, req, len, now_ns);
-	if (in.opcode == FUSE_GETATTR)
-		return cached_attr(f, &in, node, now_ns);
-	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)
-		return cached_entries(f, &in, node, req, len, now_ns);
+	if (in->opcode == FUSE_LOOKUP)
+		return cached_absent(f, in, node, (const char *)req + sizeof(*in),
+				     len - sizeof(*in), now_ns);
+	if (in->opcode == FUSE_GETATTR)
+		return cached_attr(f, in, node, now_ns);
+	if (in->opcode == FUSE_READDIR || in->opcode == FUSE_READDIRPLUS)
+		return cached_entries(f, in, node, req, len, now_ns);
 	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
 	    !client_cache_no_xattrs(&f->cache, node, now_ns) ||
-	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
+	    (in->opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
 		return false;
-	cached_xattr(f, &in, xattr.size, (const char *)req + at, len - at);
+	cached_xattr(f, in, xattr.size, (const char *)req + at, len - at);
 	return true;
 }
+
+const struct client_stage client_cache_stage = {
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_LOOKUP) | CLIENT_STAGE_OPCODE(FUSE_GETATTR) |
+		   CLIENT_STAGE_OPCODE(FUSE_GETXATTR) | CLIENT_STAGE_OPCODE(FUSE_LISTXATTR) |
+		   CLIENT_STAGE_OPCODE(FUSE_READDIR) | CLIENT_STAGE_OPCODE(FUSE_READDIRPLUS),
+	.take = cache_take,
+};
+
+/* ------------------------------------------------------------------ requests that end here */
 
 static void forget_one(struct fuse_client *f, uint64_t nodeid, uint64_t n_lookups)
 {
@@ -348,7 +354,7 @@ void client_request_forget(struct fuse_client *f, const void *req, size_t len)
 
 /* Replies at once; the state records the close before the kernel forgets the file. A resent
  * RELEASE finds the file closed. */
-void client_request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+static void request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_in_header in;
 	struct fuse_release_in release;
@@ -367,3 +373,24 @@ void client_request_release(struct fuse_client *f, const void *req, size_t len, 
 	client_reply_error(f, in.unique, 0);
 	f->flush_wanted = true;
 }
+
+/* There are no locks at the server: they end here. */
+static bool request_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
+			 uint64_t now_ns)
+{
+	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
+		client_request_forget(f, f->read_buf, n);
+	else if (in->opcode == FUSE_RELEASE || in->opcode == FUSE_RELEASEDIR)
+		request_release(f, f->read_buf, n, now_ns);
+	else
+		client_reply_error(f, in->unique, -ENOLCK);
+	return true;
+}
+
+const struct client_stage client_request_stage = {
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_FORGET) | CLIENT_STAGE_OPCODE(FUSE_BATCH_FORGET) |
+		   CLIENT_STAGE_OPCODE(FUSE_RELEASE) | CLIENT_STAGE_OPCODE(FUSE_RELEASEDIR) |
+		   CLIENT_STAGE_OPCODE(FUSE_GETLK) | CLIENT_STAGE_OPCODE(FUSE_SETLK) |
+		   CLIENT_STAGE_OPCODE(FUSE_SETLKW),
+	.take = request_take,
+};

@@ -90,32 +90,28 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* 1: a predecessor served this mount; 0; negative errno. */
-static int client_tables_init(struct fuse_client *f)
+static int tables_init(struct fuse_client *f)
 {
-	int r = f->mount_worker_number ? client_mount_worker_init(f) : 0, e;
+	int r = client_state_init(&f->state, f->mount->state_fd, f->state_at, f->mount->id);
 
-	if (r == 0)
-		r = client_state_init(
-			&f->state, f->mount->state_fd,
-			f->mount_worker_number ? mount_worker_state_at(f->mount_worker_number) : 0,
-			f->mount->id);
 	if (r < 0)
 		return r;
-	e = client_nodes_init(&f->nodes, &f->state);
-	if (e < 0)
-		return e;
-	e = client_cache_init(&f->cache, &f->nodes);
-	if (e == 0)
-		e = client_prefetches_init(f);
-	if (e < 0)
-		return e;
+	f->adopted = r > 0;
+	r = client_nodes_init(&f->nodes, &f->state);
+	if (r < 0)
+		return r;
 	client_files_init(&f->files, &f->state, &f->nodes);
-	client_deferred_ctime_restore(f);
-	client_nodes_sweep(&f->nodes);
-	e = client_dispatch_init(f);
-	return e < 0 ? e : r;
+	return client_cache_init(&f->cache, &f->nodes);
 }
+
+static void tables_done(struct fuse_client *f)
+{
+	client_cache_done(&f->cache);
+	client_nodes_done(&f->nodes);
+	client_state_done(&f->state);
+}
+
+const struct client_stage client_tables_stage = {.init = tables_init, .done = tables_done};
 
 /* The kernel resends what a predecessor left unanswered, once no mount worker reads: one that
  * had just read a request could not tell. False: not yet. */
@@ -158,24 +154,25 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 				  .stats = stats,
 				  .clock_ns = clock_now_ns,
 				  .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
+				  .answered_max = (CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL) / 2,
 				  .away_since_ns = now_ns,
 				  .busy_ns = now_ns};
-	mount_worker_id(f->own_mount.id, f->mount_worker_number);
 	flags = fcntl(f->fd, F_GETFL);
 	e = flags < 0 || fcntl(f->fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 	if (e == 0)
 		e = client_slots_init(f);
 	if (e == 0)
-		e = client_tables_init(f);
-	if (f->area && e >= 0) {
-		client_mount_worker_start(f, now_ns);
-		e = 0;
+		e = client_stages_init(f);
+	if (e == 0) {
+		client_nodes_sweep(&f->nodes);
+		client_stages_select(f);
 	}
-	if (e == 1) {
+	if (e == 0 && f->area) {
+		client_mount_worker_start(f, now_ns);
+	} else if (e == 0 && f->adopted) {
 		client_slots_warm(f);
 		f->resend_due = true;
 		(void)client_resend(f);
-		e = 0;
 	}
 	if (e == 0 && client_mount_worker_may_connect(f, now_ns))
 		e = client_connect(f, now_ns);
@@ -213,15 +210,8 @@ struct fuse_client *fuse_client_free(struct fuse_client *f)
 {
 	if (!f)
 		return NULL;
-	client_rdma_done(f);
-	client_dispatch_done(f);
-	client_mount_worker_done(f);
-	mount_worker_common_unmap(f->common);
+	client_stages_done(f);
 	client_slots_done(f);
-	client_prefetches_done(f);
-	client_cache_done(&f->cache);
-	client_nodes_done(&f->nodes);
-	client_state_done(&f->state);
 	free(f);
 	return NULL;
 }
@@ -255,7 +245,7 @@ int fuse_client_kernel_fd(const struct fuse_client *f)
 
 int fuse_client_bell(const struct fuse_client *f)
 {
-	return f->dispatch ? f->dispatch->bell_fd : -1;
+	return f->dispatch && f->mount->has_lanes ? f->mount->bell_fd : -1;
 }
 
 unsigned fuse_client_in_flight(const struct fuse_client *f)
@@ -298,6 +288,22 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 	return false;
 }
 
+bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
+{
+	for (const struct client_stage *const *st = f->on.reply; *st; st++)
+		(*st)->reply(f, s, msg, len);
+	memcpy((uint8_t *)msg + offsetof(struct fuse_out_header, unique), &s->unique,
+	       sizeof(s->unique));
+	return !s->answered && client_reply(f, msg, len);
+}
+
+bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error)
+{
+	struct fuse_out_header out = {.len = sizeof(out), .error = error};
+
+	return client_slot_reply(f, s, &out, sizeof(out));
+}
+
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error)
 {
 	struct fuse_out_header out = {.len = sizeof(out), .error = error, .unique = unique};
@@ -319,61 +325,29 @@ void client_note_sent(struct fuse_client *f, uint32_t opcode)
 
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error)
 {
-	client_mount_worker_renumber(f, s);
-	client_mount_worker_save_error(f, s, error);
-	if (!s->answered)
-		s->accepted = client_reply_error(f, s->unique, error);
+	s->accepted |= client_slot_reply_error(f, s, error);
 	client_slot_free(f, s);
 }
 
-/* Requests that are answered here. True: it was one. */
-static bool client_take_local(struct fuse_client *f, const struct fuse_in_header *h, size_t n,
-			      uint64_t now_ns)
+static bool client_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
-	switch (h->opcode) {
-	case FUSE_INIT:
-		client_init_answer(f, f->read_buf, n);
-		return true;
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-		client_request_forget(f, f->read_buf, n);
-		return true;
-	case FUSE_RELEASE:
-	case FUSE_RELEASEDIR:
-		client_request_release(f, f->read_buf, n, now_ns);
-		return true;
-	case FUSE_INTERRUPT:
-		client_interrupt_request(f, f->read_buf, n, now_ns);
-		return true;
-	case FUSE_GETLK:
-	case FUSE_SETLK:
-	case FUSE_SETLKW:
-		client_reply_error(f, h->unique, -ENOLCK);
-		return true;
-	case FUSE_OPENDIR:
-		return client_local_dir_open(f, f->read_buf, n, now_ns);
-	case FUSE_LOOKUP:
-	case FUSE_GETATTR:
-	case FUSE_SETATTR:
-	case FUSE_GETXATTR:
-	case FUSE_LISTXATTR:
-	case FUSE_READDIR:
-	case FUSE_READDIRPLUS:
-		return client_request_cached(f, f->read_buf, n, now_ns);
-	default:
-		return false;
-	}
+	for (const struct client_stage *const *st = f->on.offer; *st; st++)
+		if ((*st)->offer(f, s, now_ns))
+			return true;
+	return false;
 }
 
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 {
+	const struct client_stage *stage;
 	struct fuse_in_header h;
 	struct client_slot *s;
 	int e;
 
-	client_forward_apply_notes(f);
+	client_sync(f);
 	memcpy(&h, f->read_buf, sizeof(h));
-	if (client_take_local(f, &h, n, now_ns))
+	stage = h.opcode < CLIENT_STAGE_OPCODES ? f->on.take[h.opcode] : NULL;
+	if (stage && stage->take(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
 	if (!s) { /* impossible: client_has_room() */
@@ -383,7 +357,7 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	e = client_request_bind(f, s);
 	if (e < 0)
 		client_slot_fail(f, s, client_internal_error(f, s, e));
-	else if (!client_dispatch_claim(f, s) && !client_dispatch_offer(f, s, now_ns))
+	else if (!client_offer(f, s, now_ns))
 		client_slot_queue(f, s);
 }
 
@@ -441,15 +415,15 @@ void client_note_read(struct fuse_client *f, const struct fuse_in_header *h)
 
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 {
-	int taken = 0, passed, most;
+	const struct client_stage *const *st;
+	int taken = 0, n_forwarded = 0, most;
 
 	if (f->area)
 		return client_mount_worker_pull(f, all, now_ns);
 	if (!client_resend(f))
 		return 0;
-	client_dispatch_reap(f);
-	client_forward_set_asleep(f, all);
-	passed = client_forward_take(f, now_ns);
+	for (st = f->on.poll; *st; st++)
+		n_forwarded += (*st)->poll(f, all, now_ns);
 	most = all ? CLIENT_PULL_BURST : MIN_OF(client_read_burst_hint(f), CLIENT_PULL_BURST);
 	while (!f->gone && taken < most && client_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, CLIENT_READ_BYTES);
@@ -458,7 +432,8 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
 			continue; /* ENOENT: the request ended before it was read */
 		if (n < 0 && errno == EAGAIN) {
-			client_dispatch_resend_done(f);
+			for (st = f->on.drained; *st; st++)
+				(*st)->drained(f);
 			break;
 		}
 		if (n <= 0) {
@@ -476,19 +451,18 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 			client_take_request(f, (size_t)n, now_ns);
 		client_queue_depth_update(f);
 	}
-	if (taken + passed > 0) {
+	if (taken + n_forwarded > 0)
 		f->busy_ns = now_ns;
-		client_forward_set_asleep(f, false); /* another pull follows before we sleep */
-	}
-	client_forward_decide(f, now_ns);
-	if (!client_has_room(f))
-		client_dispatch_full(f);
+	for (st = f->on.polled; *st; st++)
+		(*st)->polled(f, taken + n_forwarded, now_ns);
+	for (st = f->on.full; *st && !client_has_room(f); st++)
+		(*st)->full(f);
 	if (f->gone) {
 		client_goodbye(f);
 		return -ENODEV;
 	}
 	client_flush(f, now_ns);
-	return taken + passed;
+	return taken + n_forwarded;
 }
 
 /* Requests that may remove the last name of a file. */
@@ -505,12 +479,11 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 	size_t len;
 	int e;
 
-	if (client_rdma_holds(f, s) || (f->n_deferred > 0 && client_deferred_ctime_holds(f, s)) ||
-	    client_internal_holds(f, s))
-		return -ENOMEM;
-	e = f->area && s->worker_slot ? client_mount_worker_prepare(f, s) : 0;
-	if (e < 0)
-		return e;
+	for (const struct client_stage *const *st = f->on.holds; *st; st++) {
+		e = (*st)->holds(f, s);
+		if (e < 0)
+			return e;
+	}
 	if (s->resp_max > CLIENT_SMALL_BYTES && !s->resp) {
 		s->resp = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
 		if (!s->resp && s->opcode != FUSE_OPENDIR)
@@ -533,6 +506,16 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 	return 0;
 }
 
+/* Begins the session; once the server is ready, stages send what is due. */
+static void client_flush_stages(struct fuse_client *f, uint64_t now_ns)
+{
+	client_internal_begin(f, now_ns);
+	if (f->link != CLIENT_READY)
+		return;
+	for (const struct client_stage *const *st = f->on.flush; *st; st++)
+		(*st)->flush(f, now_ns);
+}
+
 /* Sends pending requests, oldest first. A request that lacks a buffer, or RDMA, does not block
  * later ones. */
 void client_flush(struct fuse_client *f, uint64_t now_ns)
@@ -541,7 +524,7 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 
 	if (!f->session)
 		return;
-	client_internal_flush(f, now_ns);
+	client_flush_stages(f, now_ns);
 	if (f->link != CLIENT_READY || !f->flush_wanted)
 		return;
 	f->flush_wanted = false;
@@ -568,15 +551,13 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
  */
 static void client_unclog(struct fuse_client *f, uint64_t now_ns)
 {
-	unsigned most = f->area ? MOUNT_WORKER_SLOTS / 8
-				: (CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL) / 2,
-		 n = 0;
+	unsigned n = 0;
 
-	if ((f->free && !f->area) || f->link != CLIENT_READY || f->n_used < most)
+	if ((f->free && !f->area) || f->link != CLIENT_READY || f->n_used < f->answered_max)
 		return;
 	for (unsigned i = 0; i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
 		n += f->slots[i].answered && f->slots[i].state == CLIENT_SLOT_SENT;
-	if (n < most)
+	if (n < f->answered_max)
 		return;
 	client_session_drop(f, now_ns);
 }
@@ -598,26 +579,27 @@ static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
 	}
 	client_redirect_tick(f, now_ns);
 	if (f->session || client_connect(f, now_ns) == 0)
-		client_internal_flush(f, now_ns);
+		client_flush_stages(f, now_ns);
 	client_goodbye(f);
 	return MIN_OF(f->bye_until_ns, now_ns + NSEC_PER_SEC);
 }
 
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 {
+	const struct client_stage *const *st;
 	bool was_full = !client_has_room(f);
-	uint64_t due;
+	uint64_t due = UINT64_MAX;
 
 	if (f->bye_done)
 		client_session_drop(f, now_ns);
-	if (f->area)
-		client_mount_worker_tick(f, now_ns);
-	client_dispatch_tick(f, now_ns);
+	for (st = f->on.tick; *st; st++)
+		(*st)->tick(f, now_ns);
 	if (f->gone) {
 		client_goodbye(f);
 		return client_gone_tick(f, now_ns);
 	}
-	due = MIN_OF(client_interrupt_tick(f, now_ns), client_forward_signals(f, now_ns));
+	for (st = f->on.expire; *st; st++)
+		due = MIN_OF(due, (*st)->expire(f, now_ns));
 	client_unclog(f, now_ns);
 	client_redirect_tick(f, now_ns);
 	if (!f->session &&
@@ -630,9 +612,8 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		due = MIN_OF(due, now_ns + NSEC_PER_MSEC);
 	if (f->redirect.active && !rudp_session_is_up(f->session))
 		due = MIN_OF(due, f->redirect.since_ns + REDIRECT_NS);
-	due = MIN_OF(due, client_rdma_due(f));
-	due = MIN_OF(due, client_ping_flush(f, now_ns));
-	due = MIN_OF(due, client_internal_due(f, now_ns));
+	for (st = f->on.due; *st; st++)
+		due = MIN_OF(due, (*st)->due(f, now_ns));
 	if ((f->pool.free_touched > 0 || f->prefetch.n_touched > 0) && f->n_used == 0) {
 		if (now_ns - f->busy_ns >= CLIENT_TRIM_NS) {
 			client_pool_trim(&f->pool);
@@ -646,12 +627,12 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 
 void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 {
+	const struct client_stage *stage =
+		cookie > CLIENT_COOKIE_SLOT_MAX ? client_stage_of_cookie(f, cookie) : NULL;
 	struct client_slot *s;
 
-	if (cookie == CLIENT_COOKIE_RDMA)
-		return len <= sizeof(f->rdma.resp) ? f->rdma.resp : NULL;
-	if (cookie == CLIENT_COOKIE_PING)
-		return len <= sizeof(f->ping.resp) ? f->ping.resp : NULL;
+	if (stage)
+		return len <= stage->resp_bytes ? (uint8_t *)f + stage->resp_at : NULL;
 	if (cookie == CLIENT_COOKIE_HELLO || cookie == CLIENT_COOKIE_BYE)
 		return len <= sizeof(f->hello_resp) ? f->hello_resp : NULL;
 	s = client_slot_from_cookie(f, cookie);
@@ -672,9 +653,8 @@ static void client_away(struct fuse_client *f, uint64_t now_ns)
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
-	client_prefetches_drop(f);
-	client_rdma_down(f);
-	client_ping_down(f, now_ns);
+	for (const struct client_stage *const *st = f->on.down; *st; st++)
+		(*st)->down(f, now_ns);
 }
 
 /* The session ended during the call: whether it was executed is not known. */
@@ -700,10 +680,12 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, void *buf, size_t len,
 			  uint64_t now_ns)
 {
+	const struct client_stage *stage =
+		cookie > CLIENT_COOKIE_SLOT_MAX ? client_stage_of_cookie(f, cookie) : NULL;
 	struct client_slot *s;
 
-	client_forward_apply_notes(f);
-	if (cookie != CLIENT_COOKIE_RDMA) /* arrives every second even if idle */
+	client_sync(f);
+	if (!stage || !stage->is_background)
 		f->busy_ns = now_ns;
 	if (cookie == CLIENT_COOKIE_HELLO) {
 		client_internal_hello_answer(f, status, buf, len, now_ns);
@@ -716,18 +698,11 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 			client_away(f, now_ns);
 		return;
 	}
-	if (cookie == CLIENT_COOKIE_RDMA) {
+	if (stage) {
 		if (status != 0)
 			client_away(f, now_ns);
 		else
-			client_rdma_answer(f, status, buf, len);
-		return;
-	}
-	if (cookie == CLIENT_COOKIE_PING) {
-		if (status != 0)
-			client_away(f, now_ns);
-		else
-			client_ping_answer(f, buf, len, now_ns);
+			stage->answer(f, buf, len, now_ns);
 		return;
 	}
 	s = client_slot_from_cookie(f, cookie);

@@ -6,16 +6,16 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
+#include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/fuse/client/tables/client_cache.h"
 #include "dataplane/fuse/client/tables/client_files.h"
 #include "dataplane/fuse/client/tables/client_pool.h"
 #include "dataplane/fuse/client/tables/client_tail.h"
-#include "dataplane/fuse/client/workers/client_trial.h"
-#include "dataplane/fuse/client/workers/mount_worker.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
 
+#define CLIENT_COOKIE_SLOT_MAX UINT32_MAX /* of slots; larger ones are the following */
 #define CLIENT_COOKIE_HELLO UINT64_MAX
 #define CLIENT_COOKIE_BYE (UINT64_MAX - 1)
 #define CLIENT_COOKIE_RDMA (UINT64_MAX - 2)
@@ -183,51 +183,6 @@ struct client_deferred_ctime {
 	bool sent;
 };
 
-#define CLIENT_DISPATCH_NODEIDS 4096U
-
-/* The owner's view of one mount worker. */
-struct client_worker {
-	struct mount_worker_area *area;
-	struct mount_worker_reads *reads;
-	struct mount_worker_more *more;
-	uint64_t free;			      /* of the first MOUNT_WORKER_SLOTS slots, bit mask */
-	uint64_t fhs[MOUNT_WORKER_FILES];     /* the worker's open files; 0: none */
-	uint64_t nodeids[MOUNT_WORKER_FILES]; /* and their nodes */
-	/* NULL: none of ours, a predecessor's, or one that the mount worker read itself. */
-	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
-	unsigned n_out;
-	bool touched;	  /* its buffers have memory */
-	uint64_t away_ns; /* since when it has been away with unfinished requests; 0: it has not */
-};
-
-#define CLIENT_SIGNALS 32U
-
-/* The process of a request had a signal, and a mount worker is about to serve the request or to
- * forward it to us. */
-struct client_signal {
-	uint64_t unique;
-	uint64_t until_ns; /* after this time the regular check for dying processes handles it */
-	uint32_t at[LAUNCH_LANES_MAX]; /* bit mask of the slots of each mount worker that may hold
-					  the request */
-};
-
-struct client_dispatch {
-	int bell_fd;
-	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
-	bool always;   /* mount workers always read; the trial does not decide */
-	struct client_trial trial;
-	unsigned forwarded_by; /* of the request in hand: the mount worker that forwarded it, plus
-			       one; 0: we read it */
-	struct client_signal signals[CLIENT_SIGNALS];
-	unsigned n_signals;
-	uint64_t signals_ns; /* when to look at them next */
-	uint64_t look_ns;    /* when to look at all forwarded requests next */
-	struct client_worker workers[LAUNCH_LANES_MAX];
-	/* Number of file places whose node number has this remainder. */
-	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
-	bool strays; /* an earlier version placed files elsewhere */
-};
-
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
 #define CLIENT_SHOWN_MAX 4096U
@@ -303,6 +258,9 @@ struct fuse_client {
 	struct launch_stats *stats;
 	uint64_t (*clock_ns)(void); /* clock_now_ns; tests replace it */
 	uint64_t soft_ns;	    /* 0: hard */
+	struct client_stages on;    /* the active stages */
+	uint64_t state_at;	    /* offset of the state in its descriptor */
+	bool adopted;		    /* a predecessor served this mount */
 	struct client_state state;
 	struct client_nodes nodes;
 	struct client_files files;
@@ -335,6 +293,8 @@ struct fuse_client {
 	bool resend_due;	   /* the kernel is to resend what a predecessor left unanswered */
 	/* The largest number unanswered lately, in the current and in the previous window. */
 	unsigned unanswered_most, unanswered_window, n_window;
+	/* Slots that requests with a reply may hold until the server answers. */
+	unsigned answered_max;
 	struct client_slot *free, *free_internal;
 	struct client_slot pending; /* list head */
 	struct client_slot oldest;  /* list head of older and newer */
@@ -365,12 +325,28 @@ struct fuse_client {
 
 /* One write is one answer. False: the kernel rejected it. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len);
+/* Replies to the slot's request with msg, which has a header, under the request's number, unless
+ * the kernel has its reply. True: the kernel accepted it. */
+bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
+/* The same without data. */
+bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
 /* A reply without data. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
 /* Counts a request of the kernel. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
 /* Processes a request of n bytes in f->read_buf. */
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
+/* Call before any cached state of a file is used: applies changes that other workers made. */
+static inline void client_sync(struct fuse_client *f)
+{
+	for (const struct client_stage *const *st = f->on.sync; *st; st++)
+		(*st)->sync(f);
+}
+/* Deadline of work that is due: what could not be sent when due is retried with the next answer. */
+static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
+{
+	return due_ns > now_ns ? due_ns : UINT64_MAX;
+}
 /* How many requests are likely pending; at least one while nothing is unanswered. */
 int client_read_burst_hint(const struct fuse_client *f);
 /* Call after each read: the peak of unanswered requests shows how many programs are active. */
@@ -393,9 +369,6 @@ void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_init.c: the kernel's INIT, and the INIT that starts a session. */
 
-/* Answers an INIT request of len bytes: stores the parameters in the state, replies to the
- * kernel. */
-void client_init_answer(struct fuse_client *f, const void *req, size_t len);
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret);
 /* Makes the kernel resend the requests that a dead predecessor left unanswered. */
 int client_init_resend(struct fuse_client *f);
@@ -410,11 +383,8 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s);
  * kernel. */
 int client_request_seal(struct fuse_client *f, struct client_slot *s, const void **ret_msg,
 			size_t *ret_len);
-/* Answers from the client's caches. False: ask the server. */
-bool client_request_cached(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
-/* Requests that end at the client. */
+/* A FORGET or BATCH_FORGET. */
 void client_request_forget(struct fuse_client *f, const void *req, size_t len);
-void client_request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
 
 /* client_answer.c: answers on their way to the kernel. */
 
@@ -423,8 +393,8 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 
 /* client_internal_requests.c: requests that the client originates. */
 
-/* Sends INIT, reopens files, makes the link ready; reports closed files. */
-void client_internal_flush(struct fuse_client *f, uint64_t now_ns);
+/* Begins the session: sends INIT, reopens files, makes the link ready. */
+void client_internal_begin(struct fuse_client *f, uint64_t now_ns);
 void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, size_t len,
 				  uint64_t now_ns);
 /* The answer to an internal request; msg NULL: the session ended before it came. */
@@ -433,127 +403,50 @@ void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *
 /* Sends a request of that kind about the node, as root. False: not possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
-/* Next deadline for closed files, deferred ctimes and local directories. */
-uint64_t client_internal_due(const struct fuse_client *f, uint64_t now_ns);
 /* Reports all closed files to the server, before a request that depends on it. */
 void client_internal_release(struct fuse_client *f);
 void client_internal_interrupt(struct fuse_client *f, const struct client_slot *of);
 /* Opens one file at the server. False: not possible now. */
 bool client_internal_reopen(struct fuse_client *f, uint32_t file);
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
-/* Whether the request waits for the server to open a local directory: its own, or one that the
- * request may leave without names. */
-bool client_internal_holds(struct fuse_client *f, const struct client_slot *s);
 /* The error for the kernel if a request cannot be sent for that reason. */
 int client_internal_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
-/* client_dispatch.c: the owner's end of mount workers. All do nothing if there are none. */
+/* workers/: what the rest of the client calls. Those of the owner do nothing without mount
+ * workers. */
 
-int client_dispatch_init(struct fuse_client *f);
-void client_dispatch_done(struct fuse_client *f);
-/* Whether a mount worker has taken the request, which is then not queued here. */
-bool client_dispatch_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-/* The kernel resends the request: whether a mount worker has it already. */
-bool client_dispatch_claim(struct fuse_client *f, struct client_slot *s);
-/* All resent requests have been read. */
-void client_dispatch_resend_done(struct fuse_client *f);
-/* Handles finished requests of mount workers, and takes back those that they have not begun. */
-void client_dispatch_reap(struct fuse_client *f);
 /* Whether a mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
-void client_dispatch_tick(struct fuse_client *f, uint64_t now_ns);
-/* There is no room for more requests: mount workers signal the next one that ends. */
-void client_dispatch_full(struct fuse_client *f);
 /* We report the end of the request to the kernel. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
 /* Reports to mount workers whether we have the server. */
 void client_dispatch_report_served(struct fuse_client *f);
 void client_dispatch_report_unmounted(struct fuse_client *f);
-/* Data use RDMA, which mount workers do not have. */
-bool client_dispatch_by_rdma(const struct fuse_client *f);
-/* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). False: look again later. */
-bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *l, unsigned i);
-/* A process runs it, and it has a server. */
-bool client_dispatch_is_alive(const struct client_worker *l, uint64_t now_ns);
-/* The mount worker is to look at the slot. */
-void client_dispatch_notify(struct fuse_client *f, struct client_worker *l, unsigned i);
-
-/* client_forward.c: the owner's end of requests that mount workers read. All but the first two
- * do nothing if there are no mount workers. */
-
-int client_forward_init(struct fuse_client *f);
-void client_forward_done(struct fuse_client *f);
+/* All resent requests have been read. */
+void client_dispatch_resend_done(struct fuse_client *f);
 /* Whether no mount worker can be reading: then the kernel can resend what a predecessor had
  * begun. */
 bool client_forward_quiesce(struct fuse_client *f);
 /* Handles FORGETs that were forwarded to a predecessor; the kernel resends the other requests. */
 void client_forward_take_forgets(struct fuse_client *f);
-/* Takes forwarded requests; returns how many. */
-int client_forward_take(struct fuse_client *f, uint64_t now_ns);
-/* Applies the file changes that mount workers reported; call before any cached state of a file
- * is used. */
-void client_forward_apply_notes(struct fuse_client *f);
-bool client_forward_has_pending(const struct client_worker *l, uint64_t nodeid);
-/* Sets whether the owner is about to sleep. */
-void client_forward_set_asleep(struct fuse_client *f, bool sleeps);
 /* The process of a request that a mount worker may have had a signal. */
 void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns);
-/* Retries signals that could not be delivered to a mount worker yet. Returns the next deadline. */
-uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns);
-/* Decides whether mount workers read. */
-void client_forward_decide(struct fuse_client *f, uint64_t now_ns);
-
-/* client_mount_worker.c: the other end. */
-
-/* Adopts a predecessor's state. 0; -EBUSY: another process is this mount worker. */
-int client_mount_worker_init(struct fuse_client *f);
-/* Resumes a predecessor's requests, once the tables are initialized. */
+/* Resumes a predecessor's requests, once all stages are initialized. */
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns);
-void client_mount_worker_done(struct fuse_client *f);
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns);
 /* Whether a session may be requested: the owner comes first, except to finish requests. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
 /* The purpose of the next session for the hello, which is noted. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
-/* 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened; -ECANCELED. */
-int client_mount_worker_prepare(struct fuse_client *f, struct client_slot *s);
-/* Whether the owner can serve it instead; then the caller frees it. */
+/* Whether the owner can serve the request instead; then the caller frees it. */
 bool client_mount_worker_return(struct client_slot *s);
-/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
-void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
-/* Before the kernel gets it: saves a WRITE's reply, so that a successor repeats it. */
-void client_mount_worker_save_reply(struct fuse_client *f, const struct client_slot *s,
-				    const void *msg, size_t len);
-void client_mount_worker_save_error(struct fuse_client *f, const struct client_slot *s, int error);
 /* The request has ended here. */
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s);
-/* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
- * begun before); _resume continues a predecessor's; _look takes one that the owner dispatched
- * (false: no free slot); _again restarts one that the kernel resent. */
-void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
-void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
-bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
-/* The owner takes back what the mount worker does not take. */
-bool client_mount_worker_takes_new(const struct fuse_client *f);
-
-/* client_reads.c: requests that a mount worker reads from the kernel. */
-
-int client_reads_init(struct fuse_client *f);
-void client_reads_done(struct fuse_client *f);
-/* Resumes a predecessor's requests. */
-void client_reads_start(struct fuse_client *f, uint64_t now_ns);
-/* Returns the number of requests read. */
-int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
-void client_reads_begin(struct fuse_client *f, unsigned i);
-void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state);
-bool client_reads_is_finished(const struct fuse_client *f);
-void client_reads_tick(struct fuse_client *f, uint64_t now_ns);
 /* The owner has already reported the end of the request to the kernel. */
 bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s);
+
+/* client_answer.c */
 
 /* Makes the kernel's entry of the prefetch's next one; nodeid 0: the kernel gets the name only. */
 void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
@@ -563,8 +456,6 @@ void client_answer_undo_entries(struct fuse_client *f, const struct client_answe
 
 /* client_prefetch.c: entries that come with the opening of a directory. */
 
-int client_prefetches_init(struct fuse_client *f);
-void client_prefetches_done(struct fuse_client *f);
 /* Returns its pages to the system. */
 void client_prefetches_trim(struct fuse_client *f);
 /* How many bytes of entries the OPENDIR of the directory is to ask for. */
@@ -582,13 +473,8 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    const struct client_node *node, const struct fuse_read_in *read,
 			    uint64_t now_ns);
 void client_prefetch_close(struct fuse_client *f, uint64_t fh);
-/* Opens a directory whose cached entries are valid. False: ask the server. */
-bool client_local_dir_open(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
-/* Opens local directories at the server before other clients may remove them. */
-void client_local_dir_flush(struct fuse_client *f, uint64_t now_ns);
-uint64_t client_local_dir_due(const struct fuse_client *f, uint64_t now_ns);
+/* Whether the request must wait until a local directory is open at the server. */
 bool client_local_dir_holds(struct fuse_client *f, const struct client_slot *s);
-void client_prefetches_drop(struct fuse_client *f);
 /* The kernel is about to learn something of the node; of unknown nodes. */
 void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid);
 void client_prefetch_note_shown_all(struct fuse_client *f);
@@ -602,13 +488,6 @@ bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_n
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 
-/* Adopts a predecessor's. */
-void client_deferred_ctime_restore(struct fuse_client *f);
-/* Answers a SETATTR that leaves the file unchanged, if that is known. False: ask the server. */
-bool client_deferred_ctime_answer(struct fuse_client *f, const void *req, size_t len,
-				  uint64_t now_ns);
-/* Whether the request waits for a deferred ctime. */
-bool client_deferred_ctime_holds(struct fuse_client *f, const struct client_slot *s);
 /* The server has executed the request after the SETATTR was deferred, which updates the ctime. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s);
 /* The answer to a TOUCH; msg NULL: the session ended before it came. */
@@ -616,33 +495,21 @@ void client_deferred_ctime_answered(struct fuse_client *f, const struct client_s
 				    size_t len);
 /* Sends the updates that are due by until_ns. */
 void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
-/* Next deadline. */
-uint64_t client_deferred_ctime_due(const struct fuse_client *f);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 
 void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
 /* Its process had a signal. */
 void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-/* Returns the next deadline. */
-uint64_t client_interrupt_tick(struct fuse_client *f, uint64_t now_ns);
 
 /* client_rdma.c: bulk data via RDMA. */
 
-void client_rdma_done(struct fuse_client *f);
-/* The session has ended: when this returns, the server can no longer access offered memory. */
-void client_rdma_down(struct fuse_client *f);
-void client_rdma_flush(struct fuse_client *f, uint64_t now_ns);
-uint64_t client_rdma_due(const struct fuse_client *f);
-void client_rdma_answer(struct fuse_client *f, int status, const void *msg, size_t len);
 /* The server reports that the pair of a leg, as of that client_rdma.serial, has failed. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
 /* A request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
 /* Whether to offer the request's data via RDMA; its answer has its buffer. */
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret);
-/* Whether the request waits for RDMA. */
-bool client_rdma_holds(struct fuse_client *f, const struct client_slot *s);
 /* The server could not fetch the data of a WRITE, or must not send those of a READ: queues the
  * request again, in packets if allowed. */
 bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struct client_answer *a);
@@ -653,16 +520,11 @@ int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client
 
 /* client_ping.c: RDMA tests that an operator starts. */
 
-/* Returns the next deadline. */
-uint64_t client_ping_flush(struct fuse_client *f, uint64_t now_ns);
 /* Handles the test request of a server whose pair of that port was checked: struct
  * fuse_proto_wish. */
 void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16]);
-void client_ping_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
-/* The session has ended, and with it all pairs. */
-void client_ping_down(struct fuse_client *f, uint64_t now_ns);
 
-/* fuse_client_slot.c */
+/* client_slot.c */
 
 int client_slots_init(struct fuse_client *f);
 /* Populates as much memory for the first request as the predecessor's largest needed. */

@@ -3,7 +3,7 @@
  * The owner's end of a mount's mount workers: dispatches data requests to other cores, and recovers
  * them when either end dies.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static void files_adopt(struct fuse_client *f, struct client_worker *w)
 	}
 }
 
-int client_dispatch_init(struct fuse_client *f)
+static int dispatch_init(struct fuse_client *f)
 {
 	struct client_dispatch *d;
 	int r;
@@ -160,7 +160,7 @@ int client_dispatch_init(struct fuse_client *f)
 	return r;
 }
 
-void client_dispatch_done(struct fuse_client *f)
+static void dispatch_done(struct fuse_client *f)
 {
 	for (unsigned i = 0; f->dispatch && i < LAUNCH_LANES_MAX; i++) {
 		mount_worker_unmap(f->dispatch->workers[i].area);
@@ -286,7 +286,7 @@ static struct client_worker *mount_worker_that_forwarded(const struct fuse_clien
 static struct client_worker *mount_worker_for(const struct fuse_client *f,
 					      const struct client_slot *s, uint64_t now_ns)
 {
-	if (!f->dispatch || !is_eligible(f, s))
+	if (!is_eligible(f, s))
 		return NULL;
 	return is_large(s) ? mount_worker_choose(f, now_ns)
 			   : mount_worker_that_forwarded(f, now_ns);
@@ -305,7 +305,7 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 		f->dispatch->workers[number].n_out++;
 }
 
-bool client_dispatch_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
+static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	struct client_worker *w = mount_worker_for(f, s, now_ns);
 	unsigned file = w ? file_place(f, w, s) : MOUNT_WORKER_FILES, i;
@@ -366,9 +366,10 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-bool client_dispatch_claim(struct fuse_client *f, struct client_slot *s)
+/* The kernel resends the request: whether a mount worker has it already. */
+static bool claim(struct fuse_client *f, struct client_slot *s)
 {
-	if (!f->dispatch || !(s->unique & RESEND))
+	if (!(s->unique & RESEND))
 		return false;
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
 		struct client_worker *w = &f->dispatch->workers[k];
@@ -383,6 +384,11 @@ bool client_dispatch_claim(struct fuse_client *f, struct client_slot *s)
 		}
 	}
 	return false;
+}
+
+static bool dispatch_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
+{
+	return claim(f, s) || dispatch_out(f, s, now_ns);
 }
 
 static bool mount_worker_has(const struct fuse_client *f, const struct client_worker *w,
@@ -500,7 +506,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 	switch (MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word))) {
 	case MOUNT_WORKER_REJECTED:
 		if (f->dispatch->settling && !w->slots[i])
-			break; /* it may be resent: client_dispatch_claim() */
+			break; /* it may be resent: claim() */
 		request_finish(f, w, i);
 		break;
 	case MOUNT_WORKER_DONE:
@@ -539,24 +545,30 @@ static void full_set(struct fuse_client *f, uint32_t full)
 			mount_worker_set(&f->dispatch->workers[i].area->full, full);
 }
 
-void client_dispatch_reap(struct fuse_client *f)
+/* Handles finished requests of mount workers, and takes back those that they have not begun. */
+static void reap(struct fuse_client *f)
 {
-	if (!f->dispatch)
-		return;
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
 		mount_worker_reap(f, &f->dispatch->workers[i]);
 	if (mount_worker_get(&f->dispatch->workers[0].area->full) && client_has_room(f))
 		full_set(f, 0);
 }
 
-void client_dispatch_full(struct fuse_client *f)
+static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 {
-	if (!f->dispatch)
-		return;
+	(void)all;
+	(void)now_ns;
+	reap(f);
+	return 0;
+}
+
+/* Mount workers signal the next request that ends. */
+static void dispatch_full(struct fuse_client *f)
+{
 	full_set(f, 1);
 	/* Partner: client_mount_worker_end(), which marks the slot before it looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	client_dispatch_reap(f);
+	reap(f);
 }
 
 static void mark_done(struct fuse_client *f, struct client_worker *w, unsigned i)
@@ -607,16 +619,13 @@ void client_dispatch_report_served(struct fuse_client *f)
 	mount_worker_ring(f->dispatch->bell_fd);
 }
 
-void client_dispatch_tick(struct fuse_client *f, uint64_t now_ns)
+static void dispatch_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	bool looks;
+	bool looks = now_ns >= f->dispatch->look_ns;
 
-	if (!f->dispatch)
-		return;
-	looks = now_ns >= f->dispatch->look_ns;
 	if (looks)
 		f->dispatch->look_ns = now_ns + NSEC_PER_SEC;
-	client_dispatch_reap(f);
+	reap(f);
 	client_dispatch_report_served(f);
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
@@ -734,3 +743,19 @@ void client_dispatch_report_unmounted(struct fuse_client *f)
 		mount_worker_set(&f->dispatch->workers[i].area->gone, 1U);
 	mount_worker_ring(f->dispatch->bell_fd);
 }
+
+static bool dispatch_is_on(const struct fuse_client *f)
+{
+	return f->dispatch;
+}
+
+const struct client_stage client_dispatch_stage = {
+	.is_on = dispatch_is_on,
+	.init = dispatch_init,
+	.done = dispatch_done,
+	.poll = dispatch_poll,
+	.drained = client_dispatch_resend_done,
+	.full = dispatch_full,
+	.offer = dispatch_offer,
+	.tick = dispatch_tick,
+};

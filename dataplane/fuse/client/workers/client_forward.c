@@ -3,7 +3,7 @@
  * The owner's end of requests that mount workers read themselves: decides when they read, takes the
  * requests that they forward, and applies the file changes that they report.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
 
@@ -52,6 +52,8 @@ void client_forward_done(struct fuse_client *f)
 {
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
 		mount_worker_reads_unmap(f->dispatch->workers[k].reads);
+	mount_worker_common_unmap(f->common);
+	f->common = NULL;
 }
 
 /* ------------------------------------------------------------------ before the kernel resends */
@@ -173,23 +175,25 @@ static int mount_worker_take(struct fuse_client *f, unsigned k, uint64_t now_ns)
 	return n;
 }
 
-int client_forward_take(struct fuse_client *f, uint64_t now_ns)
+/* Takes forwarded requests; returns how many. */
+static int forward_take(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits;
 	int n = 0;
 
-	if (!f->dispatch || PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
+	if (PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
-	/* Partner: tell_owner() of the mount worker, which sets its own bits first. */
+	/* Partner: notify_owner() of the mount worker, which sets its own bits first. */
 	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
 	return n;
 }
 
-void client_forward_set_asleep(struct fuse_client *f, bool sleeps)
+/* Sets whether the owner is about to sleep. */
+static void set_asleep(struct fuse_client *f, bool sleeps)
 {
-	if (!f->dispatch || mount_worker_get(&f->common->asleep) == sleeps)
+	if (mount_worker_get(&f->common->asleep) == sleeps)
 		return;
 	/* Partner: ring_owner() of the mount worker. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
@@ -254,11 +258,12 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 	d->signals_ns = now_ns + NSEC_PER_MSEC;
 }
 
-uint64_t client_forward_signals(struct fuse_client *f, uint64_t now_ns)
+/* Retries signals that could not be delivered to a mount worker yet. Returns the next deadline. */
+static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_dispatch *d = f->dispatch;
 
-	if (PLENUM_LIKELY(!d || d->n_signals == 0))
+	if (PLENUM_LIKELY(d->n_signals == 0))
 		return UINT64_MAX;
 	if (now_ns < d->signals_ns)
 		return d->signals_ns;
@@ -322,7 +327,7 @@ void client_forward_apply_notes(struct fuse_client *f)
 {
 	uint64_t bits;
 
-	if (!f->dispatch || PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
+	if (PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
 	/* Partner: note_file() of the mount worker, which sets the file's bit first. */
 	bits = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
@@ -362,13 +367,12 @@ static uint64_t workers_read(const struct fuse_client *f)
 	return n;
 }
 
-void client_forward_decide(struct fuse_client *f, uint64_t now_ns)
+/* Decides whether mount workers read. */
+static void decide(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_dispatch *d = f->dispatch;
 	uint32_t reads;
 
-	if (!d)
-		return;
 	if (client_trial_is_due(&d->trial, now_ns))
 		client_trial_look(&d->trial, f->n_read + workers_read(f), f->n_behind, now_ns);
 	reads = (d->trial.all || d->always) && !d->settling && !f->resend_due && !f->gone &&
@@ -378,3 +382,32 @@ void client_forward_decide(struct fuse_client *f, uint64_t now_ns)
 	__atomic_store_n(&f->common->reads, reads, __ATOMIC_SEQ_CST);
 	mount_worker_ring(d->bell_fd);
 }
+
+/* ------------------------------------------------------------------ the stage */
+
+static int forward_poll(struct fuse_client *f, bool all, uint64_t now_ns)
+{
+	set_asleep(f, all);
+	return forward_take(f, now_ns);
+}
+
+static void forward_polled(struct fuse_client *f, int n_taken, uint64_t now_ns)
+{
+	if (n_taken > 0) /* another pull follows before we sleep */
+		set_asleep(f, false);
+	decide(f, now_ns);
+}
+
+static bool forward_is_on(const struct fuse_client *f)
+{
+	return f->dispatch;
+}
+
+/* Dispatch initializes it, before it wakes mount workers. */
+const struct client_stage client_forward_stage = {
+	.is_on = forward_is_on,
+	.poll = forward_poll,
+	.polled = forward_polled,
+	.sync = client_forward_apply_notes,
+	.expire = forward_expire,
+};

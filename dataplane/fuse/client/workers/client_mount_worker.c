@@ -4,7 +4,7 @@
  * kernel (client_reads.c). It has its own nodes and files, for the requests that it gets; the
  * server sees it as another mount.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -174,10 +174,10 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 	       mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
 }
 
-void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
+/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
+static void renumber(struct fuse_client *f, struct client_slot *s)
 {
-	if (f->area && s->worker_slot &&
-	    mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
+	if (mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
 		s->unique |= RESEND;
 }
 
@@ -244,7 +244,7 @@ static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns
 
 	s->worker_slot = i + 1;
 	s->unique = slot->unique;
-	client_mount_worker_renumber(f, s);
+	renumber(f, s);
 	memcpy(&out, slot->reply, sizeof(out));
 	out.unique = s->unique;
 	memcpy(slot->reply, &out, sizeof(out));
@@ -259,7 +259,7 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 
 	if (!f->free)
 		return false;
-	do { /* partner: mount_worker_desert() of the owner */
+	do { /* partner: mount_worker_take_back() of the owner */
 		word = mount_worker_get(&slot->word);
 		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_DISPATCHED)
 			return true;
@@ -320,7 +320,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-int client_mount_worker_prepare(struct fuse_client *f, struct client_slot *s)
+/* 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened; -ECANCELED. */
+static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
 	const struct client_file *file;
@@ -367,11 +368,18 @@ static void return_pending(struct fuse_client *f, uint64_t born_before_ns)
 
 /* ------------------------------------------------------------------ life */
 
-int client_mount_worker_init(struct fuse_client *f)
+/* Adopts a predecessor's state. 0; -EBUSY: another process is this mount worker. */
+static int mount_worker_init(struct fuse_client *f)
 {
 	void *owner;
-	int r = mount_worker_lock(f->mount->state_fd, f->mount_worker_number);
+	int r;
 
+	if (f->mount_worker_number == 0)
+		return 0;
+	mount_worker_id(f->own_mount.id, f->mount_worker_number);
+	f->state_at = mount_worker_state_at(f->mount_worker_number);
+	f->answered_max = MOUNT_WORKER_SLOTS / 8;
+	r = mount_worker_lock(f->mount->state_fd, f->mount_worker_number);
 	if (r < 0)
 		return r;
 	f->area = mount_worker_map(f->mount->state_fd, f->mount_worker_number);
@@ -391,26 +399,23 @@ int client_mount_worker_init(struct fuse_client *f)
 	return 0;
 }
 
-void client_mount_worker_save_reply(struct fuse_client *f, const struct client_slot *s,
-				    const void *msg, size_t len)
+/* Before the kernel gets it: saves a WRITE's reply, so that a successor repeats it. */
+static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
 
-	if (!f->area || !s->worker_slot || s->opcode != FUSE_WRITE || s->answered)
+	if (!s->worker_slot)
+		return;
+	renumber(f, s);
+	memcpy((uint8_t *)msg + offsetof(struct fuse_out_header, unique), &s->unique,
+	       sizeof(s->unique));
+	if (s->opcode != FUSE_WRITE || s->answered)
 		return;
 	slot = slot_of(f, s);
 	if (len > sizeof(slot->reply))
 		return;
 	memcpy(slot->reply, msg, len);
 	__atomic_fetch_or(&slot->word, MOUNT_WORKER_REPLIED, __ATOMIC_RELEASE);
-}
-
-void client_mount_worker_save_error(struct fuse_client *f, const struct client_slot *s, int error)
-{
-	const struct fuse_out_header out = {
-		.len = sizeof(out), .error = error, .unique = s->unique};
-
-	client_mount_worker_save_reply(f, s, &out, sizeof(out));
 }
 
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns)
@@ -436,7 +441,7 @@ void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 	__atomic_store_n(&f->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 }
 
-void client_mount_worker_done(struct fuse_client *f)
+static void mount_worker_done(struct fuse_client *f)
 {
 	if (f->area) {
 		if (f->area->ready) {
@@ -520,7 +525,7 @@ static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-void client_mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
+static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
@@ -573,3 +578,22 @@ void fuse_client_quiesce(struct fuse_client *f)
 	if (f->area)
 		f->quiescing = true;
 }
+
+static bool mount_worker_is_on(const struct fuse_client *f)
+{
+	return f->area;
+}
+
+static int mount_worker_holds(struct fuse_client *f, struct client_slot *s)
+{
+	return s->worker_slot ? slot_prepare(f, s) : 0;
+}
+
+const struct client_stage client_mount_worker_stage = {
+	.is_on = mount_worker_is_on,
+	.init = mount_worker_init,
+	.done = mount_worker_done,
+	.holds = mount_worker_holds,
+	.reply = mount_worker_reply,
+	.tick = mount_worker_tick,
+};

@@ -5,7 +5,7 @@
  * outlives the process, and a word is set before the read: after a death, any other process finds
  * the request that the kernel had delivered.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -40,8 +40,10 @@ void client_reads_done(struct fuse_client *f)
 		mount_worker_set(&f->more->is_known, 0U);
 	mount_worker_reads_unmap(f->reads);
 	mount_worker_more_unmap(f->more);
+	mount_worker_common_unmap(f->common);
 	f->reads = NULL;
 	f->more = NULL;
+	f->common = NULL;
 }
 
 /* ------------------------------------------------------------------ reports to the owner */
@@ -117,7 +119,7 @@ static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot
 
 static void ring_owner(const struct fuse_client *f)
 {
-	/* Partner: client_forward_set_asleep() of the owner, which sets `asleep` before it looks.
+	/* Partner: set_asleep() of the owner, which sets `asleep` before it looks.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private header of the owner's and the mount worker's ends of a shared mount: the owner's view of
+ * its mount workers, and the functions that the files here share. Included by
+ * dataplane/fuse/client/workers/ only.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
+
+#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/workers/client_trial.h"
+#include "dataplane/fuse/client/workers/mount_worker.h"
+
+#define CLIENT_DISPATCH_NODEIDS 4096U
+
+/* The owner's view of one mount worker. */
+struct client_worker {
+	struct mount_worker_area *area;
+	struct mount_worker_reads *reads;
+	struct mount_worker_more *more;
+	uint64_t free;			      /* of the first MOUNT_WORKER_SLOTS slots, bit mask */
+	uint64_t fhs[MOUNT_WORKER_FILES];     /* the worker's open files; 0: none */
+	uint64_t nodeids[MOUNT_WORKER_FILES]; /* and their nodes */
+	/* NULL: none of ours, a predecessor's, or one that the mount worker read itself. */
+	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
+	unsigned n_out;
+	bool touched;	  /* its buffers have memory */
+	uint64_t away_ns; /* since when it has been away with unfinished requests; 0: it has not */
+};
+
+#define CLIENT_SIGNALS 32U
+
+/* The process of a request had a signal, and a mount worker is about to serve the request or to
+ * forward it to us. */
+struct client_signal {
+	uint64_t unique;
+	uint64_t until_ns; /* after this time the regular check for dying processes handles it */
+	uint32_t at[LAUNCH_LANES_MAX]; /* bit mask of the slots of each mount worker that may hold
+					  the request */
+};
+
+struct client_dispatch {
+	int bell_fd;
+	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
+	bool always;   /* mount workers always read; the trial does not decide */
+	struct client_trial trial;
+	unsigned forwarded_by; /* of the request in hand: the mount worker that forwarded it, plus
+			       one; 0: we read it */
+	struct client_signal signals[CLIENT_SIGNALS];
+	unsigned n_signals;
+	uint64_t signals_ns; /* when to look at them next */
+	uint64_t look_ns;    /* when to look at all forwarded requests next */
+	struct client_worker workers[LAUNCH_LANES_MAX];
+	/* Number of file places whose node number has this remainder. */
+	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
+	bool strays; /* an earlier version placed files elsewhere */
+};
+
+/* client_dispatch.c: the owner's end of mount workers. */
+
+/* Data use RDMA, which mount workers do not have. */
+bool client_dispatch_by_rdma(const struct fuse_client *f);
+/* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). False: look again later. */
+bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
+/* A process runs it, and it has a server. */
+bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
+/* The mount worker is to look at the slot. */
+void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
+
+/* client_forward.c: the owner's end of requests that mount workers read. */
+
+int client_forward_init(struct fuse_client *f);
+void client_forward_done(struct fuse_client *f);
+/* Applies the file changes that mount workers reported. */
+void client_forward_apply_notes(struct fuse_client *f);
+bool client_forward_has_pending(const struct client_worker *w, uint64_t nodeid);
+
+/* client_mount_worker.c: the other end. */
+
+/* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
+ * begun before); _resume continues a predecessor's; _look takes one that the owner dispatched
+ * (false: no free slot); _restart begins one anew that the kernel resent. */
+void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
+void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
+bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
+bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
+/* The owner takes back what the mount worker does not take. */
+bool client_mount_worker_takes_new(const struct fuse_client *f);
+
+/* client_reads.c: requests that a mount worker reads from the kernel. */
+
+int client_reads_init(struct fuse_client *f);
+void client_reads_done(struct fuse_client *f);
+/* Resumes a predecessor's requests. */
+void client_reads_start(struct fuse_client *f, uint64_t now_ns);
+/* Returns the number of requests read. */
+int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns);
+/* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
+void client_reads_begin(struct fuse_client *f, unsigned i);
+void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state);
+bool client_reads_is_finished(const struct fuse_client *f);
+void client_reads_tick(struct fuse_client *f, uint64_t now_ns);
+
+#endif
