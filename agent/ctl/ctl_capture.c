@@ -275,7 +275,7 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 }
 
 /* CTL_OK; *ret_len: bytes received; *ret_more: a capture that is ending has more. */
-static int come(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
+static int poll_agent(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.resource = resource, .name = c->number};
 	struct ctl_reply reply;
@@ -290,48 +290,48 @@ static int come(struct capture *c, enum resource_id resource, size_t *ret_len, b
 	return r;
 }
 
-static bool is_over(const struct capture *c)
+static bool is_done(const struct capture *c)
 {
 	return interrupted || c->full || clock_now_ns() - c->begun_ns >= c->seconds * NSEC_PER_SEC;
 }
 
 /* Detects a closed pipe on standard output even if there is nothing to write. */
-static bool reader_left(const struct capture *c)
+static bool reader_closed(const struct capture *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = 0};
 
 	return poll(&p, 1, PAUSE_MS) > 0 && (p.revents & (POLLERR | POLLHUP));
 }
 
-static int go_on(struct capture *c)
+static int capture_packets(struct capture *c)
 {
 	bool more = true;
 	size_t len;
 	int r = CTL_OK;
 
-	while (r == CTL_OK && !is_over(c)) {
-		r = come(c, RESOURCE_CAPTURE_TAKE, &len, &more);
-		if (r == CTL_OK && len < BUSY_BYTES && reader_left(c))
+	while (r == CTL_OK && !is_done(c)) {
+		r = poll_agent(c, RESOURCE_CAPTURE_TAKE, &len, &more);
+		if (r == CTL_OK && len < BUSY_BYTES && reader_closed(c))
 			return CTL_OK;
 	}
 	return r;
 }
 
-static int come_to_the_end(struct capture *c)
+static int end_capture(struct capture *c)
 {
 	bool more = true;
 	int r = CTL_OK;
 	size_t len;
 
 	while (r == CTL_OK && more) {
-		r = come(c, RESOURCE_CAPTURE_END, &len, &more);
+		r = poll_agent(c, RESOURCE_CAPTURE_END, &len, &more);
 		if (r == CTL_OK && more && !len)
 			(void)poll(NULL, 0, LEAVE_MS);
 	}
 	return r;
 }
 
-static void say(const struct capture *c)
+static void print_summary(const struct capture *c)
 {
 	char bytes[32];
 
@@ -365,10 +365,10 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	if (r == CTL_OK) {
 		r = empty_files(&c);
 		if (r == CTL_OK)
-			r = go_on(&c);
+			r = capture_packets(&c);
 		if (r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
-			e = come_to_the_end(&c);
-		say(&c);
+			e = end_capture(&c);
+		print_summary(&c);
 	}
 	if (c.keys_fd >= 0 && close(c.keys_fd) < 0 && r == CTL_OK) {
 		ctl_complain("%s: %s", a->keys, strerror(errno));

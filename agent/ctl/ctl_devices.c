@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each device of this host can be used for, and the switch behind it: the last table of
+ * What each device of this host can be used for, and the switch neighbour it: the last table of
  * 'plenum inventory'. It combines the inventory with NIC families (from the plan) and switches
  * (from the agent).
  */
@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The switch behind an interface; "": unknown. Borrowed. */
-struct behind {
+/* The switch neighbour an interface; "": unknown. Borrowed. */
+struct neighbour {
 	const char *name, *port;
 };
 
 /* For a leg's only cable the agent has decided. Each port of a bond has its own neighbour: a
  * single one is the switch. */
-static struct behind behind_of(const json_t *leg, const char *ifname)
+static struct neighbour neighbour_of(const json_t *leg, const char *ifname)
 {
 	const json_t *list = json_object_get(leg, "neighbours"), *n, *found = NULL;
 	size_t i, n_here = 0;
@@ -30,23 +30,23 @@ static struct behind behind_of(const json_t *leg, const char *ifname)
 			n_here++;
 		}
 	if (n_here > 0 && n_here == json_array_size(list))
-		return (struct behind){ctl_text(leg, "switch"), ctl_text(leg, "switch_port")};
+		return (struct neighbour){ctl_text(leg, "switch"), ctl_text(leg, "switch_port")};
 	if (n_here != 1)
-		return (struct behind){"", ""};
-	return (struct behind){*ctl_text(found, "name") ? ctl_text(found, "name")
-							: ctl_text(found, "chassis"),
-			       ctl_text(found, "port")};
+		return (struct neighbour){"", ""};
+	return (struct neighbour){*ctl_text(found, "name") ? ctl_text(found, "name")
+							   : ctl_text(found, "chassis"),
+				  ctl_text(found, "port")};
 }
 
-static struct behind behind_find(const json_t *legs, const char *ifname)
+static struct neighbour neighbour_find(const json_t *legs, const char *ifname)
 {
-	struct behind b = {"", ""};
+	struct neighbour b = {"", ""};
 	const json_t *leg;
 	size_t i;
 
 	json_array_foreach (json_object_get(legs, "net"), i, leg)
 		if (!*b.name)
-			b = behind_of(leg, ifname);
+			b = neighbour_of(leg, ifname);
 	return b;
 }
 
@@ -61,7 +61,7 @@ static void add_number(struct ctl_table *t, int64_t v, bool known)
 static void add_device(struct ctl_table *t, const struct inv_link *l, const struct nic_use *use,
 		       const json_t *legs)
 {
-	const struct behind b = behind_find(legs, l->name);
+	const struct neighbour b = neighbour_find(legs, l->name);
 	char mac[MAC_ADDR_STR_MAX];
 
 	ctl_table_add(t, "%s", l->name);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names as in the agent's JSON (dataplane/launch.h). */
+/* Limits as in dataplane/launch.h. */
 #define MILLION 1000000.0
 #define TTL_S_MAX 3600
 

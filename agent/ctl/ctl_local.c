@@ -407,7 +407,7 @@ static int build_here(const struct spec *s, const struct inventory *inv, bool ag
 }
 
 /* Only the agent can test whether peers answer workers that an apply would move to VFs. */
-static void say_moves(const struct plan *p, struct diag *d)
+static void warn_of_moves(const struct plan *p, struct diag *d)
 {
 	for (size_t i = 0; i < p->n_workers; i++) {
 		const struct plan_worker *w = &p->workers[i];
@@ -435,7 +435,7 @@ static int put_built(const struct ctl_args *a, const struct plan *p)
 static int put_planned(const struct ctl_args *a, int e, const struct plan *p, struct diag *d)
 {
 	if (e >= 0)
-		say_moves(p, d);
+		warn_of_moves(p, d);
 	diag_print(d, stderr);
 	return e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
 }

@@ -24,12 +24,12 @@
 struct rig {
 	char root[64];
 	struct kernel *kernel;
-	struct doctor_picture p;
+	struct doctor_host p;
 	char *yaml;
 	const char *nft;  /* output of nft; NULL: no rules */
 	const char *need; /* a machine's need for the plan to have; NULL: none */
 	bool mute;	  /* there is no agent from the start */
-	unsigned blind;	  /* DOCTOR_WANTS_ bits: parts that the picture lacks */
+	unsigned blind;	  /* DOCTOR_NEEDS_ bits: parts that the picture lacks */
 };
 
 static const char rig_yaml[] =
@@ -123,9 +123,9 @@ static inline void rig_blind(struct rig *g)
 {
 	if (g->blind)
 		g->p.plan = plan_free(g->p.plan);
-	if (g->blind & DOCTOR_WANTS_SPEC)
+	if (g->blind & DOCTOR_NEEDS_SPEC)
 		g->p.spec = spec_free(g->p.spec);
-	if (g->blind & DOCTOR_WANTS_INVENTORY)
+	if (g->blind & DOCTOR_NEEDS_INVENTORY)
 		g->p.inv = inv_free(g->p.inv);
 }
 
@@ -289,17 +289,17 @@ static inline void rig_files(const struct rig *g)
 	}
 }
 
-static inline struct doctor_echo rig_echo(const char *leg, const char *peer, const char *from,
-					  const char *to)
+static inline struct doctor_probe rig_echo(const char *leg, const char *peer, const char *from,
+					   const char *to)
 {
-	struct doctor_echo e = {.from = host_addr(from),
-				.to = host_addr(to),
-				.bytes = 9000,
-				.small = true,
-				.full = true,
-				.marked = true,
-				.tos = 24 << 2 | 2,
-				.answered_tos = 24 << 2 | 2};
+	struct doctor_probe e = {.from = host_addr(from),
+				 .to = host_addr(to),
+				 .bytes = 9000,
+				 .small = true,
+				 .full = true,
+				 .marked = true,
+				 .tos = 24 << 2 | 2,
+				 .answered_tos = 24 << 2 | 2};
 
 	snprintf(e.leg, sizeof(e.leg), "%s", leg);
 	snprintf(e.peer, sizeof(e.peer), "%s", peer);
@@ -353,10 +353,10 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 	g->p.nft = strdup(g->nft ? g->nft : "{\"nftables\": []}");
 	g->p.iptables = strdup("");
 	g->p.ip6tables = strdup("");
-	g->p.echoes[0] = rig_echo("leg-a", "host-b", "10.10.1.10", "10.10.2.10");
-	g->p.echoes[1] = rig_echo("leg-b", "host-b", "10.20.1.10", "10.20.2.10");
-	g->p.echoes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
-	g->p.n_echoes = 3;
+	g->p.probes[0] = rig_echo("leg-a", "host-b", "10.10.1.10", "10.10.2.10");
+	g->p.probes[1] = rig_echo("leg-b", "host-b", "10.20.1.10", "10.20.2.10");
+	g->p.probes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
+	g->p.n_probes = 3;
 	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
 	g->p.exports[0] = g->p.state;
 	g->p.privileged = true;
@@ -366,7 +366,7 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 static inline void rig_free(struct rig *g)
 {
 	g->p.kernel = NULL;
-	doctor_picture_done(&g->p);
+	doctor_host_done(&g->p);
 	kernel_free(g->kernel);
 	nftw(g->root, rig_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(g->yaml);

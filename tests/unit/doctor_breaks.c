@@ -622,14 +622,14 @@ static void slow_clock(struct rig *g)
 
 static void peer_gone(struct rig *g)
 {
-	for (size_t i = 0; i < g->p.n_echoes; i++)
-		if (g->p.echoes[i].peer[0])
-			g->p.echoes[i].small = g->p.echoes[i].full = false;
+	for (size_t i = 0; i < g->p.n_probes; i++)
+		if (g->p.probes[i].peer[0])
+			g->p.probes[i].small = g->p.probes[i].full = false;
 }
 
 static void peer_on_one_leg(struct rig *g)
 {
-	g->p.echoes[0].small = g->p.echoes[0].full = false;
+	g->p.probes[0].small = g->p.probes[0].full = false;
 }
 
 /* The drivers support priorities. */
@@ -670,27 +670,27 @@ static void other_pfc(struct rig *g)
 
 static void marks_dropped(struct rig *g)
 {
-	g->p.echoes[0].marked = false;
+	g->p.probes[0].marked = false;
 }
 
 static void dscp_cleared(struct rig *g)
 {
-	g->p.echoes[1].answered_tos = 2;
+	g->p.probes[1].answered_tos = 2;
 }
 
 static void ecn_cleared(struct rig *g)
 {
-	g->p.echoes[1].answered_tos = 24 << 2;
+	g->p.probes[1].answered_tos = 24 << 2;
 }
 
 static void path_too_small(struct rig *g)
 {
-	g->p.echoes[1].full = false;
+	g->p.probes[1].full = false;
 }
 
 static void gateway_gone(struct rig *g)
 {
-	g->p.echoes[2].small = g->p.echoes[2].full = false;
+	g->p.probes[2].small = g->p.probes[2].full = false;
 }
 
 const struct breakage doctor_net_breaks[] = {

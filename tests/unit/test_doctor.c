@@ -17,19 +17,19 @@ static void set_status(struct rig *g, const char *key, const char *value)
 static void blind_host(struct rig *g)
 {
 	strcpy(g->p.no_inventory, "no netlink");
-	g->blind |= DOCTOR_WANTS_INVENTORY;
+	g->blind |= DOCTOR_NEEDS_INVENTORY;
 }
 
 static void blind_spec(struct rig *g)
 {
 	strcpy(g->p.no_spec, "plenum.yaml:3:1: error");
-	g->blind |= DOCTOR_WANTS_SPEC;
+	g->blind |= DOCTOR_NEEDS_SPEC;
 }
 
 static void blind_plan(struct rig *g)
 {
 	strcpy(g->p.no_plan, "net[0].device: error");
-	g->blind |= DOCTOR_WANTS_PLAN;
+	g->blind |= DOCTOR_NEEDS_PLAN;
 }
 
 static void no_agent(struct rig *g)
@@ -477,11 +477,11 @@ static size_t run_all(const struct rig *g, struct doctor_result ret[static CHECK
 /* A check without its prerequisites can only be unknown. */
 static bool is_blind(const struct rig *g, const struct doctor_check *c)
 {
-	return ((c->wants & DOCTOR_WANTS_INVENTORY) && !g->p.inv) ||
-	       ((c->wants & DOCTOR_WANTS_SPEC) && !g->p.spec) ||
-	       ((c->wants & DOCTOR_WANTS_PLAN) && !g->p.plan) ||
-	       ((c->wants & DOCTOR_WANTS_APPLIED) && json_array_size(g->p.steps) > 0) ||
-	       ((c->wants & DOCTOR_WANTS_AGENT) && !g->p.status);
+	return ((c->needs & DOCTOR_NEEDS_INVENTORY) && !g->p.inv) ||
+	       ((c->needs & DOCTOR_NEEDS_SPEC) && !g->p.spec) ||
+	       ((c->needs & DOCTOR_NEEDS_PLAN) && !g->p.plan) ||
+	       ((c->needs & DOCTOR_NEEDS_APPLIED) && json_array_size(g->p.steps) > 0) ||
+	       ((c->needs & DOCTOR_NEEDS_AGENT) && !g->p.status);
 }
 
 /* Whether the breakage changes its check and no other. */
@@ -661,7 +661,7 @@ static void test_skipped_probes_are_reported(void **state)
 	struct rig *g = rig_new(NULL);
 
 	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_PASS);
-	g->p.n_unasked = 3;
+	g->p.n_skipped = 3;
 	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
 	assert_int_equal(state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
 	rig_free(g);

@@ -20,13 +20,13 @@ static enum doctor_state judge(const char *nft, const char *iptables)
 	static struct spec spec = {.port = 7411};
 	autofree char *rules = nft ? strdup(nft) : NULL, *saved = strdup(iptables ? iptables : ""),
 		      *saved6 = strdup("");
-	const struct doctor_picture p = {.root = "",
-					 .sys = -1,
-					 .plan = &plan,
-					 .spec = &spec,
-					 .nft = rules,
-					 .iptables = saved,
-					 .ip6tables = saved6};
+	const struct doctor_host p = {.root = "",
+				      .sys = -1,
+				      .plan = &plan,
+				      .spec = &spec,
+				      .nft = rules,
+				      .iptables = saved,
+				      .ip6tables = saved6};
 	struct doctor_result r;
 
 	doctor_run(&p, &doctor_firewall.checks[nft ? 0 : 1], &r);

@@ -11,32 +11,32 @@
 const struct doctor_subject *const doctor_subjects[] = {
 	&doctor_config, &doctor_kernel,	  &doctor_cores,    &doctor_memory, &doctor_legs,
 	&doctor_routes, &doctor_sockets,  &doctor_firewall, &doctor_bond,   &doctor_vfs,
-	&doctor_rdma,	&doctor_versions, &doctor_field,    &doctor_peers,  &doctor_quality,
+	&doctor_rdma,	&doctor_versions, &doctor_programs, &doctor_peers,  &doctor_quality,
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 
-void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
+void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 		struct doctor_result *ret)
 {
 	const struct {
 		unsigned bit;
 		bool there;
 		const char *what;
-	} wants[] = {
-		{DOCTOR_WANTS_INVENTORY, p->inv,
+	} needs[] = {
+		{DOCTOR_NEEDS_INVENTORY, p->inv,
 		 "the host's devices cannot be read: see config-host"},
-		{DOCTOR_WANTS_SPEC, p->spec, "no valid configuration: see config-file"},
-		{DOCTOR_WANTS_PLAN, p->plan, "no plan: see config-plan"},
-		{DOCTOR_WANTS_APPLIED, p->plan && json_array_size(p->steps) == 0,
+		{DOCTOR_NEEDS_SPEC, p->spec, "no valid configuration: see config-file"},
+		{DOCTOR_NEEDS_PLAN, p->plan, "no plan: see config-plan"},
+		{DOCTOR_NEEDS_APPLIED, p->plan && json_array_size(p->steps) == 0,
 		 "the host does not match the configuration yet: see config-plan"},
-		{DOCTOR_WANTS_AGENT, p->status, "no agent answers: see agent-answers"},
+		{DOCTOR_NEEDS_AGENT, p->status, "no agent answers: see agent-answers"},
 	};
 
 	*ret = (struct doctor_result){.state = DOCTOR_PASS};
-	for (size_t i = 0; i < ARRAY_SIZE(wants); i++) {
-		if (!(c->wants & wants[i].bit) || wants[i].there)
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		if (!(c->needs & needs[i].bit) || needs[i].there)
 			continue;
-		doctor_say(ret, DOCTOR_UNKNOWN, "%s", wants[i].what);
+		doctor_report(ret, DOCTOR_UNKNOWN, "%s", needs[i].what);
 		return;
 	}
 	c->run(p, c, ret);
@@ -101,7 +101,7 @@ static void print_result(const struct doctor_check *c, const struct doctor_resul
 	putchar('\n');
 }
 
-static void run_all(const struct doctor_picture *p, struct tally *t)
+static void run_all(const struct doctor_host *p, struct tally *t)
 {
 	for (size_t i = 0; i < doctor_n_subjects; i++) {
 		const struct doctor_subject *s = doctor_subjects[i];
@@ -151,9 +151,9 @@ static int put_all(const struct tally *t)
 void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *const *subjects,
 			size_t n)
 {
-	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
 
-	doctor_look(a, NULL, &p);
+	doctor_collect(a, NULL, &p);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < subjects[i]->n_checks; j++) {
 			const struct doctor_check *c = &subjects[i]->checks[j];
@@ -167,11 +167,11 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 
 int ctl_cmd_doctor(const struct ctl_args *a)
 {
-	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
 	struct tally t = {.checks = NULL};
 	int r;
 
-	doctor_look(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
+	doctor_collect(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
 	if (a->peer && p.plan && !doctor_knows_peer(&p)) {
 		ctl_complain("--peer needs a name in peers[] or an address, found '%s'", a->peer);
 		return CTL_USAGE;

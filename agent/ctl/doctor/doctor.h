@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum doctor`: all checks of a host in one list. A check is one row of a const table; each
- * subject has its table in one file. A check reads one picture of the host, which doctor_look.c
+ * subject has its table in one file. A check reads one picture of the host, which doctor_collect.c
  * takes, and reports what it found and what to do about it. Nothing here changes the host. Tests
  * build their own pictures: a folder as the root of /proc, /sys, /dev and /etc, a recorded
  * inventory, and an answer of the agent.
@@ -19,7 +19,7 @@ struct doctor_result {
 	enum doctor_state state;
 	char evidence[512]; /* the worst finding */
 	char remedy[640];   /* what to do about it; "": nothing */
-	bool taken;	    /* the last doctor_say() is in evidence */
+	bool taken;	    /* the last doctor_report() is in evidence */
 };
 
 /* Free space on a file system. */
@@ -32,7 +32,7 @@ struct doctor_space {
 
 /* Result of the echo requests from a leg's data IP: a small one and one as large as the leg's MTU.
  * */
-struct doctor_echo {
+struct doctor_probe {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the leg's gateway */
 	struct ip_addr from, to;
 	uint32_t ifindex, bytes; /* link index; size of the larger request */
@@ -42,11 +42,11 @@ struct doctor_echo {
 	uint8_t tos, answered_tos;
 	bool marked;
 };
-#define DOCTOR_ECHOES_MAX 64
+#define DOCTOR_PROBES_MAX 64
 
 /* Everything that checks read. A member that could not be read is NULL; its no_* member says why.
  * */
-struct doctor_picture {
+struct doctor_host {
 	const char *root; /* "" for the host, a folder in tests */
 	int sys;	  /* the folder /sys of the caller's network namespace; -1: none */
 	bool privileged;
@@ -66,27 +66,27 @@ struct doctor_picture {
 	/* In the order of the spec; error -ETIMEDOUT: the file system does not answer. */
 	struct doctor_space exports[DOCTOR_FOLDERS_MAX], mounts[DOCTOR_FOLDERS_MAX];
 	char peer[PLENUM_NAME_MAX]; /* the only peer to probe; "": all */
-	struct doctor_echo echoes[DOCTOR_ECHOES_MAX];
-	size_t n_echoes, n_unasked; /* n_unasked: probes skipped because `echoes` is full */
-	char no_echoes[160];
+	struct doctor_probe probes[DOCTOR_PROBES_MAX];
+	size_t n_probes, n_skipped; /* n_skipped: probes skipped because `probes` is full */
+	char no_probes[160];
 };
 
 /* What a check needs. If it is missing, the result is unknown and says so. */
 enum {
-	DOCTOR_WANTS_INVENTORY = 1 << 0,
-	DOCTOR_WANTS_SPEC = 1 << 1,
-	DOCTOR_WANTS_PLAN = 1 << 2, /* implies inventory and spec */
-	DOCTOR_WANTS_AGENT = 1 << 3,
-	DOCTOR_WANTS_APPLIED = 1 << 4, /* a plan with no steps left */
+	DOCTOR_NEEDS_INVENTORY = 1 << 0,
+	DOCTOR_NEEDS_SPEC = 1 << 1,
+	DOCTOR_NEEDS_PLAN = 1 << 2, /* implies inventory and spec */
+	DOCTOR_NEEDS_AGENT = 1 << 3,
+	DOCTOR_NEEDS_APPLIED = 1 << 4, /* a plan with no steps left */
 };
 
 struct doctor_check {
 	const char *id; /* "kernel-fuse": lower case and dashes */
 	const char
 		*title; /* the sentence that is true when the check passes, without a full stop */
-	unsigned wants;
+	unsigned needs;
 	/* r starts as passed, without evidence. */
-	void (*run)(const struct doctor_picture *p, const struct doctor_check *c,
+	void (*run)(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r);
 	const char *about; /* argument for `run` */
 };
@@ -103,12 +103,12 @@ struct doctor_subject {
 
 extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
 	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
-	doctor_field, doctor_peers, doctor_quality, doctor_rdma, doctor_versions;
+	doctor_programs, doctor_peers, doctor_quality, doctor_rdma, doctor_versions;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
 /* Runs one check. If something that the check needs is missing, reports that instead. */
-void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
+void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 		struct doctor_result *ret);
 /* One entry of `plenum doctor -j`; valid JSON even if the evidence quotes invalid UTF-8. A new
  * reference; NULL: out of memory. */
@@ -126,62 +126,62 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 /* ---- for checks ---- */
 
 /* Adds evidence. A finding replaces milder ones; after a worse one it is ignored. */
-void doctor_say(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
+void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* The remedy for the finding of the last doctor_say(). */
+/* The remedy for the finding of the last doctor_report(). */
 void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 /* Reads a file below the picture's root, without the trailing newline. 0; negative errno. */
-int doctor_read(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
 /* The whole content of a larger file; heap. NULL: cannot be read, see errno. */
-char *doctor_read_all(const struct doctor_picture *p, const char *path);
+char *doctor_read_all(const struct doctor_host *p, const char *path);
 /* Reads a file that holds one number. 0; negative errno. */
-int doctor_read_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+int doctor_read_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-bool doctor_exists(const struct doctor_picture *p, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+bool doctor_exists(const struct doctor_host *p, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 /* Reads a file below /sys as the caller's network namespace shows it. 0; negative errno. */
-int doctor_sys_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-int doctor_sys_text(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+int doctor_sys_text(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
 /* Whether the kernel has this version or a later one. */
-bool doctor_kernel_is(const struct doctor_picture *p, unsigned major, unsigned minor);
+bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
 /* Whether the kernel has the module: built in, loaded or installed. */
-bool doctor_has_module(const struct doctor_picture *p, const char *name);
+bool doctor_has_module(const struct doctor_host *p, const char *name);
 /* Whether the configuration has workers of this role. */
-bool doctor_has_role(const struct doctor_picture *p, enum spec_role role);
+bool doctor_has_role(const struct doctor_host *p, enum spec_role role);
 /* Whether the worker has a dedicated polling core, as running or as requested. */
 bool doctor_worker_polls(const struct plan_worker *w);
-size_t doctor_n_polling(const struct doctor_picture *p);
+size_t doctor_n_polling(const struct doctor_host *p);
 /* The link of a leg of the plan; NULL: it has none now. */
-const struct inv_link *doctor_leg_link(const struct doctor_picture *p,
+const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
 /* The nth LLDP neighbour on a leg, as in `plenum net show`; NULL: no more. */
-const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, size_t n);
+const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
 /* The NUMA node of a core, or INV_NUMA_NONE. */
-int doctor_core_node(const struct doctor_picture *p, unsigned core);
+int doctor_core_node(const struct doctor_host *p, unsigned core);
 /* Reads a list such as "0-3,8" from a file and sets set[i] for each number. 0; negative errno. */
-int doctor_read_list(const struct doctor_picture *p, bool *set, size_t n, const char *path);
+int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path);
 /* Whether a process with this name (as truncated by the kernel) runs. */
-bool doctor_process_runs(const struct doctor_picture *p, const char *comm);
+bool doctor_process_runs(const struct doctor_host *p, const char *comm);
 /* A run function: fails if the plan has steps left of the kind in `about`, e.g. "sysctl
  * rp_filter". */
-void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
+void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r);
 
-/* ---- doctor_look.c ---- */
+/* ---- doctor_collect.c and doctor_probe.c ---- */
 
 /* Takes the picture, with the configuration in `file`. NULL: the running configuration, or the one
  * that an agent would read. */
-void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret);
+void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
 /* The same without the parts that only checks of memory, firewalls, folders and peers read. */
-void doctor_look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *ret);
-/* Fills p->echoes with the probes to send, or p->no_echoes with the reason for none.
- * doctor_look_at_peers() sends them (doctor_echo.c). */
-void doctor_find_echoes(struct doctor_picture *p);
+void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);
+/* Fills p->probes with the probes to send, or p->no_probes with the reason for none.
+ * doctor_send_probes() sends them (doctor_probe.c). */
+void doctor_find_probes(struct doctor_host *p);
 /* Whether p->peer is in the configuration, has a session, or is an address. */
-bool doctor_knows_peer(const struct doctor_picture *p);
-void doctor_look_at_peers(struct doctor_picture *p);
-void doctor_picture_done(struct doctor_picture *p);
+bool doctor_knows_peer(const struct doctor_host *p);
+void doctor_send_probes(struct doctor_host *p);
+void doctor_host_done(struct doctor_host *p);
 
 #endif

@@ -8,7 +8,7 @@
 #define FAILURES_MAX 10
 
 /* The bond of the plan's legs. NULL: there is none; r then says why. */
-static const struct inv_bond *find_bond(const struct doctor_picture *p, struct doctor_result *r)
+static const struct inv_bond *find_bond(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
@@ -19,9 +19,9 @@ static const struct inv_bond *find_bond(const struct doctor_picture *p, struct d
 			return b;
 	}
 	if (p->spec->ha == SPEC_HA_LACP || p->spec->bond.name[0])
-		doctor_say(r, DOCTOR_UNKNOWN, "the configured bond does not exist");
+		doctor_report(r, DOCTOR_UNKNOWN, "the configured bond does not exist");
 	else
-		doctor_say(r, DOCTOR_PASS, "the legs are not bonded");
+		doctor_report(r, DOCTOR_PASS, "the legs are not bonded");
 	return NULL;
 }
 
@@ -30,14 +30,14 @@ static const struct inv_bond *find_bond(const struct doctor_picture *p, struct d
 	     at < (p)->inv->bond_ports + (p)->inv->n_bond_ports; at++) \
 		if (at->bond == (b)->ifindex)
 
-static const char *name_of(const struct doctor_picture *p, uint32_t ifindex)
+static const char *name_of(const struct doctor_host *p, uint32_t ifindex)
 {
 	const struct inv_link *l = inv_link_by_index(p->inv, ifindex);
 
 	return l ? l->name : "?";
 }
 
-static void run_ports(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_ports(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -50,18 +50,18 @@ static void run_ports(const struct doctor_picture *p, const struct doctor_check 
 		n++;
 		if (at->link_up)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "port %s of bond %s carries no traffic",
-			   name_of(p, at->ifindex), name_of(p, b->ifindex));
+		doctor_report(r, DOCTOR_FAIL, "port %s of bond %s carries no traffic",
+			      name_of(p, at->ifindex), name_of(p, b->ifindex));
 		doctor_advise(r, "check the cable of %s and the switch port",
 			      name_of(p, at->ifindex));
 	}
 	if (n < 2) {
-		doctor_say(r, DOCTOR_WARN, "bond %s has %zu ports, at least 2 are needed",
-			   name_of(p, b->ifindex), n);
+		doctor_report(r, DOCTOR_WARN, "bond %s has %zu ports, at least 2 are needed",
+			      name_of(p, b->ifindex), n);
 		doctor_advise(r, "plenum net add DEVICE");
 	}
-	doctor_say(r, DOCTOR_PASS, "all %zu ports of bond %s carry traffic", n,
-		   name_of(p, b->ifindex));
+	doctor_report(r, DOCTOR_PASS, "all %zu ports of bond %s carry traffic", n,
+		      name_of(p, b->ifindex));
 }
 
 static bool is_zero(const struct mac_addr *m)
@@ -71,7 +71,7 @@ static bool is_zero(const struct mac_addr *m)
 	return memcmp(m, &zero, sizeof(zero)) == 0;
 }
 
-static void run_partner(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_partner(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -80,17 +80,18 @@ static void run_partner(const struct doctor_picture *p, const struct doctor_chec
 	if (!b)
 		return;
 	if (b->setting.mode != INV_BOND_LACP) {
-		doctor_say(r, DOCTOR_PASS, "the bond does not use LACP: it has no partner");
+		doctor_report(r, DOCTOR_PASS, "the bond does not use LACP: it has no partner");
 	} else if (!is_zero(&b->partner)) {
-		doctor_say(r, DOCTOR_PASS, "the LACP partner is switch %s",
-			   mac_addr_format(&b->partner, text, sizeof(text)));
+		doctor_report(r, DOCTOR_PASS, "the LACP partner is switch %s",
+			      mac_addr_format(&b->partner, text, sizeof(text)));
 	} else {
-		doctor_say(r, DOCTOR_FAIL, "no switch answers %s via LACP", name_of(p, b->ifindex));
+		doctor_report(r, DOCTOR_FAIL, "no switch answers %s via LACP",
+			      name_of(p, b->ifindex));
 		doctor_advise(r, "configure the switch ports as one LACP group (802.3ad, active)");
 	}
 }
 
-static void run_aggregator(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_aggregator(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -101,16 +102,16 @@ static void run_aggregator(const struct doctor_picture *p, const struct doctor_c
 	{
 		if (b->setting.mode != INV_BOND_LACP || at->aggregator == b->aggregator)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "port %s is in another LACP group (%u) than %s (%u)",
-			   name_of(p, at->ifindex), at->aggregator, name_of(p, b->ifindex),
-			   b->aggregator);
+		doctor_report(r, DOCTOR_FAIL, "port %s is in another LACP group (%u) than %s (%u)",
+			      name_of(p, at->ifindex), at->aggregator, name_of(p, b->ifindex),
+			      b->aggregator);
 		doctor_advise(r, "put the switch port of %s into the same LACP group as the others",
 			      name_of(p, at->ifindex));
 	}
-	doctor_say(r, DOCTOR_PASS, "all ports are in one LACP group");
+	doctor_report(r, DOCTOR_PASS, "all ports are in one LACP group");
 }
 
-static void run_switches(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_switches(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -124,18 +125,19 @@ static void run_switches(const struct doctor_picture *p, const struct doctor_che
 			continue;
 		if (first &&
 		    memcmp(&first->partner_mac, &at->partner_mac, sizeof(at->partner_mac)) != 0) {
-			doctor_say(r, DOCTOR_FAIL,
-				   "ports %s and %s are at two switches that are not an LACP pair",
-				   name_of(p, first->ifindex), name_of(p, at->ifindex));
+			doctor_report(
+				r, DOCTOR_FAIL,
+				"ports %s and %s are at two switches that are not an LACP pair",
+				name_of(p, first->ifindex), name_of(p, at->ifindex));
 			doctor_advise(r, "join the switches for LACP (MLAG, vPC), or write ha: "
 					 "{mode: dual-leg}");
 		}
 		first = at;
 	}
-	doctor_say(r, DOCTOR_PASS, "all ports reach the same switch");
+	doctor_report(r, DOCTOR_PASS, "all ports reach the same switch");
 }
 
-static void run_churn(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_churn(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -146,15 +148,15 @@ static void run_churn(const struct doctor_picture *p, const struct doctor_check 
 	{
 		if (!at->churned)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "port %s and its switch have not agreed on LACP",
-			   name_of(p, at->ifindex));
+		doctor_report(r, DOCTOR_WARN, "port %s and its switch have not agreed on LACP",
+			      name_of(p, at->ifindex));
 		doctor_advise(
 			r, "compare the switch's LACP settings of this port with the other ports");
 	}
-	doctor_say(r, DOCTOR_PASS, "all ports agree with their switch on LACP");
+	doctor_report(r, DOCTOR_PASS, "all ports agree with their switch on LACP");
 }
 
-static void run_failures(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_failures(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -165,15 +167,15 @@ static void run_failures(const struct doctor_picture *p, const struct doctor_che
 	{
 		if (at->failures <= FAILURES_MAX)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "port %s lost its link %" PRIu32 " times",
-			   name_of(p, at->ifindex), at->failures);
+		doctor_report(r, DOCTOR_WARN, "port %s lost its link %" PRIu32 " times",
+			      name_of(p, at->ifindex), at->failures);
 		doctor_advise(r, "check the cable of %s and the log of its switch",
 			      name_of(p, at->ifindex));
 	}
-	doctor_say(r, DOCTOR_PASS, "no port has lost its link often");
+	doctor_report(r, DOCTOR_PASS, "no port has lost its link often");
 }
 
-static void run_hash(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_hash(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	const struct inv_bond *b = find_bond(p, r);
@@ -182,31 +184,31 @@ static void run_hash(const struct doctor_picture *p, const struct doctor_check *
 		return;
 	/* 0: layer2 in networking/bonding. Traffic between two hosts then uses one link only. */
 	if (b->setting.mode != INV_BOND_LACP || p->spec->bond.hash != SPEC_HASH_LAYER2) {
-		doctor_say(r, DOCTOR_PASS, "the hash policy is %s",
-			   spec_hash_to_string(p->spec->bond.hash));
+		doctor_report(r, DOCTOR_PASS, "the hash policy is %s",
+			      spec_hash_to_string(p->spec->bond.hash));
 		return;
 	}
-	doctor_say(
+	doctor_report(
 		r, DOCTOR_WARN,
 		"the hash policy uses MAC addresses: traffic between two hosts uses one port only");
 	doctor_advise(r, "write ha.bond.hash: layer3+4");
 }
 
 static const struct doctor_check checks[] = {
-	{"bond-set", "The bond has its configured settings", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	{"bond-set", "The bond has its configured settings", DOCTOR_NEEDS_PLAN, doctor_run_steps,
 	 "bond-value"},
-	{"bond-ports", "All ports of the bond carry traffic", DOCTOR_WANTS_PLAN, run_ports, NULL},
-	{"bond-partner", "A switch answers the bond via LACP", DOCTOR_WANTS_PLAN, run_partner,
+	{"bond-ports", "All ports of the bond carry traffic", DOCTOR_NEEDS_PLAN, run_ports, NULL},
+	{"bond-partner", "A switch answers the bond via LACP", DOCTOR_NEEDS_PLAN, run_partner,
 	 NULL},
-	{"bond-group", "All ports of the bond are in one LACP group", DOCTOR_WANTS_PLAN,
+	{"bond-group", "All ports of the bond are in one LACP group", DOCTOR_NEEDS_PLAN,
 	 run_aggregator, NULL},
-	{"bond-switches", "The ports of the bond reach one switch, or a pair", DOCTOR_WANTS_PLAN,
+	{"bond-switches", "The ports of the bond reach one switch, or a pair", DOCTOR_NEEDS_PLAN,
 	 run_switches, NULL},
-	{"bond-terms", "The ports of the bond agree with their switch on LACP", DOCTOR_WANTS_PLAN,
+	{"bond-terms", "The ports of the bond agree with their switch on LACP", DOCTOR_NEEDS_PLAN,
 	 run_churn, NULL},
-	{"bond-steady", "The ports of the bond keep their links", DOCTOR_WANTS_PLAN, run_failures,
+	{"bond-steady", "The ports of the bond keep their links", DOCTOR_NEEDS_PLAN, run_failures,
 	 NULL},
-	{"bond-hash", "The bond spreads traffic to one host over its ports", DOCTOR_WANTS_PLAN,
+	{"bond-hash", "The bond spreads traffic to one host over its ports", DOCTOR_NEEDS_PLAN,
 	 run_hash, NULL},
 };
 

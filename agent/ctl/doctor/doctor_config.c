@@ -10,43 +10,43 @@
 #define ROOM_BYTES_MIN (64U << 20)
 #define ROOM_INODES_MIN 1024
 
-static void run_host(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_host(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	if (p->inv) {
-		doctor_say(r, DOCTOR_PASS, "%zu links, %zu addresses, %zu cores", p->inv->n_links,
-			   p->inv->n_addrs, p->inv->n_cores);
+		doctor_report(r, DOCTOR_PASS, "%zu links, %zu addresses, %zu cores",
+			      p->inv->n_links, p->inv->n_addrs, p->inv->n_cores);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s", p->no_inventory);
+	doctor_report(r, DOCTOR_FAIL, "%s", p->no_inventory);
 	doctor_advise(r, "plenum inventory");
 }
 
-static void run_file(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_file(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	if (p->spec) {
-		doctor_say(r, DOCTOR_PASS, "%s is valid",
-			   p->spec->n_files ? p->spec->files[0] : "the configuration");
+		doctor_report(r, DOCTOR_PASS, "%s is valid",
+			      p->spec->n_files ? p->spec->files[0] : "the configuration");
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s", p->no_spec);
+	doctor_report(r, DOCTOR_FAIL, "%s", p->no_spec);
 	doctor_advise(r, "plenum validate (or 'plenum config generate' for a first one)");
 }
 
-static void run_plan(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_plan(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	if (p->plan) {
-		doctor_say(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps left to do",
-			   p->plan->n_legs, p->plan->n_workers, json_array_size(p->steps));
+		doctor_report(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps left to do",
+			      p->plan->n_legs, p->plan->n_workers, json_array_size(p->steps));
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s", p->no_plan);
+	doctor_report(r, DOCTOR_FAIL, "%s", p->no_plan);
 	doctor_advise(r, "plenum plan");
 }
 
-static void run_needs(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_needs(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_needs; i++) {
@@ -54,7 +54,7 @@ static void run_needs(const struct doctor_picture *p, const struct doctor_check 
 
 		if (strcmp(need->code, "hugepages") == 0)
 			continue; /* memory-hugepages reports them in more detail */
-		doctor_say(r, DOCTOR_WARN, "%s", need->why);
+		doctor_report(r, DOCTOR_WARN, "%s", need->why);
 		if (need->command[0])
 			doctor_advise(r, "%s", need->command);
 		if (need->kernel_args[0])
@@ -65,7 +65,7 @@ static void run_needs(const struct doctor_picture *p, const struct doctor_check 
 		if (!r->remedy[0])
 			doctor_advise(r, "plenum status");
 	}
-	doctor_say(r, DOCTOR_PASS, "no setting of firmware, kernel or driver is missing");
+	doctor_report(r, DOCTOR_PASS, "no setting of firmware, kernel or driver is missing");
 }
 
 /* ---- the agent ---- */
@@ -77,33 +77,33 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-static void run_answers(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_answers(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	if (p->status) {
-		doctor_say(r, DOCTOR_PASS, "the agent answers, version %s",
-			   text_of(p->status, "version"));
+		doctor_report(r, DOCTOR_PASS, "the agent answers, version %s",
+			      text_of(p->status, "version"));
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "no agent answers: %s", p->no_agent);
+	doctor_report(r, DOCTOR_WARN, "no agent answers: %s", p->no_agent);
 	doctor_advise(r, "systemctl start plenumd");
 }
 
-static void run_version(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_version(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	const char *version = text_of(p->status, "version");
 
 	if (strcmp(version, PLENUM_VERSION) == 0) {
-		doctor_say(r, DOCTOR_PASS, "agent and command line have version %s", version);
+		doctor_report(r, DOCTOR_PASS, "agent and command line have version %s", version);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "the agent has version %s, this command line " PLENUM_VERSION,
-		   version);
+	doctor_report(r, DOCTOR_WARN, "the agent has version %s, this command line " PLENUM_VERSION,
+		      version);
 	doctor_advise(r, "systemctl restart plenumd (workers and mounts keep running)");
 }
 
-static void run_state(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_state(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const char *state = text_of(p->status, "state");
@@ -113,67 +113,67 @@ static void run_state(const struct doctor_picture *p, const struct doctor_check 
 	size_t i;
 
 	if (strcmp(state, "running") == 0) {
-		doctor_say(r, DOCTOR_PASS, "the agent's state is running");
+		doctor_report(r, DOCTOR_PASS, "the agent's state is running");
 		return;
 	}
-	doctor_say(r, is, "the agent's state is %s", state);
+	doctor_report(r, is, "the agent's state is %s", state);
 	json_array_foreach (json_object_get(p->status, "reasons"), i, reason) {
 		if (json_is_string(reason))
-			doctor_say(r, is, "%s", json_string_value(reason));
+			doctor_report(r, is, "%s", json_string_value(reason));
 	}
 	doctor_advise(r, is == DOCTOR_WARN ? "wait for the start to end: plenum events --follow"
 					   : "plenum status; plenum events");
 }
 
 /* With an agent running, the journal belongs to an apply in progress. */
-static void run_journal(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_journal(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	if (p->status || !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
-		doctor_say(r, DOCTOR_PASS, "no interrupted apply");
+		doctor_report(r, DOCTOR_PASS, "no interrupted apply");
 		return;
 	}
 	if (doctor_process_runs(p, "plenumd-applier")) { /* the applier outlives its agent */
-		doctor_say(r, DOCTOR_WARN,
-			   "an apply is in progress or waits for confirmation, but no agent "
-			   "answers: it is rolled back when its confirm time ends");
+		doctor_report(r, DOCTOR_WARN,
+			      "an apply is in progress or waits for confirmation, but no agent "
+			      "answers: it is rolled back when its confirm time ends");
 		doctor_advise(r, "systemctl start plenumd; then plenum confirm, or plenum "
 				 "rollback");
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL,
-		   "an apply was interrupted and no agent runs to roll it back: " PLENUM_RUNDIR
-		   "/journal");
+	doctor_report(r, DOCTOR_FAIL,
+		      "an apply was interrupted and no agent runs to roll it back: " PLENUM_RUNDIR
+		      "/journal");
 	doctor_advise(r, "systemctl start plenumd: it completes or rolls back the apply");
 }
 
 /* ---- folders and files ---- */
 
-static void run_room(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_room(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	const bool is_state = strcmp(c->about, "/var/lib/plenum") == 0;
 	const struct doctor_space *s = is_state ? &p->state : &p->run;
 
 	if (s->error) {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s: %s", c->about, strerror(-s->error));
+		doctor_report(r, DOCTOR_UNKNOWN, "%s: %s", c->about, strerror(-s->error));
 	} else if (s->free_bytes < ROOM_BYTES_MIN) {
-		doctor_say(r, DOCTOR_FAIL, "%llu MiB are free below %s",
-			   (unsigned long long)(s->free_bytes >> 20), c->about);
+		doctor_report(r, DOCTOR_FAIL, "%llu MiB are free below %s",
+			      (unsigned long long)(s->free_bytes >> 20), c->about);
 		doctor_advise(r, "make room on the file system of %s", c->about);
 	} else if (s->total_inodes > 0 && s->free_inodes < ROOM_INODES_MIN) {
-		doctor_say(r, DOCTOR_FAIL, "%llu inodes are free below %s",
-			   (unsigned long long)s->free_inodes, c->about);
+		doctor_report(r, DOCTOR_FAIL, "%llu inodes are free below %s",
+			      (unsigned long long)s->free_inodes, c->about);
 		doctor_advise(r, "remove files from the file system of %s", c->about);
 	} else {
-		doctor_say(r, DOCTOR_PASS, "%llu MiB are free below %s",
-			   (unsigned long long)(s->free_bytes >> 20), c->about);
+		doctor_report(r, DOCTOR_PASS, "%llu MiB are free below %s",
+			      (unsigned long long)(s->free_bytes >> 20), c->about);
 	}
 }
 
 /* Checks that root owns the file and that its mode has none of the bits in `bad`. */
-static void look_at_mode(const struct doctor_picture *p, const char *path, mode_t bad,
-			 enum doctor_state absent, struct doctor_result *r)
+static void check_mode(const struct doctor_host *p, const char *path, mode_t bad,
+		       enum doctor_state absent, struct doctor_result *r)
 {
 	char full[PATH_MAX];
 	struct stat s;
@@ -181,71 +181,73 @@ static void look_at_mode(const struct doctor_picture *p, const char *path, mode_
 	snprintf(full, sizeof(full), "%s%s", p->root, path);
 	if (stat(full, &s) < 0) {
 		if (errno == EACCES)
-			doctor_say(r, DOCTOR_UNKNOWN, "this user may not read %s", path);
+			doctor_report(r, DOCTOR_UNKNOWN, "this user may not read %s", path);
 		else if (errno == ENOENT && absent == DOCTOR_PASS)
-			doctor_say(r, absent, "%s does not exist yet", path);
+			doctor_report(r, absent, "%s does not exist yet", path);
 		else
-			doctor_say(r, absent == DOCTOR_PASS ? DOCTOR_UNKNOWN : absent, "%s: %s",
-				   path, strerror(errno));
+			doctor_report(r, absent == DOCTOR_PASS ? DOCTOR_UNKNOWN : absent, "%s: %s",
+				      path, strerror(errno));
 		return;
 	}
 	if (s.st_uid != 0) {
-		doctor_say(r, DOCTOR_FAIL, "%s belongs to user %u", path, s.st_uid);
+		doctor_report(r, DOCTOR_FAIL, "%s belongs to user %u", path, s.st_uid);
 		doctor_advise(r, "chown root: %s", path);
 	} else if (s.st_mode & bad) {
-		doctor_say(r, DOCTOR_FAIL, "%s has mode %04o", path, s.st_mode & 07777);
+		doctor_report(r, DOCTOR_FAIL, "%s has mode %04o", path, s.st_mode & 07777);
 		doctor_advise(r, "chmod %s %s", S_ISDIR(s.st_mode) ? "0700" : "0600", path);
 	} else {
-		doctor_say(r, DOCTOR_PASS, "%s has mode %04o", path, s.st_mode & 07777);
+		doctor_report(r, DOCTOR_PASS, "%s has mode %04o", path, s.st_mode & 07777);
 	}
 }
 
-static void run_state_folder(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_state_folder(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
-	look_at_mode(p, c->about, 022, DOCTOR_PASS, r);
+	check_mode(p, c->about, 022, DOCTOR_PASS, r);
 }
 
-static void run_key(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_key(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	const char *file = p->spec->cluster.secret_file;
 
 	if (!file) {
-		doctor_say(r, DOCTOR_PASS, "no cluster key is configured");
+		doctor_report(r, DOCTOR_PASS, "no cluster key is configured");
 		return;
 	}
-	look_at_mode(p, file, 077, DOCTOR_FAIL, r);
+	check_mode(p, file, 077, DOCTOR_FAIL, r);
 	if (r->state == DOCTOR_FAIL && !r->remedy[0])
 		doctor_advise(
 			r, "plenum secret generate %s; or copy the key from a host of the cluster",
 			file);
 }
 
-static void run_security(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_security(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	/* Without a cluster there is no key, whatever the default security is. */
 	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
-		doctor_say(r, DOCTOR_PASS, "packets between hosts are protected: %s",
-			   spec_security_to_string(p->spec->cluster.security));
+		doctor_report(r, DOCTOR_PASS, "packets between hosts are protected: %s",
+			      spec_security_to_string(p->spec->cluster.security));
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN,
-		   "packets between hosts are not authenticated: only for a trusted data network");
+	doctor_report(
+		r, DOCTOR_WARN,
+		"packets between hosts are not authenticated: only for a trusted data network");
 	doctor_advise(r, "plenum secret generate; write cluster: {name: NAME, secret-file: FILE}");
 }
 
-/* Checks the folder of an export or mount point. `asked` holds the result of statfs(2) on it;
+/* Checks the folder of an export or mount point. `space` holds the result of statfs(2) on it;
  * NULL: not called. */
-static void look_at_folder(const struct doctor_picture *p, const char *path, const char *what,
-			   const struct doctor_space *asked, struct doctor_result *r)
+static void check_folder(const struct doctor_host *p, const char *path, const char *what,
+			 const struct doctor_space *space, struct doctor_result *r)
 {
 	char full[PATH_MAX];
 	struct stat s;
 
-	if (asked && asked->error == -ETIMEDOUT) {
-		doctor_say(r, DOCTOR_FAIL, "the file system of %s %s does not answer", what, path);
+	if (space && space->error == -ETIMEDOUT) {
+		doctor_report(r, DOCTOR_FAIL, "the file system of %s %s does not answer", what,
+			      path);
 		doctor_advise(r, "check its disk or its server: dmesg(1)");
 		return;
 	}
@@ -253,27 +255,27 @@ static void look_at_folder(const struct doctor_picture *p, const char *path, con
 	if (stat(full, &s) == 0 && S_ISDIR(s.st_mode))
 		return;
 	if (errno == EACCES && !p->privileged) {
-		doctor_say(r, DOCTOR_UNKNOWN, "this user may not read %s %s", what, path);
+		doctor_report(r, DOCTOR_UNKNOWN, "this user may not read %s %s", what, path);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "%s %s is not a folder", what, path);
+	doctor_report(r, DOCTOR_FAIL, "%s %s is not a folder", what, path);
 	doctor_advise(r, "mkdir -p %s", path);
 }
 
-static void run_exports(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_exports(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->spec->n_workers; i++)
 		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
-			look_at_folder(p, p->spec->workers[i].exports[j].path, "export",
-				       n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
-	doctor_say(r, DOCTOR_PASS, "all exported folders exist");
+			check_folder(p, p->spec->workers[i].exports[j].path, "export",
+				     n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
+	doctor_report(r, DOCTOR_PASS, "all exported folders exist");
 }
 
 /* A full file system fails the writes of all clients. */
-static void look_at_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
+static void check_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
 {
 	const bool counts_inodes = s->total_inodes > 0;
 
@@ -281,24 +283,24 @@ static void look_at_room(const char *path, const struct doctor_space *s, struct 
 	    (!s->error && !s->total_bytes))
 		return;
 	if (s->error) {
-		doctor_say(r, DOCTOR_UNKNOWN, "export %s: %s", path, strerror(-s->error));
+		doctor_report(r, DOCTOR_UNKNOWN, "export %s: %s", path, strerror(-s->error));
 		return;
 	}
 	if (s->free_bytes == 0 || (counts_inodes && s->free_inodes == 0))
-		doctor_say(r, DOCTOR_FAIL, "the file system of export %s is full: no %s is free",
-			   path, s->free_bytes == 0 ? "byte" : "inode");
+		doctor_report(r, DOCTOR_FAIL, "the file system of export %s is full: no %s is free",
+			      path, s->free_bytes == 0 ? "byte" : "inode");
 	else if (s->free_bytes < s->total_bytes / 100)
-		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu MiB", path,
-			   (unsigned long long)(s->free_bytes >> 20));
+		doctor_report(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu MiB",
+			      path, (unsigned long long)(s->free_bytes >> 20));
 	else if (counts_inodes && s->free_inodes < s->total_inodes / 100)
-		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu inodes",
-			   path, (unsigned long long)s->free_inodes);
+		doctor_report(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu inodes",
+			      path, (unsigned long long)s->free_inodes);
 	else
 		return;
 	doctor_advise(r, "make room on the file system of %s", path);
 }
 
-static void run_room_exports(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_room_exports(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
 	size_t n = 0;
@@ -306,9 +308,8 @@ static void run_room_exports(const struct doctor_picture *p, const struct doctor
 	for (size_t i = 0; i < p->spec->n_workers; i++)
 		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
 			if (n < DOCTOR_FOLDERS_MAX && !p->spec->workers[i].exports[j].read_only)
-				look_at_room(p->spec->workers[i].exports[j].path, &p->exports[n],
-					     r);
-	doctor_say(r, DOCTOR_PASS, "no file system of an export is full");
+				check_room(p->spec->workers[i].exports[j].path, &p->exports[n], r);
+	doctor_report(r, DOCTOR_PASS, "no file system of an export is full");
 }
 
 /* mountinfo(5) writes these characters as \ooo. */
@@ -323,7 +324,7 @@ static void escape_path(const char *path, char *buf, size_t size)
 }
 
 /* Reads mountinfo instead of the mount: a stat(2) of a mount whose server is gone would hang. */
-static bool is_mounted(const struct doctor_picture *p, const char *path)
+static bool is_mounted(const struct doctor_host *p, const char *path)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
 	char escaped[PATH_MAX];
@@ -332,7 +333,7 @@ static bool is_mounted(const struct doctor_picture *p, const char *path)
 	return text && asprintf(&word, " / %s ", escaped) > 0 && strstr(text, word) != NULL;
 }
 
-static void run_mountpoints(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_mountpoints(const struct doctor_host *p, const struct doctor_check *c,
 			    struct doctor_result *r)
 {
 	size_t n = 0;
@@ -340,12 +341,12 @@ static void run_mountpoints(const struct doctor_picture *p, const struct doctor_
 	for (size_t i = 0; i < p->spec->n_workers; i++)
 		for (size_t j = 0; j < p->spec->workers[i].n_mounts; j++, n++)
 			if (!is_mounted(p, p->spec->workers[i].mounts[j].path))
-				look_at_folder(p, p->spec->workers[i].mounts[j].path, "mount point",
-					       n < DOCTOR_FOLDERS_MAX ? &p->mounts[n] : NULL, r);
-	doctor_say(r, DOCTOR_PASS, "all mount points exist");
+				check_folder(p, p->spec->workers[i].mounts[j].path, "mount point",
+					     n < DOCTOR_FOLDERS_MAX ? &p->mounts[n] : NULL, r);
+	doctor_report(r, DOCTOR_PASS, "all mount points exist");
 }
 
-static void run_served(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_served(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	const json_t *mount;
@@ -354,26 +355,26 @@ static void run_served(const struct doctor_picture *p, const struct doctor_check
 	json_array_foreach (json_object_get(p->status, "mounts"), i, mount) {
 		if (!json_is_false(json_object_get(mount, "served")))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "mount %s: server %s does not serve export %s",
-			   text_of(mount, "path"), text_of(mount, "peer"),
-			   text_of(mount, "export"));
+		doctor_report(r, DOCTOR_FAIL, "mount %s: server %s does not serve export %s",
+			      text_of(mount, "path"), text_of(mount, "peer"),
+			      text_of(mount, "export"));
 		doctor_advise(r, "plenum doctor --peer %s; plenum status on that host",
 			      text_of(mount, "peer"));
 	}
-	doctor_say(r, DOCTOR_PASS, "all mounts are served");
+	doctor_report(r, DOCTOR_PASS, "all mounts are served");
 }
 
-static void run_unit(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_unit(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	if (!doctor_exists(p, "/run/systemd/system")) {
-		doctor_say(r, DOCTOR_UNKNOWN, "systemd does not run here");
+		doctor_report(r, DOCTOR_UNKNOWN, "systemd does not run here");
 	} else if (doctor_exists(p,
 				 "/etc/systemd/system/multi-user.target.wants/plenumd.service")) {
-		doctor_say(r, DOCTOR_PASS, "plenumd.service is enabled");
+		doctor_report(r, DOCTOR_PASS, "plenumd.service is enabled");
 	} else {
-		doctor_say(r, DOCTOR_WARN,
-			   "plenumd.service is not enabled: it does not start at boot");
+		doctor_report(r, DOCTOR_WARN,
+			      "plenumd.service is not enabled: it does not start at boot");
 		doctor_advise(r, "systemctl enable plenumd");
 	}
 }
@@ -382,29 +383,29 @@ static const struct doctor_check checks[] = {
 	{"config-host", "The devices of the host can be read", 0, run_host, NULL},
 	{"config-file", "The configuration is valid", 0, run_file, NULL},
 	{"config-plan", "The configuration fits the host",
-	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_plan, NULL},
-	{"config-needs", "No setting of firmware, kernel or driver is missing", DOCTOR_WANTS_PLAN,
+	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_INVENTORY, run_plan, NULL},
+	{"config-needs", "No setting of firmware, kernel or driver is missing", DOCTOR_NEEDS_PLAN,
 	 run_needs, NULL},
 	{"agent-answers", "The agent runs and answers", 0, run_answers, NULL},
-	{"agent-version", "Agent and command line have one version", DOCTOR_WANTS_AGENT,
+	{"agent-version", "Agent and command line have one version", DOCTOR_NEEDS_AGENT,
 	 run_version, NULL},
-	{"agent-state", "The agent reports no problem", DOCTOR_WANTS_AGENT, run_state, NULL},
+	{"agent-state", "The agent reports no problem", DOCTOR_NEEDS_AGENT, run_state, NULL},
 	{"agent-enabled", "The agent starts at boot", 0, run_unit, NULL},
 	{"agent-journal", "No apply was interrupted", 0, run_journal, NULL},
 	{"room-state", "There is room for the journal and the applied configuration", 0, run_room,
 	 "/var/lib/plenum"},
 	{"room-run", "There is room for the agent's runtime files", 0, run_room, "/run/plenum"},
-	{"room-exports", "There is room on the file systems of exports", DOCTOR_WANTS_SPEC,
+	{"room-exports", "There is room on the file systems of exports", DOCTOR_NEEDS_SPEC,
 	 run_room_exports, NULL},
 	{"state-folder", "Only root can write to the journal's folder", 0, run_state_folder,
 	 "/var/lib/plenum"},
-	{"key-file", "The cluster key exists and only root can read it", DOCTOR_WANTS_SPEC, run_key,
+	{"key-file", "The cluster key exists and only root can read it", DOCTOR_NEEDS_SPEC, run_key,
 	 NULL},
-	{"key-security", "Packets between hosts are authenticated", DOCTOR_WANTS_SPEC, run_security,
+	{"key-security", "Packets between hosts are authenticated", DOCTOR_NEEDS_SPEC, run_security,
 	 NULL},
-	{"folders-exported", "The exported folders exist", DOCTOR_WANTS_SPEC, run_exports, NULL},
-	{"folders-mounted", "The mount points exist", DOCTOR_WANTS_SPEC, run_mountpoints, NULL},
-	{"mounts-served", "All mounts are served", DOCTOR_WANTS_AGENT, run_served, NULL},
+	{"folders-exported", "The exported folders exist", DOCTOR_NEEDS_SPEC, run_exports, NULL},
+	{"folders-mounted", "The mount points exist", DOCTOR_NEEDS_SPEC, run_mountpoints, NULL},
+	{"mounts-served", "All mounts are served", DOCTOR_NEEDS_AGENT, run_served, NULL},
 };
 
 const struct doctor_subject doctor_config = DOCTOR_SUBJECT("configuration and agent", checks);

@@ -9,7 +9,7 @@
 
 #define CORES_MAX 4096
 
-static const struct inv_core *find_core(const struct doctor_picture *p, unsigned id)
+static const struct inv_core *find_core(const struct doctor_host *p, unsigned id)
 {
 	for (size_t i = 0; i < p->inv->n_cores; i++)
 		if (p->inv->cores[i].id == id)
@@ -22,7 +22,7 @@ static const struct inv_core *find_core(const struct doctor_picture *p, unsigned
 	for (size_t i = 0; i < (p)->spec->n_workers; i++) \
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
 
-static void run_allowed(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_allowed(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	EACH_CORE(p, i, j)
@@ -31,33 +31,33 @@ static void run_allowed(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!core || !core->barred)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "core %u is not in the cpuset of this process",
-			   core->id);
+		doctor_report(r, DOCTOR_WARN, "core %u is not in the cpuset of this process",
+			      core->id);
 		doctor_advise(r, "add the core to the cpuset of this container or slice "
 				 "(AllowedCPUs= of the unit)");
 	}
-	doctor_say(r, DOCTOR_PASS, "all cores of workers are in the cpuset");
+	doctor_report(r, DOCTOR_PASS, "all cores of workers are in the cpuset");
 }
 
-static void run_zero(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_zero(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	EACH_CORE(p, i, j)
 	{
 		if (p->spec->workers[i].cores[j] != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "workers[%zu] uses core 0, which the kernel needs for itself", i);
+		doctor_report(r, DOCTOR_WARN,
+			      "workers[%zu] uses core 0, which the kernel needs for itself", i);
 		doctor_advise(r, "choose another core in workers[%zu].cores", i);
 	}
-	doctor_say(r, DOCTOR_PASS, "no worker uses core 0");
+	doctor_report(r, DOCTOR_PASS, "no worker uses core 0");
 }
 
 /* ---- polling cores ---- */
 
 /* Reports each polling core that is missing from the list. */
-static void say_outside(const struct doctor_picture *p, struct doctor_result *r, const bool *set,
-			const char *what, const char *args)
+static void check_listed(const struct doctor_host *p, struct doctor_result *r, const bool *set,
+			 const char *what, const char *args)
 {
 	size_t n = 0;
 
@@ -69,19 +69,19 @@ static void say_outside(const struct doctor_picture *p, struct doctor_result *r,
 		n++;
 		if (w->core < CORES_MAX && set[w->core])
 			continue;
-		doctor_say(r, DOCTOR_WARN, "core %u, which a worker polls, is not %s", w->core,
-			   what);
+		doctor_report(r, DOCTOR_WARN, "core %u, which a worker polls, is not %s", w->core,
+			      what);
 		doctor_advise(r, "add %s%u to the kernel's command line, then reboot", args,
 			      w->core);
 	}
 	if (n)
-		doctor_say(r, DOCTOR_PASS, "all polling cores are %.*s", (int)strcspn(what, ":"),
-			   what);
+		doctor_report(r, DOCTOR_PASS, "all polling cores are %.*s", (int)strcspn(what, ":"),
+			      what);
 	else
-		doctor_say(r, DOCTOR_PASS, "no worker polls a core");
+		doctor_report(r, DOCTOR_PASS, "no worker polls a core");
 }
 
-static void run_isolated(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_isolated(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	bool set[CORES_MAX] = {false};
@@ -89,11 +89,11 @@ static void run_isolated(const struct doctor_picture *p, const struct doctor_che
 	for (size_t i = 0; i < p->inv->n_cores; i++)
 		if (p->inv->cores[i].id < CORES_MAX)
 			set[p->inv->cores[i].id] = p->inv->cores[i].isolated;
-	say_outside(p, r, set, "isolated: the scheduler runs other programs there",
-		    "isolcpus=domain,managed_irq,");
+	check_listed(p, r, set, "isolated: the scheduler runs other programs there",
+		     "isolcpus=domain,managed_irq,");
 }
 
-static void run_nohz(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_nohz(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	static const char file[] = "/sys/devices/system/cpu/nohz_full";
@@ -105,16 +105,16 @@ static void run_nohz(const struct doctor_picture *p, const struct doctor_check *
 	doctor_read(p, text, sizeof(text), "%s", file);
 	if (doctor_read_list(p, set, CORES_MAX, file) < 0 && text[0] != '(' &&
 	    doctor_n_polling(p) > 0) {
-		doctor_say(r, DOCTOR_UNKNOWN, "this kernel has no file %s", file);
+		doctor_report(r, DOCTOR_UNKNOWN, "this kernel has no file %s", file);
 		return;
 	}
-	say_outside(p, r, set, "free of the scheduler's tick", "nohz_full=");
+	check_listed(p, r, set, "free of the scheduler's tick", "nohz_full=");
 }
 
 /* Reports device interrupts whose target is a polling core. An interrupt that never fired has no
  * effective target. */
-static void look_at_interrupt(const struct doctor_picture *p, const bool *polls, const char *irq,
-			      struct doctor_result *r)
+static void check_interrupt(const struct doctor_host *p, const bool *polls, const char *irq,
+			    struct doctor_result *r)
 {
 	bool set[CORES_MAX];
 	char path[64];
@@ -125,13 +125,13 @@ static void look_at_interrupt(const struct doctor_picture *p, const bool *polls,
 	for (unsigned i = 0; i < CORES_MAX; i++) {
 		if (!set[i] || !polls[i])
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "interrupt %s is served by core %u, which a worker polls", irq, i);
+		doctor_report(r, DOCTOR_WARN,
+			      "interrupt %s is served by core %u, which a worker polls", irq, i);
 		doctor_advise(r, "echo 0 >/proc/irq/%s/smp_affinity_list", irq);
 	}
 }
 
-static void run_interrupts(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_interrupts(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	bool polls[CORES_MAX] = {false};
@@ -146,29 +146,29 @@ static void run_interrupts(const struct doctor_picture *p, const struct doctor_c
 	snprintf(path, sizeof(path), "%s/proc/irq", p->root);
 	dir = opendir(path);
 	if (!dir) {
-		doctor_say(r, DOCTOR_UNKNOWN, "/proc/irq cannot be read: %s", strerror(errno));
+		doctor_report(r, DOCTOR_UNKNOWN, "/proc/irq cannot be read: %s", strerror(errno));
 		return;
 	}
 	while ((e = readdir(dir)))
 		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
-			look_at_interrupt(p, polls, e->d_name, r);
+			check_interrupt(p, polls, e->d_name, r);
 	closedir(dir);
-	doctor_say(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
+	doctor_report(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
 }
 
-static void run_irqbalance(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_irqbalance(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	if (doctor_n_polling(p) == 0 || !doctor_process_runs(p, "irqbalance")) {
-		doctor_say(r, DOCTOR_PASS, "irqbalance does not run, or no worker polls a core");
+		doctor_report(r, DOCTOR_PASS, "irqbalance does not run, or no worker polls a core");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "irqbalance runs and may move interrupts to polling cores");
+	doctor_report(r, DOCTOR_WARN, "irqbalance runs and may move interrupts to polling cores");
 	doctor_advise(r, "set IRQBALANCE_BANNED_CPULIST= to the workers' cores in "
 			 "/etc/default/irqbalance, then restart irqbalance");
 }
 
-static void run_governor(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_governor(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	EACH_CORE(p, i, j)
@@ -178,24 +178,26 @@ static void run_governor(const struct doctor_picture *p, const struct doctor_che
 
 		if (doctor_read(p, governor, sizeof(governor),
 				"/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", id) < 0) {
-			doctor_say(r, DOCTOR_UNKNOWN,
-				   "the kernel does not control the frequency of core %u (the "
-				   "hypervisor or the firmware does)",
-				   id);
+			doctor_report(r, DOCTOR_UNKNOWN,
+				      "the kernel does not control the frequency of core %u (the "
+				      "hypervisor or the firmware does)",
+				      id);
 		} else if (strcmp(governor, "performance") != 0) {
-			doctor_say(r, DOCTOR_WARN,
-				   "the frequency governor of core %u is '%s', not 'performance'",
-				   id, governor);
+			doctor_report(
+				r, DOCTOR_WARN,
+				"the frequency governor of core %u is '%s', not 'performance'", id,
+				governor);
 			doctor_advise(r,
 				      "echo performance "
 				      ">/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor",
 				      id);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "the frequency governor of all workers' cores is 'performance'");
+	doctor_report(r, DOCTOR_PASS,
+		      "the frequency governor of all workers' cores is 'performance'");
 }
 
-static void run_siblings(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_siblings(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	EACH_CORE(p, i, j)
@@ -214,16 +216,17 @@ static void run_siblings(const struct doctor_picture *p, const struct doctor_che
 
 			if (other <= id || other >= CORES_MAX || !set[other])
 				continue;
-			doctor_say(r, DOCTOR_WARN,
-				   "cores %u and %u are hardware threads of one core", id, other);
+			doctor_report(r, DOCTOR_WARN,
+				      "cores %u and %u are hardware threads of one core", id,
+				      other);
 			doctor_advise(r, "give workers only one hardware thread of each core "
 					 "(workers[].cores)");
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no two workers share a core");
+	doctor_report(r, DOCTOR_PASS, "no two workers share a core");
 }
 
-static void run_numa(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_numa(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_workers; i++) {
@@ -236,32 +239,32 @@ static void run_numa(const struct doctor_picture *p, const struct doctor_check *
 			if (!l || l->numa_node == INV_NUMA_NONE || node == INV_NUMA_NONE ||
 			    l->numa_node == node)
 				continue;
-			doctor_say(r, DOCTOR_WARN,
-				   "core %u is on NUMA node %d, its NIC %s on node %d", w->core,
-				   node, l->name, l->numa_node);
+			doctor_report(r, DOCTOR_WARN,
+				      "core %u is on NUMA node %d, its NIC %s on node %d", w->core,
+				      node, l->name, l->numa_node);
 			doctor_advise(r, "give the workers cores of NUMA node %d (workers[].cores)",
 				      l->numa_node);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "workers and their NICs are on the same NUMA nodes");
+	doctor_report(r, DOCTOR_PASS, "workers and their NICs are on the same NUMA nodes");
 }
 
 static const struct doctor_check checks[] = {
 	{"cores-allowed", "All cores of workers are in the cpuset",
-	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_allowed, NULL},
-	{"cores-zero", "No worker uses core 0", DOCTOR_WANTS_SPEC, run_zero, NULL},
-	{"cores-isolated", "Polling cores are isolated", DOCTOR_WANTS_PLAN, run_isolated, NULL},
-	{"cores-tick", "Polling cores are free of the scheduler's tick", DOCTOR_WANTS_PLAN,
+	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_INVENTORY, run_allowed, NULL},
+	{"cores-zero", "No worker uses core 0", DOCTOR_NEEDS_SPEC, run_zero, NULL},
+	{"cores-isolated", "Polling cores are isolated", DOCTOR_NEEDS_PLAN, run_isolated, NULL},
+	{"cores-tick", "Polling cores are free of the scheduler's tick", DOCTOR_NEEDS_PLAN,
 	 run_nohz, NULL},
-	{"cores-interrupts", "Polling cores serve no device interrupts", DOCTOR_WANTS_PLAN,
+	{"cores-interrupts", "Polling cores serve no device interrupts", DOCTOR_NEEDS_PLAN,
 	 run_interrupts, NULL},
-	{"cores-irqbalance", "No program moves interrupts to polling cores", DOCTOR_WANTS_PLAN,
+	{"cores-irqbalance", "No program moves interrupts to polling cores", DOCTOR_NEEDS_PLAN,
 	 run_irqbalance, NULL},
-	{"cores-governor", "The workers' cores run at full frequency", DOCTOR_WANTS_SPEC,
+	{"cores-governor", "The workers' cores run at full frequency", DOCTOR_NEEDS_SPEC,
 	 run_governor, NULL},
-	{"cores-siblings", "No two workers share a core's hardware threads", DOCTOR_WANTS_SPEC,
+	{"cores-siblings", "No two workers share a core's hardware threads", DOCTOR_NEEDS_SPEC,
 	 run_siblings, NULL},
-	{"cores-numa", "Workers are on the NUMA nodes of their NICs", DOCTOR_WANTS_PLAN, run_numa,
+	{"cores-numa", "Workers are on the NUMA nodes of their NICs", DOCTOR_NEEDS_PLAN, run_numa,
 	 NULL},
 };
 

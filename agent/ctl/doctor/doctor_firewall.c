@@ -17,7 +17,7 @@ struct packet {
 };
 
 enum fit { FIT_NO, FIT_YES, FIT_MAYBE };
-enum verdict { NOTHING, ACCEPTS, DROPS, EITHER }; /* VERDICT_EITHER = accepts | drops */
+enum verdict { NOTHING, ACCEPTS, DROPS, EITHER }; /* EITHER = ACCEPTS | DROPS */
 
 struct ruling {
 	enum verdict verdict;
@@ -50,7 +50,7 @@ static void weigh(struct outcome *o, struct ruling r)
 		o->maybe |= r.verdict;
 }
 
-/* EITHER: it depends on something this evaluator does not know. */
+/* EITHER: the verdict depends on a rule that this evaluator does not know. */
 static enum verdict settle(const struct outcome *o, bool policy_drops)
 {
 	enum verdict end = o->end != NOTHING ? o->end : policy_drops ? DROPS : ACCEPTS;
@@ -59,7 +59,7 @@ static enum verdict settle(const struct outcome *o, bool policy_drops)
 }
 
 /* Of soft-RoCE, whose packets pass the kernel's firewall as ours do. */
-static bool is_soft_roce(const struct doctor_picture *p, const char *leg)
+static bool is_soft_roce(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; i < p->spec->n_nets; i++)
 		if (strcmp(p->spec->nets[i].name, leg) == 0)
@@ -68,8 +68,7 @@ static bool is_soft_roce(const struct doctor_picture *p, const char *leg)
 }
 
 /* about: NULL for the data port; ifname "" where the leg sends no such packets. */
-static struct packet packet_of(const struct doctor_picture *p, const char *about, size_t leg,
-			       bool out)
+static struct packet packet_of(const struct doctor_host *p, const char *about, size_t leg, bool out)
 {
 	const struct plan_leg_info *l = &p->plan->legs[leg];
 	const bool sends =
@@ -81,14 +80,14 @@ static struct packet packet_of(const struct doctor_picture *p, const char *about
 }
 
 /* True: there is no packet to check, and r says so. */
-static bool is_idle(const struct doctor_picture *p, const struct doctor_check *c,
+static bool is_idle(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++)
 		if (!c->about || packet_of(p, c->about, i, false).ifname[0])
 			return false;
 	if (c->about)
-		doctor_say(r, DOCTOR_PASS, "no leg uses soft-RoCE");
+		doctor_report(r, DOCTOR_PASS, "no leg uses soft-RoCE");
 	return c->about != NULL;
 }
 
@@ -256,8 +255,8 @@ static enum verdict judge_chain(const struct packet *pk, const json_t *list, con
 	return settle(&o, strcmp(text_of(chain, "policy"), "drop") == 0);
 }
 
-static void say_chain(const struct doctor_picture *p, const char *about, const json_t *list,
-		      const json_t *chain, struct doctor_result *r)
+static void report_chain(const struct doctor_host *p, const char *about, const json_t *list,
+			 const json_t *chain, struct doctor_result *r)
 {
 	char where[200];
 
@@ -269,20 +268,21 @@ static void say_chain(const struct doctor_picture *p, const char *about, const j
 		enum verdict v = pk.ifname[0] ? judge_chain(&pk, list, chain) : ACCEPTS;
 
 		if (v == DROPS) {
-			doctor_say(r, DOCTOR_FAIL, "nft chain %s drops UDP port %u on %s", where,
-				   pk.port, pk.ifname);
+			doctor_report(r, DOCTOR_FAIL, "nft chain %s drops UDP port %u on %s", where,
+				      pk.port, pk.ifname);
 			doctor_advise(r, "nft insert rule %s udp dport %u accept", where, pk.port);
 		} else if (v == EITHER) {
-			doctor_say(r, DOCTOR_UNKNOWN,
-				   "nft chain %s depends on more than port and interface; see 'nft "
-				   "list chain %s'",
-				   where, where);
+			doctor_report(
+				r, DOCTOR_UNKNOWN,
+				"nft chain %s depends on more than port and interface; see 'nft "
+				"list chain %s'",
+				where, where);
 		}
 	}
 }
 
-/* Whether the chain lets each of our packets pass. */
-static bool is_on_our_way(const json_t *chain)
+/* Whether the chain's hook and family see each of our packets. */
+static bool sees_our_packets(const json_t *chain)
 {
 	static const char *const hooks[] = {"prerouting", "input", "output"};
 	static const char *const families[] = {"ip", "ip6", "inet"};
@@ -292,7 +292,7 @@ static bool is_on_our_way(const json_t *chain)
 	       strcmp(text_of(chain, "type"), "nat") != 0;
 }
 
-static void run_nft(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_nft(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	json_t *o = p->nft ? json_loads(p->nft, 0, NULL) : NULL;
@@ -304,22 +304,22 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 		return;
 	}
 	if (!o) {
-		doctor_say(r, DOCTOR_UNKNOWN, "the rules of nftables cannot be read: %s",
-			   p->no_nft);
+		doctor_report(r, DOCTOR_UNKNOWN, "the rules of nftables cannot be read: %s",
+			      p->no_nft);
 		doctor_advise(r, "run plenum doctor as root, with nft installed");
 		return;
 	}
 	json_array_foreach (list, i, item) {
 		const json_t *chain = json_object_get(item, "chain");
 
-		if (!is_on_our_way(chain))
+		if (!sees_our_packets(chain))
 			continue;
 		n++;
-		say_chain(p, c->about, list, chain, r);
+		report_chain(p, c->about, list, chain, r);
 	}
 	json_decref(o);
-	doctor_say(r, DOCTOR_PASS, "%zu nftables chains let UDP port %u pass", n,
-		   c->about ? ROCE_PORT : p->spec->port);
+	doctor_report(r, DOCTOR_PASS, "%zu nftables chains let UDP port %u pass", n,
+		      c->about ? ROCE_PORT : p->spec->port);
 }
 
 /* ---- iptables ---- */
@@ -443,17 +443,17 @@ static void say_save(const struct packet *pk, const char *text, const char *tool
 	enum verdict v = judge_save(pk, text);
 
 	if (v == DROPS) {
-		doctor_say(r, DOCTOR_FAIL, "%s: %s drops UDP port %u on %s", tool, chain, pk->port,
-			   pk->ifname);
+		doctor_report(r, DOCTOR_FAIL, "%s: %s drops UDP port %u on %s", tool, chain,
+			      pk->port, pk->ifname);
 		doctor_advise(r, "%s -I %s -p udp --dport %u -j ACCEPT", tool, chain, pk->port);
 	} else if (v == EITHER) {
-		doctor_say(r, DOCTOR_UNKNOWN,
-			   "%s: %s depends on more than port and interface; see '%s -S %s'", tool,
-			   chain, tool, chain);
+		doctor_report(r, DOCTOR_UNKNOWN,
+			      "%s: %s depends on more than port and interface; see '%s -S %s'",
+			      tool, chain, tool, chain);
 	}
 }
 
-static void run_iptables(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_iptables(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	const struct {
@@ -465,8 +465,8 @@ static void run_iptables(const struct doctor_picture *p, const struct doctor_che
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(saves); i++) {
 		if (!saves[i].text)
-			doctor_say(r, DOCTOR_UNKNOWN, "the rules of %s cannot be read: %s",
-				   saves[i].tool, saves[i].why);
+			doctor_report(r, DOCTOR_UNKNOWN, "the rules of %s cannot be read: %s",
+				      saves[i].tool, saves[i].why);
 		for (size_t j = 0; saves[i].text && j < 2 * p->plan->n_legs; j++) {
 			const struct packet pk = packet_of(p, c->about, j / 2, j % 2);
 
@@ -474,16 +474,16 @@ static void run_iptables(const struct doctor_picture *p, const struct doctor_che
 				say_save(&pk, saves[i].text, saves[i].tool, r);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no rule of iptables drops UDP port %u",
-		   c->about ? ROCE_PORT : p->spec->port);
+	doctor_report(r, DOCTOR_PASS, "no rule of iptables drops UDP port %u",
+		      c->about ? ROCE_PORT : p->spec->port);
 }
 
 static const struct doctor_check checks[] = {
-	{"firewall-nft", "nftables lets the data port pass", DOCTOR_WANTS_PLAN, run_nft, NULL},
-	{"firewall-iptables", "iptables lets the data port pass", DOCTOR_WANTS_PLAN, run_iptables,
+	{"firewall-nft", "nftables lets the data port pass", DOCTOR_NEEDS_PLAN, run_nft, NULL},
+	{"firewall-iptables", "iptables lets the data port pass", DOCTOR_NEEDS_PLAN, run_iptables,
 	 NULL},
-	{"firewall-nft-roce", "nftables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_nft, "roce"},
-	{"firewall-iptables-roce", "iptables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_iptables,
+	{"firewall-nft-roce", "nftables lets soft-RoCE pass", DOCTOR_NEEDS_PLAN, run_nft, "roce"},
+	{"firewall-iptables-roce", "iptables lets soft-RoCE pass", DOCTOR_NEEDS_PLAN, run_iptables,
 	 "roce"},
 };
 

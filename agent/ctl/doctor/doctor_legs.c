@@ -15,7 +15,7 @@
 		for (const struct inv_link *l = doctor_leg_link(p, &(p)->plan->legs[i]); l; \
 		     l = NULL)
 
-static void run_present(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_present(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -24,15 +24,15 @@ static void run_present(const struct doctor_picture *p, const struct doctor_chec
 
 		if (leg->state != PLAN_LEG_ABSENT && leg->state != PLAN_LEG_REFUSED)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
-			   plan_leg_state_to_string(leg->state),
-			   reason_format(&leg->reason, why, sizeof(why)));
+		doctor_report(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
+			      plan_leg_state_to_string(leg->state),
+			      reason_format(&leg->reason, why, sizeof(why)));
 		doctor_advise(r, "set net[].device to a device that 'plenum inventory' shows");
 	}
-	doctor_say(r, DOCTOR_PASS, "all %zu legs have their devices", p->plan->n_legs);
+	doctor_report(r, DOCTOR_PASS, "all %zu legs have their devices", p->plan->n_legs);
 }
 
-static void run_carrier(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_carrier(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
@@ -42,13 +42,13 @@ static void run_carrier(const struct doctor_picture *p, const struct doctor_chec
 		if (!l->up || l->carrier)
 			continue;
 		plan_explain_carrier(l, &why);
-		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", p->plan->legs[i].name, why.text);
+		doctor_report(r, DOCTOR_FAIL, "leg %s: %s", p->plan->legs[i].name, why.text);
 		doctor_advise(r, "check the cable of %s and the switch port", l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "all legs that are up have a carrier");
+	doctor_report(r, DOCTOR_PASS, "all legs that are up have a carrier");
 }
 
-static void run_speed(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_speed(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const struct inv_link *first = NULL;
@@ -58,33 +58,33 @@ static void run_speed(const struct doctor_picture *p, const struct doctor_check 
 		if (!l->speed_mbps)
 			continue;
 		if (first && first->speed_mbps != l->speed_mbps) {
-			doctor_say(r, DOCTOR_WARN, "%s runs at %" PRIu32 " Mb/s, %s at %" PRIu32,
-				   first->name, first->speed_mbps, l->name, l->speed_mbps);
+			doctor_report(r, DOCTOR_WARN, "%s runs at %" PRIu32 " Mb/s, %s at %" PRIu32,
+				      first->name, first->speed_mbps, l->name, l->speed_mbps);
 			doctor_advise(r, "ethtool %s; check the cable and the switch port",
 				      l->speed_mbps < first->speed_mbps ? l->name : first->name);
 		}
 		first = l;
 	}
-	doctor_say(r, DOCTOR_PASS,
-		   first ? "all legs run at %" PRIu32 " Mb/s"
-			 : "no driver reports a speed (%" PRIu32 ")",
-		   first ? first->speed_mbps : 0);
+	doctor_report(r, DOCTOR_PASS,
+		      first ? "all legs run at %" PRIu32 " Mb/s"
+			    : "no driver reports a speed (%" PRIu32 ")",
+		      first ? first->speed_mbps : 0);
 }
 
-static void run_duplex(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_duplex(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
 	{
 		if (strcmp(l->duplex, "half") != 0)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "%s runs at half duplex", l->name);
+		doctor_report(r, DOCTOR_FAIL, "%s runs at half duplex", l->name);
 		doctor_advise(r, "ethtool -s %s autoneg on; the same at the switch port", l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg runs at half duplex");
+	doctor_report(r, DOCTOR_PASS, "no leg runs at half duplex");
 }
 
-static void run_mtu_same(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_mtu_same(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	const struct inv_link *first = NULL;
@@ -92,17 +92,17 @@ static void run_mtu_same(const struct doctor_picture *p, const struct doctor_che
 	EACH_LINK(p, i, l)
 	{
 		if (first && first->mtu != l->mtu) {
-			doctor_say(r, DOCTOR_WARN,
-				   "MTUs differ: %s has %" PRIu32 ", %s has %" PRIu32, first->name,
-				   first->mtu, l->name, l->mtu);
+			doctor_report(r, DOCTOR_WARN,
+				      "MTUs differ: %s has %" PRIu32 ", %s has %" PRIu32,
+				      first->name, first->mtu, l->name, l->mtu);
 			doctor_advise(r, "write one mtu for all of networks[]");
 		}
 		first = l;
 	}
-	doctor_say(r, DOCTOR_PASS, "all legs have the same MTU");
+	doctor_report(r, DOCTOR_PASS, "all legs have the same MTU");
 }
 
-static void run_pcie(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_pcie(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
@@ -114,26 +114,26 @@ static void run_pcie(const struct doctor_picture *p, const struct doctor_check *
 		    doctor_sys_number(p, &max, "class/net/%s/device/max_link_width", l->name) < 0 ||
 		    width >= max)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "%s uses %" PRId64 " PCIe lanes of the %" PRId64 " that it has", l->name,
-			   width, max);
+		doctor_report(r, DOCTOR_WARN,
+			      "%s uses %" PRId64 " PCIe lanes of the %" PRId64 " that it has",
+			      l->name, width, max);
 		doctor_advise(r,
 			      "move the NIC of %s to a slot with %" PRId64 " lanes, or reseat it",
 			      l->name, max);
 	}
-	doctor_say(r, DOCTOR_PASS, "all NICs use all their PCIe lanes");
+	doctor_report(r, DOCTOR_PASS, "all NICs use all their PCIe lanes");
 }
 
 /* ---- counters ---- */
 
-static int64_t counter(const struct doctor_picture *p, const struct inv_link *l, const char *name)
+static int64_t counter(const struct doctor_host *p, const struct inv_link *l, const char *name)
 {
 	int64_t n;
 
 	return doctor_sys_number(p, &n, "class/net/%s/statistics/%s", l->name, name) < 0 ? 0 : n;
 }
 
-static void run_errors(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_errors(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
@@ -143,13 +143,14 @@ static void run_errors(const struct doctor_picture *p, const struct doctor_check
 
 		if (bad == 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s received %" PRId64 " damaged frames", l->name, bad);
+		doctor_report(r, DOCTOR_WARN, "%s received %" PRId64 " damaged frames", l->name,
+			      bad);
 		doctor_advise(r, "change the cable or transceiver of %s", l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg has received a damaged frame");
+	doctor_report(r, DOCTOR_PASS, "no leg has received a damaged frame");
 }
 
-static void run_drops(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_drops(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
@@ -160,14 +161,14 @@ static void run_drops(const struct doctor_picture *p, const struct doctor_check 
 
 		if (lost * DROPS_PART <= all)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s lost %" PRId64 " of %" PRId64 " packets", l->name,
-			   lost, all);
+		doctor_report(r, DOCTOR_WARN, "%s lost %" PRId64 " of %" PRId64 " packets", l->name,
+			      lost, all);
 		doctor_advise(r, "ethtool -g %s; ethtool -G %s rx MAXIMUM", l->name, l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg loses packets for lack of buffers");
+	doctor_report(r, DOCTOR_PASS, "no leg loses packets for lack of buffers");
 }
 
-static void run_flaps(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_flaps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	EACH_LINK(p, i, l)
@@ -177,16 +178,16 @@ static void run_flaps(const struct doctor_picture *p, const struct doctor_check 
 		if (doctor_sys_number(p, &n, "class/net/%s/carrier_changes", l->name) < 0 ||
 		    n <= FLAPS_MAX)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "the carrier of %s changed %" PRId64 " times", l->name,
-			   n);
+		doctor_report(r, DOCTOR_WARN, "the carrier of %s changed %" PRId64 " times",
+			      l->name, n);
 		doctor_advise(r, "check the cable of %s and the log of its switch", l->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no carrier has changed often");
+	doctor_report(r, DOCTOR_PASS, "no carrier has changed often");
 }
 
 /* ---- switches ---- */
 
-static const json_t *status_leg(const struct doctor_picture *p, const char *name)
+static const json_t *status_leg(const struct doctor_host *p, const char *name)
 {
 	const json_t *leg;
 	size_t i;
@@ -200,7 +201,7 @@ static const json_t *status_leg(const struct doctor_picture *p, const char *name
 	return NULL;
 }
 
-static const char *leg_text(const struct doctor_picture *p, size_t i, const char *key)
+static const char *leg_text(const struct doctor_host *p, size_t i, const char *key)
 {
 	const char *text =
 		json_string_value(json_object_get(status_leg(p, p->plan->legs[i].name), key));
@@ -216,7 +217,7 @@ static const char *leg_text(const struct doctor_picture *p, size_t i, const char
 			    plan_leg_is_configured(&(p)->plan->legs[j]) && \
 			    !(p)->plan->legs[i].bond[0] && !(p)->plan->legs[j].bond[0])
 
-static void run_labels(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_labels(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	EACH_PAIR(p, i, j)
@@ -226,14 +227,14 @@ static void run_labels(const struct doctor_picture *p, const struct doctor_check
 		if (!a->label[0] || strcmp(a->label, SPEC_LABEL_AUTO) == 0 ||
 		    strcmp(a->label, b->label) != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "legs %s and %s have the same label, %s", a->name,
-			   b->name, a->label);
+		doctor_report(r, DOCTOR_WARN, "legs %s and %s have the same label, %s", a->name,
+			      b->name, a->label);
 		doctor_advise(r, "plenum net label %s SWITCH; plenum apply", b->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "each leg has a label that no other leg has");
+	doctor_report(r, DOCTOR_PASS, "each leg has a label that no other leg has");
 }
 
-static void run_diverse(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_diverse(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	bool any = false, pairs = false;
@@ -246,19 +247,19 @@ static void run_diverse(const struct doctor_picture *p, const struct doctor_chec
 		any = any || *a || *b;
 		if (!*a || strcmp(a, b) != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "legs %s and %s are at the same switch, %s: its failure stops both",
-			   p->plan->legs[i].name, p->plan->legs[j].name, a);
+		doctor_report(r, DOCTOR_WARN,
+			      "legs %s and %s are at the same switch, %s: its failure stops both",
+			      p->plan->legs[i].name, p->plan->legs[j].name, a);
 		doctor_advise(r, "connect leg %s to another switch", p->plan->legs[j].name);
 	}
 	if (any || !pairs)
-		doctor_say(r, DOCTOR_PASS, "no two legs are at the same switch");
+		doctor_report(r, DOCTOR_PASS, "no two legs are at the same switch");
 	else
-		doctor_say(r, DOCTOR_UNKNOWN, "no switch reports its name via LLDP");
+		doctor_report(r, DOCTOR_UNKNOWN, "no switch reports its name via LLDP");
 }
 
 /* The label of one leg is the name of the switch at another leg. */
-static void run_crossed(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_crossed(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	EACH_PAIR(p, i, j)
@@ -268,34 +269,35 @@ static void run_crossed(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!*at_a || !*at_b || strcmp(a->label, at_b) != 0 || strcmp(b->label, at_a) != 0)
 			continue;
-		doctor_say(r, DOCTOR_FAIL,
-			   "cables are crossed: leg %s, label %s, is at switch %s, and %s, label "
-			   "%s, at %s",
-			   a->name, a->label, at_a, b->name, b->label, at_b);
+		doctor_report(
+			r, DOCTOR_FAIL,
+			"cables are crossed: leg %s, label %s, is at switch %s, and %s, label "
+			"%s, at %s",
+			a->name, a->label, at_a, b->name, b->label, at_b);
 		doctor_advise(r,
 			      "swap the cables of %s and %s, or plenum net label %s %s and %s %s",
 			      a->ifname, b->ifname, a->name, at_a, b->name, at_b);
 	}
-	doctor_say(r, DOCTOR_PASS, "no cables are crossed");
+	doctor_report(r, DOCTOR_PASS, "no cables are crossed");
 }
 
-static void run_lldp(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_lldp(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		if (strcmp(leg_text(p, i, "label_source"), "unknown") != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "leg %s has no label: %s", p->plan->legs[i].name,
-			   leg_text(p, i, "label_reason"));
+		doctor_report(r, DOCTOR_WARN, "leg %s has no label: %s", p->plan->legs[i].name,
+			      leg_text(p, i, "label_reason"));
 		doctor_advise(r, "turn on LLDP at the switch, or plenum net label %s SWITCH",
 			      p->plan->legs[i].name);
 	}
-	doctor_say(r, DOCTOR_PASS, "all labels are known");
+	doctor_report(r, DOCTOR_PASS, "all labels are known");
 }
 
 /* The maximum frame size that a switch reports should include header and checksum; some switches
  * report their MTU instead. Only a smaller value than our MTU is certain to be wrong. */
-static void run_frames(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_frames(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -309,20 +311,20 @@ static void run_frames(const struct doctor_picture *p, const struct doctor_check
 			if (most <= 0 || most >= (json_int_t)l->mtu)
 				continue;
 			name = json_string_value(json_object_get(n, "name"));
-			doctor_say(r, DOCTOR_WARN,
-				   "%.60s reports a maximum frame size of %" JSON_INTEGER_FORMAT
-				   " bytes, but the MTU of leg %s is %" PRIu32,
-				   name ? name : "the switch", most, leg, l->mtu);
+			doctor_report(r, DOCTOR_WARN,
+				      "%.60s reports a maximum frame size of %" JSON_INTEGER_FORMAT
+				      " bytes, but the MTU of leg %s is %" PRIu32,
+				      name ? name : "the switch", most, leg, l->mtu);
 			doctor_advise(r,
 				      "set the MTU of the switch port to at least %" PRIu32
 				      ", or write a smaller networks[].mtu on all hosts",
 				      l->mtu);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no switch reports a smaller frame size than the legs send");
+	doctor_report(r, DOCTOR_PASS, "no switch reports a smaller frame size than the legs send");
 }
 
-static void run_two(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_two(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	size_t n = 0;
@@ -330,28 +332,29 @@ static void run_two(const struct doctor_picture *p, const struct doctor_check *c
 	for (size_t i = 0; i < p->spec->n_nets; i++)
 		n += p->spec->nets[i].enabled;
 	if (n >= 2) {
-		doctor_say(r, DOCTOR_PASS, "%zu legs are in use", n);
+		doctor_report(r, DOCTOR_PASS, "%zu legs are in use", n);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "%zu legs are in use: if one fails, the data network stops", n);
+	doctor_report(r, DOCTOR_WARN, "%zu legs are in use: if one fails, the data network stops",
+		      n);
 	doctor_advise(r, "plenum net enable NAME, or plenum net add DEVICE");
 }
 
-static void run_management(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_management(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	const char *name = p->spec->management_interface;
 	const struct inv_link *l = inv_link_by_name(p->inv, name);
 
 	if (!name[0]) {
-		doctor_say(r, DOCTOR_PASS, "no management interface is configured");
+		doctor_report(r, DOCTOR_PASS, "no management interface is configured");
 	} else if (l && l->up && l->carrier) {
-		doctor_say(r, DOCTOR_PASS, "%s is up", name);
+		doctor_report(r, DOCTOR_PASS, "%s is up", name);
 	} else {
-		doctor_say(r, DOCTOR_FAIL, "%s %s", name,
-			   !l	    ? "is not there"
-			   : !l->up ? "is down"
-				    : "has no carrier");
+		doctor_report(r, DOCTOR_FAIL, "%s %s", name,
+			      !l       ? "is not there"
+			      : !l->up ? "is down"
+				       : "has no carrier");
 		doctor_advise(r,
 			      l ? "ip link set %s up; look at its cable"
 				: "write the right management.interface instead of %s",
@@ -360,7 +363,7 @@ static void run_management(const struct doctor_picture *p, const struct doctor_c
 }
 
 /* The device that sends the leg's packets, whose offloads ethtool(8) shows. */
-static const struct inv_link *leg_device(const struct doctor_picture *p, const char *leg)
+static const struct inv_link *leg_device(const struct doctor_host *p, const char *leg)
 {
 	const struct inv_link *below;
 
@@ -375,7 +378,7 @@ static const struct inv_link *leg_device(const struct doctor_picture *p, const c
 }
 
 /* Workers detect paths that lose packets segmented by the NIC. */
-static void run_trains(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_trains(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	const json_t *path;
@@ -390,20 +393,20 @@ static void run_trains(const struct doctor_picture *p, const struct doctor_check
 		if (!l || !json_is_true(json_object_get(path, "trains_lost")))
 			continue;
 		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
-		doctor_say(r, DOCTOR_WARN,
-			   "packets that %s of leg %s (driver %s) segments do not reach %s: the "
-			   "worker sends them one by one instead",
-			   l->name, leg, driver, peer && peer[0] ? peer : "a peer");
+		doctor_report(r, DOCTOR_WARN,
+			      "packets that %s of leg %s (driver %s) segments do not reach %s: the "
+			      "worker sends them one by one instead",
+			      l->name, leg, driver, peer && peer[0] ? peer : "a peer");
 		doctor_advise(r,
 			      "ethtool -K %s tx-udp-segmentation off (also in the boot-time "
 			      "network setup), or install a driver %s without this defect",
 			      l->name, driver);
 	}
-	doctor_say(r, DOCTOR_PASS, "UDP segmentation offload works");
+	doctor_report(r, DOCTOR_PASS, "UDP segmentation offload works");
 }
 
 /* The worker probes the peer from each of its source ports. */
-static void run_sources(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_sources(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	const json_t *path;
@@ -416,49 +419,49 @@ static void run_sources(const struct doctor_picture *p, const struct doctor_chec
 
 		if (!leg || lost <= 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "packets from %d of the UDP source ports of leg %s do not reach %s: "
-			   "bulk data use the other ports",
-			   (int)lost, leg, peer && peer[0] ? peer : "a peer");
+		doctor_report(r, DOCTOR_WARN,
+			      "packets from %d of the UDP source ports of leg %s do not reach %s: "
+			      "bulk data use the other ports",
+			      (int)lost, leg, peer && peer[0] ? peer : "a peer");
 		doctor_advise(
 			r,
 			"make firewalls between the hosts match these packets by destination port, "
 			"not by source port; or write udp-sources: 1 under net, then plenum apply");
 	}
-	doctor_say(r, DOCTOR_PASS, "packets from all UDP source ports arrive");
+	doctor_report(r, DOCTOR_PASS, "packets from all UDP source ports arrive");
 }
 
 static const struct doctor_check checks[] = {
-	{"leg-present", "All legs have their devices", DOCTOR_WANTS_PLAN, run_present, NULL},
-	{"leg-up", "All legs are up", DOCTOR_WANTS_PLAN, doctor_run_steps, "link  up ("},
-	{"leg-carrier", "All legs have a carrier", DOCTOR_WANTS_PLAN, run_carrier, NULL},
-	{"leg-mtu", "All legs have the MTU of their networks", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	{"leg-present", "All legs have their devices", DOCTOR_NEEDS_PLAN, run_present, NULL},
+	{"leg-up", "All legs are up", DOCTOR_NEEDS_PLAN, doctor_run_steps, "link  up ("},
+	{"leg-carrier", "All legs have a carrier", DOCTOR_NEEDS_PLAN, run_carrier, NULL},
+	{"leg-mtu", "All legs have the MTU of their networks", DOCTOR_NEEDS_PLAN, doctor_run_steps,
 	 "link  mtu "},
 	{"leg-frames", "Switches accept frames as large as the legs send",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_frames, NULL},
-	{"leg-mtu-same", "All legs have the same MTU", DOCTOR_WANTS_PLAN, run_mtu_same, NULL},
-	{"leg-speed", "All legs run at the same speed", DOCTOR_WANTS_PLAN, run_speed, NULL},
-	{"leg-duplex", "All legs run at full duplex", DOCTOR_WANTS_PLAN, run_duplex, NULL},
-	{"leg-pcie", "All NICs of legs use all their PCIe lanes", DOCTOR_WANTS_PLAN, run_pcie,
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_frames, NULL},
+	{"leg-mtu-same", "All legs have the same MTU", DOCTOR_NEEDS_PLAN, run_mtu_same, NULL},
+	{"leg-speed", "All legs run at the same speed", DOCTOR_NEEDS_PLAN, run_speed, NULL},
+	{"leg-duplex", "All legs run at full duplex", DOCTOR_NEEDS_PLAN, run_duplex, NULL},
+	{"leg-pcie", "All NICs of legs use all their PCIe lanes", DOCTOR_NEEDS_PLAN, run_pcie,
 	 NULL},
-	{"leg-errors", "No frame arrives damaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
-	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
-	{"leg-trains", "UDP segmentation offload works", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	{"leg-errors", "No frame arrives damaged", DOCTOR_NEEDS_PLAN, run_errors, NULL},
+	{"leg-drops", "The NICs lose no packets", DOCTOR_NEEDS_PLAN, run_drops, NULL},
+	{"leg-trains", "UDP segmentation offload works", DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT,
 	 run_trains, NULL},
-	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_WANTS_AGENT, run_sources,
+	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_NEEDS_AGENT, run_sources,
 	 NULL},
-	{"leg-flaps", "The carriers are stable", DOCTOR_WANTS_PLAN, run_flaps, NULL},
-	{"leg-labels", "Each leg has a label that no other leg has", DOCTOR_WANTS_PLAN, run_labels,
+	{"leg-flaps", "The carriers are stable", DOCTOR_NEEDS_PLAN, run_flaps, NULL},
+	{"leg-labels", "Each leg has a label that no other leg has", DOCTOR_NEEDS_PLAN, run_labels,
 	 NULL},
 	{"leg-lldp", "All labels that come from switches are known",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_lldp, NULL},
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_lldp, NULL},
 	{"leg-diverse", "No two legs are at the same switch",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_diverse, NULL},
-	{"leg-crossed", "No cables are crossed", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_diverse, NULL},
+	{"leg-crossed", "No cables are crossed", DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT,
 	 run_crossed, NULL},
-	{"leg-two", "A second leg is in use", DOCTOR_WANTS_SPEC, run_two, NULL},
+	{"leg-two", "A second leg is in use", DOCTOR_NEEDS_SPEC, run_two, NULL},
 	{"leg-management", "The management interface is up",
-	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_management, NULL},
+	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_INVENTORY, run_management, NULL},
 };
 
 const struct doctor_subject doctor_legs = DOCTOR_SUBJECT("legs", checks);

@@ -11,7 +11,7 @@
 #define GROUP_MAX 256
 #define GROUP_MIB_EACH 256 /* used by a worker with all its sessions, and by the agent */
 
-static uint64_t pages_of(const struct doctor_picture *p, int node)
+static uint64_t pages_of(const struct doctor_host *p, int node)
 {
 	uint64_t n = 0;
 
@@ -24,7 +24,7 @@ static uint64_t pages_of(const struct doctor_picture *p, int node)
 	return n;
 }
 
-static void run_hugepages(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_hugepages(const struct doctor_host *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
 	const uint64_t has = pages_of(p, INV_NUMA_NONE);
@@ -33,19 +33,19 @@ static void run_hugepages(const struct doctor_picture *p, const struct doctor_ch
 	for (size_t i = 0; i < p->plan->n_workers; i++)
 		want += p->plan->workers[i].hugepages;
 	if (has >= want) {
-		doctor_say(r, DOCTOR_PASS,
-			   "%" PRIu64 " huge pages of 2 MiB, DPDK workers need %" PRIu64, has,
-			   want);
+		doctor_report(r, DOCTOR_PASS,
+			      "%" PRIu64 " huge pages of 2 MiB, DPDK workers need %" PRIu64, has,
+			      want);
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL,
-		   "%" PRIu64 " huge pages of 2 MiB, but DPDK workers need %" PRIu64, has, want);
+	doctor_report(r, DOCTOR_FAIL,
+		      "%" PRIu64 " huge pages of 2 MiB, but DPDK workers need %" PRIu64, has, want);
 	doctor_advise(r,
 		      "sysctl -w vm.nr_hugepages=%" PRIu64 " (also in /etc/sysctl.d/plenum.conf)",
 		      want);
 }
 
-static void run_hugepages_node(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_hugepages_node(const struct doctor_host *p, const struct doctor_check *c,
 			       struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_workers; i++) {
@@ -60,20 +60,20 @@ static void run_hugepages_node(const struct doctor_picture *p, const struct doct
 		has = pages_of(p, node);
 		if (has >= want)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "NUMA node %d has %" PRIu64
-			   " huge pages of 2 MiB, but its workers need %" PRIu64,
-			   node, has, want);
+		doctor_report(r, DOCTOR_WARN,
+			      "NUMA node %d has %" PRIu64
+			      " huge pages of 2 MiB, but its workers need %" PRIu64,
+			      node, has, want);
 		doctor_advise(r,
 			      "echo %" PRIu64
 			      " >/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/"
 			      "nr_hugepages",
 			      want, node);
 	}
-	doctor_say(r, DOCTOR_PASS, "each NUMA node has the huge pages that its workers need");
+	doctor_report(r, DOCTOR_PASS, "each NUMA node has the huge pages that its workers need");
 }
 
-static void run_available(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_available(const struct doctor_host *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
 	autofree char *text = doctor_read_all(p, "/proc/meminfo");
@@ -81,29 +81,31 @@ static void run_available(const struct doctor_picture *p, const struct doctor_ch
 	unsigned long kib = at ? strtoul(at + strlen("MemAvailable:"), NULL, 10) : 0;
 
 	if (!at) {
-		doctor_say(r, DOCTOR_UNKNOWN, "/proc/meminfo has no MemAvailable");
+		doctor_report(r, DOCTOR_UNKNOWN, "/proc/meminfo has no MemAvailable");
 	} else if (kib >= AVAILABLE_KIB_MIN) {
-		doctor_say(r, DOCTOR_PASS, "%lu MiB are available", kib >> 10);
+		doctor_report(r, DOCTOR_PASS, "%lu MiB are available", kib >> 10);
 	} else {
-		doctor_say(r, DOCTOR_WARN, "only %lu MiB are available", kib >> 10);
+		doctor_report(r, DOCTOR_WARN, "only %lu MiB are available", kib >> 10);
 		doctor_advise(r, "stop other programs, or lower vm.nr_hugepages");
 	}
 }
 
-static void run_balancing(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_balancing(const struct doctor_host *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
 	static const char file[] = "/proc/sys/kernel/numa_balancing";
 	int64_t on;
 
 	if (doctor_read_number(p, &on, "%s", file) < 0 || on == 0 || doctor_n_polling(p) == 0) {
-		doctor_say(r, DOCTOR_PASS, "the kernel does not migrate memory between NUMA nodes");
+		doctor_report(r, DOCTOR_PASS,
+			      "the kernel does not migrate memory between NUMA nodes");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN,
-		   "%s is %lld: the kernel migrates memory between NUMA nodes and stalls polling "
-		   "workers",
-		   file, (long long)on);
+	doctor_report(
+		r, DOCTOR_WARN,
+		"%s is %lld: the kernel migrates memory between NUMA nodes and stalls polling "
+		"workers",
+		file, (long long)on);
 	doctor_advise(r, "sysctl -w kernel.numa_balancing=0");
 }
 
@@ -124,7 +126,7 @@ static int find_limit(const char *text, const char *name, uint64_t *ret)
 	return 0;
 }
 
-static json_int_t agent_pid(const struct doctor_picture *p)
+static json_int_t agent_pid(const struct doctor_host *p)
 {
 	const json_t *list = json_object_get(p->processes, "processes"), *process;
 	json_int_t pid = 0;
@@ -139,7 +141,7 @@ static json_int_t agent_pid(const struct doctor_picture *p)
 	return pid;
 }
 
-static int agent_limit(const struct doctor_picture *p, const char *name, struct doctor_result *r,
+static int agent_limit(const struct doctor_host *p, const char *name, struct doctor_result *r,
 		       uint64_t *ret)
 {
 	char path[64];
@@ -149,11 +151,11 @@ static int agent_limit(const struct doctor_picture *p, const char *name, struct 
 	text = doctor_read_all(p, path);
 	if (text && find_limit(text, name, ret) >= 0)
 		return 0;
-	doctor_say(r, DOCTOR_UNKNOWN, "limit '%s' of the agent cannot be read", path);
+	doctor_report(r, DOCTOR_UNKNOWN, "limit '%s' of the agent cannot be read", path);
 	return -ENOENT;
 }
 
-static void run_memlock(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_memlock(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	uint64_t limit;
@@ -161,18 +163,18 @@ static void run_memlock(const struct doctor_picture *p, const struct doctor_chec
 	if (agent_limit(p, "Max locked memory", r, &limit) < 0)
 		return;
 	if (limit == UINT64_MAX) {
-		doctor_say(r, DOCTOR_PASS, "the agent may lock unlimited memory");
+		doctor_report(r, DOCTOR_PASS, "the agent may lock unlimited memory");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN,
-		   "the agent and its workers may lock only %" PRIu64
-		   " KiB of memory; VFIO and RDMA need more for their buffers",
-		   limit >> 10);
+	doctor_report(r, DOCTOR_WARN,
+		      "the agent and its workers may lock only %" PRIu64
+		      " KiB of memory; VFIO and RDMA need more for their buffers",
+		      limit >> 10);
 	doctor_advise(r, "set LimitMEMLOCK=infinity under [Service] in 'systemctl edit plenumd', "
 			 "then systemctl restart plenumd");
 }
 
-static void run_files(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_files(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	uint64_t limit;
@@ -180,18 +182,18 @@ static void run_files(const struct doctor_picture *p, const struct doctor_check 
 	if (agent_limit(p, "Max open files", r, &limit) < 0)
 		return;
 	if (limit >= FILES_MIN) {
-		doctor_say(r, DOCTOR_PASS, "the agent may have %" PRIu64 " open files", limit);
+		doctor_report(r, DOCTOR_PASS, "the agent may have %" PRIu64 " open files", limit);
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "the agent and its workers may have only %" PRIu64 " open files",
-		   limit);
+	doctor_report(r, DOCTOR_WARN,
+		      "the agent and its workers may have only %" PRIu64 " open files", limit);
 	doctor_advise(r, "set LimitNOFILE=1048576 under [Service] in 'systemctl edit plenumd', "
 			 "then systemctl restart plenumd");
 }
 
 /* The smallest limit of a control group and its ancestors; UINT64_MAX: no limit. *ret_group: the
  * group that sets it. */
-static uint64_t group_limit(const struct doctor_picture *p, const char *group, const char *file,
+static uint64_t group_limit(const struct doctor_host *p, const char *group, const char *file,
 			    char ret_group[static GROUP_MAX])
 {
 	char path[GROUP_MAX], text[32];
@@ -214,7 +216,7 @@ static uint64_t group_limit(const struct doctor_picture *p, const char *group, c
 
 /* Cases where huge pages exist but may not be used, or where the group's memory limit kills
  * workers. */
-static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	char group[GROUP_MAX], whose[GROUP_MAX] = "", path[64];
@@ -226,7 +228,7 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 	text = doctor_read_all(p, path);
 	at = text ? strstr(text, "0::/") : NULL;
 	if (!at) {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s names no control group of version 2", path);
+		doctor_report(r, DOCTOR_UNKNOWN, "%s names no control group of version 2", path);
 		return;
 	}
 	snprintf(group, sizeof(group), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
@@ -234,37 +236,37 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 		pages += p->plan->workers[i].hugepages;
 	has = group_limit(p, group, "hugetlb.2MB.max", whose);
 	if (has < pages * PLAN_HUGEPAGE_KIB << 10) {
-		doctor_say(r, DOCTOR_FAIL,
-			   "control group %.120s limits huge pages to %" PRIu64
-			   " MiB, but DPDK workers need %" PRIu64,
-			   whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
+		doctor_report(r, DOCTOR_FAIL,
+			      "control group %.120s limits huge pages to %" PRIu64
+			      " MiB, but DPDK workers need %" PRIu64,
+			      whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
 		doctor_advise(r, "echo max >/sys/fs/cgroup%s/hugetlb.2MB.max", whose);
 	}
 	has = group_limit(p, group, "memory.max", whose);
 	if (has >> 20 < GROUP_MIB_EACH * (p->plan->n_workers + 1)) {
-		doctor_say(r, DOCTOR_WARN,
-			   "control group %.120s limits memory to %" PRIu64
-			   " MiB: workers are killed if they need more",
-			   whose, has >> 20);
+		doctor_report(r, DOCTOR_WARN,
+			      "control group %.120s limits memory to %" PRIu64
+			      " MiB: workers are killed if they need more",
+			      whose, has >> 20);
 		doctor_advise(r, "set MemoryMax=infinity under [Service] in 'systemctl edit "
 				 "plenumd', then systemctl restart plenumd");
 	}
-	doctor_say(r, DOCTOR_PASS, "the limits of control group %.120s suffice for all workers",
-		   group);
+	doctor_report(r, DOCTOR_PASS, "the limits of control group %.120s suffice for all workers",
+		      group);
 }
 
 static const struct doctor_check checks[] = {
-	{"memory-hugepages", "There are enough huge pages for all DPDK workers", DOCTOR_WANTS_PLAN,
+	{"memory-hugepages", "There are enough huge pages for all DPDK workers", DOCTOR_NEEDS_PLAN,
 	 run_hugepages, NULL},
 	{"memory-hugepages-node", "Each NUMA node has enough huge pages for its workers",
-	 DOCTOR_WANTS_PLAN, run_hugepages_node, NULL},
+	 DOCTOR_NEEDS_PLAN, run_hugepages_node, NULL},
 	{"memory-available", "There is memory left for programs", 0, run_available, NULL},
 	{"memory-numa-balancing", "The kernel does not migrate memory of polling workers",
-	 DOCTOR_WANTS_PLAN, run_balancing, NULL},
-	{"memory-locked", "Workers may lock enough memory", DOCTOR_WANTS_AGENT, run_memlock, NULL},
+	 DOCTOR_NEEDS_PLAN, run_balancing, NULL},
+	{"memory-locked", "Workers may lock enough memory", DOCTOR_NEEDS_AGENT, run_memlock, NULL},
 	{"memory-group", "The control group's limits suffice for all workers",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_group, NULL},
-	{"memory-files", "Workers may open enough files", DOCTOR_WANTS_AGENT, run_files, NULL},
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_group, NULL},
+	{"memory-files", "Workers may open enough files", DOCTOR_NEEDS_AGENT, run_files, NULL},
 };
 
 const struct doctor_subject doctor_memory = DOCTOR_SUBJECT("memory", checks);

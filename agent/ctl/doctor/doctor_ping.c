@@ -18,15 +18,15 @@
  * time after which kernel_ops.ping() retries. */
 #define LIMIT_NS (190 * NSEC_PER_MSEC)
 
-struct asked {
+struct options {
 	unsigned count;
 	bool full;
 	uint32_t bytes; /* if not full */
 };
 
 /* One path to the peer: a leg and an address. */
-struct way {
-	const struct doctor_echo *echo;
+struct leg_path {
+	const struct doctor_probe *echo;
 	uint32_t bytes;
 	uint64_t *took_ns; /* sorted at the end */
 	unsigned n_answered, n_sent;
@@ -48,12 +48,12 @@ static int parse_number(const char *option, const char *text, unsigned long min,
 	return CTL_USAGE;
 }
 
-static int parse_asked(const struct ctl_args *a, struct asked *ret)
+static int parse_options(const struct ctl_args *a, struct options *ret)
 {
 	unsigned long count = COUNT_DEFAULT, bytes = SMALL_BYTES;
 	int r = CTL_OK;
 
-	*ret = (struct asked){.full = a->size && strcmp(a->size, "full") == 0};
+	*ret = (struct options){.full = a->size && strcmp(a->size, "full") == 0};
 	if (a->count)
 		r = parse_number("--count", a->count, 1, COUNT_MAX, "", &count);
 	if (r == CTL_OK && a->size && !ret->full)
@@ -72,7 +72,7 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 }
 
 /* Whether host, configuration, peer and leg are known. */
-static int check_picture(const struct ctl_args *a, const struct doctor_picture *p)
+static int check_picture(const struct ctl_args *a, const struct doctor_host *p)
 {
 	if (!p->plan) {
 		ctl_complain("%s", p->no_plan);
@@ -99,7 +99,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int ask_way(struct kernel *k, struct way *w, unsigned count)
+static int probe_path(struct kernel *k, struct leg_path *w, unsigned count)
 {
 	for (; w->n_sent < count; w->n_sent++) {
 		struct kernel_ping ping = {.ifindex = w->echo->ifindex,
@@ -118,37 +118,37 @@ static int ask_way(struct kernel *k, struct way *w, unsigned count)
 }
 
 /* The value in microseconds that this percentage does not exceed. */
-static double took_us(const struct way *w, unsigned percent)
+static double took_us(const struct leg_path *w, unsigned percent)
 {
 	const unsigned rank = (w->n_answered * percent + 99) / 100;
 
 	return w->n_answered ? (double)w->took_ns[MAX_OF(rank, 1U) - 1] / 1000 : 0;
 }
 
-static void ways_done(struct way *ways, size_t n)
+static void paths_done(struct leg_path *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		free(ways[i].took_ns);
-	free(ways);
+		free(paths[i].took_ns);
+	free(paths);
 }
 
 /* The paths of the requested leg. CTL_OK with *ret, of *ret_n. */
-static int ways_new(const struct ctl_args *a, const struct asked *asked,
-		    const struct doctor_picture *p, struct way **ret, size_t *ret_n)
+static int paths_new(const struct ctl_args *a, const struct options *options,
+		     const struct doctor_host *p, struct leg_path **ret, size_t *ret_n)
 {
-	struct way *ways = calloc(p->n_echoes + 1, sizeof(*ways));
-	int r = ways ? CTL_OK : ctl_put_text(NULL);
+	struct leg_path *paths = calloc(p->n_probes + 1, sizeof(*paths));
+	int r = paths ? CTL_OK : ctl_put_text(NULL);
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->n_echoes && r == CTL_OK; i++) {
-		const struct doctor_echo *e = &p->echoes[i];
-		struct way *w = &ways[n];
+	for (size_t i = 0; i < p->n_probes && r == CTL_OK; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+		struct leg_path *w = &paths[n];
 
 		if (a->leg && strcmp(a->leg, e->leg) != 0)
 			continue;
-		*w = (struct way){.echo = e,
-				  .bytes = asked->full ? e->bytes : asked->bytes,
-				  .took_ns = calloc(asked->count, sizeof(*w->took_ns))};
+		*w = (struct leg_path){.echo = e,
+				       .bytes = options->full ? e->bytes : options->bytes,
+				       .took_ns = calloc(options->count, sizeof(*w->took_ns))};
 		n++;
 		if (!w->took_ns) {
 			r = ctl_put_text(NULL);
@@ -159,22 +159,22 @@ static int ways_new(const struct ctl_args *a, const struct asked *asked,
 		}
 	}
 	if (r == CTL_OK) {
-		*ret = ways;
+		*ret = paths;
 		*ret_n = n;
 	} else {
-		ways_done(ways, n);
+		paths_done(paths, n);
 	}
 	return r;
 }
 
-static int ask_all(const struct doctor_picture *p, struct way *ways, size_t n, unsigned count)
+static int probe_all(const struct doctor_host *p, struct leg_path *paths, size_t n, unsigned count)
 {
 	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
 	int r = 0;
 
 	p->kernel->ops->prepare(p->kernel, &nothing);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = ask_way(p->kernel, &ways[i], count);
+		r = probe_path(p->kernel, &paths[i], count);
 	if (r == 0)
 		return CTL_OK;
 	ctl_complain("cannot send echo requests: %s",
@@ -184,7 +184,7 @@ static int ask_all(const struct doctor_picture *p, struct way *ways, size_t n, u
 
 /* ---- printing ---- */
 
-static int print_table(const struct way *ways, size_t n)
+static int print_table(const struct leg_path *paths, size_t n)
 {
 	static const char *const headings[] = {"LEG",  "FROM",	 "TO",	   "BYTES", "SENT",
 					       "LOST", "MIN us", "MEDIAN", "P99",   "MAX"};
@@ -192,7 +192,7 @@ static int print_table(const struct way *ways, size_t n)
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct way *w = &ways[i];
+		const struct leg_path *w = &paths[i];
 		char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
 
 		ctl_table_add(&t, "%s", w->echo->leg);
@@ -207,13 +207,13 @@ static int print_table(const struct way *ways, size_t n)
 	return ctl_table_print(&t);
 }
 
-static int print_json(const char *peer, const struct way *ways, size_t n)
+static int print_json(const char *peer, const struct leg_path *paths, size_t n)
 {
 	json_t *list = json_array(), *o;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct way *w = &ways[i];
+		const struct leg_path *w = &paths[i];
 		char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
 
 		o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "leg", w->echo->leg, "from",
@@ -234,15 +234,15 @@ static int print_json(const char *peer, const struct way *ways, size_t n)
 }
 
 /* Legs whose data IPs belong to workers, not to the kernel, cannot send echo requests. */
-static void say_left_out(const struct ctl_args *a, const struct doctor_picture *p)
+static void print_skipped_legs(const struct ctl_args *a, const struct doctor_host *p)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct plan_leg_info *leg = &p->plan->legs[i];
-		bool asked = leg->bond[0] != '\0';
+		bool options = leg->bond[0] != '\0';
 
-		for (size_t j = 0; j < p->n_echoes && !asked; j++)
-			asked = strcmp(p->echoes[j].leg, leg->name) == 0;
-		if (asked || (a->leg && strcmp(a->leg, leg->name) != 0))
+		for (size_t j = 0; j < p->n_probes && !options; j++)
+			options = strcmp(p->probes[j].leg, leg->name) == 0;
+		if (options || (a->leg && strcmp(a->leg, leg->name) != 0))
 			continue;
 		if (plan_leg_is_configured(leg))
 			ctl_complain("leg %s is not tested: it does not lead there, or its data "
@@ -255,37 +255,38 @@ static void say_left_out(const struct ctl_args *a, const struct doctor_picture *
 }
 
 /* The worst path decides. */
-static int judge(const struct way *ways, size_t n)
+static int judge(const struct leg_path *paths, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
 
 	for (size_t i = 0; i < n; i++) {
-		if (ways[i].n_answered == 0)
+		if (paths[i].n_answered == 0)
 			return CTL_DOCTOR_FAIL;
-		if (ways[i].n_answered < ways[i].n_sent)
+		if (paths[i].n_answered < paths[i].n_sent)
 			r = CTL_DOCTOR_WARN;
 	}
 	return r;
 }
 
-static int ping(const struct ctl_args *a, const struct asked *asked, const struct doctor_picture *p)
+static int ping(const struct ctl_args *a, const struct options *options,
+		const struct doctor_host *p)
 {
 	static const struct doctor_subject *const subjects[] = {
 		&doctor_legs, &doctor_routes, &doctor_bond, &doctor_firewall, &doctor_peers};
-	struct way *ways;
+	struct leg_path *paths;
 	size_t n;
-	int r = ways_new(a, asked, p, &ways, &n), verdict;
+	int r = paths_new(a, options, p, &paths, &n), verdict;
 
 	if (r != CTL_OK)
 		return r;
-	r = ask_all(p, ways, n, asked->count);
+	r = probe_all(p, paths, n, options->count);
 	if (r == CTL_OK)
-		r = a->json ? print_json(p->peer, ways, n) : n ? print_table(ways, n) : CTL_OK;
-	verdict = judge(ways, n);
-	ways_done(ways, n);
+		r = a->json ? print_json(p->peer, paths, n) : n ? print_table(paths, n) : CTL_OK;
+	verdict = judge(paths, n);
+	paths_done(paths, n);
 	if (r != CTL_OK)
 		return r;
-	say_left_out(a, p);
+	print_skipped_legs(a, p);
 	if (verdict != CTL_OK)
 		doctor_warn_causes(a, subjects, ARRAY_SIZE(subjects));
 	return verdict;
@@ -293,18 +294,18 @@ static int ping(const struct ctl_args *a, const struct asked *asked, const struc
 
 int ctl_cmd_ping(const struct ctl_args *a)
 {
-	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
 	struct ctl_args args = *a;
-	struct asked asked;
-	int r = parse_asked(a, &asked);
+	struct options options;
+	int r = parse_options(a, &options);
 
 	if (r != CTL_OK)
 		return r;
 	args.peer = a->operands[0];
-	doctor_look_at_plan(&args, NULL, &p);
+	doctor_collect_plan(&args, NULL, &p);
 	r = check_picture(&args, &p);
 	if (r != CTL_OK)
 		return r;
-	doctor_find_echoes(&p);
-	return ping(&args, &asked, &p);
+	doctor_find_probes(&p);
+	return ping(&args, &options, &p);
 }

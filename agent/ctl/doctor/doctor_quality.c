@@ -8,7 +8,7 @@
 #define ECN_BITS 3
 
 /* The DCB state of a leg's port; NULL: its driver does not support DCB. */
-static const struct inv_dcb *dcb_of(const struct doctor_picture *p, size_t leg)
+static const struct inv_dcb *dcb_of(const struct doctor_host *p, size_t leg)
 {
 	const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[leg]);
 
@@ -20,12 +20,12 @@ static void compare(const char *what, const char *key, const char *a, const char
 {
 	if (!a[0] || !b[0] || strcmp(a, b) == 0)
 		return;
-	doctor_say(r, DOCTOR_WARN, "%s differs: %.60s on leg %s, %.60s on leg %s", what, a, leg_a,
-		   b, leg_b);
+	doctor_report(r, DOCTOR_WARN, "%s differs: %.60s on leg %s, %.60s on leg %s", what, a,
+		      leg_a, b, leg_b);
 	doctor_advise(r, "write one dcb: {%s: ...} for all legs; plenum apply", key);
 }
 
-static void run_same(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_same(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	const struct inv_dcb *first = NULL;
@@ -50,13 +50,13 @@ static void run_same(const struct doctor_picture *p, const struct doctor_check *
 			d->dscp, name, r);
 	}
 	if (first)
-		doctor_say(r, DOCTOR_PASS, "all legs have the same priority settings");
+		doctor_report(r, DOCTOR_PASS, "all legs have the same priority settings");
 	else
-		doctor_say(r, DOCTOR_PASS, "no leg's driver supports priorities");
+		doctor_report(r, DOCTOR_PASS, "no leg's driver supports priorities");
 }
 
 /* Whether marks or paused priorities matter on this leg. */
-static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
+static bool relies_on_marks(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
 		const struct spec_net *n = &p->spec->nets[i];
@@ -68,7 +68,7 @@ static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
 }
 
 /* Priority flow control works only if both ends of the cable have it on for the same priorities. */
-static void run_switch(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_switch(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	bool said = false;
@@ -85,71 +85,73 @@ static void run_switch(const struct doctor_picture *p, const struct doctor_check
 			if (!pfc || strcmp(pfc, d->pfc) == 0 ||
 			    (strcmp(d->pfc, "none") == 0 && !relies_on_marks(p, leg)))
 				continue;
-			doctor_say(r, DOCTOR_WARN,
-				   "leg %s has flow control on for priorities %.16s, but %.60s for "
-				   "%.16s",
-				   leg, d->pfc, name ? name : "the switch", pfc);
+			doctor_report(
+				r, DOCTOR_WARN,
+				"leg %s has flow control on for priorities %.16s, but %.60s for "
+				"%.16s",
+				leg, d->pfc, name ? name : "the switch", pfc);
 			doctor_advise(r,
 				      "set the switch port as on the hosts, or write the switch's "
 				      "setting as dcb: {pfc: ...} for the leg; plenum apply");
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "%s",
-		   said ? "legs and switches pause the same priorities"
-			: "no switch reports its paused priorities via LLDP, or no leg's driver "
-			  "supports them");
+	doctor_report(r, DOCTOR_PASS, "%s",
+		      said ? "legs and switches pause the same priorities"
+			   : "no switch reports its paused priorities via LLDP, or no leg's driver "
+			     "supports them");
 }
 
 /* Only answers of peers count: gateways may treat marked packets as they like. */
-static bool asked(const struct doctor_picture *p, struct doctor_result *r)
+static bool asked(const struct doctor_host *p, struct doctor_result *r)
 {
-	for (size_t i = 0; i < p->n_echoes; i++)
-		if (p->echoes[i].peer[0] && p->echoes[i].small)
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].peer[0] && p->probes[i].small)
 			return true;
-	doctor_say(r, p->no_echoes[0] ? DOCTOR_UNKNOWN : DOCTOR_PASS, "%s",
-		   p->no_echoes[0] ? p->no_echoes : "no peer answers");
+	doctor_report(r, p->no_probes[0] ? DOCTOR_UNKNOWN : DOCTOR_PASS, "%s",
+		      p->no_probes[0] ? p->no_probes : "no peer answers");
 	return false;
 }
 
-static void run_marked(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_marked(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	if (!asked(p, r))
 		return;
-	for (size_t i = 0; i < p->n_echoes; i++) {
-		const struct doctor_echo *e = &p->echoes[i];
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
 
 		if (!e->peer[0] || !e->small || e->marked)
 			continue;
-		doctor_say(r, DOCTOR_FAIL,
-			   "%s answers on leg %s, but not packets marked with DSCP %u and ECN: "
-			   "they are dropped on the way there or back",
-			   e->peer, e->leg, e->tos >> 2);
+		doctor_report(r, DOCTOR_FAIL,
+			      "%s answers on leg %s, but not packets marked with DSCP %u and ECN: "
+			      "they are dropped on the way there or back",
+			      e->peer, e->leg, e->tos >> 2);
 		doctor_advise(r,
 			      "look for a policy for DSCP %u on the switches of leg %s and in the "
 			      "firewalls of both hosts",
 			      e->tos >> 2, e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "DSCP and ECN marks do not affect delivery");
+	doctor_report(r, DOCTOR_PASS, "DSCP and ECN marks do not affect delivery");
 }
 
 /* A peer answers with the mark that the echo request arrived with. */
-static void run_dscp(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_dscp(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	if (!asked(p, r))
 		return;
-	for (size_t i = 0; i < p->n_echoes; i++) {
-		const struct doctor_echo *e = &p->echoes[i];
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
 		bool matters = relies_on_marks(p, e->leg);
 
 		if (!e->peer[0] || !e->marked || e->tos >> 2 == e->answered_tos >> 2)
 			continue;
-		doctor_say(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
-			   "DSCP %u comes back from %s on leg %s as %u%s", e->tos >> 2, e->peer,
-			   e->leg, e->answered_tos >> 2,
-			   matters ? ": a device on the path changes it, and the priority with it"
-				   : ", which nothing here relies on");
+		doctor_report(
+			r, matters ? DOCTOR_WARN : DOCTOR_PASS,
+			"DSCP %u comes back from %s on leg %s as %u%s", e->tos >> 2, e->peer,
+			e->leg, e->answered_tos >> 2,
+			matters ? ": a device on the path changes it, and the priority with it"
+				: ", which nothing here relies on");
 		if (matters)
 			doctor_advise(
 				r,
@@ -157,45 +159,45 @@ static void run_dscp(const struct doctor_picture *p, const struct doctor_check *
 				"rules that set it on both hosts: nft list ruleset; tc filter show",
 				e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "DSCP marks come back unchanged");
+	doctor_report(r, DOCTOR_PASS, "DSCP marks come back unchanged");
 }
 
-static void run_ecn(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_ecn(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	if (!asked(p, r))
 		return;
-	for (size_t i = 0; i < p->n_echoes; i++) {
-		const struct doctor_echo *e = &p->echoes[i];
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
 		bool matters = relies_on_marks(p, e->leg);
 
 		/* A congested queue on the path may set the bits to CE, which is their purpose. */
 		if (!e->peer[0] || !e->marked || (e->answered_tos & ECN_BITS))
 			continue;
-		doctor_say(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
-			   "ECN bits of packets to %s on leg %s are cleared on the path%s", e->peer,
-			   e->leg,
-			   matters ? ": congestion shows up only as packet loss"
-				   : ", which nothing here relies on");
+		doctor_report(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
+			      "ECN bits of packets to %s on leg %s are cleared on the path%s",
+			      e->peer, e->leg,
+			      matters ? ": congestion shows up only as packet loss"
+				      : ", which nothing here relies on");
 		if (matters)
 			doctor_advise(r,
 				      "make the switches of leg %s keep ECN bits, and mark queued "
 				      "packets (WRED with ECN) in the lossless class",
 				      e->leg);
 	}
-	doctor_say(r, DOCTOR_PASS, "ECN bits come back");
+	doctor_report(r, DOCTOR_PASS, "ECN bits come back");
 }
 
 static const struct doctor_check checks[] = {
 	{"dcb-set", "Devices have the configured priorities, flow control and modes",
-	 DOCTOR_WANTS_PLAN, doctor_run_steps, "device"},
-	{"dcb-same", "All legs have the same priority settings", DOCTOR_WANTS_PLAN, run_same, NULL},
+	 DOCTOR_NEEDS_PLAN, doctor_run_steps, "device"},
+	{"dcb-same", "All legs have the same priority settings", DOCTOR_NEEDS_PLAN, run_same, NULL},
 	{"dcb-switch", "Switches pause the same priorities as the legs",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_switch, NULL},
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_switch, NULL},
 	{"peer-marked", "Peers answer marked packets", 0, run_marked, NULL},
-	{"peer-dscp", "DSCP marks of traffic classes are kept on the path", DOCTOR_WANTS_SPEC,
+	{"peer-dscp", "DSCP marks of traffic classes are kept on the path", DOCTOR_NEEDS_SPEC,
 	 run_dscp, NULL},
-	{"peer-ecn", "ECN marks are kept on the path", DOCTOR_WANTS_SPEC, run_ecn, NULL},
+	{"peer-ecn", "ECN marks are kept on the path", DOCTOR_NEEDS_SPEC, run_ecn, NULL},
 };
 
 const struct doctor_subject doctor_quality = DOCTOR_SUBJECT("priorities", checks);

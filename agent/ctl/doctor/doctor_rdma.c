@@ -42,7 +42,7 @@ static const struct row {
 };
 
 /* The nth leg over all workers, with its name, reason and GPU support; NULL: no more. */
-static const json_t *leg_at(const struct doctor_picture *p, size_t n, json_int_t *ret_worker)
+static const json_t *leg_at(const struct doctor_host *p, size_t n, json_int_t *ret_worker)
 {
 	const json_t *all = json_object_get(p->processes, "processes"), *worker;
 	size_t i;
@@ -65,7 +65,7 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-static void run_reason(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_reason(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	const struct row *row = rows;
@@ -77,18 +77,18 @@ static void run_reason(const struct doctor_picture *p, const struct doctor_check
 	for (size_t i = 0; (leg = leg_at(p, i, &worker)); i++) {
 		if (strcmp(text_of(leg, "reason"), row->code) != 0)
 			continue;
-		doctor_say(r, row->state,
-			   "bulk data of worker %" JSON_INTEGER_FORMAT
-			   " do not use RDMA on leg %.63s: %s",
-			   worker, text_of(leg, "leg"), row->says);
+		doctor_report(r, row->state,
+			      "bulk data of worker %" JSON_INTEGER_FORMAT
+			      " do not use RDMA on leg %.63s: %s",
+			      worker, text_of(leg, "leg"), row->says);
 		doctor_advise(r, "%s", row->remedy);
 	}
-	doctor_say(r, DOCTOR_PASS, "no worker reports this");
+	doctor_report(r, DOCTOR_PASS, "no worker reports this");
 }
 
 /* ---- memory of GPUs ---- */
 
-static const char *gpu_driver(const struct doctor_picture *p)
+static const char *gpu_driver(const struct doctor_host *p)
 {
 	static const char *const drivers[] = {"nvidia", "amdgpu", "xe"};
 
@@ -99,7 +99,7 @@ static const char *gpu_driver(const struct doctor_picture *p)
 }
 
 /* Only hosts with GPUs need this. */
-static void run_gpu(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_gpu(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	const char *driver = gpu_driver(p);
@@ -107,16 +107,16 @@ static void run_gpu(const struct doctor_picture *p, const struct doctor_check *c
 	json_int_t worker;
 
 	if (!driver) {
-		doctor_say(r, DOCTOR_PASS, "no GPU driver is loaded");
+		doctor_report(r, DOCTOR_PASS, "no GPU driver is loaded");
 		return;
 	}
 	for (size_t i = 0; (leg = leg_at(p, i, &worker)); i++) {
 		if (strcmp(text_of(leg, "gpu"), "gpu-not-supported") != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "%s is loaded, but the RDMA device of leg %.63s cannot access GPU "
-			   "memory: its driver or this kernel does not support dma-buf",
-			   driver, text_of(leg, "leg"));
+		doctor_report(r, DOCTOR_WARN,
+			      "%s is loaded, but the RDMA device of leg %.63s cannot access GPU "
+			      "memory: its driver or this kernel does not support dma-buf",
+			      driver, text_of(leg, "leg"));
 		doctor_advise(r, "%s",
 			      strcmp(driver, "nvidia") == 0
 				      ? "modprobe nvidia-peermem, or run Linux 5.12 or later with "
@@ -124,14 +124,14 @@ static void run_gpu(const struct doctor_picture *p, const struct doctor_check *c
 				      : "run Linux 5.12 or later with an RDMA driver that supports "
 					"dma-buf (mlx5)");
 	}
-	doctor_say(r, DOCTOR_PASS, "the RDMA devices of all legs can access GPU memory (%s)",
-		   driver);
+	doctor_report(r, DOCTOR_PASS, "the RDMA devices of all legs can access GPU memory (%s)",
+		      driver);
 }
 
 /* ---- the IOMMU ---- */
 
 /* In strict mode the kernel maps each buffer separately and flushes the IOMMU at once. */
-static void run_iommu(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_iommu(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	char mode[32], kernel[64];
@@ -139,8 +139,8 @@ static void run_iommu(const struct doctor_picture *p, const struct doctor_check 
 	/* Earlier kernels report the lazy mode under the same name. */
 	if (doctor_read(p, kernel, sizeof(kernel), "/proc/sys/kernel/osrelease") >= 0 &&
 	    version_is_older(kernel, "5.15")) {
-		doctor_say(r, DOCTOR_UNKNOWN,
-			   "Linux before 5.15 does not distinguish strict from lazy IOMMU mode");
+		doctor_report(r, DOCTOR_UNKNOWN,
+			      "Linux before 5.15 does not distinguish strict from lazy IOMMU mode");
 		return;
 	}
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -151,33 +151,34 @@ static void run_iommu(const struct doctor_picture *p, const struct doctor_check 
 				l->pci) < 0 ||
 		    strcmp(mode, "DMA") != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "%s is behind an IOMMU in strict mode: each packet costs an IOMMU flush",
-			   l->name);
+		doctor_report(
+			r, DOCTOR_WARN,
+			"%s is behind an IOMMU in strict mode: each packet costs an IOMMU flush",
+			l->name);
 		doctor_advise(r, "boot with iommu=pt, or iommu.strict=0");
 	}
-	doctor_say(r, DOCTOR_PASS, "no leg's NIC is behind an IOMMU in strict mode");
+	doctor_report(r, DOCTOR_PASS, "no leg's NIC is behind an IOMMU in strict mode");
 }
 
 static const struct doctor_check checks[] = {
-	{"rdma-cluster", "All hosts have the same kind of RDMA", DOCTOR_WANTS_AGENT, run_reason,
+	{"rdma-cluster", "All hosts have the same kind of RDMA", DOCTOR_NEEDS_AGENT, run_reason,
 	 "rdma-kinds-differ"},
 	{"rdma-mixed", "All servers have RDMA over InfiniBand, or all over Ethernet",
-	 DOCTOR_WANTS_AGENT, run_reason, "rdma-mixed"},
+	 DOCTOR_NEEDS_AGENT, run_reason, "rdma-mixed"},
 	{"rdma-peers", "The servers of mounts offer RDMA where this host has it",
-	 DOCTOR_WANTS_AGENT, run_reason, "rdma-peer-without"},
-	{"rdma-pairs", "RDMA queue pairs with other hosts work", DOCTOR_WANTS_AGENT, run_reason,
+	 DOCTOR_NEEDS_AGENT, run_reason, "rdma-peer-without"},
+	{"rdma-pairs", "RDMA queue pairs with other hosts work", DOCTOR_NEEDS_AGENT, run_reason,
 	 "rdma-failed"},
-	{"rdma-memory", "The workers' memory can be registered for RDMA", DOCTOR_WANTS_AGENT,
+	{"rdma-memory", "The workers' memory can be registered for RDMA", DOCTOR_NEEDS_AGENT,
 	 run_reason, "rdma-memlock"},
-	{"rdma-mtu", "RDMA ports carry packets of at least 512 bytes", DOCTOR_WANTS_AGENT,
+	{"rdma-mtu", "RDMA ports carry packets of at least 512 bytes", DOCTOR_NEEDS_AGENT,
 	 run_reason, "rdma-mtu-below"},
-	{"rdma-iwarp", "No leg has an iWARP device", DOCTOR_WANTS_AGENT, run_reason, "rdma-iwarp"},
-	{"rdma-gone", "No RDMA device was removed under a worker", DOCTOR_WANTS_AGENT, run_reason,
+	{"rdma-iwarp", "No leg has an iWARP device", DOCTOR_NEEDS_AGENT, run_reason, "rdma-iwarp"},
+	{"rdma-gone", "No RDMA device was removed under a worker", DOCTOR_NEEDS_AGENT, run_reason,
 	 "rdma-device-gone"},
-	{"rdma-gpu", "RDMA devices can access GPU memory on hosts with GPUs", DOCTOR_WANTS_AGENT,
+	{"rdma-gpu", "RDMA devices can access GPU memory on hosts with GPUs", DOCTOR_NEEDS_AGENT,
 	 run_gpu, NULL},
-	{"iommu-mode", "No IOMMU slows the NICs of legs down", DOCTOR_WANTS_PLAN, run_iommu, NULL},
+	{"iommu-mode", "No IOMMU slows the NICs of legs down", DOCTOR_NEEDS_PLAN, run_iommu, NULL},
 };
 
 const struct doctor_subject doctor_rdma = DOCTOR_SUBJECT("RDMA between hosts", checks);

@@ -21,22 +21,22 @@
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
 
-struct asked {
+struct options {
 	unsigned long count, bytes, bulk_bytes;
 };
 
 /* One leg, one direction. */
-struct way {
+struct leg_path {
 	const char *leg;
 	bool in;
-	json_t *small, *bulk; /* the agent's answer; NULL: not asked */
+	json_t *small, *bulk; /* the agent's answer; NULL: not options */
 };
 
-static int take_asked(const struct ctl_args *a, struct asked *ret)
+static int take_options(const struct ctl_args *a, struct options *ret)
 {
 	int r;
 
-	*ret = (struct asked){COUNT_DEFAULT, SMALL_BYTES, BULK_BYTES};
+	*ret = (struct options){COUNT_DEFAULT, SMALL_BYTES, BULK_BYTES};
 	r = ctl_take_number("--count", a->count, COUNT_MAX, &ret->count);
 	if (r == CTL_OK)
 		r = ctl_take_number("--size", a->size, BYTES_MAX, &ret->bytes);
@@ -48,7 +48,7 @@ static int take_asked(const struct ctl_args *a, struct asked *ret)
 /* ---- one test ---- */
 
 /* CTL_OK and the test's number, of NUMBER_SIZE bytes. */
-static int begin(const struct ctl_args *a, const struct way *w, unsigned long bytes,
+static int begin(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
 		 unsigned long count, unsigned depth, char *number)
 {
 	json_t *body =
@@ -73,8 +73,8 @@ static int begin(const struct ctl_args *a, const struct way *w, unsigned long by
 	return CTL_OK;
 }
 
-static int try(const struct ctl_args *a, const struct way *w, unsigned long bytes,
-	       unsigned long count, unsigned depth, json_t **ret)
+static int test(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
+		unsigned long count, unsigned depth, json_t **ret)
 {
 	char number[NUMBER_SIZE];
 	const struct ctl_request rq = {.resource = RESOURCE_RDMA_PING_RESULT, .name = number};
@@ -90,15 +90,16 @@ static int try(const struct ctl_args *a, const struct way *w, unsigned long byte
 	return r;
 }
 
-static int try_way(const struct ctl_args *a, const struct asked *asked, struct way *w)
+static int test_path(const struct ctl_args *a, const struct options *options, struct leg_path *w)
 {
-	int r = try(a, w, asked->bytes, asked->count, 1, &w->small);
+	int r = test(a, w, options->bytes, options->count, 1, &w->small);
 	unsigned long bulk;
 
 	if (r != CTL_OK || ctl_int(w->small, "error") != 0)
 		return r;
-	bulk = MAX_OF(MIN_OF(BULK_TOTAL / asked->bulk_bytes, (unsigned long)COUNT_MAX), BULK_LEAST);
-	return try(a, w, asked->bulk_bytes, bulk, BULK_DEPTH, &w->bulk);
+	bulk = MAX_OF(MIN_OF(BULK_TOTAL / options->bulk_bytes, (unsigned long)COUNT_MAX),
+		      BULK_LEAST);
+	return test(a, w, options->bulk_bytes, bulk, BULK_DEPTH, &w->bulk);
 }
 
 /* ---- printing ---- */
@@ -117,7 +118,7 @@ static double megabytes(const json_t *o)
 		      : 0;
 }
 
-static int print_table(const struct asked *asked, const struct way *ways, size_t n)
+static int print_table(const struct options *options, const struct leg_path *paths, size_t n)
 {
 	static const char *const headings[] = {"LEG",	 "DIRECTION", "BYTES", "DONE", "MIN us",
 					       "MEDIAN", "P99",	      "MAX",   "BULK", "MB/s"};
@@ -125,22 +126,22 @@ static int print_table(const struct asked *asked, const struct way *ways, size_t
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct way *w = &ways[i];
+		const struct leg_path *w = &paths[i];
 		const bool any = ctl_int(w->small, "done") > 0;
 
 		ctl_table_add(&t, "%s", w->leg);
 		ctl_table_add(&t, "%s", w->in ? "in" : "out");
-		ctl_table_add(&t, "%lu", asked->bytes);
+		ctl_table_add(&t, "%lu", options->bytes);
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w->small, "done"));
 		for (size_t j = 0; j < ARRAY_SIZE(keys); j++)
 			ctl_table_add(&t, any ? "%.1f" : "-", us(w->small, keys[j]));
-		ctl_table_add(&t, "%lu", asked->bulk_bytes);
+		ctl_table_add(&t, "%lu", options->bulk_bytes);
 		ctl_table_add(&t, w->bulk ? "%.1f" : "-", megabytes(w->bulk));
 	}
 	return ctl_table_print(&t);
 }
 
-static json_t *way_to_json(const struct way *w)
+static json_t *path_to_json(const struct leg_path *w)
 {
 	json_t *o = json_pack("{s:s, s:s, s:O}", "leg", w->leg, "direction", w->in ? "in" : "out",
 			      "latency", w->small);
@@ -152,13 +153,13 @@ static json_t *way_to_json(const struct way *w)
 	return o;
 }
 
-static int print_json(const char *peer, const struct way *ways, size_t n)
+static int print_json(const char *peer, const struct leg_path *paths, size_t n)
 {
 	json_t *list = json_array(), *o;
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, way_to_json(&ways[i]));
+		json_array_append_new(list, path_to_json(&paths[i]));
 	o = json_pack("{s:s, s:o}", "peer", peer, "ways", list);
 	r = o ? ctl_put_json(o) : ctl_put_text(NULL);
 	json_decref(o);
@@ -214,29 +215,29 @@ static const char *error_text(json_int_t e, bool any)
 }
 
 /* Prints each leg once for each reason. Returns the exit status of the worst. */
-static int judge(const struct way *ways, size_t n)
+static int judge(const struct leg_path *paths, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
 	bool busy = false;
 
 	for (size_t i = 0; i < n; i++) {
-		const json_t *last = ways[i].bulk ? ways[i].bulk : ways[i].small;
+		const json_t *last = paths[i].bulk ? paths[i].bulk : paths[i].small;
 		const json_int_t e = ctl_int(last, "error");
 		const char *reason = ctl_text(last, "reason");
 
 		/* A throughput over the shorter time is still valid. */
-		if (e == 0 || (last == ways[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
+		if (e == 0 || (last == paths[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
 			continue;
 		busy = busy || e == -EBUSY;
-		if (ctl_int(ways[i].small, "done") > 0)
+		if (ctl_int(paths[i].small, "done") > 0)
 			r = MAX_OF(r, CTL_DOCTOR_WARN);
 		else if (e != -EBUSY)
 			r = CTL_DOCTOR_FAIL;
 		if (*reason)
-			ctl_complain("%s, %s: %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
+			ctl_complain("%s, %s: %s: %s", paths[i].leg, paths[i].in ? "in" : "out",
 				     reason, meaning(reason));
 		else
-			ctl_complain("%s, %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
+			ctl_complain("%s, %s: %s", paths[i].leg, paths[i].in ? "in" : "out",
 				     error_text(e, ctl_int(last, "done") > 0));
 	}
 	return busy && r != CTL_DOCTOR_FAIL ? CTL_BUSY : r;
@@ -244,35 +245,36 @@ static int judge(const struct way *ways, size_t n)
 
 /* ---- all ---- */
 
-static void ways_done(struct way *ways, size_t n)
+static void paths_done(struct leg_path *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		json_decref(ways[i].small);
-		json_decref(ways[i].bulk);
+		json_decref(paths[i].small);
+		json_decref(paths[i].bulk);
 	}
-	free(ways);
+	free(paths);
 }
 
 /* Both directions of each requested leg. *ret_n 0: no leg of that name. */
-static struct way *ways_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
+static struct leg_path *paths_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
 {
 	const json_t *list = json_object_get(legs, "net"), *leg;
-	struct way *ways = calloc(2 * json_array_size(list) + 1, sizeof(*ways));
+	struct leg_path *paths = calloc(2 * json_array_size(list) + 1, sizeof(*paths));
 	size_t i, n = 0;
 
 	json_array_foreach (list, i, leg) {
 		const char *name = ctl_text(leg, "name");
 
-		if (!ways || (a->leg && strcmp(a->leg, name) != 0))
+		if (!paths || (a->leg && strcmp(a->leg, name) != 0))
 			continue;
-		ways[n++] = (struct way){.leg = name, .in = true};
-		ways[n++] = (struct way){.leg = name};
+		paths[n++] = (struct leg_path){.leg = name, .in = true};
+		paths[n++] = (struct leg_path){.leg = name};
 	}
 	*ret_n = n;
-	return ways;
+	return paths;
 }
 
-static int ping(const struct ctl_args *a, const struct asked *asked, struct way *ways, size_t n)
+static int ping(const struct ctl_args *a, const struct options *options, struct leg_path *paths,
+		size_t n)
 {
 	static const struct doctor_subject *const subjects[] = {&doctor_legs,	  &doctor_vfs,
 								&doctor_memory,	  &doctor_routes,
@@ -281,11 +283,11 @@ static int ping(const struct ctl_args *a, const struct asked *asked, struct way 
 	int r = CTL_OK, verdict;
 
 	for (size_t i = 0; i < n && r == CTL_OK; i++)
-		r = try_way(a, asked, &ways[i]);
+		r = test_path(a, options, &paths[i]);
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? print_json(a->operands[0], ways, n) : print_table(asked, ways, n);
-	verdict = judge(ways, n);
+	r = a->json ? print_json(a->operands[0], paths, n) : print_table(options, paths, n);
+	verdict = judge(paths, n);
 	args.peer = a->operands[0];
 	if (verdict != CTL_OK && verdict != CTL_BUSY)
 		doctor_warn_causes(&args, subjects, ARRAY_SIZE(subjects));
@@ -295,18 +297,18 @@ static int ping(const struct ctl_args *a, const struct asked *asked, struct way 
 int ctl_cmd_rdma_ping(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_NET};
-	struct asked asked;
+	struct options options;
 	json_t *legs = NULL;
-	struct way *ways;
+	struct leg_path *paths;
 	size_t n;
-	int r = take_asked(a, &asked);
+	int r = take_options(a, &options);
 
 	if (r == CTL_OK)
 		r = ctl_ask_json(a, &rq, &legs);
 	if (r != CTL_OK)
 		return r;
-	ways = ways_new(a, legs, &n);
-	if (!ways) {
+	paths = paths_new(a, legs, &n);
+	if (!paths) {
 		r = ctl_put_text(NULL);
 	} else if (n == 0) {
 		if (a->leg)
@@ -315,9 +317,9 @@ int ctl_cmd_rdma_ping(const struct ctl_args *a)
 			ctl_complain("no legs are configured; see 'plenum net show'");
 		r = CTL_NO_INPUT;
 	} else {
-		r = ping(a, &asked, ways, n);
+		r = ping(a, &options, paths, n);
 	}
-	ways_done(ways, n);
+	paths_done(paths, n);
 	json_decref(legs);
 	return r;
 }

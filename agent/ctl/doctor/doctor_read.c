@@ -36,7 +36,7 @@ static void add_text(char *buf, size_t size, const char *text)
 		snprintf(buf + len, size - len, "; %s", text);
 }
 
-void doctor_say(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
+void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 {
 	char text[sizeof(r->evidence)];
 	va_list args;
@@ -69,7 +69,7 @@ void doctor_advise(struct doctor_result *r, const char *fmt, ...)
 
 /* ---- files ---- */
 
-static int make_path(const struct doctor_picture *p, char path[static PATH_MAX], const char *fmt,
+static int make_path(const struct doctor_host *p, char path[static PATH_MAX], const char *fmt,
 		     va_list args)
 {
 	const int len = snprintf(path, PATH_MAX, "%s", p->root);
@@ -90,7 +90,7 @@ static int read_path(const char *path, char *buf, size_t size)
 	return snprintf(buf, size, "%s", text) >= (int)size ? -ENOSPC : 0;
 }
 
-int doctor_read(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
@@ -102,7 +102,7 @@ int doctor_read(const struct doctor_picture *p, char *buf, size_t size, const ch
 	return r < 0 ? r : read_path(path, buf, size);
 }
 
-char *doctor_read_all(const struct doctor_picture *p, const char *path)
+char *doctor_read_all(const struct doctor_host *p, const char *path)
 {
 	autofree char *full = NULL;
 	char *text = NULL;
@@ -133,7 +133,7 @@ static int to_number(const char *text, int64_t *ret)
 	return 0;
 }
 
-int doctor_read_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+int doctor_read_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 {
 	char path[PATH_MAX], text[64];
 	va_list args;
@@ -147,7 +147,7 @@ int doctor_read_number(const struct doctor_picture *p, int64_t *ret, const char 
 	return r < 0 ? r : to_number(text, ret);
 }
 
-bool doctor_exists(const struct doctor_picture *p, const char *fmt, ...)
+bool doctor_exists(const struct doctor_host *p, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
@@ -159,15 +159,15 @@ bool doctor_exists(const struct doctor_picture *p, const char *fmt, ...)
 	return r >= 0 && access(path, F_OK) == 0;
 }
 
-static int make_sys_path(const struct doctor_picture *p, char path[static PATH_MAX],
-			 const char *fmt, va_list args)
+static int make_sys_path(const struct doctor_host *p, char path[static PATH_MAX], const char *fmt,
+			 va_list args)
 {
 	if (p->sys < 0)
 		return -ENOENT;
 	return vsnprintf(path, PATH_MAX, fmt, args) >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-int doctor_sys_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
@@ -179,7 +179,7 @@ int doctor_sys_number(const struct doctor_picture *p, int64_t *ret, const char *
 	return r < 0 ? r : sysfs_read_number(p->sys, path, ret);
 }
 
-int doctor_sys_text(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+int doctor_sys_text(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
@@ -193,7 +193,7 @@ int doctor_sys_text(const struct doctor_picture *p, char *buf, size_t size, cons
 	return r < 0 ? r : 0;
 }
 
-int doctor_read_list(const struct doctor_picture *p, bool *set, size_t n, const char *path)
+int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path)
 {
 	char text[1024];
 	int r = doctor_read(p, text, sizeof(text), "%s", path);
@@ -202,7 +202,7 @@ int doctor_read_list(const struct doctor_picture *p, bool *set, size_t n, const 
 	return r < 0 ? r : *text ? sysfs_parse_list(text, set, n) : 0;
 }
 
-bool doctor_process_runs(const struct doctor_picture *p, const char *comm)
+bool doctor_process_runs(const struct doctor_host *p, const char *comm)
 {
 	char path[PATH_MAX], name[32];
 	const struct dirent *e;
@@ -222,7 +222,7 @@ bool doctor_process_runs(const struct doctor_picture *p, const char *comm)
 
 /* ---- the kernel ---- */
 
-bool doctor_kernel_is(const struct doctor_picture *p, unsigned major, unsigned minor)
+bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor)
 {
 	unsigned has_major = 0, has_minor = 0;
 
@@ -249,7 +249,7 @@ static bool list_has(const char *text, const char *name)
 	return false;
 }
 
-bool doctor_has_module(const struct doctor_picture *p, const char *name)
+bool doctor_has_module(const struct doctor_host *p, const char *name)
 {
 	static const char *const lists[] = {"modules.builtin", "modules.dep"};
 
@@ -270,7 +270,7 @@ bool doctor_has_module(const struct doctor_picture *p, const char *name)
 
 /* ---- desired configuration ---- */
 
-bool doctor_has_role(const struct doctor_picture *p, enum spec_role role)
+bool doctor_has_role(const struct doctor_host *p, enum spec_role role)
 {
 	for (size_t i = 0; i < p->plan->n_workers; i++)
 		if (p->plan->workers[i].role == role)
@@ -283,7 +283,7 @@ bool doctor_worker_polls(const struct plan_worker *w)
 	return w->effective == SPEC_TRANSPORT_DPDK || w->asked == SPEC_TRANSPORT_DPDK;
 }
 
-size_t doctor_n_polling(const struct doctor_picture *p)
+size_t doctor_n_polling(const struct doctor_host *p)
 {
 	size_t n = 0;
 
@@ -292,15 +292,14 @@ size_t doctor_n_polling(const struct doctor_picture *p)
 	return n;
 }
 
-const struct inv_link *doctor_leg_link(const struct doctor_picture *p,
-				       const struct plan_leg_info *leg)
+const struct inv_link *doctor_leg_link(const struct doctor_host *p, const struct plan_leg_info *leg)
 {
 	return leg->ifindex && leg->state != PLAN_LEG_DISABLED
 		       ? inv_link_by_index(p->inv, leg->ifindex)
 		       : NULL;
 }
 
-const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, size_t n)
+const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n)
 {
 	const json_t *o;
 	size_t i;
@@ -314,7 +313,7 @@ const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, 
 	return NULL;
 }
 
-int doctor_core_node(const struct doctor_picture *p, unsigned core)
+int doctor_core_node(const struct doctor_host *p, unsigned core)
 {
 	for (size_t i = 0; i < p->inv->n_cores; i++)
 		if (p->inv->cores[i].id == core)
@@ -333,7 +332,7 @@ static bool step_is_about(const char *op, const char *text, const char *about)
 	return !about[len] || strstr(text, about + len + 1);
 }
 
-void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
+void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const json_t *step;
@@ -348,11 +347,11 @@ void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check 
 		    !step_is_about(op, text, c->about))
 			continue;
 		any = true;
-		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "step left to do: %s (%s)",
-			   text, reason);
+		doctor_report(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "step left to do: %s (%s)",
+			      text, reason);
 	}
 	if (!any)
-		doctor_say(r, DOCTOR_PASS, "the host matches the configuration");
+		doctor_report(r, DOCTOR_PASS, "the host matches the configuration");
 	else
 		doctor_advise(r, p->status ? "plenum plan; plenum apply"
 					   : "systemctl start plenumd (it applies the "

@@ -9,7 +9,7 @@
 
 #define NEIGHBOURS_MIN 1024
 
-static void run_duplicate(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_duplicate(const struct doctor_host *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->inv->n_addrs; i++) {
@@ -18,14 +18,15 @@ static void run_duplicate(const struct doctor_picture *p, const struct doctor_ch
 
 		if (!a->dad_failed)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "another host has address %s",
-			   ip_addr_format(&a->ip.addr, text, sizeof(text)));
+		doctor_report(r, DOCTOR_FAIL, "another host has address %s",
+			      ip_addr_format(&a->ip.addr, text, sizeof(text)));
 		doctor_advise(r, "give one of the two hosts another range (networks[].range)");
 	}
-	doctor_say(r, DOCTOR_PASS, "the kernel has seen no other host with one of our addresses");
+	doctor_report(r, DOCTOR_PASS,
+		      "the kernel has seen no other host with one of our addresses");
 }
 
-static void run_diverted(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_diverted(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -33,15 +34,15 @@ static void run_diverted(const struct doctor_picture *p, const struct doctor_che
 
 		if (strcmp(leg->reason.code, "diverted") != 0)
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", leg->name, leg->reason.text);
+		doctor_report(r, DOCTOR_FAIL, "leg %s: %s", leg->name, leg->reason.text);
 		doctor_advise(r, "ip rule; ip route get GATEWAY from DATA-IP; remove the rule or "
 				 "route that diverts it");
 	}
-	doctor_say(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
+	doctor_report(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
 
 /* Foreign rules with a higher priority than ours that match one of our data IPs. */
-static void run_foreign(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_foreign(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->inv->n_rules; i++) {
@@ -59,16 +60,16 @@ static void run_foreign(const struct doctor_picture *p, const struct doctor_chec
 							  &p->plan->workers[j].ports[k].ip.addr);
 		if (!ours)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "rule %" PRIu32 " (from %s lookup %" PRIu32 ") precedes our rules",
-			   rule->priority, ip_prefix_format(&rule->from, text, sizeof(text)),
-			   rule->table);
+		doctor_report(r, DOCTOR_WARN,
+			      "rule %" PRIu32 " (from %s lookup %" PRIu32 ") precedes our rules",
+			      rule->priority, ip_prefix_format(&rule->from, text, sizeof(text)),
+			      rule->table);
 		doctor_advise(r, "ip rule del pref %" PRIu32, rule->priority);
 	}
-	doctor_say(r, DOCTOR_PASS, "no foreign rule matches a data IP");
+	doctor_report(r, DOCTOR_PASS, "no foreign rule matches a data IP");
 }
 
-static void run_overlap(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_overlap(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->inv->n_addrs; i++) {
@@ -84,34 +85,34 @@ static void run_overlap(const struct doctor_picture *p, const struct doctor_chec
 
 			if (!ip_prefix_contains(&a->ip, &n->range.first))
 				continue;
-			doctor_say(r, DOCTOR_WARN,
-				   "address %s of %s is in the subnet of network %s",
-				   ip_prefix_format(&a->ip, text, sizeof(text)), l->name, n->name);
+			doctor_report(
+				r, DOCTOR_WARN, "address %s of %s is in the subnet of network %s",
+				ip_prefix_format(&a->ip, text, sizeof(text)), l->name, n->name);
 			doctor_advise(r, "give network %s a subnet that no other interface uses",
 				      n->name);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no other interface is in the subnet of a data network");
+	doctor_report(r, DOCTOR_PASS, "no other interface is in the subnet of a data network");
 }
 
-static void run_neighbours(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_neighbours(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	static const char file[] = "/proc/sys/net/ipv4/neigh/default/gc_thresh3";
 	int64_t n;
 
 	if (doctor_read_number(p, &n, "%s", file) < 0) {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
+		doctor_report(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
 	} else if (n >= NEIGHBOURS_MIN) {
-		doctor_say(r, DOCTOR_PASS, "the kernel keeps up to %" PRId64 " neighbours", n);
+		doctor_report(r, DOCTOR_PASS, "the kernel keeps up to %" PRId64 " neighbours", n);
 	} else {
-		doctor_say(r, DOCTOR_WARN, "the kernel keeps only %" PRId64 " neighbours", n);
+		doctor_report(r, DOCTOR_WARN, "the kernel keeps only %" PRId64 " neighbours", n);
 		doctor_advise(r, "sysctl -w net.ipv4.neigh.default.gc_thresh3=8192");
 	}
 }
 
 /* "10.10.0.1  0x1  0x0  00:00:00:00:00:00  *  veth0": a request that was not answered. */
-static void run_arp(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_arp(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
 	autofree char *text = doctor_read_all(p, "/proc/net/arp");
@@ -127,47 +128,48 @@ static void run_arp(const struct doctor_picture *p, const struct doctor_check *c
 		for (size_t i = 0; i < p->plan->n_legs; i++) {
 			if (strcmp(p->plan->legs[i].ifname, ifname) != 0)
 				continue;
-			doctor_say(r, DOCTOR_WARN, "no host on %s answers ARP for %s", ifname, ip);
+			doctor_report(r, DOCTOR_WARN, "no host on %s answers ARP for %s", ifname,
+				      ip);
 			doctor_advise(r,
 				      "plenum doctor --peer %s; check that it is up and on the "
 				      "network of %s",
 				      ip, p->plan->legs[i].name);
 		}
 	}
-	doctor_say(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
-		   text ? "all ARP requests on legs were answered"
-			: "/proc/net/arp cannot be read");
+	doctor_report(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
+		      text ? "all ARP requests on legs were answered"
+			   : "/proc/net/arp cannot be read");
 }
 
 static const struct doctor_check checks[] = {
-	{"address-set", "Legs have their data IPs", DOCTOR_WANTS_PLAN, doctor_run_steps, "addr"},
-	{"address-duplicate", "No other host has one of our addresses", DOCTOR_WANTS_INVENTORY,
+	{"address-set", "Legs have their data IPs", DOCTOR_NEEDS_PLAN, doctor_run_steps, "addr"},
+	{"address-duplicate", "No other host has one of our addresses", DOCTOR_NEEDS_INVENTORY,
 	 run_duplicate, NULL},
 	{"address-overlap", "Data networks share no subnet with other interfaces",
-	 DOCTOR_WANTS_PLAN, run_overlap, NULL},
-	{"route-set", "Each leg has its routes", DOCTOR_WANTS_PLAN, doctor_run_steps, "route"},
-	{"route-rules", "Data IPs are routed by their leg's table", DOCTOR_WANTS_PLAN,
+	 DOCTOR_NEEDS_PLAN, run_overlap, NULL},
+	{"route-set", "Each leg has its routes", DOCTOR_NEEDS_PLAN, doctor_run_steps, "route"},
+	{"route-rules", "Data IPs are routed by their leg's table", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "rule"},
 	{"route-diverted", "Packets from a data IP leave via its leg",
-	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_APPLIED, run_diverted, NULL},
-	{"route-foreign", "No foreign rule matches a data IP", DOCTOR_WANTS_PLAN, run_foreign,
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_APPLIED, run_diverted, NULL},
+	{"route-foreign", "No foreign rule matches a data IP", DOCTOR_NEEDS_PLAN, run_foreign,
 	 NULL},
-	{"arp-announce", "ARP requests carry an address of their leg", DOCTOR_WANTS_PLAN,
+	{"arp-announce", "ARP requests carry an address of their leg", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "sysctl arp_announce"},
-	{"arp-filter", "Only the leg that has an address answers ARP for it", DOCTOR_WANTS_PLAN,
+	{"arp-filter", "Only the leg that has an address answers ARP for it", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "sysctl arp_filter"},
 	{"arp-ignore", "Legs in one subnet answer ARP only for their own addresses",
-	 DOCTOR_WANTS_PLAN, doctor_run_steps, "sysctl arp_ignore"},
-	{"arp-answers", "All ARP requests on legs are answered", DOCTOR_WANTS_PLAN, run_arp, NULL},
+	 DOCTOR_NEEDS_PLAN, doctor_run_steps, "sysctl arp_ignore"},
+	{"arp-answers", "All ARP requests on legs are answered", DOCTOR_NEEDS_PLAN, run_arp, NULL},
 	{"arp-table", "The kernel has room for the neighbours of a cluster", 0, run_neighbours,
 	 NULL},
 	{"setting-rp-filter", "Packets that return via another leg are not dropped",
-	 DOCTOR_WANTS_PLAN, doctor_run_steps, "sysctl /rp_filter"},
-	{"setting-linkdown", "Routes of a leg without carrier are not used", DOCTOR_WANTS_PLAN,
+	 DOCTOR_NEEDS_PLAN, doctor_run_steps, "sysctl /rp_filter"},
+	{"setting-linkdown", "Routes of a leg without carrier are not used", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "sysctl ignore_routes_with_linkdown"},
-	{"setting-promote", "Removing a data IP removes no other address", DOCTOR_WANTS_PLAN,
+	{"setting-promote", "Removing a data IP removes no other address", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "sysctl promote_secondaries"},
-	{"setting-forwarding", "The kernel does not forward packets for workers", DOCTOR_WANTS_PLAN,
+	{"setting-forwarding", "The kernel does not forward packets for workers", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "sysctl forwarding"},
 };
 

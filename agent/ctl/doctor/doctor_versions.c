@@ -72,21 +72,21 @@ static void judge_firmware(struct doctor_result *r, const struct inv_link *l)
 	if (!known)
 		return;
 	if (text[0] < '0' || text[0] > '9') {
-		doctor_say(r, DOCTOR_UNKNOWN, "%s (%s) does not report its firmware version",
-			   l->name, l->driver);
+		doctor_report(r, DOCTOR_UNKNOWN, "%s (%s) does not report its firmware version",
+			      l->name, l->driver);
 		doctor_advise(r, "ethtool -i %s", l->name);
 		return;
 	}
 	if (!bad && !(row && row->good && version_is_older(text, row->good)))
 		return;
-	doctor_say(r, bad ? DOCTOR_FAIL : DOCTOR_WARN,
-		   bad ? "%s (%s) has firmware %s, which is too old: %s or later is needed"
-		       : "%s (%s) has firmware %s; versions from %s on are known to work",
-		   l->name, row->name, text, bad ? row->min : row->good);
+	doctor_report(r, bad ? DOCTOR_FAIL : DOCTOR_WARN,
+		      bad ? "%s (%s) has firmware %s, which is too old: %s or later is needed"
+			  : "%s (%s) has firmware %s; versions from %s on are known to work",
+		      l->name, row->name, text, bad ? row->min : row->good);
 	doctor_advise(r, "update the firmware of %s (%s)", l->name, row->how);
 }
 
-static void run_firmware(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_firmware(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -95,7 +95,7 @@ static void run_firmware(const struct doctor_picture *p, const struct doctor_che
 		if (l)
 			judge_firmware(r, l);
 	}
-	doctor_say(r, DOCTOR_PASS, "no firmware is known to be too old");
+	doctor_report(r, DOCTOR_PASS, "no firmware is known to be too old");
 }
 
 /* ---- drivers ---- */
@@ -133,7 +133,7 @@ static bool is_kernels_own(const char *version)
 	return dash && strncmp(dash, "-k", 2) == 0;
 }
 
-static void run_drivers(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_drivers(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	char version[64];
@@ -145,8 +145,8 @@ static void run_drivers(const struct doctor_picture *p, const struct doctor_chec
 				row->module) < 0 ||
 		    !version_is_older(version, row->min))
 			continue;
-		doctor_say(r, row->worst, "%s is driver %s %s; %s or later is needed", row->module,
-			   row->name, version, row->min);
+		doctor_report(r, row->worst, "%s is driver %s %s; %s or later is needed",
+			      row->module, row->name, version, row->min);
 		doctor_advise(r, "install %s %s or later, or %s", row->name, row->min,
 			      is_kernels_own(version) ? "run a later kernel"
 						      : "use the kernel's own driver");
@@ -157,15 +157,15 @@ static void run_drivers(const struct doctor_picture *p, const struct doctor_chec
 		if (!doctor_exists(p, "/sys/module/%s", row->module) ||
 		    doctor_kernel_is(p, row->major, row->minor))
 			continue;
-		doctor_say(r, DOCTOR_WARN, "driver %s of Linux %s is too old: %s", row->module,
-			   p->inv->kernel_release, row->what);
+		doctor_report(r, DOCTOR_WARN, "driver %s of Linux %s is too old: %s", row->module,
+			      p->inv->kernel_release, row->what);
 		doctor_advise(r, "run Linux %u.%u or later", row->major, row->minor);
 	}
-	doctor_say(r, DOCTOR_PASS, "no driver is known to be too old");
+	doctor_report(r, DOCTOR_PASS, "no driver is known to be too old");
 }
 
 static const struct doctor_check checks[] = {
-	{"leg-firmware", "The firmware of the NICs is not known to be too old", DOCTOR_WANTS_PLAN,
+	{"leg-firmware", "The firmware of the NICs is not known to be too old", DOCTOR_NEEDS_PLAN,
 	 run_firmware, NULL},
 	{"leg-driver", "The drivers of NICs and RDMA are not known to be too old", 0, run_drivers,
 	 NULL},

@@ -8,7 +8,7 @@
 
 /* ---- VFs ---- */
 
-static void run_usable(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_usable(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	static const char *const codes[] = {"vfs-foreign", "vfs-busy",	"vf-limit", "vfs-refused",
@@ -20,15 +20,15 @@ static void run_usable(const struct doctor_picture *p, const struct doctor_check
 		for (size_t j = 0; j < ARRAY_SIZE(codes); j++) {
 			if (strcmp(why->code, codes[j]) != 0)
 				continue;
-			doctor_say(r, DOCTOR_WARN, "workers have no VFs: %s", why->text);
+			doctor_report(r, DOCTOR_WARN, "workers have no VFs: %s", why->text);
 			doctor_advise(r, "plenum plan; plenum config generate");
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "nothing prevents the use of VFs");
+	doctor_report(r, DOCTOR_PASS, "nothing prevents the use of VFs");
 }
 
 /* vfio takes a function only together with its whole IOMMU group. */
-static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->inv->n_functions; i++) {
@@ -37,11 +37,11 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 
 		if (strcmp(f->driver, "vfio-pci") != 0 || !inv_iommu_other(p->inv, f, 0))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "VF %s shares IOMMU group %d with %s", f->pci,
-			   f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
+		doctor_report(r, DOCTOR_FAIL, "VF %s shares IOMMU group %d with %s", f->pci,
+			      f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
 		doctor_advise(r, "turn on ACS in the firmware, or move the NIC to another slot");
 	}
-	doctor_say(r, DOCTOR_PASS, "no VF of a worker shares its IOMMU group");
+	doctor_report(r, DOCTOR_PASS, "no VF of a worker shares its IOMMU group");
 }
 
 /* ---- RDMA ---- */
@@ -52,7 +52,7 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 	     at++)                                                                               \
 		if (link_of(p, at->device))
 
-static const struct inv_link *link_of(const struct doctor_picture *p, const char *device)
+static const struct inv_link *link_of(const struct doctor_host *p, const char *device)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
@@ -63,20 +63,21 @@ static const struct inv_link *link_of(const struct doctor_picture *p, const char
 	return NULL;
 }
 
-static void run_rdma_state(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_rdma_state(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	EACH_RDMA(p, at)
 	{
 		if (strcmp(at->state, "ACTIVE") == 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "port %u of %s is %s", at->port, at->device, at->state);
+		doctor_report(r, DOCTOR_WARN, "port %u of %s is %s", at->port, at->device,
+			      at->state);
 		doctor_advise(r, "rdma link show; ip link set %s up", link_of(p, at->device)->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "no RDMA port of a leg is down");
+	doctor_report(r, DOCTOR_PASS, "no RDMA port of a leg is down");
 }
 
-static void run_rdma_gid(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_rdma_gid(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	EACH_RDMA(p, at)
@@ -91,15 +92,15 @@ static void run_rdma_gid(const struct doctor_picture *p, const struct doctor_che
 		}
 		if (found)
 			continue;
-		doctor_say(r, DOCTOR_WARN, "port %u of %s has no RoCE v2 GID", at->port,
-			   at->device);
+		doctor_report(r, DOCTOR_WARN, "port %u of %s has no RoCE v2 GID", at->port,
+			      at->device);
 		doctor_advise(r, "give %s an address (plenum apply); the link must be up",
 			      link_of(p, at->device)->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "all RDMA ports of legs have the GIDs that they need");
+	doctor_report(r, DOCTOR_PASS, "all RDMA ports of legs have the GIDs that they need");
 }
 
-static void run_rdma_mixed(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_rdma_mixed(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
 	const char *first = NULL;
@@ -107,17 +108,17 @@ static void run_rdma_mixed(const struct doctor_picture *p, const struct doctor_c
 	EACH_RDMA(p, at)
 	{
 		if (first && strcmp(first, at->kind) != 0) {
-			doctor_say(r, DOCTOR_FAIL, "legs have two kinds of RDMA: %s and %s", first,
-				   at->kind);
+			doctor_report(r, DOCTOR_FAIL, "legs have two kinds of RDMA: %s and %s",
+				      first, at->kind);
 			doctor_advise(r, "plenum net set LEG --rdma-off, on the legs of one kind");
 		}
 		first = at->kind;
 	}
-	doctor_say(r, DOCTOR_PASS, first ? "all legs with RDMA use %s" : "no leg has RDMA%s",
-		   first ? first : "");
+	doctor_report(r, DOCTOR_PASS, first ? "all legs with RDMA use %s" : "no leg has RDMA%s",
+		      first ? first : "");
 }
 
-static void run_uverbs(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_uverbs(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	char path[PATH_MAX];
@@ -136,18 +137,17 @@ static void run_uverbs(const struct doctor_picture *p, const struct doctor_check
 	if (dir)
 		closedir(dir);
 	if (!any || there) {
-		doctor_say(r, DOCTOR_PASS,
-			   any ? "/dev/infiniband/uverbs* exists" : "no leg has RDMA");
+		doctor_report(r, DOCTOR_PASS,
+			      any ? "/dev/infiniband/uverbs* exists" : "no leg has RDMA");
 		return;
 	}
-	doctor_say(r, DOCTOR_WARN, "legs have RDMA, but /dev/infiniband/uverbs* does not exist");
+	doctor_report(r, DOCTOR_WARN, "legs have RDMA, but /dev/infiniband/uverbs* does not exist");
 	doctor_advise(r, "modprobe ib_uverbs");
 }
 
 /* ---- drivers of RDMA devices ---- */
 
-static const struct spec_net *net_of(const struct doctor_picture *p,
-				     const struct plan_leg_info *leg)
+static const struct spec_net *net_of(const struct doctor_host *p, const struct plan_leg_info *leg)
 {
 	for (size_t i = 0; i < p->spec->n_nets; i++)
 		if (strcmp(p->spec->nets[i].name, leg->name) == 0)
@@ -156,14 +156,14 @@ static const struct spec_net *net_of(const struct doctor_picture *p,
 }
 
 /* The RDMA device of the leg's interface, or of the parent of its VLAN. */
-static bool has_rdma(const struct doctor_picture *p, const struct inv_link *l)
+static bool has_rdma(const struct doctor_host *p, const struct inv_link *l)
 {
 	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
 
 	return l->rdma[0] || (lower && lower->rdma[0]);
 }
 
-static void run_rdma_present(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_rdma_present(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -173,8 +173,8 @@ static void run_rdma_present(const struct doctor_picture *p, const struct doctor
 
 		if (!net || net->rdma < SPEC_RDMA_ON || !l || leg->bond[0] || has_rdma(p, l))
 			continue;
-		doctor_say(r, DOCTOR_FAIL, "leg %s should use RDMA, but %s has no RDMA device",
-			   leg->name, l->name);
+		doctor_report(r, DOCTOR_FAIL, "leg %s should use RDMA, but %s has no RDMA device",
+			      leg->name, l->name);
 		if (net->soft_roce)
 			doctor_advise(r, "modprobe rdma_rxe; plenum apply");
 		else
@@ -183,7 +183,7 @@ static void run_rdma_present(const struct doctor_picture *p, const struct doctor
 				      "soft-roce: true; plenum apply",
 				      leg->name);
 	}
-	doctor_say(r, DOCTOR_PASS, "every leg that asks for RDMA has an RDMA device");
+	doctor_report(r, DOCTOR_PASS, "every leg that asks for RDMA has an RDMA device");
 }
 
 /* Two modules each: the driver of the function, and the module that adds RDMA. Drivers with iWARP
@@ -202,7 +202,7 @@ static const char *module_of(const char *driver)
 	return NULL;
 }
 
-static void run_rdma_modules(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_rdma_modules(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -213,32 +213,32 @@ static void run_rdma_modules(const struct doctor_picture *p, const struct doctor
 		if (!module || !net || net->rdma == SPEC_RDMA_OFF || has_rdma(p, l) ||
 		    doctor_exists(p, "/sys/module/%s", module))
 			continue;
-		doctor_say(r, DOCTOR_WARN, "%s (%s) supports RDMA, but module %s is not loaded",
-			   l->name, l->driver, module);
+		doctor_report(r, DOCTOR_WARN, "%s (%s) supports RDMA, but module %s is not loaded",
+			      l->name, l->driver, module);
 		doctor_advise(r, "modprobe %s; write it to /etc/modules-load.d/plenum.conf",
 			      module);
 	}
-	doctor_say(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
+	doctor_report(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
 }
 
 static const struct doctor_check checks[] = {
-	{"vfs-made", "VFs exist and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	{"vfs-made", "VFs exist and have their drivers", DOCTOR_NEEDS_PLAN, doctor_run_steps,
 	 "pci"},
-	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_WANTS_PLAN,
+	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "vf"},
-	{"vfs-usable", "Nothing prevents the use of VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
-	{"vfs-group", "No VF of a worker shares its IOMMU group", DOCTOR_WANTS_INVENTORY, run_group,
+	{"vfs-usable", "Nothing prevents the use of VFs", DOCTOR_NEEDS_PLAN, run_usable, NULL},
+	{"vfs-group", "No VF of a worker shares its IOMMU group", DOCTOR_NEEDS_INVENTORY, run_group,
 	 NULL},
-	{"rdma-modules", "The modules for the RDMA of legs' NICs are loaded", DOCTOR_WANTS_PLAN,
+	{"rdma-modules", "The modules for the RDMA of legs' NICs are loaded", DOCTOR_NEEDS_PLAN,
 	 run_rdma_modules, NULL},
-	{"rdma-present", "Legs that ask for RDMA have an RDMA device", DOCTOR_WANTS_PLAN,
+	{"rdma-present", "Legs that ask for RDMA have an RDMA device", DOCTOR_NEEDS_PLAN,
 	 run_rdma_present, NULL},
-	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_WANTS_PLAN, run_rdma_state,
+	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_NEEDS_PLAN, run_rdma_state,
 	 NULL},
-	{"rdma-gids", "RoCE ports have routable GIDs", DOCTOR_WANTS_PLAN, run_rdma_gid, NULL},
-	{"rdma-kinds", "All legs have the same kind of RDMA", DOCTOR_WANTS_PLAN, run_rdma_mixed,
+	{"rdma-gids", "RoCE ports have routable GIDs", DOCTOR_NEEDS_PLAN, run_rdma_gid, NULL},
+	{"rdma-kinds", "All legs have the same kind of RDMA", DOCTOR_NEEDS_PLAN, run_rdma_mixed,
 	 NULL},
-	{"rdma-access", "RDMA devices can be used from user space", DOCTOR_WANTS_PLAN, run_uverbs,
+	{"rdma-access", "RDMA devices can be used from user space", DOCTOR_NEEDS_PLAN, run_uverbs,
 	 NULL},
 };
 

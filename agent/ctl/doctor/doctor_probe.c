@@ -16,7 +16,7 @@
 
 /* A port of the leg whose data IP is an address of the kernel; NULL: the workers hold all data IPs
  * of the leg themselves. */
-static const struct plan_port *find_port(const struct doctor_picture *p, const char *leg)
+static const struct plan_port *find_port(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; i < p->plan->n_workers; i++)
 		for (size_t j = 0; j < p->plan->workers[i].n_ports; j++) {
@@ -32,27 +32,27 @@ static const struct plan_port *find_port(const struct doctor_picture *p, const c
 	return NULL;
 }
 
-static void add(struct doctor_picture *p, const struct plan_port *port, const char *peer,
+static void add(struct doctor_host *p, const struct plan_port *port, const char *peer,
 		const struct ip_addr *to)
 {
-	struct doctor_echo *e = &p->echoes[p->n_echoes];
+	struct doctor_probe *e = &p->probes[p->n_probes];
 
 	if (to->family != port->ip.addr.family)
 		return;
-	if (p->n_echoes == DOCTOR_ECHOES_MAX) {
-		p->n_unasked++;
+	if (p->n_probes == DOCTOR_PROBES_MAX) {
+		p->n_skipped++;
 		return;
 	}
-	*e = (struct doctor_echo){
+	*e = (struct doctor_probe){
 		.from = port->ip.addr, .to = *to, .ifindex = port->ifindex, .bytes = port->mtu};
 	snprintf(e->leg, sizeof(e->leg), "%s", port->leg);
 	snprintf(e->peer, sizeof(e->peer), "%s", peer);
-	p->n_echoes++;
+	p->n_probes++;
 }
 
 /* An address in the leg's subnet is reached via that leg only. A peer without one is reached via
  * the leg's gateway. */
-static void add_peer(struct doctor_picture *p, const struct plan_port *port,
+static void add_peer(struct doctor_host *p, const struct plan_port *port,
 		     const struct spec_peer *peer)
 {
 	bool near = false;
@@ -67,7 +67,7 @@ static void add_peer(struct doctor_picture *p, const struct plan_port *port,
 		add(p, port, peer->name, &peer->ips[i]);
 }
 
-static bool is_in_spec(const struct doctor_picture *p)
+static bool is_in_spec(const struct doctor_host *p)
 {
 	for (size_t i = 0; i < p->spec->n_peers; i++)
 		if (strcmp(p->spec->peers[i].name, p->peer) == 0)
@@ -76,7 +76,7 @@ static bool is_in_spec(const struct doctor_picture *p)
 }
 
 /* A peer with a session has one path for each of its addresses on the leg. */
-static void add_client(struct doctor_picture *p, const struct plan_port *port)
+static void add_client(struct doctor_host *p, const struct plan_port *port)
 {
 	const json_t *path;
 	size_t i;
@@ -89,15 +89,15 @@ static void add_client(struct doctor_picture *p, const struct plan_port *port)
 		    strcmp(ctl_text(path, "leg"), port->leg) != 0 ||
 		    ip_addr_parse(ctl_text(path, "remote"), &to) < 0)
 			continue;
-		for (size_t j = 0; j < p->n_echoes; j++)
-			is_new = is_new && (strcmp(p->echoes[j].leg, port->leg) != 0 ||
-					    !ip_addr_equal(&p->echoes[j].to, &to));
+		for (size_t j = 0; j < p->n_probes; j++)
+			is_new = is_new && (strcmp(p->probes[j].leg, port->leg) != 0 ||
+					    !ip_addr_equal(&p->probes[j].to, &to));
 		if (is_new)
 			add(p, port, p->peer, &to);
 	}
 }
 
-static void add_leg(struct doctor_picture *p, const struct plan_leg_info *leg)
+static void add_leg(struct doctor_host *p, const struct plan_leg_info *leg)
 {
 	const struct plan_port *port = find_port(p, leg->name);
 	struct ip_addr to;
@@ -116,7 +116,7 @@ static void add_leg(struct doctor_picture *p, const struct plan_leg_info *leg)
 		add(p, port, "", &port->gateway);
 }
 
-bool doctor_knows_peer(const struct doctor_picture *p)
+bool doctor_knows_peer(const struct doctor_host *p)
 {
 	const json_t *path;
 	struct ip_addr to;
@@ -128,12 +128,12 @@ bool doctor_knows_peer(const struct doctor_picture *p)
 	return is_in_spec(p) || ip_addr_parse(p->peer, &to) == 0;
 }
 
-void doctor_find_echoes(struct doctor_picture *p)
+void doctor_find_probes(struct doctor_host *p)
 {
 	bool any = false;
 
 	if (!p->plan) {
-		snprintf(p->no_echoes, sizeof(p->no_echoes), "no plan: see config-plan");
+		snprintf(p->no_probes, sizeof(p->no_probes), "no plan: see config-plan");
 		return;
 	}
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -142,18 +142,18 @@ void doctor_find_echoes(struct doctor_picture *p)
 		any = any || find_port(p, p->plan->legs[i].name);
 		add_leg(p, &p->plan->legs[i]);
 	}
-	if (p->n_echoes > 0)
+	if (p->n_probes > 0)
 		return;
 	if (!any)
-		snprintf(p->no_echoes, sizeof(p->no_echoes),
+		snprintf(p->no_probes, sizeof(p->no_probes),
 			 "no data IP is an address of the kernel now: nothing to send echo "
 			 "requests from");
 	else if (p->peer[0])
-		snprintf(p->no_echoes, sizeof(p->no_echoes), "no leg leads to '%.63s'", p->peer);
+		snprintf(p->no_probes, sizeof(p->no_probes), "no leg leads to '%.63s'", p->peer);
 }
 
 /* The TOS byte of the leg's lossless traffic. */
-static uint8_t tos_of(const struct doctor_picture *p, const char *leg)
+static uint8_t tos_of(const struct doctor_host *p, const char *leg)
 {
 	uint32_t dscp = DSCP_USUAL;
 
@@ -163,17 +163,17 @@ static uint8_t tos_of(const struct doctor_picture *p, const char *leg)
 	return (uint8_t)(dscp << 2 | ECT0);
 }
 
-void doctor_look_at_peers(struct doctor_picture *p)
+void doctor_send_probes(struct doctor_host *p)
 {
 	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
-	struct kernel_ping pings[TRIES * DOCTOR_ECHOES_MAX];
+	struct kernel_ping pings[TRIES * DOCTOR_PROBES_MAX];
 	int r;
 
-	doctor_find_echoes(p);
-	if (p->n_echoes == 0)
+	doctor_find_probes(p);
+	if (p->n_probes == 0)
 		return;
-	for (size_t i = 0; i < p->n_echoes; i++) {
-		struct doctor_echo *e = &p->echoes[i];
+	for (size_t i = 0; i < p->n_probes; i++) {
+		struct doctor_probe *e = &p->probes[i];
 
 		e->tos = tos_of(p, e->leg);
 		for (size_t j = 0; j < TRIES; j++)
@@ -185,16 +185,16 @@ void doctor_look_at_peers(struct doctor_picture *p)
 						     .tos = j == 2 ? e->tos : 0};
 	}
 	p->kernel->ops->prepare(p->kernel, &nothing);
-	r = p->kernel->ops->ping(p->kernel, pings, TRIES * p->n_echoes, WAIT_NS);
-	for (size_t i = 0; r == 0 && i < p->n_echoes; i++) {
-		p->echoes[i].small = pings[TRIES * i].answered;
-		p->echoes[i].full = pings[TRIES * i + 1].answered;
-		p->echoes[i].marked = pings[TRIES * i + 2].answered;
-		p->echoes[i].answered_tos = pings[TRIES * i + 2].answered_tos;
+	r = p->kernel->ops->ping(p->kernel, pings, TRIES * p->n_probes, WAIT_NS);
+	for (size_t i = 0; r == 0 && i < p->n_probes; i++) {
+		p->probes[i].small = pings[TRIES * i].answered;
+		p->probes[i].full = pings[TRIES * i + 1].answered;
+		p->probes[i].marked = pings[TRIES * i + 2].answered;
+		p->probes[i].answered_tos = pings[TRIES * i + 2].answered_tos;
 	}
 	if (r == 0)
 		return;
-	p->n_echoes = 0;
-	snprintf(p->no_echoes, sizeof(p->no_echoes), "echo requests cannot be sent: %s",
+	p->n_probes = 0;
+	snprintf(p->no_probes, sizeof(p->no_probes), "echo requests cannot be sent: %s",
 		 r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
 }

@@ -24,7 +24,7 @@
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
 /* The first diagnostic, or the error's text. */
-static void note_why(char *buf, size_t size, const struct diag *d, int error)
+static void set_reason(char *buf, size_t size, const struct diag *d, int error)
 {
 	autofree char *text = diag_format(d);
 
@@ -36,7 +36,7 @@ static void note_why(char *buf, size_t size, const struct diag *d, int error)
 	}
 }
 
-static void look_at_host(struct doctor_picture *p)
+static void collect_host(struct doctor_host *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r = kernel_linux_new(&p->kernel);
@@ -44,13 +44,13 @@ static void look_at_host(struct doctor_picture *p)
 	if (r >= 0)
 		r = inv_collect(p->kernel, &d, &p->inv);
 	if (r < 0)
-		note_why(p->no_inventory, sizeof(p->no_inventory), &d, r);
+		set_reason(p->no_inventory, sizeof(p->no_inventory), &d, r);
 	p->sys = sysfs_open();
 }
 
 /* ---- the agent ---- */
 
-static json_t *ask(const struct ctl_args *a, enum resource_id resource, char *why, size_t size)
+static json_t *get(const struct ctl_args *a, enum resource_id resource, char *why, size_t size)
 {
 	const struct ctl_request rq = {.resource = resource};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -67,18 +67,18 @@ static json_t *ask(const struct ctl_args *a, enum resource_id resource, char *wh
 	return o;
 }
 
-static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
+static void collect_agent(const struct ctl_args *a, struct doctor_host *p)
 {
-	p->status = ask(a, RESOURCE_STATUS, p->no_agent, sizeof(p->no_agent));
+	p->status = get(a, RESOURCE_STATUS, p->no_agent, sizeof(p->no_agent));
 	if (!p->status)
 		return;
-	p->processes = ask(a, RESOURCE_PROCESSES, p->no_agent, sizeof(p->no_agent));
-	p->net = ask(a, RESOURCE_NET, p->no_agent, sizeof(p->no_agent));
+	p->processes = get(a, RESOURCE_PROCESSES, p->no_agent, sizeof(p->no_agent));
+	p->net = get(a, RESOURCE_NET, p->no_agent, sizeof(p->no_agent));
 }
 
 /* ---- desired configuration ---- */
 
-static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
+static int get_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_CONFIG_RUNNING};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -93,26 +93,25 @@ static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **r
 
 /* The configuration in the given file; without one, the running configuration or the file that an
  * agent would read. */
-static void look_at_spec(const struct ctl_args *a, const char *named, struct doctor_picture *p)
+static void collect_spec(const struct ctl_args *a, const char *named, struct doctor_host *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	const char *file = named ? named : CONFIG_FILE;
 	int r = -ENODATA;
 
 	if (p->status && !named)
-		r = ask_running(a, &d, &p->spec);
+		r = get_running(a, &d, &p->spec);
 	if (r < 0 && d.n_errors == 0)
 		r = ctl_load_file(file, &d, &p->spec);
 	if (r < 0)
-		note_why(p->no_spec, sizeof(p->no_spec), &d, r);
+		set_reason(p->no_spec, sizeof(p->no_spec), &d, r);
 }
 
 /* The agent's plan knows the addresses of its workers and the attempts that failed. */
-static json_t *find_steps(const struct ctl_args *a, const char *file,
-			  const struct doctor_picture *p)
+static json_t *find_steps(const struct ctl_args *a, const char *file, const struct doctor_host *p)
 {
 	char why[256];
-	json_t *o = p->status && !file ? ask(a, RESOURCE_PLAN, why, sizeof(why)) : NULL, *steps;
+	json_t *o = p->status && !file ? get(a, RESOURCE_PLAN, why, sizeof(why)) : NULL, *steps;
 
 	if (!o)
 		o = plan_to_object(p->plan);
@@ -121,7 +120,7 @@ static json_t *find_steps(const struct ctl_args *a, const char *file,
 	return steps;
 }
 
-static void look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *p)
+static void collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r;
@@ -131,12 +130,12 @@ static void look_at_plan(const struct ctl_args *a, const char *file, struct doct
 			 p->spec ? p->no_inventory : p->no_spec);
 		return;
 	}
-	/* Running workers keep their configuration; a plan made here would differ from theirs. */
+	/* Running workers hold huge pages; the plan gives them to the same workers. */
 	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
 		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
 	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
 	if (r < 0) {
-		note_why(p->no_plan, sizeof(p->no_plan), &d, r);
+		set_reason(p->no_plan, sizeof(p->no_plan), &d, r);
 		return;
 	}
 	p->steps = find_steps(a, file, p);
@@ -164,7 +163,7 @@ static void set_space(const struct statvfs *s, struct doctor_space *ret)
 }
 
 /* statfs(2) of a folder, or of its closest existing parent. */
-static void look_at_space(const char *path, struct doctor_space *ret)
+static void collect_space(const char *path, struct doctor_space *ret)
 {
 	struct statvfs s;
 	char folder[PATH_MAX], *slash;
@@ -182,12 +181,12 @@ static void look_at_space(const char *path, struct doctor_space *ret)
 }
 
 /* A child process that calls statfs(2), because a folder on a hung disk would block the caller. */
-struct asker {
+struct statfs_child {
 	pid_t pid;
 	int answer; /* negative errno: statfs(2) was not called */
 };
 
-static void __attribute__((noreturn)) answer_about(const char *path, int answer)
+static void __attribute__((noreturn)) statfs_run(const char *path, int answer)
 {
 	struct doctor_space space = {.error = 0};
 	struct statvfs s;
@@ -203,9 +202,9 @@ static void __attribute__((noreturn)) answer_about(const char *path, int answer)
 	_exit(write(STDIN_FILENO, &space, sizeof(space)) < 0);
 }
 
-static struct asker ask_about(const char *path)
+static struct statfs_child statfs_start(const char *path)
 {
-	struct asker a = {.pid = -1};
+	struct statfs_child a = {.pid = -1};
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0) {
@@ -214,14 +213,14 @@ static struct asker ask_about(const char *path)
 	}
 	a.pid = fork();
 	if (a.pid == 0)
-		answer_about(path, ends[1]);
+		statfs_run(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0]; /* returns at once if there is no child */
+	a.answer = ends[0]; /* without a child: end of file at once */
 	return a;
 }
 
 /* A blocked child is left to the kernel, which ends it when the disk answers. */
-static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *ret)
+static void statfs_end(struct statfs_child *a, uint64_t end_ns, struct doctor_space *ret)
 {
 	struct pollfd end = {.fd = a->answer, .events = POLLIN};
 	uint64_t now = clock_now_ns();
@@ -241,9 +240,9 @@ static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *r
 	}
 }
 
-static void look_at_folders(struct doctor_picture *p)
+static void collect_folders(struct doctor_host *p)
 {
-	struct asker exports[ARRAY_SIZE(p->exports)], mounts[ARRAY_SIZE(p->mounts)];
+	struct statfs_child exports[ARRAY_SIZE(p->exports)], mounts[ARRAY_SIZE(p->mounts)];
 	size_t n_exports = 0, n_mounts = 0;
 	uint64_t end_ns;
 
@@ -251,18 +250,18 @@ static void look_at_folders(struct doctor_picture *p)
 		const struct spec_worker *w = &p->spec->workers[i];
 
 		for (size_t j = 0; j < w->n_exports && n_exports < ARRAY_SIZE(exports); j++)
-			exports[n_exports++] = ask_about(w->exports[j].path);
+			exports[n_exports++] = statfs_start(w->exports[j].path);
 		for (size_t j = 0; j < w->n_mounts && n_mounts < ARRAY_SIZE(mounts); j++)
-			mounts[n_mounts++] = ask_about(w->mounts[j].path);
+			mounts[n_mounts++] = statfs_start(w->mounts[j].path);
 	}
 	end_ns = clock_now_ns() + SPACE_LIMIT_NS;
 	for (size_t i = 0; i < n_exports; i++)
-		take_answer(&exports[i], end_ns, &p->exports[i]);
+		statfs_end(&exports[i], end_ns, &p->exports[i]);
 	for (size_t i = 0; i < n_mounts; i++)
-		take_answer(&mounts[i], end_ns, &p->mounts[i]);
+		statfs_end(&mounts[i], end_ns, &p->mounts[i]);
 }
 
-static void look_at_clock(struct doctor_picture *p)
+static void collect_clock(struct doctor_host *p)
 {
 	struct timex t = {.modes = 0};
 
@@ -295,7 +294,7 @@ static char *run_tool(const char *command, char *why, size_t size)
 
 /* The tables of iptables-legacy exist only if a rule was added to them; running its tools
  * otherwise would load its modules. */
-static char *run_legacy(const struct doctor_picture *p, const char *names, const char *command,
+static char *run_legacy(const struct doctor_host *p, const char *names, const char *command,
 			char *why, size_t size)
 {
 	autofree char *text = doctor_read_all(p, names);
@@ -308,7 +307,7 @@ static char *run_legacy(const struct doctor_picture *p, const char *names, const
 	return NULL;
 }
 
-static void look_at_firewall(struct doctor_picture *p)
+static void collect_firewall(struct doctor_host *p)
 {
 	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null",
 			  p->no_nft, sizeof(p->no_nft));
@@ -322,30 +321,30 @@ static void look_at_firewall(struct doctor_picture *p)
 				  p->no_ip6tables, sizeof(p->no_ip6tables));
 }
 
-void doctor_look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
+void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret)
 {
-	*ret = (struct doctor_picture){.root = "", .sys = -1, .privileged = geteuid() == 0};
+	*ret = (struct doctor_host){.root = "", .sys = -1, .privileged = geteuid() == 0};
 	snprintf(ret->peer, sizeof(ret->peer), "%s", a->peer ? a->peer : "");
-	look_at_host(ret);
-	look_at_agent(a, ret);
-	look_at_spec(a, file, ret);
-	look_at_plan(a, file, ret);
+	collect_host(ret);
+	collect_agent(a, ret);
+	collect_spec(a, file, ret);
+	collect_plan(a, file, ret);
 }
 
-void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
+void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret)
 {
-	doctor_look_at_plan(a, file, ret);
-	look_at_clock(ret);
-	look_at_firewall(ret);
-	doctor_look_at_peers(ret);
-	look_at_space(PLENUM_STATEDIR, &ret->state);
-	look_at_space(PLENUM_RUNDIR, &ret->run);
-	look_at_folders(ret);
+	doctor_collect_plan(a, file, ret);
+	collect_clock(ret);
+	collect_firewall(ret);
+	doctor_send_probes(ret);
+	collect_space(PLENUM_STATEDIR, &ret->state);
+	collect_space(PLENUM_RUNDIR, &ret->run);
+	collect_folders(ret);
 	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
 	ret->udp_gro = try_udp_option(UDP_GRO, 1);
 }
 
-void doctor_picture_done(struct doctor_picture *p)
+void doctor_host_done(struct doctor_host *p)
 {
 	json_decref(p->steps);
 	json_decref(p->status);
@@ -360,5 +359,5 @@ void doctor_picture_done(struct doctor_picture *p)
 	kernel_free(p->kernel);
 	if (p->sys >= 0)
 		close(p->sys);
-	*p = (struct doctor_picture){.sys = -1};
+	*p = (struct doctor_host){.sys = -1};
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/timex.h>
 
-static void run_managers(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_managers(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
 	const enum managers_matter matter = strcmp(c->about, "links") == 0    ? MANAGERS_LINKS
@@ -24,29 +24,29 @@ static void run_managers(const struct doctor_picture *p, const struct doctor_che
 		remedy = strstr(text, "; ");
 		if (remedy)
 			*remedy = '\0';
-		doctor_say(r, DOCTOR_WARN, "%s", text);
+		doctor_report(r, DOCTOR_WARN, "%s", text);
 		doctor_advise(r, "%s", remedy ? remedy + 2 : "stop it");
 	}
-	doctor_say(r, DOCTOR_PASS, "no network manager changes the %s of legs", c->about);
+	doctor_report(r, DOCTOR_PASS, "no network manager changes the %s of legs", c->about);
 }
 
-static void run_clock(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_clock(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	if (p->clock_error) {
-		doctor_say(r, DOCTOR_UNKNOWN, "the kernel's clock state cannot be read: %s",
-			   strerror(-p->clock_error));
+		doctor_report(r, DOCTOR_UNKNOWN, "the kernel's clock state cannot be read: %s",
+			      strerror(-p->clock_error));
 	} else if (p->clock_state != TIME_ERROR && !(p->clock_status & STA_UNSYNC)) {
-		doctor_say(r, DOCTOR_PASS, "the kernel's clock is synchronized");
+		doctor_report(r, DOCTOR_PASS, "the kernel's clock is synchronized");
 	} else {
-		doctor_say(r, DOCTOR_WARN,
-			   "the clock is not synchronized: file times and events of different "
-			   "hosts do not match");
+		doctor_report(r, DOCTOR_WARN,
+			      "the clock is not synchronized: file times and events of different "
+			      "hosts do not match");
 		doctor_advise(r, "systemctl enable --now chronyd, or timedatectl set-ntp true");
 	}
 }
 
-static void run_source(const struct doctor_picture *p, const struct doctor_check *c,
+static void run_source(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	static const char *const slow[] = {"hpet", "acpi_pm", "jiffies"};
@@ -54,28 +54,29 @@ static void run_source(const struct doctor_picture *p, const struct doctor_check
 
 	if (doctor_read(p, source, sizeof(source),
 			"/sys/devices/system/clocksource/clocksource0/current_clocksource") < 0) {
-		doctor_say(r, DOCTOR_UNKNOWN, "the kernel does not report its clock source");
+		doctor_report(r, DOCTOR_UNKNOWN, "the kernel does not report its clock source");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
 		if (strcmp(source, slow[i]) != 0)
 			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "the clock source is %s: each time stamp costs a system call", source);
+		doctor_report(r, DOCTOR_WARN,
+			      "the clock source is %s: each time stamp costs a system call",
+			      source);
 		doctor_advise(r, "boot with tsc=reliable if this machine's TSC is reliable");
 	}
-	doctor_say(r, DOCTOR_PASS, "the clock source is %s", source);
+	doctor_report(r, DOCTOR_PASS, "the clock source is %s", source);
 }
 
 static const struct doctor_check checks[] = {
-	{"manager-links", "No network manager changes the legs", DOCTOR_WANTS_PLAN, run_managers,
+	{"manager-links", "No network manager changes the legs", DOCTOR_NEEDS_PLAN, run_managers,
 	 "links"},
-	{"manager-routes", "No network manager removes routes of legs", DOCTOR_WANTS_PLAN,
+	{"manager-routes", "No network manager removes routes of legs", DOCTOR_NEEDS_PLAN,
 	 run_managers, "routes"},
-	{"manager-rules", "No network manager removes rules of legs", DOCTOR_WANTS_PLAN,
+	{"manager-rules", "No network manager removes rules of legs", DOCTOR_NEEDS_PLAN,
 	 run_managers, "rules"},
 	{"clock-set", "The clock is synchronized", 0, run_clock, NULL},
 	{"clock-source", "Reading the time is cheap", 0, run_source, NULL},
 };
 
-const struct doctor_subject doctor_field = DOCTOR_SUBJECT("other programs on the host", checks);
+const struct doctor_subject doctor_programs = DOCTOR_SUBJECT("other programs on the host", checks);
