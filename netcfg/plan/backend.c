@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The back ends that the program has told us of. Apart from those who choose among them. */
+/* The registered back ends. */
 #include "netcfg/plan/backend.h"
 
-/* Every host has the kernel's sockets, and no leg needs anything for them. */
+/* The kernel's sockets: available on every host without preparation. */
 static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP};
 
 static struct {

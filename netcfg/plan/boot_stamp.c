@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first line of files that speak of this boot's kernel. Apart because two of them have it. */
+/* The first line of state files that are valid for one boot. */
 #include "netcfg/plan/boot_stamp.h"
 #include "netcfg/base/base.h"
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The draft of a configuration. Apart from the inventory because it must not offer what the plan
- * would refuse: it asks plan_guard.h about each link, and at the end plan_build about the whole; a
- * device that is not accepted goes to the comments with the plan's own reason, and the draft is
- * made again.
+ * Drafts a configuration that the plan accepts: asks plan_guard.h about each link and plan_build
+ * about the whole draft. A rejected device moves to the comments with the plan's reason, and the
+ * draft is made again.
  */
 #include "netcfg/plan/generate.h"
 #include "netcfg/base/file.h"
@@ -14,21 +13,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEGS_OFFERED 2 /* more is a choice */
-/* What workers need of a leg: the packet size that every path carries. */
+#define LEGS_OFFERED 2 /* more legs are the administrator's choice */
+/* Minimum MTU of a leg: every path must carry packets of this size. */
 #define MTU_MIN 1280
 
 struct candidate { /* a device that could be a leg */
 	const struct inv_link *link;
 	const char *device;	     /* as the file names it */
-	const struct inv_addr *addr; /* that a leg would keep; NULL: it has none */
-	struct reason why;	     /* set: what is in the way */
-	bool shared;		     /* data would use that address beside the host */
+	const struct inv_addr *addr; /* address that the leg would keep; NULL: none */
+	struct reason why;	     /* set: why it cannot be a leg */
+	bool shared;		     /* data would share that address with the host */
 };
 
 struct generator {
 	const struct inventory *inv;
-	const struct inv_link *management; /* NULL: nothing shows which it is */
+	const struct inv_link *management; /* NULL: unknown */
 	struct candidate *candidates;
 	size_t n_candidates;
 	struct candidate *legs[LEGS_OFFERED];
@@ -36,7 +35,7 @@ struct generator {
 	FILE *out;
 };
 
-/* As an interface name and as a host name in the file. */
+/* Whether the name is valid as an interface or host name in the file. */
 static bool name_fits(const char *name)
 {
 	if (!isalnum((unsigned char)name[0]))
@@ -47,7 +46,7 @@ static bool name_fits(const char *name)
 	return true;
 }
 
-/* For comments: YAML takes no control characters even there. */
+/* YAML allows no control characters, even in comments. */
 static void put_comment_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -72,7 +71,7 @@ static const struct inv_link *default_route_find(const struct inventory *inv)
 	return best ? inv_link_by_index(inv, best->oif) : NULL;
 }
 
-/* Where no default route says it, the connection of whoever is logged in does. */
+/* Without a default route, the interface of an SSH connection. */
 static const struct inv_link *management_find(const struct inventory *inv)
 {
 	const struct inv_link *link = default_route_find(inv);
@@ -84,7 +83,7 @@ static const struct inv_link *management_find(const struct inventory *inv)
 	return link && link->kind != INV_LINK_LOOPBACK ? link : NULL;
 }
 
-/* An address that workers could have in the subnet it says it is in. */
+/* Whether workers could use the address in its subnet. */
 static bool address_fits(const struct ip_prefix *ip)
 {
 	const uint8_t *b = ip->addr.bytes;
@@ -132,8 +131,8 @@ static bool pci_fits(const char *pci)
 	return true;
 }
 
-/* How the file names the device: by PCI address where it has one, for names change. "": not at
- * all. */
+/* The device in the file: its PCI address if possible, since names change. "": it cannot be named.
+ */
 static const char *device_name(const struct inventory *inv, const struct inv_link *l)
 {
 	size_t n_same = 0;
@@ -154,7 +153,7 @@ static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
 	       (l->kind == INV_LINK_VETH && !has_hardware);
 }
 
-/* Links that nobody would make a leg of are not even named. */
+/* Excludes links that are never legs; the draft does not mention them. */
 static bool is_data_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	const char *management = g->management ? g->management->name : "";
@@ -164,7 +163,7 @@ static bool is_data_device(const struct generator *g, const struct inv_link *l, 
 	       !plan_link_refusal(g->inv, management, l, &unused);
 }
 
-/* The one device for everything: with no other the host has no choice but to share its address. */
+/* Whether this is the only device of the host, so that data must share its address. */
 static bool is_only_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	struct reason unused;
@@ -174,33 +173,33 @@ static bool is_only_device(const struct generator *g, const struct inv_link *l, 
 	       !plan_link_refusal(g->inv, "", l, &unused);
 }
 
-static void candidate_judge(const struct generator *g, struct candidate *c)
+static void candidate_check(const struct generator *g, struct candidate *c)
 {
 	const struct inv_link *l = c->link;
 
-	/* Nothing is done to a device whose address is shared. */
+	/* The plan changes nothing on a device whose address is shared. */
 	if (!c->shared && plan_link_dependent(g->inv, l, &c->why))
 		return;
 	if (!c->device[0])
-		reason_set(&c->why, "unnamed", "its name cannot be written here; rename it");
+		reason_set(&c->why, "unnamed", "its name is not valid in this file; rename it");
 	else if (!l->up)
-		reason_set(&c->why, "down", "it is down; its address and carrier are unknown");
+		reason_set(&c->why, "down",
+			   "it is down, so its address and carrier are unknown; bring it up");
 	else if (!l->carrier)
-		reason_set(&c->why, "no-carrier", "it has no carrier: is the cable in?");
+		reason_set(&c->why, "no-carrier", "it has no carrier; check the cable");
 	else if (l->mtu < MTU_MIN)
 		reason_set(&c->why, "mtu", "its mtu is %" PRIu32 "; workers need %u or more",
 			   l->mtu, MTU_MIN);
 	else if (!c->addr)
-		reason_set(&c->why, "no-address",
-			   "it has no address: nothing shows which network it is on");
+		reason_set(&c->why, "no-address", "it has no address, so its network is unknown");
 	else if (!g->management)
 		reason_set(&c->why, "management",
-			   "it may be the management interface: name that above first");
+			   "it may be the management interface; name that one above first");
 }
 
 static int find_candidates(struct generator *g)
 {
-	bool has_hardware = false; /* then a veth is a container's, not a leg */
+	bool has_hardware = false; /* if true, a veth belongs to a container and is no leg */
 
 	g->candidates = calloc(g->inv->n_links + 1, sizeof(*g->candidates));
 	if (!g->candidates)
@@ -216,7 +215,7 @@ static int find_candidates(struct generator *g)
 		*c = (struct candidate){.link = l,
 					.device = device_name(g->inv, l),
 					.addr = data_address(g->inv, l)};
-		candidate_judge(g, c);
+		candidate_check(g, c);
 		g->n_candidates++;
 	}
 	if (is_only_device(g, g->management, has_hardware)) {
@@ -227,7 +226,7 @@ static int find_candidates(struct generator *g)
 					.device = device_name(g->inv, l),
 					.addr = data_address(g->inv, l),
 					.shared = true};
-		candidate_judge(g, c);
+		candidate_check(g, c);
 	}
 	return 0;
 }
@@ -239,7 +238,7 @@ static struct ip_prefix subnet_of(const struct candidate *c)
 	return (struct ip_prefix){ip_addr_network(&ip->addr, ip->len), ip->len};
 }
 
-/* Two legs are two networks: devices of one subnet are a choice that nothing here shows. */
+/* Two legs need two networks: nothing here shows how to share a subnet. */
 static bool shares_subnet(const struct generator *g, const struct candidate *c)
 {
 	const struct ip_prefix a = subnet_of(c);
@@ -253,7 +252,7 @@ static bool shares_subnet(const struct generator *g, const struct candidate *c)
 	return false;
 }
 
-/* The fastest devices make the legs. */
+/* The fastest devices become the legs. */
 static void choose_legs(struct generator *g)
 {
 	uint32_t fastest = 0;
@@ -312,15 +311,14 @@ static void put_head(const struct generator *g)
 {
 	FILE *f = g->out;
 
-	fputs("# plenum.yaml(5), made from what this host shows. Nothing is changed before you "
-	      "have\n"
-	      "# looked: edit, then `plenum validate FILE` and `plenum plan FILE`.\n\n",
+	fputs("# A draft of plenum.yaml(5) for this host. Nothing is changed yet: edit the file,\n"
+	      "# then run `plenum validate FILE` and `plenum plan FILE`.\n\n",
 	      f);
 	if (name_fits(g->inv->host))
 		fprintf(f, "host: \"%s\"\n\n", g->inv->host);
 	if (g->management && name_fits(g->management->name))
 		fprintf(f,
-			"# The interface by which this host is managed. It is never reconfigured.\n"
+			"# The management interface of this host. Plenum never reconfigures it.\n"
 			"management: {interface: \"%s\"}\n\n",
 			g->management->name);
 	else
@@ -328,9 +326,8 @@ static void put_head(const struct generator *g)
 			"# %s\n"
 			"# management: {interface: NAME}\n\n",
 			g->management
-				? "The management interface has a name that cannot be written here."
-				: "Nothing shows by which interface this host is managed: write it "
-				  "here.");
+				? "The name of the management interface is not valid in this file."
+				: "The management interface is unknown: write it here.");
 }
 
 /* "leg-a", "leg-b", ... */
@@ -356,7 +353,7 @@ static void put_networks(const struct generator *g)
 
 		ip_addr_format(&ip->addr, addr, sizeof(addr));
 		fprintf(f,
-			"  # What the interface has now; widen it: %s-LAST/%u.\n"
+			"  # The present address of the interface; extend the range: %s-LAST/%u.\n"
 			"  - {name: data-%c, range: \"%s-%s/%u\"",
 			addr, ip->len, leg_letter(i), addr, addr, ip->len);
 		if (l->mtu <= UINT16_MAX)
@@ -366,7 +363,7 @@ static void put_networks(const struct generator *g)
 	fputc('\n', f);
 }
 
-/* Devices that a leg could be made of, and what is in the way. */
+/* Possible devices that are not legs, and why. */
 static void put_other_devices(const struct generator *g)
 {
 	size_t n = g->n_legs;
@@ -376,12 +373,12 @@ static void put_other_devices(const struct generator *g)
 
 		if (is_leg(g, c))
 			continue;
-		fputs("  # Not taken: ", g->out);
+		fputs("  # Not used: ", g->out);
 		put_link_comment(g, c->link);
 		fputs("  #   ", g->out);
 		if (!reason_is_set(&c->why))
-			fputs("slower than the legs, on a network of theirs, or one leg too many; "
-			      "add it by hand",
+			fputs("slower than the legs, on the same network, or one leg too many; add "
+			      "it by hand",
 			      g->out);
 		else
 			put_comment_text(g->out, c->why.text);
@@ -395,12 +392,12 @@ static void put_other_devices(const struct generator *g)
 		n++;
 	}
 	if (n == 0)
-		fputs("  # This host shows no device for data: a physical link that is not the\n"
-		      "  # management's and is not a port of a bridge or bond.\n",
+		fputs("  # This host has no data device: a physical link that is neither the\n"
+		      "  # management interface nor a port of a bridge or bond.\n",
 		      g->out);
 }
 
-/* What is to be known before data share an address, and shows nowhere on the host. */
+/* Warns about facts of a shared address that the host does not show. */
 static void put_shared_leg(const struct generator *g)
 {
 	const struct candidate *c = g->legs[0];
@@ -408,10 +405,9 @@ static void put_shared_leg(const struct generator *g)
 
 	ip_addr_format(&c->addr->ip.addr, addr, sizeof(addr));
 	fprintf(g->out,
-		"  # It is the host's only device, so data share %s with management; nothing\n"
-		"  # is changed on it. Nothing here shows whether that network may carry data, "
-		"how\n"
-		"  # fast it is behind the first switch, or whether a firewall lets UDP through.\n"
+		"  # The host's only device: data share %s with management, and nothing is\n"
+		"  # changed on it. Check that this network may carry data, how fast it is beyond\n"
+		"  # the first switch, and that firewalls pass UDP.\n"
 		"  - {name: leg-a, device: \"%s\", shared-ip: true, label: auto}\n",
 		addr, c->device);
 }
@@ -422,7 +418,7 @@ static void put_legs(const struct generator *g)
 
 	fputs("# The data devices, one per leg: by PCI address, MAC or name. A label names the\n"
 	      "# switch behind a device: traffic between hosts prefers legs of one label; with\n"
-	      "# auto the switch tells its name by LLDP.\n",
+	      "# auto the switch announces its name via LLDP.\n",
 	      f);
 	fputs(g->n_legs ? "net:\n" : "# net:\n", f);
 	for (size_t i = 0; i < g->n_legs; i++) {
@@ -438,14 +434,13 @@ static void put_legs(const struct generator *g)
 	}
 	put_other_devices(g);
 	fprintf(f,
-		"\n# none, dual-leg: two or more independent legs, or by a bond lacp or "
-		"active-backup.\n"
+		"\n# none; dual-leg: two or more independent legs; lacp or active-backup: a bond.\n"
 		"%sha: {mode: dual-leg}\n\n",
 		g->n_legs >= 2 ? "" : "# ");
 }
 
-/* Not core 0, which the kernel likes for itself; an isolated core before others, one near the
- * first leg before the rest. NULL: there is none. */
+/* Never core 0, which the kernel prefers for its own work; isolated cores first, then cores near
+ * the first leg. NULL: none. */
 static const struct inv_core *core_choose(const struct generator *g, const struct inv_core *but)
 {
 	int node = g->n_legs ? g->legs[0]->link->numa_node : INV_NUMA_NONE;
@@ -483,11 +478,9 @@ static void put_workers(const struct generator *g)
 	      "peers.\n",
 	      f);
 	if (!has_free_hugepages(g->inv))
-		fputs("# No hugepages are free here: DPDK cannot be had until there are some.\n",
-		      f);
+		fputs("# No hugepages are free, so DPDK is not available yet.\n", f);
 	if (!core)
-		fputs("# This host has no core besides core 0; a worker takes that one only where\n"
-		      "# it is written as [0].\n",
+		fputs("# This host has only core 0; a worker uses that one only if cores is [0].\n",
 		      f);
 	fprintf(f,
 		"%sworkers:\n"
@@ -501,7 +494,7 @@ static void put_workers(const struct generator *g)
 			"#   - {role: frontend, cores: [%u], mounts: [{path: /DIRECTORY, from: "
 			"HOST/NAME}]}\n",
 			other->id);
-	fputs("\n# Where the other hosts are.\n"
+	fputs("\n# The other hosts and their data IPs.\n"
 	      "# peers:\n"
 	      "#   - {name: HOST, ips: [ADDRESS, ADDRESS]}\n\n"
 	      "policy: {on-fallback: degrade}\n",
@@ -523,12 +516,12 @@ static char *compose(struct generator *g)
 	return file_text_end(g->out, &text, 0);
 }
 
-/* ---- what the plan says to it ---- */
+/* ---- check by the plan ---- */
 
-/* The first error of d stands for them all. */
+/* The first error of d becomes the reason of all legs. */
 static void refuse_all(struct generator *g, const struct diag *d)
 {
-	const char *text = "the plan does not accept it";
+	const char *text = "the plan rejects it";
 
 	for (size_t i = d->n; i-- > 0;)
 		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)
@@ -537,8 +530,9 @@ static void refuse_all(struct generator *g, const struct diag *d)
 		reason_set(&g->legs[i]->why, "refused", "%.180s", text);
 }
 
-/* 1: the plan accepts the text; 0: some legs got a reason, make it again; negative errno. */
-static int judge(struct generator *g, const char *text)
+/* 1: the plan accepts the text; 0: some legs got a reason, so make the draft again; negative
+ * errno. */
+static int draft_check(struct generator *g, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *spec = NULL;
@@ -569,14 +563,14 @@ char *generate_yaml(const struct inventory *inv)
 	char *text = NULL;
 	int r = find_candidates(&g);
 
-	/* Each turn takes at least one leg off the list. */
+	/* Each iteration removes at least one leg. */
 	while (r == 0) {
 		free(text);
 		choose_legs(&g);
 		text = compose(&g);
 		r = text ? 0 : -ENOMEM;
 		if (r == 0 && g.n_legs > 0)
-			r = judge(&g, text);
+			r = draft_check(&g, text);
 		else if (r == 0)
 			break;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A first plenum.yaml from what is there. Only what the host shows is written as configuration;
- * what the administrator alone knows (addresses of bare devices, exports, peers) stands in
- * comments. The text is read and planned before it is returned: what it asks for, the plan of this
- * host accepts. Where that is nothing, the comments say why.
+ * Drafts a plenum.yaml from the inventory. It writes as configuration only what the host shows;
+ * values that only the administrator knows (addresses of bare devices, exports, peers) are in
+ * comments. The draft is parsed and planned before it is returned, so this host's plan accepts it.
+ * If it offers no legs, the comments say why.
  */
 #ifndef PLENUM_NETCFG_GENERATE_H
 #define PLENUM_NETCFG_GENERATE_H

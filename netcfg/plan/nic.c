@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The families of NICs that the program has told us of, and what an unknown one is taken for. */
+/* The registered NIC families, and the defaults for an unknown one. */
 #include "netcfg/plan/nic.h"
 #include <string.h>
 
 static const char *const no_drivers[] = {NULL};
 
-/* SR-IOV as PCI-SIG has it, and no trust in the driver's manners. */
+/* Standard SR-IOV without assumptions about the driver. */
 static const struct nic_family unknown = {
 	.name = "unknown",
 	.drivers = no_drivers,

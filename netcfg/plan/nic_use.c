@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device can be used for. Apart from the plan, which wants a configuration to answer. */
+/* Answers without a configuration what a device can be used for. */
 #include "netcfg/plan/nic_use.h"
 #include "netcfg/plan/nic.h"
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static uint64_t hugepages_free(const struct inventory *inv)
 	return 0;
 }
 
-/* How many VFs can be given to workers; 0: none, and why. */
+/* Number of VFs for workers; 0: none, and why. */
 static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 		       const struct nic_family *family, struct reason *why)
 {
@@ -24,16 +24,16 @@ static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 
 	if (family->reach == NIC_BY_FLOW_RULES)
 		reason_set(why, "shared-ip",
-			   "%.31s stays in charge of it; VFs are made where they are asked for",
+			   "%.31s shares it with the kernel; VFs are created only if vfs asks for "
+			   "them",
 			   driver);
 	else if ((!pf || !pf->max_vfs) && family->sriov_tool)
-		reason_set(why, "no-vf", "%.31s offers no SR-IOV until its firmware's switch is on",
-			   driver);
+		reason_set(why, "no-vf", "SR-IOV of %.31s is disabled in firmware", driver);
 	else if (!pf || !pf->max_vfs)
 		reason_set(why, "no-vf", "%.31s offers no SR-IOV", driver);
 	else if (pf->iommu_group == INV_IOMMU_NONE)
 		reason_set(why, "no-iommu",
-			   "the IOMMU is off, and without it no VF can be given to a worker");
+			   "the IOMMU is off, so no VF can be assigned to a worker");
 	else
 		return family->vf_limit ? MIN_OF(family->vf_limit, pf->max_vfs) : pf->max_vfs;
 	return 0;
@@ -70,7 +70,8 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 		return false;
 	*ret = (struct nic_use){.vfs = 0};
 	if (l->kind == INV_LINK_IPOIB) {
-		reason_set(&ret->why, "infiniband", "DPDK is for Ethernet; IPoIB is used by UDP");
+		reason_set(&ret->why, "infiniband",
+			   "DPDK supports Ethernet only; workers use IPoIB with UDP");
 		return true;
 	}
 	ret->shared_ip = family->reach == NIC_BY_FLOW_RULES;
@@ -81,7 +82,7 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 		return true;
 	ret->vfs = 0;
 	reason_set(&ret->why, "no-hugepages",
-		   "%" PRIu64 " hugepages of 2 MiB are free, a worker needs %u", pages,
+		   "%" PRIu64 " hugepages of 2 MiB are free, but a worker needs %u", pages,
 		   PLAN_HUGEPAGES_PER_WORKER);
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan_build: the order in which a plan is made, and what the makers of its parts share. */
+/* plan_build: runs the parts of planning in order, and holds what they share. */
 #include "netcfg/plan/plan.h"
 #include "netcfg/apply/apply_step.h"
 #include "netcfg/feature/plan_vf.h"
@@ -106,7 +106,7 @@ static void refuse_mode(const struct spec *spec, struct diag *d)
 		snprintf(modes + len, sizeof(modes) - len, "%s%s", i ? " or " : "",
 			 spec_ha_to_string(planners.table[i]->mode));
 	}
-	diag_add(d, DIAG_ERROR, NULL, "ha.mode", "this build has no planner for %s; write %s",
+	diag_add(d, DIAG_ERROR, NULL, "ha.mode", "this build does not support mode %s; write %s",
 		 spec_ha_to_string(spec->ha), modes[0] ? modes : "another mode");
 }
 
@@ -122,20 +122,20 @@ int plan_check(const struct spec *spec, struct diag *d)
 	return d->n_errors > n_errors ? -EINVAL : 0;
 }
 
-/* It may be late, and the data legs do not need it; but a misspelt one is not protected. */
+/* A missing management interface is a warning only: it may appear later and data legs do not need
+ * it, but a misspelt name protects nothing. */
 static void check_management(struct plan_builder *b)
 {
 	const char *name = b->spec->management_interface;
 
 	if (name[0] && !inv_link_by_name(b->inv, name))
-		diag_add(
-			b->d, DIAG_WARNING, NULL, "management.interface",
-			"this host has no interface %s: nothing of that name is touched, but is it "
-			"the name of the one to leave alone?",
-			name);
+		diag_add(b->d, DIAG_WARNING, NULL, "management.interface",
+			 "this host has no interface %s, so Plenum cannot protect it; check the "
+			 "name of the management interface",
+			 name);
 }
 
-/* A link that the plan makes has an index now. */
+/* Replaces a provisional index by the real one. */
 static void resolve_link(const char *ifname, uint32_t *ifindex, const struct inventory *inv)
 {
 	const struct inv_link *l =
@@ -158,7 +158,7 @@ void plan_resolve(struct plan *p, const struct inventory *inv)
 		}
 }
 
-/* So that a look at these alone tells whether a new plan is worth it. */
+/* Copies the desired values that plan_has_drifted must poll. */
 static int keep_unannounced(struct plan_builder *b)
 {
 	struct plan *p = b->plan;
@@ -181,12 +181,12 @@ static int keep_unannounced(struct plan_builder *b)
 
 bool plan_has_drifted(struct kernel *k, const struct plan *p)
 {
-	if (p->waits) /* nothing tells when it has done with it */
+	if (p->waits) /* the kernel does not announce the end */
 		return true;
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];
 
-		/* A VF that no driver of the kernel's has goes without a word. */
+		/* A VF without a kernel driver disappears without an event. */
 		if (s.kind->on_function && apply_step_find(k, &s) < 0)
 			return true;
 		if (k->ops->read(k, &s.change) == 0 && !s.kind->settled(&s))

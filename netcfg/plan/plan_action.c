@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of a plan that are no steps on the network. Apart from plan.c, since plan_build makes none:
- * who runs the workers adds them. */
+/* Adds the actions of a plan (workers, mounts, exports). The agent calls these; plan_build adds
+ * none. */
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 
@@ -28,7 +28,7 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 	return 0;
 }
 
-/* Cores of one entry serve the same ones: said once. */
+/* Cores of one entry serve the same exports: list them once. */
 static bool is_said(const struct plan *p, size_t worker)
 {
 	for (size_t i = 0; i < worker; i++)

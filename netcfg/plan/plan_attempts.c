@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was tried in this boot and did not work: a list, and a file for the next process. Apart from
- * plan.c, which only asks whether something is in it. */
+/* Failed attempts of this boot: a list, and a file that passes it to the next agent process. */
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/boot_stamp.h"
@@ -108,7 +107,7 @@ void plan_failures_load(struct plan_failures *f, const char *path)
 		}
 }
 
-/* Of a text that a worker or the kernel wrote. */
+/* Replaces control characters: a worker or the kernel wrote the text. */
 static void print_words(FILE *out, const char *text)
 {
 	for (; *text; text++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of others' addresses. Apart from probing, which fills it, and planning, which reads it.
- */
+/* The list of data IPs in use by other hosts: probing fills it, planning reads it. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/vec.h"
@@ -55,7 +54,7 @@ const char *plan_conflict_describe(const struct plan_conflict *c, char *buf, siz
 
 	ip_addr_format(&c->ip, ip, sizeof(ip));
 	mac_addr_format(&c->by, mac, sizeof(mac));
-	snprintf(buf, size, "another host%s%s%s has %s already on %s", c->known ? " (" : "",
+	snprintf(buf, size, "another host%s%s%s already uses %s on %s", c->known ? " (" : "",
 		 c->known ? mac : "", c->known ? ")" : "", ip, c->ifname);
 	return buf;
 }

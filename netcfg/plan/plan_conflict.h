@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data IPs that other hosts have, as they were found before or after they were added: a plan gives
- * them to no worker. Owned by who plans; forgotten after a while, since that host may have gone.
+ * Data IPs found in use by other hosts, before or after we added them; a plan gives them to no
+ * worker. Owned by the agent; entries expire, since the other host may leave.
  */
 #ifndef PLENUM_NETCFG_PLAN_CONFLICT_H
 #define PLENUM_NETCFG_PLAN_CONFLICT_H
@@ -10,8 +10,8 @@
 
 struct plan_conflict {
 	struct ip_addr ip;
-	char ifname[IFNAMSIZ]; /* where it was asked for */
-	bool known;	       /* whose it is: */
+	char ifname[IFNAMSIZ]; /* interface that was probed */
+	bool known;	       /* the owner is known: its MAC follows */
 	struct mac_addr by;
 	uint64_t found_ns; /* clock_now_ns() */
 };
@@ -21,15 +21,15 @@ struct plan_conflicts {
 	size_t n;
 };
 
-/* Adds a copy; one of the same address and link is replaced. 0, -ENOMEM. */
+/* Adds a copy, or replaces the entry with the same address and link. 0, -ENOMEM. */
 int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e);
-/* NULL: there is none; c may be NULL. */
+/* NULL: no conflict; c may be NULL. */
 const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 						const struct ip_addr *ip, const char *ifname);
-/* Forgets those that were found before that time. */
+/* Removes entries found before that time. */
 void plan_conflicts_forget(struct plan_conflicts *c, uint64_t before_ns);
 void plan_conflicts_done(struct plan_conflicts *c);
-/* "another host (02:00:00:00:00:07) has 10.1.1.10 already on eth1"; returns buf. */
+/* "another host (02:00:00:00:00:07) already uses 10.1.1.10 on eth1"; returns buf. */
 const char *plan_conflict_describe(const struct plan_conflict *c, char *buf, size_t size);
 
 #endif

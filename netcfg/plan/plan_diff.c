@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Steps = what is wanted, less what is there, plus the removal of what is ours and no longer
- * wanted, plus giving back the values that we changed and no longer want. What is exactly as wanted
- * counts as there, whoever made it; what others made is removed only where a wanted step says so
- * (bond_takeover.h), and what others have set after us is theirs. Kinds and the order of their
- * steps are object.h's; this file knows none.
+ * Computes the steps: create what is desired and missing, remove our objects that are no longer
+ * desired, and restore values that we changed and no longer want. An object exactly as desired
+ * counts as present, whoever made it. Objects of other programs are removed only if a desired step
+ * says so (bond_takeover.h), and values that other programs set after us stay. Kinds of objects
+ * and their order are in object.h; this file knows no kind.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The steps as they are found, before they are brought into order. */
+/* Unordered steps. */
 struct found {
 	struct plan_step *steps;
 	size_t n, cap;
@@ -61,7 +61,7 @@ static bool is_in_the_way(const struct plan_builder *b, const struct plan_step *
 	return false;
 }
 
-/* For people: whose link it is. For the kernel: its name. */
+/* Fills in the leg for people and the link name for the kernel. */
 static void name_link(const struct plan_builder *b, struct plan_step *s)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, s->change.ifindex);
@@ -83,7 +83,8 @@ static int emit_stale(const struct plan_builder *b, struct found *f, const struc
 	for (size_t i = 0; kind->ours && r >= 0; i++) {
 		struct plan_step s = {.kind = kind, .verb = PLAN_DEL, .disruptive = true};
 
-		snprintf(s.reason, sizeof(s.reason), "ours, and no longer asked for");
+		snprintf(s.reason, sizeof(s.reason),
+			 "Plenum created it and the configuration no longer needs it");
 		r = kind->ours(b, i, &s);
 		if (r <= 0 || wanted(b, &s))
 			continue;
@@ -94,7 +95,7 @@ static int emit_stale(const struct plan_builder *b, struct found *f, const struc
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- what is given back ---- */
+/* ---- restored values ---- */
 
 static bool addr_is_of_others(const struct plan_builder *b, const struct inv_addr *a)
 {
@@ -113,14 +114,14 @@ bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link
 {
 	const struct inventory *inv = b->inv;
 
-	/* A bond of ours lets its ports go before it goes itself. */
+	/* Our own bond releases its ports before it is removed. */
 	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
 	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
 	for (size_t i = 0; i < inv->n_links; i++) {
 		const struct inv_link *l = &inv->links[i];
 
-		/* A VLAN of ours goes too, unless it serves others itself. */
+		/* Our own VLAN is removed too, unless other programs use it. */
 		if ((l->master == link->ifindex && !is_bond_of_ours(link)) ||
 		    (l->lower == link->ifindex &&
 		     (!kernel_link_is_ours(l) || plan_link_serves_others(b, l))))
@@ -145,7 +146,7 @@ bool plan_link_waits(const struct plan_builder *b, const struct inv_link *link)
 	return false;
 }
 
-/* Another link of the same name does not have our values; the same one by another name does. */
+/* Follows renames: a new link with the same name does not have our values, the renamed one does. */
 static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, e->change.ifindex);
@@ -161,11 +162,11 @@ static const struct inv_link *follow_link(const struct plan_builder *b, struct p
 enum verdict {
 	VERDICT_KEEP,
 	VERDICT_RESTORE,
-	VERDICT_DEFER,	/* restore it when a worker has let go of it */
-	VERDICT_DISOWN, /* gone, or taken over by others */
+	VERDICT_DEFER,	/* restore it once a worker has released it */
+	VERDICT_DISOWN, /* gone, or changed by another program */
 };
 
-/* What the value is of is gone. */
+/* Whether the link or function of the value is gone. */
 static bool place_is_gone(const struct plan_builder *b, const struct plan_step *e,
 			  const struct inv_link *link)
 {
@@ -174,7 +175,7 @@ static bool place_is_gone(const struct plan_builder *b, const struct plan_step *
 	return e->kind->on_function ? !inv_function_by_ref(b->inv, e->link) : !link;
 }
 
-static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
+static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e)
 {
 	const struct inv_link *link =
 		e->link[0] && !e->kind->on_function ? follow_link(b, e) : NULL;
@@ -183,9 +184,9 @@ static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
 	if (e->kind->verb == PLAN_ADD || plan_link_waits(b, link))
-		return VERDICT_KEEP; /* what is added is removed by a step of its own */
+		return VERDICT_KEEP; /* added objects are removed by their own step */
 	w = wanted(b, e);
-	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer the value that we set */
+	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer our value */
 		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN
 									  : VERDICT_KEEP;
 	if (w)
@@ -207,7 +208,7 @@ static int disown(struct plan *p, const struct plan_step *e)
 	return 0;
 }
 
-/* Last changed first, as a rollback would. */
+/* In reverse order, like a rollback. */
 static int emit_restores(const struct plan_builder *b, struct found *f)
 {
 	const struct plan_owned *owned = b->ctx->owned;
@@ -216,7 +217,7 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 	for (size_t i = owned ? owned->n : 0; i-- > 0 && r == 0;) {
 		struct plan_step s = owned->steps[i];
 
-		switch (judge(b, &s)) {
+		switch (verdict_of(b, &s)) {
 		case VERDICT_RESTORE:
 			/* The record still has the old name. */
 			if (strcmp(s.link, owned->steps[i].link) != 0)
@@ -226,7 +227,8 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 			s.disruptive = s.kind->disruptive;
 			name_link(b, &s);
 			snprintf(s.reason, sizeof(s.reason),
-				 "no longer asked for: as it was found");
+				 "the configuration no longer needs it; restores the value found "
+				 "before");
 			if (r == 0)
 				r = emit(f, &s, s.kind->phase[PLAN_RESTORE]);
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The blast radius: from a link to what the host would lose with it. Apart from plan_leg.c because
- * `config generate` asks the same questions, and must not offer what the plan would refuse.
+ * The blast radius of a link: what the host would lose with it. `config generate` asks the same
+ * questions as the plan, so that it never offers a device that the plan would refuse.
  */
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/apply/apply_reach.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_DEPTH_MAX 8 /* links stacked on links; the kernel's own limit is 8 */
+#define STACK_DEPTH_MAX 8 /* the kernel limits stacks of links to 8, too */
 
 static bool stands_on(const struct inventory *inv, const struct inv_link *top,
 		      const struct inv_link *link, unsigned depth)
@@ -49,7 +49,7 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 		return true;
 	}
 	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
-	/* A bond of ours that is no leg goes, and lets its ports go before. */
+	/* Our own bond that is no longer a leg releases its ports before the plan removes it. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved", "%s is enslaved to %s; write %s, or release it first",
@@ -67,11 +67,11 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 
 void plan_explain_carrier(const struct inv_link *link, struct reason *ret)
 {
-	reason_set(ret, "no-carrier", "%s has no carrier: no cable, or its peer is down",
+	reason_set(ret, "no-carrier", "%s has no carrier; check the cable and the peer port",
 		   link->name);
 }
 
-/* " in table 100", or nothing for the host's main table. */
+/* " in table 100"; "" for the main table. */
 static const char *format_table(uint32_t table, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -80,7 +80,7 @@ static const char *format_table(uint32_t table, char *buf, size_t size)
 	return buf;
 }
 
-/* Our own tables' default routes serve the data only. */
+/* Default routes in our own tables carry only data. */
 static bool default_route_depends(const struct inventory *inv, const struct inv_link *link,
 				  struct reason *ret)
 {
@@ -113,7 +113,7 @@ static const struct inv_link *link_of_address(const struct inventory *inv,
 	return NULL;
 }
 
-/* Somebody's login first: it may be the one by which the change is made. */
+/* SSH first: the operator may be making the change over it. */
 static bool connection_depends(const struct inventory *inv, const struct inv_link *link,
 			       struct reason *ret)
 {
@@ -138,7 +138,7 @@ static bool connection_depends(const struct inventory *inv, const struct inv_lin
 	return any;
 }
 
-/* The link by which the host itself reaches the address: the longest prefix of the main table. */
+/* The link with the host's route to the address: the longest matching prefix of the main table. */
 static const struct inv_link *link_towards(const struct inventory *inv, const struct ip_addr *to)
 {
 	const struct inv_route *best = NULL;
@@ -176,7 +176,7 @@ static bool mount_depends(const struct inventory *inv, const struct inv_link *li
 	return false;
 }
 
-/* What may depend on a link, the worst to lose first. */
+/* Possible dependencies, the most critical first. */
 static bool (*const dependencies[])(const struct inventory *inv, const struct inv_link *link,
 				    struct reason *ret) = {
 	default_route_depends,
@@ -193,7 +193,7 @@ bool plan_link_dependent(const struct inventory *inv, const struct inv_link *lin
 	return false;
 }
 
-/* ---- what an operator takes upon himself ---- */
+/* ---- --force ---- */
 
 bool plan_is_forced(struct plan_builder *b, const struct inv_link *link, const struct reason *why)
 {
@@ -210,7 +210,7 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 {
 	bool guarded = false;
 
-	/* All of them are looked at: what is forced was in the way, even behind another. */
+	/* Checks all of them, so that each name given to --force that matches is marked as used. */
 	for (size_t i = 0; i < ARRAY_SIZE(dependencies); i++) {
 		struct reason why;
 
@@ -223,7 +223,7 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 	return guarded;
 }
 
-/* Who forces a device that is refused all the same hears why. */
+/* A leg that is refused despite --force NAME. */
 static const struct plan_leg_info *refused_leg(const struct plan_builder *b, const char *name)
 {
 	for (size_t i = 0; i < b->plan->n_legs; i++) {
@@ -244,9 +244,10 @@ void plan_forced_check(struct plan_builder *b)
 
 		if (leg)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
-				 "--force %s is of no avail here: %s", name, leg->reason.text);
+				 "--force %s has no effect here: %s", name, leg->reason.text);
 		else if (!(b->forced_used & 1U << i) && strcmp(name, PLAN_FORCE_PROBES) != 0)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
-				 "--force %s: nothing of that name was in the way", name);
+				 "--force %s was not needed: no check of that name blocks the plan",
+				 name);
 	}
 }

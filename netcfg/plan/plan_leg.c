@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a data device of the spec to a leg and its state. What the file says wrongly is an error of
- * the plan; what this host lacks just now, or must not be touched, is the state of one leg with its
- * reason, so that the other legs are configured all the same.
+ * Turns a data device of the spec into a leg with its state. Mistakes in the spec are errors of
+ * the plan. Problems of the host, or devices that must not be touched, become the state of one leg
+ * with a reason, so the other legs are still configured.
  *
- * A leg that carries our addresses already is not taken away for what appeared beside it later
- * (a default route, an overlapping subnet): it goes on as it is and says what is wrong.
+ * A leg that already carries our addresses is not removed because of later changes beside it (a
+ * default route, an overlapping subnet): it stays in service and reports the problem.
  */
 #include "netcfg/feature/plan_dcb.h"
 #include "netcfg/feature/plan_devlink.h"
@@ -57,13 +57,13 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 	if (!plan_leg_is_configured(info) && b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 		diag_add(b->d, DIAG_ERROR, &b->spec->nets[i].pos,
 			 net_path(&b->spec->nets[i], "device").text,
-			 "%s; policy.on-fallback is refuse, so nothing is done without it",
+			 "%s; policy.on-fallback is refuse, so nothing is applied without this leg",
 			 why->text);
 }
 
 /* ---- the device ---- */
 
-/* Whether to offer this link to a user whose device is not there. */
+/* Whether to suggest this link if the configured device is missing. */
 static bool link_is_candidate(const struct plan_builder *b, const struct inv_link *link)
 {
 	struct reason unused;
@@ -72,7 +72,7 @@ static bool link_is_candidate(const struct plan_builder *b, const struct inv_lin
 	       !plan_link_dependent(b->inv, link, &unused);
 }
 
-/* Names the device most alike, or else what there is. */
+/* Suggests the most similar device name, else lists the possible devices. */
 static void explain_not_found(struct plan_builder *b, const struct spec_net *net,
 			      struct reason *why)
 {
@@ -101,12 +101,11 @@ static void explain_not_found(struct plan_builder *b, const struct spec_net *net
 		reason_set(why, "not-found", "this host has no device %.*s; did you mean %s?",
 			   PLENUM_NAME_MAX, net->device, near);
 	else
-		reason_set(why, "not-found",
-			   "this host has no device %.*s; the devices that could be a leg: %s",
+		reason_set(why, "not-found", "this host has no device %.*s; possible devices: %s",
 			   PLENUM_NAME_MAX, net->device, shown ? others : "none");
 }
 
-/* The link in service for this leg, if it is still there under another name than the spec has. */
+/* The link that serves this leg now, if it was renamed. */
 static const struct inv_link *link_renamed(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct plan *running = b->ctx->running;
@@ -121,8 +120,8 @@ static const struct inv_link *link_renamed(const struct plan_builder *b, const s
 	return NULL;
 }
 
-/* The link that the device names, or NULL. One in service whose name was changed goes on: it is
- * still the one that was meant. */
+/* The link that the spec names, or NULL. A leg in service whose link was renamed stays in service.
+ */
 static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -137,14 +136,15 @@ static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 		planner_leg_set_state(b, i, PLAN_LEG_ABSENT, &why);
 		return NULL;
 	}
-	reason_set(&why, "renamed",
-		   "%.*s is called %s now; write the new name, or the MAC or PCI address", IFNAMSIZ,
-		   net->device, link->name);
+	reason_set(
+		&why, "renamed",
+		"interface %.*s was renamed to %s; write the new name, or its MAC or PCI address",
+		IFNAMSIZ, net->device, link->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 	return link;
 }
 
-/* Ports of one function share its PCI address: which of them is meant only their names say. */
+/* Ports of one PCI function share its address, so only a name or MAC identifies one of them. */
 static bool device_is_ambiguous(const struct plan_builder *b, const char *device,
 				struct reason *why)
 {
@@ -170,7 +170,8 @@ static bool device_is_ambiguous(const struct plan_builder *b, const char *device
 	return true;
 }
 
-/* The leg is in service on this link: by what the host has of ours, or by what runs. */
+/* Whether the leg is in service on this link: our addresses or routes are on it, or the running
+ * plan uses it. */
 static bool link_is_ours(const struct plan_builder *b, const struct inv_link *link, size_t leg)
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++)
@@ -195,16 +196,17 @@ static bool device_is_taken(const struct plan_builder *b, const struct inv_link 
 	for (size_t i = 0; i < b->n_legs; i++) {
 		if (b->legs[i].device != link && b->legs[i].link != link)
 			continue;
-		reason_set(why, "used-twice", "%s is %s already; a leg needs a device of its own",
-			   link->name, b->legs[i].net->name);
+		reason_set(why, "used-twice",
+			   "leg %s already uses %s; each leg needs its own device",
+			   b->legs[i].net->name, link->name);
 		return true;
 	}
 	return false;
 }
 
-/* ---- what the leg would do to the host ---- */
+/* ---- effects on the host ---- */
 
-/* True and why where the link cannot have the leg's MTU. */
+/* True and why if the link cannot have the leg's MTU. */
 static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
 			      struct reason *why)
 {
@@ -214,35 +216,36 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 
 	if (lower && leg->mtu > lower->mtu)
 		reason_set(why, "mtu-impossible",
-			   "network %.*s asks for mtu %u, but %s is on %s, which has %u; raise it "
-			   "there, or write mtu: %u",
+			   "network %.*s needs mtu %u, but %s is a VLAN on %s with mtu %u; raise "
+			   "the parent's mtu, or write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, lower->name,
 			   lower->mtu, lower->mtu);
 	else if (link->mtu_max && leg->mtu > link->mtu_max)
 		reason_set(why, "mtu-impossible",
-			   "network %.*s asks for mtu %u, but %s takes at most %u; write mtu: %u",
+			   "network %.*s needs mtu %u, but %s supports at most %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_max,
 			   link->mtu_max);
 	else if (leg->mtu < link->mtu_min)
 		reason_set(why, "mtu-impossible",
-			   "network %.*s asks for mtu %u, but %s takes at least %u; write mtu: %u",
+			   "network %.*s sets mtu %u, but %s supports at least %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_min,
 			   link->mtu_min);
 	else if (leg->mtu < SPEC_MTU_MIN)
 		reason_set(why, "mtu-impossible",
-			   "workers need mtu %u or more, %s has %u; write mtu: 1500 or more",
+			   "workers need an mtu of at least %u, but %s has %u; write mtu: 1500 or "
+			   "more",
 			   SPEC_MTU_MIN, link->name, leg->mtu);
 	else
 		return plan_ipoib_mtu_impossible(leg, why);
 	return true;
 }
 
-/* An MTU is changed on a link that is up only where nothing of the host rests on it: most drivers
- * restart their queues, and with them every connection waits. */
+/* The plan changes the MTU of a link that is up only if the host does not depend on the link: most
+ * drivers restart their queues, which stalls every connection. */
 static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	struct reason dependent;
-	/* What is below a VLAN is only ever made larger. */
+	/* The MTU of a VLAN's parent is only ever raised. */
 	const bool below = leg->device != leg->link && leg->mtu > leg->device->mtu;
 	const struct inv_link *link = below ? leg->device : leg->link;
 
@@ -256,7 +259,7 @@ static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-/* By another link than this one the host finds its way out, too. */
+/* Whether the host also has a default route via another link. */
 static bool has_other_default_route(const struct inventory *inv, const struct inv_link *link)
 {
 	for (size_t i = 0; i < inv->n_routes; i++) {
@@ -281,8 +284,8 @@ static bool has_ipv6_connections(const struct inventory *inv, const struct inv_l
 	return false;
 }
 
-/* A leg takes no router advertisements. Where the host itself lives by them, its addresses and its
- * way out would expire. */
+/* A leg ignores router advertisements. If the host itself relies on them, its addresses and
+ * default route would expire. */
 static bool ra_change_hurts(struct plan_builder *b, const struct inv_link *link, struct reason *why)
 {
 	struct reason r;
@@ -297,8 +300,8 @@ static bool ra_change_hurts(struct plan_builder *b, const struct inv_link *link,
 	    (has_other_default_route(b->inv, link) && !has_ipv6_connections(b->inv, link)))
 		return false;
 	reason_set(&r, "default-route",
-		   "%s has its IPv6 routes by router advertisement, the host needs them, and a leg "
-		   "accepts none; write another device, or apply --force %s",
+		   "%s gets its IPv6 routes from router advertisements, which legs ignore, and the "
+		   "host needs them; write another device, or apply --force %s",
 		   link->name, link->name);
 	if (plan_is_forced(b, link, &r))
 		return false;
@@ -319,7 +322,7 @@ static bool prefixes_overlap(const struct ip_prefix *a, const struct ip_prefix *
 	return ip_prefix_contains(a, &b->addr) || ip_prefix_contains(b, &a->addr);
 }
 
-/* The link that would have the addresses of the spec's i-th data device, or NULL. */
+/* The link that would carry the addresses of the spec's i-th data device, or NULL. */
 static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i,
 					  const struct spec_network *network)
 {
@@ -330,7 +333,8 @@ static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i
 		     : NULL;
 }
 
-/* Whether the link is a data device too, in a subnet that the spec gave it: legs may share one. */
+/* Whether the link is also a data device in an overlapping subnet of the spec: legs may share a
+ * subnet. */
 static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
 			       const struct ip_prefix *subnet)
 {
@@ -355,7 +359,7 @@ static bool link_is_in_vrf(const struct inventory *inv, const struct inv_link *l
 	return link->vrf_table || (master && master->vrf_table);
 }
 
-/* A prefix of another link in the leg's subnet; a VRF is a world of its own. */
+/* Whether another link's prefix overlaps the leg's subnet. Links in a VRF never do. */
 static bool prefix_collides(const struct plan_builder *b, const struct plan_leg *leg,
 			    const struct ip_prefix *have, uint32_t ifindex, struct reason *why)
 {
@@ -372,7 +376,7 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 	    link_shares_subnet(b, on, &subnet))
 		return false;
 	reason_set(why, "overlap",
-		   "network %.*s is %s, %s has %s: %s to %s are in both; write another range",
+		   "network %.*s (%s) overlaps %s (%s) from %s to %s; write another range",
 		   PLENUM_NAME_MAX, leg->network->name,
 		   ip_prefix_format(&subnet, mine, sizeof(mine)), on->name,
 		   ip_prefix_format(&other, theirs, sizeof(theirs)),
@@ -381,9 +385,9 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 	return true;
 }
 
-/* Whether the data network is somewhere else on this host already: as the subnet of another link's
- * address, or as a route of the main table that needs no gateway. The kernel's own routes only
- * repeat the addresses, ours among them. */
+/* Whether the host already has the data network elsewhere: as the subnet of another link's
+ * address, or as a main-table route without a gateway. Routes made by the kernel only repeat
+ * addresses, including ours. */
 static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			    struct reason *why)
 {
@@ -404,7 +408,7 @@ static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg 
 	return false;
 }
 
-/* A router on the data network that makes itself the way out of the host. */
+/* A router on the data network advertises itself as default gateway. */
 static bool router_advertises(const struct plan_builder *b, const struct plan_leg *leg,
 			      struct reason *why)
 {
@@ -416,16 +420,16 @@ static bool router_advertises(const struct plan_builder *b, const struct plan_le
 		if (r->proto != INV_PROTO_RA || r->dst.len || r->oif != leg->link->ifindex)
 			continue;
 		reason_set(why, "router-advertisement",
-			   "%s got a default route by router advertisement (via %s): the host's "
-			   "own traffic may leave by it",
+			   "%s received a default route by router advertisement (via %s), so host "
+			   "traffic may leave via the data network; stop the advertisements there",
 			   leg->link->name, ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
 		return true;
 	}
 	return false;
 }
 
-/* What a leg of this link is: its state goes to the plan; false: it is not configured. */
-static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
+/* Checks the leg and sets its state in the plan; false: it is not configured. */
+static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 {
 	bool ours = link_is_ours(b, leg->link, i);
 	enum plan_leg_state kept = ours ? PLAN_LEG_DEGRADED : PLAN_LEG_REFUSED;
@@ -454,7 +458,7 @@ static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 
 /* ---- the leg ---- */
 
-/* A table that others use, and we do not, is theirs. */
+/* Whether another program uses the table and we do not. */
 static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 {
 	bool theirs = false;
@@ -476,7 +480,8 @@ static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 	return theirs;
 }
 
-/* By the device's place in the spec, so that a leg keeps its table whichever others are absent. */
+/* Derived from the device's position in the spec, so a leg keeps its table if other legs are
+ * absent. */
 static uint32_t table_choose(const struct inventory *inv, size_t i)
 {
 	uint32_t table = PLAN_TABLE_FIRST + (uint32_t)i;
@@ -486,7 +491,7 @@ static uint32_t table_choose(const struct inventory *inv, size_t i)
 	return table;
 }
 
-/* Legs that share a subnet know of it. */
+/* Marks legs that share a subnet. */
 static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 {
 	const struct ip_prefix pa = network_subnet(a->network), pb = network_subnet(b->network);
@@ -495,7 +500,7 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 		a->same_subnet = b->same_subnet = true;
 }
 
-/* Whether the leg must not have this link, on this device. */
+/* Whether the leg must not use this link on this device. */
 static bool link_is_refused(const struct plan_builder *b, const struct spec_network *network,
 			    const struct inv_link *link, const struct inv_link *device,
 			    struct reason *why)
@@ -505,7 +510,7 @@ static bool link_is_refused(const struct plan_builder *b, const struct spec_netw
 	       device_is_taken(b, device, why);
 }
 
-/* The link of a leg on that device, if it may be made one; else NULL and the leg's state. */
+/* The link for a leg on that device, or NULL after setting the leg's state. */
 static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 					  const struct spec_network *network,
 					  const struct inv_link *device)
@@ -526,7 +531,7 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 		if (device->initialized || link_is_ours(b, link, i))
 			return link;
 		reason_set(&why, "not-ready",
-			   "udev has not finished with %s yet; the leg is taken in when it has",
+			   "udev is still initializing %s; the leg starts when udev is done",
 			   device->name);
 		state = PLAN_LEG_ABSENT;
 	}
@@ -534,7 +539,7 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 	return NULL;
 }
 
-/* The device that the spec means, or NULL and the leg's state. */
+/* The device that the spec names, or NULL after setting the leg's state. */
 static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
 					    const struct spec_network *network)
 {
@@ -561,14 +566,15 @@ void planner_leg_show(struct plan_builder *b, size_t i)
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
 
-/* Whatever policy.on-fallback says: nobody asked for it. */
+/* Not an error under any policy.on-fallback: the spec disables the leg. */
 static void leg_disable(struct plan_leg_info *info)
 {
 	info->state = PLAN_LEG_DISABLED;
-	reason_set(&info->reason, "disabled", "'plenum net enable %s' takes it in", info->name);
+	reason_set(&info->reason, "disabled",
+		   "the configuration disables it; 'plenum net enable %s' enables it", info->name);
 }
 
-static void leg_take(struct plan_builder *b, struct plan_leg *leg)
+static void leg_append(struct plan_builder *b, struct plan_leg *leg)
 {
 	memcpy(leg->label, b->plan->legs[leg->index].label, sizeof(leg->label));
 	b->legs[b->n_legs++] = *leg;
@@ -576,7 +582,7 @@ static void leg_take(struct plan_builder *b, struct plan_leg *leg)
 		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);
 }
 
-/* A leg on the address that the host has itself: nothing is changed, so nothing is guarded. */
+/* A leg on the host's own address: the plan changes nothing, so no guard is needed. */
 static void shared_leg_add(struct plan_builder *b, size_t i)
 {
 	struct plan_leg leg = {
@@ -602,10 +608,10 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 			plan_dcb_check_leg(b, i, &leg);
 			plan_devlink_check_leg(b, &leg);
 			plan_roce_check_leg(b, i, &leg);
-			leg_take(b, &leg);
+			leg_append(b, &leg);
 			return;
 		}
-		state = PLAN_LEG_ABSENT; /* its address is late */
+		state = PLAN_LEG_ABSENT; /* its address may still appear */
 	}
 	planner_leg_set_state(b, i, state, &why);
 }
@@ -619,12 +625,12 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 
 	if (i >= ARRAY_SIZE(b->plan->legs)) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "device").text,
-			 "a host has at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
+			 "a host supports at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
 		return 0;
 	}
 	if (!network && !net->shared_ip) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "network").text,
-			 "there is no network %s; write the name of one under networks",
+			 "network %s is not defined; write the name of one under networks",
 			 net->network);
 		return 0;
 	}
@@ -649,13 +655,13 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				.table = table_choose(b->inv, i),
 				.set_mtu = network->mtu != 0,
 				.mtu = network->mtu ? network->mtu : link->mtu};
-	if (!leg_judge(b, i, &leg))
+	if (!leg_check(b, i, &leg))
 		return 0;
 	plan_rxe_check_leg(b, i, &leg);
 	plan_dcb_check_leg(b, i, &leg);
 	plan_devlink_check_leg(b, &leg);
 	plan_roce_check_leg(b, i, &leg);
 	plan_ipoib_check_leg(b, i, &leg);
-	leg_take(b, &leg);
+	leg_append(b, &leg);
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a plan says to the machine's operator. Apart from plan.c: whoever finds a need while he
- * plans adds it, and none of them needs the rest of the plan for it. */
+/* Collects the actions that only the operator can take; any part of planning may add one. */
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 #include <stdarg.h>

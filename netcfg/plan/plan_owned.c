@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of owned values: text to steps and back, and what an apply adds to it and takes away.
- */
+/* The record of owned values: its text form, and how steps of an apply change it. */
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
@@ -44,7 +43,7 @@ static int parse_line(struct plan_owned *o, const char *line)
 	return 0;
 }
 
-/* The file is replaced as a whole, so every line ends. */
+/* The file is always replaced as a whole, so a line without newline is an error. */
 static int parse_all(struct plan_owned *o, char *text)
 {
 	bool stale = false, first = true;
@@ -83,8 +82,10 @@ int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d)
 	if (r == -ENOMEM)
 		return r;
 	diag_add(d, DIAG_WARNING, NULL, NULL,
-		 "the record %s cannot be read (%s); what was changed before cannot be given back",
-		 path, r == -EBADMSG ? "it is not of this version" : strerror(-r));
+		 "cannot read the record %s (%s); values that earlier applies changed cannot be "
+		 "restored",
+		 path,
+		 r == -EBADMSG ? "its format is damaged or of another version" : strerror(-r));
 	return 0;
 }
 
@@ -102,7 +103,7 @@ static void drop(struct plan_owned *o, size_t i)
 	memmove(&o->steps[i], &o->steps[i + 1], (--o->n - i) * sizeof(*o->steps));
 }
 
-/* The first value found stays, however often it is changed after that. */
+/* The first old value stays, however often the value changes afterwards. */
 static int add(struct plan_owned *o, const struct plan_step *s)
 {
 	const size_t i = find(o, s);
@@ -125,7 +126,7 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, enum apply_
 
 	if (!s->kind->recorded || s->change.foreign)
 		return 0;
-	/* What is begun when an apply is committed was done: only its mark is missing. */
+	/* A step that is only begun when the apply commits was done: only its mark is missing. */
 	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && state != APPLY_STEP_KEPT)
 		return add(o, s);
 	i = s->verb == PLAN_DEL || s->verb == PLAN_RESTORE ? find(o, s) : o->n;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plan as JSON, which holds all that is to be shown of it; plan_render.c makes the text of
- * that. */
+/* The plan as JSON with all that `plenum plan` shows; plan_render.c turns it into text. */
 #include "netcfg/object/object.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -8,7 +7,7 @@
 
 #define DESCRIPTION_MAX 256
 
-/* "leg-a (veth0)", or what of the two is known */
+/* "leg-a (veth0)", or the known part of it. */
 static const char *place(const struct plan_step *s, char *buf, size_t size)
 {
 	if (s->leg[0] && s->ifname[0])
@@ -38,7 +37,7 @@ const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size
 }
 
 /* jansson's constructors return NULL without memory and its setters pass that on, so one check of
- * the status at the end covers all of them. */
+ * the status at the end is enough. */
 static int set(json_t *o, const char *key, json_t *value)
 {
 	return json_object_set_new(o, key, value);
@@ -129,7 +128,7 @@ static json_t *port_to_json(const struct plan_port *p)
 	return o;
 }
 
-/* ---- what a worker serves, line by line ---- */
+/* ---- mounts and exports of a worker ---- */
 
 static void print_mount(const struct spec_mount *m, FILE *f)
 {

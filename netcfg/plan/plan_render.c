@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The plan for people: one layout, made from the JSON alone, so that it looks the same whether the
- * agent made the plan, the command line, or another machine. Every member may be missing or of
- * another type: who sent it is not known here.
+ * Renders the plan as text from its JSON, so that it looks the same whether the agent, the command
+ * line or another machine made it. Any member may be missing or have a wrong type: the sender is
+ * not trusted.
  */
 #include "netcfg/plan/plan.h"
 
@@ -12,10 +12,10 @@
 
 struct render {
 	FILE *f;
-	size_t width; /* characters of a line; SIZE_MAX: as many as it takes */
+	size_t width; /* line width in characters; SIZE_MAX: do not wrap */
 };
 
-/* "" for what is missing. */
+/* "" if the member is missing. */
 static const char *text_of(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -33,7 +33,7 @@ static void put_char(char c, FILE *f)
 	fputc((unsigned char)c < ' ' || c == 0x7f ? '?' : c, f);
 }
 
-/* Characters up to the next blank; continuation bytes of UTF-8 take no place. */
+/* Length of the word in characters; UTF-8 continuation bytes do not count. */
 static size_t word_width(const char *text)
 {
 	size_t n = 0;
@@ -43,7 +43,7 @@ static size_t word_width(const char *text)
 	return n;
 }
 
-/* Text that begins at column `at` and goes on below it, in as many lines as it takes. */
+/* Prints text from column `at` and wraps it there. */
 static void put_text(struct render *r, const char *text, size_t at)
 {
 	size_t column = at;
@@ -70,7 +70,7 @@ static void put_text(struct render *r, const char *text, size_t at)
 	fputc('\n', r->f);
 }
 
-/* ---- what is done ---- */
+/* ---- steps and actions ---- */
 
 static void put_lines(struct render *r, const json_t *list, const char *key, size_t first)
 {
@@ -108,17 +108,17 @@ static void put_steps(struct render *r, const json_t *o)
 	json_array_foreach (json_object_get(o, "legs"), i, leg)
 		all = all && leg_is_there(leg);
 	if (n == 0)
-		fprintf(r->f, ": nothing to do, the host is as wanted%s\n",
-			all ? "" : " as far as its legs are there");
+		fprintf(r->f, ": nothing to do, the host matches the configuration%s\n",
+			all ? "" : " as far as its legs are available");
 	else
 		fprintf(r->f, ": %zu step%s\n", n, n == 1 ? "" : "s");
 	put_lines(r, steps, "step", 0);
 	put_lines(r, actions, "action", n_steps);
 }
 
-/* ---- what there will be ---- */
+/* ---- legs and workers ---- */
 
-/* Only legs that lack something are worth a line; the others are in the table of workers. */
+/* Lists only legs that are not usable; the table of workers shows the others. */
 static void put_legs(struct render *r, const json_t *legs)
 {
 	const json_t *leg;
@@ -164,7 +164,7 @@ static char *ports_text(const json_t *w)
 	return file_text_end(f, &text, 0);
 }
 
-#define WORKER_PORTS_COLUMN 54 /* of the line below */
+#define WORKER_PORTS_COLUMN 54 /* of the format below */
 
 static void put_worker(struct render *r, const json_t *w)
 {

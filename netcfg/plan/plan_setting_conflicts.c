@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One value for what there is once: whatever kinds of objects there are, two legs that want
- * different values of one are found by what they want. Apart from the legs, each of which is judged
- * alone.
+ * Finds two legs that want different values of one object, for any kind of object. Legs are
+ * otherwise checked one at a time.
  */
 #include "netcfg/plan/plan_setting_conflicts.h"
 #include "netcfg/feature/plan_vlan.h"
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the file has the data device, and "net[leg-a]". */
+/* Position and path of the data device in the spec: "net[leg-a]". */
 static const struct diag_pos *place_of(const struct plan_builder *b, const char *leg, char *buf,
 				       size_t size)
 {
@@ -24,7 +23,7 @@ static const struct diag_pos *place_of(const struct plan_builder *b, const char 
 	return NULL;
 }
 
-/* What tells steps of one object and different values apart is what a journal has of them. */
+/* The journal form of two steps on one object differs if their values do. */
 static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 {
 	struct plan_step as_b = *a;
@@ -38,7 +37,7 @@ static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 	return strcmp(mine, theirs) != 0;
 }
 
-/* "set eth0 roce-mode to v2", without what it was. */
+/* "set eth0 roce-mode to v2", without the old value. */
 static const char *ask_describe(const struct plan_step *s, char *buf, size_t size)
 {
 	char *was;
@@ -57,8 +56,8 @@ static void refuse(struct plan_builder *b, const struct plan_step *first,
 	const struct diag_pos *pos = place_of(b, second->leg, path, sizeof(path));
 
 	diag_add(b->d, DIAG_ERROR, pos, path,
-		 "it would %s, and '%s' would %s: both are on that device, which has it once; "
-		 "write the same for both, or leave it out of one",
+		 "would %s, but leg '%s' would %s; both legs share this device, so write the same "
+		 "value for both, or remove it from one",
 		 ask_describe(second, ours, sizeof(ours)), first->leg,
 		 ask_describe(first, theirs, sizeof(theirs)));
 }
@@ -76,12 +75,12 @@ static void check_values(struct plan_builder *b)
 			    !value_differs(first, s))
 				continue;
 			refuse(b, first, s);
-			break; /* one error a value */
+			break; /* one error per value */
 		}
 	}
 }
 
-/* Linux cuts a VLAN's MTU down to that of the device below. */
+/* Linux limits the MTU of a VLAN to that of its parent. */
 static void check_mtus(struct plan_builder *b)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
@@ -96,8 +95,8 @@ static void check_mtus(struct plan_builder *b)
 			if (below->link != lower || !below->set_mtu || below->mtu >= upper->mtu)
 				continue;
 			diag_add(b->d, DIAG_ERROR, pos, path,
-				 "%s has mtu %u, and '%s' would set %s, which it is on, to %u; "
-				 "write at least %u for network %s, or %u for %s",
+				 "%s has mtu %u, but leg '%s' would set its parent %s to %u; write "
+				 "at least %u for network %s, or %u for %s",
 				 upper->link->name, upper->mtu, below->net->name, lower->name,
 				 below->mtu, upper->mtu, below->network->name, below->mtu,
 				 upper->network->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a worker asks for, what the host has for it, and what it gets. Apart from the workers, whose
- * numbers, addresses and mounts have nothing to do with it. */
+/* Matches the transports that workers ask for with what the host offers. Ids, addresses and mounts
+ * of workers are in plan_worker.c. */
 #include "netcfg/plan/plan_transport.h"
 #include "netcfg/feature/plan_kernel_port.h"
 #include "netcfg/feature/plan_shared.h"
@@ -58,8 +58,8 @@ static uint64_t hugepages_asked(const struct plan_builder *b)
 	return asked;
 }
 
-/* As many as there are, and those that all workers on DPDK need and are not free. Most of the time
- * the kernel finds them at once; where memory is in pieces, only at boot. */
+/* The total to configure: existing hugepages plus those that are missing. The kernel usually finds
+ * them at once; on a host with fragmented memory only at boot. */
 static unsigned long long hugepages_wanted(const struct plan_builder *b)
 {
 	uint64_t total = 0, free = hugepages_free(b), asked = hugepages_asked(b);
@@ -75,9 +75,10 @@ static void need_hugepages(struct plan_builder *b)
 {
 	struct plan_need *need;
 
-	need = plan_need_add(
-		b->plan, "hugepages", "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
-		(unsigned long long)hugepages_asked(b), (unsigned long long)hugepages_free(b));
+	need = plan_need_add(b->plan, "hugepages",
+			     "DPDK workers need %llu hugepages of 2 MiB, but %llu are free",
+			     (unsigned long long)hugepages_asked(b),
+			     (unsigned long long)hugepages_free(b));
 	if (!need)
 		return;
 	snprintf(need->command, sizeof(need->command),
@@ -87,7 +88,7 @@ static void need_hugepages(struct plan_builder *b)
 		 hugepages_wanted(b));
 }
 
-/* Of a leg that is not there: as its network has it, should it come. */
+/* The MTU of the leg, or of its network if the leg is absent. */
 static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct spec_network *network = planner_network_find(b->spec, net->network);
@@ -98,7 +99,7 @@ static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net
 	return network ? network->mtu : 0;
 }
 
-/* With a port on each leg. */
+/* Hugepages of a worker with a port on each leg. */
 static uint32_t hugepages_each(const struct plan_builder *b)
 {
 	uint32_t mib = PLENUM_DPDK_MIB, pages;
@@ -110,7 +111,7 @@ static uint32_t hugepages_each(const struct plan_builder *b)
 	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
 }
 
-/* Interfaces have AF_XDP for one worker: for the first that does not fail at it. */
+/* An interface supports AF_XDP for one worker: the first that has not failed with it. */
 static void count_hugepages(struct plan_builder *b)
 {
 	bool free = plan_kernel_port_is_all_af_xdp(b);
@@ -129,21 +130,21 @@ static void count_hugepages(struct plan_builder *b)
 
 /* ---- the choice ---- */
 
-/* It could have a VF of the leg, and nobody has agreed to one of this device. */
+/* Whether the worker could use a VF of this device, but no apply has accepted the device. */
 static bool is_not_agreed(const struct plan_builder *b, const struct plan_worker *w,
 			  const struct plan_leg *leg, struct reason *why)
 {
 	if (plan_vf_is_agreed(b, leg, w) || plan_vf_may_move(b, w) || !leg->device->max_vfs ||
 	    leg->net->vfs == 0 || !plan_vf_fits(leg, w->claim))
 		return false;
-	reason_set(why, "vf-unused",
-		   "%.15s (%.17s) is not what was agreed to for %.32s; 'plenum apply' takes its "
-		   "VFs",
-		   leg->device->name, b->plan->legs[leg->index].identity, leg->net->name);
+	reason_set(
+		why, "vf-unused",
+		"%.15s (%.17s) is a new device for leg %.32s; 'plenum apply' starts using its VFs",
+		leg->device->name, b->plan->legs[leg->index].identity, leg->net->name);
 	return true;
 }
 
-/* DPDK without a VF of its own: on the kernel's interface, where it is slower. */
+/* DPDK without a VF shares the kernel's interface, which is slower. */
 void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
 				    const struct plan_leg *leg, struct reason *why)
 {
@@ -153,20 +154,21 @@ void plan_transport_explain_sharing(const struct plan_builder *b, const struct p
 		return;
 	if (link->max_vfs && leg->net->vfs != 0 && !plan_vf_fits(leg, w->claim))
 		reason_set(why, "vf-polled",
-			   "VFs of %.15s (%.31s) can only be polled, so the worker shares it; "
-			   "transport: dpdk takes one",
+			   "VFs of %.15s (%.31s) support polling only, so the worker shares the "
+			   "interface; transport: dpdk uses a VF",
 			   link->name, link->driver);
 	else if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
 		*why = leg->why_no_vfs;
 	else if (leg->n_vfs)
 		reason_set(why, "vf-limit",
-			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
+			   "%.15s has only %u VFs for more workers than that; DPDK shares its "
+			   "interface",
 			   link->name, leg->n_vfs);
 	else
 		plan_kernel_port_note(why, leg, PLAN_KERNEL_PORT_SHARES);
 }
 
-/* On DPDK, with no VF on a leg: of the first of those. */
+/* Explains the first leg on which a DPDK worker has no VF. */
 static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++)
@@ -176,8 +178,8 @@ static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 		}
 }
 
-/* Whether every leg on the host's own address, of those that are there, has a device whose driver
- * gives DPDK what is for a worker. */
+/* Whether the driver of every available leg on the host's own address steers a worker's packets to
+ * DPDK. */
 static bool rules_share(const struct plan_builder *b)
 {
 	bool any = false;
@@ -190,8 +192,8 @@ static bool rules_share(const struct plan_builder *b)
 	return any;
 }
 
-/* True where a leg is on the host's own address and the kernel has to have what comes to it, so the
- * worker uses its sockets. */
+/* True if a leg uses the host's own address and its driver cannot steer packets to DPDK: the
+ * worker then uses sockets. */
 static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_net *net = plan_shared_net(b->spec);
@@ -199,18 +201,17 @@ static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_wor
 	if (!net || rules_share(b))
 		return false;
 	w->effective = SPEC_TRANSPORT_UDP;
-	reason_set(
-		&w->reason, "shared-ip",
-		"%.32s is on the host's own address, which the kernel has; give it a network for "
-		"%s",
-		net->name, spec_transport_to_string(w->asked));
+	reason_set(&w->reason, "shared-ip",
+		   "leg %.32s uses the host's own address, which the kernel receives; give it a "
+		   "network to use %s",
+		   net->name, spec_transport_to_string(w->asked));
 	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 		diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos, transport_path(entry).text,
 			 "%s; policy.on-fallback is refuse; write transport: udp", w->reason.text);
 	return true;
 }
 
-/* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
+/* Checks hugepages for DPDK; without them the worker falls back to UDP, or that is an error. */
 static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			 uint64_t *hugepages)
 {
@@ -227,17 +228,18 @@ static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worke
 	}
 	if (*hugepages < w->hugepages) {
 		w->effective = SPEC_TRANSPORT_UDP;
-		reason_set(&w->reason, "no-hugepages", "%llu free of 2 MiB, %u needed",
+		reason_set(&w->reason, "no-hugepages",
+			   "%llu hugepages of 2 MiB are free, the worker needs %u",
 			   (unsigned long long)*hugepages, w->hugepages);
 		need_hugepages(b);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
 				 transport_path(entry).text,
-				 "%s on core %u has too few hugepages: %llu of 2 MiB are free, %u "
-				 "are needed and policy.on-fallback is refuse; 'sysctl -w "
+				 "%s on core %u needs %u hugepages of 2 MiB, but %llu are free and "
+				 "policy.on-fallback is refuse; run 'sysctl -w "
 				 "vm.nr_hugepages=%llu' and reload, or write transport: udp",
-				 spec_transport_to_string(w->asked), w->core,
-				 (unsigned long long)*hugepages, w->hugepages, hugepages_wanted(b));
+				 spec_transport_to_string(w->asked), w->core, w->hugepages,
+				 (unsigned long long)*hugepages, hugepages_wanted(b));
 		return;
 	}
 	*hugepages -= w->hugepages;
@@ -255,8 +257,8 @@ static const struct inv_core *core_find(const struct inventory *inv, unsigned id
 	return NULL;
 }
 
-/* What was agreed for the worker. Who writes that a device has no VFs, or is on the host's own
- * address, takes that back. */
+/* The accepted transport of the worker. A spec that sets vfs: 0 or shares the host's address
+ * revokes it. */
 static enum spec_transport claim_agreed(const struct plan_builder *b, const struct plan_worker *w)
 {
 	if (plan_shared_net(b->spec))
@@ -267,8 +269,8 @@ static enum spec_transport claim_agreed(const struct plan_builder *b, const stru
 	return transport_choice_transport(b->ctx->agreed, w->core);
 }
 
-/* A leg that is not there may have no VFs, and a worker that has them on some legs alone would be
- * slower on the others than it was. */
+/* An absent leg may have no VFs, and a worker with VFs on only some legs would be slower on the
+ * others than before. */
 static bool all_legs_are_there(const struct plan_builder *b, struct reason *why)
 {
 	for (size_t i = 0; i < b->spec->n_nets; i++) {
@@ -279,7 +281,7 @@ static bool all_legs_are_there(const struct plan_builder *b, struct reason *why)
 			there = b->legs[j].net == net;
 		if (there)
 			continue;
-		reason_set(why, "leg-missing", "%.32s is not there, and may have no VFs",
+		reason_set(why, "leg-missing", "leg %.32s is absent and may have no VFs",
 			   net->name);
 		return false;
 	}
@@ -292,7 +294,8 @@ static bool is_shared(const struct plan_builder *b, struct reason *why)
 
 	if (net)
 		reason_set(why, "shared-ip",
-			   "%.32s is on the host's own address, which the kernel has", net->name);
+			   "leg %.32s uses the host's own address, which the kernel receives",
+			   net->name);
 	return net != NULL;
 }
 
@@ -309,18 +312,19 @@ static bool has_failed(const struct plan_builder *b, const struct plan_worker *w
 static bool lacks_memory(uint64_t left, uint32_t needed, struct reason *why)
 {
 	if (left < needed)
-		reason_set(why, "no-hugepages", "%llu free of 2 MiB, %u needed",
+		reason_set(why, "no-hugepages",
+			   "%llu hugepages of 2 MiB are free, the worker needs %u",
 			   (unsigned long long)left, needed);
 	return left < needed;
 }
 
-/* What it has by its claim goes with it to another. */
+/* Additional hugepages for a move; those of its present claim move with it. */
 static uint32_t more_hugepages(const struct plan_builder *b, const struct plan_worker *w)
 {
 	return backend_find(w->claim)->hugepages ? 0 : hugepages_each(b);
 }
 
-/* A VF of each leg, a core and memory for it. False: not, and why. */
+/* Whether the worker can have a VF on each leg, a suitable core and memory; false: why not. */
 static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct backend *e,
 		     uint64_t left, struct reason *why)
 {
@@ -339,7 +343,8 @@ static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct
 	return !has_failed(b, w, why) && !lacks_memory(left, more_hugepages(b, w), why);
 }
 
-/* One for all that are refused for the same, else each in its turn, as far as there is room. */
+/* Appends the refusal of another transport unless its reason is the same, as far as there is room.
+ */
 static void add_refusal(struct reason *all, const struct backend *e, const struct reason *why)
 {
 	size_t len = strlen(all->text);
@@ -351,7 +356,7 @@ static void add_refusal(struct reason *all, const struct backend *e, const struc
 			 spec_transport_to_string(e->transport), why->text);
 }
 
-/* What the legs have to give, as it is before a worker is tried. */
+/* VFs of the legs and the worker, saved before a transport is tried. */
 struct offers {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
 	uint16_t vf[PLAN_PORTS_MAX + 1];
@@ -371,7 +376,7 @@ static void offers_return(struct plan_builder *b, struct plan_worker *w, const s
 	memcpy(w->vf, o->vf, sizeof(w->vf));
 }
 
-/* To the best that can be had; of the better ones it says why not. */
+/* Moves the worker to the best available transport and explains why not a better one. */
 static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t *left)
 {
 	const struct backend *is = backend_find(w->claim);
@@ -393,8 +398,8 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 	}
 }
 
-/* What they could have waits for somebody who asks: nobody's mounts are to be at stake for what a
- * device came to offer, or a program to know; nor where nobody could tell that they are. */
+/* A possible move waits for an operator's apply: mounts must not be at risk because a device
+ * gained VFs or a new version supports more, nor if no peer could verify the move. */
 static void stay(struct plan_builder *b, struct plan_worker *w)
 {
 	const struct inv_link *link = b->legs[0].device;
@@ -402,15 +407,16 @@ static void stay(struct plan_builder *b, struct plan_worker *w)
 
 	if (b->ctx->may_move)
 		reason_set(&w->reason, "no-witness",
-			   "no peer answers worker %u now, so none could tell whether it goes on; "
-			   "'plenum apply --confirm 120s' takes it to VFs (%s)",
+			   "no reachable peer can verify moving worker %u to VFs (%s); use 'plenum "
+			   "apply --confirm 120s'",
 			   w->id, to);
 	else
-		reason_set(&w->reason, "vf-unused",
-			   "%.15s (%.31s) offers %u VFs; 'plenum apply' takes them (%s)",
-			   link->name,
-			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
-			   link->max_vfs, to);
+		reason_set(
+			&w->reason, "vf-unused",
+			"%.15s (%.31s) offers %u VFs; 'plenum apply' moves the worker to them (%s)",
+			link->name,
+			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
+			link->max_vfs, to);
 	w->moves = false;
 	w->claim = claim_agreed(b, w);
 	for (size_t i = 0; i < b->n_legs; i++)
@@ -418,7 +424,7 @@ static void stay(struct plan_builder *b, struct plan_worker *w)
 			w->vf[b->legs[i].index] = 0;
 }
 
-/* Hugepages that are left by those who come first. */
+/* Free hugepages after all present claims. */
 static uint64_t hugepages_left(const struct plan_builder *b)
 {
 	uint64_t free = hugepages_free(b), taken = 0;
@@ -434,7 +440,7 @@ static bool has_vf_of(const struct plan_worker *w, const struct plan_leg *leg)
 	return w->vf[leg->index] && w->vf[leg->index] <= leg->n_vfs;
 }
 
-/* It has been agreed to, on other legs or devices than these. */
+/* Whether the worker gets a VF on a leg or device that no apply has accepted. */
 static bool takes_more(const struct plan_builder *b, const struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
@@ -446,7 +452,7 @@ static bool takes_more(const struct plan_builder *b, const struct plan_worker *w
 	return false;
 }
 
-/* First those who may; what the others could have is only said. */
+/* Moves workers that may move first; for the others it only records what they could have. */
 static void move_all(struct plan_builder *b)
 {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
@@ -496,12 +502,12 @@ static void explain_no_vf(const struct plan_builder *b, const struct plan_worker
 	if (reason_is_set(&leg->why_no_vfs))
 		*why = leg->why_no_vfs;
 	else
-		reason_set(why, leg->n_vfs ? "vf-limit" : "no-vf", "%.15s has no VF for it",
-			   leg->device->name);
+		reason_set(why, leg->n_vfs ? "vf-limit" : "no-vf",
+			   "%.15s has no VF for this worker", leg->device->name);
 }
 
-/* Something was agreed of a leg that is not there, and of none that is: when that comes back the
- * worker has its VF again. */
+/* Whether all legs with an accepted VF are absent; when one returns, the worker uses its VF again.
+ */
 static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker *w)
 {
 	bool away = b->n_legs == 0;
@@ -518,7 +524,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 	return away;
 }
 
-/* The leg is there without the VF that was agreed to. */
+/* Whether the leg is available without the accepted VF. */
 static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *w,
 			const struct plan_leg *leg)
 {
@@ -534,7 +540,7 @@ static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)
 	return false;
 }
 
-/* Its own VF on one leg at least, where its core is still fit for it. */
+/* Whether the worker has its VF on at least one leg and its core is still suitable. */
 static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, struct reason *why)
 {
 	const struct backend *e = backend_find(w->claim);
@@ -554,8 +560,8 @@ static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, st
 	return any;
 }
 
-/* What it claims, as long as that can be had: what is late or away is no reason to forget it. A leg
- * without a VF for it is shared with the kernel, as for those who ask by name. */
+/* Uses the claimed transport if available. An absent leg is not a reason to drop the claim. A leg
+ * without a VF for the worker is shared with the kernel, as for transports asked for by name. */
 static void choose_claimed(struct plan_builder *b, struct plan_worker *w, uint64_t *hugepages)
 {
 	struct reason why = {0};
@@ -587,7 +593,7 @@ static void choose(struct plan_builder *b, size_t entry, struct plan_worker *w, 
 		choose_asked(b, entry, w, hugepages);
 }
 
-/* Those who ask by name come first. */
+/* Workers that name a transport get hugepages before those with auto. */
 void plan_transport_choose(struct plan_builder *b)
 {
 	uint64_t hugepages = hugepages_free(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a leg wants of the host: kernel settings, link, addresses, routes and rules. Apart from the
- * planners because every HA mode whose legs have addresses of their own wants the same.
+ * The desired state of a leg: kernel settings, link, addresses, routes and rules. Shared by all HA
+ * modes whose legs have their own addresses.
  */
 #include "netcfg/feature/plan_dcb.h"
 #include "netcfg/feature/plan_devlink.h"
@@ -20,11 +20,11 @@ enum setting_when {
 	WHEN_ALWAYS,
 	WHEN_IPV4,
 	WHEN_IPV4_SAME_SUBNET,
-	WHEN_IPV4_DPDK, /* a worker answers for addresses that the kernel does not have */
+	WHEN_IPV4_DPDK, /* a worker, not the kernel, answers for the addresses */
 	WHEN_IPV6,
 };
 
-/* Effective values from `min` to `max` are left alone; else the link's own is set. */
+/* Effective values from `min` to `max` stay; otherwise the link's own value is set to `set`. */
 struct wanted_setting {
 	enum link_setting setting;
 	enum setting_when when;
@@ -34,27 +34,28 @@ struct wanted_setting {
 
 static const struct wanted_setting wanted_settings[] = {
 	{LINK_SETTING_ARP_ANNOUNCE, WHEN_IPV4, 2, 2, 2,
-	 "ARP requests name an address of the leg they leave by"},
+	 "ARP requests must use a source address of the leg that sends them"},
 	{LINK_SETTING_ARP_FILTER, WHEN_IPV4, 1, 1, 1,
-	 "only the leg that an address is routed by answers ARP for it"},
+	 "only the leg that routes an address may answer ARP for it"},
 	{LINK_SETTING_ARP_IGNORE, WHEN_IPV4_SAME_SUBNET, 1, 2, 1,
-	 "both legs are in one subnet: each answers ARP for its own addresses only"},
+	 "both legs are in one subnet; each must answer ARP only for its own addresses"},
 	{LINK_SETTING_LINKDOWN4, WHEN_IPV4, 1, 1, 1,
-	 "routes of a leg without carrier are not used"},
+	 "the kernel must not use routes of a leg without carrier"},
 	{LINK_SETTING_PROMOTE_SECONDARIES, WHEN_IPV4, 1, 1, 1,
-	 "removing one data IP must not take the others of its subnet along"},
+	 "removing one data IP must not remove the others of its subnet"},
 	{LINK_SETTING_FORWARDING4, WHEN_IPV4_DPDK, 0, 0, 0,
-	 "the kernel must not forward copies of the packets that a DPDK worker takes"},
-	{LINK_SETTING_DISABLE_IPV6, WHEN_IPV6, 0, 0, 0, "the leg has IPv6 data IPs"},
+	 "the kernel must not forward copies of packets that a DPDK worker receives"},
+	{LINK_SETTING_DISABLE_IPV6, WHEN_IPV6, 0, 0, 0, "the leg needs IPv6 for its data IPs"},
 	{LINK_SETTING_ACCEPT_RA, WHEN_ALWAYS, 0, 0, 0,
 	 "a router on the data network must not give this host addresses or a default route"},
-	{LINK_SETTING_ACCEPT_DAD, WHEN_IPV6, 1, 2, 1, "two hosts with one data IP must find out"},
+	{LINK_SETTING_ACCEPT_DAD, WHEN_IPV6, 1, 2, 1,
+	 "duplicate address detection must find hosts with the same data IP"},
 	{LINK_SETTING_OPTIMISTIC_DAD, WHEN_IPV6, 1, 1, 1,
-	 "data IPs are usable while duplicate detection still runs"},
+	 "data IPs must be usable while duplicate address detection runs"},
 	{LINK_SETTING_USE_OPTIMISTIC, WHEN_IPV6, 1, 1, 1,
-	 "data IPs are usable while duplicate detection still runs"},
+	 "data IPs must be usable while duplicate address detection runs"},
 	{LINK_SETTING_LINKDOWN6, WHEN_IPV6, 1, 1, 1,
-	 "routes of a leg without carrier are not used"},
+	 "the kernel must not use routes of a leg without carrier"},
 };
 
 static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
@@ -74,8 +75,9 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Strict reverse-path checks drop what comes in by one leg and would be answered by the other.
- * `all` is not ours to change: where the larger of both is 1, the link's is set to 2 (loose). */
+/* Strict reverse-path filtering drops packets that arrive on one leg and are answered via the
+ * other. `all` is not ours to change: if the larger of both is 1, the plan sets the link's to 2
+ * (loose). */
 static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 {
 	int own, effective, all = 0;
@@ -85,11 +87,11 @@ static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 				    &effective))
 		return 0;
 	if (effective != 1)
-		return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, own, "good as it is");
+		return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, own, "already as needed");
 	link_setting_value(b->inv, LINK_SETTING_RP_FILTER, "all", &all);
 	snprintf(reason, sizeof(reason),
-		 "the larger of all (%d) and %s (%d) counts: 1 drops packets that come in by one "
-		 "leg and are routed by another",
+		 "strict reverse-path filtering (all is %d, %s is %d) drops packets that arrive on "
+		 "one leg and are routed via another",
 		 all, leg->link->name, own);
 	return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, 2, reason);
 }
@@ -124,8 +126,8 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 		if (!setting_applies(t->when, leg, dpdk) ||
 		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		/* What is good already is wanted as it is: it may be so because we set it. Where
-		 * `all` alone is too large, setting the link's changes nothing. */
+		/* A good value stays desired as it is, because we may have set it. If `all` alone
+		 * is too large, setting the link's own value has no effect. */
 		want = (effective >= t->min && effective <= t->max) || own == t->set ? own : t->set;
 		r = want_setting(b, leg, t->setting, own, want, t->reason);
 	}
@@ -137,7 +139,7 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
-	/* A PF is as it shall be before its VFs are made: they take their MTU and link from it. */
+	/* The PF is configured before its VFs exist: they inherit its MTU and link state. */
 	const enum object_phase phase =
 		leg->n_vfs && leg->link == leg->device ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
 	struct plan_step *s;
@@ -149,8 +151,8 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 		s->change.kind = KERNEL_LINK;
 		s->change.link = (struct kernel_link_value){KERNEL_LINK_MTU, leg->mtu, link->mtu};
 		s->phase = phase;
-		s->disruptive = link->up; /* many drivers restart their queues for it */
-		snprintf(s->reason, sizeof(s->reason), "network %s asks for it",
+		s->disruptive = link->up; /* many drivers restart their queues */
+		snprintf(s->reason, sizeof(s->reason), "network %s sets this MTU",
 			 leg->network->name);
 	}
 	s = planner_want_add(b, &object_link, leg);
@@ -170,8 +172,8 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	/* No route to the subnet in the main table: it would take what others send there to the
-	 * leg, and two legs in one subnet would have two. The leg's own table has it. */
+	/* No subnet route in the main table: it would pull traffic of other programs to the leg,
+	 * and two legs in one subnet would have two. The leg's own table has the route. */
 	s->change.kind = KERNEL_ADDR;
 	s->change.addr = (struct inv_addr){.ip = port->ip,
 					   .proto = PLENUM_RTPROT,
@@ -189,7 +191,7 @@ static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	s->link[0] = '\0'; /* rules are the host's */
+	s->link[0] = '\0'; /* rules have no link */
 	s->change.kind = KERNEL_RULE;
 	s->change.ifindex = 0;
 	s->change.rule = (struct inv_rule){.priority = PLAN_RULE_PRIORITY,
@@ -197,7 +199,7 @@ static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
 					   .family = port->ip.addr.family,
 					   .proto = PLENUM_RTPROT,
 					   .from = {port->ip.addr, ip_addr_bits(&port->ip.addr)}};
-	snprintf(s->reason, sizeof(s->reason), "what worker %u sends from this IP leaves by %s",
+	snprintf(s->reason, sizeof(s->reason), "packets from this IP (worker %u) must leave via %s",
 		 w->id, leg->net->name);
 	return 0;
 }
@@ -227,13 +229,15 @@ static const struct inv_link *loopback(const struct inventory *inv)
 	return NULL;
 }
 
-/* Without it, what finds no way in the leg's table (its carrier is away, or there is no gateway)
- * would go on to the main table and leave by another leg or the management interface. */
-static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
+/* The last route of the table. Without it, packets that find no route in the leg's table (no
+ * carrier or no gateway) would fall through to the main table and leave via another leg or the
+ * management interface. */
+static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_step *s = planner_want_add(b, &object_route, leg);
 	uint8_t family = leg->network->range.first.family;
-	/* The link that the kernel puts IPv6 routes to nowhere on; those of IPv4 have none. */
+	/* The kernel attaches unreachable IPv6 routes to the loopback; those of IPv4 have no link.
+	 */
 	const struct inv_link *link = family == AF_INET6 ? loopback(b->inv) : NULL;
 
 	if (!s)
@@ -247,12 +251,12 @@ static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
 					     .metric = PLAN_UNREACHABLE_METRIC,
 					     .type = INV_ROUTE_UNREACHABLE};
 	kernel_route_normalize(&s->change.route);
-	snprintf(s->reason, sizeof(s->reason),
-		 "what %s cannot carry must not leave by another interface", leg->net->name);
+	snprintf(s->reason, sizeof(s->reason), "traffic of %s must not leave via another interface",
+		 leg->net->name);
 	return 0;
 }
 
-/* The leg's own table: its subnet, the way out of it, and no other way. */
+/* The leg's own table: its subnet, its gateway, and an unreachable route. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct ip_range *range = &leg->network->range;
@@ -265,16 +269,16 @@ static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 	if (!s)
 		return -ENOMEM;
 	snprintf(s->reason, sizeof(s->reason),
-		 "table %u is %s's alone: its subnet is reached by it", leg->table, leg->net->name);
+		 "table %u belongs to %s alone; this route reaches its subnet", leg->table,
+		 leg->net->name);
 	if (leg->network->gateway.family) {
 		s = want_route(b, leg, &all, &leg->network->gateway);
 		if (!s)
 			return -ENOMEM;
 		snprintf(s->reason, sizeof(s->reason),
-			 "other subnets are reached by the gateway of network %s",
-			 leg->network->name);
+			 "the gateway of network %s reaches other subnets", leg->network->name);
 	}
-	return want_no_way_out(b, leg);
+	return want_unreachable(b, leg);
 }
 
 static const struct plan_port *worker_port(const struct plan_worker *w, const struct plan_leg *leg)
@@ -285,7 +289,7 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 	return NULL;
 }
 
-/* A device that was a port of a bond of ours is let go as it is: up, and with its MTU. */
+/* A former port of our bond is released as it is: up, and with its MTU. */
 static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *device = leg->device;
@@ -305,7 +309,7 @@ static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 	if (master)
 		memcpy(v->was, master->name, sizeof(v->was));
 	s->disruptive = true;
-	snprintf(s->reason, sizeof(s->reason), "a leg of its own is no port of a bond");
+	snprintf(s->reason, sizeof(s->reason), "an independent leg must not be a bond port");
 	return 0;
 }
 
@@ -329,7 +333,7 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		if (!port)
 			continue;
 		if (w->effective != SPEC_TRANSPORT_UDP) {
-			dpdk = true; /* the worker itself answers for its IP */
+			dpdk = true; /* the worker, not the kernel, answers for its IP */
 			continue;
 		}
 		udp = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workers: number, core, addresses, mounts and exports of each. */
+/* Builds the workers of a plan: id, core, addresses, mounts and exports. */
 #include "netcfg/feature/plan_kernel_port.h"
 #include "netcfg/feature/plan_shared.h"
 #include "netcfg/feature/plan_vf.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "0-3,6" into buf: the cores that are online. */
+/* Formats the online cores: "0-3,6". */
 static void format_online(const struct inventory *inv, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -48,7 +48,7 @@ static void check_core(struct plan_builder *b, size_t entry, unsigned core)
 		 found ? "offline" : "not on this host", online[0] ? online : "(none is known)");
 }
 
-/* Where the legs share their addresses, the one that has a list of them says which. */
+/* In active-backup without a bond, the leg with a list of ips provides the addresses. */
 static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
 {
 	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
@@ -57,8 +57,8 @@ static const struct spec_net *ips_net(const struct plan_builder *b, const struct
 	return net;
 }
 
-/* The n-th address of the leg: of those given one by one, else of its network's range; false: there
- * are fewer. */
+/* The n-th address of the leg: from its ips, else from its network's range; false: there are
+ * fewer. */
 static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
 {
@@ -78,8 +78,8 @@ static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 	return false;
 }
 
-/* Whether the address is another's on this host already: elsewhere, or on the leg in another form
- * than wanted, or at all where the worker answers for it itself. */
+/* Whether another program on this host has the address: on another link, on the leg with another
+ * prefix, or at all if the worker answers for it itself. */
 static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
 {
@@ -93,7 +93,8 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
 		if (on_leg && plan_addr_is_ours(b, have))
-			return false; /* it is in use: what others add to it changes nothing */
+			return false; /* already ours: further addresses of other programs do not
+					 matter */
 		if (!plan_addr_is_ours(b, have) &&
 		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
 			theirs = have;
@@ -103,15 +104,15 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 
 		ip_addr_format(&ip->addr, text, sizeof(text));
 		reason_set(why, "address-taken",
-			   "worker %u would get %s/%u on %s, but others have put %s/%u on %s; "
-			   "remove it there or write other ips",
+			   "worker %u needs %s/%u on %s, but another program added %s/%u to %s; "
+			   "remove it there, or write other ips",
 			   w->id, text, ip->len, leg->link->name, text, theirs->ip.len,
 			   on ? on->name : "another interface");
 	}
 	return theirs != NULL;
 }
 
-/* True and why where the address was found to be another host's before it was ours. */
+/* True and why if another host was found to use the address. */
 static bool ip_is_of_another_host(const struct plan_builder *b, const struct plan_leg *leg,
 				  const struct plan_worker *w, const struct ip_prefix *ip,
 				  struct reason *why)
@@ -123,14 +124,15 @@ static bool ip_is_of_another_host(const struct plan_builder *b, const struct pla
 	if (!c)
 		return false;
 	reason_set(why, "address-duplicate",
-		   "%s, so worker %u goes without it; remove it there or write other ips",
+		   "%s, so worker %u does not use it; remove it there, or write other ips",
 		   plan_conflict_describe(c, text, sizeof(text)), w->id);
 	return true;
 }
 
-/* An address that another host has as well: it stays wanted, for that host may leave, but carries
- * nothing until then. Found when a cable is plugged in after the apply that added the address. */
-static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
+/* Degrades the leg if another host uses an address that is already ours. The address stays
+ * desired, because that host may leave, but carries no data until then. Found when a cable is
+ * plugged in after the apply that added the address. */
+static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 			    const struct plan_port *port)
 {
 	char text[IP_ADDR_STR_MAX];
@@ -143,15 +145,15 @@ static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 		    !ip_addr_equal(&have->ip.addr, &port->ip.addr))
 			continue;
 		reason_set(&why, "address-duplicate",
-			   "another host has %s already (duplicate detection on %s); write other "
-			   "ips",
+			   "another host already uses %s (duplicate address detection on %s); "
+			   "write other ips",
 			   ip_addr_format(&have->ip.addr, text, sizeof(text)), port->ifname);
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
 	}
 }
 
-/* False: the leg has no address left for it. A worker whose address is taken goes without a port on
- * this leg. */
+/* Adds the worker's port on the leg. False: the leg has no address left. A worker whose address is
+ * taken gets no port on this leg. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
 {
 	struct plan_worker *w = &b->plan->workers[worker];
@@ -160,7 +162,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct reason why;
 
 	if (b->plan->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports)
-		return true; /* the kernel has the address on one interface only */
+		return true; /* the kernel can have the address on one interface only */
 	if (leg->shared)
 		ip = (struct ip_prefix){leg->network->range.first, leg->network->range.prefix_len};
 	else if (!leg_ip(b, leg->net, leg->network, w->id - 1, &ip))
@@ -198,12 +200,12 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	if (port->kernel_owned)
 		plan_kernel_port_choose(b, leg, worker, port);
 	w->n_ports++;
-	judge_duplicate(b, leg, port);
+	check_duplicate(b, leg, port);
 	return true;
 }
 
-/* Worker i of the host takes the i-th address of each leg, so that it keeps its addresses whichever
- * legs are there. */
+/* Worker i of the host gets the i-th address of each leg, so it keeps its addresses if other legs
+ * are absent. */
 static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 {
 	size_t have = 0;
@@ -211,10 +213,11 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 	for (size_t i = 0; i < b->plan->n_workers; i++)
 		have += worker_add_port(b, leg, i);
 	if (have < b->plan->n_workers)
-		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
-			 "%zu cores on %s need %zu addresses, it has %zu; write a larger %s",
-			 b->plan->n_workers, leg->net->name, b->plan->n_workers, have,
-			 leg->net->n_ips ? "list of ips" : "range for its network");
+		diag_add(
+			b->d, DIAG_ERROR, &leg->net->pos, NULL,
+			"%zu workers need as many addresses, but leg %s has %zu; write a larger %s",
+			b->plan->n_workers, leg->net->name, have,
+			leg->net->n_ips ? "list of ips" : "range for its network");
 }
 
 static bool worker_has_port(const struct plan_worker *w, const char *leg)
@@ -237,8 +240,8 @@ bool plan_worker_is_content(const struct plan_worker *w)
 			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
 }
 
-/* Why the transport is not the best one may be said of the legs that are there; that one is missing
- * comes before it. What failed on this host comes before both. */
+/* Whether a missing leg takes precedence over the worker's reason. Failures on this host take
+ * precedence over missing legs. */
 static bool reason_may_wait(const struct plan_worker *w)
 {
 	return w->asked == SPEC_TRANSPORT_AUTO || (strcmp(w->reason.code, "shared-ip") != 0 &&
@@ -272,7 +275,7 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
-/* A bond that carries, but with fewer ports than it was given, is said of those who live on it. */
+/* Reports a degraded bond as the reason of the workers on it. */
 static void explain_bond(const struct plan *p, struct plan_worker *w)
 {
 	const struct plan_leg_info *leg = &p->legs[0];
@@ -284,18 +287,18 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 	}
 }
 
-/* A worker that fell back to sockets has its address where the kernel has it. */
+/* A worker that fell back to sockets has its address on one interface only. */
 static void note_no_backup(const struct plan *p, struct plan_worker *w)
 {
 	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
-		snprintf(w->note, sizeof(w->note), "no backup: its IP is the kernel's, on %.16s",
+		snprintf(w->note, sizeof(w->note), "no backup: the kernel has its IP on %.16s",
 			 w->ports[0].leg);
 }
 
-/* More would only wait for each other. */
+/* More secondary workers would only wait for each other. */
 #define LANES_MAX 15
 
-/* A core that gets no mount carries data of one; of which, goes in turn, too. */
+/* A core without a mount becomes a secondary worker of one of the mounts, in turn. */
 static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_mounts;
@@ -310,8 +313,8 @@ static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_wor
 	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->lane_of->path);
 }
 
-/* Mounts go to the entry's cores in turn; exports are every core's, and the mounts of clients are
- * spread over them. */
+/* Deals the mounts of an entry to its cores in turn. Every core serves all exports; clients spread
+ * their mounts over the cores. */
 static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_cores;
@@ -333,8 +336,8 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 	return 0;
 }
 
-/* By the spec alone, so that who is told of them is not told anew when a leg goes or comes; but the
- * host's own addresses only the host knows. */
+/* Lists addresses from the spec alone, so that peers need no update when a leg appears or
+ * disappears; the host's own addresses come from the host. */
 static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 {
 	const struct spec *spec = b->spec;
@@ -355,7 +358,7 @@ static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 
 /* ---- numbers ---- */
 
-/* Every leg has an address for this number. */
+/* Whether every leg has an address for this id. */
 static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
 {
 	const struct spec *spec = b->spec;
@@ -379,7 +382,7 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
-/* The number that the core's worker has had, while there are addresses for it; 0: it has none. */
+/* The previous id of the core's worker, if there are addresses for it; 0: none. */
 static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 {
 	const struct plan_worker_ids *places = b->ctx->places;
@@ -392,7 +395,7 @@ static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 	return 0;
 }
 
-/* Who has been there keeps its number, the new ones take the lowest that are left. */
+/* Existing workers keep their ids; new ones get the lowest free ids. */
 static void number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;
@@ -408,7 +411,7 @@ static void number_workers(struct plan_builder *b)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- plan_workers_build ---- */
 
 static int worker_build(struct plan_builder *b, size_t entry, size_t core, struct plan_worker *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of workers' places: text and back. Apart from the planning, which only reads it. */
+/* The text form of the record of worker ids; planning only reads the record. */
 #include "netcfg/plan/plan_worker_ids.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
@@ -18,15 +18,15 @@ void plan_worker_ids_done(struct plan_worker_ids *p)
 
 static int add(struct plan_worker_ids *p, unsigned core, uint32_t id)
 {
-	struct plan_place *entry = vec_add(&p->entries, &p->n, sizeof(*entry));
+	struct plan_worker_id *entry = vec_add(&p->entries, &p->n, sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct plan_place){.core = core, .id = id};
+	*entry = (struct plan_worker_id){.core = core, .id = id};
 	return 0;
 }
 
-/* An id that two lines name is the first's; planning sees to that. */
+/* If two lines name one id, planning uses the first. */
 static int parse(struct plan_worker_ids *p, const char *text)
 {
 	int version = 0, at = 0, r = 0;
@@ -61,9 +61,10 @@ int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct dia
 	if (r == -ENOMEM)
 		return r;
 	diag_add(d, DIAG_WARNING, NULL, NULL,
-		 "the record %s cannot be read (%s); workers are numbered, and get their "
-		 "addresses, by their order in the file",
-		 path, r == -EBADMSG ? "it is not of this version" : strerror(-r));
+		 "cannot read the record %s (%s); worker ids and addresses follow the order in the "
+		 "configuration",
+		 path,
+		 r == -EBADMSG ? "its format is damaged or of another version" : strerror(-r));
 	return 0;
 }
 

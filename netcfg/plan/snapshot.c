@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names, numbers and addresses replaced. Apart from the inventory, because what must stay for a
- * plan to be the same only the spec and the plan know.
+ * Replaces names, numbers and addresses of an inventory, except those that the plan depends on.
  */
 #include "netcfg/plan/snapshot.h"
 #include "netcfg/base/hash.h"
@@ -36,7 +35,7 @@ static void redaction_done(struct redaction *r)
 
 /* ---- addresses ---- */
 
-/* What every host has alike. */
+/* Prefixes that identify no host. */
 static const char *const common[] = {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3",
 				     "::/127",	  "fe80::/10",	 "ff00::/8"};
 
@@ -50,7 +49,8 @@ static void keep(struct redaction *r, const struct ip_prefix *p)
 		r->out_of_memory = true;
 }
 
-/* A leg on the host's own address names it, and must find it: the least prefix of each range. */
+/* A leg on the host's own address must still find it: keeps the smallest prefix that covers each
+ * range. */
 static void keep_shared(struct redaction *r, const struct spec_net *n)
 {
 	for (size_t i = 0; n->shared_ip && i < n->n_ips; i++) {
@@ -80,8 +80,8 @@ static void keep_networks(struct redaction *r)
 		keep_shared(r, &r->spec->nets[i]);
 }
 
-/* Whether addresses under this prefix keep their next bit: it lies in what is kept, or that in it.
- */
+/* Whether addresses under this prefix keep their next bit: the prefix is within a kept one, or a
+ * kept one is within it. */
 static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 {
 	for (size_t i = 0; i < r->n_kept; i++) {
@@ -95,8 +95,8 @@ static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 	return false;
 }
 
-/* Each bit is turned or not by what the bits before it are: so that two addresses have as many
- * leading bits in common as they had. */
+/* Flips each bit depending on a keyed hash of the bits before it, so that two addresses keep the
+ * length of their common prefix. */
 static struct ip_addr map_addr(const struct redaction *r, const struct ip_addr *a)
 {
 	struct ip_addr to = *a;
@@ -135,7 +135,7 @@ static void mac_pair_add(struct redaction *r, const struct mac_addr *from,
 		r->out_of_memory = true;
 }
 
-/* The maker's half stays, the other is a number in the order in which they come. */
+/* Keeps the vendor's half; the other half becomes a sequence number. */
 static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 {
 	struct mac_addr to = *m;
@@ -153,7 +153,7 @@ static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 	return to;
 }
 
-/* An IPv6 address that was made from a MAC address holds it. */
+/* An IPv6 address derived from a MAC address contains it. */
 static void map_ip(struct redaction *r, struct ip_addr *a)
 {
 	struct mac_addr m;
@@ -192,7 +192,7 @@ static void name_set(char *field, size_t size, const char *what, size_t number)
 	inv_text_set(field, size, text);
 }
 
-/* The first link with the same text gives its number. */
+/* The index of the first link with the same text. */
 static size_t first_like(const struct inventory *inv, size_t i, size_t offset)
 {
 	const char *text = (const char *)&inv->links[i] + offset;
@@ -225,7 +225,7 @@ static void map_texts(const struct inventory *was, struct inventory *inv)
 			name_set(inv->mounts[i].path, sizeof(inv->mounts[i].path), "/mount", i);
 }
 
-/* ---- the whole ---- */
+/* ---- snapshot_make ---- */
 
 static void keep_macs(struct redaction *r)
 {
@@ -236,7 +236,7 @@ static void keep_macs(struct redaction *r)
 			mac_pair_add(r, &m, &m);
 }
 
-/* Addresses that we gave to VFs follow from that of their PF, before and after. */
+/* MACs that we gave to VFs derive from the MAC of their PF, before and after. */
 static void map_vf_macs(struct redaction *r, const struct inventory *was,
 			const struct inventory *inv)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of what was agreed to: text and back, and what a plan makes of it. Apart from the
- * planning, which only reads it. */
+/* The text form of the record of accepted transports, and how a plan changes it. */
 #include "netcfg/plan/transport_choice.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
@@ -80,7 +79,7 @@ bool transport_choice_moves(const struct transport_choice *a, const struct trans
 
 /* ---- text ---- */
 
-/* Only what takes VFs is ever agreed to. */
+/* Only transports that use VFs are recorded. */
 static int parse_transport(const char *word, struct transport_choice_entry *e)
 {
 	static const enum spec_transport known[] = {SPEC_TRANSPORT_DPDK,
@@ -95,7 +94,7 @@ static int parse_transport(const char *word, struct transport_choice_entry *e)
 	return -EBADMSG;
 }
 
-/* The numbers of VFs are of one boot. */
+/* VF numbers are valid for one boot. */
 static int parse_line(struct transport_choice *a, const char *line, bool stale)
 {
 	struct transport_choice_entry e = {.transport = SPEC_TRANSPORT_UDP,

@@ -220,7 +220,7 @@ static void test_stays_until_somebody_asks(void **state)
 	const struct plan_worker *w = plan(h, HEAD AUTO(1), false);
 
 	check_udp(w, "vf-unused");
-	assert_non_null(strstr(w->reason.text, "'plenum apply' takes them"));
+	assert_non_null(strstr(w->reason.text, "'plenum apply' moves the worker to them"));
 	assert_int_equal(w->claim, SPEC_TRANSPORT_UDP);
 	assert_int_equal(h->plan->n_moves, 0);
 	assert_int_equal(vfs_made(h, PF_A), 0);
@@ -403,7 +403,7 @@ static void test_another_device_waits_for_an_apply(void **state)
 	assert_true(w->ports[1].kernel_owned);
 	assert_int_equal(vfs_made(h, PF_B), 0);
 	assert_string_equal(w->reason.code, "vf-unused");
-	assert_non_null(strstr(w->reason.text, "not what was agreed to for leg-b"));
+	assert_non_null(strstr(w->reason.text, "is a new device for leg leg-b"));
 	assert_true(plan_worker_is_content(w));
 	keep(h);
 	w = plan(h, HEAD AUTO(1), true);

@@ -48,8 +48,8 @@ static struct spec *draft(struct inventory *inv, char **ret_yaml)
 		if (p->legs[i].state != PLAN_LEG_USABLE)
 			fail_with(&d, *ret_yaml);
 	if (s->n_nets == 0) /* and why is said */
-		assert_true(strstr(*ret_yaml, "# Not taken: ") ||
-			    strstr(*ret_yaml, "shows no device for data"));
+		assert_true(strstr(*ret_yaml, "# Not used: ") ||
+			    strstr(*ret_yaml, "has no data device"));
 	plan_free(p);
 	diag_done(&d);
 	inv_free(inv);
@@ -113,13 +113,13 @@ static void test_draft_without_devices(void **state)
 	*inv_core_add(inv) = (struct inv_core){.id = 0, .online = true};
 	s = draft(inv, &yaml);
 	assert_int_equal(s->n_nets, 0);
-	assert_non_null(strstr(yaml, "Not taken: eth0"));
-	assert_non_null(strstr(yaml, "no core besides core 0"));
+	assert_non_null(strstr(yaml, "Not used: eth0"));
+	assert_non_null(strstr(yaml, "has only core 0"));
 	spec_free(s);
 	free(yaml);
 	s = draft(inv_new(), &yaml);
-	assert_non_null(strstr(yaml, "no device for data"));
-	assert_non_null(strstr(yaml, "Nothing shows by which interface"));
+	assert_non_null(strstr(yaml, "no data device"));
+	assert_non_null(strstr(yaml, "The management interface is unknown"));
 	spec_free(s);
 	free(yaml);
 }
@@ -149,7 +149,7 @@ static void test_draft_shares_the_only_device(void **state)
 	assert_false(s->nets[0].soft_roce);
 	assert_int_equal(s->n_workers, 1);
 	assert_non_null(strstr(yaml, "data share 192.0.2.7 with management"));
-	assert_non_null(strstr(yaml, "Nothing here shows whether that network may carry data"));
+	assert_non_null(strstr(yaml, "Check that this network may carry data"));
 	spec_free(s);
 	free(yaml);
 }

@@ -219,7 +219,7 @@ static void test_restores_come_last(void **state)
 			continue;
 		}
 		n++;
-		assert_non_null(strstr(p->steps[i].reason, "as it was found"));
+		assert_non_null(strstr(p->steps[i].reason, "restores the value found before"));
 	}
 	assert_true(n > 4);
 	plan_free(p);

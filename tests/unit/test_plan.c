@@ -316,8 +316,7 @@ static void expect_forced(const struct inventory *inv, const char *name, enum pl
 	assert_int_equal(p->legs[1].state, state);
 	assert_int_equal(p->workers[0].ports[0].mtu, 9000);
 	all = diag_format(&d);
-	assert_int_equal(strstr(all, "nothing of that name was in the way") != NULL,
-			 *warning != '\0');
+	assert_int_equal(strstr(all, "was not needed") != NULL, *warning != '\0');
 	assert_non_null(strstr(all, warning));
 	free(all);
 	diag_done(&d);
@@ -337,7 +336,7 @@ static void test_force_overrides_what_it_names(void **state)
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route", "apply --force veth1");
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
 	expect_forced(inv, dependency, PLAN_LEG_USABLE, "");
-	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0: nothing");
+	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0 was not needed");
 	/* The route is one thing, a login by the same link another. */
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("198.51.100.7/24")};
@@ -348,7 +347,7 @@ static void test_force_overrides_what_it_names(void **state)
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
 	/* Where nothing is in the way that is said. */
 	inv->links[3].mtu = 9000;
-	expect_forced(inv, link, PLAN_LEG_USABLE, "--force veth1: nothing");
+	expect_forced(inv, link, PLAN_LEG_USABLE, "--force veth1 was not needed");
 	inv_free(inv);
 }
 
@@ -375,8 +374,8 @@ static void test_leg_in_service_stays(void **state)
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.0.1/17")};
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
-		   "data-b is 10.20.0.0/16, eth0 has 10.20.0.0/17: 10.20.0.0 to 10.20.127.255 are "
-		   "in both");
+		   "data-b (10.20.0.0/16) overlaps eth0 (10.20.0.0/17) from 10.20.0.0 to "
+		   "10.20.127.255");
 	inv->links[3].carrier = false;
 	inv->n_addrs--;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
@@ -398,7 +397,7 @@ static void test_refusals(void **state)
 	expect_leg_with("device: veth1", "device: veth0x", 1, PLAN_LEG_ABSENT, "not-found",
 			"did you mean veth0?");
 	expect_leg_with("device: veth1", "device: \"02:00:00:00:00:03\"", 1, PLAN_LEG_REFUSED,
-			"used-twice", "is leg-a already");
+			"used-twice", "leg leg-a already uses veth0");
 	expect_leg_with("device: veth1", "device: lo", 1, PLAN_LEG_REFUSED, "loopback",
 			"is the loopback interface");
 	expect_leg_with("device: veth1", "device: \"02:00:00:00:00:02\"", 1, PLAN_LEG_REFUSED,
@@ -419,7 +418,7 @@ static void test_mtu_limit(void **state)
 
 	inv->links[3].mtu_max = 4000;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "mtu-impossible",
-		   "veth1 takes at most 4000; write mtu: 4000");
+		   "veth1 supports at most 4000; write mtu: 4000");
 	inv_free(inv);
 }
 
@@ -435,7 +434,7 @@ static void test_host_lives_by_advertisements(void **state)
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
 	inv->routes[0].proto = PLENUM_RTPROT; /* eth0's own default route is none of the host's */
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-		   "veth1 has its IPv6 routes by router advertisement");
+		   "veth1 gets its IPv6 routes from router advertisements");
 	inv->routes[0].proto = INV_PROTO_BOOT;
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("2001:db8::7/64")};
@@ -505,7 +504,7 @@ static void test_moved_leg_is_not_in_its_own_way(void **state)
 	host_add_link(inv, 9, "ens9", INV_LINK_VETH, true);
 	inv->addr_owner_known = false;
 	*a = (struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
-	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "overlap", "veth1 has 10.20.0.0/16");
+	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "overlap", "overlaps veth1 (10.20.0.0/16)");
 	made.change =
 		(struct kernel_change){.kind = KERNEL_ADDR, .ifindex = HOST_VETH1, .addr = *a};
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
@@ -534,7 +533,7 @@ static void test_taken_address(void **state)
 	assert_int_equal(p->workers[1].n_ports, 1);
 	plan_free(p);
 	s->on_fallback = SPEC_FALLBACK_REFUSE;
-	plan_expect_refused(s, inv, "others have put 10.20.1.11/32 on eth0");
+	plan_expect_refused(s, inv, "another program added 10.20.1.11/32 to eth0");
 	spec_free(s);
 	free(yaml);
 	inv_free(inv);
@@ -576,7 +575,7 @@ static void test_no_leg_is_usable(void **state)
 	plan_free(p);
 	s->on_fallback = SPEC_FALLBACK_REFUSE;
 	plan_expect_refused(s, inv, "this host has no device veth0");
-	plan_expect_refused(s, inv, "veth1 takes at most 4000");
+	plan_expect_refused(s, inv, "veth1 supports at most 4000");
 	spec_free(s);
 	inv_free(inv);
 }
@@ -595,7 +594,7 @@ static void test_renamed(void **state)
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &q), 0);
 	assert_int_equal(q->legs[1].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(q->legs[1].reason.code, "renamed");
-	assert_non_null(strstr(q->legs[1].reason.text, "veth1 is called ens1 now"));
+	assert_non_null(strstr(q->legs[1].reason.text, "interface veth1 was renamed to ens1"));
 	assert_string_equal(q->workers[0].ports[1].ifname, "ens1");
 	plan_free(q);
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_ABSENT, "not-found", "no device veth1");
@@ -629,7 +628,7 @@ static void test_running_workers_hold_hugepages(void **state)
 	assert_int_equal(plan_build(s, inv, NULL, &d, &second), 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
-	assert_non_null(strstr(second->workers[1].reason.text, "8 free"));
+	assert_non_null(strstr(second->workers[1].reason.text, "8 hugepages of 2 MiB are free"));
 	assert_int_equal(count(second, "addr-add"), 2);
 	plan_free(second);
 	plan_free(first);

@@ -191,7 +191,8 @@ static void apply_with_conflict(struct world *w, bool commit)
 	assert_false(has(w->k, "10.10.1.10"));
 	assert_int_equal(rest->workers[0].n_ports, 0);
 	assert_string_equal(rest->legs[0].reason.code, "address-duplicate");
-	assert_non_null(strstr(rest->legs[0].reason.text, "(02:00:00:00:00:77) has 10.10.1.10"));
+	assert_non_null(
+		strstr(rest->legs[0].reason.text, "(02:00:00:00:00:77) already uses 10.10.1.10"));
 	plan_free(p);
 	plan_free(rest);
 	if (commit) {
