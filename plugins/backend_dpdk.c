@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK: the worker drives its packets itself, on a VF that is its own where the device gives one,
- * else on the kernel's interface. Two ways of waiting for them, in one file because all else is the
- * same.
+ * DPDK: the worker sends and receives packets itself, on its own VF if the device offers one, else
+ * on the kernel's interface. Two back ends that differ only in how they wait for packets: polling
+ * or interrupts.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
 
-/* The kernel keeps an interface of its own: what it shares is a copy of what comes, or a part. */
+/* A kernel interface stays with the kernel: the worker gets a copy or a part of the packets. */
 static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 {
 	if (!port->kernel_owned)
@@ -21,13 +21,12 @@ static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 static bool is_ethernet(const struct inv_link *device, struct reason *why)
 {
 	if (device->kind == INV_LINK_IPOIB)
-		reason_set(why, "infiniband", "%.15s is InfiniBand, which DPDK does not drive",
+		reason_set(why, "infiniband", "%.15s is InfiniBand, which DPDK does not support",
 			   device->name);
 	return device->kind != INV_LINK_IPOIB;
 }
 
-/* A core that is polled is lost to everything else: nobody loses one that others may run on without
- * having written so. */
+/* Polling uses a core completely, so auto never polls one that other programs may run on. */
 static bool probe_polled(const struct inv_core *core, const struct inv_link *device,
 			 struct reason *why)
 {
@@ -36,7 +35,7 @@ static bool probe_polled(const struct inv_core *core, const struct inv_link *dev
 	if (core && core->isolated)
 		return true;
 	reason_set(why, "core-shared",
-		   "dpdk would poll core %u all the time, which is not isolated (isolcpus)",
+		   "dpdk polls all the time, but core %u is not isolated (isolcpus)",
 		   core ? core->id : 0);
 	return false;
 }
@@ -48,7 +47,7 @@ static bool probe_woken(const struct inv_core *core, const struct inv_link *devi
 		return false;
 	if (!nic_family_find(device->driver)->vf_polled)
 		return true;
-	reason_set(why, "vf-polled", "VFs of %.15s (%.31s) can only be polled", device->name,
+	reason_set(why, "vf-polled", "VFs of %.15s (%.31s) support polling only", device->name,
 		   device->driver);
 	return false;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * active-backup without a bond: each worker has a VF of every device and one address, which it
- * moves itself. Apart from the bonds because nothing of it is the kernel's: here are the rules, and
- * legs that have their addresses in common.
+ * moves between them itself. The kernel takes no part. Holds the rules of this mode, and legs with
+ * common addresses.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
 
-#define HOLD_S 10 /* what the schema says */
+#define HOLD_S 10 /* the default in plenum.yaml(5) */
 
 bool ha_is_backup_of_vfs(const struct spec *s)
 {
@@ -17,7 +17,7 @@ bool ha_is_backup_of_vfs(const struct spec *s)
 	return false;
 }
 
-/* The kernel's sockets are on one interface: nobody could move their address in time. */
+/* Kernel sockets use one interface: no program could move their address in time. */
 static void check_workers(const struct spec *s, struct diag *d)
 {
 	char path[48];
@@ -30,8 +30,8 @@ static void check_workers(const struct spec *s, struct diag *d)
 			continue;
 		snprintf(path, sizeof(path), "workers[%zu].transport", i);
 		diag_add(d, DIAG_ERROR, &w->pos, path,
-			 "with active-backup over VFs each worker has VFs of its own, and %s uses "
-			 "none; write dpdk or dpdk-interrupt, or 'vfs: 0' for a bond",
+			 "active-backup over VFs needs workers that use VFs, and %s uses none; "
+			 "write dpdk or dpdk-interrupt, or 'vfs: 0' for a bond",
 			 spec_transport_to_string(w->transport));
 	}
 }
@@ -41,12 +41,12 @@ void ha_backup_vf_check(const struct spec *s, struct diag *d)
 	for (size_t i = 0; i < s->n_nets; i++)
 		if (s->nets[i].vfs <= 0)
 			ha_net_error(d, s, i, "vfs",
-				     "with active-backup all devices have VFs or none has; write "
-				     "how many, or 'vfs: 0' for the others");
+				     "with active-backup either all devices have VFs or none; "
+				     "write their number, or 'vfs: 0' for the others");
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "active-backup over VFs makes no bond, and the first device carries while "
-			 "it can; leave it out, or write 'vfs: 0'");
+			 "active-backup over VFs creates no bond, and the first usable device "
+			 "carries data; remove it, or write 'vfs: 0'");
 	check_workers(s, d);
 }
 

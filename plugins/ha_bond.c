@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The devices as the ports of one bond, in two modes: IEEE 802.1AX with the switch (lacp), or one
- * port that carries while the others stand by (active-backup). Both rules and reasons are here, the
- * links themselves are netcfg/feature/plan_bond.h's; devices with VFs are ha_backup_vf.c's.
+ * Modes with the devices as ports of one bond: IEEE 802.1AX with the switch (lacp), or one active
+ * port with standby ports (active-backup). Holds the rules and reasons of both;
+ * netcfg/feature/plan_bond.h plans the links, and ha_backup_vf.c handles devices with VFs.
  */
 #include "netcfg/feature/plan_bond.h"
 #include "plugins/plugins.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define ALLOW_SEVERAL_NICS "several-nics"
-#define MIIMON_MS 100 /* how often the kernel looks at the ports' carriers */
+#define MIIMON_MS 100 /* interval at which the kernel checks the ports' carriers */
 
-/* ---- rules that the file alone can break ---- */
+/* ---- rules of the spec ---- */
 
 static const struct spec_net *net_named(const struct spec *s, const char *name)
 {
@@ -35,7 +35,7 @@ static void check_ports(const struct spec *s, struct diag *d)
 
 		if (strcmp(net->network, s->nets[0].network) != 0)
 			ha_net_error(d, s, i, "network",
-				     "with %s all devices are on one network; write '%s'", mode,
+				     "with %s all devices must be on one network; write '%s'", mode,
 				     s->nets[0].network);
 		if (net->vfs > 0 && s->ha == SPEC_HA_LACP)
 			ha_net_error(d, s, i, "vfs",
@@ -44,7 +44,8 @@ static void check_ports(const struct spec *s, struct diag *d)
 				     mode);
 		if (net->n_ips && with_ips)
 			ha_net_error(d, s, i, "ips",
-				     "with %s the devices share one list of addresses; '%s' has it",
+				     "with %s the devices share one list of addresses, which '%s' "
+				     "has; remove this one",
 				     mode, with_ips->name);
 		with_ips = net->n_ips ? net : with_ips;
 	}
@@ -57,11 +58,11 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 			continue;
 		if (known)
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-				 "%s has no rule '%s'; write %s", spec_ha_to_string(s->ha),
-				 s->ha_allow[i], known);
+				 "mode %s has no rule '%s' to lift; write %s",
+				 spec_ha_to_string(s->ha), s->ha_allow[i], known);
 		else
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-				 "%s has no rule that could be lifted; leave it out",
+				 "ha.allow has no effect with mode %s; remove it",
 				 spec_ha_to_string(s->ha));
 	}
 }
@@ -73,11 +74,12 @@ static void check_lacp(const struct spec *s, struct diag *d)
 	check_allow(s, d, ALLOW_SEVERAL_NICS);
 	if (s->bond.primary[0] || s->bond.reselect != SPEC_RESELECT_ALWAYS)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "primary and reselect are for active-backup; with lacp all ports carry");
+			 "primary and reselect need mode active-backup; with lacp all ports carry "
+			 "data; remove them");
 	if (s->bond.min_links > s->n_nets)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.min-links",
-			 "%u ports are asked for and %zu are given; write at most %zu",
-			 s->bond.min_links, s->n_nets, s->n_nets);
+			 "asks for %u ports, but net has %zu; write at most %zu", s->bond.min_links,
+			 s->n_nets, s->n_nets);
 }
 
 static void check_backup(const struct spec *s, struct diag *d)
@@ -92,15 +94,15 @@ static void check_backup(const struct spec *s, struct diag *d)
 	if (s->bond.hash != SPEC_HASH_LAYER34 || s->bond.rate != SPEC_LACP_FAST ||
 	    s->bond.select != SPEC_SELECT_STABLE || s->bond.min_links > 1)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "hash, rate, select and min-links are for lacp; with active-backup one "
-			 "port carries");
+			 "hash, rate, select and min-links need mode lacp; with active-backup one "
+			 "port carries data; remove them");
 	if (s->bond.primary[0] && !net_named(s, s->bond.primary))
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.primary",
 			 "no device is called '%s'; write the name of one under net",
 			 s->bond.primary);
 	if (!s->bond.primary[0] && s->bond.reselect != SPEC_RESELECT_ALWAYS)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.reselect",
-			 "there is no primary to take back; write primary too");
+			 "reselect needs a primary; write primary too");
 }
 
 /* ---- rules of the host ---- */
@@ -114,7 +116,8 @@ static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 	       (len == strcspn(b->pci, ".") && memcmp(a->pci, b->pci, len) == 0);
 }
 
-/* What LACP takes for one link is two machines' worth of failures, firmware and queues. */
+/* With lacp over two NICs one link would depend on the failures, firmware and queues of two
+ * devices. */
 static void check_nics(struct plan_builder *b)
 {
 	const struct inv_link *first = NULL;
@@ -126,10 +129,9 @@ static void check_nics(struct plan_builder *b)
 
 		if (l && first && !same_nic(first, l))
 			diag_add(b->d, DIAG_ERROR, &b->bond.members[i].net->pos, "ha.mode",
-				 "lacp wants the ports of one NIC, and %s (%s) is not of that of "
-				 "%s (%s); write allow: [" ALLOW_SEVERAL_NICS
-				 "] under ha, or mode: "
-				 "dual-leg",
+				 "lacp needs ports of one NIC, but %s (%s) and %s (%s) are on "
+				 "different NICs; write allow: [" ALLOW_SEVERAL_NICS
+				 "] under ha, or mode: dual-leg",
 				 l->name, l->pci, first->name, first->pci);
 		first = first ? first : l;
 	}
@@ -144,7 +146,7 @@ static bool mac_is_set(const struct mac_addr *m)
 	return memcmp(m, &none, sizeof(none)) != 0;
 }
 
-/* The port that carries and hears another switch than this one. */
+/* Another port that carries data and is connected to another switch. */
 static const struct plan_member *other_switch(const struct plan_builder *b,
 					      const struct inv_bond_port *p)
 {
@@ -167,20 +169,20 @@ static void explain_apart(const struct plan_builder *b, const struct plan_member
 
 	if (!other) {
 		reason_set(why, "lacp-apart",
-			   "%s: the switch has %s in another group than the other ports, or in "
-			   "none: it does not carry",
+			   "%s: the switch has port %s in another LAG than the other ports, or in "
+			   "none, so it carries no data; fix the switch's configuration",
 			   b->bond.name, m->ifname);
 		return;
 	}
 	mac_addr_format(&p->partner_mac, mine, sizeof(mine));
 	mac_addr_format(&plan_bond_port(b, other)->partner_mac, theirs, sizeof(theirs));
 	reason_set(why, "two-switches",
-		   "%s: %s is on switch %s and %s on %s, which are no MLAG pair: only one carries; "
-		   "join them, or write mode: dual-leg",
+		   "%s: %s is on switch %s, %s on %s, which are not an MLAG pair, so only one "
+		   "carries data; join them, or write mode: dual-leg",
 		   b->bond.name, m->ifname, mine, other->ifname, theirs);
 }
 
-/* Why a port does not carry; false: it does. */
+/* Why a port carries no data; false: it does. */
 static bool explain_port(const struct plan_builder *b, const struct plan_member *m,
 			 const struct inv_bond_port *p, struct reason *why)
 {
@@ -189,14 +191,16 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 
 	if (!l->carrier || !p->link_up)
 		reason_set(why, "port-down",
-			   "%s: its port %s has no carrier: no cable, or its peer is down",
+			   "%s: port %s has no carrier; check the cable and the peer port",
 			   b->bond.name, m->ifname);
 	else if (lacp && (p->actor & INV_LACP_DEFAULTED))
-		reason_set(why, "no-lacp", "%s: the switch behind %s sends no LACP", b->bond.name,
+		reason_set(why, "no-lacp",
+			   "%s: the switch behind %s sends no LACP; enable it there", b->bond.name,
 			   m->ifname);
 	else if (lacp && (p->actor & INV_LACP_EXPIRED))
-		reason_set(why, "lacp-silent", "%s: the switch behind %s sends LACP no more",
-			   b->bond.name, m->ifname);
+		reason_set(why, "lacp-silent",
+			   "%s: the switch behind %s stopped sending LACP; check it", b->bond.name,
+			   m->ifname);
 	else if (lacp && !(p->actor & INV_LACP_DISTRIBUTING))
 		explain_apart(b, m, p, why);
 	else
@@ -204,7 +208,7 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 	return true;
 }
 
-/* A bond that nobody has given a carrier yet says so by itself. */
+/* A bond without any carrier is reported by its own leg. */
 static void bond_reasons(struct plan_builder *b)
 {
 	if (b->bond.setting.mode == INV_BOND_LACP)
@@ -227,7 +231,7 @@ static int lacp_links(struct plan_builder *b)
 				     .miimon_ms = MIIMON_MS,
 				     .min_links = MAX_OF(want->min_links, 1)};
 
-	/* The words of the file are the kernel's. */
+	/* The words of the spec are the kernel's. */
 	(void)bond_value_parse(&s, BOND_HASH, spec_hash_to_string(want->hash));
 	(void)bond_value_parse(&s, BOND_RATE, spec_lacp_rate_to_string(want->rate));
 	(void)bond_value_parse(&s, BOND_SELECT, spec_select_to_string(want->select));

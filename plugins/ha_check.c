@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the checks of all modes share: where an error is, and which keys a mode has no use for. */
+/* Shared by the checks of all modes: positions of errors, and keys that a mode does not use. */
 #include "plugins/plugins.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,19 +21,19 @@ void ha_refuse_hold(const struct spec *s, struct diag *d)
 {
 	if (s->ha_hold_s)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.hold",
-			 "it is for active-backup over VFs; leave it out, or write mode: "
-			 "active-backup and how many vfs each device has");
+			 "hold needs active-backup over VFs; remove it, or write mode: "
+			 "active-backup and the number of vfs of each device");
 }
 
 void ha_refuse_bond(const struct spec *s, struct diag *d)
 {
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "%s makes no bond; leave it out, or write mode: lacp or active-backup",
+			 "mode %s creates no bond; remove it, or write mode: lacp or active-backup",
 			 spec_ha_to_string(s->ha));
 	ha_refuse_hold(s, d);
 	if (s->n_ha_allow)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-			 "%s has no rule that could be lifted; leave it out",
+			 "ha.allow has no effect with mode %s; remove it",
 			 spec_ha_to_string(s->ha));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Independent legs without a bond: every worker has an address on each, and the transport uses all
- * of them at once. The host's part is to keep them apart: what comes in by a leg is answered by it.
+ * Independent legs without a bond: every worker has an address on each leg, and the transport uses
+ * all of them at the same time. The host keeps the legs apart: packets that arrive on a leg are
+ * answered via the same leg.
  */
 #include "plugins/plugins.h"
 #include <string.h>
@@ -18,8 +19,8 @@ static void dual_leg_check(const struct spec *s, struct diag *d)
 			if (strcmp(s->nets[i].network, s->nets[j].network) != 0)
 				continue;
 			ha_net_error(d, s, i, "network",
-				     "'%s' is the network of '%s' too; with dual-leg each device "
-				     "has a network of its own",
+				     "'%s' is also the network of '%s'; with dual-leg each device "
+				     "needs its own network",
 				     s->nets[i].network, s->nets[j].name);
 			break;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One data device, no second path. */
+/* Mode none: one data device without redundancy. */
 #include "plugins/plugins.h"
 
-/* More than one device is not yet an error of the file: the mode may be staged after them. */
+/* More than one device is not an error of the spec yet: the mode may be staged later. */
 static void none_check(const struct spec *s, struct diag *d)
 {
 	ha_refuse_bond(s, d);

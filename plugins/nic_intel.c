@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Intel's NICs with SR-IOV: each queue for user space is a VF of its own, given to vfio-pci. */
+/* Intel's NICs with SR-IOV: workers use VFs bound to vfio-pci. */
 #include "plugins/plugins.h"
 
-/* The link of a 1 GbE PF goes down while its VFs are made: the driver starts the port anew. */
+/* The link of a 1 GbE PF goes down while its VFs are created: the driver resets the port. */
 static const char *const igb_drivers[] = {"igb", NULL};
 
 const struct nic_family nic_intel_igb = {
@@ -33,19 +33,19 @@ const struct nic_family nic_intel_i40e = {
 	.af_xdp_since = NIC_LINUX(4, 20),
 	.lldp_to_host = "disable-fw-lldp on",
 	.vfs_undisturbed = true,
-	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 have been seen */
+	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 were measured */
 };
 
 static const char *const ice_drivers[] = {"ice", NULL};
 
-/* Its RDMA speaks one of the two; who has chosen iWARP keeps it. */
+/* Its RDMA uses RoCE or iWARP; an operator's choice of iWARP stays. */
 static const struct nic_devlink ice_devlink[] = {
 	{.name = "enable_roce",
 	 .value = "true",
 	 .mode = "runtime",
 	 .when = NIC_WHEN_ROCE,
 	 .unless = "enable_iwarp",
-	 .why = "its driver has RoCE switched off"},
+	 .why = "RoCE is disabled in the driver"},
 };
 
 const struct nic_family nic_intel_ice = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NVIDIA's ConnectX-4 and later: the kernel's driver stays in charge and steers flows to user
- * space, so one address serves host and workers and no VF is needed. Where VFs are asked for, they
- * keep that driver too.
+ * NVIDIA's ConnectX-4 and later: the kernel's driver keeps the device and steers flows to user
+ * space, so one address serves host and workers and no VF is needed. VFs that the spec asks for
+ * keep that driver, too.
  */
 #include "plugins/plugins.h"
 
@@ -13,7 +13,7 @@ static const struct nic_devlink devlink[] = {
 	 .value = "true",
 	 .mode = "driverinit",
 	 .when = NIC_WHEN_ROCE,
-	 .why = "its driver was started without RoCE"},
+	 .why = "the driver was started without RoCE"},
 };
 
 const struct nic_family nic_mlx5 = {
@@ -25,5 +25,5 @@ const struct nic_family nic_mlx5 = {
 	.devlink = devlink,
 	.n_devlink = ARRAY_SIZE(devlink),
 	.sriov_tool = "mstconfig",
-	.vf_make_ms = 1000, /* each brings up a function of the firmware */
+	.vf_make_ms = 1000, /* each VF starts a function of the firmware */
 };

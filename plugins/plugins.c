@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one list of what this build has: a mode of HA, a family of NICs or a way of sending is a file
- * and a line here. */
+/* The list of planners, NIC families and back ends: a new one is a file and a line here. */
 #include "plugins/plugins.h"
 
 static const struct planner_ops *const planner_table[] = {

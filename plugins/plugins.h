@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registry of what differs by site: the planners of the modes of `ha`, what is known of
- * families of NICs, and the ways in which workers send beside the kernel's sockets. Each is a const
- * table in a file of its own; this is the one place that lists them. Owns nothing, never looks at a
- * host. Called by each program once, before its first plan_build.
+ * The registry of planners (one per mode of `ha`), NIC families and transports beside the kernel's
+ * sockets. Each is a const table in its own file; plugins.c lists them. Each program calls
+ * plugins_register() once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
@@ -17,21 +16,21 @@ extern const struct planner_ops ha_dual_leg_planner;
 extern const struct planner_ops ha_lacp_planner;
 extern const struct planner_ops ha_active_backup_planner;
 
-/* For the planners' checks: an error of the i-th data device, "net[1].network: ...". */
+/* For planners' checks: adds an error of the i-th data device, "net[leg-a].network: ...". */
 __attribute__((format(printf, 5, 6))) void ha_net_error(struct diag *d, const struct spec *s,
 							size_t i, const char *key, const char *fmt,
 							...);
-/* Refuses what the file says of a bond: the mode makes none. */
+/* Rejects settings of ha.bond: the mode creates no bond. */
 void ha_refuse_bond(const struct spec *s, struct diag *d);
-/* Refuses ha.hold: nothing of this mode waits for it. */
+/* Rejects ha.hold: the mode does not use it. */
 void ha_refuse_hold(const struct spec *s, struct diag *d);
 
-/* active-backup of devices that have VFs (ha_backup_vf.c): whether it is that, and the parts of its
- * planner. */
+/* active-backup of devices with VFs (ha_backup_vf.c): whether the spec is that, and the parts of
+ * its planner. */
 bool ha_is_backup_of_vfs(const struct spec *s);
 void ha_backup_vf_check(const struct spec *s, struct diag *d);
 int ha_backup_vf_legs(struct plan_builder *b);
-/* Of dual-leg, for whose devices are all legs. */
+/* Shared with modes in which every device is a leg. */
 int ha_dual_leg_legs(struct plan_builder *b);
 int ha_dual_leg_want(struct plan_builder *b);
 
@@ -40,7 +39,7 @@ extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, n
 
 extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf;
 
-/* Makes all planners, families and back ends known to plan_build. */
+/* Registers all planners, families and back ends with plan_build. */
 void plugins_register(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of things in an apply: journal, step, mark; and the way back. What a step is, is said
- * by apply_step.c, what the journal looks like by apply_journal.c. */
+/* Runs an apply: journal, step, mark, and the rollback. apply_step.c runs a step, apply_journal.c
+ * writes the journal. */
 #include "netcfg/apply/apply.h"
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/file.h"
@@ -13,9 +13,9 @@
 
 struct apply {
 	struct kernel *kernel;
-	struct apply_journal journal; /* without a path where the plan was empty */
+	struct apply_journal journal; /* without a path if the plan was empty */
 	size_t n_done;
-	size_t next; /* of the plan's steps, where it stopped before the addresses */
+	size_t next; /* next step of the plan, after a stop before the addresses */
 };
 
 static void why_set(struct apply_outcome *o, int error, const char *text)
@@ -24,8 +24,8 @@ static void why_set(struct apply_outcome *o, int error, const char *text)
 	snprintf(o->why, sizeof(o->why), "%s", text);
 }
 
-/* Inverts all that needs it, last first, and goes on past what cannot be inverted: as little as
- * possible shall stay. The journal is kept where something did. */
+/* Inverts all steps that need it, last first, and continues after failures so that as little as
+ * possible stays. The journal stays if something could not be inverted. */
 static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_outcome *o)
 {
 	int error = 0;
@@ -42,7 +42,8 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
-			/* Unwritten, the entry is inverted once more by a recovery: harmless. */
+			/* If unwritten, a recovery inverts the entry once more, which is harmless.
+			 */
 			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
 			continue;
 		}
@@ -92,13 +93,13 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 		why_step_failed(o, &s, r, why);
 		return r;
 	}
-	/* In memory it is marked in any case; without the line a recovery looks for itself. */
+	/* The mark is always set in memory; without the line a recovery checks the host. */
 	(void)apply_journal_mark(j, j->n - 1, state);
 	o->n_done++;
 	return 0;
 }
 
-/* The journal knows it, so that a recovery can finish the record. */
+/* Journalled so that a recovery can complete the record. */
 static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
 {
 	int r = apply_journal_begin(j, s);
@@ -128,7 +129,7 @@ static int journal_create(struct apply *a, const struct plan *p, const char *pat
 	if (r == 0)
 		return 0;
 	snprintf(text, sizeof(text), "journal %.128s: %s", path,
-		 r == -EEXIST  ? "an unfinished apply has left it, recover first"
+		 r == -EEXIST  ? "left by an unfinished apply; recover it first"
 		 : r == -EBUSY ? "another process is applying"
 			       : strerror(-r));
 	why_set(out, r, text);
@@ -144,7 +145,7 @@ static int run_all_disowned(struct apply *a, const struct plan *p, struct apply_
 	return r;
 }
 
-/* From where it stopped, up to the phase before that one. */
+/* Runs steps from a->next up to the phase `before`, exclusive. */
 static int run_steps(struct apply *a, const struct plan *p, unsigned before,
 		     struct apply_outcome *out)
 {
@@ -159,7 +160,7 @@ static int run_steps(struct apply *a, const struct plan *p, unsigned before,
 	return r;
 }
 
-/* The kernel's answer to the failed step stays the outcome, whatever the rollback says. */
+/* Rolls back; the outcome keeps the kernel's answer to the failed step. */
 static int give_up(struct apply *a, int error, struct apply_outcome *out)
 {
 	(void)roll_back(a->kernel, &a->journal, out);
@@ -221,12 +222,12 @@ int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_o
 	return r < 0 ? give_up(a, r, out) : 0;
 }
 
-/* What the record will be: as it is on disk, and the journal's steps. A recovery does it again from
- * wherever it was interrupted: noting a step twice is noting it once. */
+/* Builds the new record: the one on disk plus the steps of the journal. An interrupted recovery
+ * repeats it safely: recording a step twice equals recording it once. */
 static int record_build(const struct apply_journal *j, char **ret, size_t *ret_len)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* who planned has said it already */
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* planning has reported it already */
 	int r = plan_owned_load(&owned, j->record, &d);
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
@@ -248,15 +249,14 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	int r = j->record ? record_prepare(j) : -ENOENT;
 
 	if (r < 0 && j->record)
-		snprintf(
-			out->why, sizeof(out->why),
-			"the record %.128s cannot be written: %s; what this apply changed will not "
-			"be given back",
-			j->record, strerror(-r));
+		snprintf(out->why, sizeof(out->why),
+			 "cannot write the record %.128s: %s; values that this apply changed will "
+			 "not be restored",
+			 j->record, strerror(-r));
 	return r;
 }
 
-/* Past the point of no return: what does not work now is done by a later recovery. */
+/* The apply is committed: a later recovery completes what fails here. */
 static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
 {
 	int r = recorded ? file_commit(j->record) : 0;
@@ -265,11 +265,11 @@ static void finish(const struct apply_journal *j, bool recorded, struct apply_ou
 		r = apply_journal_remove(j);
 	if (r < 0)
 		snprintf(out->why, sizeof(out->why),
-			 "all is done, but the journal %.128s cannot be finished: %s", j->path,
-			 strerror(-r));
+			 "the apply is committed, but its journal %.128s cannot be completed: %s",
+			 j->path, strerror(-r));
 }
 
-/* A record that cannot be written is no reason to leave the host without its network. */
+/* A failure to write the record must not leave the host without its network. */
 int apply_commit(struct apply *a, struct apply_outcome *out)
 {
 	struct apply_journal *j = &a->journal;
@@ -284,7 +284,7 @@ int apply_commit(struct apply *a, struct apply_outcome *out)
 	if (r < 0) {
 		char text[KERNEL_WHY_MAX];
 
-		snprintf(text, sizeof(text), "the journal %.128s cannot be written: %s", j->path,
+		snprintf(text, sizeof(text), "cannot write the journal %.128s: %s", j->path,
 			 strerror(-r));
 		why_set(out, r, text);
 		if (recorded)
@@ -306,8 +306,8 @@ int apply_rollback(struct apply *a, struct apply_outcome *out)
 	return out->error;
 }
 
-/* The record follows what is committed; links are found anew, since the journal knows no ifindex.
- */
+/* Completes the record of a committed apply; looks links up again, since the journal has no
+ * ifindex. */
 static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
 {
 	for (size_t i = 0; i < j->n; i++) {
@@ -333,8 +333,8 @@ static void why_unreadable(struct apply_outcome *out, const struct apply_journal
 
 	if (error == -EBADMSG)
 		snprintf(text, sizeof(text),
-			 "journal %.128s: line %zu is not of version %d; look at the host and "
-			 "remove the file",
+			 "journal %.128s: line %zu is invalid for version %d; check the host by "
+			 "hand, then remove the file",
 			 path, j->bad_line, APPLY_JOURNAL_VERSION);
 	else
 		snprintf(text, sizeof(text), "journal %.128s: %s", path,
@@ -351,7 +351,7 @@ int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *o
 	r = apply_journal_open(&j, journal);
 	if (r == 0 && j.stale) {
 		snprintf(out->why, sizeof(out->why),
-			 "journal %.128s is of another boot or network namespace: ignored",
+			 "journal %.128s is of another boot or network namespace and was ignored",
 			 journal);
 		r = apply_journal_remove(&j);
 	} else if (r == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The journal as a file: lines appended, synced, and read back after a kill at any of them. */
+/* The journal file: appends and syncs lines, and reads them back after a kill at any point. */
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
@@ -24,7 +24,7 @@ static const char *const state_words[APPLY_STEP_STATE_MAX] = {
 	[APPLY_STEP_ROLLED_BACK] = "rolled-back",
 };
 
-/* A line of which only a part fits is taken off again: the next one must not be glued to it. */
+/* Removes a partially written line, so that the next one does not join it. */
 static int append(struct apply_journal *j, const char *line, size_t len)
 {
 	ssize_t n = write(j->fd, line, len);
@@ -72,7 +72,7 @@ int apply_journal_create(struct apply_journal *j, const char *path, const char *
 		return r;
 	}
 	r = write_head(j);
-	if (r == 0) /* the name itself must survive a crash, too */
+	if (r == 0) /* the file name must survive a crash, too */
 		r = file_sync_folder(path);
 	if (r < 0) {
 		unlink(path);
@@ -165,7 +165,7 @@ static int parse_head(struct apply_journal *j, const char *line, size_t n)
 	return j->record ? 0 : -ENOMEM;
 }
 
-/* All whole lines; what follows the last newline was never finished. */
+/* Parses the complete lines; text after the last newline is incomplete. */
 static int parse_all(struct apply_journal *j, char *text)
 {
 	char *end;
@@ -183,7 +183,7 @@ static int parse_all(struct apply_journal *j, char *text)
 	return r;
 }
 
-/* A torn last line must not be glued to what is appended from now on. */
+/* Removes an incomplete last line, so that the next one does not join it. */
 static int cut_torn_line(struct apply_journal *j, const char *text)
 {
 	const char *last = strrchr(text, '\n');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a plan's addresses to probes, and from the answers to conflicts. */
+/* Turns a plan's addresses into probes, and the answers into conflicts. */
 #include "netcfg/apply/apply_probe.h"
 #include "netcfg/base/base.h"
 #include "netcfg/object/object.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A NIC that is restarted takes a second or two to agree with its switch. */
+/* A restarted NIC needs a second or two to negotiate with its switch. */
 #define CARRIER_WAIT_NS (5 * NSEC_PER_SEC)
 #define CARRIER_POLL_MS 50
 
@@ -29,7 +29,7 @@ static bool adds_address(const struct plan_step *s)
 	return s->kind == &object_addr && s->verb == PLAN_ADD;
 }
 
-/* Up, or to another MTU: most NICs begin anew with their switch for that, too. */
+/* Bringing a link up or changing its MTU: most NICs renegotiate for both. */
 static bool restarts(const struct plan *p, const char *ifname)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -39,7 +39,7 @@ static bool restarts(const struct plan *p, const char *ifname)
 	return false;
 }
 
-/* Whether a link that the plan has restarted and puts addresses on has no carrier yet. */
+/* Whether a link that the plan restarted and adds addresses to still has no carrier. */
 static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++) {
@@ -52,7 +52,7 @@ static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *
 	return false;
 }
 
-/* The host once the carriers are there, or the time is over. NULL: it cannot be read. */
+/* The host once the carriers are up or the time is over. NULL: unreadable. */
 static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
 {
 	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;
@@ -70,7 +70,7 @@ static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *
 	}
 }
 
-/* A worker that answers for an address itself and gives it back to the kernel is no other host. */
+/* A worker that returns an address to the kernel is not another host. */
 static int collect_own(const struct inventory *inv, struct probing *w)
 {
 	w->own = calloc(inv->n_links + inv->n_vfs + 1, sizeof(*w->own));
@@ -88,7 +88,7 @@ static void say_not_asked(const struct plan_step *s, const char *why, struct dia
 	char ip[IP_ADDR_STR_MAX];
 
 	diag_add(d, DIAG_WARNING, NULL, s->leg[0] ? s->leg : NULL,
-		 "whether another host has %s could not be asked on %s: %s",
+		 "cannot check whether another host uses %s on %s: %s",
 		 ip_addr_format(&s->change.addr.ip.addr, ip, sizeof(ip)), s->link, why);
 }
 
@@ -138,7 +138,7 @@ int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c
 	int r;
 
 	if (!inv)
-		return 0; /* who applies finds out himself that nothing can be read */
+		return 0; /* the apply itself reports an unreadable host */
 	r = collect_own(inv, &w);
 	if (r == 0)
 		r = collect_probes(inv, p, &w, d);
@@ -149,7 +149,7 @@ int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c
 			r = take_answers(inv, &w, c);
 		else
 			diag_add(d, DIAG_WARNING, NULL, NULL,
-				 "whether other hosts have the data IPs could not be asked: %s",
+				 "cannot check whether other hosts use the data IPs: %s",
 				 strerror(-asked));
 	}
 	inv_free(inv);

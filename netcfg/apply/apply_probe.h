@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether others have the addresses that a plan is about to add. Between an apply's links and its
- * addresses (apply.h); called by the applier.
+ * Detects other hosts that use the addresses a plan is about to add. The applier calls it between
+ * the links and the addresses of an apply (apply.h).
  */
 #ifndef PLENUM_NETCFG_APPLY_PROBE_H
 #define PLENUM_NETCFG_APPLY_PROBE_H
@@ -9,13 +9,13 @@
 #include "netcfg/plan/plan_conflict.h"
 
 /*
- * Asks for all addresses that p adds at once, when their links have a carrier: those that were just
- * brought up are waited for, for some seconds in all. What others have is added to c. Warnings say
- * what could not be asked for. 0; -ENOMEM.
+ * Probes all addresses that p adds at once, when their links have a carrier; waits a few seconds
+ * in total for links that were just brought up. Adds conflicts to c. Warnings in d name addresses
+ * that could not be probed. 0; -ENOMEM.
  */
 int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c, struct diag *d);
-/* What the kernel's own duplicate detection has found of the addresses that p adds, after they were
- * added. 0; -ENOMEM. */
+/* Adds conflicts that the kernel's duplicate address detection found for the addresses of p, after
+ * they were added. 0; -ENOMEM. */
 int apply_probe_kernel(struct kernel *k, const struct plan *p, struct plan_conflicts *c);
 
 #endif

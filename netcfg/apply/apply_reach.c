@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a configuration to whom it reaches, twice: before a change and after it. Apart from
- * verify.c, which asks only this host whether it is as wanted. */
+/* Pings the peers and gateways of a configuration before and after a change. verify.c checks only
+ * this host. */
 #include "netcfg/apply/apply_reach.h"
 #include "netcfg/plan/planner.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL_BYTES 84 /* what ping(8) sends */
+#define SMALL_BYTES 84 /* default of ping(8) */
 #define BEFORE_NS NSEC_PER_SEC
 #define ROUND_NS NSEC_PER_SEC
 #define LOOK_AGAIN_MS 200
 
-/* A look at the host as one configuration has it. */
+/* The host as planned with one configuration. */
 struct view {
 	const struct spec *spec;
 	struct inventory *inv;
@@ -44,7 +44,7 @@ static const struct plan_leg_info *leg_find(const struct view *v, const char *na
 	return NULL;
 }
 
-/* A port of the leg whose data IP the kernel has; NULL: a worker has them all to itself. */
+/* A port of the leg whose data IP the kernel has; NULL: workers answer for all of them. */
 static const struct plan_port *port_find(const struct view *v, const char *leg)
 {
 	for (size_t i = 0; i < v->plan->n_workers; i++)
@@ -74,7 +74,7 @@ static struct kernel_ping ping_make(const struct plan_port *port, const struct i
 
 struct asked {
 	struct apply_reach_target targets[APPLY_REACH_MAX];
-	struct kernel_ping pings[2 * APPLY_REACH_MAX]; /* of each a small and a full one */
+	struct kernel_ping pings[2 * APPLY_REACH_MAX]; /* a small and a full-size one per target */
 	size_t n;
 };
 
@@ -146,8 +146,8 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 	return NULL;
 }
 
-/* What carries now what that leg carried: itself, the bond that it is a port of by now, or, where
- * it is no more, whichever leg is in the subnet. NULL: none. */
+/* The leg that now carries the traffic of the target's leg: itself, the bond that it is a port of,
+ * or, if it is gone, any leg in the subnet. NULL: none. */
 static const struct plan_leg_info *leg_instead(const struct view *v,
 					       const struct apply_reach_target *t)
 {
@@ -164,7 +164,7 @@ static const struct plan_leg_info *leg_instead(const struct view *v,
 	return NULL;
 }
 
-/* What the new configuration owes to one who answered; the ping that finds out. */
+/* What the new configuration requires of a target that answered, and the ping that checks it. */
 static enum demand demand_of(const struct view *v, const struct apply_reach_target *t,
 			     struct kernel_ping *ret)
 {
@@ -181,7 +181,8 @@ static enum demand demand_of(const struct view *v, const struct apply_reach_targ
 	if (!plan_leg_is_configured(leg))
 		return DEMAND_LOST;
 	if (!port)
-		return DEMAND_NONE; /* the workers' own, which the kernel cannot speak for */
+		return DEMAND_NONE; /* workers answer for the addresses, so the kernel cannot ping
+				     */
 	if (port->ip.addr.family != to->family)
 		return DEMAND_LOST;
 	*ret = ping_make(port, to, t->full);
@@ -198,7 +199,7 @@ static void say_lost(const struct view *v, const struct apply_reach_target *t,
 	if (p->bytes > SMALL_BYTES)
 		snprintf(frames, sizeof(frames), " with frames of %u bytes", p->bytes);
 	diag_add(d, DIAG_ERROR, NULL, NULL,
-		 "%s %s does not answer on %s%s; before the change it did. Mend what is wrong, or "
+		 "%s %s no longer answers on %s%s, as it did before the change; fix the cause, or "
 		 "apply --force " PLAN_FORCE_PROBES,
 		 t->gateway ? "gateway"
 		 : peer	    ? peer->name
@@ -206,7 +207,7 @@ static void say_lost(const struct view *v, const struct apply_reach_target *t,
 		 who, t->leg, frames);
 }
 
-/* One round; the number of those that do not answer (yet). */
+/* One round; returns the number of targets that do not answer (yet). */
 static int count_lost(struct kernel *k, const struct view *v, const struct apply_reach *before,
 		      struct diag *d)
 {
@@ -224,7 +225,7 @@ static int count_lost(struct kernel *k, const struct view *v, const struct apply
 	if (n > 0)
 		r = k->ops->ping(k, pings, n, ROUND_NS);
 	else
-		(void)poll(NULL, 0, LOOK_AGAIN_MS); /* a leg may still come */
+		(void)poll(NULL, 0, LOOK_AGAIN_MS); /* a leg may still appear */
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < before->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One step on the kernel, for every kind alike: what differs is in the object tables. */
+/* Runs one step; the object tables hold what differs by kind. */
 #include "netcfg/apply/apply_step.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -30,7 +30,7 @@ int apply_step_capture(struct kernel *k, struct plan_step *s, char *why)
 	return r;
 }
 
-/* Asks the host anew whether the object of the step is there. */
+/* Checks the host for the object of the step. */
 static int step_presence(struct kernel *k, const struct plan_step *s, enum object_presence *ret)
 {
 	struct diag d = DIAG_INIT;
@@ -73,14 +73,14 @@ int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_s
 	return 0;
 }
 
-/* Whether a step that was only begun has had its effect. An object that others own is not it. */
+/* Whether a step that was only begun took effect. An object of another program does not count. */
 static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 {
 	enum object_presence is;
 	int r;
 
 	if (is_value(s)) {
-		*ret = true; /* writing the old value once more changes nothing */
+		*ret = true; /* writing the old value again is harmless */
 		return 0;
 	}
 	r = step_presence(k, s, &is);
@@ -89,7 +89,7 @@ static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 	return r;
 }
 
-/* What is left of a step whose link or setting is gone: nothing. */
+/* Whether the link or setting of the step is gone, so that nothing is left to invert. */
 static bool is_gone(const struct plan_step *s, int r)
 {
 	return r == -ENODEV || (r == -ENOENT && is_value(s));
@@ -103,7 +103,7 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	enum apply_step_state ignored;
 	int r;
 
-	/* Only the place is found anew: the old value is that of the journal. */
+	/* Looks up only the link or function; the old value is the journal's. */
 	r = apply_step_find(k, &inverse);
 	if (r == 0 && state == APPLY_STEP_BEGUN)
 		r = step_happened(k, &inverse, &happened);

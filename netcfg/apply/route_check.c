@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'ip route get DEST from DATA-IP' for every data IP, and the name of the rule that is in the way.
- * Apart from the plan because it asks the kernel, and from verify because a diverted leg is no
- * failure of the apply: what was wanted is there.
+ * Runs 'ip route get DEST from DATA-IP' for every data IP and names the rule that diverts it. A
+ * diverted leg does not fail the apply: the host is as desired.
  */
 #include "netcfg/apply/route_check.h"
 #include "netcfg/plan/plan_guard.h"
@@ -28,7 +27,7 @@ static bool is_own_address(const struct inventory *inv, const struct ip_addr *a)
 	return false;
 }
 
-/* Somebody to send to: the gateway, or an address of the subnet that is not this host's. */
+/* Chooses a destination: the gateway, or an address of the subnet that is not this host's. */
 static bool neighbour_choose(const struct inventory *inv, const struct plan_port *port,
 			     struct ip_addr *ret)
 {
@@ -46,9 +45,9 @@ static bool neighbour_choose(const struct inventory *inv, const struct plan_port
 	return false;
 }
 
-/* The first rule of others before ours that can have taken the packet; table 0: any. */
-static const struct inv_rule *rule_in_the_way(const struct inventory *inv,
-					      const struct ip_addr *from, uint32_t table)
+/* The first foreign rule before ours that may have matched the packet; table 0: any. */
+static const struct inv_rule *rule_before_ours(const struct inventory *inv,
+					       const struct ip_addr *from, uint32_t table)
 {
 	const struct inv_rule *best = NULL;
 
@@ -70,14 +69,14 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 		    const struct inv_route *way, struct reason *why)
 {
 	const struct inv_link *link = error ? NULL : inv_link_by_index(inv, way->oif);
-	const struct inv_rule *rule = rule_in_the_way(inv, &port->ip.addr, error ? 0 : way->table);
+	const struct inv_rule *rule = rule_before_ours(inv, &port->ip.addr, error ? 0 : way->table);
 	char ip[IP_ADDR_STR_MAX], named[96] = "";
 
 	if (rule)
 		snprintf(named, sizeof(named),
-			 ": rule %u comes before ours; remove it or move it behind %u",
+			 "; routing rule %u precedes Plenum's, remove it or move it behind %u",
 			 rule->priority, PLAN_RULE_PRIORITY);
-	reason_set(why, "diverted", "what leaves %s goes %s%s, not by %s%s",
+	reason_set(why, "diverted", "packets from %s go %s%s instead of via %s%s",
 		   ip_addr_format(&port->ip.addr, ip, sizeof(ip)), error ? "nowhere" : "via ",
 		   error  ? ""
 		   : link ? link->name
@@ -85,7 +84,7 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 		   port->ifname, named);
 }
 
-/* Whether the kernel says that the port's data leave by another link, or not at all. */
+/* Whether the port's data leave via another link, or not at all. */
 static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 			     const struct plan_port *port, struct reason *why)
 {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether an apply had its effect: plans anew until nothing is left to do, or the deadline comes.
- */
+/* Verifies an apply: plans again until nothing is left to do or the deadline passes. */
 #include "netcfg/apply/apply.h"
 #include "netcfg/feature/plan_rxe.h"
 #include <poll.h>
 #include <stdio.h>
 
-/* From quick, for what is done at once, to slow, for duplicate detection. */
+/* From fast, for immediate changes, to slow, for duplicate address detection. */
 #define RETRY_MS_FIRST 2
 #define RETRY_MS_MAX 100
 
-/* What one look at the host found. */
+/* The result of one check. */
 struct look {
 	struct diag diag;
-	int error; /* 0: as wanted; -EAGAIN: not yet; another: will not become so */
+	int error; /* 0: as desired; -EAGAIN: not yet; other: never */
 };
 
 static void add_steps_left(const struct plan *p, struct diag *d)
@@ -22,11 +21,12 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 
 	for (size_t i = 0; i < p->n_steps; i++)
 		diag_add(d, DIAG_ERROR, NULL, p->steps[i].leg[0] ? p->steps[i].leg : NULL,
-			 "not as wanted after the apply: still to %s",
+			 "the apply did not take effect; missing step: %s",
 			 plan_step_describe(&p->steps[i], text, sizeof(text)));
 }
 
-/* 0; -EAGAIN: in duplicate detection, or not known to RDMA yet; -EADDRINUSE: another has it. */
+/* 0; -EAGAIN: in duplicate address detection, or not yet a GID; -EADDRINUSE: another host uses it.
+ */
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
@@ -41,20 +41,22 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 		ip_addr_format(&a->ip.addr, text, sizeof(text));
 		if (a->dad_failed) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
-				 "another host has %s already (duplicate detection on %s); write "
-				 "other ips",
+				 "another host already uses %s (duplicate address detection on "
+				 "%s); write other ips",
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}
-		/* Without a carrier the detection does not even begin. */
+		/* Without a carrier the detection does not start. */
 		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
-				 "%s on %s is still in duplicate detection", text, port->ifname);
+				 "%s on %s is still in duplicate address detection", text,
+				 port->ifname);
 			return -EAGAIN;
 		}
 		if (plan_rxe_gid_is_coming(inv, a)) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
-				 "%s on %s is no GID of its RDMA device yet", text, port->ifname);
+				 "%s on %s is not a GID of its RDMA device yet", text,
+				 port->ifname);
 			return -EAGAIN;
 		}
 	}
@@ -106,12 +108,12 @@ int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_co
 		look(k, spec, ctx, &l);
 		now = clock_now_ns();
 		again = l.error == -EAGAIN && now < deadline_ns;
-		if (!again && l.error) /* only the last look's findings are the caller's */
+		if (!again && l.error) /* only the last check's errors go to the caller */
 			diag_append(d, &l.diag);
 		diag_done(&l.diag);
 		if (!again)
 			return l.error == -EAGAIN ? -ETIMEDOUT : l.error;
-		/* The kernel's events are not waited for: they are the agent's to read. */
+		/* Polls, since the kernel's events belong to the agent. */
 		(void)poll(NULL, 0,
 			   (int)MIN_OF((uint64_t)wait_ms, (deadline_ns - now) / NSEC_PER_MSEC + 1));
 		wait_ms = MIN_OF(2 * wait_ms, RETRY_MS_MAX);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses and routes of others from ports to their bond. Apart from plan_bond.c, which touches
- * nothing that is not ours. */
+/* Moves foreign addresses and routes from ports to their bond. plan_bond.c itself changes only our
+ * own objects. */
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/object/object.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each IPv6 link has one of its own. */
+/* Every link has its own IPv6 link-local address. */
 static bool is_link_local6(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && ip_addr_is_link_local(a);
@@ -20,13 +20,13 @@ static bool addr_moves(const struct plan_builder *b, const struct inv_addr *a,
 	return a->ifindex == l->ifindex && !is_link_local6(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* What the kernel makes for an address goes and comes with that. */
+/* Kernel routes appear and disappear with their address. */
 static bool route_moves(const struct inv_route *r, const struct inv_link *l)
 {
 	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;
 }
 
-/* The bond of others that the link is a port of, or NULL. */
+/* The foreign bond that the link is a port of, or NULL. */
 static const struct inv_link *bond_of_others(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -64,8 +64,8 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 		if (!addr_moves(b, a, l) || !a->more)
 			continue;
 		reason_set(why, "address-leased",
-			   "%s has the address %s, which another program renews (DHCP, router "
-			   "advertisements) or made a special one; end that first",
+			   "%s has the address %s, which another program manages (DHCP, router "
+			   "advertisements) and Plenum cannot move; stop that program first",
 			   l->name, ip_prefix_format(&a->ip, text, sizeof(text)));
 		return true;
 	}
@@ -74,18 +74,18 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 
 		if (!route_moves(r, l) || !r->more)
 			continue;
-		reason_set(
-			why, "route-special",
-			"the route to %s on %s has more to it than can be moved (metrics, several "
-			"hops, an end); remove it first",
-			r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text)) : "everywhere",
-			l->name);
+		reason_set(why, "route-special",
+			   "the route to %s on %s has attributes that Plenum cannot move (metrics, "
+			   "several next hops, an expiry time); remove it first",
+			   r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text))
+				      : "everywhere",
+			   l->name);
 		return true;
 	}
 	return false;
 }
 
-/* Of a bond that loses its ports. */
+/* Whether a bond that loses its ports carries other links. */
 static bool carries_more(const struct plan_builder *b, const struct inv_link *bond,
 			 struct reason *why)
 {
@@ -94,7 +94,8 @@ static bool carries_more(const struct plan_builder *b, const struct inv_link *bo
 
 		if (top->lower != bond->ifindex && bond->master != top->ifindex)
 			continue;
-		reason_set(why, "has-link", "%s carries %s; remove that, or write another device",
+		reason_set(why, "has-link",
+			   "%s carries the link %s; remove that link, or write another device",
 			   bond->name, top->name);
 		return true;
 	}
@@ -107,11 +108,10 @@ bool bond_takeover_is_refused(struct plan_builder *b, const struct inv_link *l, 
 	struct reason r;
 
 	if (plan_link_guarded(b, l, &r)) {
-		reason_set(
-			why, r.code,
-			"%.120s, which a port cannot; write another device, or apply --force %s, "
-			"which moves it to the bond",
-			r.text, l->name);
+		reason_set(why, r.code,
+			   "%.110s, which a bond port cannot carry; write another device, or apply "
+			   "--force %s, which moves it to the bond",
+			   r.text, l->name);
 		return true;
 	}
 	if (has_address(b, l, &r) && !plan_is_forced(b, l, &r)) {
@@ -132,7 +132,7 @@ static bool is_taken_over(const struct plan_builder *b, const struct inv_link *l
 	return false;
 }
 
-/* A bond that keeps a port keeps what it has. */
+/* A foreign bond that keeps a port keeps its addresses. */
 static bool is_source(const struct plan_builder *b, const struct inv_link *l)
 {
 	bool any = false;
@@ -163,12 +163,12 @@ static struct plan_step *want_moved(struct plan_builder *b, const struct plan_le
 	s->verb = verb;
 	s->disruptive = true;
 	s->change.foreign = true;
-	snprintf(s->reason, sizeof(s->reason), "it moves from %s to %s, by force", from->name,
+	snprintf(s->reason, sizeof(s->reason), "--force moves it from %s to %s", from->name,
 		 b->bond.name);
 	return s;
 }
 
-/* Routes with a gateway stand on those without. */
+/* Routes with a gateway depend on those without. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
 		       const struct inv_link *from, enum plan_verb verb, bool with_gateway)
 {
@@ -202,7 +202,8 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Secondaries come after their primary and go before it: the kernel takes them along. */
+/* Secondary addresses are added after their primary and removed before it: the kernel removes them
+ * with it. */
 static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
 		      const struct inv_link *from, enum plan_verb verb, bool secondary)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bonds in the plan. Apart from the legs, which know links only, and from plugins/, which know the
- * modes only. */
+/* Plans a bond of the data devices. Legs know only links, and plugins/ only the modes. */
 #include "netcfg/feature/plan_bond.h"
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/inventory_build.h"
@@ -10,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What nobody has to name; the second is for a mode, rate or selection that the first, which is in
- * service, cannot take. */
+/* Default names; the second is for a mode, rate or selection that the first, in service, cannot
+ * take. */
 static const char *const default_names[] = {"data0", "data1"};
 
 #define BOND_MTU_MIN 68
@@ -23,16 +22,17 @@ static bool kind_is_refused(const struct inv_link *l, struct reason *why)
 {
 	if (l->kind == INV_LINK_VF)
 		reason_set(why, "bond-vf",
-			   "%s is a VF: a bond has whole ports; write its PF %s, or mode: dual-leg",
+			   "%s is a VF, but a bond needs whole ports; write its PF %s, or mode: "
+			   "dual-leg",
 			   l->name, l->physfn);
 	else if (l->n_vfs)
 		reason_set(why, "bond-vf",
-			   "%s has %u VFs, whose packets no bond would see; remove them, or write "
+			   "%s has %u VFs, whose packets bypass a bond; remove them, or write "
 			   "mode: dual-leg",
 			   l->name, l->n_vfs);
 	else if (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_VETH &&
 		 l->kind != INV_LINK_VIRTUAL)
-		reason_set(why, "bond-kind", "%s is %s: a bond has Ethernet ports", l->name,
+		reason_set(why, "bond-kind", "%s is %s, but a bond needs Ethernet ports", l->name,
 			   inv_link_kind_to_string(l->kind));
 	else
 		return false;
@@ -47,14 +47,15 @@ static bool carries_links(const struct plan_builder *b, const struct inv_link *l
 
 		if (top->lower != l->ifindex || kernel_link_is_ours(top))
 			continue;
-		reason_set(why, "has-link", "%s carries %s; remove that, or write another device",
+		reason_set(why, "has-link",
+			   "%s carries the link %s; remove that link, or write another device",
 			   l->name, top->name);
 		return true;
 	}
 	return false;
 }
 
-/* Whether it is a port of a bond that we made, of this one or of one that goes. */
+/* Whether the link is a port of a bond that Plenum created, the present or a former one. */
 static bool is_port_of_ours(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -67,14 +68,15 @@ static bool is_taken(const struct plan_builder *b, const struct inv_link *l, str
 	for (size_t i = 0; i < b->bond.n_members; i++) {
 		if (b->bond.members[i].ifindex != l->ifindex)
 			continue;
-		reason_set(why, "used-twice", "%s is %s already; a port needs a device of its own",
-			   l->name, b->bond.members[i].net->name);
+		reason_set(why, "used-twice",
+			   "port %s already uses %s; each port needs its own device",
+			   b->bond.members[i].net->name, l->name);
 		return true;
 	}
 	return false;
 }
 
-/* A port of a bond of others comes over where somebody says so. */
+/* A port of a foreign bond needs --force. */
 static bool is_held(struct plan_builder *b, const struct inv_link *l, struct reason *why)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -102,14 +104,15 @@ static bool is_refused(struct plan_builder *b, const struct inv_link *l, struct 
 	       bond_takeover_is_refused(b, l, why);
 }
 
-static void member_judge(struct plan_builder *b, struct plan_member *m)
+static void member_check(struct plan_builder *b, struct plan_member *m)
 {
 	const struct inv_link *l = inv_link_find(b->inv, m->net->device);
 
 	m->state = PLAN_LEG_USABLE;
 	if (!m->net->enabled) {
 		m->state = PLAN_LEG_DISABLED;
-		reason_set(&m->reason, "disabled", "'plenum net enable %s' takes it in",
+		reason_set(&m->reason, "disabled",
+			   "the configuration disables it; 'plenum net enable %s' enables it",
 			   m->net->name);
 		return;
 	}
@@ -124,7 +127,7 @@ static void member_judge(struct plan_builder *b, struct plan_member *m)
 		m->state = PLAN_LEG_REFUSED;
 	} else if (!l->initialized && !is_port_of_ours(b, l)) {
 		m->state = PLAN_LEG_ABSENT;
-		reason_set(&m->reason, "not-ready", "udev has not finished with %s yet", l->name);
+		reason_set(&m->reason, "not-ready", "udev is still initializing %s", l->name);
 	}
 	m->taken_over = m->state == PLAN_LEG_USABLE && !is_port_of_ours(b, l);
 	m->ifindex = l->ifindex;
@@ -150,14 +153,14 @@ static const struct plan_member *first_joining(const struct plan_builder *b)
 
 /* ---- the bond ---- */
 
-/* Of settings that a bond keeps for as long as it is there. */
+/* Compares the settings that a bond cannot change while it exists. */
 static bool fixed_settings_equal(const struct inv_bond_setting *a, const struct inv_bond_setting *b)
 {
 	return a->mode == b->mode && (!bond_attr_applies(BOND_RATE, a->mode) ||
 				      (a->rate == b->rate && a->select == b->select));
 }
 
-/* Whether the name is free, or that of a bond which is ours and as it shall be. */
+/* Whether the name is free or belongs to our bond with the desired fixed settings. */
 static bool name_fits(const struct plan_builder *b, const char *name, struct reason *why)
 {
 	const struct inv_link *l = inv_link_by_name(b->inv, name);
@@ -167,27 +170,27 @@ static bool name_fits(const struct plan_builder *b, const char *name, struct rea
 		return true;
 	if (!have || !kernel_link_is_ours(l))
 		reason_set(why, "bond-foreign",
-			   "%s is there already and others made it; write another name under "
-			   "ha.bond",
+			   "interface %s already exists and another program created it; write "
+			   "another name under ha.bond",
 			   name);
 	else if (!fixed_settings_equal(&have->setting, &b->bond.setting))
 		reason_set(why, "bond-fixed",
-			   "%s keeps its mode, rate and select while it is there; write another "
-			   "name under ha.bond",
+			   "mode, rate and select of bond %s cannot change while it exists; write "
+			   "another name under ha.bond",
 			   name);
 	else
 		return true;
 	return false;
 }
 
-/* False, and why, where no name will do. */
+/* Chooses a name; false: no name fits, and why. */
 static bool name_choose(struct plan_builder *b, struct reason *why)
 {
 	if (b->spec->bond.name[0]) {
 		snprintf(b->bond.name, sizeof(b->bond.name), "%s", b->spec->bond.name);
 		return name_fits(b, b->bond.name, why);
 	}
-	/* One that is there already comes first. */
+	/* Existing bonds come first. */
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(default_names); i++) {
 		const char *name = default_names[i % ARRAY_SIZE(default_names)];
 
@@ -199,7 +202,7 @@ static bool name_choose(struct plan_builder *b, struct reason *why)
 	return false;
 }
 
-/* Its own: a port has the bond's. */
+/* The device's own MAC: while it is a port, it has the bond's. */
 static struct mac_addr member_mac(const struct inv_link *l)
 {
 	static const struct mac_addr none;
@@ -207,7 +210,8 @@ static struct mac_addr member_mac(const struct inv_link *l)
 	return memcmp(&l->permanent_mac, &none, sizeof(none)) ? l->permanent_mac : l->mac;
 }
 
-/* As the kernel makes it, with the first port's MAC: the switch may know it. */
+/* Adds the bond as the kernel would create it, with the first port's MAC, which the switch may
+ * know. */
 static int bond_add(struct plan_builder *b, const struct plan_member *first)
 {
 	struct inv_link l = {
@@ -237,7 +241,7 @@ static int bond_add(struct plan_builder *b, const struct plan_member *first)
 	return 0;
 }
 
-/* The switch, where all members that name one name the same. */
+/* The label, if all members have the same. */
 static void label_choose(struct plan_builder *b)
 {
 	const struct spec *s = b->given;
@@ -250,8 +254,8 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* The devices as one: of the first, but for what any of them has: addresses, soft-RoCE,
- * UDP source ports. */
+/* Derives a spec with the bond as its only device: the entry of the first device, plus addresses,
+ * soft-RoCE and UDP source ports of any. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;
@@ -279,7 +283,7 @@ static void spec_derive(struct plan_builder *b)
 	b->spec = &b->bond.spec;
 }
 
-/* Why there is none: of the members' reasons the first. */
+/* The bond cannot exist: reports the first member's reason. */
 static void bond_is_missing(struct plan_builder *b)
 {
 	const struct plan_member *m = &b->bond.members[0];
@@ -291,7 +295,7 @@ static void bond_is_missing(struct plan_builder *b)
 		b->bond.reason = m->reason;
 }
 
-/* The preferred port's interface. */
+/* Sets the interface of the preferred port. */
 static void primary_choose(struct plan_builder *b)
 {
 	const char *name = b->given->bond.primary;
@@ -315,7 +319,7 @@ int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *set
 		struct plan_member *m = &b->bond.members[i];
 
 		m->net = &b->spec->nets[i];
-		member_judge(b, m);
+		member_check(b, m);
 		b->bond.n_members = i + 1;
 	}
 	fits = name_choose(b, &why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `dcb` from the spec and what the drivers have. Apart from the legs because it is of ports: a VLAN
- * has that of the device below, a bond that of each of its ports.
+ * Plans `dcb`. DCB belongs to NIC ports: a VLAN uses that of its parent, a bond that of each of
+ * its ports.
  */
 #include "netcfg/feature/plan_dcb.h"
 #include "netcfg/feature/plan_bond.h"
@@ -49,14 +49,14 @@ static uint32_t classes_of(const struct spec_dcb *dcb)
 	return n;
 }
 
-/* Drivers without a table of what they trust go by DSCP as soon as there are entries. */
+/* Drivers without a trust setting use DSCP as soon as the table has entries. */
 static bool trust_follows(const struct inv_dcb *have, const struct spec_dcb *dcb)
 {
 	return !have->trust[0] &&
 	       (dcb->trust == SPEC_TRUST_DSCP ? dcb->n_dscp > 0 || have->dscp[0] : !have->dscp[0]);
 }
 
-/* What the driver does not have of what is asked; "": all is there. */
+/* What the driver lacks for this configuration; "": nothing. */
 static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dcb, char *buf,
 			   size_t size)
 {
@@ -66,22 +66,22 @@ static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dc
 	else if (dcb->n_ets && !have->ets[0])
 		snprintf(buf, size, "it has no traffic classes (ets)");
 	else if (have->max_pfc && dcb->n_pfc > have->max_pfc)
-		snprintf(buf, size, "it has flow control for at most %u of them, pfc has %zu",
+		snprintf(buf, size, "flow control covers at most %u priorities, but pfc has %zu",
 			 have->max_pfc, dcb->n_pfc);
 	else if (have->max_classes && classes_of(dcb) > have->max_classes)
 		snprintf(buf, size,
-			 "it has %u traffic classes, from 0 on, ets has one numbered %" PRIu32,
+			 "it has %u traffic classes, but ets uses number %" PRIu32
+			 " (they count from 0)",
 			 have->max_classes, classes_of(dcb) - 1);
 	else if (dcb->trust == SPEC_TRUST_DSCP && !have->trust[0] && !trust_follows(have, dcb))
-		snprintf(buf, size,
-			 "it trusts DSCP while there are entries of dscp, and there is none");
+		snprintf(buf, size, "it trusts DSCP only if dscp has entries, but it has none");
 	else if (dcb->trust == SPEC_TRUST_PCP && !have->trust[0] && !trust_follows(have, dcb))
-		snprintf(buf, size, "it trusts DSCP while there are entries, and %.60s is there",
+		snprintf(buf, size, "it trusts DSCP while there are DSCP entries, and %.60s exists",
 			 have->dscp);
 	return buf;
 }
 
-/* Why the port cannot have what is asked; false: it can. */
+/* Why the port cannot do what the leg asks for; false: it can. */
 static bool refusal(const struct plan_builder *b, const struct plan_place *p, struct reason *ret)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);
@@ -90,21 +90,23 @@ static bool refusal(const struct plan_builder *b, const struct plan_place *p, st
 
 	if (!have)
 		reason_set(ret, "no-dcb",
-			   "the driver of %s%s%s%s has no DCB (dcbnl); leave dcb out of %s",
+			   "the driver of %s%s%s%s does not support DCB (dcbnl); remove dcb from "
+			   "leg %s",
 			   p->link->name, p->link->driver[0] ? " (" : "", p->link->driver,
 			   p->link->driver[0] ? ")" : "", p->net->name);
 	else if (have->firmware && flag)
 		reason_set(ret, "dcb-firmware",
-			   "the firmware of %s answers for DCB, not the host; turn its LLDP agent "
-			   "off (ethtool --set-priv-flags %s %s), or leave dcb out",
+			   "the firmware of %s controls DCB, not the host; disable its LLDP agent "
+			   "(ethtool --set-priv-flags %s %s), or remove dcb",
 			   p->link->name, p->link->name, flag);
 	else if (have->firmware)
 		reason_set(ret, "dcb-firmware",
-			   "the firmware of %s answers for DCB, not the host; turn its LLDP agent "
-			   "off by its maker's tool, or leave dcb out",
+			   "the firmware of %s controls DCB, not the host; disable its LLDP agent "
+			   "with the vendor's tool, or remove dcb",
 			   p->link->name);
 	else if (*lacking(have, &p->net->dcb, what, sizeof(what)))
-		reason_set(ret, "dcb-lacking", "of what dcb asks of %s: %s", p->link->name, what);
+		reason_set(ret, "dcb-lacking", "%s cannot do what dcb asks: %s", p->link->name,
+			   what);
 	else
 		return false;
 	return true;
@@ -132,7 +134,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 		return -ENOMEM;
 	planner_step_on(s, p->link);
 	memcpy(s->leg, p->net->name, sizeof(s->leg));
-	s->disruptive = p->link->up; /* a driver may stop its queues for it */
+	s->disruptive = p->link->up; /* a driver may stop its queues */
 	s->change.kind = KERNEL_DEVICE;
 	v = &s->change.device;
 	v->attr = attr;
@@ -140,7 +142,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	snprintf(v->value, sizeof(v->value), "%s", value);
 	if (!device_value_find(b->inv, p->link->ifindex, attr, v->dscp, v->was))
 		snprintf(v->was, sizeof(v->was), "none");
-	snprintf(s->reason, sizeof(s->reason), "dcb of %s asks for it", p->net->name);
+	snprintf(s->reason, sizeof(s->reason), "dcb of leg %s sets it", p->net->name);
 	return 0;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parameters of drivers: from what a family's table needs to steps and needs. Apart from the legs,
- * because what a parameter is good for is known to the family alone, and how it is had only here: a
- * runtime one is set; one of the driver's next start is set too, but starting it anew takes its
- * links away, which is the operator's to choose; a permanent one is the firmware's, and his as
- * well.
+ * Turns the parameters that a NIC family needs into steps and needs. The family knows what a
+ * parameter is for; this file knows how to set it. Runtime parameters are set. Parameters of the
+ * driver's next start are set too, but the restart, which removes its links, is the operator's
+ * decision. Permanent parameters belong to the firmware and are the operator's as well.
  */
 #include "netcfg/feature/plan_devlink.h"
 #include "netcfg/feature/plan_bond.h"
@@ -41,8 +40,7 @@ static bool is_true(const struct inventory *inv, const char *pci, const char *na
 	return false;
 }
 
-/* The parameter that the want speaks of, where it counts here. What an operator has chosen instead
- * stays. */
+/* The parameter, if it applies to this device. Choices of the operator stay. */
 static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 					      const struct plan_place *p,
 					      const struct nic_devlink *want)
@@ -52,7 +50,7 @@ static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 	return inv_devlink_param_find(b->inv, p->link->pci, want->name, want->mode);
 }
 
-/* What shows that it has come into effect. */
+/* Whether the parameter has taken effect. */
 static bool has_effect(const struct plan_place *p, const struct nic_devlink *want)
 {
 	return want->when != NIC_WHEN_ROCE || p->link->rdma[0];
@@ -61,11 +59,10 @@ static bool has_effect(const struct plan_place *p, const struct nic_devlink *wan
 static void need_reload(struct plan_builder *b, const struct plan_place *p,
 			const struct nic_devlink *want)
 {
-	struct plan_need *need = plan_need_add(
-		b->plan, "devlink-reload",
-		"%s: %s is %s only when the driver of %s starts anew, which takes its links away "
-		"for a moment",
-		want->why, want->name, want->value, p->link->name);
+	struct plan_need *need = plan_need_add(b->plan, "devlink-reload",
+					       "%s; %s becomes %s only when the driver of %s "
+					       "restarts, which removes its links for a moment",
+					       want->why, want->name, want->value, p->link->name);
 
 	if (need)
 		snprintf(need->command, sizeof(need->command),
@@ -77,9 +74,9 @@ static void need_reload(struct plan_builder *b, const struct plan_place *p,
 static void need_permanent(struct plan_builder *b, const struct plan_place *p,
 			   const struct nic_devlink *want, const char *is)
 {
-	struct plan_need *need =
-		plan_need_add(b->plan, "devlink-permanent", "%s: the firmware of %s has %s %s",
-			      want->why, p->link->name, want->name, is);
+	struct plan_need *need = plan_need_add(b->plan, "devlink-permanent",
+					       "%s; the firmware of %s has %s set to %s", want->why,
+					       p->link->name, want->name, is);
 
 	if (!need)
 		return;
@@ -89,7 +86,7 @@ static void need_permanent(struct plan_builder *b, const struct plan_place *p,
 		 want->name, want->value);
 }
 
-static void judge_place(struct plan_builder *b, const struct plan_place *p)
+static void check_place(struct plan_builder *b, const struct plan_place *p)
 {
 	const struct nic_family *family = nic_family_find(p->link->driver);
 
@@ -112,7 +109,7 @@ void plan_devlink_check_leg(struct plan_builder *b, const struct plan_leg *leg)
 	const size_t n = plan_bond_places(b, leg, places);
 
 	for (size_t j = 0; j < n; j++)
-		judge_place(b, &places[j]);
+		check_place(b, &places[j]);
 }
 
 static int want_param(struct plan_builder *b, const struct plan_leg *leg,
@@ -137,7 +134,7 @@ static int want_param(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* A value with blanks could not be given back from a journal: no driver has such a one. */
+/* A value with blanks could not be restored from a journal; no driver has one. */
 static bool is_kept_by_us(const struct inv_devlink_param *is, const struct nic_devlink *want)
 {
 	return strcmp(want->mode, PERMANENT) != 0 && !strpbrk(is->value, " \t\n");
@@ -174,7 +171,7 @@ bool plan_devlink_need_sriov(struct plan_builder *b, const char *pci, const char
 	if (!on || strcmp(on->value, "false") != 0)
 		return false;
 	need = plan_need_add(b->plan, "sriov-firmware",
-			     "the firmware of %s has SR-IOV switched off, and %s asks for %u VFs",
+			     "SR-IOV is disabled in the firmware of %s, but leg %s needs %u VFs",
 			     pci, leg, n);
 	if (!need)
 		return true;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `ipoib-mode` from the spec and what is there. Apart from the legs because few are on InfiniBand.
- */
+/* Plans `ipoib-mode` for the few legs on InfiniBand. */
 #include "netcfg/feature/plan_ipoib.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 
-#define DATAGRAM_MTU_MAX 4092 /* 2044 where the subnet's MTU is 2048: the kernel says so */
+#define DATAGRAM_MTU_MAX 4092 /* 2044 if the subnet's MTU is 2048; the kernel rejects more */
 
 static bool is_asked(const struct plan_leg *leg)
 {
@@ -23,8 +22,8 @@ bool plan_ipoib_mtu_impossible(const struct plan_leg *leg, struct reason *why)
 		return false;
 	reason_set(
 		why, "mtu-impossible",
-		"network %.*s asks for mtu %u, but IPoIB in datagram mode takes at most 2044, or "
-		"%u where the subnet's is 4096; write ipoib-mode: connected, or such an mtu",
+		"network %.*s needs mtu %u, but IPoIB in datagram mode supports at most 2044, or "
+		"%u if the subnet's MTU is 4096; write ipoib-mode: connected, or a smaller mtu",
 		PLENUM_NAME_MAX, leg->network->name, leg->mtu, DATAGRAM_MTU_MAX);
 	return true;
 }
@@ -35,7 +34,7 @@ void plan_ipoib_check_leg(struct plan_builder *b, size_t i, const struct plan_le
 
 	if (!is_asked(leg) || leg->device->ipoib_mode[0])
 		return;
-	reason_set(&why, "no-ipoib", "%s is no IPoIB interface; leave ipoib-mode out of %s",
+	reason_set(&why, "no-ipoib", "%s is not an IPoIB interface; remove ipoib-mode from leg %s",
 		   leg->device->name, leg->net->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }
@@ -59,6 +58,6 @@ int plan_ipoib_want(struct plan_builder *b, const struct plan_leg *leg, bool aft
 	v->attr = DEVICE_IPOIB_MODE;
 	snprintf(v->value, sizeof(v->value), "%s", spec_ipoib_to_string(leg->net->ipoib_mode));
 	snprintf(v->was, sizeof(v->was), "%s", leg->device->ipoib_mode);
-	snprintf(s->reason, sizeof(s->reason), "%s asks for it", leg->net->name);
+	snprintf(s->reason, sizeof(s->reason), "ipoib-mode of leg %s sets it", leg->net->name);
 	return 0;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which workers have a kernel interface by AF_XDP: those that are told to, where it can be. Apart
- * from the workers, since it asks what the interface and the others on it allow. What only the
- * kernel can tell, a worker finds when it starts, and uses AF_PACKET then.
+ * Decides which workers use AF_XDP on a kernel interface: those that ask for it and can. If the
+ * kernel refuses AF_XDP later, the worker falls back to AF_PACKET when it starts.
  */
 #include "netcfg/feature/plan_kernel_port.h"
 #include "netcfg/plan/nic_use.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The one before it that has the interface so; NULL: none. Each has a program of its own, and a
- * kernel interface takes one. */
+/* The earlier worker with AF_XDP on this interface; NULL: none. Each worker has its own XDP
+ * program, and a kernel interface takes one. */
 static const struct plan_worker *other_find(const struct plan *p, size_t worker, uint32_t ifindex)
 {
 	for (size_t i = 0; i < worker; i++)
@@ -26,40 +25,42 @@ static bool is_device(const struct inv_link *l)
 	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_VF || l->kind == INV_LINK_VETH;
 }
 
-/* A bond, a bridge or the like: what comes counts as its ports', so its own sockets get nothing. */
+/* A bond, bridge or similar device: packets arrive on its ports, so its own AF_XDP sockets receive
+ * nothing. */
 static bool is_stacked(const struct plan_leg *leg)
 {
 	return !is_device(leg->device) ||
 	       (leg->link->kind != INV_LINK_VLAN && !is_device(leg->link));
 }
 
-/* True and why, where AF_XDP cannot be, whoever asks. */
+/* True and why if no worker can use AF_XDP on the leg. */
 static bool is_impossible(const struct plan_builder *b, const struct plan_leg *leg, char *why,
 			  size_t size)
 {
 	if (b->plan->hold_s)
-		snprintf(why, size, "AF_XDP cannot stand by, as ports of active-backup do");
+		snprintf(why, size, "AF_XDP does not support active-backup");
 	else if (is_stacked(leg))
-		snprintf(why, size, "AF_XDP takes a device or a VLAN on one, and %.15s is a %.15s",
+		snprintf(why, size, "AF_XDP needs a device or its VLAN, but %.15s is a %.15s",
 			 leg->device->name, inv_link_kind_to_string(leg->device->kind));
 	else if (leg->mtu > PLENUM_AF_XDP_MTU_MAX)
-		snprintf(why, size, "AF_XDP takes an MTU of up to %u, not %u",
+		snprintf(why, size, "AF_XDP supports an MTU of at most %u, not %u",
 			 PLENUM_AF_XDP_MTU_MAX, leg->mtu);
 	else if (strcmp(leg->device->af_xdp, "none") == 0)
-		snprintf(why, size, "the kernel has no AF_XDP");
+		snprintf(why, size, "the kernel does not support AF_XDP");
 	else
 		return false;
 	return true;
 }
 
-/* True and why, where another worker has it. */
+/* True and why if another worker uses AF_XDP on the interface. */
 static bool is_taken(const struct plan_builder *b, size_t worker, const struct plan_port *port,
 		     char *why, size_t size)
 {
 	const struct plan_worker *other = other_find(b->plan, worker, port->ifindex);
 
 	if (other)
-		snprintf(why, size, "AF_XDP takes one worker an interface, and worker %u has it",
+		snprintf(why, size,
+			 "AF_XDP supports one worker per interface, and worker %u uses it",
 			 other->id);
 	return other != NULL;
 }
@@ -78,7 +79,7 @@ bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b)
 	return true;
 }
 
-/* A VLAN is none, whatever is below it. */
+/* A VLAN never supports zero-copy, whatever its parent does. */
 static bool does_zero_copy(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->link->ifindex == leg->device->ifindex &&
@@ -89,12 +90,12 @@ void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const
 {
 	const struct inv_link *link = leg->device;
 
-	reason_set(ret, "kernel-interface", "%.15s (%.31s) has no VF for the worker, %s",
+	reason_set(ret, "kernel-interface", "%.15s (%.31s) has no VF for the worker; %s",
 		   link->name, link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
 		   how);
 }
 
-/* The note that a worker on kernel interfaces has is of the first of them. */
+/* Updates the note of a worker on kernel interfaces, which describes the first of them. */
 static void note_how(struct plan_worker *w, const struct plan_leg *leg, const char *how)
 {
 	struct reason as_is;
@@ -104,7 +105,7 @@ static void note_how(struct plan_worker *w, const struct plan_leg *leg, const ch
 		plan_kernel_port_note(&w->reason, leg, how);
 }
 
-/* Each leg's, as far as there is room. */
+/* Appends the reason of each leg, as far as there is room. */
 static void say_why(struct plan_worker *w, const struct plan_leg *leg, const char *why)
 {
 	struct reason *r = &w->reason;
@@ -113,8 +114,7 @@ static void say_why(struct plan_worker *w, const struct plan_leg *leg, const cha
 	if (strcmp(r->code, "no-af-xdp") == 0)
 		snprintf(r->text + len, sizeof(r->text) - len, "; %.15s: %s", leg->link->name, why);
 	else
-		reason_set(r, "no-af-xdp", "%.15s is shared by AF_PACKET: %s", leg->link->name,
-			   why);
+		reason_set(r, "no-af-xdp", "%.15s uses AF_PACKET: %s", leg->link->name, why);
 }
 
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
@@ -128,18 +128,18 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (asked == SPEC_KERNEL_PORT_AUTO && can && does_zero_copy(b, leg))
 		note_how(w, leg,
-			 PLAN_KERNEL_PORT_SHARES "; kernel-port: af-xdp would need no copies");
+			 PLAN_KERNEL_PORT_SHARES "; kernel-port: af-xdp would avoid copies");
 	if (asked != SPEC_KERNEL_PORT_AF_XDP)
 		return;
 	if (can) {
 		port->kernel_port = PLAN_AF_XDP;
-		note_how(w, leg, "AF_XDP shares it");
+		note_how(w, leg, "AF_XDP shares the interface");
 		return;
 	}
 	say_why(w, leg, why);
 	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE && w->asked != SPEC_TRANSPORT_AUTO)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, "kernel-port",
-			 "worker %u cannot have it: %s, and policy.on-fallback is refuse; write "
+			 "worker %u cannot use AF_XDP: %s, and policy.on-fallback is refuse; write "
 			 "kernel-port: af-packet",
 			 w->id, why);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What connections over RoCE are like where a program leaves it to the kernel. Apart from
- * plan_rxe.c: this is of any RDMA device on Ethernet, that of soft-RoCE too.
+ * Plans the defaults of RoCE connections whose program leaves them to the kernel. Applies to any
+ * RDMA device on Ethernet, including soft-RoCE.
  */
 #include "netcfg/feature/plan_roce.h"
 #include "netcfg/feature/plan_rxe.h"
@@ -15,13 +15,13 @@ static bool is_asked(const struct spec_net *net)
 	return net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos;
 }
 
-/* Whether an earlier step makes the device. */
+/* Whether an earlier step creates the device. */
 static bool is_coming(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->net->soft_roce && b->inv->soft_roce;
 }
 
-/* Of which versions a port's addresses are; false: it has none yet, or not this one. */
+/* Whether the port has addresses of that version; *ret_any: it has addresses at all. */
 static bool has_version(const struct inventory *inv, const struct inv_rdma *p, const char *version,
 			bool *ret_any)
 {
@@ -39,7 +39,7 @@ static bool has_version(const struct inventory *inv, const struct inv_rdma *p, c
 	return found;
 }
 
-/* Why the leg cannot have it; false: it can. */
+/* Why the leg cannot have what it asks for; false: it can. */
 static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	const struct spec_net *net = leg->net;
@@ -50,20 +50,21 @@ static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, st
 	bool any = false;
 
 	if ((!p && !soft) || (p && strcmp(p->kind, "roce") != 0)) {
-		reason_set(why, "no-roce", "%s has no RoCE; leave roce-mode and roce-tos out of %s",
+		reason_set(why, "no-roce",
+			   "%s has no RoCE device; remove roce-mode and roce-tos from leg %s",
 			   leg->device->name, net->name);
 		return true;
 	}
 	if (soft && net->roce_mode == SPEC_ROCE_V1) {
-		reason_set(why, "no-roce", "soft-RoCE on %s is v2 alone; write roce-mode: v2",
+		reason_set(why, "no-roce", "soft-RoCE on %s supports v2 only; write roce-mode: v2",
 			   leg->device->name);
 		return true;
 	}
 	if (!p || net->roce_mode == SPEC_ROCE_AS_FOUND || has_version(b->inv, p, version, &any) ||
 	    !any)
 		return false;
-	reason_set(why, "no-roce", "%s has no RoCE %s; leave roce-mode out of %s", p->device,
-		   version, net->name);
+	reason_set(why, "no-roce", "%s does not support RoCE %s; remove roce-mode from leg %s",
+		   p->device, version, net->name);
 	return true;
 }
 
@@ -84,7 +85,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	if (!s)
 		return -ENOMEM;
 	planner_step_on(s, place);
-	/* After the device that may be made for it. Connections that are there stay as they are. */
+	/* After the step that may create the device. Existing connections keep their settings. */
 	s->phase = OBJECT_PHASE_LINK;
 	s->disruptive = false;
 	s->change.kind = KERNEL_DEVICE;
@@ -93,7 +94,8 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	snprintf(v->value, sizeof(v->value), "%s", value);
 	if (!device_value_find(b->inv, place->ifindex, attr, 0, v->was))
 		v->was[0] = '\0';
-	snprintf(s->reason, sizeof(s->reason), "%s asks for it", leg->net->name);
+	snprintf(s->reason, sizeof(s->reason), "the configuration of leg %s sets it",
+		 leg->net->name);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soft-RoCE from the spec and what is there. Apart from the legs because few ask for it. It is for
- * devices without RDMA of their own: where there is some, that is left to do it.
+ * Plans `soft-roce`: software RDMA for devices without hardware RDMA. Existing RDMA devices are
+ * used instead.
  */
 #include "netcfg/feature/plan_rxe.h"
 #include "netcfg/object/object.h"
@@ -13,7 +13,7 @@ const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct 
 	return link && link->kind == INV_LINK_VLAN ? inv_link_by_index(inv, link->lower) : link;
 }
 
-/* The RDMA device on the link: one of ours, else any; "": there is none. */
+/* The RDMA device on the link, ours first; "": none. */
 static const char *device_on(const struct inventory *inv, const struct inv_link *link)
 {
 	const char *found = link->rdma;
@@ -36,7 +36,7 @@ static bool name_is_free(const struct inventory *inv, const char *name)
 	return true;
 }
 
-/* A link that was renamed has left its old name to a device that lives on. */
+/* Avoids the old name of a renamed link, which its RDMA device still has. */
 static void name_choose(const struct inventory *inv, const struct inv_link *link,
 			char ret[static INV_TEXT_MAX])
 {
@@ -45,7 +45,7 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 		snprintf(ret, INV_TEXT_MAX, PLENUM_RDMA_PREFIX "%s_%u", link->name, n);
 }
 
-/* The kernel takes a while to remove a device: it is on no link by then, and still has its name. */
+/* The kernel removes a device asynchronously: it is on no link any more and still has its name. */
 static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
 {
 	char name[INV_TEXT_MAX];
@@ -69,17 +69,17 @@ void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg 
 		return;
 	if (place && b->inv->soft_roce)
 		reason_set(&why, "no-soft-roce",
-			   "the kernel is still removing the soft-RoCE device that %s had; it is "
-			   "made again after that",
+			   "the kernel is still removing the previous soft-RoCE device of %s; the "
+			   "agent creates a new one afterwards",
 			   place->name);
 	else if (place)
 		reason_set(&why, "no-soft-roce",
 			   "this kernel has no soft-RoCE (module rdma_rxe); install the package of "
-			   "your distribution that has it, or leave soft-roce out");
+			   "your distribution with that module, or remove soft-roce");
 	else
 		reason_set(&why, "no-soft-roce",
-			   "what %s is on is not in this network namespace, and there is no "
-			   "soft-RoCE on a VLAN",
+			   "the parent of VLAN %s is in another network namespace, and soft-RoCE "
+			   "needs the parent; remove soft-roce",
 			   leg->device->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }
@@ -108,7 +108,7 @@ int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 	else
 		name_choose(b->inv, place, s->change.rxe.name);
 	snprintf(s->reason, sizeof(s->reason),
-		 "soft-roce: %s has no RDMA of its own, and the kernel can do it in software",
+		 "soft-roce: %s has no RDMA device, so the kernel provides RDMA in software",
 		 place->name);
 	return 0;
 }

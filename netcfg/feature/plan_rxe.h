@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soft-RoCE from the spec: which link a leg's RDMA device is on, whether one is to be made, and the
- * GIDs that its addresses become. Owns nothing. Used by the makers of legs and by the verification.
+ * The feature `soft-roce`: the link of a leg's RDMA device, whether to create one, and the GIDs of
+ * its addresses.
  */
 #ifndef PLENUM_NETCFG_PLAN_RXE_H
 #define PLENUM_NETCFG_PLAN_RXE_H
 
 #include "netcfg/plan/planner.h"
 
-/* Where a link's RDMA device is, its own or soft-RoCE: a VLAN's is that of the link below. NULL:
- * that is not in this network namespace. */
+/* The link with the RDMA device, its own or soft-RoCE: for a VLAN its parent. NULL: the parent is
+ * in another network namespace. */
 const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link);
-/* Leg i becomes degraded where it cannot have the soft-RoCE device that it asks for. */
+/* Degrades leg i if it cannot have the soft-RoCE device that it asks for. */
 void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg);
-/* The device, where the leg asks for one and has no RDMA device of its own. 0, -ENOMEM. */
+/* Adds the device if the leg asks for one and has no RDMA device. 0, -ENOMEM. */
 int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg);
-/* Whether an address on the link shall be a GID of a device of ours, and the kernel has not made it
- * one yet. */
+/* Whether an address becomes a GID of our soft-RoCE device, but the kernel has not created the GID
+ * yet. */
 bool plan_rxe_gid_is_coming(const struct inventory *inv, const struct inv_addr *a);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of a link's addresses a leg may use beside the host, and the ports on it. Apart from the
- * legs, which bring addresses of their own. */
+/* Chooses the host address that a leg shares, and the UDP ports of workers on it. */
 #include "netcfg/feature/plan_shared.h"
 #include "netcfg/plan/nic.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Whether data may use it: it is the host's, and can be reached from elsewhere. */
+/* Whether data can use the address: it is the host's and reachable from other hosts. */
 static bool is_usable(const struct plan_builder *b, const struct inv_addr *a,
 		      const struct inv_link *link)
 {
@@ -14,7 +13,7 @@ static bool is_usable(const struct plan_builder *b, const struct inv_addr *a,
 	       !ip_addr_is_link_local(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* An address that is named is the one; else IPv4's primary one comes before all others. */
+/* A named address has precedence, then a primary IPv4 address. */
 static const struct inv_addr *choose(const struct plan_builder *b, const struct spec_net *net,
 				     const struct inv_link *link)
 {
@@ -36,7 +35,7 @@ static const struct inv_addr *choose(const struct plan_builder *b, const struct 
 	return best;
 }
 
-/* The way to other subnets, as the host itself has it there. */
+/* The gateway to other subnets, from the host's default route there. */
 static struct ip_addr gateway_of(const struct plan_builder *b, const struct inv_link *link,
 				 uint8_t family)
 {
@@ -58,19 +57,20 @@ bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 
 	if (!link->up) {
 		reason_set(why, "not-ready",
-			   "%s is down, and what shares its address does not bring it up",
+			   "%s is down, and a leg on the host's own address never brings it up; "
+			   "bring it up",
 			   link->name);
 		return false;
 	}
 	if (!a && net->n_ips) {
 		reason_set(why, "no-address",
-			   "%s does not have %s; write one that it has, or leave ips out",
+			   "%s does not have the address %s; write one that it has, or remove ips",
 			   link->name, ip_addr_format(&net->ips[0].first, ip, sizeof(ip)));
 		return false;
 	}
 	if (!a) {
 		reason_set(why, "no-address",
-			   "%s has no address of the host yet; the leg is taken in when it has",
+			   "%s has no host address yet; the leg starts when it has one",
 			   link->name);
 		return false;
 	}
@@ -104,9 +104,8 @@ uint16_t plan_shared_port(struct plan_builder *b, uint32_t id)
 
 	if (port > UINT16_MAX)
 		diag_add(b->d, DIAG_ERROR, &net->pos, "port",
-			 "worker %u would have the UDP port %u (%u + %u), and the last is %u; "
-			 "write a "
-			 "smaller port",
+			 "worker %u would use UDP port %u (%u + %u), but the highest is %u; write "
+			 "a smaller port",
 			 id, port, b->spec->port, id - 1, UINT16_MAX);
 	return (uint16_t)port;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VFs from the spec, the family of the NIC and what is there. Apart from the legs because most legs
- * have none, and from the workers because a leg's VFs are made for all of them at once.
+ * Plans the VFs of a leg, from the spec, the NIC family and the host. The VFs of a leg are planned
+ * for all workers at once.
  */
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/base/hash.h"
@@ -24,7 +24,7 @@ static bool takes_vf(enum spec_transport t, const struct nic_family *family)
 	return e->takes_vf && e->takes_vf(family);
 }
 
-/* By what is asked for alone: a worker that falls back to UDP today keeps its VF for tomorrow. */
+/* Counts by the requested transport: a worker that falls back to UDP today keeps its VF. */
 static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -34,8 +34,8 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	return n;
 }
 
-/* With those for whom somebody has agreed to it. */
-static uint32_t workers_who_claim(const struct plan *p, const struct nic_family *family)
+/* Includes workers with an accepted VF transport. */
+static uint32_t workers_with_claim(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
 
@@ -44,7 +44,7 @@ static uint32_t workers_who_claim(const struct plan *p, const struct nic_family 
 	return n;
 }
 
-/* The record says that we made the VFs of this PF, or an apply does that is under way. */
+/* Whether the record, or the apply in progress, says that Plenum created the VFs of this PF. */
 static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 {
 	const struct plan_owned *owned = b->ctx->owned;
@@ -71,20 +71,20 @@ bool plan_vf_is_held(const struct plan_builder *b, const struct inv_function *fn
 	return false;
 }
 
-/* Drivers that vfio takes for nobody: the rest of an IOMMU group must have one of them, or none. */
-static bool driver_is_aside(const char *driver)
+/* Drivers that vfio accepts in a shared IOMMU group; the group must have no others. */
+static bool driver_is_accepted(const char *driver)
 {
-	static const char *const aside[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};
+	static const char *const accepted[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(aside); i++)
-		if (strcmp(driver, aside[i]) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(accepted); i++)
+		if (strcmp(driver, accepted[i]) == 0)
 			return true;
 	return strncmp(driver, "vfio", 4) == 0;
 }
 
-/* Of a VF's group somebody else has a device, by another driver: the kernel would give the VF to
- * nobody. Other VFs that are to be ours will be bound too. What groups new VFs come into is known
- * when they are there: then pci.c looks, before it binds one. */
+/* Whether another driver has a device in a VF's IOMMU group; the kernel then assigns the VF to no
+ * process. Our other VFs will be bound too. The groups of new VFs are known only after their
+ * creation: pci.c checks them before it binds one. */
 static bool group_is_foreign(const struct plan_builder *b, const struct inv_function *pf,
 			     const struct nic_family *family, uint32_t n, struct reason *why)
 {
@@ -95,12 +95,12 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 		for (size_t i = 0; fn && (m = inv_iommu_other(b->inv, fn, i)); i++) {
 			const struct inv_function *other = inv_function_find(b->inv, m->pci);
 
-			if (driver_is_aside(m->driver) ||
+			if (driver_is_accepted(m->driver) ||
 			    (other && strcmp(other->physfn, pf->pci) == 0 && other->vf < n))
 				continue;
 			reason_set(why, "iommu-group",
-				   "%s is in IOMMU group %d with %s, which %.31s has: it can be "
-				   "given to nobody; turn ACS on in the firmware, move the NIC to "
+				   "%s shares IOMMU group %d with %s (driver %.31s), so it cannot "
+				   "be assigned; enable ACS in the firmware, move the NIC to "
 				   "another slot, or write vfs: 0",
 				   fn->pci, m->group, m->pci, m->driver);
 			return true;
@@ -109,7 +109,7 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 	return false;
 }
 
-/* Somebody else uses a VF that we did not make: by a link, by vfio, by another driver. */
+/* A VF that Plenum did not create and that a link, vfio or another driver uses. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
 	for (size_t i = 0; i < b->inv->n_functions; i++) {
@@ -121,11 +121,11 @@ static const struct inv_function *vf_in_use(const struct plan_builder *b, const 
 	return NULL;
 }
 
-/* ---- how many ---- */
+/* ---- number of VFs ---- */
 
 struct vf_ask {
 	uint32_t n;
-	bool by_auto; /* nobody asks for all of them by name */
+	bool by_auto; /* not all of them are for workers that name a transport */
 };
 
 static void too_many(struct plan_builder *b, const struct spec_net *net,
@@ -135,17 +135,18 @@ static void too_many(struct plan_builder *b, const struct spec_net *net,
 	char more[96] = "";
 
 	if (tool)
-		snprintf(more, sizeof(more), ", or raise it by '%s -d %s set NUM_OF_VFS=%d'", tool,
-			 pf->pci, net->vfs);
+		snprintf(more, sizeof(more),
+			 ", or raise the limit with '%s -d %s set NUM_OF_VFS=%d'", tool, pf->pci,
+			 net->vfs);
 	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
-		 "%s asks for %d VFs, and %s has at most %u; write fewer, or auto%s", net->name,
-		 net->vfs, pf->pci, limit, more);
+		 "leg %s asks for %d VFs, but %s supports at most %u; write fewer, or auto%s",
+		 net->name, net->vfs, pf->pci, limit, more);
 }
 
 static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t workers)
 {
 	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
-		 "%s has vfs: %d, but %u workers use dpdk and each needs one; write %u or auto",
+		 "leg %s has vfs: %d, but %u workers use dpdk and each needs one; write %u or auto",
 		 net->name, net->vfs, workers, workers);
 }
 
@@ -156,7 +157,7 @@ static uint32_t limit_of(const struct inv_function *pf, const struct nic_family 
 	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
 }
 
-/* The numbers that there are to deal: none that what is written takes away again. */
+/* The VF numbers to assign, within what the spec and the device allow. */
 static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
 			   const struct nic_family *family)
 {
@@ -165,7 +166,7 @@ static uint32_t numbers_of(const struct spec_net *net, const struct inv_function
 	return net->vfs > 0 ? MIN_OF((uint32_t)net->vfs, limit) : limit;
 }
 
-/* The number of VFs to be had for what is asked; 0: d says why not. needed: those of workers. */
+/* The number of VFs for this leg; 0: an error is in d. needed: VFs of workers. */
 static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 			     const struct inv_function *pf, const struct nic_family *family,
 			     uint32_t needed)
@@ -173,7 +174,7 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	const uint32_t workers = workers_by_name(b->plan, family), limit = limit_of(pf, family);
 
 	if (net->vfs == SPEC_VFS_AUTO)
-		return MIN_OF(needed, limit); /* the rest share the kernel's interface */
+		return MIN_OF(needed, limit); /* other workers share the kernel's interface */
 	if ((uint32_t)net->vfs > limit)
 		too_many(b, net, pf, limit);
 	else if ((uint32_t)net->vfs < workers)
@@ -183,15 +184,15 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	return 0;
 }
 
-/* ---- whether they can be had ---- */
+/* ---- availability ---- */
 
 static void need_switch(struct plan_builder *b, const struct plan_leg *leg,
 			const struct inv_function *pf, const struct nic_family *family, uint32_t n)
 {
-	struct plan_need *need = plan_need_add(b->plan, "sriov-firmware",
-					       "the firmware of %s (%s) has SR-IOV switched off, "
-					       "and %s asks for %u VFs",
-					       pf->pci, family->name, leg->net->name, n);
+	struct plan_need *need = plan_need_add(
+		b->plan, "sriov-firmware",
+		"SR-IOV is disabled in the firmware of %s (%s), but leg %s needs %u VFs", pf->pci,
+		family->name, leg->net->name, n);
 
 	if (!need)
 		return;
@@ -207,7 +208,7 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 	const char *driver = leg->device->driver[0] ? leg->device->driver
 						    : inv_link_kind_to_string(leg->device->kind);
 	const uint32_t n =
-		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_who_claim(b->plan, family);
+		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_with_claim(b->plan, family);
 	bool off;
 
 	if (pf && pf->max_vfs)
@@ -216,8 +217,7 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 	if (pf && !off && !quiet && family->sriov_tool)
 		need_switch(b, leg, pf, family, n);
 	if (off || (pf && family->sriov_tool)) {
-		reason_set(why, "no-vf",
-			   "%s (%.31s) offers no SR-IOV until its firmware's switch is on",
+		reason_set(why, "no-vf", "SR-IOV of %s (%.31s) is disabled in firmware",
 			   leg->device->name, driver);
 		return true;
 	}
@@ -225,8 +225,8 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-/* In that mode the VFs are ports of a switch in the NIC that nobody has set up: no frame of theirs
- * reaches the wire. */
+/* In switchdev mode, VFs are ports of an internal switch that is not configured: none of their
+ * frames reaches the wire. */
 static bool is_switchdev(const struct plan_builder *b, const struct inv_function *pf,
 			 struct reason *why)
 {
@@ -235,8 +235,8 @@ static bool is_switchdev(const struct plan_builder *b, const struct inv_function
 	if (!d || strcmp(d->eswitch, "switchdev") != 0)
 		return false;
 	reason_set(why, "switchdev",
-		   "%s is in switchdev mode: its VFs reach the wire only through representors; "
-		   "write vfs: 0, or devlink dev eswitch set %s mode legacy",
+		   "%s is in switchdev mode, so its VFs reach the wire only through representors; "
+		   "write vfs: 0, or run 'devlink dev eswitch set %s mode legacy'",
 		   pf->pci, d->device);
 	return true;
 }
@@ -249,19 +249,18 @@ static bool no_iommu(struct plan_builder *b, const struct inv_function *pf,
 	if (family->reach != NIC_BY_VFIO || pf->iommu_group != INV_IOMMU_NONE)
 		return false;
 	need = quiet ? NULL
-		     : plan_need_add(
-			       b->plan, "iommu",
-			       "the IOMMU is off, and without it no worker drives a VF itself");
+		     : plan_need_add(b->plan, "iommu",
+				     "the IOMMU is off, and workers need it to use VFs");
 	if (need) {
 		need->reboot = true;
 		snprintf(need->kernel_args, sizeof(need->kernel_args),
 			 "intel_iommu=on amd_iommu=on iommu=pt");
 		snprintf(need->firmware, sizeof(need->firmware),
-			 "VT-d or AMD-Vi (IOMMU) must be on in the firmware's setup");
+			 "enable VT-d or AMD-Vi (IOMMU) in the firmware setup");
 	}
 	reason_set(why, "no-iommu",
-		   "the IOMMU is off, and without it no VF of %s can be given to a worker; boot "
-		   "with intel_iommu=on or amd_iommu=on, and iommu=pt",
+		   "the IOMMU is off, so VFs of %s cannot be assigned to workers; boot with "
+		   "intel_iommu=on or amd_iommu=on, and iommu=pt",
 		   pf->pci);
 	return true;
 }
@@ -275,21 +274,21 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	used = vf_in_use(b, pf->pci);
 	if (pf->n_vfs == n && !used)
-		return false; /* made for us, by a unit of the distribution or the like */
+		return false; /* created for us, for example by a systemd unit */
 	if (used)
 		reason_set(why, "vfs-foreign",
-			   "others have made %u VFs of %s, and %s is in use by %.31s; remove them "
-			   "or write vfs: 0",
+			   "another program created %u VFs of %s, and %s is in use by %.31s; "
+			   "remove them, or write vfs: 0",
 			   pf->n_vfs, pf->pci, used->pci, used->driver);
 	else
 		reason_set(why, "vfs-foreign",
-			   "others have made %u VFs of %s, %u are needed; write 0 into its "
-			   "sriov_numvfs, or vfs: %u",
+			   "another program created %u VFs of %s, but %u are needed; write 0 to "
+			   "its sriov_numvfs, or configure vfs: %u",
 			   pf->n_vfs, pf->pci, n, pf->n_vfs);
 	return true;
 }
 
-/* Once was enough: each try stops what the PF carries, and would end alike. */
+/* Does not repeat a failed attempt: each one interrupts the PF and would fail again. */
 static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			    struct reason *why)
 {
@@ -299,35 +298,36 @@ static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *p
 	if (!refusal || pf->n_vfs == n)
 		return false;
 	reason_set(why, "vfs-refused",
-		   "the kernel does not make %u VFs of %s: %s; an apply or a reload tries again", n,
+		   "the kernel failed to create %u VFs of %s: %s; an apply or a reload retries", n,
 		   pf->pci, refusal->why);
-	need = plan_need_add(b->plan, "vf-resources", "the kernel does not make %u VFs of %s: %s",
-			     n, pf->pci, refusal->why);
+	need = plan_need_add(b->plan, "vf-resources",
+			     "the kernel failed to create %u VFs of %s: %s", n, pf->pci,
+			     refusal->why);
 	if (need) {
 		need->reboot = true;
 		snprintf(need->kernel_args, sizeof(need->kernel_args), "pci=realloc");
 		snprintf(need->firmware, sizeof(need->firmware),
-			 "SR-IOV and 'above 4G decoding' must be on in the firmware's setup, or "
-			 "fewer VFs be asked for");
+			 "enable SR-IOV and 'above 4G decoding' in the firmware setup, or "
+			 "configure fewer VFs");
 	}
 	return true;
 }
 
-/* The kernel takes all VFs away before it makes another number of them. */
+/* The kernel removes all VFs before it creates another number of them. */
 static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			 struct reason *why)
 {
 	if (pf->n_vfs == 0 || pf->n_vfs >= n || !plan_vf_is_held(b, pf))
 		return false;
 	reason_set(why, "vfs-busy",
-		   "%s has %u VFs in service and %u are needed: all would have to go first; stop "
-		   "the workers on it (plenum stop), then apply",
+		   "%s has %u VFs in use but %u are needed, and the kernel must remove all to add "
+		   "some; run 'plenum stop', then apply",
 		   pf->pci, pf->n_vfs, n);
 	return true;
 }
 
-/* What nobody has asked for by name is not worth the host's own way out, whatever the driver
- * promises and whatever is forced. */
+/* VFs for transport: auto are never worth the host's default route, even if the driver promises no
+ * interruption or --force is given. */
 static bool carries_host(const struct plan_builder *b, const struct plan_leg *leg,
 			 struct reason *why)
 {
@@ -336,8 +336,8 @@ static bool carries_host(const struct plan_builder *b, const struct plan_leg *le
 	if (!plan_link_dependent(b->inv, leg->device, &dependent) ||
 	    strcmp(dependent.code, "default-route") != 0)
 		return false;
-	reason_set(why, dependent.code, "%.80s: auto makes no VFs of it; write transport: dpdk",
-		   dependent.text);
+	reason_set(why, dependent.code,
+		   "%.80s, so auto creates no VFs of it; write transport: dpdk", dependent.text);
 	return true;
 }
 
@@ -363,13 +363,13 @@ static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
 	    !plan_link_guarded(b, leg->device, &dependent))
 		return false;
 	reason_set(why, dependent.code,
-		   "%.80s: its driver stops it for a moment while VFs are made; write another "
+		   "%.80s, and its driver interrupts it while VFs are created; write another "
 		   "device, vfs: 0, or apply --force %s",
 		   dependent.text, leg->device->name);
 	return true;
 }
 
-/* Two ports of one function have its VFs together, and a worker's VF is of one leg. */
+/* Two ports of one PCI function share its VFs, and a VF belongs to one leg. */
 static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			  struct reason *why)
 {
@@ -378,8 +378,8 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 		    strcmp(b->legs[i].device->pci, leg->device->pci) != 0)
 			continue;
 		reason_set(why, "vfs-taken",
-			   "%s and %s are ports of one function, %s, and %s has its VFs; write "
-			   "vfs: 0",
+			   "%s and %s are ports of one PCI function, %s, whose VFs leg %s uses; "
+			   "write vfs: 0",
 			   leg->device->name, b->legs[i].device->name, leg->device->pci,
 			   b->legs[i].net->name);
 		return true;
@@ -387,7 +387,7 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 	return false;
 }
 
-/* True with leg->n_vfs, where so many can be had; else why not. */
+/* Sets leg->n_vfs if that many VFs are available; false: why not. */
 static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		      const struct nic_family *family, const struct vf_ask *ask, struct reason *why)
 {
@@ -397,13 +397,13 @@ static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct
 	    group_is_foreign(b, pf, family, n, why) || vfs_are_busy(b, pf, n, why) ||
 	    making_hurts(b, leg, pf, family, ask, why))
 		return false;
-	/* More than are needed stay: taking one away takes all. */
+	/* Surplus VFs stay: removing one removes all. */
 	leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
 	return true;
 }
 
-/* All that are needed; else those that are there, or those who ask by name: that others want more
- * takes nobody his own. */
+/* Tries the needed number, else the VFs that exist or the workers that name a transport: a request
+ * of others never costs a worker its VF. */
 static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		       const struct nic_family *family, uint32_t n)
 {
@@ -423,7 +423,7 @@ static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struc
 	}
 }
 
-/* A number beyond those that there are is nobody's. */
+/* Unassigns VF numbers beyond the number of VFs. */
 static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
 {
 	for (size_t i = 0; leg->n_vfs && i < b->plan->n_workers; i++)
@@ -437,7 +437,7 @@ void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg)
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
 	const struct nic_family *family = nic_family_find(leg->device->driver);
 	struct reason *why = &leg->why_no_vfs;
-	const bool quiet = net->vfs == SPEC_VFS_AUTO && workers_who_claim(b->plan, family) == 0;
+	const bool quiet = net->vfs == SPEC_VFS_AUTO && workers_with_claim(b->plan, family) == 0;
 	uint32_t needed, n;
 
 	if (net->vfs == 0 || leg->shared)
@@ -447,12 +447,12 @@ void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg)
 	needed = plan_vf_needed(b->plan, leg, false);
 	if (net->vfs == SPEC_VFS_AUTO &&
 	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))
-		return; /* queues by rules are had without any */
+		return; /* flow rules work without VFs */
 	if (!no_sriov(b, leg, pf, family, quiet, why) && !vfs_are_taken(b, leg, why) &&
 	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family, needed);
 		if (n == 0)
-			return; /* d has the error */
+			return; /* the error is in d */
 		try_counts(b, leg, pf, family, n);
 		drop_beyond(b, leg);
 	}
@@ -462,11 +462,11 @@ void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg)
 
 static void explain_limit(const struct plan_leg *leg, uint32_t n, struct reason *why)
 {
-	reason_set(why, "vf-limit", "%.15s has %u VFs, and other workers have them",
-		   leg->device->name, n);
+	reason_set(why, "vf-limit", "other workers use all VFs of %.15s (%u)", leg->device->name,
+		   n);
 }
 
-/* The facts of device and file that no number changes. */
+/* Facts of the device and the spec that rule out any number of VFs. */
 static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
 			const struct inv_function *pf, const struct nic_family *family,
 			struct reason *why)
@@ -474,9 +474,9 @@ static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
 	if (no_sriov(b, leg, pf, family, true, why))
 		return true;
 	if (leg->net->vfs == 0)
-		reason_set(why, "policy", "vfs: 0 is written for %.32s", leg->net->name);
+		reason_set(why, "policy", "leg %.32s has vfs: 0", leg->net->name);
 	else if (leg->net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
-		reason_set(why, "no-vf", "%.15s (%.31s) gets VFs only where vfs says how many",
+		reason_set(why, "no-vf", "%.15s (%.31s) gets VFs only if vfs gives a number",
 			   leg->device->name, leg->device->driver);
 	else
 		return vfs_are_taken(b, leg, why) || no_iommu(b, pf, family, true, why) ||
@@ -512,10 +512,10 @@ bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_wor
 	return true;
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired state ---- */
 
-/* The same after every boot and for every VF another one: locally administered, and derived from
- * the PF's own address, which is the NIC maker's. */
+/* A MAC that is the same after every boot and different for every VF: locally administered,
+ * derived from the PF's permanent MAC. */
 struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf)
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};
@@ -622,14 +622,14 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 	return 0;
 }
 
-/* What the spec says of each VF. */
-static int want_told(struct plan_builder *b, const struct plan_leg *leg, uint32_t n)
+/* The settings that the spec gives to each VF. */
+static int want_configured(struct plan_builder *b, const struct plan_leg *leg, uint32_t n)
 {
 	const struct spec_net *net = leg->net;
-	char rate[16], reason[PLENUM_NAME_MAX + 32];
+	char rate[16], reason[PLENUM_NAME_MAX + 40];
 	int r = 0;
 
-	snprintf(reason, sizeof(reason), "%s asks for it", net->name);
+	snprintf(reason, sizeof(reason), "the configuration of leg %s sets it", net->name);
 	snprintf(rate, sizeof(rate), "%" PRIu32, net->vf_rate_mbps);
 	if (net->vf_spoof_check != SPEC_AUTO)
 		r = want_setting(b, leg, n, KERNEL_VF_SPOOF_CHECK,
@@ -652,17 +652,18 @@ static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t 
 	vf_ref(leg, n, ref);
 	fn = inv_function_by_ref(b->inv, ref);
 	mac_addr_format(&mac, text, sizeof(text));
-	r = want_setting(b, leg, n, KERNEL_VF_MAC, text, "the same after every boot");
+	r = want_setting(b, leg, n, KERNEL_VF_MAC, text,
+			 "the MAC of a VF must stay the same after a reboot");
 	if (r == 0 && leg->network->vlan) {
 		snprintf(text, sizeof(text), "%u", leg->network->vlan);
 		r = want_setting(b, leg, n, KERNEL_VF_VLAN, text,
-				 "the NIC tags what the worker sends");
+				 "the NIC adds the VLAN tag to packets of the worker");
 	}
 	if (r == 0)
-		r = want_told(b, leg, n);
+		r = want_configured(b, leg, n);
 	if (r == 0 && vfio)
 		r = want_value(b, leg, ref, KERNEL_PCI_DRIVER, VFIO_DRIVER, fn ? fn->driver : "",
-			       "a worker drives it itself");
+			       "a worker uses the VF via vfio");
 	return r;
 }
 
@@ -676,12 +677,12 @@ int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg)
 	if (vfio)
 		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_AUTOPROBE, "0",
 			       pf->autoprobe ? "1" : "0",
-			       "the kernel's driver would make links of VFs that are for workers");
+			       "the kernel's driver must not claim VFs of workers");
 	snprintf(count, sizeof(count), "%" PRIu32, leg->n_vfs);
 	snprintf(was, sizeof(was), "%" PRIu32, pf->n_vfs);
 	if (r == 0)
 		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_VFS, count, was,
-			       "one for each worker on dpdk");
+			       "each DPDK worker needs one");
 	for (uint32_t n = 0; n < leg->n_vfs && r == 0; n++)
 		r = want_vf(b, leg, n, vfio);
 	return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose VF is which. Apart from how many a leg can have: this looks at no device. */
+/* Assigns VF numbers to workers; looks at no device. */
 #include "netcfg/feature/plan_vf_assign.h"
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/transport_choice.h"
@@ -60,8 +60,8 @@ uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg
 	return had_only ? PLAN_VFS_MAX : first_free(b->plan, leg);
 }
 
-/* Whether a VF of the leg is kept for the worker: of a device that nobody has agreed to, behind the
- * name of the leg or on another one, only where somebody asks. */
+/* Whether the worker may have a VF of the leg. A device that no apply has accepted needs an
+ * operator's apply. */
 static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w)
 {
@@ -69,7 +69,7 @@ static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg
 	       (plan_vf_is_agreed(b, leg, w) || plan_vf_may_move(b, w));
 }
 
-/* The worker with the lowest number that claims a VF of the leg and has none. */
+/* The worker with the lowest id that claims a VF of the leg and has none. */
 static struct plan_worker *next_without(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_worker *next = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VLANs from the spec and what is there. Apart from the legs because most networks are untagged,
- * and because a leg has two links here: the one that its data are on, and the device below.
+ * Plans VLANs. A leg on a tagged network has two links: the VLAN with its data, and the parent
+ * device.
  *
- * The device is changed as little as a VLAN allows: it is brought up, and its MTU is raised where
- * the network's is larger. So what else is on it, management too, goes on.
+ * The parent changes as little as possible: it is brought up, and its MTU is raised if the
+ * network's is larger. So its other traffic, including management, continues.
  */
 #include "netcfg/feature/plan_vlan.h"
 #include "netcfg/base/hash.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "eth1.100", as everybody has it; where that is too long, a name from a hash of it. */
+/* "eth1.100", the usual form; if too long, a name from a hash of it. */
 static void name_choose(const struct inv_link *device, uint16_t id, char ret[static IFNAMSIZ])
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x766c616e00000000};
@@ -54,7 +54,7 @@ int plan_vlan_project_on(struct plan_builder *b, const struct spec_network *netw
 			      .kind_text = "vlan",
 			      .numa_node = device->numa_node,
 			      .mac = device->mac,
-			      /* The device has been made as large before it. */
+			      /* The device gets this MTU first. */
 			      .mtu = MAX_OF(device->mtu, network->mtu),
 			      .mtu_max = device->mtu_max,
 			      .lower = device->ifindex,
@@ -63,7 +63,7 @@ int plan_vlan_project_on(struct plan_builder *b, const struct spec_network *netw
 			      .alias = PLENUM_LINK_ALIAS,
 			      .initialized = true};
 	name_choose(device, network->vlan, l.name);
-	/* Where somebody has that name, the leg will say so. */
+	/* If another link has that name, the leg reports it. */
 	return inv_link_by_name(b->inv, l.name) ? 0 : plan_project_add(b, &l);
 }
 
@@ -82,17 +82,17 @@ int plan_vlan_project(struct plan_builder *b)
 	return r;
 }
 
-/* A VLAN that the spec names is used as it was made. */
+/* A VLAN that the spec names is used as it is. */
 static const struct inv_link *named_vlan(const struct spec_network *network,
 					 const struct inv_link *device, struct reason *why)
 {
 	if (device->vlan == network->vlan)
 		return device;
-	reason_set(why, "vlan-differs",
-		   "%s has the tag %u and network %.*s asks for %u; write the device below it, or "
-		   "vlan: %u",
-		   device->name, device->vlan, PLENUM_NAME_MAX, network->name, network->vlan,
-		   device->vlan);
+	reason_set(
+		why, "vlan-differs",
+		"%s has VLAN id %u, but network %.*s uses %u; write its parent device, or vlan: %u",
+		device->name, device->vlan, PLENUM_NAME_MAX, network->name, network->vlan,
+		device->vlan);
 	return NULL;
 }
 
@@ -112,16 +112,16 @@ const struct inv_link *plan_vlan_link(const struct plan_builder *b,
 		return l;
 	if (l) {
 		reason_set(why, "vlan-foreign",
-			   "others have made %s with the tag %u on %s; write device: %s to use it, "
-			   "or remove it",
+			   "another program created %s with VLAN id %u on %s; write device: %s to "
+			   "use it, or remove it",
 			   l->name, l->vlan, device->name, l->name);
 		return NULL;
 	}
 	name_choose(device, network->vlan, name);
-	reason_set(why, "vlan-foreign",
-		   "the VLAN %u of %s would be called %s, and another interface has that name; "
-		   "rename or remove it",
-		   network->vlan, device->name, name);
+	reason_set(
+		why, "vlan-foreign",
+		"VLAN %u of %s needs the name %s, which another interface has; rename or remove it",
+		network->vlan, device->name, name);
 	return NULL;
 }
 
@@ -130,7 +130,7 @@ bool plan_vlan_device_refusal(const struct plan_builder *b, const struct spec_ne
 {
 	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 
-	/* It may carry management too, as long as nothing of it has to change. */
+	/* The parent may carry management if it does not have to change. */
 	if (mgmt && plan_link_stands_on(b->inv, mgmt, device)) {
 		if (device->up && network->mtu <= device->mtu)
 			return false;
@@ -187,13 +187,13 @@ int plan_vlan_want(struct plan_builder *b, const struct plan_leg *leg)
 	struct plan_step *s;
 	int r = 0;
 
-	/* What is larger already stays wanted as it is: we may have made it so. */
+	/* A larger MTU stays desired, because we may have set it. */
 	if (leg->set_mtu)
 		r = want_value(b, leg, KERNEL_LINK_MTU, MAX_OF(leg->mtu, device->mtu), device->mtu,
-			       "what is below a VLAN takes packets as large as it does");
+			       "the parent's MTU must cover the VLAN's");
 	if (r == 0)
 		r = want_value(b, leg, KERNEL_LINK_UP, 1, device->up,
-			       "what is below a VLAN must be up");
+			       "the parent of a VLAN must be up");
 	if (r < 0)
 		return r;
 	s = planner_want_add(b, &object_vlan, leg);
@@ -203,7 +203,7 @@ int plan_vlan_want(struct plan_builder *b, const struct plan_leg *leg)
 	s->change.kind = KERNEL_VLAN;
 	s->change.vlan.id = leg->network->vlan;
 	memcpy(s->change.vlan.name, leg->link->name, sizeof(s->change.vlan.name));
-	snprintf(s->reason, sizeof(s->reason), "network %s has the tag %u", leg->network->name,
+	snprintf(s->reason, sizeof(s->reason), "network %s uses VLAN id %u", leg->network->name,
 		 leg->network->vlan);
 	return 0;
 }

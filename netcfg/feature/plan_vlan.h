@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Legs on a tagged network: a VLAN link on the leg's device, ours or one that the spec names. Used
- * by plan_leg.c and plan_want.c alone.
+ * The feature `vlan`: legs on a tagged network, with a VLAN link on the leg's device, ours or one
+ * that the spec names.
  */
 #ifndef PLENUM_NETCFG_PLAN_VLAN_H
 #define PLENUM_NETCFG_PLAN_VLAN_H
 
 #include "netcfg/plan/planner.h"
 
-/* Adds the VLAN links to the projected inventory that legs need and the host does not have yet. 0,
- * -ENOMEM. */
+/* Adds the missing VLAN links to the projected inventory. 0, -ENOMEM. */
 int plan_vlan_project(struct plan_builder *b);
-/* The same for one device, as a bond that is made itself: its VLAN is projected after it. */
+/* The same for one device, such as a bond that the plan creates. */
 int plan_vlan_project_on(struct plan_builder *b, const struct spec_network *network,
 			 const struct inv_link *device);
-/* The device of a leg for the link that its spec names: what is below a VLAN of ours, else itself.
- */
+/* The device of a leg: the parent if the spec names a VLAN of ours, else the named link. */
 const struct inv_link *plan_vlan_device(const struct plan_builder *b,
 					const struct spec_network *network,
 					const struct inv_link *named);
-/* The link that has the leg's addresses: the device where the network is untagged, else its VLAN.
- * NULL: there cannot be one, and why. */
+/* The link with the leg's addresses: the device itself on an untagged network, else its VLAN.
+ * NULL: impossible, and why. */
 const struct inv_link *plan_vlan_link(const struct plan_builder *b,
 				      const struct spec_network *network,
 				      const struct inv_link *device, struct reason *why);
-/* True and why where the leg's device must not be what it has to be for the VLAN on it. */
+/* True and why if the leg's device must not change as its VLAN needs. */
 bool plan_vlan_device_refusal(const struct plan_builder *b, const struct spec_network *network,
 			      const struct inv_link *device, struct reason *why);
-/* What a VLAN is on that the spec names itself, and that is not ours to change; NULL: the leg is
- * not on such a one. */
+/* The parent of a VLAN that the spec names itself, and that Plenum never changes; NULL: the leg is
+ * not on such a VLAN. */
 const struct inv_link *plan_vlan_lower(const struct plan_builder *b, const struct plan_leg *leg);
-/* True and why while what it is on is down: the kernel would not bring the VLAN up. */
+/* True and why while the parent is down: the kernel would not bring the VLAN up. */
 bool plan_vlan_waits(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why);
-/* The device up and large enough, and the VLAN on it. 0, -ENOMEM. */
+/* Adds the desired state: the parent up with a sufficient MTU, and the VLAN on it. 0, -ENOMEM. */
 int plan_vlan_want(struct plan_builder *b, const struct plan_leg *leg);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is the same for every kind of object: its line in the journal, and turning a step round. */
+/* Shared by all kinds of objects: the journal line of a step, and its inverse. */
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 
-#define NO_LINK ":" /* no link can have this name */
+#define NO_LINK ":" /* not a valid link name */
 
 static const char *const verbs[PLAN_VERB_MAX] = {
 	[PLAN_ADD] = "add",
@@ -28,7 +28,7 @@ int object_format(const struct plan_step *s, char *buf, size_t size)
 	return n < 0 || (size_t)(len + n) >= size ? -EINVAL : len + n;
 }
 
-/* What comes and goes has no value to be set, and a value does not come and go. */
+/* Objects are added and deleted, values are set and restored. */
 static bool has_verb(const struct object_kind *kind, enum plan_verb verb)
 {
 	bool comes = verb == PLAN_ADD || verb == PLAN_DEL;

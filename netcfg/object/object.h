@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be planned and done on a host: one const table per kind of kernel object, one file
- * object_<kind>.c each. Everything that differs by kind is in its table, so planning, printing, the
- * journal, applying and rolling back know no kind by name. A new kind is a new file and a line in
- * object_table.c; where the kernel is asked in a new way, a line in kernel.h too.
+ * The kinds of objects that Plenum plans and changes on a host: one const table per kind, each in
+ * its file object_<kind>.c. Everything specific to a kind is in its table, so planning, printing,
+ * the journal, applying and rolling back know no kind by name. A new kind is a new file and a line
+ * in object_table.c, plus a line in kernel.h if it needs a new kernel request.
  *
- * A step names the link that it is done on by what lasts (KERNEL_LINK_REF_MAX); that becomes an
- * ifindex when the step runs, so a step can speak of a link that an earlier step makes.
+ * A step names its link by a stable reference (KERNEL_LINK_REF_MAX) that becomes an ifindex when
+ * the step runs, so a step can refer to a link that an earlier step creates.
  */
 #ifndef PLENUM_NETCFG_OBJECT_H
 #define PLENUM_NETCFG_OBJECT_H
@@ -15,20 +15,20 @@
 #include "netcfg/plan/plan.h"
 
 /*
- * The order of a plan's steps. Links are made and set before what stands on them. Stale rules go
- * before stale routes. Addresses are added before stale ones go, since the kernel flushes an
- * interface's IPv4 routes with its last address; only those that the kernel would not have beside
- * the new ones go first. Routes come before the rules that lead to them. What is given back comes
- * when nothing of ours depends on it any more. Bonds are made and set up without ports; links
- * become their ports when they have no addresses of ours any more, and are let go before all else.
- * Backwards, as a rollback does it, this is as safe.
+ * The order of a plan's steps. Links are created and configured before objects on them. Stale
+ * rules are removed before stale routes. New addresses are added before stale ones are removed,
+ * because the kernel flushes an interface's IPv4 routes with its last address; only addresses that
+ * the kernel rejects beside the new ones are removed first. Routes precede the rules that point to
+ * them. Values are restored once none of our objects depends on them. Bonds are created and
+ * configured without ports; links become ports when they have no addresses of ours any more, and
+ * are released before all other steps. The reverse order, used by a rollback, is equally safe.
  */
 enum object_phase {
-	OBJECT_PHASE_OF_KIND, /* of a wanted step: the one that its kind says */
-	OBJECT_PHASE_RELEASE, /* of ports from bonds: what is theirs on a bond goes with them */
-	OBJECT_PHASE_BOND,    /* made before anything can stand on it */
-	OBJECT_PHASE_PARENT,  /* of links that others are made on: a PF is up before its VFs come */
-	OBJECT_PHASE_MAKE,    /* of links: VFs, drivers, VLANs */
+	OBJECT_PHASE_OF_KIND, /* of a desired step: the phase of its kind */
+	OBJECT_PHASE_RELEASE, /* ports leave bonds: our addresses on a bond go with it */
+	OBJECT_PHASE_BOND,    /* bonds are created before objects on them */
+	OBJECT_PHASE_PARENT,  /* parent links: a PF is up before its VFs are created */
+	OBJECT_PHASE_MAKE,    /* links: VFs, drivers, VLANs */
 	OBJECT_PHASE_SETTING,
 	OBJECT_PHASE_LINK,
 	OBJECT_PHASE_RULE_DEL,
@@ -36,7 +36,7 @@ enum object_phase {
 	OBJECT_PHASE_MAKE_WAY,
 	OBJECT_PHASE_ADDR,
 	OBJECT_PHASE_ADDR_DEL,
-	OBJECT_PHASE_ENSLAVE, /* a port takes along no address: what was ours there is gone */
+	OBJECT_PHASE_ENSLAVE, /* links become ports after our addresses are removed */
 	OBJECT_PHASE_ROUTE,
 	OBJECT_PHASE_RULE,
 	OBJECT_PHASE_LINK_RESTORE,
@@ -47,55 +47,54 @@ enum object_phase {
 
 enum object_presence {
 	OBJECT_ABSENT,
-	OBJECT_PRESENT, /* exactly so, but made by others */
+	OBJECT_PRESENT, /* exactly as desired, but another program made it */
 	OBJECT_OURS,
 };
 
 struct plan_builder;
 
 struct object_kind {
-	const char *name;    /* one word: in the journal, in the record, in JSON */
-	enum plan_verb verb; /* of what is wanted: PLAN_ADD what comes and goes, PLAN_SET a value */
-	/* What we changed is kept in the record of plan_owned.h: there is no other trace of it. */
+	const char *name;    /* one word, used in the journal, the record and JSON */
+	enum plan_verb verb; /* of desired steps: PLAN_ADD for objects, PLAN_SET for values */
+	/* The record of plan_owned.h keeps our changes: the kernel shows no other trace. */
 	bool recorded;
 	bool disruptive;  /* changing its value may stop traffic */
-	bool on_function; /* its steps are done on a PCI function, not on a link */
+	bool on_function; /* its steps change a PCI function, not a link */
 	enum object_phase phase[PLAN_VERB_MAX];
 
-	/* A step in words; where: "leg-a (veth0)", or "host". */
+	/* Describes the step; where: "leg-a (veth0)" or "host". */
 	void (*describe)(const struct plan_step *s, const char *where, char *buf, size_t size);
-	/* The same for a step that repairs: what somebody has done to what is ours. NULL: the step
-	 * in words must do. */
+	/* Describes the foreign change that the step repairs. NULL: the step itself is described.
+	 */
 	void (*undone)(const struct plan_step *s, const char *where, char *buf, size_t size);
-	/* What a journal must know to do the step's inverse: words without spaces. Its length as
-	 * snprintf's; and back: 0, -EBADMSG. */
+	/* Writes the data that the inverse step needs as words without blanks; returns the length
+	 * as snprintf does. parse reads it: 0, -EBADMSG. */
 	int (*format)(const struct plan_step *s, char *buf, size_t size);
 	int (*parse)(const char *text, struct plan_step *s);
-	/* Whether the host has the object, or the value, that the step makes. */
+	/* Whether the host has the object or value of the step. */
 	enum object_presence (*present)(const struct inventory *inv, const struct plan_step *s);
-	/* Whether two steps speak of the same object, whatever they do with it. */
+	/* Whether two steps concern the same object, whatever they do with it. */
 	bool (*same)(const struct plan_step *a, const struct plan_step *b);
 
-	/* Of values alone. Swaps the new and the old. */
+	/* Only for values: swaps new and old. */
 	void (*inverse)(struct plan_step *s);
-	/* New and old are equal; of what comes and goes unannounced: it is there. */
+	/* Whether new and old are equal; for unannounced objects, whether the object exists. */
 	bool (*settled)(const struct plan_step *s);
-	/* The new value of s becomes that of the later step, the old one stays. */
+	/* Takes the new value of a later step; the old value stays. */
 	void (*follow)(struct plan_step *s, const struct plan_step *later);
-	/* The link of s has another name by now, and the value is found under it. NULL: it is found
-	 * by the link itself. */
+	/* The link of s was renamed and the value is found by name. NULL: it is found by the link
+	 * itself. */
 	void (*rename)(struct plan_step *s, const char *old_name, const char *name);
-	/* Whether the kernel notifies nobody of its changes, and reading it costs nothing. NULL: it
-	 * never is so. */
+	/* Whether the kernel does not announce changes of it, and reading it is cheap. NULL:
+	 * never. */
 	bool (*unannounced)(const struct plan_step *s);
-	/* Whether a living worker has what giving the value back would take from it. NULL: never.
-	 */
+	/* Whether restoring the value would take something from a running worker. NULL: never. */
 	bool (*held)(const struct plan_builder *b, const struct plan_step *s);
 
-	/* Of what comes and goes alone. The i-th of its kind in the inventory as the step that
-	 * removes it. 1: ours; 0: not ours; -ENOENT: there are no more. */
+	/* Only for objects: the i-th of the kind in the inventory, as the step that removes it. 1:
+	 * ours; 0: not ours; -ENOENT: no more. */
 	int (*ours)(const struct plan_builder *b, size_t i, struct plan_step *ret);
-	/* Whether the kernel would refuse `want` while `have` is there. NULL: never. */
+	/* Whether the kernel rejects `want` while `have` exists. NULL: never. */
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);
 };
 
@@ -113,9 +112,9 @@ const char *object_op(const struct plan_step *s, char *buf, size_t size);
 int object_format(const struct plan_step *s, char *buf, size_t size);
 /* 0; -EBADMSG. */
 int object_parse(const char *text, struct plan_step *s);
-/* For `inverse`, of values that are text, each in so many bytes. */
+/* For `inverse` of text values with fields of `size` bytes. */
 void object_texts_swap(char *was, char *value, size_t size);
-/* Makes s the step that takes it back. */
+/* Turns s into its inverse. */
 void object_invert(struct plan_step *s);
 
 #endif

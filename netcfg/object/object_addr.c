@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An address of a link. Ours carry our protocol number; kernels before 5.18 do not keep it, there
- * the record says which are ours.
+ * An address of a link. Ours have our protocol number; kernels before 5.18 do not keep it, so
+ * there the record says which are ours.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
@@ -48,7 +48,7 @@ static int addr_parse(const char *text, struct plan_step *s)
 	int no_prefix_route, optimistic, broadcast = 0, foreign = 0;
 	char ip[IP_ADDR_STR_MAX];
 
-	/* Earlier agents wrote the first four. */
+	/* Earlier versions wrote only the first four words. */
 	s->change.kind = KERNEL_ADDR;
 	if (sscanf(text, "%63s %" SCNu8 " %d %d %d %d", ip, &a->proto, &no_prefix_route,
 		   &optimistic, &broadcast, &foreign) < 4 ||
@@ -67,8 +67,8 @@ static bool is(const struct inv_addr *have, const struct plan_step *s)
 	       ip_addr_equal(&have->ip.addr, &s->change.addr.ip.addr);
 }
 
-/* Where the kernel does not say who made it, one that appears while we add it is ours; so is one
- * that we move for its owner. */
+/* On kernels that do not keep the owner, an address that appears while we add it is ours; so is a
+ * foreign one that we move. */
 static enum object_presence addr_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)
@@ -102,7 +102,7 @@ bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have
 	return false;
 }
 
-/* The worker that holds this address itself, or NULL. */
+/* The worker that answers for this address itself, or NULL. */
 static const struct plan_worker *worker_of(const struct plan *p, const struct ip_addr *ip)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -127,12 +127,12 @@ static int addr_ours(const struct plan_builder *b, size_t i, struct plan_step *r
 	w = worker_of(b->plan, &have->ip.addr);
 	if (w && w->effective != SPEC_TRANSPORT_UDP)
 		snprintf(ret->reason, sizeof(ret->reason),
-			 "ours, but worker %u answers for this IP itself (%s)", w->id,
+			 "worker %u (%s) now answers for this IP, so the kernel must not", w->id,
 			 spec_transport_to_string(w->effective));
 	return 1;
 }
 
-/* IPv6 holds one address once per link, whatever its prefix. */
+/* A link can have an IPv6 address only once, whatever its prefix. */
 static bool addr_in_the_way(const struct plan_step *have, const struct plan_step *want)
 {
 	return have->change.addr.ip.addr.family == AF_INET6 &&

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bond as a link that comes and goes. It is made with all its settings, down and without ports,
- * and known as ours by its alias; what changes while it is there, and what joins it, are kinds of
- * their own.
+ * A bond link. It is created with all settings, down and without ports, and recognized as ours by
+ * its alias. Its settings and ports are kinds of their own.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_project.h"
@@ -14,7 +13,7 @@ static void bond_describe(const struct plan_step *s, const char *where, char *bu
 {
 	char text[160];
 
-	(void)where; /* it is the place itself */
+	(void)where; /* the bond is the link itself */
 	bond_setting_format(&s->change.bond.setting, text, sizeof(text));
 	snprintf(buf, size, "%s bond %s, %s", s->verb == PLAN_DEL ? "remove" : "make",
 		 s->change.bond.name, text);
@@ -48,7 +47,7 @@ static int bond_parse(const char *text, struct plan_step *s)
 	return 0;
 }
 
-/* One without an alias that appears while we make it is ours: the alias comes last. */
+/* A bond without alias that appears while we create it is ours: the alias is set last. */
 static enum object_presence bond_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = inv_link_by_name(inv, s->change.bond.name);
@@ -71,7 +70,7 @@ static int bond_ours(const struct plan_builder *b, size_t i, struct plan_step *r
 	if (i >= b->inv->n_bonds)
 		return -ENOENT;
 	l = inv_link_by_index(b->inv, b->inv->bonds[i].ifindex);
-	/* One that is asked for, and only cannot be as it is asked for, is left as it is. */
+	/* A desired bond that cannot be changed as desired stays as it is. */
 	if (!l || plan_link_is_coming(l) || !kernel_link_is_ours(l) ||
 	    strcmp(l->name, b->bond.name) == 0 || plan_link_serves_others(b, l))
 		return 0;

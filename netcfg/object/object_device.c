@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A setting of a link's device that is none of rtnetlink's: what a packet's priority is, traffic
- * classes, flow control. The NIC keeps it for good, so what was found is recorded.
+ * A setting of a link's device outside rtnetlink: packet priorities, traffic classes, flow
+ * control. The NIC keeps it permanently, so the old value is recorded.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* In a plan, of what only the privileged can read; known once the step has been done. */
+/* In a plan: only root can read the value; the step reads it when it runs. */
 #define UNKNOWN "?"
 
 /* "dscp 24", "pfc" */
@@ -102,13 +102,13 @@ static void device_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.device.value, later->change.device.value, sizeof(s->change.device.value));
 }
 
-/* Firmware and drivers change these too, and only netlink's own users are told. */
+/* Firmware and drivers change these too, and only netlink users get events. */
 static bool device_unannounced(const struct plan_step *s)
 {
 	return true;
 }
 
-/* Given back among the links' own values, last set first: the mode of IPoIB and its MTU limit each
+/* Restored among the links' own values, last set first: the mode and the MTU of IPoIB limit each
  * other. */
 const struct object_kind object_device = {
 	.name = "device",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A parameter of a NIC's driver, by devlink. Of the PCI function, not of its link, which may come
- * and go with the parameter's value; the driver keeps it, so what was found is recorded.
+ * A devlink parameter of a NIC driver. It belongs to the PCI function, because the link may
+ * disappear and return with the value. The driver keeps it, so the old value is recorded.
  */
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -80,8 +80,7 @@ static void devlink_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.devlink.value));
 }
 
-/* devlink's listeners hear of what is set, and not of what a driver makes of it when it starts
- * anew. */
+/* devlink announces what users set, but not what a driver changes when it restarts. */
 static bool devlink_unannounced(const struct plan_step *s)
 {
 	return true;

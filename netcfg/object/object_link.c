@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A value of a link: whether it is up, its MTU. Making links is for kinds of their own. */
+/* A value of a link: up or down, or its MTU. Other kinds create links. */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>

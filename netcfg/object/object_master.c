@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose port a link is. A value of the link, with what it was before: on no bond, and up or down.
- * The kernel takes it down to make it a port, and gives back MTU and MAC when it lets it go.
+ * The bond that a link is a port of. A value of the link; the old value is no bond, and up or
+ * down. The kernel takes a link down to make it a port, and restores MTU and MAC when it releases
+ * it.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
@@ -96,13 +97,13 @@ static void master_follow(struct plan_step *s, const struct plan_step *later)
 	s->change.master.mtu = v->mtu;
 }
 
-/* What a port in LACP comes to with its switch. */
+/* LACP negotiation with the switch is not announced. */
 static bool master_unannounced(const struct plan_step *s)
 {
 	return s->change.master.lacp != 0;
 }
 
-/* Others have put something on our bond: as long as that lives, so do its ports. */
+/* Other programs use our bond: its ports stay as long as it exists. */
 static bool master_held(const struct plan_builder *b, const struct plan_step *s)
 {
 	const struct inv_link *bond = inv_link_by_name(b->inv, s->change.master.value);

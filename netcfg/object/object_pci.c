@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A value of a PCI function: how many VFs a PF has, whether they get their kernel driver, which
- * driver a function has. Its steps make functions that later ones speak of as 'VF n of PF'.
+ * A value of a PCI function: its number of VFs, whether VFs get their kernel driver, and the
+ * driver. Later steps refer to the functions that these steps create as "VF n of PF".
  */
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/object/object.h"
@@ -24,8 +24,8 @@ static void pci_describe(const struct plan_step *s, const char *where, char *buf
 		snprintf(buf, size, "set %s to %s VFs (was %s)", where, v->value, v->was);
 		break;
 	case KERNEL_PCI_AUTOPROBE:
-		snprintf(buf, size, "set %s to %s the kernel driver to new VFs", where,
-			 v->value[0] == '1' ? "give" : "not give");
+		snprintf(buf, size, "%s the kernel driver for new VFs of %s",
+			 v->value[0] == '1' ? "enable" : "disable", where);
 		break;
 	default:
 		snprintf(buf, size, "bind %s %s to %s (was %s)", where, s->link,
@@ -43,8 +43,8 @@ static void pci_undone(const struct plan_step *s, const char *where, char *buf, 
 			 v->value);
 		break;
 	case KERNEL_PCI_AUTOPROBE:
-		snprintf(buf, size, "%s was set to %s the kernel driver to new VFs", where,
-			 v->value[0] == '1' ? "not give" : "give");
+		snprintf(buf, size, "the kernel driver for new VFs of %s was %s", where,
+			 v->value[0] == '1' ? "disabled" : "enabled");
 		break;
 	default:
 		snprintf(buf, size, "%s %s was bound to %s (%s is wanted)", where, s->link,
@@ -124,8 +124,8 @@ static bool pci_held(const struct plan_builder *b, const struct plan_step *s)
 	return plan_vf_is_held(b, inv_function_by_ref(b->inv, s->link));
 }
 
-/* The number of VFs cannot be read while somebody makes some, which takes long: that they have gone
- * is seen by the VFs themselves. */
+/* Reading the number of VFs blocks while the kernel creates some, which takes long; lost VFs are
+ * noticed by the VFs themselves. */
 static bool pci_unannounced(const struct plan_step *s)
 {
 	return s->change.pci_value.attr != KERNEL_PCI_VFS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A route, in any table. Ours carry our protocol number. */
+/* A route in any table. Ours have our protocol number. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static const char *route_words(const struct plan_step *s, const char *where, cha
 	if (r->type == INV_ROUTE_UNICAST || r->type == 0)
 		snprintf(buf, size, "route %s%s on %s in table %u", dst, via, where, r->table);
 	else
-		snprintf(buf, size, "route %s to nowhere in table %u", dst, r->table);
+		snprintf(buf, size, "unreachable route %s in table %u", dst, r->table);
 	return buf;
 }
 
@@ -43,7 +43,7 @@ static void route_undone(const struct plan_step *s, const char *where, char *buf
 		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
 }
 
-/* As the kernel would report it, whoever made it. */
+/* In the form that the kernel reports, with the given owner. */
 static struct inv_route normal(const struct plan_step *s, uint8_t proto)
 {
 	struct inv_route r = s->change.route;
@@ -81,7 +81,7 @@ static int route_parse(const char *text, struct plan_step *s)
 	struct inv_route *r = &s->change.route;
 	int foreign = 0;
 
-	/* Earlier agents wrote no last word. */
+	/* Earlier versions wrote no last word. */
 	s->change.kind = KERNEL_ROUTE;
 	if (sscanf(text,
 		   "%" SCNu8 " %" SCNu32 " %" SCNu32 " %" SCNu8 " %" SCNu8 " %" SCNu8
@@ -92,7 +92,7 @@ static int route_parse(const char *text, struct plan_step *s)
 	    parse_addr(src, &r->src) < 0)
 		return -EBADMSG;
 	s->change.foreign = foreign != 0;
-	/* All of one family; only dst always is there. */
+	/* All addresses have one family; only dst is always present. */
 	if (r->dst.addr.family != r->family ||
 	    (r->gateway.family && r->gateway.family != r->family) ||
 	    (r->src.family && r->src.family != r->family))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rule that leads what comes from an address to a table. Ours carry our protocol number. */
+/* A routing rule from a source address to a table. Ours have our protocol number. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static void rule_describe(const struct plan_step *s, const char *where, char *bu
 {
 	char words[RULE_WORDS_MAX];
 
-	(void)where; /* rules are the host's */
+	(void)where; /* rules have no link */
 	snprintf(buf, size, "%s %s", s->verb == PLAN_DEL ? "remove" : "add",
 		 rule_words(&s->change.rule, words, sizeof(words)));
 }
@@ -65,7 +65,7 @@ static int rule_parse(const char *text, struct plan_step *s)
 	return r->family == AF_INET || r->family == AF_INET6 ? 0 : -EBADMSG;
 }
 
-/* Whoever made it. */
+/* Compares without the owner. */
 static bool is(const struct inv_rule *have, const struct inv_rule *want)
 {
 	struct inv_rule h = *have;

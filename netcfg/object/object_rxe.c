@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A soft-RoCE device on a leg's device. Ours are told by their names, which begin with "plenum_"
- * and which the kernel keeps for as long as they live; no record is needed.
+ * A soft-RoCE device on a leg's device. Ours have names that begin with "plenum_", which the
+ * kernel keeps, so no record is needed.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
@@ -36,7 +36,7 @@ static int rxe_parse(const char *text, struct plan_step *s)
 	return sscanf(text, "%63s", s->change.rxe.name) == 1 ? 0 : -EBADMSG;
 }
 
-/* Another RDMA device on the link is as good. */
+/* Any other RDMA device on the link serves as well. */
 static enum object_presence rxe_present(const struct inventory *inv, const struct plan_step *s)
 {
 	enum object_presence is = OBJECT_ABSENT;
@@ -56,7 +56,7 @@ static bool rxe_same(const struct plan_step *a, const struct plan_step *b)
 	return a->change.ifindex == b->change.ifindex;
 }
 
-/* Linux tells only its newest versions' users of RDMA devices that go. */
+/* Only the newest Linux versions announce removed RDMA devices. */
 static bool rxe_unannounced(const struct plan_step *s)
 {
 	return true;

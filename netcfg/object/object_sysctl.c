@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A setting of the kernel: a file below /proc/sys and its value. */
+/* A kernel setting: a file below /proc/sys and its value. */
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>

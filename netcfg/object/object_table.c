@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kinds that this program knows. A file of its own so that a test can link another table. */
+/* The kinds of objects, in a separate file so that a test can link another table. */
 #include "netcfg/object/object.h"
 
 const struct object_kind *const object_kinds[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A value of a VF that its PF's link keeps: MAC, VLAN, spoof check, trust, rate. It comes between
- * making the VF and giving it to a driver, which reads the MAC once.
+ * A VF setting kept by its PF: MAC, VLAN, spoof check, trust, rate. Set after the VF is created
+ * and before a driver gets it, since drivers read the MAC once.
  */
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/object/object.h"
@@ -17,7 +17,7 @@ static const char *const attrs[KERNEL_VF_ATTR_MAX] = {
 	[KERNEL_VF_RATE] = "rate",
 };
 
-/* For people: what is on or off, and rates with their unit. */
+/* For people: on or off, and rates with their unit. */
 static const char *words_of(const struct kernel_vf *v, const char *value, const char *none,
 			    char buf[static 32])
 {
@@ -50,7 +50,7 @@ static void vf_undone(const struct plan_step *s, const char *where, char *buf, s
 	char is[32], was[32];
 
 	snprintf(buf, size, "the %s of %s's VF %" PRIu32 " was set to %s (%s is wanted)",
-		 attrs[v->attr], where, v->vf, words_of(v, v->was, "something unknown", was),
+		 attrs[v->attr], where, v->vf, words_of(v, v->was, "an unknown value", was),
 		 words_of(v, v->value, "", is));
 }
 

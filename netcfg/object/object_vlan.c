@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A VLAN link on a leg's device. Ours carry our alias, which the kernel keeps for as long as the
- * link lives; no record is needed.
+ * A VLAN link on a leg's device. Ours have our alias, which the kernel keeps, so no record is
+ * needed.
  */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_project.h"
@@ -34,8 +34,8 @@ static int vlan_parse(const char *text, struct plan_step *s)
 	return sscanf(text, "%" SCNu16 " %15s", &v->id, v->name) == 2 ? 0 : -EBADMSG;
 }
 
-/* One without an alias that nobody uses is what a process leaves that was killed between making and
- * marking it. One that only a plan has is not there. */
+/* An unused VLAN without alias is left by a process killed between creating and marking it. A VLAN
+ * that only the plan has does not exist yet. */
 static enum object_presence vlan_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = kernel_vlan_find(inv, s->change.ifindex, s->change.vlan.id);
@@ -53,8 +53,8 @@ static bool vlan_same(const struct plan_step *a, const struct plan_step *b)
 	return a->change.ifindex == b->change.ifindex && a->change.vlan.id == b->change.vlan.id;
 }
 
-/* A leg that is in the spec and only cannot be configured now keeps its link; so do others who have
- * come to use it. */
+/* A leg of the spec that cannot be configured now keeps its VLAN, and so do other programs that
+ * use it. */
 static int vlan_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
 {
 	const struct inv_link *l;

@@ -334,7 +334,7 @@ static void test_duplicate_ipv6(void **state)
 	plan_free(p);
 	assert_int_equal(apply_verify(f->k, s, NULL, clock_now_ns() + VERIFY_NS, &d), -EADDRINUSE);
 	text = diag_format(&d);
-	assert_non_null(strstr(text, "another host has fd00:a::10 already"));
+	assert_non_null(strstr(text, "another host already uses fd00:a::10"));
 	assert_int_equal(apply_rollback(a, &o), 0);
 	assert_host_is(f, before);
 	assert_true(neighbour_until(other, "ip addr del fd00:a::10/64 dev other"));

@@ -534,7 +534,7 @@ static void test_verify_names_what_is_missing(void **state)
 	assert_int_equal(apply_verify(f->k, f->spec, NULL, clock_now_ns() + 5 * NSEC_PER_MSEC, &d),
 			 -ETIMEDOUT);
 	text = diag_format(&d);
-	assert_non_null(strstr(text, "still to add 10.10.1.10/16 to leg-a (veth0)"));
+	assert_non_null(strstr(text, "missing step: add 10.10.1.10/16 to leg-a (veth0)"));
 	free(text);
 	diag_done(&d);
 }

@@ -86,7 +86,7 @@ static void test_kernel_port_auto(void **state)
 			assert_int_equal(port_of(p, worker, 1)->kernel_port, PLAN_AF_PACKET);
 			assert_string_equal(why->code, "kernel-interface");
 			assert_true(plan_reason_is_note(why));
-			assert_int_equal(!!strstr(why->text, "af-xdp would need no copies"),
+			assert_int_equal(!!strstr(why->text, "af-xdp would avoid copies"),
 					 strcmp(says[i], "zero-copy") == 0);
 		}
 		plan_free(p);
@@ -113,7 +113,7 @@ static void test_kernel_port_note(void **state)
 	p = plan_of(s, inv);
 	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_XDP);
 	assert_non_null(strstr(p->workers[0].reason.text, "veth0 (veth)"));
-	assert_non_null(strstr(p->workers[0].reason.text, "AF_XDP shares it"));
+	assert_non_null(strstr(p->workers[0].reason.text, "AF_XDP shares the interface"));
 	plan_free(p);
 	s->nets[0].kernel_port = SPEC_KERNEL_PORT_AUTO;
 	put(&inv->links[2], "zero-copy");
@@ -121,7 +121,7 @@ static void test_kernel_port_note(void **state)
 	p = plan_of(s, inv);
 	assert_int_equal(port_of(p, 0, 1)->kernel_port, PLAN_AF_XDP);
 	assert_non_null(strstr(p->workers[0].reason.text, "veth0 (veth)"));
-	assert_non_null(strstr(p->workers[0].reason.text, "DPDK shares it"));
+	assert_non_null(strstr(p->workers[0].reason.text, "DPDK shares the interface"));
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -254,8 +254,8 @@ static void test_kernel_port_reasons(void **state)
 	p = plan_of(s, inv);
 	assert_string_equal(p->workers[0].reason.code, "no-af-xdp");
 	assert_string_equal(p->workers[0].reason.text,
-			    "veth0 is shared by AF_PACKET: AF_XDP takes an MTU of up to 3498, not "
-			    "9000; veth1: the kernel has no AF_XDP");
+			    "veth0 uses AF_PACKET: AF_XDP supports an MTU of at most 3498, not "
+			    "9000; veth1: the kernel does not support AF_XDP");
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);

@@ -405,7 +405,7 @@ static void test_refusals(void **state)
 	expect_leg_with("interface: eth0", "interface: eth9", 1, PLAN_LEG_USABLE, "", "");
 	expect_error_with("network: data-b, label: switch-b}\nha: {mode: dual-leg",
 			  "network: data-a, label: switch-b}\nha: {mode: dual-leg",
-			  "'data-a' is the network of 'leg-a' too");
+			  "'data-a' is also the network of 'leg-a'");
 	expect_error_with("cores: [1]", "cores: [3]",
 			  "core 3 is offline; write one of the online "
 			  "cores: 0-2");

@@ -113,9 +113,10 @@ static void test_what_cannot_be_had_is_named(void **state)
 	struct host *h = *state;
 
 	degraded(h, ", roce-tos: 96",
-		 "veth0 has no RoCE; leave roce-mode and roce-tos out of leg-a");
+		 "veth0 has no RoCE device; remove roce-mode and roce-tos from leg leg-a");
 	host_gets_device(h, "v2", "RoCE v2");
-	degraded(h, ", roce-mode: v1", "mlx5_0 has no RoCE v1; leave roce-mode out of leg-a");
+	degraded(h, ", roce-mode: v1",
+		 "mlx5_0 does not support RoCE v1; remove roce-mode from leg leg-a");
 }
 
 static void test_soft_roce_is_v2_alone(void **state)
@@ -127,7 +128,7 @@ static void test_soft_roce_is_v2_alone(void **state)
 	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
 	inv_free(inv);
 	degraded(h, ", soft-roce: true, roce-mode: v1",
-		 "soft-RoCE on veth0 is v2 alone; write roce-mode: v2");
+		 "soft-RoCE on veth0 supports v2 only; write roce-mode: v2");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)

@@ -91,8 +91,9 @@ static void test_foreign_rule_is_named(void **state)
 	add_rule(inv, 5270, 52, "10.10.1.0/24");
 	add_rule(inv, 5210, 53, "10.10.0.0/16");
 	expect(inv, PLAN_LEG_DEGRADED,
-	       "what leaves 10.10.1.10 goes via eth0, not by veth0: rule 5270 comes before ours; "
-	       "remove it or move it behind 7000");
+	       "packets from 10.10.1.10 go via eth0 instead of via veth0; routing rule 5270 "
+	       "precedes "
+	       "Plenum's, remove it or move it behind 7000");
 	inv_free(inv);
 }
 
@@ -107,7 +108,7 @@ static void test_way_is_closed(void **state)
 	r->type = INV_ROUTE_UNREACHABLE;
 	r->scope = 0;
 	add_rule(inv, 5270, 52, "10.10.1.10/32");
-	expect(inv, PLAN_LEG_DEGRADED, "goes nowhere, not by veth0: rule 5270");
+	expect(inv, PLAN_LEG_DEGRADED, "go nowhere instead of via veth0; routing rule 5270");
 	inv_free(inv);
 }
 

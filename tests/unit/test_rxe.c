@@ -132,8 +132,8 @@ static void test_gids_are_waited_for(void **state)
 	host_edit(h, loses_gids);
 	assert_int_equal(verify(h, s, &d), -ETIMEDOUT);
 	text = diag_format(&d);
-	assert_non_null(strstr(text, "10.10.1.10 on veth0 is no GID of its RDMA device yet"));
-	assert_non_null(strstr(text, "fd00:b::10 on veth1.200 is no GID"));
+	assert_non_null(strstr(text, "10.10.1.10 on veth0 is not a GID of its RDMA device yet"));
+	assert_non_null(strstr(text, "fd00:b::10 on veth1.200 is not a GID"));
 	free(text);
 	diag_done(&d);
 	spec_free(s);
