@@ -219,7 +219,6 @@ static void test_owner_gives_many_files_to_a_worker(void **state)
 	uint64_t fh = 0;
 
 	owner_reads_up(&b, g);
-	b.more->is_known = 1;
 	memset(is_taken, 0, sizeof(is_taken));
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		fh = i ? open_file(g, b.e.node, 50 + i) : b.e.fh;
@@ -230,7 +229,7 @@ static void test_owner_gives_many_files_to_a_worker(void **state)
 		assert_int_equal(owner_shows(&b, fh), place);
 	}
 	assert_int_equal(owner_shows(&b, open_file(g, b.e.node, 49)), MOUNT_WORKER_FILES);
-	assert_true(place >= MOUNT_WORKER_FILES_OLD);
+	assert_true(place >= MOUNT_WORKER_FILES_FIRST);
 	b.reads->n_read = 1;
 	assert_false(client_dispatch_has_pending(g->f, client_node_get(&g->f->nodes, b.e.node)));
 	mount_worker_note_at(b.reads, b.more, place)->out = 1;
@@ -248,43 +247,6 @@ static void test_owner_gives_many_files_to_a_worker(void **state)
 	assert_int_equal(mount_worker_file_at(b.e.area, b.more, place)->state,
 			 MOUNT_WORKER_FILE_CLOSING);
 	assert_true(b.e.area->closing == 1ULL << place % 64);
-	both_down(&b);
-}
-
-/* A mount worker of an earlier version has only the first places. */
-static void test_owner_gives_an_earlier_version_few_files(void **state)
-{
-	struct both b;
-	struct rig *g = *state;
-	unsigned place, n = 1;
-
-	owner_reads_up(&b, g);
-	assert_int_equal(b.common->by_number, 1);
-	place = owner_shows(&b, b.e.fh);
-	while (place < MOUNT_WORKER_FILES_OLD && n < MOUNT_WORKER_FILES)
-		place = owner_shows(&b, open_file(g, b.e.node, 50 + n++));
-	assert_int_equal(place, MOUNT_WORKER_FILES);
-	assert_in_range(n, MOUNT_WORKER_FILES_OLD - MOUNT_WORKER_FILE_WAYS,
-			MOUNT_WORKER_FILES_OLD + 1);
-	both_down(&b);
-}
-
-/* The predecessor was of an earlier version, and assigned places in order of arrival. */
-static void test_owner_closes_files_that_an_earlier_version_placed(void **state)
-{
-	struct both b;
-	struct rig *g = *state;
-	struct mount_worker_file *stray;
-
-	owner_reads_up(&b, g);
-	stray = mount_worker_file_at(b.e.area, b.more, (unsigned)b.e.fh + MOUNT_WORKER_FILE_WAYS);
-	*stray = (struct mount_worker_file){.state = MOUNT_WORKER_FILE_OPEN, .fh = b.e.fh};
-	owner_begins(&b);
-	assert_true(is_resent(g));
-	session_up(g);
-	respond_init(g);
-	kernel_release(g, b.e.node, b.e.fh);
-	assert_int_equal(stray->state, MOUNT_WORKER_FILE_CLOSING);
 	both_down(&b);
 }
 
@@ -589,8 +551,6 @@ int main(void)
 		CASE(test_owner_dies_before_it_has_recorded_a_write),
 		CASE(test_owner_waits_for_a_reading_worker),
 		CASE(test_owner_gives_many_files_to_a_worker),
-		CASE(test_owner_gives_an_earlier_version_few_files),
-		CASE(test_owner_closes_files_that_an_earlier_version_placed),
 		CASE(test_owner_dies_and_requests_are_resent),
 		CASE(test_owner_applies_writes_of_workers),
 		CASE(test_owner_passes_a_signal_to_the_worker),

@@ -64,7 +64,6 @@ static void test_worker_serves_known_files(void **state)
 	both_down(&b);
 }
 
-/* The write is reported before the server can get it. */
 /* One of the many files whose records lie elsewhere. */
 static void test_worker_serves_the_hundredth_file(void **state)
 {
@@ -102,27 +101,6 @@ static void test_worker_serves_the_hundredth_file(void **state)
 	both_down(&b);
 }
 
-/* An owner of an earlier version assigns places in order of arrival. */
-static void test_worker_serves_files_that_an_earlier_version_placed(void **state)
-{
-	struct both b;
-
-	mount_worker_reads_up(&b, *state);
-	assert_int_equal(b.more->is_known, 1);
-	b.e.area->files[40] = b.e.area->files[0];
-	b.e.area->files[40].client_file = 0;
-	b.e.area->files[40].fh = b.e.fh = 7ULL << 32 | 3;
-	b.common->by_number = 0;
-	n_calls = 0;
-	send_read(&b);
-	pull(&b);
-	opened(&b.e);
-	assert_int_equal(b.reads->notes[40].out, 1);
-	b.e.g->f = fuse_client_free(b.e.g->f);
-	assert_int_equal(b.more->is_known, 0);
-	both_down(&b);
-}
-
 /* Its record may name a file number that another file has now. */
 static void test_worker_closes_only_its_own_files(void **state)
 {
@@ -144,6 +122,7 @@ static void test_worker_closes_only_its_own_files(void **state)
 	both_down(&b);
 }
 
+/* Before the server can get the write. */
 static void test_worker_reports_its_writes(void **state)
 {
 	const struct fuse_write_out out = {.size = 8};
@@ -526,7 +505,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_worker_serves_known_files),
 		CASE(test_worker_serves_the_hundredth_file),
-		CASE(test_worker_serves_files_that_an_earlier_version_placed),
 		CASE(test_worker_closes_only_its_own_files),
 		CASE(test_worker_reports_its_writes),
 		CASE(test_worker_forwards_other_requests),

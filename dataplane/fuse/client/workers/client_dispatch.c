@@ -118,13 +118,10 @@ static void files_adopt(struct fuse_client *f, struct client_worker *w)
 
 		if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_FREE)
 			continue;
-		if (file && !(file->flags & CLIENT_FILE_CLOSING)) {
+		if (file && !(file->flags & CLIENT_FILE_CLOSING))
 			place_assign(f, w, i, lf->fh, file->nodeid);
-			f->dispatch->strays |= (i - (unsigned)lf->fh) % MOUNT_WORKER_FILES >=
-					       MOUNT_WORKER_FILE_WAYS;
-		} else {
+		else
 			mount_worker_set(&lf->state, MOUNT_WORKER_FILE_CLOSING);
-		}
 	}
 }
 
@@ -186,8 +183,6 @@ static unsigned file_place(struct fuse_client *f, struct client_worker *w,
 		unsigned i = mount_worker_file_place(s->refs.fhs[0], way);
 		uint32_t state = mount_worker_get(&file_at(w, i)->state);
 
-		if (i >= MOUNT_WORKER_FILES_OLD && !mount_worker_get(&w->more->is_known))
-			continue;
 		if (w->fhs[i] == s->refs.fhs[0])
 			return state == MOUNT_WORKER_FILE_OPEN ? i : MOUNT_WORKER_FILES;
 		if (w->fhs[i] == 0 && at == MOUNT_WORKER_FILES && state == MOUNT_WORKER_FILE_FREE)
@@ -728,8 +723,6 @@ void client_dispatch_close(struct fuse_client *f, uint64_t fh)
 
 		for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++)
 			place_close(f, w, mount_worker_file_place(fh, way), fh);
-		for (unsigned i = 0; i < MOUNT_WORKER_FILES_OLD && f->dispatch->strays; i++)
-			place_close(f, w, i, fh);
 	}
 }
 

@@ -40,7 +40,7 @@ int client_forward_init(struct fuse_client *f)
 		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
-	mount_worker_set(&f->common->by_number, 1U);
+	mount_worker_set(&f->common->by_number, 1U); /* mount workers of 0.1.0 ask */
 	f->dispatch->settling = true;
 	f->dispatch->always = f->mount->lanes_always;
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);

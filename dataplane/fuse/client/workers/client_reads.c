@@ -36,8 +36,6 @@ void client_reads_done(struct fuse_client *f)
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			mount_worker_reads_trim_one(f->reads, i);
-	if (f->more) /* the next process may be of an earlier version */
-		mount_worker_set(&f->more->is_known, 0U);
 	mount_worker_reads_unmap(f->reads);
 	mount_worker_more_unmap(f->more);
 	mount_worker_common_unmap(f->common);
@@ -146,11 +144,6 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 		if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_OPEN && lf->fh == fh)
 			return place;
 	}
-	for (unsigned i = 0; i < MOUNT_WORKER_FILES_OLD && !mount_worker_get(&f->common->by_number);
-	     i++)
-		if (mount_worker_get(&f->area->files[i].state) == MOUNT_WORKER_FILE_OPEN &&
-		    f->area->files[i].fh == fh)
-			return i;
 	return MOUNT_WORKER_FILES;
 }
 
@@ -421,7 +414,7 @@ static void outs_count(struct fuse_client *f)
 void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 {
 	outs_count(f);
-	mount_worker_set(&f->more->is_known, 1U);
+	mount_worker_set(&f->more->is_known, 1U); /* owners of 0.1.0 ask */
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		struct mount_worker_slot *slot = &f->reads->slots[i];
 		uint32_t word = mount_worker_get(&slot->word);

@@ -53,7 +53,6 @@ struct client_dispatch {
 	struct client_worker workers[LAUNCH_LANES_MAX];
 	/* Number of file places whose node number has this remainder. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
-	bool strays; /* an earlier version placed files elsewhere */
 };
 
 /* client_dispatch.c: the owner's end of mount workers. */

@@ -27,7 +27,6 @@ uint64_t mount_worker_state_at(unsigned number)
 	return area_at(number) + AREA_BYTES;
 }
 
-/* Behind all areas: workers of versions that know only the areas need not know of it. */
 static uint64_t common_at(void)
 {
 	return area_at(LAUNCH_LANES_MAX + 1);
@@ -38,7 +37,6 @@ static uint64_t reads_at(unsigned number)
 	return common_at() + COMMON_BYTES + (number - 1) * READS_BYTES;
 }
 
-/* These follow those. */
 static uint64_t more_at(unsigned number)
 {
 	return reads_at(LAUNCH_LANES_MAX + 1) + (number - 1) * MORE_BYTES;
@@ -114,23 +112,23 @@ struct mount_worker_file *mount_worker_file_at(struct mount_worker_area *a,
 					       struct mount_worker_more *m, unsigned place)
 {
 	place %= MOUNT_WORKER_FILES;
-	return place < MOUNT_WORKER_FILES_OLD ? &a->files[place]
-					      : &m->files[place - MOUNT_WORKER_FILES_OLD];
+	return place < MOUNT_WORKER_FILES_FIRST ? &a->files[place]
+						: &m->files[place - MOUNT_WORKER_FILES_FIRST];
 }
 
 struct mount_worker_note *mount_worker_note_at(struct mount_worker_reads *r,
 					       struct mount_worker_more *m, unsigned place)
 {
 	place %= MOUNT_WORKER_FILES;
-	return place < MOUNT_WORKER_FILES_OLD ? &r->notes[place]
-					      : &m->notes[place - MOUNT_WORKER_FILES_OLD];
+	return place < MOUNT_WORKER_FILES_FIRST ? &r->notes[place]
+						: &m->notes[place - MOUNT_WORKER_FILES_FIRST];
 }
 
 uint64_t *mount_worker_noted_at(struct mount_worker_reads *r, struct mount_worker_more *m,
 				unsigned place)
 {
 	place %= MOUNT_WORKER_FILES;
-	return place < MOUNT_WORKER_FILES_OLD ? &r->noted : &m->noted[place / 64 - 1];
+	return place < MOUNT_WORKER_FILES_FIRST ? &r->noted : &m->noted[place / 64 - 1];
 }
 
 uint8_t *mount_worker_buf(struct mount_worker_area *a, unsigned slot)

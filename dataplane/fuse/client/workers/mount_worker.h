@@ -22,7 +22,9 @@
 #define MOUNT_WORKER_READS 32U /* behind those, for requests that a mount worker reads */
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
-#define MOUNT_WORKER_FILES_OLD 64U /* earlier versions have only these records */
+/* The records of the first files lie in mount_worker_area and mount_worker_reads, the others in
+ * mount_worker_more. */
+#define MOUNT_WORKER_FILES_FIRST 64U
 /* Number of places that a file may have; they follow from its number, so a search looks at these
  * only. */
 #define MOUNT_WORKER_FILE_WAYS 8U
@@ -102,7 +104,7 @@ struct mount_worker_area { /* zeros: empty */
 	uint64_t closing;
 	_Alignas(64) uint64_t done;
 	struct mount_worker_slot slots[MOUNT_WORKER_SLOTS];
-	struct mount_worker_file files[MOUNT_WORKER_FILES_OLD];
+	struct mount_worker_file files[MOUNT_WORKER_FILES_FIRST];
 };
 
 /* Requests that a mount worker reads. */
@@ -122,17 +124,16 @@ struct mount_worker_reads {
 		/* Begins and ends of WRITEs, ever: of unsynced and of synced ones. */
 		uint32_t wrote, synced;
 		uint32_t wrote_seen, synced_seen; /* the owner's: counts that its tables include */
-	} notes[MOUNT_WORKER_FILES_OLD];
+	} notes[MOUNT_WORKER_FILES_FIRST];
 };
 
-/* The files for which the two structs above have no place. A worker of an earlier version at the
- * other end does not know them. */
+/* The files for which the two structs above have no place. */
 struct mount_worker_more {
 	/* Written by the mount worker. */
-	_Alignas(64) uint32_t is_known;				  /* it knows these places */
+	_Alignas(64) uint32_t is_known;				  /* always 1 */
 	_Alignas(64) uint64_t noted[MOUNT_WORKER_FILES / 64 - 1]; /* as in mount_worker_reads */
-	struct mount_worker_note notes[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_OLD];
-	struct mount_worker_file files[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_OLD];
+	struct mount_worker_note notes[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_FIRST];
+	struct mount_worker_file files[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_FIRST];
 };
 
 struct mount_worker_common { /* of all mount workers of a mount */
@@ -143,7 +144,7 @@ struct mount_worker_common { /* of all mount workers of a mount */
 	/* Written by mount workers: a bit for each that has something in `done`, and in `noted`. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
-	/* Written by the owner: files get places by their number, not by order of arrival. */
+	/* Written by the owner: always 1. */
 	_Alignas(64) uint32_t by_number;
 };
 
