@@ -9,8 +9,8 @@
 
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_grant.h"
-#include "dataplane/rudp/rudp_list.h"
 #include "dataplane/rudp/wire.h"
+#include "netcfg/base/list.h"
 
 #define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)
 #define RUDP_LINE_BYTES 64 /* cache line of the processor */

@@ -8,7 +8,7 @@
 #define PLENUM_DATAPLANE_RUDP_GRANT_H
 
 #include "dataplane/rudp/rudp.h"
-#include "dataplane/rudp/rudp_list.h"
+#include "netcfg/base/list.h"
 
 struct slot;
 

@@ -30,11 +30,11 @@
 #include "dataplane/rudp/rudp_grant.h"
 #include "dataplane/rudp/rudp_handshake.h"
 #include "dataplane/rudp/rudp_incast.h"
-#include "dataplane/rudp/rudp_list.h"
 #include "dataplane/rudp/rudp_loss.h"
 #include "dataplane/rudp/rudp_path.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/wire.h"
+#include "netcfg/base/list.h"
 
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_SEEDS_MAX 16

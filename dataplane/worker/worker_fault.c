@@ -6,6 +6,7 @@
  */
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker.h"
+#include "netcfg/base/list.h"
 #include "netcfg/base/log.h"
 
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct fault {
 };
 
 struct held {
-	struct held *next, *prev; /* by due_ns */
+	struct list node; /* in unused, or in due by due_ns */
 	uint64_t due_ns;
 	unsigned way;
 	bool out;
@@ -39,7 +40,8 @@ struct worker_faults {
 	struct fault all[LAUNCH_FAULTS_MAX];
 	unsigned n;
 	uint64_t look_ns, random;
-	struct held *slots, *unused, *first, *last;
+	struct held *slots;
+	struct list unused, due;
 	uint8_t *bytes;
 	uint32_t slot_bytes;
 };
@@ -145,6 +147,8 @@ static bool slots_make(struct worker_faults *fs, const struct launch_config *cfg
 {
 	uint32_t mtu = largest_mtu(cfg), n;
 
+	list_init(&fs->unused);
+	list_init(&fs->due);
 	n = MIN_OF(HELD_MAX, WORKER_FAULT_HELD_BYTES / mtu);
 	fs->slots = calloc(n, sizeof(*fs->slots));
 	fs->bytes = malloc((size_t)n * mtu);
@@ -153,48 +157,41 @@ static bool slots_make(struct worker_faults *fs, const struct launch_config *cfg
 	fs->slot_bytes = mtu;
 	for (uint32_t i = 0; i < n; i++) {
 		fs->slots[i].bytes = fs->bytes + (size_t)i * mtu;
-		fs->slots[i].next = fs->unused;
-		fs->unused = &fs->slots[i];
+		list_add_tail(&fs->unused, &fs->slots[i].node);
 	}
 	return true;
 }
 
+static struct held *held_of(struct list *node)
+{
+	return node ? list_entry(node, struct held, node) : NULL;
+}
+
 static void hold(struct worker_faults *fs, struct held *h)
 {
-	struct held *after = fs->last;
+	struct list *after = fs->due.prev;
 
-	while (after && after->due_ns > h->due_ns)
+	while (after != &fs->due && held_of(after)->due_ns > h->due_ns)
 		after = after->prev;
-	h->prev = after;
-	h->next = after ? after->next : fs->first;
-	*(h->next ? &h->next->prev : &fs->last) = h;
-	*(after ? &after->next : &fs->first) = h;
+	list_add_after(after, &h->node);
 }
 
 /* A slot for a packet of that many bytes; NULL: none is free, and the packet is lost. */
 static struct held *slot_take(struct worker_faults *fs, size_t len)
 {
-	struct held *h = fs->unused;
-
-	if (!h || len > fs->slot_bytes)
-		return NULL;
-	fs->unused = h->next;
-	return h;
+	return len > fs->slot_bytes ? NULL : held_of(list_take_first(&fs->unused));
 }
 
-static struct held *first_take(struct worker_faults *fs)
+static struct held *due_take(struct worker_faults *fs, uint64_t now_ns)
 {
-	struct held *h = fs->first;
+	bool is_due = !list_empty(&fs->due) && held_of(fs->due.next)->due_ns <= now_ns;
 
-	fs->first = h->next;
-	*(fs->first ? &fs->first->prev : &fs->last) = NULL;
-	return h;
+	return is_due ? held_of(list_take_first(&fs->due)) : NULL;
 }
 
 static void slot_put(struct worker_faults *fs, struct held *h)
 {
-	h->next = fs->unused;
-	fs->unused = h;
+	list_add_after(&fs->unused, &h->node);
 }
 
 /* ---- packets ---- */
@@ -264,28 +261,25 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 static void pass_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
-	struct held *left = NULL, *h;
+	struct list sent, *node;
+	struct held *h;
 
-	while (fs->first && fs->first->due_ns <= w->now_ns) {
-		h = first_take(fs);
+	list_init(&sent);
+	while ((h = due_take(fs, w->now_ns))) {
 		if (h->out) { /* a full port loses it */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
-			h->next = left;
-			left = h;
+			list_add_tail(&sent, &h->node);
 			continue;
 		}
 		rudp_rx_waited(w->rudp, 0);
 		(void)rudp_rx(w->rudp, h->way, &h->addr, h->bytes, h->pkt.payload_len, w->now_ns);
 		slot_put(fs, h);
 	}
-	for (unsigned i = 0; left && i < w->cfg->n_ports; i++)
+	for (unsigned i = 0; !list_empty(&sent) && i < w->cfg->n_ports; i++)
 		if (w->port_open[i])
 			w->ports[i].ops->flush(&w->ports[i]);
-	while (left) {
-		h = left;
-		left = h->next;
-		slot_put(fs, h);
-	}
+	while ((node = list_take_first(&sent)))
+		slot_put(fs, held_of(node));
 }
 
 /* ---- faults ---- */
@@ -307,8 +301,8 @@ static void say(struct worker *w)
 /* All delayed packets are passed on now, so that none is lost. */
 static void pass_all(struct worker *w)
 {
-	for (struct held *h = w->faults->first; h; h = h->next)
-		h->due_ns = 0;
+	for (struct list *l = w->faults->due.next; l != &w->faults->due; l = l->next)
+		held_of(l)->due_ns = 0;
 	pass_due(w);
 }
 
@@ -328,7 +322,6 @@ void worker_fault_port(struct worker *w)
 	pass_all(w);
 	free(ptr_take(fs->slots));
 	free(ptr_take(fs->bytes));
-	fs->unused = fs->first = fs->last = NULL;
 	if (!slots_make(fs, w->cfg))
 		log_err("delayed packets are lost for lack of memory");
 }
@@ -422,7 +415,7 @@ uint64_t worker_fault_turn(struct worker *w)
 			end_one(w, i--, "its time has expired");
 	if (!w->faults)
 		return UINT64_MAX;
-	due = fs->first ? fs->first->due_ns : UINT64_MAX;
+	due = list_empty(&fs->due) ? UINT64_MAX : held_of(fs->due.next)->due_ns;
 	return MIN_OF(due, fs->look_ns);
 }
 
