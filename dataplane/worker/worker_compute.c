@@ -276,7 +276,7 @@ static const char *compute_peer_name(const struct worker *w, const struct rudp_s
 
 static void compute_adopted(struct worker *w)
 {
-	fuse_server_hold_again(server_of(w));
+	fuse_server_pin_again(server_of(w));
 }
 
 const struct worker_role worker_role_compute = {

@@ -42,8 +42,8 @@ static struct {
 	int watch;
 	struct launch_config cfg;
 	struct launch_stats stats;
-	struct fuse_server *back;
-	struct fs_helper *hands;
+	struct fuse_server *server;
+	struct fs_helper *helpers;
 	struct fuse_server_client *client;
 	struct rudp_call call;
 	struct fuse_handle handles[KNOWN_MAX];
@@ -165,8 +165,8 @@ static void look(void)
 
 static void teardown(void)
 {
-	g.back = fuse_server_free(g.back);
-	g.hands = fs_helper_free(g.hands);
+	g.server = fuse_server_free(g.server);
+	g.helpers = fs_helper_free(g.helpers);
 	close(g.watch);
 	close(g.cfg.exports[0].dir_fd);
 	umount2(g.dir, MNT_DETACH);
@@ -205,9 +205,9 @@ static void setup(void)
 		fail("no key");
 	g.watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (inotify_add_watch(g.watch, g.dir, IN_ALL_EVENTS) < 0 ||
-	    fs_helper_start(&cfg, &g.hands, why) < 0 ||
-	    fs_helper_roots(g.hands, &g.cfg.exports[0].dir_fd, 0, 0, why) < 0 ||
-	    fuse_server_new(&g.cfg, NULL, &g.stats, on_hold, NULL, g.hands, 0, &g.back) < 0)
+	    fs_helper_start(&cfg, &g.helpers, why) < 0 ||
+	    fs_helper_roots(g.helpers, &g.cfg.exports[0].dir_fd, 0, 0, why) < 0 ||
+	    fuse_server_new(&g.cfg, NULL, &g.stats, on_hold, NULL, g.helpers, 0, &g.server) < 0)
 		fail("no server end");
 	atexit(teardown);
 }
@@ -254,7 +254,7 @@ static void learn_fh(uint32_t opcode)
 
 static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 {
-	void *buf = fuse_server_buf_get(g.back, 0, len);
+	void *buf = fuse_server_buf_get(g.server, 0, len);
 	struct fuse_out_header out;
 
 	if (!buf)
@@ -262,12 +262,12 @@ static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 	g.call.answered = false;
 	fuse_server_request(g.client, &g.call, memcpy(buf, msg, len), len);
 	while (!g.call.answered) {
-		struct pollfd p = {.fd = fuse_server_helpers_fd(g.back), .events = POLLIN};
+		struct pollfd p = {.fd = fuse_server_helpers_fd(g.server), .events = POLLIN};
 
-		if (fuse_server_poll(g.back, g.now_ns, true) == 0)
+		if (fuse_server_poll(g.server, g.now_ns, true) == 0)
 			poll(&p, 1, 1);
 	}
-	fuse_server_sent(g.back, g.call.token);
+	fuse_server_sent(g.server, g.call.token);
 	if (g.call.len == 0)
 		return;
 	memcpy(&out, g.call.reply, sizeof(out));
@@ -299,7 +299,7 @@ static bool session_begin(uint8_t minor, uint64_t flags)
 	struct fuse_out_header out;
 
 	fuse_hello_put(hello, &h);
-	if (fuse_server_accept(g.back, NULL, NULL, hello, sizeof(hello), &g.client) < 0)
+	if (fuse_server_accept(g.server, NULL, NULL, hello, sizeof(hello), &g.client) < 0)
 		fail("no session");
 	ask((const uint8_t *)&msg, sizeof(msg), FUSE_INIT);
 	memcpy(&out, g.call.reply, sizeof(out));
@@ -313,7 +313,7 @@ static void hello_look(const uint8_t *data, size_t size)
 {
 	struct fuse_server_client *c;
 
-	if (fuse_server_accept(g.back, NULL, NULL, data, size, &c) < 0)
+	if (fuse_server_accept(g.server, NULL, NULL, data, size, &c) < 0)
 		return;
 	if (data[26] >= FUSE_HELLO_PURPOSE_MAX)
 		fail("a hello of nobody's");
@@ -382,7 +382,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + sizeof(flags) || geteuid() != 0) /* files are made for their users */
 		return 0;
-	if (!g.back)
+	if (!g.server)
 		setup();
 	fill();
 	g.n_handles = g.n_fhs = 0;
@@ -404,7 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request((const uint8_t[RECORD_HEAD]){FUSE_DESTROY}, NULL, 0, ours); /* nothing stays open */
 	fuse_server_client_gone(g.client);
 	for (unsigned i = 1; i < 10; i++) /* seconds pass */
-		fuse_server_poll(g.back, g.now_ns += 2 * NSEC_PER_SEC, true);
+		fuse_server_poll(g.server, g.now_ns += 2 * NSEC_PER_SEC, true);
 	empty(g.export);
 	look();
 	return 0;

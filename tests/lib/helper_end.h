@@ -4,8 +4,8 @@
  * have the descriptors of the process that started them, and would act on what has their numbers by
  * then.
  */
-#ifndef PLENUM_TESTS_HANDS_END_H
-#define PLENUM_TESTS_HANDS_END_H
+#ifndef PLENUM_TESTS_HELPER_END_H
+#define PLENUM_TESTS_HELPER_END_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
 #include <poll.h>

@@ -3,8 +3,8 @@
  * A worker that only gives calls to its hands, for tests of these: an export in a fresh directory
  * of the disk's file system, a pool, one call at a time or several.
  */
-#ifndef PLENUM_TESTS_HANDS_RIG_H
-#define PLENUM_TESTS_HANDS_RIG_H
+#ifndef PLENUM_TESTS_HELPER_RIG_H
+#define PLENUM_TESTS_HELPER_RIG_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
 #include "tests/lib/helper_end.h"
@@ -28,7 +28,7 @@ struct rig {
 	char dir[64];
 	int root_fd, state_fd, key_fd;
 	uint32_t worker_id;
-	struct fs_helper *hands;
+	struct fs_helper *helpers;
 	unsigned mount; /* in the journal */
 	uint8_t *arena;
 	uint64_t unique; /* of the last request that must run once */
@@ -48,13 +48,13 @@ static inline void rig_pool_start(struct rig *g)
 	char why[LAUNCH_REASON_MAX] = "";
 	size_t bytes;
 
-	if (fs_helper_start(&cfg, &g->hands, why) < 0 ||
-	    fs_helper_roots(g->hands, &g->root_fd, 65534, 65534, why) < 0)
+	if (fs_helper_start(&cfg, &g->helpers, why) < 0 ||
+	    fs_helper_roots(g->helpers, &g->root_fd, 65534, 65534, why) < 0)
 		fail_msg("%s", why);
-	g->arena = fs_helper_arena(g->hands, &bytes);
+	g->arena = fs_helper_arena(g->helpers, &bytes);
 	assert_true(bytes >= RIG_ARENA_BYTES);
-	assert_int_equal(journal_mount_get(fs_helper_journal(g->hands, 0), rig_mount_id, &g->mount),
-			 0);
+	assert_int_equal(
+		journal_mount_get(fs_helper_journal(g->helpers, 0), rig_mount_id, &g->mount), 0);
 }
 
 static inline struct rig *rig_new(void)
@@ -63,7 +63,7 @@ static inline struct rig *rig_new(void)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	/* Not /tmp, which may be of a kind that gives no handles. */
-	snprintf(g->dir, sizeof(g->dir), "/var/tmp/plenum-hands-XXXXXX");
+	snprintf(g->dir, sizeof(g->dir), "/var/tmp/plenum-helpers-XXXXXX");
 	assert_non_null(mkdtemp(g->dir));
 	assert_int_equal(chmod(g->dir, 0777), 0);
 	g->root_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static inline int rig_remove(const char *path, const struct stat *st, int type, 
 
 static inline void rig_free(struct rig *g)
 {
-	g->hands = helpers_end(g->hands);
+	g->helpers = helpers_end(g->helpers);
 	close(g->root_fd);
 	close(g->state_fd);
 	close(g->key_fd);
@@ -92,7 +92,7 @@ static inline void rig_free(struct rig *g)
 static inline struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd,
 					   const char *name)
 {
-	struct helper_call *c = fs_helper_call_new(g->hands, 0);
+	struct helper_call *c = fs_helper_call_new(g->helpers, 0);
 
 	assert_non_null(c);
 	c->op = op;
@@ -109,11 +109,11 @@ static inline void rig_on_done(void *user, struct helper_call *call)
 /* The next call that comes back. */
 static inline struct helper_call *rig_wait(struct rig *g)
 {
-	struct pollfd p = {.fd = fs_helper_fd(g->hands), .events = POLLIN};
+	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
 	struct helper_call *done = NULL;
 
 	for (;;) {
-		int n = fs_helper_poll(g->hands, true, rig_on_done, &done);
+		int n = fs_helper_poll(g->helpers, true, rig_on_done, &done);
 
 		assert_true(n == 0 || n == 1);
 		if (n == 1)
@@ -127,21 +127,21 @@ static inline int rig_do(struct rig *g, struct helper_call *c, struct helper_cal
 {
 	int r;
 
-	fs_helper_submit(g->hands, c, HELPERS_QUICK);
+	fs_helper_submit(g->helpers, c, HELPERS_QUICK);
 	assert_ptr_equal(rig_wait(g), c);
 	r = c->result.error;
 	if (ret)
 		*ret = *c;
 	else if (c->fd >= 0)
 		close(c->fd);
-	fs_helper_call_free(g->hands, c);
+	fs_helper_call_free(g->helpers, c);
 	return r;
 }
 
 /* Makes the call one that must run once, and that is not a repetition. */
 static inline void rig_once(struct rig *g, struct helper_call *c)
 {
-	assert_int_equal(journal_begin(fs_helper_journal(g->hands, 0), g->mount, ++g->unique,
+	assert_int_equal(journal_begin(fs_helper_journal(g->helpers, 0), g->mount, ++g->unique,
 				       FUSE_MKDIR, false, &c->record, &c->ticket),
 			 JOURNAL_RUN);
 }

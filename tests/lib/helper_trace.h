@@ -4,8 +4,8 @@
  * do something meanwhile, and then let it go on or kill it: each point at which its world can
  * change, or it can die, is met by number.
  */
-#ifndef PLENUM_TESTS_HAND_TRACE_H
-#define PLENUM_TESTS_HAND_TRACE_H
+#ifndef PLENUM_TESTS_HELPER_TRACE_H
+#define PLENUM_TESTS_HELPER_TRACE_H
 
 #include <errno.h>
 #include <signal.h>

@@ -6,8 +6,8 @@
  * in for the transport (rudp_respond and the like). Each rig has an export in a fresh directory, by
  * default of the disk's file system.
  */
-#ifndef PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
-#define PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
+#ifndef PLENUM_TESTS_SERVER_RIG_H
+#define PLENUM_TESTS_SERVER_RIG_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
 #include "dataplane/fuse/helper/fuse_handle.h"
@@ -53,13 +53,13 @@ struct rig {
 		uint32_t flags;
 	} * files;
 	unsigned n_files;
-	struct fuse_proto_server server;
+	struct fuse_proto_server identity;
 	uint64_t own_unique; /* of the rig's own requests */
 	int reopen_r;	     /* what the last that could not be opened again was told */
 	int key_fd;
 	uint64_t boot; /* names this run of the host */
-	struct fs_helper *hands;
-	struct fuse_server *back;
+	struct fs_helper *helpers;
+	struct fuse_server *server;
 	struct fuse_server_client *client;
 	struct fuse_hello hello;
 	uint64_t unique; /* of the last request */
@@ -134,10 +134,10 @@ void *rudp_call_user(const struct rudp_call *call)
 
 static inline void rig_poll(struct rig *g)
 {
-	struct pollfd p[] = {{.fd = fuse_server_fd(g->back), .events = POLLIN},
-			     {.fd = fuse_server_helpers_fd(g->back), .events = POLLIN}};
+	struct pollfd p[] = {{.fd = fuse_server_fd(g->server), .events = POLLIN},
+			     {.fd = fuse_server_helpers_fd(g->server), .events = POLLIN}};
 
-	if (fuse_server_poll(g->back, clock_now_ns(), true) == 0)
+	if (fuse_server_poll(g->server, clock_now_ns(), true) == 0)
 		poll(p, 2, 5);
 }
 
@@ -154,7 +154,7 @@ static inline void rig_wait(struct rig *g, const struct rudp_call *call)
 /* Hands one message over; `call` is answered now or later. */
 static inline void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t len)
 {
-	void *buf = fuse_server_buf_get(g->back, 0, len);
+	void *buf = fuse_server_buf_get(g->server, 0, len);
 
 	assert_non_null(buf);
 	memcpy(buf, msg, len);
@@ -377,10 +377,10 @@ static inline int rig_init_session(struct rig *g)
 /* What the server says that it is; all that is open is opened again at another one than before. */
 static inline void rig_reopen(struct rig *g)
 {
-	struct fuse_proto_server was = g->server;
+	struct fuse_proto_server was = g->identity;
 
-	memcpy(&g->server, g->tail + sizeof(struct fuse_proto_resp_tail), sizeof(g->server));
-	if (g->server.incarnation == was.incarnation)
+	memcpy(&g->identity, g->tail + sizeof(struct fuse_proto_resp_tail), sizeof(g->identity));
+	if (g->identity.incarnation == was.incarnation)
 		return;
 	for (unsigned i = 0; i < g->n_files; i++) {
 		struct rig_file *f = &g->files[i];
@@ -406,7 +406,7 @@ static inline int rig_accept(struct rig *g)
 	uint8_t hello[FUSE_HELLO_BYTES];
 
 	fuse_hello_put(hello, &g->hello);
-	return fuse_server_accept(g->back, NULL, NULL, hello, sizeof(hello), &g->client);
+	return fuse_server_accept(g->server, NULL, NULL, hello, sizeof(hello), &g->client);
 }
 
 static inline void rig_connect(struct rig *g)
@@ -466,18 +466,18 @@ static inline void rig_hands(struct rig *g)
 	};
 	char why[LAUNCH_REASON_MAX] = "";
 
-	if (fs_helper_start(&cfg, &g->hands, why) < 0 ||
-	    fs_helper_roots(g->hands, &g->cfg.exports[0].dir_fd, 0, 0, why) < 0)
+	if (fs_helper_start(&cfg, &g->helpers, why) < 0 ||
+	    fs_helper_roots(g->helpers, &g->cfg.exports[0].dir_fd, 0, 0, why) < 0)
 		fail_msg("%s", why);
 }
 
 static inline void rig_start(struct rig *g)
 {
 	rig_hands(g);
-	assert_int_equal(
-		fuse_server_new(&g->cfg, NULL, &g->stats, rig_hold, g, g->hands, g->boot, &g->back),
-		0);
-	rig_back = g->back;
+	assert_int_equal(fuse_server_new(&g->cfg, NULL, &g->stats, rig_hold, g, g->helpers, g->boot,
+					 &g->server),
+			 0);
+	rig_back = g->server;
 	rig_connect(g);
 }
 
@@ -485,8 +485,8 @@ static inline void rig_start(struct rig *g)
 static inline void rig_stop(struct rig *g)
 {
 	fuse_server_client_gone(g->client);
-	g->back = fuse_server_free(g->back);
-	g->hands = helpers_end(g->hands);
+	g->server = fuse_server_free(g->server);
+	g->helpers = helpers_end(g->helpers);
 }
 
 static inline void rig_setup(struct rig *g, const char *base)
@@ -530,7 +530,7 @@ static inline int rig_remove(const char *path, const struct stat *st, int type, 
 
 static inline void rig_teardown(struct rig *g)
 {
-	if (g->back)
+	if (g->server)
 		rig_stop(g);
 	while (g->n_held > 0)
 		close(g->held[--g->n_held].fd);

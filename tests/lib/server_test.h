@@ -3,8 +3,8 @@
  * The rig of tests of the server end that want no more than one, made anew for each of them where
  * its initial state says. Included by one file of a program.
  */
-#ifndef PLENUM_TESTS_BACK_TEST_H
-#define PLENUM_TESTS_BACK_TEST_H
+#ifndef PLENUM_TESTS_SERVER_TEST_H
+#define PLENUM_TESTS_SERVER_TEST_H
 
 #include "tests/lib/server_rig.h"
 

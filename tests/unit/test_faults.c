@@ -301,7 +301,7 @@ static void call_fill(struct rig *g, struct helper_call *c, const struct place *
 		snprintf(c->name, sizeof(c->name), "user.x");
 	if (s->kind == OPEN_TRUNC) {
 		c->oflags = O_RDWR | O_TRUNC;
-		c->flags = HELPER_NAMELESS;
+		c->flags = HELPER_ALLOW_UNLINKED;
 	}
 	if (s->kind == ALLOCATE)
 		c->mode = 0;
@@ -377,11 +377,11 @@ static void worker_run(const struct step *op, const char *path, int tell)
 	call_fill(&g, c, &p, op);
 	rig_once(&g, c);
 	for (unsigned i = 0; i < 2; i++)
-		pids[i] = fs_helper_pid(g.hands, i + 1);
+		pids[i] = fs_helper_pid(g.helpers, i + 1);
 	if (write(tell, pids, sizeof(pids)) != sizeof(pids))
 		_exit(1);
 	raise(SIGSTOP);
-	fs_helper_submit(g.hands, c, HELPERS_QUICK);
+	fs_helper_submit(g.helpers, c, HELPERS_QUICK);
 	if (write(tell, pids, 1) != 1)
 		_exit(1);
 	for (;;)
@@ -401,7 +401,7 @@ static void process_await(pid_t pid)
 /* Sends the request again, to the successor. Positive errno. */
 static int op_again(const struct step *op, const struct place *p)
 {
-	struct journal *j = fs_helper_journal(rig->hands, 0);
+	struct journal *j = fs_helper_journal(rig->helpers, 0);
 	struct journal_record *rec;
 	struct helper_call *c;
 	uint64_t ticket;
@@ -421,7 +421,7 @@ static int op_again(const struct step *op, const struct place *p)
 	c->record = rec;
 	c->ticket = ticket;
 	r = -rig_do(rig, c, NULL);
-	if (rec->result.flags & HELPER_RESULT_UNSURE)
+	if (rec->result.flags & HELPER_RESULT_UNKNOWN)
 		tally.unsure++;
 	else if (JOURNAL_STATE(ticket) == JOURNAL_SUSPECT)
 		tally.innocent++;
@@ -461,7 +461,7 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 		uint64_t ticket;
 
 		over = helper_trace_next(pids[0]) == SYS_ppoll && i > 1 &&
-		       journal_begin(fs_helper_journal(rig->hands, 0), rig->mount, rig->unique,
+		       journal_begin(fs_helper_journal(rig->helpers, 0), rig->mount, rig->unique,
 				     FUSE_MKDIR, true, &rec, &ticket) == JOURNAL_ANSWER;
 	}
 	o.action = plain_do(&p, action, false);

@@ -104,7 +104,7 @@ static void test_rename(void **state)
 	snprintf(c->name2, sizeof(c->name2), "b");
 	c->flags = HELPER_EXPECT;
 	rig_once(g, c);
-	fs_helper_submit(g->hands, c, HELPERS_QUICK);
+	fs_helper_submit(g->helpers, c, HELPERS_QUICK);
 	assert_ptr_equal(rig_wait(g), c);
 	assert_int_equal(c->result.error, -EAGAIN);
 	c->expect_len = c->result.handle_len;
@@ -188,7 +188,7 @@ static void test_open(void **state)
 		c = rig_call(g, HELPER_OPEN, -1, NULL);
 		c->a.len = f.result.handle_len;
 		memcpy(c->a.handle, f.result.handle, f.result.handle_len);
-		c->flags = i ? HELPER_NAMELESS : 0;
+		c->flags = i ? HELPER_ALLOW_UNLINKED : 0;
 		assert_int_equal(rig_do(g, c, NULL), i ? 0 : -ESTALE);
 	}
 	close(f.fd);
@@ -381,12 +381,12 @@ static void test_checked(void **state)
 		c->a.len = f.result.handle_len;
 		memcpy(c->a.handle, f.result.handle, f.result.handle_len);
 		c->uid = c->gid = 65534;
-		c->flags = checked ? HELPER_CHECKED : 0;
+		c->flags = checked ? HELPER_CHECK_PERMS : 0;
 		assert_int_equal(rig_do(g, c, NULL), checked ? -EACCES : 0);
 		c = rig_call(g, HELPER_SETATTR, f.fd, NULL);
 		c->set = (struct helper_setattr){.valid = FATTR_MODE, .mode = 0600};
 		c->uid = c->gid = 65534;
-		c->flags = checked ? HELPER_CHECKED : 0;
+		c->flags = checked ? HELPER_CHECK_PERMS : 0;
 		assert_int_equal(rig_do(g, c, NULL), checked ? -EPERM : 0);
 	}
 	close(f.fd);
@@ -413,7 +413,7 @@ static void test_nobody(void **state)
 	assert_int_equal(mkdir(rig_path(g, "d"), 0777), 0);
 	fd = open(rig_path(g, "d"), O_PATH | O_CLOEXEC);
 	c = rig_call(g, HELPER_SETATTR, fd, NULL);
-	c->flags = HELPER_CHECKED | HELPER_GROUPS;
+	c->flags = HELPER_CHECK_PERMS | HELPER_OBJECT_GROUPS;
 	c->set = (struct helper_setattr){.valid = FATTR_GID, .gid = UINT32_MAX};
 	assert_int_equal(rig_do(g, c, NULL), -EINVAL);
 	close(fd);
@@ -455,7 +455,7 @@ static void test_signatures(void **state)
 	c->a.len = (uint8_t)(3 + h->handle_bytes + HELPERS_SIGNATURE_BYTES);
 	assert_int_equal(rig_do(g, c, NULL), -ESTALE);
 	/* A successor with the same key and the same export knows it. */
-	g->hands = helpers_end(g->hands);
+	g->helpers = helpers_end(g->helpers);
 	rig_pool_start(g);
 	c = rig_call(g, HELPER_OPEN_PATH, -1, NULL);
 	c->a.len = f.result.handle_len;
@@ -464,7 +464,7 @@ static void test_signatures(void **state)
 	close(o.fd);
 	assert_memory_equal(o.result.handle, f.result.handle, f.result.handle_len);
 	/* With another key, or as another export, not. */
-	g->hands = helpers_end(g->hands);
+	g->helpers = helpers_end(g->helpers);
 	assert_int_equal(pwrite(g->key_fd, "?", 1, 0), 1);
 	rig_pool_start(g);
 	c = rig_call(g, HELPER_OPEN_PATH, -1, NULL);
@@ -478,7 +478,7 @@ static void test_signatures(void **state)
 static void test_once(void **state)
 {
 	struct rig *g = *state;
-	struct journal *j = fs_helper_journal(g->hands, 0);
+	struct journal *j = fs_helper_journal(g->helpers, 0);
 	struct journal_record *rec;
 	struct helper_call *c;
 	uint64_t ticket;
@@ -514,7 +514,7 @@ static void test_hung(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call *hung[2], *stuck, *c;
-	pid_t pids[2] = {fs_helper_pid(g->hands, 1), fs_helper_pid(g->hands, 2)};
+	pid_t pids[2] = {fs_helper_pid(g->helpers, 1), fs_helper_pid(g->helpers, 2)};
 	char name[16];
 
 	for (unsigned i = 0; i < 2; i++)
@@ -522,7 +522,7 @@ static void test_hung(void **state)
 			skip();
 	for (unsigned i = 0; i < 2; i++) {
 		hung[i] = rig_call(g, HELPER_FSYNC, g->root_fd, NULL);
-		fs_helper_submit(g->hands, hung[i], HELPERS_QUICK);
+		fs_helper_submit(g->helpers, hung[i], HELPERS_QUICK);
 		assert_true(helper_trace_until(pids[i], SYS_fsync));
 		for (unsigned k = 0; k < 20 && i == 0; k++) {
 			ptrace(PTRACE_CONT, pids[1], NULL, NULL);
@@ -536,22 +536,22 @@ static void test_hung(void **state)
 		}
 	}
 	stuck = rig_call(g, HELPER_MKDIR, g->root_fd, "stuck");
-	fs_helper_submit(g->hands, stuck, HELPERS_QUICK);
+	fs_helper_submit(g->helpers, stuck, HELPERS_QUICK);
 	c = rig_call(g, HELPER_MKDIR, g->root_fd, "slow");
-	fs_helper_submit(g->hands, c, HELPERS_SLOW);
+	fs_helper_submit(g->helpers, c, HELPERS_SLOW);
 	assert_ptr_equal(rig_wait(g), c);
-	fs_helper_call_free(g->hands, c);
+	fs_helper_call_free(g->helpers, c);
 	/* Who asked may give up, but not over what has begun. */
-	fs_helper_interrupt(g->hands, stuck);
-	fs_helper_interrupt(g->hands, hung[0]);
+	fs_helper_interrupt(g->helpers, stuck);
+	fs_helper_interrupt(g->helpers, hung[0]);
 	assert_ptr_equal(rig_wait(g), stuck);
 	assert_int_equal(stuck->result.error, -EINTR);
-	fs_helper_call_free(g->hands, stuck);
+	fs_helper_call_free(g->helpers, stuck);
 	for (unsigned i = 0; i < 2; i++) {
 		helper_trace_end(pids[i]);
 		assert_ptr_equal(rig_wait(g), hung[i]);
 		assert_int_equal(hung[i]->result.error, 0);
-		fs_helper_call_free(g->hands, hung[i]);
+		fs_helper_call_free(g->helpers, hung[i]);
 	}
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_MKDIR, g->root_fd, "end"), NULL), 0);
 	assert_int_equal(access(rig_path(g, "stuck"), F_OK), -1);
@@ -562,14 +562,14 @@ static void test_hung(void **state)
 static void test_late_watcher(void **state)
 {
 	struct rig *g = *state;
-	pid_t watcher = fs_helper_pid(g->hands, 0);
+	pid_t watcher = fs_helper_pid(g->helpers, 0);
 	struct signalfd_siginfo none;
 	int fds[HELPERS_END_MAX];
 	sigset_t set;
 
 	kill(watcher, SIGSTOP);
 	assert_int_equal(waitpid(watcher, NULL, WUNTRACED), watcher);
-	g->hands = fs_helper_free(g->hands);
+	g->helpers = fs_helper_free(g->helpers);
 	sigemptyset(&set);
 	for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) /* with the numbers of the pool's, too */
 		fds[i] = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -596,7 +596,7 @@ static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
 		_exit(1);
 	rig_pool_start(g);
 	for (unsigned i = 0; i < 3; i++)
-		pids[i] = fs_helper_pid(g->hands, i);
+		pids[i] = fs_helper_pid(g->helpers, i);
 	if (write(ready, pids, sizeof(pids)) != sizeof(pids))
 		_exit(1);
 	raise(SIGSTOP);
@@ -607,7 +607,7 @@ static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
 		c = rig_call(g, HELPER_SETATTR, fd, NULL);
 		c->set = (struct helper_setattr){.valid = FATTR_MODE, .mode = 0600};
 		rig_once(g, c);
-		fs_helper_submit(g->hands, c, HELPERS_QUICK);
+		fs_helper_submit(g->helpers, c, HELPERS_QUICK);
 	}
 	pause();
 }
@@ -619,7 +619,7 @@ static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
 static void test_worker_killed(void **state)
 {
 	struct rig *g = *state;
-	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0plenum-hands-test"};
+	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0plenum-helpers-test"};
 	struct journal_record *rec;
 	struct journal *j;
 	pid_t worker, pids[3];
@@ -630,7 +630,7 @@ static void test_worker_killed(void **state)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(make_file(g, late_names[i], 0644, NULL), 0);
-	g->hands = helpers_end(g->hands);
+	g->helpers = helpers_end(g->helpers);
 	worker = fork();
 	if (worker == 0)
 		worker_run(g, &name, ready[1]);
@@ -648,7 +648,7 @@ static void test_worker_killed(void **state)
 	s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(s, (void *)&name, sizeof(name)), 0);
 	close(s);
-	j = fs_helper_journal(g->hands, 0);
+	j = fs_helper_journal(g->helpers, 0);
 	for (uint64_t i = 1; i < 3; i++)
 		assert_int_equal(journal_begin(j, g->mount, i, FUSE_MKDIR, true, &rec, &ticket),
 				 JOURNAL_WAIT);
@@ -682,7 +682,7 @@ static void test_memory(void **state)
 	unsigned long kib, sum = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", fs_helper_pid(g->hands, 1));
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", fs_helper_pid(g->helpers, 1));
 	f = fopen(path, "re");
 	if (!f)
 		skip();

@@ -31,14 +31,14 @@ static long n_reads(void)
 static void test_wakes(void **state)
 {
 	struct rig *g = *state;
-	struct pollfd p = {.fd = fs_helper_fd(g->hands), .events = POLLIN};
+	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
 	uint64_t end = clock_now_ns() + RIG_DEADLINE_MS * NSEC_PER_MSEC;
 	long before, by_looking;
 
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(rig_do(g, rig_call(g, HELPER_GETATTR, g->root_fd, NULL), NULL), 0);
 	do { /* a hand may still be about to say so */
-		assert_int_equal(fs_helper_poll(g->hands, true, none_done, NULL), 0);
+		assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
 		assert_true(clock_now_ns() < end);
 	} while (poll(&p, 1, 100) > 0);
 	before = n_reads();
@@ -46,7 +46,7 @@ static void test_wakes(void **state)
 	if (before < 0)
 		return;
 	for (unsigned i = 0; i < 256; i++)
-		assert_int_equal(fs_helper_poll(g->hands, true, none_done, NULL), 0);
+		assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
 	assert_true(n_reads() - before - 2 * by_looking <= 8);
 }
 
@@ -54,39 +54,39 @@ static void test_wakes(void **state)
 static void test_polls(void **state)
 {
 	struct rig *g = *state;
-	struct pollfd p = {.fd = fs_helper_fd(g->hands), .events = POLLIN};
+	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
 	struct helper_call *c, *done = NULL;
 
 	for (unsigned i = 0; i < 20; i++) { /* what its start has to tell may be late */
-		g->hands = helpers_end(g->hands);
+		g->helpers = helpers_end(g->helpers);
 		rig_pool_start(g);
-		p.fd = fs_helper_fd(g->hands);
+		p.fd = fs_helper_fd(g->helpers);
 		assert_int_equal(poll(&p, 1, 10), 0);
 	}
 	/* A hand is done with the first call after the last sleep. */
-	assert_int_equal(fs_helper_poll(g->hands, true, none_done, NULL), 0);
+	assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
 	c = rig_call(g, HELPER_GETATTR, g->root_fd, NULL);
-	fs_helper_submit(g->hands, c, HELPERS_QUICK);
+	fs_helper_submit(g->helpers, c, HELPERS_QUICK);
 	assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
-	assert_int_equal(fs_helper_poll(g->hands, false, rig_on_done, &done), 1);
+	assert_int_equal(fs_helper_poll(g->helpers, false, rig_on_done, &done), 1);
 	assert_ptr_equal(done, c);
-	fs_helper_call_free(g->hands, c);
+	fs_helper_call_free(g->helpers, c);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	/* A call is taken back before a hand has it. */
 	for (unsigned i = 1; i <= 2; i++) {
-		kill(fs_helper_pid(g->hands, i), SIGSTOP);
-		assert_true(waitpid(fs_helper_pid(g->hands, i), NULL, WUNTRACED) > 0);
+		kill(fs_helper_pid(g->helpers, i), SIGSTOP);
+		assert_true(waitpid(fs_helper_pid(g->helpers, i), NULL, WUNTRACED) > 0);
 	}
 	c = rig_call(g, HELPER_GETATTR, g->root_fd, NULL);
-	fs_helper_submit(g->hands, c, HELPERS_QUICK);
-	fs_helper_interrupt(g->hands, c);
+	fs_helper_submit(g->helpers, c, HELPERS_QUICK);
+	fs_helper_interrupt(g->helpers, c);
 	assert_int_equal(poll(&p, 1, 0), 1);
-	assert_int_equal(fs_helper_poll(g->hands, false, rig_on_done, &done), 1);
+	assert_int_equal(fs_helper_poll(g->helpers, false, rig_on_done, &done), 1);
 	assert_int_equal(c->result.error, -EINTR);
-	fs_helper_call_free(g->hands, c);
+	fs_helper_call_free(g->helpers, c);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	for (unsigned i = 1; i <= 2; i++)
-		kill(fs_helper_pid(g->hands, i), SIGCONT);
+		kill(fs_helper_pid(g->helpers, i), SIGCONT);
 }
 
 /* The end of any process is seen, of the one that watches too. */
@@ -95,13 +95,13 @@ static void test_killed(void **state)
 	struct rig *g = *state;
 
 	for (unsigned i = 0; i < 5; i++) {
-		struct pollfd p = {.fd = fs_helper_fd(g->hands), .events = POLLIN};
+		struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
 
-		assert_int_equal(fs_helper_poll(g->hands, true, none_done, NULL), 0);
-		kill(fs_helper_pid(g->hands, i), SIGKILL);
+		assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
+		kill(fs_helper_pid(g->helpers, i), SIGKILL);
 		assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
-		assert_int_equal(fs_helper_poll(g->hands, true, none_done, NULL), -EPIPE);
-		g->hands = helpers_end(g->hands);
+		assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), -EPIPE);
+		g->helpers = helpers_end(g->helpers);
 		rig_pool_start(g);
 	}
 }

@@ -84,7 +84,7 @@ static void many_requests_at_once(void **state)
 		memset(bytes, (int)i, LEN);
 		assert_memory_equal(rig.data, bytes, LEN);
 	}
-	assert_int_equal(fuse_server_in_flight(rig.back), 0);
+	assert_int_equal(fuse_server_in_flight(rig.server), 0);
 	free(calls);
 	free(bytes);
 }
@@ -111,10 +111,10 @@ static void requests_beyond_capacity_wait(void **state)
 		answered += calls[i].answered;
 		assert_int_equal(rig_result(&rig, &calls[i]), 0);
 		assert_int_equal(rig.len, LEN);
-		fuse_server_sent(rig.back, calls[i].token);
+		fuse_server_sent(rig.server, calls[i].token);
 	}
 	assert_true(answered < N);
-	assert_int_equal(fuse_server_in_flight(rig.back), 0);
+	assert_int_equal(fuse_server_in_flight(rig.server), 0);
 	free(calls);
 }
 
@@ -128,14 +128,14 @@ static void calls_that_are_gone_are_not_answered(void **state)
 	rig_send(&rig, rig.call, &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(in)});
 	if (!rig.call->answered) {
 		fuse_server_call_gone(rig.client, rig.call);
-		while (fuse_server_in_flight(rig.back) > 0)
+		while (fuse_server_in_flight(rig.server) > 0)
 			rig_poll(&rig);
 		assert_false(rig.call->answered);
 	}
 	/* The session ends while requests are at work. */
 	rig_send(&rig, rig.call, &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(in)});
 	fuse_server_client_gone(rig.client);
-	while (fuse_server_in_flight(rig.back) > 0)
+	while (fuse_server_in_flight(rig.server) > 0)
 		rig_poll(&rig);
 	rig_connect(&rig);
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), 0);
@@ -351,7 +351,7 @@ static void removed_files_give_their_space_back(void **state)
 	assert_int_equal(unlink(rig_path(&rig, "a")), 0);
 	assert_int_equal(count_nameless(), 1);
 	for (unsigned i = 0; i < 10; i++) /* seconds pass */
-		fuse_server_poll(rig.back, now += 2 * NSEC_PER_SEC, true);
+		fuse_server_poll(rig.server, now += 2 * NSEC_PER_SEC, true);
 	assert_int_equal(count_nameless(), 0);
 }
 
@@ -407,10 +407,10 @@ static void interrupted_requests_do_not_begin(void **state)
 
 		interrupted += r == -EINTR;
 		assert_true(r == 0 || r == -EINTR);
-		fuse_server_sent(rig.back, calls[i].token);
+		fuse_server_sent(rig.server, calls[i].token);
 	}
 	assert_true(interrupted > 0 && interrupted < N);
-	assert_int_equal(fuse_server_in_flight(rig.back), 0);
+	assert_int_equal(fuse_server_in_flight(rig.server), 0);
 	free(calls);
 }
 
@@ -473,8 +473,8 @@ static void mounts_below_are_crossed(void **state)
 	assert_int_equal(rig_getattr(&rig, found, &attr), 0);
 	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "d"), -EBUSY);
 	fuse_server_client_gone(rig.client);
-	rig.back = fuse_server_free(rig.back);
-	rig.hands = helpers_end(rig.hands);
+	rig.server = fuse_server_free(rig.server);
+	rig.helpers = helpers_end(rig.helpers);
 	assert_int_equal(umount(rig_path(&rig, "d")), 0);
 	rig_start(&rig);
 	assert_int_equal(rig_getattr(&rig, found, &attr), -ESTALE);

@@ -66,7 +66,7 @@ static pid_t helper_start(struct world *w, uint64_t unique, bool again, enum jou
 	pid = fork();
 	if (pid == 0) {
 		struct helper_result result = {.error = -EEXIST, .count = 7};
-		int life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+		int life = journal_owner_register(&w->j, JOURNAL_NO_WORKER);
 		struct journal_record *rec;
 		struct journal_claim c;
 		uint64_t ticket;
@@ -75,7 +75,7 @@ static pid_t helper_start(struct world *w, uint64_t unique, bool again, enum jou
 		if (life <= 0 || begin(w, unique, again, &rec, &ticket) != JOURNAL_RUN ||
 		    journal_claim(&c, rec, ticket, (unsigned)life) < 0)
 			_exit(1);
-		if (upto == JOURNAL_PERHAPS || upto == JOURNAL_DONE)
+		if (upto == JOURNAL_INTENT || upto == JOURNAL_DONE)
 			journal_log_intent(&c);
 		if (upto == JOURNAL_DONE)
 			journal_done(&c, &result);
@@ -111,7 +111,7 @@ static void test_answer(void **state)
 	/* The client has it, and may still ask: its frontend may have died with it. */
 	assert_int_equal(begin(w, 10, true, &again, &other), JOURNAL_ANSWER);
 	assert_int_equal(journal_begin(&w->j, w->mount, 10, FUSE_UNLINK, true, &again, &other),
-			 JOURNAL_ALIEN);
+			 JOURNAL_MISMATCH);
 }
 
 /* Queued with a worker that died: the successor has it, and the dead worker's hand cannot. */
@@ -148,7 +148,7 @@ static void test_running(void **state)
 static void test_perhaps(void **state)
 {
 	struct world *w = *state;
-	pid_t pid = helper_start(w, 13, false, JOURNAL_PERHAPS);
+	pid_t pid = helper_start(w, 13, false, JOURNAL_INTENT);
 	struct journal_record *rec;
 	struct journal_claim c;
 	uint64_t ticket;
@@ -156,10 +156,10 @@ static void test_perhaps(void **state)
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_WAIT);
 	helper_kill(pid);
 	/* Who judges it may be killed too: it stays suspect. */
-	helper_kill(helper_start(w, 13, true, JOURNAL_PERHAPS));
+	helper_kill(helper_start(w, 13, true, JOURNAL_INTENT));
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 1);
-	journal_innocent(&c);
+	journal_clear_intent(&c);
 	assert_int_equal(journal_state_get(rec), JOURNAL_RUNNING);
 }
 
@@ -175,7 +175,7 @@ static void test_life_used_again(void **state)
 	pid = helper_start(w, 15, false, JOURNAL_RUNNING);
 	assert_int_equal(begin(w, 14, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(begin(w, 15, true, &rec, &ticket), JOURNAL_WAIT);
-	assert_int_equal(JOURNAL_LIFE(rec->word), 1);
+	assert_int_equal(JOURNAL_OWNER(rec->word), 1);
 	helper_kill(pid);
 }
 
@@ -211,7 +211,7 @@ static void test_ring(void **state)
 	}
 	/* Requests that nobody ends do not take what others need, and are not taken themselves
 	 * while one lives that might end them. */
-	journal_life_take(&w->j, 1);
+	journal_owner_register(&w->j, 1);
 	for (uint64_t i = 0; i < JOURNAL_RECORDS; i++) {
 		assert_int_equal(begin(w, 9000 + i, false, &rec, &ticket), JOURNAL_RUN);
 		assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
@@ -228,14 +228,14 @@ static void test_locks_end_with_a_life(void **state)
 	int life;
 
 	if (pid == 0) {
-		life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+		life = journal_owner_register(&w->j, JOURNAL_NO_WORKER);
 		locks[7] = (uint32_t)life;
 		locks[8] = (uint32_t)life + 1;
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_true(locks[7] > 0);
-	life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+	life = journal_owner_register(&w->j, JOURNAL_NO_WORKER);
 	assert_int_equal(life + 1, locks[8]);
 	assert_int_equal(locks[7], 0);
 }
@@ -261,7 +261,7 @@ static void test_mounts(void **state)
 	assert_int_equal(journal_mount_get(&w->j, id_b, &b), 0);
 	assert_int_equal(journal_begin(&w->j, b, 20, FUSE_RMDIR, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_state_get(rec), JOURNAL_STARTED);
-	assert_int_equal(JOURNAL_LIFE(rec->word), 0);
+	assert_int_equal(JOURNAL_OWNER(rec->word), 0);
 }
 
 /* In a child whose clock says two days later. False: this host has no such clock. */
@@ -329,22 +329,22 @@ static void test_worker_lives(void **state)
 	char byte;
 	pid_t pid;
 
-	assert_false(journal_worker_lives(&w->j, 5));
+	assert_false(journal_worker_is_alive(&w->j, 5));
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (journal_life_take(&w->j, 5) > 0 && journal_life_take(&w->j, 6) > 0 &&
+		if (journal_owner_register(&w->j, 5) > 0 && journal_owner_register(&w->j, 6) > 0 &&
 		    write(ready[1], "x", 1) == 1)
 			pause();
 		_exit(1);
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_true(journal_worker_lives(&w->j, 5));
-	assert_true(journal_worker_lives(&w->j, 6));
-	assert_false(journal_worker_lives(&w->j, 7));
+	assert_true(journal_worker_is_alive(&w->j, 5));
+	assert_true(journal_worker_is_alive(&w->j, 6));
+	assert_false(journal_worker_is_alive(&w->j, 7));
 	helper_kill(pid);
-	assert_false(journal_worker_lives(&w->j, 5));
-	assert_false(journal_worker_lives(&w->j, 6));
+	assert_false(journal_worker_is_alive(&w->j, 5));
+	assert_false(journal_worker_is_alive(&w->j, 6));
 	close(ready[0]);
 	close(ready[1]);
 }

@@ -608,7 +608,7 @@ static pid_t helper_of(pid_t pid)
 
 		close(fd);
 		comm[MAX_OF(n, 0)] = '\0';
-		if (strcmp(comm, "plenum-hand\n") == 0)
+		if (strcmp(comm, "plenum-helper\n") == 0)
 			break;
 	}
 	fclose(f);

@@ -11,7 +11,7 @@ static struct rig cores[CORES];
 /* The core that is spoken to from here on. */
 static struct rig *at(unsigned i)
 {
-	rig_back = cores[i].back;
+	rig_back = cores[i].server;
 	return &cores[i];
 }
 
@@ -127,7 +127,7 @@ static void changes_wait_for_what_another_core_lent(void **state)
 static void what_another_core_changes_is_not_lent(void **state)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
-	struct share_slot *other = cores[1].back->share.own;
+	struct share_slot *other = cores[1].server->share.own;
 	uint64_t node;
 
 	put("f");
@@ -139,9 +139,9 @@ static void what_another_core_changes_is_not_lent(void **state)
 	assert_false(is_lent(0, "f"));
 	assert_true(is_lent(0, "g"));
 	/* Something without a place is at work there: it could be this. */
-	share_set(&other->n_unplaced, 1U);
+	share_set(&other->n_untracked, 1U);
 	assert_false(is_lent(0, "g"));
-	share_set(&other->n_unplaced, 0U);
+	share_set(&other->n_untracked, 0U);
 	assert_true(is_lent(0, "g"));
 }
 
@@ -155,7 +155,7 @@ static void a_killed_core_leaves_nothing_at_work(void **state)
 	join(0);
 	join(1);
 	assert_int_equal(rig_lookup(at(1), ROOT, "f", &node), 0);
-	other = cores[1].back->share.own;
+	other = cores[1].server->share.own;
 	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
 		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
 			if (other->keys[i][j])
@@ -230,9 +230,9 @@ static void what_an_ended_core_had_open_is_kept(void **state)
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
 	/* One that has come back without the export does not speak for it. */
-	slot = share_slot_of(&cores[1].back->share, cores[0].cfg.worker_id);
-	share_set(&slot->n_unsettled, 0U);
-	share_set(&slot->n_suspects, 0U);
+	slot = share_slot_of(&cores[1].server->share, cores[0].cfg.worker_id);
+	share_set(&slot->n_reclaiming, 0U);
+	share_set(&slot->n_in_grace, 0U);
 	share_set(&slot->exports[0], 0UL);
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
@@ -265,7 +265,7 @@ static void what_is_asked_for_late_is_let_go(void **state)
 	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
 	assert_int_equal(cores[0].n_held, 1);
 	assert_int_equal(rig_release(at(0), node[1], fh[1]), 0);
-	while (state_hold_is_used(&cores[0].back->exports[0].state->holds[1])) {
+	while (state_pin_is_used(&cores[0].server->exports[0].state->holds[1])) {
 		assert_true(clock_now_ns() < end_ns);
 		rig_poll(at(0));
 	}
@@ -286,18 +286,18 @@ static void what_is_asked_for_late_is_let_go(void **state)
 static void suspect(unsigned n)
 {
 	for (unsigned i = 0; i < CORES; i++) {
-		struct fuse_server *b = cores[i].back;
+		struct fuse_server *b = cores[i].server;
 
-		b->exports[0].n_suspects = b->exports[0].n_unsettled = n;
-		server_mounts_tell(b);
-		share_look(&b->share);
+		b->exports[0].n_in_grace = b->exports[0].n_reclaiming = n;
+		server_mounts_publish(b);
+		share_refresh(&b->share);
 	}
 }
 
 /* However many cores suspect that a client of theirs has it open. */
 static void suspicion_has_one_limit(void **state)
 {
-	struct state_hold *held = cores[0].back->exports[0].state->holds;
+	struct state_pin *held = cores[0].server->exports[0].state->holds;
 
 	put("f");
 	put("g");
@@ -305,8 +305,8 @@ static void suspicion_has_one_limit(void **state)
 		held[i].len = 20;
 		held[i].handle[0] = FUSE_HANDLE_FILE;
 		memcpy(held[i].handle + 12, &i, sizeof(i));
-		held[i].maybe = 1;
-		held[i].used = STATE_HOLD_USED;
+		held[i].provisional = 1;
+		held[i].used = STATE_PIN_USED;
 	}
 	suspect(1);
 	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
@@ -323,7 +323,7 @@ static int accept_at(unsigned i, const struct fuse_hello *h, struct fuse_server_
 
 	assert_int_equal(ip_addr_parse("10.0.0.9", &from), 0);
 	fuse_hello_put(hello, h);
-	return fuse_server_accept(at(i)->back, NULL, &from, hello, sizeof(hello), ret);
+	return fuse_server_accept(at(i)->server, NULL, &from, hello, sizeof(hello), ret);
 }
 
 /* A mount stays with its core while that may come back; then another takes it, and knows what was
@@ -334,13 +334,13 @@ static void mounts_go_to_another_core_and_are_known(void **state)
 	struct fuse_hello hello = cores[0].hello;
 	struct rig *g = at(0);
 	uint64_t unique = g->own_unique += 2;
-	struct share_slot *slot = share_slot_of(&cores[1].back->share, 1);
+	struct share_slot *slot = share_slot_of(&cores[1].server->share, 1);
 	struct fuse_server_client *keep = cores[1].client;
 
 	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d", .unique = unique),
 			 0);
 	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EREMOTE);
-	assert_string_equal(fuse_server_elsewhere(cores[1].back), "10.0.0.1/1234");
+	assert_string_equal(fuse_server_elsewhere(cores[1].server), "10.0.0.1/1234");
 	/* One that keeps silent may yet do what it was asked. */
 	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_AWAY_NS);
 	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EBUSY);
@@ -362,14 +362,14 @@ static void mounts_go_to_another_core_and_are_known(void **state)
 	rig_start(g);
 	keep = g->client;
 	assert_int_equal(accept_at(0, &hello, &g->client), -EREMOTE);
-	assert_string_equal(fuse_server_elsewhere(g->back), "10.0.0.2/1234");
+	assert_string_equal(fuse_server_elsewhere(g->server), "10.0.0.2/1234");
 	g->client = keep;
 }
 
 /* What is done once a second. */
 static void tick(struct fuse_server *b)
 {
-	b->trimmed_ns = b->leaving_ns = 0;
+	b->trimmed_ns = b->moving_ns = 0;
 	rig_back = b;
 	fuse_server_poll(b, clock_now_ns(), true);
 }
@@ -385,7 +385,7 @@ static void another_mount(struct rig *g)
  * that is over. */
 static void mounts_are_given_when_nothing_is_at_work(void **state)
 {
-	struct fuse_server *first = at(0)->back;
+	struct fuse_server *first = at(0)->server;
 	struct server_mount *m = first->mounts;
 	struct fuse_hello hello = cores[0].hello;
 	struct fuse_server_client *client;
@@ -400,8 +400,8 @@ static void mounts_are_given_when_nothing_is_at_work(void **state)
 	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
 	m->n_refs--;
 	tick(first);
-	assert_int_equal(first->n_leaving, 0);
-	tick(cores[1].back);
+	assert_int_equal(first->n_moving, 0);
+	tick(cores[1].server);
 	hello.follows_redirects = true;
 	assert_int_equal(accept_at(0, &hello, &client), -EREMOTE);
 	assert_string_equal(fuse_server_elsewhere(first), "10.0.0.2/1234");
@@ -417,7 +417,7 @@ static void mounts_are_given_when_nothing_is_at_work(void **state)
 /* On a disk that hangs it never is, and the client is served where it was. */
 static void mounts_stay_where_something_hangs(void **state)
 {
-	struct fuse_server *first = at(0)->back;
+	struct fuse_server *first = at(0)->server;
 	struct server_mount *m = first->mounts;
 	struct fuse_hello hello = cores[0].hello;
 	struct fuse_server_client *client;
@@ -427,10 +427,10 @@ static void mounts_stay_where_something_hangs(void **state)
 	m->n_refs++;
 	fuse_server_client_gone(cores[0].client);
 	tick(first);
-	assert_int_equal(first->n_leaving, 1);
-	m->leaving_ns -= 10 * NSEC_PER_SEC;
+	assert_int_equal(first->n_moving, 1);
+	m->moving_ns -= 10 * NSEC_PER_SEC;
 	tick(first);
-	assert_int_equal(first->n_leaving, 0);
+	assert_int_equal(first->n_moving, 0);
 	assert_int_equal(rig_accept(at(0)), 0);
 	m->n_refs--;
 }
@@ -459,7 +459,7 @@ static void older_sessions_are_served_no_more(void **state)
 static void what_is_open_moves_with_its_mount(void **state)
 {
 	uint64_t node, fh, end_ns = clock_now_ns() + RIG_DEADLINE_NS;
-	struct fuse_server *first = at(0)->back, *second = cores[1].back;
+	struct fuse_server *first = at(0)->server, *second = cores[1].server;
 	struct rig *g = &cores[0];
 
 	assert_int_equal(rig_create(g, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
@@ -470,7 +470,7 @@ static void what_is_open_moves_with_its_mount(void **state)
 	fuse_server_client_gone(g->client);
 	tick(first);
 	tick(first);
-	g->back = rig_back = second;
+	g->server = rig_back = second;
 	assert_int_equal(rig_accept(g), 0);
 	assert_int_equal(rig_init_session(g), 0);
 	tick(first);
@@ -489,21 +489,21 @@ static void what_is_open_moves_with_its_mount(void **state)
 		tick(second);
 	}
 	fuse_server_client_gone(g->client);
-	g->back = first;
+	g->server = first;
 	another_mount(g);
 }
 
 /* A place that was a mount's is another's: who knew it for the first leaves it alone. */
 static void what_is_known_of_a_place_is_the_mounts(void **state)
 {
-	struct server_mount *m = at(0)->back->mounts;
+	struct server_mount *m = at(0)->server->mounts;
 	struct state_mount *rec = &m->export->state->mounts[m->journal];
 
 	rec->id[1] ^= 1;
 	fuse_server_client_gone(cores[0].client);
-	tick(cores[0].back);
-	tick(cores[0].back);
-	assert_int_equal(cores[0].back->n_mounts, 0);
+	tick(cores[0].server);
+	tick(cores[0].server);
+	assert_int_equal(cores[0].server->n_mounts, 0);
 	assert_int_equal(rec->used, 1);
 	rec->id[1] ^= 1;
 	assert_int_equal(rig_accept(at(0)), 0);
@@ -532,7 +532,7 @@ static void names_do_not_move_to_where_another_core_is_at_work(void **state)
 	assert_int_equal(mkdir(rig_path(at(1), "d"), 0755), 0); /* no client believes it empty */
 	assert_int_equal(rig_lookup(at(1), ROOT, "d", &node), 0);
 	assert_int_equal(rig_do(at(1), FUSE_SETATTR, node, RIG_ARG(mode)), 0);
-	set_busy(cores[1].back->share.own, 1);
+	set_busy(cores[1].server->share.own, 1);
 	asked_ns = clock_now_ns();
 	assert_true(is_lent(0, "f"));
 	g = at(0);
@@ -544,7 +544,7 @@ static void names_do_not_move_to_where_another_core_is_at_work(void **state)
 		rig_poll(g);
 	if (clock_now_ns() - asked_ns < NSEC_PER_SEC)
 		assert_false(g->call->answered);
-	set_busy(cores[1].back->share.own, 0);
+	set_busy(cores[1].server->share.own, 0);
 	assert_int_equal(rig_result(g, g->call), 0);
 	assert_true(clock_now_ns() - asked_ns < NSEC_PER_SEC);
 }
@@ -552,7 +552,7 @@ static void names_do_not_move_to_where_another_core_is_at_work(void **state)
 /* It may have been done by a hand that outlived its core, while others were lent the same. */
 static void answers_of_before_wait_for_what_is_lent(void **state)
 {
-	struct share_slot *own = cores[0].back->share.own;
+	struct share_slot *own = cores[0].server->share.own;
 	uint64_t unique = cores[0].own_unique += 2, asked_ns;
 	struct rig *g;
 
@@ -591,7 +591,7 @@ static void mounts_are_spread(void **state)
 	assert_int_equal(accept_at(0, &hello, &client), 0);
 	fuse_server_client_gone(client);
 	/* Nor where as many clients are, of whatever export, as may be. */
-	share_set(&cores[1].back->share.own->n_live_max, cores[1].back->n_live);
+	share_set(&cores[1].server->share.own->n_live_max, cores[1].server->n_live);
 	hello.mount_id[0] = 't';
 	hello.follows_redirects = true;
 	assert_int_equal(accept_at(0, &hello, &client), 0);
@@ -601,7 +601,7 @@ static void mounts_are_spread(void **state)
 /* Who was given away and comes back, since it does not reach the other one, stays. */
 static void mounts_that_come_back_stay(void **state)
 {
-	struct fuse_server *first = at(0)->back;
+	struct fuse_server *first = at(0)->server;
 	struct fuse_hello hello = cores[0].hello;
 	struct server_mount *m = first->mounts;
 

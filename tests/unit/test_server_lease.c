@@ -426,10 +426,10 @@ static void successor(uint8_t first, uint8_t second)
 	as(1);
 	rig_stop(&rig);
 	rig_hands(&rig);
-	assert_int_equal(fuse_server_new(&rig.cfg, NULL, &rig.stats, rig_hold, &rig, rig.hands,
-					 rig.boot, &rig.back),
+	assert_int_equal(fuse_server_new(&rig.cfg, NULL, &rig.stats, rig_hold, &rig, rig.helpers,
+					 rig.boot, &rig.server),
 			 0);
-	rig_back = rig.back;
+	rig_back = rig.server;
 	clients[0] = join(first, FUSE_PROTO_FEATURES);
 	clients[1] = join(second, FUSE_PROTO_FEATURES);
 }
@@ -455,7 +455,7 @@ static void a_successor_waits_for_what_was_lent_to_one(void **state)
 	put("f");
 	as(0);
 	assert_true(is_lent("f"));
-	for (const struct server_mount *m = rig.back->mounts; m; m = m->next)
+	for (const struct server_mount *m = rig.server->mounts; m; m = m->next)
 		if (m->id[0] != 'a')
 			m->export->state->mounts[m->journal].used = 0;
 	successor('c', 'd');
@@ -468,7 +468,7 @@ static void a_successor_waits_for_what_was_lent_to_one(void **state)
 static void a_full_table_holds_up_nobody(void **state)
 {
 	struct fuse_rename2_in in = {.newdir = ROOT};
-	struct share_slot *own = rig.back->share.own;
+	struct share_slot *own = rig.server->share.own;
 
 	put("f");
 	put("g");
@@ -482,7 +482,7 @@ static void a_full_table_holds_up_nobody(void **state)
 			 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "h"), 0);
 	assert_false(is_lent("g"));
-	assert_int_equal(own->n_unplaced, 0);
+	assert_int_equal(own->n_untracked, 0);
 	memset(own->keys, 0, sizeof(own->keys));
 	memset(own->leases, 0, sizeof(own->leases));
 	assert_true(is_lent("g"));

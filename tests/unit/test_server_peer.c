@@ -10,18 +10,18 @@ static void accept_says_why_not(void **state)
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, NULL, bytes, sizeof(bytes) - 1, &c),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes) - 1, &c),
 			 -EPROTO);
 	bytes[4]++; /* another version */
-	assert_int_equal(fuse_server_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes), &c),
 			 -EPROTO);
 	strcpy(h.export_name, "scratc");
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes), &c),
 			 -ENOENT);
 	strcpy(h.server_host, "storage-9"); /* whom the file names is more than what it wants */
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes), &c),
 			 -EREMCHG);
 	assert_null(c);
 }
@@ -64,7 +64,7 @@ static void only_our_version_is_spoken(void **state)
 		};
 
 		fuse_server_client_gone(rig.client);
-		fuse_server_poll(rig.back, clock_now_ns(), true);
+		fuse_server_poll(rig.server, clock_now_ns(), true);
 		assert_int_equal(rig_accept(&rig), 0);
 		assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), cases[i].r);
 		if (cases[i].r < 0)
@@ -98,7 +98,7 @@ static uint32_t features_of(uint32_t wanted)
 	struct fuse_init_out out;
 
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig_accept(&rig), 0);
 	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), 0);
 	memcpy(&out, rig.data, sizeof(out));
@@ -308,7 +308,7 @@ static void garbage_is_answered(void **state)
 			rig_send_raw(&rig, rig.call, msg, n);
 			rig_wait(&rig, rig.call);
 		}
-	assert_int_equal(fuse_server_in_flight(rig.back), 0);
+	assert_int_equal(fuse_server_in_flight(rig.server), 0);
 }
 
 static uint16_t tail_flags(void)
@@ -528,8 +528,8 @@ static int guest_knocks(unsigned i, enum fuse_hello_purpose lane)
 	h.mount_id[0] = (uint8_t)i;
 	h.purpose = lane;
 	fuse_hello_put(bytes, &h);
-	return fuse_server_accept(rig.back, (struct rudp_session *)&guest_sessions[i], NULL, bytes,
-				  sizeof(bytes), &guests[i]);
+	return fuse_server_accept(rig.server, (struct rudp_session *)&guest_sessions[i], NULL,
+				  bytes, sizeof(bytes), &guests[i]);
 }
 
 static int guest_comes(unsigned i, enum fuse_hello_purpose lane)
@@ -550,7 +550,7 @@ static void guests_go(void)
 	for (unsigned i = 0; i < GUESTS; i++)
 		if (guests[i])
 			guest_leaves((struct rudp_session *)&guest_sessions[i]);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 }
 
 /* The rig's own mount has a place, too. */

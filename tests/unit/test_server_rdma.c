@@ -136,9 +136,9 @@ static void pair_up(struct rig *g)
 	g->cfg.ports[0].rdma = true;
 	g->cfg.ports[0].ip.addr = ip;
 	assert_int_equal(port_rdma_open(&g->cfg, &devices), 0);
-	fuse_server_rdma(g->back, devices);
-	assert_non_null(g->back->rdma_pool);
-	assert_int_equal(port_rdma_peer_new(g->back->rdma_pool, &g->client->rdma), 0);
+	fuse_server_rdma(g->server, devices);
+	assert_non_null(g->server->rdma_pool);
+	assert_int_equal(port_rdma_peer_new(g->server->rdma_pool, &g->client->rdma), 0);
 	assert_int_equal(port_rdma_pair(g->client->rdma, 0, 0, &half), PORT_RDMA_OK);
 	assert_int_equal(port_rdma_join(g->client->rdma, 0, &half, true), PORT_RDMA_OK);
 }
@@ -172,7 +172,7 @@ static void expect_all(struct rig *g, int error)
 		assert_int_equal(rig_result(g, calls[i]), error);
 		free(calls[i]);
 	}
-	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	assert_int_equal(fuse_server_in_flight(g->server), 0);
 }
 
 /* Pairs that work and have enough to do are no reason for a client to give them up. */
@@ -211,9 +211,9 @@ static void reads_begin(struct rig *g, uint64_t node, uint64_t fh)
 					   .flags = FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY,
 					   .bulk = {.addr = 4096, .len = BYTES, .legs = 1}});
 	}
-	for (unsigned i = 0; i < 1000 && !g->back->reply_head; i++)
+	for (unsigned i = 0; i < 1000 && !g->server->reply_head; i++)
 		rig_poll(g);
-	assert_non_null(g->back->reply_head);
+	assert_non_null(g->server->reply_head);
 	for (unsigned i = 0; i < WRITES; i++)
 		assert_false(calls[i]->answered);
 }
@@ -228,7 +228,7 @@ static void expect_reads(struct rig *g, uint32_t len, uint8_t failed)
 		assert_int_equal(done_of(g).again, len == 0);
 		free(calls[i]);
 	}
-	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	assert_int_equal(fuse_server_in_flight(g->server), 0);
 }
 
 /* Who takes them by no other way would else have them read again and again. */
@@ -239,13 +239,13 @@ static void reads_wait_for_busy_pairs(void **state)
 
 	pair_up(g);
 	reads_begin(g, node, fh);
-	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++) {
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->server) > 0; i++) {
 		verbs_end(0, IBV_WC_SUCCESS);
 		rig_poll(g);
 	}
 	expect_reads(g, BYTES, 0);
 	reads_begin(g, node, fh);
-	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++) {
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->server) > 0; i++) {
 		verbs_end(0, IBV_WC_RETRY_EXC_ERR);
 		rig_poll(g);
 	}
@@ -261,10 +261,10 @@ static void clients_go_while_reads_wait(void **state)
 	pair_up(g);
 	reads_begin(g, node, fh);
 	fuse_server_client_gone(g->client);
-	assert_null(g->back->reply_head);
-	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++)
+	assert_null(g->server->reply_head);
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->server) > 0; i++)
 		rig_poll(g);
-	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	assert_int_equal(fuse_server_in_flight(g->server), 0);
 	for (unsigned i = 0; i < WRITES; i++) {
 		assert_false(calls[i]->answered);
 		free(calls[i]);
@@ -300,17 +300,17 @@ static void asks_are_limited(void **state)
 	while (n < 1000 && rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head) == 0)
 		n++;
 	assert_in_range(n, 8, 900);
-	spent = g->back->rdma_spent_ns;
+	spent = g->server->rdma_spent_ns;
 	g->client->rdma_spent_ns += NSEC_PER_SEC;
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head),
 				 -EBUSY);
-	assert_true(g->back->rdma_spent_ns == spent);
+	assert_true(g->server->rdma_spent_ns == spent);
 	g->client->rdma_spent_ns = 0; /* a while later */
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), 0);
 	/* All clients together. */
 	g->client->rdma_spent_ns = 0;
-	g->back->rdma_spent_ns = clock_now_ns() + 100 * NSEC_PER_SEC;
+	g->server->rdma_spent_ns = clock_now_ns() + 100 * NSEC_PER_SEC;
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), -EBUSY);
 	g->client->session = NULL;
 }
@@ -370,9 +370,9 @@ static void clients_go_while_they_wait(void **state)
 	pair_up(g);
 	writes_begin(g, node, fh);
 	fuse_server_client_gone(g->client);
-	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->back) > 0; i++)
+	for (unsigned i = 0; i < 1000 && fuse_server_in_flight(g->server) > 0; i++)
 		rig_poll(g);
-	assert_int_equal(fuse_server_in_flight(g->back), 0);
+	assert_int_equal(fuse_server_in_flight(g->server), 0);
 	for (unsigned i = 0; i < WRITES; i++) {
 		assert_false(calls[i]->answered);
 		free(calls[i]);
@@ -410,7 +410,7 @@ static struct fuse_proto_ping ping_answer(struct rig *g)
 /* After the rest that the server takes. */
 static void ping_rested(struct rig *g)
 {
-	g->back->ping.rest_ns = 0;
+	g->server->ping.pause_until_ns = 0;
 }
 
 static void pings_are_timed(void **state)
@@ -424,11 +424,11 @@ static void pings_are_timed(void **state)
 	for (p.what = FUSE_PROTO_PING_WRITE; p.what < FUSE_PROTO_PING_WHAT_MAX; p.what++) {
 		ping_rested(g);
 		ping_send(g, &p);
-		assert_int_equal(fuse_server_in_flight(g->back), 1);
+		assert_int_equal(fuse_server_in_flight(g->server), 1);
 		for (unsigned n = 0; n < 3; n++) {
 			const uint8_t *from = (const void *)(uintptr_t)verbs.wrs[0].sge.addr;
 
-			assert_int_equal(g->back->ping.n_under_way, n < 2 ? 2 : 1);
+			assert_int_equal(g->server->ping.n_under_way, n < 2 ? 2 : 1);
 			/* Nothing of anybody else's goes to the client. */
 			for (uint32_t i = 0; p.what == FUSE_PROTO_PING_WRITE && i < BYTES; i++)
 				assert_int_equal(from[i], 0);
@@ -439,10 +439,10 @@ static void pings_are_timed(void **state)
 		a = ping_answer(g);
 		assert_int_equal(a.status, FUSE_PROTO_PING_DONE);
 		assert_int_equal(a.count, 5);
-		assert_int_equal(fuse_server_in_flight(g->back), 0);
+		assert_int_equal(fuse_server_in_flight(g->server), 0);
 	}
 	/* It rests three times as long as that took. */
-	g->back->ping.rest_ns = clock_now_ns() + NSEC_PER_SEC;
+	g->server->ping.pause_until_ns = clock_now_ns() + NSEC_PER_SEC;
 	ping_send(g, &p);
 	assert_int_equal(rig_result(g, g->call), -EIO);
 	p.what = FUSE_PROTO_PING_READ;
@@ -524,11 +524,11 @@ static void pings_are_checked(void **state)
 }
 
 /* What the client is told when it asks after its pair. */
-static struct fuse_proto_wish told(struct rig *g)
+static struct fuse_proto_wish n_reported(struct rig *g)
 {
 	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
 	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
-	struct fuse_proto_wish wish;
+	struct fuse_proto_wish order;
 	struct fuse_proto_rdma_leg leg;
 
 	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
@@ -538,19 +538,19 @@ static struct fuse_proto_wish told(struct rig *g)
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
 	g->client->session = NULL;
 	leg = answered_leg(g);
-	memcpy(&wish, leg.gid, sizeof(wish));
-	return wish;
+	memcpy(&order, leg.gid, sizeof(order));
+	return order;
 }
 
-static const struct launch_ping wished = {
+static const struct launch_ping ordered = {
 	.id = 9, .what = LAUNCH_PING_IN, .bytes = 4096, .count = 7, .depth = 2};
 
-static void wish(struct rig *g, uint64_t now_ns)
+static void order(struct rig *g, uint64_t now_ns)
 {
 	enum port_rdma_reason why;
 
-	assert_int_equal(fuse_server_ping(g->client, &wished, now_ns, &why), 0);
-	assert_int_equal(fuse_server_ping(g->client, &wished, now_ns, &why), -EBUSY);
+	assert_int_equal(fuse_server_ping(g->client, &ordered, now_ns, &why), 0);
+	assert_int_equal(fuse_server_ping(g->client, &ordered, now_ns, &why), -EBUSY);
 }
 
 /* The client asks for `count`, of which all are done. */
@@ -578,38 +578,38 @@ static void clients_are_had_ping(void **state)
 	uint64_t due;
 
 	pair_up(g);
-	assert_int_equal(told(g).what, 0);
-	assert_false(fuse_server_ping_take(g->back, 0, &p, &due));
+	assert_int_equal(n_reported(g).what, 0);
+	assert_false(fuse_server_ping_take(g->server, 0, &p, &due));
 	assert_int_equal(due, UINT64_MAX);
-	wish(g, 1);
+	order(g, 1);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
-		assert_int_equal(told(g).depth, 2);
-		assert_int_equal(told(g).count, 7);
-		assert_int_equal(told(g).len, 4096);
+		assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
+		assert_int_equal(n_reported(g).depth, 2);
+		assert_int_equal(n_reported(g).count, 7);
+		assert_int_equal(n_reported(g).len, 4096);
 	}
 	other.count = 1;
 	ping_send(g, &other); /* its own operator's */
 	verbs_end(0, IBV_WC_SUCCESS);
 	rig_poll(g);
-	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
 	wish_done(g, 1); /* a shorter one of its operator's, or what came of a lost session */
-	assert_int_equal(told(g).count, 6);
+	assert_int_equal(n_reported(g).count, 6);
 	wish_done(g, 3);
-	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
-	assert_int_equal(told(g).count, 3);
-	assert_false(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
+	assert_int_equal(n_reported(g).count, 3);
+	assert_false(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
 	wish_done(g, 5); /* more than is left: not of this one */
 	wish_done(g, 3);
-	assert_int_equal(told(g).what, 0);
-	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(n_reported(g).what, 0);
+	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.id, 9);
 	assert_int_equal(p.status, 0);
 	assert_int_equal(p.done, 7);
 	assert_true(p.took_ns > 0);
 	assert_true(p.min_ns <= p.median_ns && p.median_ns <= p.p99_ns && p.p99_ns <= p.max_ns);
-	assert_false(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_false(fuse_server_ping_take(g->server, 2, &p, &due));
 }
 
 /* The pair fails; the client never asks; it goes. There is none, and the reason is known. */
@@ -621,21 +621,22 @@ static void clients_do_not_ping(void **state)
 	struct launch_ping p;
 	uint64_t due;
 
-	assert_int_equal(fuse_server_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(fuse_server_ping(g->client, &ordered, 1, &why), -ENOTSUP);
 	assert_int_equal(why, PORT_RDMA_OFF);
 	pair_up(g);
-	wish(g, 1);
-	assert_true(fuse_server_ping_take(g->back, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC, &p, &due));
+	order(g, 1);
+	assert_true(
+		fuse_server_ping_take(g->server, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC, &p, &due));
 	assert_int_equal(p.status, -ETIMEDOUT);
 	assert_int_equal(p.done, 0);
-	wish(g, 1);
+	order(g, 1);
 	ping_send(g, &read);
 	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
 	rig_poll(g);
-	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.status, -EIO);
 	assert_string_equal(p.reason, "rdma-failed");
-	assert_int_equal(fuse_server_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(fuse_server_ping(g->client, &ordered, 1, &why), -ENOTSUP);
 	assert_int_equal(why, PORT_RDMA_PEER);
 }
 
@@ -646,9 +647,9 @@ static void pairs_go_before_they_ping(void **state)
 	uint64_t due;
 
 	pair_up(g);
-	wish(g, 1);
+	order(g, 1);
 	fuse_server_path_down(g->client, 0); /* and the pair with it */
-	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.status, -EIO);
 	assert_string_equal(p.reason, "rdma-peer-without");
 }
@@ -661,11 +662,11 @@ static void devices_go_before_they_ping(void **state)
 	uint64_t due;
 
 	pair_up(g);
-	wish(g, 1);
+	order(g, 1);
 	fuse_server_path_down(g->client, 0);
-	g->back->rdma = NULL;
-	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
-	g->back->rdma = devices;
+	g->server->rdma = NULL;
+	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
+	g->server->rdma = devices;
 	assert_int_equal(p.status, -EIO);
 	assert_string_equal(p.reason, "rdma-off");
 }
@@ -677,10 +678,10 @@ static void clients_go_before_they_ping(void **state)
 	uint64_t due;
 
 	pair_up(g);
-	wish(g, 1);
+	order(g, 1);
 	fuse_server_client_gone(g->client);
 	rig_poll(g);
-	assert_true(fuse_server_ping_take(g->back, 2, &p, &due));
+	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.status, -ENOTCONN);
 	rig_connect(g);
 }
@@ -696,11 +697,11 @@ static void clients_go_while_they_ping(void **state)
 	ping_send(g, &p);
 	fuse_server_client_gone(g->client);
 	rig_poll(g);
-	assert_int_equal(fuse_server_in_flight(g->back), 1);
+	assert_int_equal(fuse_server_in_flight(g->server), 1);
 	verbs_end(0, IBV_WC_WR_FLUSH_ERR);
 	rig_poll(g);
-	assert_int_equal(fuse_server_in_flight(g->back), 0);
-	assert_null(g->back->ping.client);
+	assert_int_equal(fuse_server_in_flight(g->server), 0);
+	assert_null(g->server->ping.client);
 	assert_false(g->call->answered);
 	rig_connect(g);
 }

@@ -54,7 +54,7 @@ static void renamed_files_are_found(void **state)
 /* When what the agent did not hear is told again. */
 static void poll_later(void)
 {
-	fuse_server_poll(rig.back, clock_now_ns() + NSEC_PER_SEC, true);
+	fuse_server_poll(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
 }
 
 /* One that lost its last name while it was open, by a removal, by another that took its name, or
@@ -131,21 +131,21 @@ static void what_is_held_is_let_go(void **state)
 	restart();
 	assert_int_equal(rig.n_held, 1); /* until all have said what they have open */
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 0);
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_int_equal(rig.n_held, 1);
 	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 0);
 	rig_connect(&rig);
 }
 
 static void poll_after_s(unsigned seconds)
 {
-	fuse_server_poll(rig.back, clock_now_ns() + seconds * NSEC_PER_SEC, true);
+	fuse_server_poll(rig.server, clock_now_ns() + seconds * NSEC_PER_SEC, true);
 }
 
 /* Who has a file open may come back later than another removes it; but not for ever. */
@@ -359,7 +359,7 @@ static void unacknowledged_answers_are_kept(void **state)
 	unique = rig.unique;
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++)
 		assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "nobody"), -ENOENT);
-	fuse_server_sent(rig.back, held->token);
+	fuse_server_sent(rig.server, held->token);
 	rig.unique = unique;
 	rig.resend = true;
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
@@ -401,7 +401,7 @@ static void an_unmounted_mount_is_forgotten(void **state)
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	rig_connect(&rig);
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), -EBADF);
 	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
@@ -432,7 +432,7 @@ static void many_mounts_are_told_apart(void **state)
 	for (unsigned turn = 0; turn < 2; turn++) {
 		for (unsigned i = 0; i < N; i++) {
 			fuse_server_client_gone(rig.client);
-			fuse_server_poll(rig.back, clock_now_ns(), true);
+			fuse_server_poll(rig.server, clock_now_ns(), true);
 			memcpy(rig.hello.mount_id, &i, sizeof(i));
 			rig_connect(&rig);
 			snprintf(name, sizeof(name), "d%u", i);
@@ -584,22 +584,22 @@ static void a_removed_file_is_never_another(void **state)
 
 static void a_server_says_who_it_is(void **state)
 {
-	struct fuse_proto_server was = rig.server;
+	struct fuse_proto_server was = rig.identity;
 	char other[] = "/tmp/back-other-XXXXXX";
 	int dir_fd = rig.cfg.exports[0].dir_fd;
 
 	fuse_server_client_gone(rig.client);
 	rig_connect(&rig);
-	assert_memory_equal(&was, &rig.server, sizeof(was));
+	assert_memory_equal(&was, &rig.identity, sizeof(was));
 	restart();
-	assert_true(was.incarnation != rig.server.incarnation);
-	assert_true(was.verifier == rig.server.verifier);
+	assert_true(was.incarnation != rig.identity.incarnation);
+	assert_true(was.verifier == rig.identity.verifier);
 	/* Another folder under the export's name: what was written is not in it. */
 	rig_stop(&rig);
 	assert_non_null(mkdtemp(other));
 	rig.cfg.exports[0].dir_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_start(&rig);
-	assert_true(was.verifier != rig.server.verifier);
+	assert_true(was.verifier != rig.identity.verifier);
 	rig_stop(&rig);
 	close(rig.cfg.exports[0].dir_fd);
 	rig.cfg.exports[0].dir_fd = dir_fd;
@@ -625,7 +625,7 @@ static void a_held_file_waits_for_all_its_clients(void **state)
 	rig.hello.mount_id[0]--;
 	restart();
 	assert_int_equal(rig_release(&rig, node, fh), 0);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 1);
 	first = rig.client;
 	rig.hello.mount_id[0]++;
@@ -633,7 +633,7 @@ static void a_held_file_waits_for_all_its_clients(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_OPEN, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_REOPEN),
 			 0);
 	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 1);
 	fuse_server_client_gone(first);
 }
@@ -657,7 +657,7 @@ static void lanes_are_not_waited_for(void **state)
 		assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 		assert_int_equal(rig.n_held, 1);
 		assert_int_equal(rig_release(&rig, node, fh), 0);
-		fuse_server_poll(rig.back, clock_now_ns(), true);
+		fuse_server_poll(rig.server, clock_now_ns(), true);
 		assert_int_equal(rig.n_held, 0);
 	}
 }
@@ -681,7 +681,7 @@ static void a_lane_does_not_speak_for_its_owner(void **state)
 	rig.hello.mount_id[0]--;
 	rig.hello.purpose = FUSE_HELLO_MOUNT;
 	rig_connect(&rig);
-	fuse_server_poll(rig.back, clock_now_ns(), true);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -ENOENT);
 	poll_after_s(2);
 	assert_int_equal(rig.n_held, 0);

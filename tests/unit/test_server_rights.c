@@ -330,22 +330,23 @@ static void who_fits_no_rule_is_refused(void **state)
 	assert_int_equal(ip_addr_parse("10.2.2.3", &out), 0);
 	assert_int_equal(ip_prefix_parse("10.1.0.0/16", &c->network), 0);
 	fuse_hello_put(hello, &rig.hello);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, &out, hello, sizeof(hello), &client),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, &out, hello, sizeof(hello), &client),
 			 -EACCES);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, NULL, hello, sizeof(hello), &client),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, hello, sizeof(hello), &client),
 			 -EACCES);
 	assert_null(client);
-	assert_int_equal(fuse_server_accept(rig.back, NULL, &in, hello, sizeof(hello), &client), 0);
+	assert_int_equal(fuse_server_accept(rig.server, NULL, &in, hello, sizeof(hello), &client),
+			 0);
 	fuse_server_client_gone(client);
 	strcpy(c->host, "host-a");
-	assert_int_equal(fuse_server_accept(rig.back, NULL, &out, hello, sizeof(hello), &client),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, &out, hello, sizeof(hello), &client),
 			 0);
 	fuse_server_client_gone(client);
 	c->read_only = true;
-	assert_int_equal(fuse_server_accept(rig.back, NULL, &in, hello, sizeof(hello), &client),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, &in, hello, sizeof(hello), &client),
 			 -EROFS);
 	rig.cfg.exports[0].n_clients = 0;
-	assert_int_equal(fuse_server_accept(rig.back, NULL, &in, hello, sizeof(hello), &client),
+	assert_int_equal(fuse_server_accept(rig.server, NULL, &in, hello, sizeof(hello), &client),
 			 -EACCES);
 }
 
@@ -473,7 +474,7 @@ static void capability_drop(unsigned cap)
 /* Nor who would keep the privileges of who was before; the next time it is tried again. */
 static void who_keeps_privileges_writes_nothing(void **state)
 {
-	uint32_t *permitted = &rig.back->permitted[CAP_SYS_PACCT / 32];
+	uint32_t *permitted = &rig.server->permitted[CAP_SYS_PACCT / 32];
 	uint64_t node, fh;
 
 	put_dir("shared", 0, 0, 0777);

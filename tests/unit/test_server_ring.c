@@ -27,8 +27,8 @@ int io_uring_submit_and_get_events(struct io_uring *ring)
 
 static struct io_uring *ring_of_rig(void)
 {
-	assert_true(rig.back->ring_ok);
-	return &rig.back->ring;
+	assert_true(rig.server->ring_ok);
+	return &rig.server->ring;
 }
 
 /* Reads that io_uring was given, all in all. */
@@ -162,10 +162,10 @@ static void reads_that_came_together_are_done_together(void **state)
 	reads_send(&j, READS);
 	assert_int_equal(n_given(), was); /* more may come */
 	assert_false(j.calls[0].answered);
-	assert_int_equal(fuse_server_poll(rig.back, clock_now_ns(), false), READS);
+	assert_int_equal(fuse_server_poll(rig.server, clock_now_ns(), false), READS);
 	assert_int_equal(n_given(), was + READS);
 	reads_check(&j, READS);
-	assert_false(rig.back->exports[0].alone);
+	assert_false(rig.server->exports[0].ring_unfit);
 	joined_done(&j);
 }
 
@@ -197,12 +197,12 @@ static void what_waits_to_be_read_is_not_slept_over(void **state)
 {
 	struct joined j = joined_new();
 
-	while (!fuse_server_arm(rig.back)) /* of what was written before */
-		fuse_server_poll(rig.back, clock_now_ns(), false);
+	while (!fuse_server_arm(rig.server)) /* of what was written before */
+		fuse_server_poll(rig.server, clock_now_ns(), false);
 	reads_send(&j, 1);
-	assert_false(fuse_server_arm(rig.back));
+	assert_false(fuse_server_arm(rig.server));
 	reads_check(&j, 1);
-	assert_true(fuse_server_arm(rig.back));
+	assert_true(fuse_server_arm(rig.server));
 	joined_done(&j);
 }
 
@@ -241,22 +241,22 @@ static void the_end_of_a_file_is_told(void **state)
 	ends_send(&j);
 	rig_send(&rig, gone, &(struct rig_req){.op = FUSE_RELEASE, .node = j.node, RIG_ARG(rel)});
 	ends_check(&j);
-	assert_int_equal(n_given() - was, rig.back->exports[0].in_memory ? 1 : 3);
+	assert_int_equal(n_given() - was, rig.server->exports[0].in_memory ? 1 : 3);
 	assert_int_equal(rig_result(&rig, gone), 0);
 	/* What takes the closed one's place begins anew. */
 	assert_int_equal(rig_open(&rig, j.node, O_RDONLY, &j.fh), 0);
 	was = n_given();
 	ends_send(&j);
 	ends_check(&j);
-	assert_int_equal(n_given() - was, rig.back->exports[0].in_memory ? 0 : 3);
-	assert_false(rig.back->exports[0].alone);
+	assert_int_equal(n_given() - was, rig.server->exports[0].in_memory ? 0 : 3);
+	assert_false(rig.server->exports[0].ring_unfit);
 	free(gone);
 	joined_done(&j);
 }
 
 static struct server_file *file_opened(void)
 {
-	struct server_file *files = rig.back->mounts->file_chunks[0];
+	struct server_file *files = rig.server->mounts->file_chunks[0];
 
 	for (unsigned i = 0; i < SERVER_FILES_PER_CHUNK; i++)
 		if (files[i].used)
@@ -274,10 +274,10 @@ static void a_busy_ring_is_asked_again(void **state)
 	reads_check(&j, READS);
 	reads_send(&j, READS);
 	is_busy = true;
-	assert_int_equal(fuse_server_poll(rig.back, clock_now_ns(), false), READS);
+	assert_int_equal(fuse_server_poll(rig.server, clock_now_ns(), false), READS);
 	assert_false(is_busy);
 	reads_check(&j, READS);
-	assert_false(rig.back->exports[0].alone);
+	assert_false(rig.server->exports[0].ring_unfit);
 	joined_done(&j);
 }
 
@@ -320,17 +320,17 @@ static void who_would_wait_reads_alone(void **state)
 	reads_check(&j, READS);
 	reads_send(&j, READS);
 	reads_check(&j, READS);
-	assert_true(f->joins);
+	assert_true(f->nonblock);
 	assert_int_equal(fcntl(f->fd, F_SETFL, 0), 0); /* what such a kernel makes of it */
 	/* Its thread may be as quick as we are, but not always. */
 	for (unsigned i = 0; i < 2000 && !late; i++) {
 		reads_send(&j, READS);
-		late = fuse_server_poll(rig.back, clock_now_ns(), false) < (int)READS;
+		late = fuse_server_poll(rig.server, clock_now_ns(), false) < (int)READS;
 		reads_check(&j, READS);
 	}
 	if (!late)
 		skip(); /* this kernel reads at once, whatever the file is */
-	assert_true(rig.back->exports[0].alone);
+	assert_true(rig.server->exports[0].ring_unfit);
 	was = n_given();
 	reads_send(&j, READS);
 	reads_check(&j, READS);

@@ -62,18 +62,18 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
  * know of it, for as long as it does not sleep. */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
-	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, told = 0;
+	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
 	struct pollfd p = {.fd = h->done_fd, .events = POLLIN};
 	int r;
 
-	while ((r = stage_look(h, stage)) == -EAGAIN || (r == 0 && told < h->n_procs)) {
+	while ((r = stage_look(h, stage)) == -EAGAIN || (r == 0 && n_reported < h->n_procs)) {
 		if (clock_now_ns() > until_ns)
 			return -ETIMEDOUT;
 		if (poll(&p, 1, 100) <= 0)
 			continue;
 		if (read(h->done_fd, &n, sizeof(n)) < 0)
 			return -errno;
-		told += n;
+		n_reported += n;
 	}
 	return r;
 }
@@ -86,7 +86,7 @@ static int predecessor_await(const struct fs_helper *h)
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC;
 
 	for (unsigned i = 0; i < h->n_exports; i++) {
-		while (journal_worker_lives(&h->exports[i].journal, h->worker_id)) {
+		while (journal_worker_is_alive(&h->exports[i].journal, h->worker_id)) {
 			if (clock_now_ns() > until_ns)
 				return -EBUSY;
 			nanosleep(&pause, NULL);
@@ -127,7 +127,7 @@ static int proc_start(struct fs_helper *h, unsigned index)
 		journals[i] = h->exports[i].journal;
 
 	p->export_index = (index - 1) / HELPERS_PER_EXPORT;
-	p->lane = MIN_OF((index - 1) % HELPERS_PER_EXPORT / HELPERS_PER_LANE, HELPERS_DATA);
+	p->queue = MIN_OF((index - 1) % HELPERS_PER_EXPORT / HELPERS_PER_QUEUE, HELPERS_DATA);
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
@@ -322,7 +322,7 @@ struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_inde
 		.a.fd = -1,
 		.b.fd = -1,
 		.fd = -1,
-		.state = CALL_ASKED,
+		.state = CALL_WITH_WORKER,
 		.export_index = call->export_index,
 		.index = call->index,
 	};
@@ -343,16 +343,16 @@ void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 		call_put(h, call);
 }
 
-void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_lane lane)
+void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_queue queue)
 {
 	struct helpers_export *e = &h->exports[call->export_index];
-	struct helpers_lane_ring *ring = &e->lanes[lane];
-	unsigned first = 1 + call->export_index * HELPERS_PER_EXPORT + lane * HELPERS_PER_LANE;
-	unsigned n = lane == HELPERS_DATA ? 2 * HELPERS_PER_LANE : HELPERS_PER_LANE;
+	struct helpers_ring *ring = &e->queues[queue];
+	unsigned first = 1 + call->export_index * HELPERS_PER_EXPORT + queue * HELPERS_PER_QUEUE;
+	unsigned n = queue == HELPERS_DATA ? 2 * HELPERS_PER_QUEUE : HELPERS_PER_QUEUE;
 
 	call->state = CALL_QUEUED;
 	ring->calls[ring->tail % HELPERS_CALLS_MAX] = call->index;
-	/* Pairs with call_take() and helpers_lane_is_empty() of the hands. */
+	/* Pairs with call_take() and helpers_ring_is_empty() of the hands. */
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = first; i < first + n; i++) {
 		/* Pairs with serve(): either it sees the call, or we see that it sleeps. */
@@ -409,7 +409,7 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 				call_put(h, call);
 				continue;
 			}
-			call->state = CALL_ASKED;
+			call->state = CALL_WITH_WORKER;
 			n++;
 			done(user, call);
 		}
@@ -422,7 +422,7 @@ static bool pool_is_whole(const struct fs_helper *h)
 	/* The first pairs with watch(); the second is the kernel's word on the watcher. */
 	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
 	       (h->n_exports == 0 ||
-		journal_life_lives(&h->exports[0].journal, h->exports[0].journal.life));
+		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.life));
 }
 
 /* Awake. Where a hand has seen that we were not, it wakes us, now or in a moment. */

@@ -19,8 +19,8 @@
  * sandbox; calls are taken from there on. The worker's end ends them, each after the call that it
  * is in. Called by the worker alone, one thread.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_HANDS_H
-#define PLENUM_DATAPLANE_FUSE_HANDS_H
+#ifndef PLENUM_FS_HELPER_H
+#define PLENUM_FS_HELPER_H
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 #include "dataplane/launch.h"
@@ -34,11 +34,11 @@
 #define HELPERS_HANDLE_GONE 3 /* of what was made and removed at once: stale from the beginning */
 #define HELPERS_SIGNATURE_BYTES 8U
 
-enum helpers_lane {
+enum helpers_queue {
 	HELPERS_QUICK, /* names and attributes */
 	HELPERS_SLOW,  /* what may take as long as the file is big */
 	HELPERS_DATA,  /* what is written and synced; has twice the hands */
-	HELPERS_LANE_MAX
+	HELPERS_QUEUE_MAX
 };
 
 enum helper_op {
@@ -88,17 +88,17 @@ struct helper_ref {
 };
 
 enum {
-	HELPER_CHECKED = 1,   /* without the privileges that pass over permissions: the client's
-			       * kernel has not made the check that counts */
+	HELPER_CHECK_PERMS = 1, /* without the privileges that pass over permissions: the client's
+				 * kernel has not made the check that counts */
 	HELPER_KILL_PRIV = 2, /* what is written loses its set-id bits, as the user's write would */
-	HELPER_NAMELESS = 4,  /* OPEN: a file without a name is opened too (else -ESTALE) */
-	HELPER_EXPECT = 8,    /* UNLINK, RENAME: -EAGAIN unless the name that goes shows `expect`
-			       * (length 0: a RENAME that replaces nothing); the answer's handle is
-			       * what it shows, and record and ticket are good for another try */
-	HELPER_GROUPS = 16,   /* with CHECKED: the user is in the groups of what it is about, too,
-			       * but for root's */
-	HELPER_OWNER = 32,    /* with CHECKED: OPEN by its owner is not refused */
-	HELPER_ATTR = 64,     /* WRITE: attr is asked for, too */
+	HELPER_ALLOW_UNLINKED = 4, /* OPEN: a file without a name is opened too (else -ESTALE) */
+	HELPER_EXPECT = 8, /* UNLINK, RENAME: -EAGAIN unless the name that goes shows `expect`
+			    * (length 0: a RENAME that replaces nothing); the answer's handle is
+			    * what it shows, and record and ticket are good for another try */
+	HELPER_OBJECT_GROUPS = 16,  /* with CHECKED: the user is in the groups of what it is about,
+				     * too,  but for root's */
+	HELPER_OWNER_MAY_OPEN = 32, /* with CHECKED: OPEN by its owner is not refused */
+	HELPER_ATTR = 64,	    /* WRITE: attr is asked for, too */
 };
 
 /* FATTR_* of linux/fuse.h say what is to be set. */
@@ -145,8 +145,8 @@ struct helper_dirent {
 	uint64_t ino, off;
 	uint32_t type; /* DT_* */
 	uint16_t name_len;
-	uint8_t handle_len;		   /* 0: none */
-	uint8_t has_attr : 1, is_bare : 1; /* attributes; no extended ones */
+	uint8_t handle_len;		     /* 0: none */
+	uint8_t has_attr : 1, no_xattrs : 1; /* attributes; no extended ones */
 	struct fuse_attr attr;
 };
 #define HELPER_DIRENT_BYTES(name_len, handle_len) \
@@ -196,7 +196,7 @@ uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_in
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index);
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call);
 /* Hands it over. What the call refers to stays as it is until it comes back. */
-void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_lane lane);
+void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_queue queue);
 /* Takes back a call that no hand has begun; it comes back with -EINTR. */
 void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call);
 /* Readable when a call is done, after fs_helper_poll(may_sleep). */

@@ -71,42 +71,42 @@ const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
 
-static int caps_set(struct helper *hd, uint64_t caps)
+static int caps_set(struct helper *self, uint64_t caps)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
 
-	if (caps == hd->caps_now)
+	if (caps == self->caps_effective)
 		return 0;
 	for (unsigned i = 0; i < 2; i++) {
-		data[i].permitted = (uint32_t)(hd->caps >> (32 * i));
+		data[i].permitted = (uint32_t)(self->caps >> (32 * i));
 		data[i].effective = (uint32_t)(caps >> (32 * i));
 	}
 	if (syscall(SYS_capset, &head, data) < 0)
 		return -errno;
-	hd->caps_now = caps;
+	self->caps_effective = caps;
 	return 0;
 }
 
-int helper_creds(struct helper *hd)
+int helper_creds(struct helper *self)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	uint32_t mask = c->umask & 0777;
-	uint64_t caps = hd->caps;
-	int r = fuse_ids_set(&hd->ids, c->uid,
+	uint64_t caps = self->caps;
+	int r = fuse_ids_set(&self->ids, c->uid,
 			     c->gid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
 
 	if (r < 0)
 		return r;
-	if (mask != hd->umask) {
+	if (mask != self->umask) {
 		umask(mask);
-		hd->umask = mask;
+		self->umask = mask;
 	}
-	if (c->flags & HELPER_CHECKED)
+	if (c->flags & HELPER_CHECK_PERMS)
 		caps &= ~CAPS_CHECKS;
 	if (c->flags & HELPER_KILL_PRIV)
 		caps &= ~CAP(CAP_FSETID); /* with it the kernel would leave set-id bits alone */
-	return caps_set(hd, caps);
+	return caps_set(self, caps);
 }
 
 static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
@@ -125,16 +125,16 @@ static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
  * and has judged by them, so it is believed that he is in those of the objects, as NFS believes the
  * list that it is sent: the file system still judges what each group may do.
  */
-static int groups_set(struct helper *hd, int a, int b)
+static int groups_set(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	uint32_t groups[HELPERS_GROUPS_MAX] = {};
 	unsigned n = 0;
 	struct stat st;
 
-	if (!(c->flags & (HELPER_CHECKED | HELPER_KILL_PRIV)))
+	if (!(c->flags & (HELPER_CHECK_PERMS | HELPER_KILL_PRIV)))
 		return 0; /* they mean nothing */
-	if (c->flags & HELPER_GROUPS) {
+	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(groups, n, st.st_gid);
 		if (b >= 0 && fstatat(b, "", &st, AT_EMPTY_PATH) == 0)
@@ -142,18 +142,18 @@ static int groups_set(struct helper *hd, int a, int b)
 		if (c->op == HELPER_SETATTR && c->set.valid & FATTR_GID)
 			n = group_add(groups, n, c->set.gid);
 	}
-	if (n == hd->n_groups && memcmp(groups, hd->groups, sizeof(groups)) == 0)
+	if (n == self->n_groups && memcmp(groups, self->groups, sizeof(groups)) == 0)
 		return 0;
 	if (syscall(SYS_setgroups, (size_t)n, groups) < 0)
 		return -errno;
-	memcpy(hd->groups, groups, sizeof(groups));
-	hd->n_groups = n;
+	memcpy(self->groups, groups, sizeof(groups));
+	self->n_groups = n;
 	return 0;
 }
 
-void helper_trust(struct helper *hd)
+void helper_creds_restore(struct helper *self)
 {
-	(void)caps_set(hd, hd->caps); /* with fewer it is refused what it needs them for */
+	(void)caps_set(self, self->caps); /* with fewer it is refused what it needs them for */
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -165,79 +165,79 @@ bool helper_has_no_xattrs(int fd)
 	return listxattr(helper_fd_name(fd, name), NULL, 0) == 0;
 }
 
-static void answer_stat(struct helper *hd, const struct stat *st)
+static void answer_stat(struct helper *self, const struct stat *st)
 {
-	fs_helper_attr(st, hd->root_dev, &hd->result.attr);
-	hd->result.dev = st->st_dev;
-	hd->result.flags |= HELPER_RESULT_ATTR;
+	fs_helper_attr(st, self->root_dev, &self->result.attr);
+	self->result.dev = st->st_dev;
+	self->result.flags |= HELPER_RESULT_ATTR;
 }
 
-static int answer_at(struct helper *hd, int fd, const char *name)
+static int answer_at(struct helper *self, int fd, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
-	answer_stat(hd, &st);
+	answer_stat(self, &st);
 	/* No call adds any to what it tells of: once is enough. */
-	if (!*name && !(hd->result.flags & HELPER_RESULT_BARE) && helper_has_no_xattrs(fd))
-		hd->result.flags |= HELPER_RESULT_BARE;
+	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
+		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
 }
 
-static int answer_entry_at(struct helper *hd, int fd, const char *name)
+static int answer_entry_at(struct helper *self, int fd, const char *name)
 {
-	hd->result.handle_len = helper_sign(hd, fd, name, hd->result.handle);
-	if (hd->result.handle_len > 0)
-		hd->result.flags |= HELPER_RESULT_HANDLE;
-	return answer_at(hd, fd, name);
+	self->result.handle_len = helper_sign(self, fd, name, self->result.handle);
+	if (self->result.handle_len > 0)
+		self->result.flags |= HELPER_RESULT_HANDLE;
+	return answer_at(self, fd, name);
 }
 
-int helper_answer_attr(struct helper *hd, int fd)
+int helper_answer_attr(struct helper *self, int fd)
 {
-	return answer_at(hd, fd, "");
+	return answer_at(self, fd, "");
 }
 
-void helper_answer_bytes(struct helper *hd, int fd)
+void helper_answer_stat(struct helper *self, int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) == 0)
-		answer_stat(hd, &st);
+		answer_stat(self, &st);
 }
 
-int helper_answer_entry(struct helper *hd, int fd)
+int helper_answer_entry(struct helper *self, int fd)
 {
-	return answer_entry_at(hd, fd, "");
+	return answer_entry_at(self, fd, "");
 }
 
-int helper_answer_name(struct helper *hd, int dirfd, const char *name)
+int helper_answer_name(struct helper *self, int dirfd, const char *name)
 {
 	autoclose int fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0)
-		return helper_answer_entry(hd, fd);
+		return helper_answer_entry(self, fd);
 	/* What was made is not denied for want of a descriptor. */
-	return errno == EMFILE || errno == ENFILE ? answer_entry_at(hd, dirfd, name) : -errno;
+	return errno == EMFILE || errno == ENFILE ? answer_entry_at(self, dirfd, name) : -errno;
 }
 
-void helper_answer_gone(struct helper *hd, uint32_t fmt)
+void helper_answer_removed(struct helper *self, uint32_t fmt)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	struct timespec now;
-	uint8_t *to = hd->result.handle;
+	uint8_t *to = self->result.handle;
 	uint64_t id;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	id = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 	*to = HELPERS_HANDLE_GONE;
 	memcpy(to + 1, &id, sizeof(id));
-	memcpy(to + 1 + sizeof(id), &hd->life, sizeof(hd->life));
-	hd->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(hd->life));
-	hd->result.dev = hd->root_dev;
-	hd->result.attr = (struct fuse_attr){
+	memcpy(to + 1 + sizeof(id), &self->life, sizeof(self->life));
+	self->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(self->life));
+	self->result.dev = self->root_dev;
+	self->result.attr = (struct fuse_attr){
 		.ino = id,
-		.mode = fmt | (c->mode & 07777 & ~hd->umask),
+		.mode = fmt | (c->mode & 07777 & ~self->umask),
 		.uid = c->uid,
 		.gid = c->gid,
 		.atime = (uint64_t)now.tv_sec,
@@ -245,7 +245,7 @@ void helper_answer_gone(struct helper *hd, uint32_t fmt)
 		.ctime = (uint64_t)now.tv_sec,
 		.blksize = 4096,
 	};
-	hd->result.flags |= HELPER_RESULT_ATTR | HELPER_RESULT_HANDLE;
+	self->result.flags |= HELPER_RESULT_ATTR | HELPER_RESULT_HANDLE;
 }
 
 /* ------------------------------------------------------------------ evidence */
@@ -255,85 +255,85 @@ static uint64_t ns_of(struct timespec ts)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-void helper_object(const struct helper *hd, int fd, struct journal_object *ret)
+void helper_evidence(const struct helper *self, int fd, struct journal_object *ret)
 {
 	struct stat st;
 
 	*ret = (struct journal_object){};
-	if (fd < 0 || !hd->claim.rec || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+	if (fd < 0 || !self->claim.rec || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return;
-	ret->id = helper_object_id(hd, fd, &st);
+	ret->id = helper_object_id(self, fd, &st);
 	ret->ctime_ns = ns_of(st.st_ctim);
 	ret->size = (uint64_t)st.st_size;
 }
 
 /* Where times are coarse, the evidence was taken long enough after the last change for the next to
  * have another time. */
-static bool object_is_same(const struct helper *hd, const struct journal_object *was,
+static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
 	if (was->id != is->id || was->ctime_ns != is->ctime_ns || was->size != is->size)
 		return false;
-	return was->id == 0 || hd->fine_times || before_ns > was->ctime_ns + TICK_NS;
+	return was->id == 0 || self->fine_times || before_ns > was->ctime_ns + TICK_NS;
 }
 
-int helper_log_intent(struct helper *hd, const struct journal_object *a,
+int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b)
 {
 	static const struct journal_object none;
-	struct journal_record *rec = hd->claim.rec;
+	struct journal_record *rec = self->claim.rec;
 	struct timespec now;
 
 	if (!rec)
 		return 1;
-	if (hd->suspect) {
-		hd->suspect = false;
-		if (!object_is_same(hd, &rec->a, a, rec->before_ns) ||
-		    !object_is_same(hd, &rec->b, b ? b : &none, rec->before_ns)) {
-			hd->result.flags |= HELPER_RESULT_UNSURE;
+	if (self->suspect) {
+		self->suspect = false;
+		if (!object_is_same(self, &rec->a, a, rec->before_ns) ||
+		    !object_is_same(self, &rec->b, b ? b : &none, rec->before_ns)) {
+			self->result.flags |= HELPER_RESULT_UNKNOWN;
 			return 0;
 		}
 	}
-	journal_innocent(&hd->claim); /* nor was it, where this is another attempt */
+	journal_clear_intent(&self->claim); /* nor was it, where this is another attempt */
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
 	rec->a = *a;
 	rec->b = b ? *b : none;
-	journal_log_intent(&hd->claim);
+	journal_log_intent(&self->claim);
 	return 1;
 }
 
 /* ------------------------------------------------------------------ locks */
 
-static uint32_t *lock_of(struct helper *hd, int fd)
+static uint32_t *lock_for(struct helper *self, int fd)
 {
 	struct stat st;
 
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return NULL;
 	return &journal_locks(
-		&hd->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
+		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
 /* Waits for a hand of the same export, of whichever worker, so what hangs here hangs anyway. */
-static void lock_take(struct helper *hd, uint32_t *lock)
+static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
 	uint32_t was = 0;
 
 	/* Pairs with the store in locks_drop() by another hand. */
-	while (!__atomic_compare_exchange_n(lock, &was, hd->life, false, __ATOMIC_ACQUIRE,
+	while (!__atomic_compare_exchange_n(lock, &was, self->life, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
-		if (journal_life_lives(&hd->journal, was)) {
+		if (journal_owner_is_alive(&self->journal, was)) {
 			was = 0;
 			nanosleep(&pause, NULL);
 		} /* else it was killed with the lock in its hand: it is taken from it */
 	}
 }
 
-int helper_lock(struct helper *hd, int a, int b)
+int helper_lock(struct helper *self, int a, int b)
 {
-	uint32_t *first = lock_of(hd, a), *second = b >= 0 ? lock_of(hd, b) : first;
+	uint32_t *first = lock_for(self, a), *second = b >= 0 ? lock_for(self, b) : first;
 
 	if (!first || !second)
 		return -EIO;
@@ -343,22 +343,22 @@ int helper_lock(struct helper *hd, int a, int b)
 		first = second;
 		second = x;
 	}
-	lock_take(hd, first);
-	hd->locks[0] = first;
+	lock_take(self, first);
+	self->locks[0] = first;
 	if (second != first) {
-		lock_take(hd, second);
-		hd->locks[1] = second;
+		lock_take(self, second);
+		self->locks[1] = second;
 	}
 	return 0;
 }
 
-static void locks_drop(struct helper *hd)
+static void locks_drop(struct helper *self)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(hd->locks); i++) {
-		if (hd->locks[i])
+	for (unsigned i = 0; i < ARRAY_SIZE(self->locks); i++) {
+		if (self->locks[i])
 			/* Pairs with lock_take(). */
-			__atomic_store_n(hd->locks[i], 0, __ATOMIC_RELEASE);
-		hd->locks[i] = NULL;
+			__atomic_store_n(self->locks[i], 0, __ATOMIC_RELEASE);
+		self->locks[i] = NULL;
 	}
 }
 
@@ -379,10 +379,10 @@ static bool name_is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static int call_check(const struct helper *hd)
+static int call_check(const struct helper *self)
 {
-	const struct helper_call *c = &hd->call;
-	uintptr_t at = (uintptr_t)c->data - hd->arena;
+	const struct helper_call *c = &self->call;
+	uintptr_t at = (uintptr_t)c->data - self->arena;
 	unsigned needs;
 
 	if ((unsigned)c->op >= HELPER_OP_MAX || !ops[c->op].fn)
@@ -396,82 +396,82 @@ static int call_check(const struct helper *hd)
 	    (name_is_dots(c->name) || (needs & OP_NAME2 && name_is_dots(c->name2))))
 		return -EINVAL;
 	if (needs & OP_DATA && c->data_size > 0 &&
-	    (at > hd->arena_bytes || c->data_size > hd->arena_bytes - at))
+	    (at > self->arena_bytes || c->data_size > self->arena_bytes - at))
 		return -EFAULT;
 	return 0;
 }
 
 /* The descriptor, or one for the call: *ret_own. */
-static int ref_open(struct helper *hd, const struct helper_ref *ref, int *ret_own)
+static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
 		return ref->fd;
-	helper_trust(hd); /* opening by handle is ours to do, not the user's */
-	*ret_own = helper_open_signed(hd, ref->handle, ref->len);
+	helper_creds_restore(self); /* opening by handle is ours to do, not the user's */
+	*ret_own = helper_open_signed(self, ref->handle, ref->len);
 	return *ret_own;
 }
 
-static int call_do(struct helper *hd)
+static int call_do(struct helper *self)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	autoclose int own_a = -1, own_b = -1;
 	int a, b = -1, r;
 
-	a = ref_open(hd, &c->a, &own_a);
+	a = ref_open(self, &c->a, &own_a);
 	if (a < 0)
 		return a;
 	if (ops[c->op].needs & OP_B) {
-		b = ref_open(hd, &c->b, &own_b);
+		b = ref_open(self, &c->b, &own_b);
 		if (b < 0)
 			return b;
 	}
-	r = groups_set(hd, a, b);
+	r = groups_set(self, a, b);
 	if (r == 0)
-		r = helper_creds(hd);
+		r = helper_creds(self);
 	if (r < 0)
 		return r; /* it would be made as somebody else */
-	r = ops[c->op].fn(hd, a, b);
-	locks_drop(hd);
+	r = ops[c->op].fn(self, a, b);
+	locks_drop(self);
 	return r;
 }
 
-static int call_once(struct helper *hd)
+static int call_claim_and_run(struct helper *self)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	int r = 0;
 
 	if (c->record) {
-		if (!journal_has(&hd->journal, c->record))
+		if (!journal_contains(&self->journal, c->record))
 			return -EFAULT;
-		r = journal_claim(&hd->claim, c->record, c->ticket, hd->life);
+		r = journal_claim(&self->claim, c->record, c->ticket, self->life);
 		if (r < 0)
 			return r;
-		hd->suspect = r == 1;
+		self->suspect = r == 1;
 	}
-	r = call_check(hd);
+	r = call_check(self);
 	if (r == 0)
-		r = call_do(hd);
+		r = call_do(self);
 	if (r == -EAGAIN && c->flags & HELPER_EXPECT) {
-		if (hd->claim.rec) /* it comes again */
-			journal_return(&hd->claim, c->ticket);
+		if (self->claim.rec) /* it comes again */
+			journal_return(&self->claim, c->ticket);
 		return r;
 	}
 	/* A suspect that fails before it could be judged: no better is known. */
-	if (hd->suspect)
-		hd->result.flags |= HELPER_RESULT_UNSURE;
-	return hd->result.flags & HELPER_RESULT_UNSURE ? -EIO : r;
+	if (self->suspect)
+		self->result.flags |= HELPER_RESULT_UNKNOWN;
+	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;
 }
 
-void helper_call_run(struct helper *hd, struct helper_call *shared)
+void helper_call_run(struct helper *self, struct helper_call *shared)
 {
-	hd->call = *shared;
-	hd->result = (struct helper_result){};
-	hd->fd = -1;
-	hd->claim = (struct journal_claim){};
-	hd->suspect = false;
-	hd->result.error = call_once(hd);
-	if (hd->claim.rec)
-		journal_done(&hd->claim, &hd->result);
-	shared->result = hd->result;
-	shared->fd = hd->fd;
+	self->call = *shared;
+	self->result = (struct helper_result){};
+	self->fd = -1;
+	self->claim = (struct journal_claim){};
+	self->suspect = false;
+	self->result.error = call_claim_and_run(self);
+	if (self->claim.rec)
+		journal_done(&self->claim, &self->result);
+	shared->result = self->result;
+	shared->fd = self->fd;
 }

@@ -16,12 +16,12 @@
 #define DIR_MORE_BYTES 512U	  /* one name more, of any length */
 
 /* The evidence for a change of the file. As helper_log_intent(). */
-static int file_perhaps(struct helper *hd, int fd)
+static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
 
-	helper_object(hd, fd, &file);
-	return helper_log_intent(hd, &file, NULL);
+	helper_evidence(self, fd, &file);
+	return helper_log_intent(self, &file, NULL);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -48,57 +48,57 @@ int helper_reopen(int path_fd, int oflags)
 	return fd < 0 ? -errno : fd;
 }
 
-int helper_op_open_path(struct helper *hd, int a, int b)
+int helper_op_open_path(struct helper *self, int a, int b)
 {
-	hd->fd = fcntl(a, F_DUPFD_CLOEXEC, 0);
-	return hd->fd < 0 ? -errno : helper_answer_entry(hd, hd->fd);
+	self->fd = fcntl(a, F_DUPFD_CLOEXEC, 0);
+	return self->fd < 0 ? -errno : helper_answer_entry(self, self->fd);
 }
 
-static void dir_list(struct helper *hd, int fd);
+static void dir_list(struct helper *self, int fd);
 
-int helper_op_open(struct helper *hd, int a, int b)
+int helper_op_open(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
-	int r = helper_answer_attr(hd, a), fd;
+	const struct helper_call *c = &self->call;
+	int r = helper_answer_attr(self, a), fd;
 
 	if (r < 0)
 		return r;
 	if ((c->oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
 	/* The client's kernel looks the name up again, and finds what stands there now. */
-	if (hd->result.attr.nlink == 0 && !(c->flags & HELPER_NAMELESS))
+	if (self->result.attr.nlink == 0 && !(c->flags & HELPER_ALLOW_UNLINKED))
 		return -ESTALE;
 	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
 	/* What he had open is his to open again, whatever its mode says by now. */
-	if (fd == -EACCES && c->flags & HELPER_OWNER && hd->result.attr.uid == c->uid) {
-		helper_trust(hd);
+	if (fd == -EACCES && c->flags & HELPER_OWNER_MAY_OPEN && self->result.attr.uid == c->uid) {
+		helper_creds_restore(self);
 		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
 	}
 	if (fd < 0)
 		return fd;
-	hd->fd = fd;
+	self->fd = fd;
 	if (c->oflags & O_TRUNC) {
-		r = file_perhaps(hd, fd);
+		r = file_log_intent(self, fd);
 		if (r > 0)
 			r = helper_truncate(fd, 0);
 		if (r < 0)
 			return r;
 	}
 	if (c->oflags & O_DIRECTORY && c->data_size > 0)
-		dir_list(hd, fd);
-	return helper_answer_attr(hd, fd);
+		dir_list(self, fd);
+	return helper_answer_attr(self, fd);
 }
 
-int helper_op_close(struct helper *hd, int a, int b)
+int helper_op_close(struct helper *self, int a, int b)
 {
 	return close(a) < 0 ? -errno : 0;
 }
 
 /* ------------------------------------------------------------------ attributes */
 
-int helper_op_getattr(struct helper *hd, int a, int b)
+int helper_op_getattr(struct helper *self, int a, int b)
 {
-	return helper_answer_entry(hd, a);
+	return helper_answer_entry(self, a);
 }
 
 int helper_truncate(int fd, uint64_t size)
@@ -165,9 +165,9 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-static int set_attr(struct helper *hd, int fd)
+static int set_attr(struct helper *self, int fd)
 {
-	const struct helper_setattr *s = &hd->call.set;
+	const struct helper_setattr *s = &self->call.set;
 	char name[HELPERS_FD_NAME_MAX];
 	int r = 0;
 
@@ -185,8 +185,8 @@ static int set_attr(struct helper *hd, int fd)
 	if (s->valid & FATTR_MODE && fchmodat(AT_FDCWD, name, s->mode & 07777, 0) < 0)
 		return -errno;
 	if (s->valid & FATTR_SIZE) {
-		if (!S_ISREG(hd->result.attr.mode))
-			return S_ISDIR(hd->result.attr.mode) ? -EISDIR : -EINVAL;
+		if (!S_ISREG(self->result.attr.mode))
+			return S_ISDIR(self->result.attr.mode) ? -EISDIR : -EINVAL;
 		r = helper_truncate(fd, s->size);
 	}
 	if (r == 0 && s->valid & FATTR_KILL_SUIDGID && !(s->valid & FATTR_MODE))
@@ -196,36 +196,36 @@ static int set_attr(struct helper *hd, int fd)
 	return r;
 }
 
-int helper_op_setattr(struct helper *hd, int a, int b)
+int helper_op_setattr(struct helper *self, int a, int b)
 {
-	int r = helper_answer_attr(hd, a);
+	int r = helper_answer_attr(self, a);
 
 	if (r == 0)
-		r = file_perhaps(hd, a);
+		r = file_log_intent(self, a);
 	if (r > 0)
-		r = set_attr(hd, a);
-	return r < 0 ? r : helper_answer_attr(hd, a);
+		r = set_attr(self, a);
+	return r < 0 ? r : helper_answer_attr(self, a);
 }
 
-int helper_op_readlink(struct helper *hd, int a, int b)
+int helper_op_readlink(struct helper *self, int a, int b)
 {
-	ssize_t n = readlinkat(a, "", hd->call.data, hd->call.data_size);
+	ssize_t n = readlinkat(a, "", self->call.data, self->call.data_size);
 
 	if (n < 0)
 		return errno == ENOENT ? -EINVAL : -errno; /* it is no link */
-	hd->result.count = (uint64_t)n;
+	self->result.count = (uint64_t)n;
 	return 0;
 }
 
-int helper_op_statfs(struct helper *hd, int a, int b)
+int helper_op_statfs(struct helper *self, int a, int b)
 {
 	struct statfs st;
 
-	if (hd->call.data_size < sizeof(st))
+	if (self->call.data_size < sizeof(st))
 		return -EFAULT;
 	if (fstatfs(a, &st) < 0)
 		return -errno;
-	memcpy(hd->call.data, &st, sizeof(st));
+	memcpy(self->call.data, &st, sizeof(st));
 	return 0;
 }
 
@@ -233,58 +233,58 @@ int helper_op_statfs(struct helper *hd, int a, int b)
 
 /* The calls that take a descriptor refuse O_PATH ones. ENOSYS would make the client's kernel stop
  * asking, for all files. */
-static int xattr_answer(struct helper *hd, ssize_t n)
+static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
 		return errno == ENOSYS ? -EOPNOTSUPP : -errno;
-	hd->result.count = (uint64_t)n;
+	self->result.count = (uint64_t)n;
 	return 0;
 }
 
-int helper_op_getxattr(struct helper *hd, int a, int b)
+int helper_op_getxattr(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	char name[HELPERS_FD_NAME_MAX];
 
-	return xattr_answer(hd, getxattr(helper_fd_name(a, name), c->name,
-					 c->data_size ? c->data : NULL, c->data_size));
+	return xattr_answer(self, getxattr(helper_fd_name(a, name), c->name,
+					   c->data_size ? c->data : NULL, c->data_size));
 }
 
-int helper_op_listxattr(struct helper *hd, int a, int b)
+int helper_op_listxattr(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	char name[HELPERS_FD_NAME_MAX];
 
-	return xattr_answer(hd, listxattr(helper_fd_name(a, name), c->data_size ? c->data : NULL,
-					  c->data_size));
+	return xattr_answer(self, listxattr(helper_fd_name(a, name), c->data_size ? c->data : NULL,
+					    c->data_size));
 }
 
-int helper_op_setxattr(struct helper *hd, int a, int b)
+int helper_op_setxattr(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	char name[HELPERS_FD_NAME_MAX];
-	int r = file_perhaps(hd, a);
+	int r = file_log_intent(self, a);
 
 	if (r <= 0)
 		return r;
 	return xattr_answer(
-		hd, setxattr(helper_fd_name(a, name), c->name, c->data, c->data_size, c->xflags));
+		self, setxattr(helper_fd_name(a, name), c->name, c->data, c->data_size, c->xflags));
 }
 
-int helper_op_removexattr(struct helper *hd, int a, int b)
+int helper_op_removexattr(struct helper *self, int a, int b)
 {
 	char name[HELPERS_FD_NAME_MAX];
-	int r = file_perhaps(hd, a);
+	int r = file_log_intent(self, a);
 
 	if (r <= 0)
 		return r;
-	return xattr_answer(hd, removexattr(helper_fd_name(a, name), hd->call.name));
+	return xattr_answer(self, removexattr(helper_fd_name(a, name), self->call.name));
 }
 
 /* ------------------------------------------------------------------ directories */
 
 /* Attributes and handle of what the entry names, if it is still there. */
-static void entry_look(struct helper *hd, int dirfd, const char *name, struct helper_dirent *out,
+static void entry_look(struct helper *self, int dirfd, const char *name, struct helper_dirent *out,
 		       uint8_t handle[FUSE_PROTO_HANDLE_MAX])
 {
 	autoclose int fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -292,18 +292,18 @@ static void entry_look(struct helper *hd, int dirfd, const char *name, struct he
 
 	if (fd < 0 || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return;
-	out->handle_len = helper_sign(hd, fd, "", handle);
-	fs_helper_attr(&st, hd->root_dev, &out->attr);
+	out->handle_len = helper_sign(self, fd, "", handle);
+	fs_helper_attr(&st, self->root_dev, &out->attr);
 	out->has_attr = 1;
-	out->is_bare = helper_has_no_xattrs(fd);
+	out->no_xattrs = helper_has_no_xattrs(fd);
 }
 
 /* Bytes written; 0: it does not fit. dev: of the directory. */
-static size_t entry_put(struct helper *hd, int dirfd, uint64_t dev,
+static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 			const struct helper_reply_dirent *de, bool plus, uint8_t *to, size_t room)
 {
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
-	struct helper_dirent out = {.ino = fs_helper_ino(dev, hd->root_dev, de->ino),
+	struct helper_dirent out = {.ino = fs_helper_ino(dev, self->root_dev, de->ino),
 				    .off = (uint64_t)de->off,
 				    .type = de->type};
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
@@ -314,7 +314,7 @@ static size_t entry_put(struct helper *hd, int dirfd, uint64_t dev,
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
-		entry_look(hd, dirfd, de->name, &out, handle);
+		entry_look(self, dirfd, de->name, &out, handle);
 	if (out.has_attr)
 		out.ino = out.attr.ino; /* of what is mounted there, not of what that covers */
 	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
@@ -326,86 +326,86 @@ static size_t entry_put(struct helper *hd, int dirfd, uint64_t dev,
 
 /* Those of the folder's that are in the n bytes there, behind what the answer has. False: not all
  * fit. */
-static bool entries_put(struct helper *hd, int fd, dev_t dev, const uint8_t *from, long n,
+static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *from, long n,
 			bool plus)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 
 	for (long pos = 0; pos < n;) {
 		const struct helper_reply_dirent *de = (const void *)(from + pos);
-		size_t used = hd->result.count;
-		size_t need = entry_put(hd, fd, dev, de, plus, (uint8_t *)c->data + used,
+		size_t used = self->result.count;
+		size_t need = entry_put(self, fd, dev, de, plus, (uint8_t *)c->data + used,
 					c->data_size - used);
 
 		if (need == 0)
 			return false;
-		hd->result.count += need;
+		self->result.count += need;
 		pos += de->reclen;
 	}
 	return true;
 }
 
 /* Its position is the descriptor's, so only one hand reads at a time. */
-static int dir_read(struct helper *hd, int fd, bool plus)
+static int dir_read(struct helper *self, int fd, bool plus)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	struct stat st = {};
-	int r = helper_lock(hd, fd, -1);
+	int r = helper_lock(self, fd, -1);
 	bool room = true;
 
 	if (r == 0 && fstat(fd, &st) < 0)
 		r = -errno;
 	if (r == 0 && lseek(fd, (off_t)c->offset, SEEK_SET) < 0)
 		r = -errno;
-	hd->result.count = 0;
+	self->result.count = 0;
 	while (r == 0 && room) {
-		long n = syscall(SYS_getdents64, fd, hd->room,
-				 MIN_OF(sizeof(hd->room), MAX_OF(c->data_size, 1024U)));
+		long n = syscall(SYS_getdents64, fd, self->room,
+				 MIN_OF(sizeof(self->room), MAX_OF(c->data_size, 1024U)));
 
 		if (n == 0)
-			hd->result.flags |= HELPER_RESULT_END;
-		if (n < 0 && hd->result.count == 0)
+			self->result.flags |= HELPER_RESULT_END;
+		if (n < 0 && self->result.count == 0)
 			r = -errno;
 		if (n <= 0)
 			break;
-		room = entries_put(hd, fd, st.st_dev, hd->room, n, plus);
+		room = entries_put(self, fd, st.st_dev, self->room, n, plus);
 	}
-	return r == 0 && hd->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
+	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
 }
 
 /* All entries where they are few, and nothing else: nobody knows yet whether they are wanted. The
  * descriptor is nobody else's yet. */
-static void dir_list(struct helper *hd, int fd)
+static void dir_list(struct helper *self, int fd)
 {
-	uint8_t *more = hd->room + DIR_LIST_BYTES;
-	long n = syscall(SYS_getdents64, fd, hd->room, DIR_LIST_BYTES);
+	uint8_t *more = self->room + DIR_LIST_BYTES;
+	long n = syscall(SYS_getdents64, fd, self->room, DIR_LIST_BYTES);
 	struct stat st;
 
 	if (n <= 0 || fstat(fd, &st) < 0 || syscall(SYS_getdents64, fd, more, DIR_MORE_BYTES) != 0)
 		return;
-	hd->result.count = 0;
-	if (entries_put(hd, fd, st.st_dev, hd->room, n, true))
-		hd->result.flags |= HELPER_RESULT_END;
+	self->result.count = 0;
+	if (entries_put(self, fd, st.st_dev, self->room, n, true))
+		self->result.flags |= HELPER_RESULT_END;
 	else
-		hd->result.count = 0;
+		self->result.count = 0;
 }
 
-int helper_op_readdir(struct helper *hd, int a, int b)
+int helper_op_readdir(struct helper *self, int a, int b)
 {
-	return dir_read(hd, a, false);
+	return dir_read(self, a, false);
 }
 
-int helper_op_readdirplus(struct helper *hd, int a, int b)
+int helper_op_readdirplus(struct helper *self, int a, int b)
 {
-	return dir_read(hd, a, true);
+	return dir_read(self, a, true);
 }
 
 /* ------------------------------------------------------------------ data */
 
-int helper_op_append(struct helper *hd, int a, int b)
+int helper_op_append(struct helper *self, int a, int b)
 {
-	struct iovec iov = {.iov_base = hd->call.data, .iov_len = hd->call.data_size};
-	int r = file_perhaps(hd, a);
+	struct iovec iov = {.iov_base = self->call.data, .iov_len = self->call.data_size};
+	int r = file_log_intent(self, a);
 	ssize_t n;
 
 	if (r <= 0)
@@ -414,13 +414,13 @@ int helper_op_append(struct helper *hd, int a, int b)
 	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
 	if (n < 0)
 		return -errno;
-	hd->result.count = (uint64_t)n;
-	return helper_answer_attr(hd, a);
+	self->result.count = (uint64_t)n;
+	return helper_answer_attr(self, a);
 }
 
-int helper_op_write(struct helper *hd, int a, int b)
+int helper_op_write(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	uint64_t done = 0;
 	ssize_t n = 1;
 	int r;
@@ -433,29 +433,29 @@ int helper_op_write(struct helper *hd, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	r = n < 0 ? -errno : 0;
-	hd->result.count = done; /* so much, and then perhaps an error */
+	self->result.count = done; /* so much, and then perhaps an error */
 	if (c->flags & HELPER_ATTR)
-		helper_answer_bytes(hd, a);
+		helper_answer_stat(self, a);
 	return r;
 }
 
-int helper_op_fallocate(struct helper *hd, int a, int b)
+int helper_op_fallocate(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
-	int r = file_perhaps(hd, a);
+	const struct helper_call *c = &self->call;
+	int r = file_log_intent(self, a);
 
 	if (r <= 0)
 		return r;
 	if (fallocate(a, (int)c->mode, (off_t)c->offset, (off_t)c->length) < 0)
 		return -errno;
-	return helper_answer_attr(hd, a);
+	return helper_answer_attr(self, a);
 }
 
-int helper_op_copy(struct helper *hd, int a, int b)
+int helper_op_copy(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	off_t from = (off_t)c->offset, to = (off_t)c->offset2;
-	int r = file_perhaps(hd, b);
+	int r = file_log_intent(self, b);
 	ssize_t n;
 
 	if (r <= 0)
@@ -463,13 +463,13 @@ int helper_op_copy(struct helper *hd, int a, int b)
 	n = copy_file_range(a, &from, b, &to, MIN_OF(c->length, COPY_BYTES_MAX), 0);
 	if (n < 0)
 		return -errno;
-	hd->result.count = (uint64_t)n;
+	self->result.count = (uint64_t)n;
 	return 0;
 }
 
-int helper_op_lseek(struct helper *hd, int a, int b)
+int helper_op_lseek(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	off_t at;
 
 	if (c->mode != SEEK_DATA && c->mode != SEEK_HOLE)
@@ -477,11 +477,11 @@ int helper_op_lseek(struct helper *hd, int a, int b)
 	at = lseek(a, (off_t)c->offset, (int)c->mode);
 	if (at < 0)
 		return -errno;
-	hd->result.count = (uint64_t)at;
+	self->result.count = (uint64_t)at;
 	return 0;
 }
 
-int helper_op_fsync(struct helper *hd, int a, int b)
+int helper_op_fsync(struct helper *self, int a, int b)
 {
-	return (hd->call.mode & 1 ? fdatasync(a) : fsync(a)) < 0 ? -errno : 0;
+	return (self->call.mode & 1 ? fdatasync(a) : fsync(a)) < 0 ? -errno : 0;
 }

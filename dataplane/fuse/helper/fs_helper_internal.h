@@ -10,15 +10,15 @@
  *	fs_helper_files.c  calls on files
  *	fs_helper_sign.c   handles and their signatures
  */
-#ifndef PLENUM_DATAPLANE_FUSE_HANDS_INT_H
-#define PLENUM_DATAPLANE_FUSE_HANDS_INT_H
+#ifndef PLENUM_FS_HELPER_INTERNAL_H
+#define PLENUM_FS_HELPER_INTERNAL_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/stat.h>
 
-#define HELPERS_PER_LANE 2U
-#define HELPERS_PER_EXPORT ((HELPERS_LANE_MAX + 1) * HELPERS_PER_LANE)
+#define HELPERS_PER_QUEUE 2U
+#define HELPERS_PER_EXPORT ((HELPERS_QUEUE_MAX + 1) * HELPERS_PER_QUEUE)
 #define HELPERS_FDS_STATIC 4096U /* descriptors that the worker has when it is confined */
 #define HELPERS_DIR_BYTES 32768U /* of a directory, read at once */
 #define HELPERS_FH_MAX 64U	 /* bytes of a kernel file handle */
@@ -26,21 +26,21 @@
 
 enum helpers_call_state {
 	CALL_FREE,
-	CALL_ASKED, /* being filled, or back */
+	CALL_WITH_WORKER, /* being filled, or back */
 	CALL_QUEUED,
 	CALL_RUNNING,
 	CALL_TAKEN_BACK, /* by the worker; the lane still shows it */
 };
 
 /* Of indexes of calls. One producer, the worker; the hands of the lane take from it. */
-struct helpers_lane_ring {
+struct helpers_ring {
 	_Alignas(64) uint32_t head; /* hands */
 	_Alignas(64) uint32_t tail; /* the worker */
 	uint16_t calls[HELPERS_CALLS_MAX];
 };
 
 struct helpers_export {
-	struct helpers_lane_ring lanes[HELPERS_LANE_MAX];
+	struct helpers_ring queues[HELPERS_QUEUE_MAX];
 	_Alignas(64) uint64_t done[HELPERS_CALLS_MAX / 64]; /* hands set bits, the worker takes */
 	uint32_t gives_handles;
 	uint64_t identity;
@@ -59,7 +59,7 @@ struct helpers_proc {
 	int32_t error;	/* why it did not get further */
 	pid_t pid;
 	int pidfd, wake_fd;
-	unsigned export_index, lane; /* of the watcher: none */
+	unsigned export_index, queue; /* of the watcher: none */
 };
 
 enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
@@ -96,7 +96,7 @@ struct helper {
 	struct fs_helper *pool;
 	struct helpers_export *export;
 	struct helpers_proc *proc;
-	unsigned export_index, lane;
+	unsigned export_index, queue;
 	char export_name[PLENUM_NAME_MAX];
 	struct journal journal;
 	uintptr_t arena;
@@ -107,9 +107,9 @@ struct helper {
 	bool gives_handles;
 	bool fine_times; /* no change after a look leaves ctime as it was */
 	uint64_t root_dev, root_ino;
-	uint64_t caps;	     /* those it keeps */
-	uint64_t caps_now;   /* effective at present */
-	struct fuse_ids ids; /* of the thread at present, as are these */
+	uint64_t caps;		 /* those it keeps */
+	uint64_t caps_effective; /* effective at present */
+	struct fuse_ids ids;	 /* of the thread at present, as are these */
 	uint32_t umask;
 	uint32_t n_groups, groups[HELPERS_GROUPS_MAX];
 	struct helper_call call;     /* a copy of the one at work */
@@ -136,7 +136,7 @@ struct helpers_fh {
 	};
 };
 
-static inline bool helpers_lane_is_empty(const struct helpers_lane_ring *r)
+static inline bool helpers_ring_is_empty(const struct helpers_ring *r)
 {
 	/* Pairs with fs_helper_submit() and with other hands. */
 	return __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) ==
@@ -158,51 +158,51 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 
 /* fs_helper_sign.c */
 /* Takes root_fd for the export and makes its key out of the host's. Negative errno. */
-int helper_root_take(struct helper *hd, const uint64_t key[2], int root_fd);
+int helper_root_take(struct helper *self, const uint64_t key[2], int root_fd);
 /* The signed handle of an open file (name ""), or of what the name in a directory shows: its
  * length; 0: it has none. */
-uint8_t helper_sign(const struct helper *hd, int fd, const char *name,
+uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 		    uint8_t to[FUSE_PROTO_HANDLE_MAX]);
 /* A new O_PATH descriptor. -ESTALE: not ours, or gone. */
-int helper_open_signed(const struct helper *hd, const uint8_t *handle, uint8_t len);
+int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t len);
 /* What a file is for evidence: never 0. */
-uint64_t helper_object_id(const struct helper *hd, int fd, const struct stat *st);
+uint64_t helper_object_id(const struct helper *self, int fd, const struct stat *st);
 
 /* fs_helper_calls.c */
-void helper_call_run(struct helper *hd, struct helper_call *shared);
+void helper_call_run(struct helper *self, struct helper_call *shared);
 /* For calls that take a path: the process stands in its own /proc/self/fd. */
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
 /* The thread's identity and privileges for the call. Negative errno: it has others. */
-int helper_creds(struct helper *hd);
+int helper_creds(struct helper *self);
 /* With all privileges again, for the rest of the call. */
-void helper_trust(struct helper *hd);
-int helper_answer_attr(struct helper *hd, int fd);
+void helper_creds_restore(struct helper *self);
+int helper_answer_attr(struct helper *self, int fd);
 /* The same, where it is to be had, without a look for extended attributes: what was written brings
  * none. */
-void helper_answer_bytes(struct helper *hd, int fd);
+void helper_answer_stat(struct helper *self, int fd);
 /* Whether the open file has no extended attributes that clients might ask for. */
 bool helper_has_no_xattrs(int fd);
 /* With the handle, where there is one; of an open file, or of what a name shows. */
-int helper_answer_entry(struct helper *hd, int fd);
-int helper_answer_name(struct helper *hd, int dirfd, const char *name);
+int helper_answer_entry(struct helper *self, int fd);
+int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Of something of that kind that was made by this call and is there no more. */
-void helper_answer_gone(struct helper *hd, uint32_t fmt);
+void helper_answer_removed(struct helper *self, uint32_t fmt);
 /* Notes what stands at fd; -1: nothing does. */
-void helper_object(const struct helper *hd, int fd, struct journal_object *ret);
+void helper_evidence(const struct helper *self, int fd, struct journal_object *ret);
 /*
  * The change is made next: the evidence is written down. 1: go on; 0: a former hand was killed over
  * this, and what can be said about it is the answer. a, b: what shows whether the change was made,
  * for it changes with it.
  */
-int helper_log_intent(struct helper *hd, const struct journal_object *a,
+int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);
 /* What is in a directory does not change by other hands' doing until the call is done. b -1: one
  * only. */
-int helper_lock(struct helper *hd, int a, int b);
+int helper_lock(struct helper *self, int a, int b);
 
 /* fs_helper_names.c, fs_helper_files.c: a call each; 0 or negative errno; the answer is in hd.
  * a, b: what the call is about, open. */
-typedef int helper_op_fn(struct helper *hd, int a, int b);
+typedef int helper_op_fn(struct helper *self, int a, int b);
 helper_op_fn helper_op_lookup, helper_op_create, helper_op_tmpfile, helper_op_mknod,
 	helper_op_mkdir, helper_op_symlink, helper_op_link, helper_op_unlink, helper_op_rmdir,
 	helper_op_rename;

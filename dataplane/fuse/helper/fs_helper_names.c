@@ -18,14 +18,14 @@ static int name_open(int dirfd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool is_root(const struct helper *hd, const struct stat *st)
+static bool is_root(const struct helper *self, const struct stat *st)
 {
-	return st->st_dev == hd->root_dev && st->st_ino == hd->root_ino;
+	return st->st_dev == self->root_dev && st->st_ino == self->root_ino;
 }
 
 /* A directory that was moved out of the export has parents that are none of the client's business:
  * only one from which the root can be reached upwards is shown. */
-static int below_root_check(const struct helper *hd, int fd)
+static int below_root_check(const struct helper *self, int fd)
 {
 	autoclose int up = -1;
 	struct stat st, last = {};
@@ -35,7 +35,7 @@ static int below_root_check(const struct helper *hd, int fd)
 
 		if (fstatat(up < 0 ? fd : up, "", &st, AT_EMPTY_PATH) < 0)
 			return -errno;
-		if (is_root(hd, &st))
+		if (is_root(self, &st))
 			return 0;
 		if (depth > 0 && st.st_dev == last.st_dev && st.st_ino == last.st_ino)
 			return -ESTALE;
@@ -51,56 +51,56 @@ static int below_root_check(const struct helper *hd, int fd)
 }
 
 /* What is above the root is the root. */
-static int parent_open(struct helper *hd, int dirfd)
+static int parent_open(struct helper *self, int dirfd)
 {
 	autoclose int up = -1;
 	struct stat st;
 	int r;
 
-	helper_trust(hd); /* for directories that nobody asked for */
+	helper_creds_restore(self); /* for directories that nobody asked for */
 	if (fstatat(dirfd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
-	if (is_root(hd, &st))
+	if (is_root(self, &st))
 		return name_open(dirfd, ".");
-	r = below_root_check(hd, dirfd);
+	r = below_root_check(self, dirfd);
 	if (r < 0)
 		return r;
 	up = name_open(dirfd, "..");
 	if (up < 0)
 		return up;
 	/* Once more: it may have moved between the two. */
-	r = below_root_check(hd, up);
+	r = below_root_check(self, up);
 	return r < 0 ? r : fd_take(up);
 }
 
-int helper_op_lookup(struct helper *hd, int a, int b)
+int helper_op_lookup(struct helper *self, int a, int b)
 {
-	const char *name = hd->call.name;
-	int fd = strcmp(name, "..") == 0 ? parent_open(hd, a) : name_open(a, name);
+	const char *name = self->call.name;
+	int fd = strcmp(name, "..") == 0 ? parent_open(self, a) : name_open(a, name);
 
 	if (fd < 0)
 		return fd;
-	hd->fd = fd;
-	return helper_answer_entry(hd, fd);
+	self->fd = fd;
+	return helper_answer_entry(self, fd);
 }
 
 /* ------------------------------------------------------------------ something new */
 
 /* Whether the name is free, and the proof. 1: go on; 0 and errors as helper_log_intent(). */
-static int new_begin(struct helper *hd, int dirfd)
+static int new_begin(struct helper *self, int dirfd)
 {
 	struct journal_object nothing = {}, dir;
 	struct stat st;
-	int r = helper_lock(hd, dirfd, -1);
+	int r = helper_lock(self, dirfd, -1);
 
 	if (r < 0)
 		return r;
-	if (fstatat(dirfd, hd->call.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(dirfd, self->call.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	if (errno != ENOENT)
 		return -errno;
-	helper_object(hd, dirfd, &dir);
-	return helper_log_intent(hd, &nothing, &dir);
+	helper_evidence(self, dirfd, &dir);
+	return helper_log_intent(self, &nothing, &dir);
 }
 
 /*
@@ -108,88 +108,88 @@ static int new_begin(struct helper *hd, int dirfd)
  * must still hear that it was made: it gets a handle that was never any object's, and so is stale,
  * as that of a removed one is.
  */
-static int new_answer(struct helper *hd, int dirfd, uint32_t fmt)
+static int new_answer(struct helper *self, int dirfd, uint32_t fmt)
 {
-	const struct helper_call *c = &hd->call;
-	int r = helper_answer_name(hd, dirfd, c->name);
+	const struct helper_call *c = &self->call;
+	int r = helper_answer_name(self, dirfd, c->name);
 
-	if (r < 0 || (hd->result.attr.mode & S_IFMT) != fmt)
-		helper_answer_gone(hd, fmt);
+	if (r < 0 || (self->result.attr.mode & S_IFMT) != fmt)
+		helper_answer_removed(self, fmt);
 	return 0;
 }
 
-int helper_op_mknod(struct helper *hd, int a, int b)
+int helper_op_mknod(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
-	int r = new_begin(hd, a);
+	const struct helper_call *c = &self->call;
+	int r = new_begin(self, a);
 
 	if (r <= 0)
 		return r;
 	if (mknodat(a, c->name, c->mode, c->rdev) < 0)
 		return -errno;
-	return new_answer(hd, a, c->mode & S_IFMT ? c->mode & S_IFMT : S_IFREG);
+	return new_answer(self, a, c->mode & S_IFMT ? c->mode & S_IFMT : S_IFREG);
 }
 
-int helper_op_mkdir(struct helper *hd, int a, int b)
+int helper_op_mkdir(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
-	int r = new_begin(hd, a);
+	const struct helper_call *c = &self->call;
+	int r = new_begin(self, a);
 
 	if (r <= 0)
 		return r;
 	if (mkdirat(a, c->name, c->mode & 07777) < 0)
 		return -errno;
-	return new_answer(hd, a, S_IFDIR);
+	return new_answer(self, a, S_IFDIR);
 }
 
-int helper_op_symlink(struct helper *hd, int a, int b)
+int helper_op_symlink(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
-	size_t len = MIN_OF(c->data_size, sizeof(hd->room) - 1);
-	int r = new_begin(hd, a);
+	const struct helper_call *c = &self->call;
+	size_t len = MIN_OF(c->data_size, sizeof(self->room) - 1);
+	int r = new_begin(self, a);
 
 	if (r <= 0)
 		return r;
-	memcpy(hd->room, c->data, len);
-	hd->room[len] = '\0';
-	if (symlinkat((const char *)hd->room, a, c->name) < 0)
+	memcpy(self->room, c->data, len);
+	self->room[len] = '\0';
+	if (symlinkat((const char *)self->room, a, c->name) < 0)
 		return -errno;
-	return new_answer(hd, a, S_IFLNK);
+	return new_answer(self, a, S_IFLNK);
 }
 
-int helper_op_link(struct helper *hd, int a, int b)
+int helper_op_link(struct helper *self, int a, int b)
 {
 	char from[HELPERS_FD_NAME_MAX];
 	struct journal_object object;
-	int r = helper_lock(hd, a, -1);
+	int r = helper_lock(self, a, -1);
 
 	if (r < 0)
 		return r;
-	helper_object(hd, b, &object);
-	r = helper_log_intent(hd, &object, NULL);
+	helper_evidence(self, b, &object);
+	r = helper_log_intent(self, &object, NULL);
 	if (r <= 0)
 		return r;
-	if (linkat(AT_FDCWD, helper_fd_name(b, from), a, hd->call.name, AT_SYMLINK_FOLLOW) < 0)
+	if (linkat(AT_FDCWD, helper_fd_name(b, from), a, self->call.name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
-	return helper_answer_entry(hd, b);
+	return helper_answer_entry(self, b);
 }
 
-int helper_op_tmpfile(struct helper *hd, int a, int b)
+int helper_op_tmpfile(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	int fd = openat(a, ".", O_TMPFILE | O_CLOEXEC | (c->oflags & (OPEN_FLAGS | O_EXCL)),
 			c->mode & 07777);
 
 	if (fd < 0)
 		return -errno;
-	hd->fd = fd;
-	return helper_answer_entry(hd, fd);
+	self->fd = fd;
+	return helper_answer_entry(self, fd);
 }
 
 /* The file that stands there already. */
-static int create_open(struct helper *hd, int path_fd)
+static int create_open(struct helper *self, int path_fd)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	struct journal_object object;
 	int fd, r;
 
@@ -198,22 +198,22 @@ static int create_open(struct helper *hd, int path_fd)
 	fd = helper_reopen(path_fd, c->oflags & OPEN_FLAGS);
 	if (fd < 0)
 		return fd;
-	hd->fd = fd;
-	helper_object(hd, path_fd, &object);
-	r = helper_log_intent(hd, &object, NULL);
+	self->fd = fd;
+	helper_evidence(self, path_fd, &object);
+	r = helper_log_intent(self, &object, NULL);
 	if (r > 0 && c->oflags & O_TRUNC)
 		r = helper_truncate(fd, 0);
-	return r < 0 ? r : helper_answer_entry(hd, path_fd);
+	return r < 0 ? r : helper_answer_entry(self, path_fd);
 }
 
-static int create_new(struct helper *hd, int dirfd)
+static int create_new(struct helper *self, int dirfd)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	struct journal_object nothing = {}, dir;
 	int fd, r;
 
-	helper_object(hd, dirfd, &dir);
-	r = helper_log_intent(hd, &nothing, &dir);
+	helper_evidence(self, dirfd, &dir);
+	r = helper_log_intent(self, &nothing, &dir);
 	if (r <= 0)
 		return r;
 	fd = openat(dirfd, c->name,
@@ -221,25 +221,25 @@ static int create_new(struct helper *hd, int dirfd)
 		    c->mode & 07777);
 	if (fd < 0)
 		return -errno;
-	hd->fd = fd;
-	hd->result.flags |= HELPER_RESULT_CREATED;
-	return helper_answer_entry(hd, fd);
+	self->fd = fd;
+	self->result.flags |= HELPER_RESULT_CREATED;
+	return helper_answer_entry(self, fd);
 }
 
-int helper_op_create(struct helper *hd, int a, int b)
+int helper_op_create(struct helper *self, int a, int b)
 {
-	int r = helper_lock(hd, a, -1);
+	int r = helper_lock(self, a, -1);
 
-	if ((hd->call.oflags & O_ACCMODE) == O_ACCMODE)
+	if ((self->call.oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
 	/* Users of the server itself may make and remove it meanwhile. */
 	for (unsigned tries = 0; r == 0 && tries < 16; tries++) {
-		autoclose int fd = name_open(a, hd->call.name);
+		autoclose int fd = name_open(a, self->call.name);
 
 		if (fd < 0 && fd != -ENOENT)
 			return fd;
-		r = fd >= 0 ? create_open(hd, fd) : create_new(hd, a);
-		if (r != -EEXIST || hd->call.oflags & O_EXCL)
+		r = fd >= 0 ? create_open(self, fd) : create_new(self, a);
+		if (r != -EEXIST || self->call.oflags & O_EXCL)
 			return r;
 		r = 0;
 	}
@@ -249,65 +249,65 @@ int helper_op_create(struct helper *hd, int a, int b)
 /* ------------------------------------------------------------------ what goes */
 
 /* What a name shows is what the caller has provided for. fd -1: nothing. */
-static int expect_check(struct helper *hd, int fd)
+static int expect_check(struct helper *self, int fd)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX], len = 0;
 
 	if (!(c->flags & HELPER_EXPECT))
 		return 0;
 	if (fd >= 0)
-		len = helper_sign(hd, fd, "", handle);
+		len = helper_sign(self, fd, "", handle);
 	if (len == c->expect_len && memcmp(handle, c->expect, len) == 0)
 		return 0;
-	memcpy(hd->result.handle, handle, len);
-	hd->result.handle_len = len;
-	hd->result.flags |= HELPER_RESULT_HANDLE;
+	memcpy(self->result.handle, handle, len);
+	self->result.handle_len = len;
+	self->result.flags |= HELPER_RESULT_HANDLE;
 	return -EAGAIN;
 }
 
-static int remove_name(struct helper *hd, int a, int flags)
+static int remove_name(struct helper *self, int a, int flags)
 {
 	autoclose int fd = -1;
 	struct journal_object victim;
-	int r = helper_lock(hd, a, -1);
+	int r = helper_lock(self, a, -1);
 
 	if (r < 0)
 		return r;
-	fd = name_open(a, hd->call.name);
+	fd = name_open(a, self->call.name);
 	if (fd < 0)
 		return fd;
-	r = expect_check(hd, fd);
+	r = expect_check(self, fd);
 	if (r < 0)
 		return r;
-	helper_object(hd, fd, &victim);
-	r = helper_log_intent(hd, &victim, NULL);
+	helper_evidence(self, fd, &victim);
+	r = helper_log_intent(self, &victim, NULL);
 	if (r <= 0)
 		return r;
-	if (unlinkat(a, hd->call.name, flags) < 0)
+	if (unlinkat(a, self->call.name, flags) < 0)
 		return -errno;
-	(void)helper_answer_entry(hd, fd);
+	(void)helper_answer_entry(self, fd);
 	if (!(flags & AT_REMOVEDIR))
-		hd->fd = fd_take(fd);
+		self->fd = fd_take(fd);
 	return 0;
 }
 
-int helper_op_unlink(struct helper *hd, int a, int b)
+int helper_op_unlink(struct helper *self, int a, int b)
 {
-	return remove_name(hd, a, 0);
+	return remove_name(self, a, 0);
 }
 
-int helper_op_rmdir(struct helper *hd, int a, int b)
+int helper_op_rmdir(struct helper *self, int a, int b)
 {
-	return remove_name(hd, a, AT_REMOVEDIR);
+	return remove_name(self, a, AT_REMOVEDIR);
 }
 
-int helper_op_rename(struct helper *hd, int a, int b)
+int helper_op_rename(struct helper *self, int a, int b)
 {
-	const struct helper_call *c = &hd->call;
+	const struct helper_call *c = &self->call;
 	struct journal_object source, target;
 	autoclose int from = -1, to = -1;
-	int r = helper_lock(hd, a, b);
+	int r = helper_lock(self, a, b);
 
 	if (r < 0)
 		return r;
@@ -317,19 +317,19 @@ int helper_op_rename(struct helper *hd, int a, int b)
 	to = name_open(b, c->name2);
 	if (to < 0 && to != -ENOENT)
 		return to;
-	r = expect_check(hd, to);
+	r = expect_check(self, to);
 	if (r < 0)
 		return r;
-	helper_object(hd, from, &source);
-	helper_object(hd, to, &target);
-	r = helper_log_intent(hd, &source, &target);
+	helper_evidence(self, from, &source);
+	helper_evidence(self, to, &target);
+	r = helper_log_intent(self, &source, &target);
 	if (r <= 0)
 		return r;
 	if (renameat2(a, c->name, b, c->name2, c->rflags) < 0)
 		return -errno;
 	if (to >= 0 && !(c->rflags & RENAME_EXCHANGE)) {
-		(void)helper_answer_entry(hd, to);
-		hd->fd = fd_take(to);
+		(void)helper_answer_entry(self, to);
+		self->fd = fd_take(to);
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@
 
 #define CAP(x) (1ULL << (x))
 /* What serving files of other users needs, and opening them by handle. */
-#define CAPS_HAND                                                                              \
+#define CAPS_HELPER                                                                            \
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
 
@@ -33,7 +33,7 @@
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
-static const int calls_hand[] = {
+static const int calls_helper[] = {
 	CALLS_ALL,
 	SYS_openat,
 	SYS_clock_gettime,
@@ -142,7 +142,7 @@ static void stage_reached(struct fs_helper *pool, struct helpers_proc *proc,
 }
 
 /* False: the worker has ended. */
-static bool wait_wake(const struct fs_helper *pool, const struct helpers_proc *proc)
+static bool wake_wait(const struct fs_helper *pool, const struct helpers_proc *proc)
 {
 	struct pollfd p[] = {{.fd = proc->wake_fd, .events = POLLIN},
 			     {.fd = pool->worker_pidfd, .events = POLLIN}};
@@ -156,17 +156,17 @@ static bool wait_wake(const struct fs_helper *pool, const struct helpers_proc *p
 	return p[1].revents == 0 && !(p[0].revents & POLLNVAL);
 }
 
-static bool wait_stage(const struct fs_helper *pool, const struct helpers_proc *proc,
+static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *proc,
 		       enum helpers_stage stage)
 {
 	while (stage_wanted(pool) < stage)
-		if (!wait_wake(pool, proc))
+		if (!wake_wait(pool, proc))
 			return false;
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
 /* By relative names all that a process has open, and nothing else, is reached. */
-static int stand_in_own_fds(void)
+static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
 		open_tree(AT_FDCWD, "/proc/self/fd", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -185,7 +185,7 @@ static int begin(const char *name)
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	umask(0);
-	return stand_in_own_fds();
+	return chdir_to_own_fds();
 }
 
 /* ------------------------------------------------------------------ the watcher */
@@ -241,7 +241,7 @@ struct watch {
 };
 #define WATCH_WORKER 0U
 #define WATCH_WAKE 1U
-#define WATCH_HANDS 2U
+#define WATCH_HELPERS 2U
 
 static int own_fd(int fd)
 {
@@ -253,12 +253,12 @@ static int own_fd(int fd)
 static int watch_begin(struct watch *w, const struct fs_helper *pool,
 		       const struct helpers_proc *proc)
 {
-	w->n = WATCH_HANDS + pool->n_procs - 1;
+	w->n = WATCH_HELPERS + pool->n_procs - 1;
 	w->done_fd = own_fd(pool->done_fd);
 	for (unsigned i = 0; i < w->n; i++) {
 		int fd = i == WATCH_WORKER ? pool->worker_pidfd
 			 : i == WATCH_WAKE ? proc->wake_fd
-					   : pool->procs[1 + i - WATCH_HANDS].pidfd;
+					   : pool->procs[1 + i - WATCH_HELPERS].pidfd;
 
 		w->p[i] = (struct pollfd){.fd = own_fd(fd), .events = POLLIN};
 		if (w->p[i].fd < 0)
@@ -279,7 +279,7 @@ static void watch_end(const struct watch *w)
 static bool watch(struct fs_helper *pool, const struct watch *w)
 {
 	struct pollfd p[ARRAY_SIZE(w->p)];
-	unsigned left = w->n - WATCH_HANDS;
+	unsigned left = w->n - WATCH_HELPERS;
 	uint64_t wakes;
 
 	memcpy(p, w->p, sizeof(p));
@@ -290,7 +290,7 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
 			continue;
-		for (unsigned i = WATCH_HANDS; i < w->n; i++) {
+		for (unsigned i = WATCH_HELPERS; i < w->n; i++) {
 			if (p[i].revents == 0)
 				continue;
 			p[i].fd = -1;
@@ -306,14 +306,14 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct journal *journals)
 {
 	static struct watch w;
-	int own_fds, r = begin("plenum-hands");
+	int own_fds, r = begin("plenum-watcher");
 
 	for (unsigned i = 0; i < pool->n_exports && r >= 0; i++) {
-		r = journal_life_take(&journals[i], pool->worker_id);
+		r = journal_owner_register(&journals[i], pool->worker_id);
 		pool->exports[i].journal.life = r > 0 ? (unsigned)r : 0;
 	}
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
-	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
+	if (r < 0 || !stage_wait(pool, proc, STAGE_SERVING))
 		return r < 0;
 	own_fds = openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = own_fds < 0 ? -errno : watch_begin(&w, pool, proc);
@@ -340,9 +340,9 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 /* ------------------------------------------------------------------ a hand */
 
 /* NULL: there is nothing to do. */
-static struct helper_call *call_take(struct helper *hd)
+static struct helper_call *call_take(struct helper *self)
 {
-	struct helpers_lane_ring *ring = &hd->export->lanes[hd->lane];
+	struct helpers_ring *ring = &self->export->queues[self->queue];
 	uint32_t at = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	/* Pairs with fs_helper_submit(). */
@@ -352,43 +352,43 @@ static struct helper_call *call_take(struct helper *hd)
 		/* Pairs with itself in the lane's other hands: one of them has the call. */
 		if (__atomic_compare_exchange_n(&ring->head, &at, at + 1, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_ACQUIRE))
-			return &hd->export->calls[i % HELPERS_CALLS_MAX];
+			return &self->export->calls[i % HELPERS_CALLS_MAX];
 	}
 	return NULL;
 }
 
-static void call_finish(struct helper *hd, struct helper_call *call)
+static void call_finish(struct helper *self, struct helper_call *call)
 {
-	struct fs_helper *pool = hd->pool;
-	size_t i = (size_t)(call - hd->export->calls);
+	struct fs_helper *pool = self->pool;
+	size_t i = (size_t)(call - self->export->calls);
 
 	/* These pair with done_take() of the worker: the answer stands before it is shown. */
-	__atomic_fetch_or(&hd->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
-	__atomic_fetch_or(&pool->done_exports, 1U << hd->export_index, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&self->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&pool->done_exports, 1U << self->export_index, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&pool->worker_sleeps, 0, __ATOMIC_SEQ_CST))
 		helpers_fd_wake(pool->done_fd);
 }
 
-static void serve(struct helper *hd)
+static void serve(struct helper *self)
 {
-	while (stage_wanted(hd->pool) != STAGE_STOP) {
-		struct helper_call *call = call_take(hd);
+	while (stage_wanted(self->pool) != STAGE_STOP) {
+		struct helper_call *call = call_take(self);
 		uint32_t was = CALL_QUEUED;
 
 		if (call) {
 			/* Pairs with fs_helper_interrupt(). */
 			if (__atomic_compare_exchange_n(&call->state, &was, CALL_RUNNING, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-				helper_call_run(hd, call);
-			call_finish(hd, call);
+				helper_call_run(self, call);
+			call_finish(self, call);
 			continue;
 		}
 		/* Either the worker sees that we sleep, or we see what it has put there. */
-		__atomic_store_n(&hd->proc->asleep, 1, __ATOMIC_SEQ_CST);
-		if (helpers_lane_is_empty(&hd->export->lanes[hd->lane]) &&
-		    !wait_wake(hd->pool, hd->proc))
+		__atomic_store_n(&self->proc->asleep, 1, __ATOMIC_SEQ_CST);
+		if (helpers_ring_is_empty(&self->export->queues[self->queue]) &&
+		    !wake_wait(self->pool, self->proc))
 			return;
-		__atomic_store_n(&hd->proc->asleep, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&self->proc->asleep, 0, __ATOMIC_RELAXED);
 	}
 }
 
@@ -412,50 +412,51 @@ static bool times_are_fine(int root_fd)
 	return true;
 }
 
-static int confine(struct helper *hd)
+static int confine(struct helper *self)
 {
-	const struct fs_helper *pool = hd->pool;
+	const struct fs_helper *pool = self->pool;
 	int r;
 
-	hd->caps = hd->caps_now = CAPS_HAND;
-	r = privileges_drop(pool, CAPS_HAND);
-	fuse_ids_get(&hd->ids);
-	return r < 0 ? r : seal(calls_hand, ARRAY_SIZE(calls_hand));
+	self->caps = self->caps_effective = CAPS_HELPER;
+	r = privileges_drop(pool, CAPS_HELPER);
+	fuse_ids_get(&self->ids);
+	return r < 0 ? r : seal(calls_helper, ARRAY_SIZE(calls_helper));
 }
 
 int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct journal *journal)
 {
-	static struct helper hd; /* too large for a stack, and for one process only */
+	static struct helper self; /* too large for a stack, and for one process only */
 	uint64_t key[2] = {};
-	int r = begin("plenum-hand");
+	int r = begin("plenum-helper");
 
-	hd.pool = pool;
-	hd.proc = proc;
-	hd.export_index = proc->export_index;
-	hd.lane = proc->lane;
-	hd.export = &pool->exports[hd.export_index];
-	hd.journal = *journal;
-	hd.arena = (uintptr_t)pool->arena;
-	hd.arena_bytes = pool->arena_bytes;
-	memcpy(hd.export_name, hd.export->name, sizeof(hd.export_name));
+	self.pool = pool;
+	self.proc = proc;
+	self.export_index = proc->export_index;
+	self.queue = proc->queue;
+	self.export = &pool->exports[self.export_index];
+	self.journal = *journal;
+	self.arena = (uintptr_t)pool->arena;
+	self.arena_bytes = pool->arena_bytes;
+	memcpy(self.export_name, self.export->name, sizeof(self.export_name));
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
 		/* What is written is not journalled, as it may be written again, but not after
 		 * what the successor has written since: it waits for those that write. */
-		r = journal_life_take(&hd.journal, hd.lane == HELPERS_DATA ? pool->worker_id
-									   : JOURNAL_NO_WORKER);
-	hd.life = (unsigned)MAX_OF(r, 0);
+		r = journal_owner_register(&self.journal, self.queue == HELPERS_DATA
+								  ? pool->worker_id
+								  : JOURNAL_NO_WORKER);
+	self.life = (unsigned)MAX_OF(r, 0);
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
-	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
+	if (r < 0 || !stage_wait(pool, proc, STAGE_SERVING))
 		return r < 0;
-	r = helper_root_take(&hd, key, hd.export->root_fd);
+	r = helper_root_take(&self, key, self.export->root_fd);
 	explicit_bzero(key, sizeof(key));
-	hd.fine_times = times_are_fine(hd.root_fd);
+	self.fine_times = times_are_fine(self.root_fd);
 	if (r == 0)
-		r = confine(&hd);
+		r = confine(&self);
 	stage_reached(pool, proc, STAGE_SERVING, r);
 	if (r == 0)
-		serve(&hd);
+		serve(&self);
 	return r < 0;
 }

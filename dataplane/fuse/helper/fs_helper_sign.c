@@ -79,7 +79,7 @@ static void fs_identity(int root_fd, uint8_t ret[16])
 }
 
 /* 0; negative errno: there is none, or it is of another mount than the export's. */
-static int handle_get(const struct helper *hd, int fd, const char *name, struct signed_bytes *ret)
+static int handle_get(const struct helper *self, int fd, const char *name, struct signed_bytes *ret)
 {
 	struct helpers_fh fh;
 	int mount_id;
@@ -87,7 +87,7 @@ static int handle_get(const struct helper *hd, int fd, const char *name, struct 
 	fh.h.handle_bytes = MAX_HANDLE_SZ;
 	if (name_to_handle_at(fd, name, &fh.h, &mount_id, *name ? 0 : AT_EMPTY_PATH) < 0)
 		return -errno;
-	if (mount_id != hd->root_mount_id)
+	if (mount_id != self->root_mount_id)
 		return -EXDEV;
 	if (fh.h.handle_bytes > HELPERS_FH_MAX || fh.h.handle_type < 0 ||
 	    fh.h.handle_type > UINT8_MAX)
@@ -99,7 +99,7 @@ static int handle_get(const struct helper *hd, int fd, const char *name, struct 
 	return 0;
 }
 
-static int handle_open(const struct helper *hd, const struct signed_bytes *s)
+static int handle_open(const struct helper *self, const struct signed_bytes *s)
 {
 	struct helpers_fh fh;
 	int fd;
@@ -107,42 +107,42 @@ static int handle_open(const struct helper *hd, const struct signed_bytes *s)
 	fh.h.handle_bytes = s->len;
 	fh.h.handle_type = s->type;
 	memcpy(fh.h.f_handle, s->fh, s->len);
-	fd = open_by_handle_at(hd->root_fd, &fh.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_by_handle_at(self->root_fd, &fh.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-int helper_root_take(struct helper *hd, const uint64_t key[2], int root_fd)
+int helper_root_take(struct helper *self, const uint64_t key[2], int root_fd)
 {
 	struct identity id = {};
 	struct helpers_fh fh;
 	struct stat st;
 	int r, fd;
 
-	hd->root_fd = root_fd;
+	self->root_fd = root_fd;
 	if (fstat(root_fd, &st) < 0)
 		return -errno;
-	hd->root_dev = st.st_dev;
-	hd->root_ino = st.st_ino;
-	hd->root_mount_id = -1;
-	memcpy(id.name, hd->export_name, sizeof(id.name));
+	self->root_dev = st.st_dev;
+	self->root_ino = st.st_ino;
+	self->root_mount_id = -1;
+	memcpy(id.name, self->export_name, sizeof(id.name));
 	fs_identity(root_fd, id.fs);
 	fh.h.handle_bytes = MAX_HANDLE_SZ;
-	if (name_to_handle_at(root_fd, "", &fh.h, &hd->root_mount_id, AT_EMPTY_PATH) < 0)
-		hd->root_mount_id = -1;
-	r = handle_get(hd, root_fd, "", &id.root);
+	if (name_to_handle_at(root_fd, "", &fh.h, &self->root_mount_id, AT_EMPTY_PATH) < 0)
+		self->root_mount_id = -1;
+	r = handle_get(self, root_fd, "", &id.root);
 	for (unsigned i = 0; i < 2; i++) {
 		id.which = (uint8_t)i;
-		hd->key[i] = hash_keyed(key, &id, sizeof(id));
+		self->key[i] = hash_keyed(key, &id, sizeof(id));
 	}
 	id.which = 2;
-	hd->export->identity = hash_keyed(key, &id, sizeof(id));
+	self->export->identity = hash_keyed(key, &id, sizeof(id));
 	if (r < 0)
 		return 0;
-	fd = handle_open(hd, &id.root);
+	fd = handle_open(self, &id.root);
 	if (fd >= 0)
 		close(fd);
-	hd->gives_handles = fd >= 0;
-	hd->export->gives_handles = hd->gives_handles;
+	self->gives_handles = fd >= 0;
+	self->export->gives_handles = self->gives_handles;
 	return 0;
 }
 
@@ -151,17 +151,17 @@ static size_t signed_len(const struct signed_bytes *s)
 	return offsetof(struct signed_bytes, fh) + s->len;
 }
 
-uint8_t helper_sign(const struct helper *hd, int fd, const char *name,
+uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 		    uint8_t to[FUSE_PROTO_HANDLE_MAX])
 {
 	struct signed_bytes s;
 	uint64_t mac;
 	size_t len;
 
-	if (!hd->gives_handles || handle_get(hd, fd, name, &s) < 0)
+	if (!self->gives_handles || handle_get(self, fd, name, &s) < 0)
 		return 0;
 	len = signed_len(&s);
-	mac = hash_keyed(hd->key, &s, len);
+	mac = hash_keyed(self->key, &s, len);
 	memcpy(to, &s, len);
 	memcpy(to + len, &mac, sizeof(mac));
 	return (uint8_t)(len + sizeof(mac));
@@ -169,7 +169,7 @@ uint8_t helper_sign(const struct helper *hd, int fd, const char *name,
 _Static_assert(sizeof(struct signed_bytes) + HELPERS_SIGNATURE_BYTES <= FUSE_PROTO_HANDLE_MAX,
 	       "every handle that is signed can be sent");
 
-int helper_open_signed(const struct helper *hd, const uint8_t *handle, uint8_t len)
+int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t len)
 {
 	struct signed_bytes s = {};
 	uint64_t mac, differs;
@@ -183,14 +183,14 @@ int helper_open_signed(const struct helper *hd, const uint8_t *handle, uint8_t l
 		return -ESTALE;
 	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
 	/* One comparison of a word: how long it takes tells nothing. */
-	differs = mac ^ hash_keyed(hd->key, &s, signed_len(&s));
+	differs = mac ^ hash_keyed(self->key, &s, signed_len(&s));
 	if (differs)
 		return -ESTALE;
-	fd = handle_open(hd, &s);
+	fd = handle_open(self, &s);
 	return fd == -ENOENT || fd == -EINVAL ? -ESTALE : fd;
 }
 
-uint64_t helper_object_id(const struct helper *hd, int fd, const struct stat *st)
+uint64_t helper_object_id(const struct helper *self, int fd, const struct stat *st)
 {
 	struct signed_bytes s;
 	struct {
@@ -198,9 +198,9 @@ uint64_t helper_object_id(const struct helper *hd, int fd, const struct stat *st
 	} where = {st->st_dev, st->st_ino};
 	uint64_t id;
 
-	if (handle_get(hd, fd, "", &s) == 0)
-		id = hash_keyed(hd->key, &s, signed_len(&s));
+	if (handle_get(self, fd, "", &s) == 0)
+		id = hash_keyed(self->key, &s, signed_len(&s));
 	else
-		id = hash_keyed(hd->key, &where, sizeof(where));
+		id = hash_keyed(self->key, &where, sizeof(where));
 	return id ? id : 1;
 }

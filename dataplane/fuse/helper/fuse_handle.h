@@ -11,8 +11,8 @@
 #include "netcfg/base/base.h"
 
 enum fuse_handle_kind {
-	FUSE_HANDLE_FILE = 1, /* of the file system: good for as long as the file is there */
-	FUSE_HANDLE_KEPT = 2, /* of a server's own table: good for as long as the server lives */
+	FUSE_HANDLE_FILE = 1,  /* of the file system: good for as long as the file is there */
+	FUSE_HANDLE_TABLE = 2, /* of a server's own table: good for as long as the server lives */
 	FUSE_HANDLE_KIND_MAX
 };
 

@@ -14,7 +14,7 @@
 #define PAGE 4096U
 #define MOUNT_AWAY_S_MAX (24 * 3600) /* then its records are another's to have */
 
-struct journal_life {
+struct journal_owner {
 	struct robust_list node; /* of the thread that lives it: its addresses, nobody else's */
 	uint32_t word;		 /* its thread's number; 0 or without one: free */
 	uint32_t worker_id;
@@ -28,7 +28,7 @@ struct journal_mount {
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t seen_s; /* CLOCK_BOOTTIME; 0: this place was never used, and none behind it */
+	uint64_t last_seen_s; /* CLOCK_BOOTTIME; 0: this place was never used, and none behind it */
 };
 
 /* Zeros are an empty journal, so two that open a new one at once do not disturb each other. */
@@ -38,7 +38,7 @@ struct journal_file {
 	uint64_t turn;
 	uint64_t pad[5];
 	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
-	struct journal_life lives[JOURNAL_LIVES_MAX]; /* the first stays free */
+	struct journal_owner robust_list[JOURNAL_OWNERS_MAX]; /* the first stays free */
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
 };
@@ -98,7 +98,7 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 		return false;
 	memcpy(m->id, id, sizeof(m->id));
 	m->n_opened = m->next = 0;
-	m->seen_s = boot_seconds();
+	m->last_seen_s = boot_seconds();
 	__atomic_store_n(&m->used, 2, __ATOMIC_RELEASE);
 	return true;
 }
@@ -111,7 +111,7 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
-		if (used == 0 && m[i].seen_s == 0)
+		if (used == 0 && m[i].last_seen_s == 0)
 			break; /* a page that is only looked at costs memory, too */
 		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
 			return (int)i;
@@ -141,7 +141,7 @@ int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
 	int known = mount_find(j, id);
 
 	if (known >= 0) {
-		m[known].seen_s = now_s;
+		m[known].last_seen_s = now_s;
 		*ret = (unsigned)known;
 		return 0;
 	}
@@ -152,7 +152,7 @@ int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
 		}
 	}
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
-		if (m[i].used != 2 || now_s - m[i].seen_s <= MOUNT_AWAY_S_MAX)
+		if (m[i].used != 2 || now_s - m[i].last_seen_s <= MOUNT_AWAY_S_MAX)
 			continue;
 		journal_mount_drop(j, i);
 		if (mount_take(&m[i], id)) {
@@ -165,13 +165,13 @@ int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
 
 void journal_mount_seen(struct journal *j, unsigned mount)
 {
-	j->file->mounts[mount].seen_s = boot_seconds();
+	j->file->mounts[mount].last_seen_s = boot_seconds();
 }
 
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount)
 {
 	/* Pairs with journal_mount_seen() of the worker that serves it. */
-	return __atomic_load_n(&j->file->mounts[mount].seen_s, __ATOMIC_RELAXED);
+	return __atomic_load_n(&j->file->mounts[mount].last_seen_s, __ATOMIC_RELAXED);
 }
 
 void journal_mount_drop(struct journal *j, unsigned mount)
@@ -195,26 +195,26 @@ static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
-static uint64_t turn_next(struct journal *j)
+static uint64_t seq_next(struct journal *j)
 {
 	/* Only its being unique matters, and that it grows. */
 	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
 }
 
-static bool life_is_lived(const struct journal_life *l)
+static bool owner_is_alive(const struct journal_owner *l)
 {
 	/* Pairs with the taking of the life; the kernel clears the number at the thread's end. */
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
 /* Whether who has the record can still act on it. */
-static bool word_is_lived(const struct journal *j, uint64_t word)
+static bool word_is_owned(const struct journal *j, uint64_t word)
 {
-	unsigned life = JOURNAL_LIFE(word);
-	const struct journal_life *l = &j->file->lives[life];
+	unsigned life = JOURNAL_OWNER(word);
+	const struct journal_owner *l = &j->file->robust_list[life];
 
-	return life > 0 && life < JOURNAL_LIVES_MAX && life_is_lived(l) &&
-	       __atomic_load_n(&l->since, __ATOMIC_RELAXED) < JOURNAL_TURN(word);
+	return life > 0 && life < JOURNAL_OWNERS_MAX && owner_is_alive(l) &&
+	       __atomic_load_n(&l->since, __ATOMIC_RELAXED) < JOURNAL_SEQ(word);
 }
 
 enum journal_state journal_state_get(const struct journal_record *rec)
@@ -227,7 +227,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 					 uint64_t *ret_ticket)
 {
 	for (;;) {
-		uint64_t word = word_get(rec), mine;
+		uint64_t word = word_get(rec), ours;
 		enum journal_state state = JOURNAL_STATE(word);
 
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
@@ -236,21 +236,20 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 			return JOURNAL_FULL; /* its worker has just given it up */
 		/* A hand may close the record and end between the two looks: then the word has
 		 * changed, and the swap fails. */
-		if ((state == JOURNAL_RUNNING || state == JOURNAL_PERHAPS) &&
-		    word_is_lived(j, word))
+		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))
 			return JOURNAL_WAIT;
-		state = state == JOURNAL_PERHAPS || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
-									     : JOURNAL_STARTED;
-		mine = JOURNAL_WORD(state, j->life, turn_next(j));
-		if (word_swap(rec, word, mine)) {
-			*ret_ticket = mine;
+		state = state == JOURNAL_INTENT || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
+									    : JOURNAL_STARTED;
+		ours = JOURNAL_WORD(state, j->life, seq_next(j));
+		if (word_swap(rec, word, ours)) {
+			*ret_ticket = ours;
 			return JOURNAL_RUN;
 		}
 	}
 }
 
 /* Whether the record may be given to another request. last: none is free otherwise. */
-static bool record_is_spare(const struct journal *j, uint64_t word, bool last)
+static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
 	case JOURNAL_FREE:
@@ -259,7 +258,7 @@ static bool record_is_spare(const struct journal *j, uint64_t word, bool last)
 	case JOURNAL_DONE:
 		return last;
 	default: /* whose client has not come back, and needs not if these are so many */
-		return last && !word_is_lived(j, word);
+		return last && !word_is_owned(j, word);
 	}
 }
 
@@ -272,17 +271,18 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];
-		uint64_t word = word_get(rec), mine = JOURNAL_WORD(JOURNAL_FREE, 0, turn_next(j));
+		uint64_t word = word_get(rec), ours = JOURNAL_WORD(JOURNAL_FREE, 0, seq_next(j));
 
 		/* First made nobody's, so that nobody finds another's answer under this name. */
-		if (!record_is_spare(j, word, i >= JOURNAL_RECORDS) || !word_swap(rec, word, mine))
+		if (!record_is_reusable(j, word, i >= JOURNAL_RECORDS) ||
+		    !word_swap(rec, word, ours))
 			continue;
 		rec->unique = unique;
 		rec->opcode = opcode;
 		if (m->n_opened <= at)
 			m->n_opened = at + 1;
-		*ret_ticket = JOURNAL_WORD(JOURNAL_STARTED, j->life, turn_next(j));
-		if (word_swap(rec, mine, *ret_ticket))
+		*ret_ticket = JOURNAL_WORD(JOURNAL_STARTED, j->life, seq_next(j));
+		if (word_swap(rec, ours, *ret_ticket))
 			return rec;
 	}
 	return NULL;
@@ -300,9 +300,9 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 		if (rec->unique != unique || journal_state_get(rec) == JOURNAL_FREE)
 			continue;
 		*ret = rec;
-		return rec->opcode == opcode ? record_again(j, rec, ret_ticket) : JOURNAL_ALIEN;
+		return rec->opcode == opcode ? record_again(j, rec, ret_ticket) : JOURNAL_MISMATCH;
 	}
-	m->seen_s = boot_seconds();
+	m->last_seen_s = boot_seconds();
 	rec = record_new(j, mount, unique, opcode, ret_ticket);
 	if (!rec)
 		return JOURNAL_FULL;
@@ -315,35 +315,35 @@ void journal_ack(struct journal_record *rec)
 	uint64_t word = word_get(rec);
 
 	if (JOURNAL_STATE(word) == JOURNAL_DONE)
-		word_swap(rec, word, JOURNAL_WORD(JOURNAL_ACKED, 0, JOURNAL_TURN(word)));
+		word_swap(rec, word, JOURNAL_WORD(JOURNAL_ACKED, 0, JOURNAL_SEQ(word)));
 }
 
 void journal_cancel(struct journal_record *rec, uint64_t ticket)
 {
 	if (JOURNAL_STATE(ticket) == JOURNAL_STARTED)
-		word_swap(rec, ticket, JOURNAL_WORD(JOURNAL_FREE, 0, JOURNAL_TURN(ticket)));
+		word_swap(rec, ticket, JOURNAL_WORD(JOURNAL_FREE, 0, JOURNAL_SEQ(ticket)));
 }
 
 /* ------------------------------------------------------------------ for the processes */
 
 /* Of this process's only thread; the children that it forks begin with none. */
-static struct robust_list_head lives = {
-	.list = {&lives.list},
-	.futex_offset = (long)offsetof(struct journal_life, word),
+static struct robust_list_head robust_list = {
+	.list = {&robust_list.list},
+	.futex_offset = (long)offsetof(struct journal_owner, word),
 };
-static uint32_t lives_of; /* whose the list is */
+static uint32_t robust_list_tid; /* whose the list is */
 
-static void lives_begin(uint32_t tid)
+static void robust_list_begin(uint32_t tid)
 {
-	if (lives_of == tid)
+	if (robust_list_tid == tid)
 		return;
-	lives_of = tid;
-	lives.list.next = &lives.list;
-	syscall(SYS_set_robust_list, &lives, sizeof(lives));
+	robust_list_tid = tid;
+	robust_list.list.next = &robust_list.list;
+	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
 /* Who had the number was killed with them in its hand; nobody else would ever drop them. */
-static void locks_inherited_drop(struct journal *j, uint32_t life)
+static void locks_stale_drop(struct journal *j, uint32_t life)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
 		uint32_t was = life;
@@ -354,46 +354,47 @@ static void locks_inherited_drop(struct journal *j, uint32_t life)
 	}
 }
 
-int journal_life_take(struct journal *j, uint32_t worker_id)
+int journal_owner_register(struct journal *j, uint32_t worker_id)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
-	lives_begin(tid);
-	for (unsigned i = 1; i < JOURNAL_LIVES_MAX; i++) {
-		struct journal_life *l = &j->file->lives[i];
+	robust_list_begin(tid);
+	for (unsigned i = 1; i < JOURNAL_OWNERS_MAX; i++) {
+		struct journal_owner *l = &j->file->robust_list[i];
 		uint32_t was = l->word;
 
 		if (was & FUTEX_TID_MASK)
 			continue;
 		/* From here on the kernel marks it, if it is ours. */
-		lives.list_op_pending = &l->node;
+		robust_list.list_op_pending = &l->node;
 		/* Pairs with life_is_lived(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			l->worker_id = worker_id;
-			__atomic_store_n(&l->since, turn_next(j), __ATOMIC_RELEASE);
-			l->node.next = lives.list.next;
-			lives.list.next = &l->node;
-			lives.list_op_pending = NULL;
-			locks_inherited_drop(j, i);
+			__atomic_store_n(&l->since, seq_next(j), __ATOMIC_RELEASE);
+			l->node.next = robust_list.list.next;
+			robust_list.list.next = &l->node;
+			robust_list.list_op_pending = NULL;
+			locks_stale_drop(j, i);
 			return (int)i;
 		}
-		lives.list_op_pending = NULL;
+		robust_list.list_op_pending = NULL;
 	}
 	return -ENOSPC;
 }
 
-bool journal_worker_lives(const struct journal *j, uint32_t worker_id)
+bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id)
 {
-	for (unsigned i = 1; i < JOURNAL_LIVES_MAX; i++)
-		if (life_is_lived(&j->file->lives[i]) && j->file->lives[i].worker_id == worker_id)
+	for (unsigned i = 1; i < JOURNAL_OWNERS_MAX; i++)
+		if (owner_is_alive(&j->file->robust_list[i]) &&
+		    j->file->robust_list[i].worker_id == worker_id)
 			return true;
 	return false;
 }
 
-bool journal_life_lives(const struct journal *j, unsigned life)
+bool journal_owner_is_alive(const struct journal *j, unsigned life)
 {
-	return life > 0 && life < JOURNAL_LIVES_MAX && life_is_lived(&j->file->lives[life]);
+	return life > 0 && life < JOURNAL_OWNERS_MAX && owner_is_alive(&j->file->robust_list[life]);
 }
 
 uint32_t *journal_locks(struct journal *j)
@@ -401,7 +402,7 @@ uint32_t *journal_locks(struct journal *j)
 	return j->file->locks;
 }
 
-bool journal_has(const struct journal *j, const struct journal_record *rec)
+bool journal_contains(const struct journal *j, const struct journal_record *rec)
 {
 	uintptr_t at = (uintptr_t)rec - (uintptr_t)j->file->records;
 
@@ -417,8 +418,8 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 	if (JOURNAL_STATE(ticket) != JOURNAL_STARTED && !suspect)
 		return -ECANCELED;
 	c->rec = rec;
-	c->word = JOURNAL_WORD(suspect ? JOURNAL_PERHAPS : JOURNAL_RUNNING, life,
-			       JOURNAL_TURN(ticket));
+	c->word =
+		JOURNAL_WORD(suspect ? JOURNAL_INTENT : JOURNAL_RUNNING, life, JOURNAL_SEQ(ticket));
 	if (word_swap(rec, ticket, c->word))
 		return suspect;
 	c->rec = NULL;
@@ -436,10 +437,10 @@ static void claim_state(struct journal_claim *c, enum journal_state to)
 
 void journal_log_intent(struct journal_claim *c)
 {
-	claim_state(c, JOURNAL_PERHAPS);
+	claim_state(c, JOURNAL_INTENT);
 }
 
-void journal_innocent(struct journal_claim *c)
+void journal_clear_intent(struct journal_claim *c)
 {
 	claim_state(c, JOURNAL_RUNNING);
 }

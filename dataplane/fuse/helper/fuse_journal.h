@@ -30,26 +30,26 @@
 
 #define JOURNAL_MOUNTS_MAX 12288U /* of those that are away some, over LAUNCH_SESSIONS_MAX */
 #define JOURNAL_RECORDS 512U	  /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
-#define JOURNAL_LIVES_MAX 2048U	  /* of the hands of all workers that serve it */
+#define JOURNAL_OWNERS_MAX 2048U  /* of the hands of all workers that serve it */
 #define JOURNAL_LOCKS 64U
 
 enum journal_state {
 	JOURNAL_FREE,
 	JOURNAL_STARTED,
 	JOURNAL_RUNNING,
-	JOURNAL_PERHAPS,
+	JOURNAL_INTENT,
 	JOURNAL_DONE,
 	JOURNAL_ACKED,
 	JOURNAL_SUSPECT,
 };
 
 enum {
-	HELPER_RESULT_ATTR = 1,	   /* attr and dev are valid */
-	HELPER_RESULT_HANDLE = 2,  /* handle is valid */
-	HELPER_RESULT_CREATED = 4, /* CREATE: it made the file */
-	HELPER_RESULT_UNSURE = 8,  /* -EIO because nobody can say whether it ran */
-	HELPER_RESULT_BARE = 16,   /* what attr is of had no extended attributes */
-	HELPER_RESULT_END = 32,	   /* READDIR: behind these entries there are none */
+	HELPER_RESULT_ATTR = 1,	      /* attr and dev are valid */
+	HELPER_RESULT_HANDLE = 2,     /* handle is valid */
+	HELPER_RESULT_CREATED = 4,    /* CREATE: it made the file */
+	HELPER_RESULT_UNKNOWN = 8,    /* -EIO because nobody can say whether it ran */
+	HELPER_RESULT_NO_XATTRS = 16, /* what attr is of had no extended attributes */
+	HELPER_RESULT_END = 32,	      /* READDIR: behind these entries there are none */
 };
 
 /* What a call has come to. */
@@ -73,7 +73,7 @@ struct journal_object {
 };
 
 struct journal_record {
-	uint64_t word; /* JOURNAL_STATE, JOURNAL_LIFE, JOURNAL_TURN; changes last */
+	uint64_t word; /* JOURNAL_STATE, JOURNAL_OWNER, JOURNAL_SEQ; changes last */
 	uint64_t unique;
 	uint32_t opcode;
 	uint32_t pad;
@@ -87,8 +87,8 @@ _Static_assert(sizeof(struct journal_record) % 64 == 0, "whole cache lines");
 #define JOURNAL_WORD(state, life, turn) \
 	((uint64_t)(state) | (uint64_t)(life) << 8 | (uint64_t)(turn) << 24)
 #define JOURNAL_STATE(word) ((enum journal_state)((word)&0xff))
-#define JOURNAL_LIFE(word) ((unsigned)((word) >> 8 & 0xffff))
-#define JOURNAL_TURN(word) ((word) >> 24) /* 40 bits */
+#define JOURNAL_OWNER(word) ((unsigned)((word) >> 8 & 0xffff))
+#define JOURNAL_SEQ(word) ((word) >> 24) /* 40 bits */
 
 struct journal_file; /* the layout; fuse_journal.c alone knows it */
 
@@ -117,11 +117,11 @@ uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);
 void journal_mount_drop(struct journal *j, unsigned mount);
 
 enum journal_verdict {
-	JOURNAL_RUN,	/* a record was opened: submit the call with it */
-	JOURNAL_ANSWER, /* it ran: record->result is the outcome */
-	JOURNAL_WAIT,	/* a hand is at it: ask again later */
-	JOURNAL_FULL,	/* no record is free: ask again later */
-	JOURNAL_ALIEN,	/* that unique was another operation: a broken client */
+	JOURNAL_RUN,	  /* a record was opened: submit the call with it */
+	JOURNAL_ANSWER,	  /* it ran: record->result is the outcome */
+	JOURNAL_WAIT,	  /* a hand is at it: ask again later */
+	JOURNAL_FULL,	  /* no record is free: ask again later */
+	JOURNAL_MISMATCH, /* that unique was another operation: a broken client */
 };
 /*
  * A request that must run once. again: it may have been sent before. JOURNAL_RUN: *ret_ticket goes
@@ -145,15 +145,15 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket);
 /* Takes a life for the calling thread, until its end. A thread may take one in each of several
  * journals. worker_id: whose end it tells; JOURNAL_NO_WORKER: none. The number; -ENOSPC: none is
  * free. */
-int journal_life_take(struct journal *j, uint32_t worker_id);
+int journal_owner_register(struct journal *j, uint32_t worker_id);
 /* Whether a thread that took a life for this worker has not ended. */
-bool journal_worker_lives(const struct journal *j, uint32_t worker_id);
+bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id);
 /* Whether the life's thread has not ended. */
-bool journal_life_lives(const struct journal *j, unsigned life);
+bool journal_owner_is_alive(const struct journal *j, unsigned life);
 /* JOURNAL_LOCKS words for the hands of all workers: the life of the one that has it; 0. */
 uint32_t *journal_locks(struct journal *j);
 /* Whether rec is a record of the journal, and not just anything. */
-bool journal_has(const struct journal *j, const struct journal_record *rec);
+bool journal_contains(const struct journal *j, const struct journal_record *rec);
 
 /* A record in a hand's hands. */
 struct journal_claim {
@@ -168,7 +168,7 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 /* After the evidence was written, before the change is made. */
 void journal_log_intent(struct journal_claim *c);
 /* A suspect did not run: as if newly claimed. */
-void journal_innocent(struct journal_claim *c);
+void journal_clear_intent(struct journal_claim *c);
 /* As before the claim: the same ticket will do. */
 void journal_return(struct journal_claim *c, uint64_t ticket);
 void journal_done(struct journal_claim *c, const struct helper_result *result);

@@ -12,8 +12,8 @@
  * the client's kernel's own. Clients' kernels check permissions; here quotas hold for everybody,
  * root included.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_H
-#define PLENUM_DATAPLANE_FUSE_BACK_H
+#ifndef PLENUM_FUSE_SERVER_H
+#define PLENUM_FUSE_SERVER_H
 
 #include "dataplane/launch.h"
 #include "dataplane/port/rdma/port_rdma.h"
@@ -28,17 +28,17 @@ struct fuse_server_client; /* one client session of one mount */
  * under this key; -1: let that one go. false: not now; a descriptor is then not held, letting go is
  * tried again.
  */
-typedef bool (*fuse_server_hold_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
+typedef bool (*fuse_server_pin_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
 /* hands (borrowed): do what may wait, in an arena of fuse_server_arena_bytes(). boot: names this
  * run of the host's kernel. */
 int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
-		    fuse_server_hold_cb hold, void *hold_user, struct fs_helper *hands,
+		    fuse_server_pin_cb hold, void *hold_user, struct fs_helper *helpers,
 		    uint64_t boot, struct fuse_server **ret);
 size_t fuse_server_arena_bytes(void);
-struct fuse_server *fuse_server_free(struct fuse_server *b);
+struct fuse_server *fuse_server_free(struct fuse_server *srv);
 /* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
-void fuse_server_rdma(struct fuse_server *b, struct port_rdma *rdma);
+void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma);
 /* File data of the client's that went so by that port, below LAUNCH_PORTS_MAX. */
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
@@ -48,48 +48,48 @@ void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, u
 int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask, uint64_t now_ns,
 		     enum port_rdma_reason *ret_why);
 /* False: there is none that is over; *ret_due_ns: when there is one at the latest. */
-bool fuse_server_ping_take(struct fuse_server *b, uint64_t now_ns, struct launch_ping *ret,
+bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct launch_ping *ret,
 			   uint64_t *ret_due_ns);
 /* A path of the client's session has gone down that leads by this port. */
 void fuse_server_path_down(struct fuse_server_client *c, unsigned port);
 /* Has another agent hold what the former one held. */
-void fuse_server_hold_again(struct fuse_server *b);
+void fuse_server_pin_again(struct fuse_server *srv);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
-int fuse_server_fd(const struct fuse_server *b);
+int fuse_server_fd(const struct fuse_server *srv);
 /* Hands' answers: the same. */
-int fuse_server_helpers_fd(const struct fuse_server *b);
+int fuse_server_helpers_fd(const struct fuse_server *srv);
 /* Reaps completions and submits what is queued; answers go to rudp. may_sleep: the caller may wait
  * for the descriptors next. Number reaped; -EPIPE: a hand has ended. */
-int fuse_server_poll(struct fuse_server *b, uint64_t now_ns, bool may_sleep);
+int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);
 /* The same for a caller that has polled without may_sleep and is about to wait. False: there was
  * something, and answers go to rudp. */
-bool fuse_server_arm(struct fuse_server *b);
+bool fuse_server_arm(struct fuse_server *srv);
 /* When to poll though no descriptor says so. */
-uint64_t fuse_server_due_ns(const struct fuse_server *b, uint64_t now_ns);
-unsigned fuse_server_in_flight(const struct fuse_server *b);
+uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
+unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
 /* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the
  * client means another host; -EACCES: no rule of the export fits it; -ENOSPC: as many clients are
  * served as may be; -EDQUOT: as may be by a lane; -EREMOTE: another worker of the host serves the
  * mount, fuse_server_elsewhere says where; -EBUSY: what was asked for the mount before may be at
  * work still. from: whence it speaks; NULL: not known. */
-int fuse_server_accept(struct fuse_server *b, struct rudp_session *s, const struct ip_addr *from,
+int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
 /* "ADDRESS/PORT" of the worker that the last client was sent to; the port is hexadecimal. */
-const char *fuse_server_elsewhere(const struct fuse_server *b);
+const char *fuse_server_elsewhere(const struct fuse_server *srv);
 /* As the client calls itself. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* peer: fuse_server_peer of the session; 0: nobody, who has no share to keep to. */
-void *fuse_server_buf_get(struct fuse_server *b, unsigned peer, size_t len);
+void *fuse_server_buf_get(struct fuse_server *srv, unsigned peer, size_t len);
 static inline unsigned fuse_server_peer(const struct rudp_session *s)
 {
 	return s ? rudp_session_index(s) + 1 : 0;
 }
-void fuse_server_buf_put(struct fuse_server *b, void *buf);
+void fuse_server_buf_put(struct fuse_server *srv, void *buf);
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
 			 size_t len);
 void fuse_server_call_gone(struct fuse_server_client *c, struct rudp_call *call);
-void fuse_server_sent(struct fuse_server *b, void *token);
+void fuse_server_sent(struct fuse_server *srv, void *token);
 /* The session ended; what the client has open is kept for its next session (same mount_id). */
 void fuse_server_client_gone(struct fuse_server_client *c);
 

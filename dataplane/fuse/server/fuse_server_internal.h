@@ -21,8 +21,8 @@
  *	fuse_server_xattr.c extended attributes
  *	fuse_server_state.c, fuse_server_buf.c	  layout of the state; buffers
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_INT_H
-#define PLENUM_DATAPLANE_FUSE_BACK_INT_H
+#ifndef PLENUM_FUSE_SERVER_INTERNAL_H
+#define PLENUM_FUSE_SERVER_INTERNAL_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
 #include "dataplane/fuse/helper/fuse_handle.h"
@@ -39,14 +39,14 @@
 #include <liburing.h>
 #include <sys/stat.h>
 
-struct server_asked {
+struct server_pin_request {
 	uint32_t word; /* that the record had; 0: of none */
 	uint64_t key;
 };
 
 struct server_export {
 	const struct launch_export *cfg;
-	struct fuse_server *back;
+	struct fuse_server *server;
 	struct server_node *root;
 	int root_fd;
 	dev_t root_dev;
@@ -54,20 +54,20 @@ struct server_export {
 	int mount_id;
 	bool handles;	   /* the file system gives file handles */
 	bool in_memory;	   /* reads and writes never wait for a disk */
-	bool alone;	   /* in memory, and yet io_uring has its reads wait: not by that */
+	bool ring_unfit;   /* in memory, and yet io_uring has its reads wait: not by that */
 	uint64_t verifier; /* as INIT's answer says it */
 	struct journal *journal;
 	struct state *state;
-	unsigned n_unsettled; /* mounts */
-	unsigned n_suspects;  /* of these: they may still be about to say what they have open */
-	bool holds_due;	      /* some may be let go of */
-	uint32_t n_maybe;     /* holds on suspicion, in this process */
-	struct server_asked *asked; /* by record: what this process had the agent hold */
-	uint32_t n_again;	    /* holds that the agent was told again */
-	uint64_t last_kept;	    /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
-	uint32_t n_open;	    /* files that clients have open, directories not counted */
-	uint64_t name_hash;	    /* as other workers know it */
-	uint64_t sweep_ns;	    /* holds that others need still are looked at again then */
+	unsigned n_reclaiming;	/* mounts */
+	unsigned n_in_grace;	/* of these: they may still be about to say what they have open */
+	bool sweep_due;		/* some may be let go of */
+	uint32_t n_provisional; /* holds on suspicion, in this process */
+	struct server_pin_request *pin_requests; /* by record: what this process had the agent hold */
+	uint32_t repin_next;		  /* holds that the agent was told again */
+	uint64_t last_table; /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
+	uint32_t n_open;     /* files that clients have open, directories not counted */
+	uint64_t name_hash;  /* as other workers know it */
+	uint64_t sweep_ns;   /* holds that others need still are looked at again then */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */
@@ -83,9 +83,9 @@ struct server_node {
 	uint32_t refs;	 /* open files, and answers that are being made */
 	uint32_t n_open; /* files of it that clients have open */
 	int fd;		 /* O_PATH; -1: none at present */
-	bool nameless;	 /* kept though it was removed */
+	bool unlinked;	 /* kept though it was removed */
 	struct fuse_handle handle;
-	struct state_hold *hold; /* the agent was asked to hold it */
+	struct state_pin *hold; /* the agent was asked to hold it */
 };
 
 struct server_list { /* least recently used first out */
@@ -96,7 +96,7 @@ struct server_list { /* least recently used first out */
 struct server_entry { /* what a name shows */
 	struct server_node *node;
 	struct fuse_attr attr;
-	bool is_bare; /* without extended attributes */
+	bool no_xattrs; /* without extended attributes */
 };
 
 struct server_file { /* what a client has open */
@@ -107,31 +107,31 @@ struct server_file { /* what a client has open */
 	int fd;		/* of a free record: the next free one */
 	uint32_t busy;	/* requests that use fd */
 	bool used, is_dir;
-	bool released;	/* to be closed when no longer busy */
-	bool joins;	/* O_NONBLOCK is set: reads that come together are done together */
-	bool alone;	/* it could not be set: they are not */
-	uint64_t known; /* bytes that it had when it was last read */
+	bool released;	 /* to be closed when no longer busy */
+	bool nonblock;	 /* O_NONBLOCK is set: reads that come together are done together */
+	bool ring_unfit; /* it could not be set: they are not */
+	uint64_t known;	 /* bytes that it had when it was last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
 
 struct server_mount {
 	struct server_mount *next;
-	struct fuse_server *back;
+	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
-	uint64_t seen_s; /* CLOCK_BOOTTIME when the last session ended */
+	uint64_t last_seen_s; /* CLOCK_BOOTTIME when the last session ended */
 	unsigned n_clients;
 	struct fuse_server_client *client; /* who began last; NULL: it has gone */
 	unsigned n_refs;		   /* requests being served or being sent */
 	bool gone;			   /* unmounted: freed when nothing refers to it */
-	bool lane;			   /* of another mount: that one says what both have open */
-	bool unsettled;	     /* was another's, and has not yet said what it has open */
-	bool suspect;	     /* unsettled, for less than a time */
-	uint64_t suspect_ns; /* until then */
-	uint64_t served_by;  /* number of the client that began last: none before it is served */
-	uint32_t leaving; /* number of the worker that gets it when nothing is at work; 0: none */
-	uint64_t leaving_ns; /* since then */
-	uint64_t stays_ns;   /* it is not moved before */
+	bool mount_worker;		   /* of another mount: that one says what both have open */
+	bool reclaiming;	 /* was another's, and has not yet said what it has open */
+	bool suspect;		 /* unsettled, for less than a time */
+	uint64_t grace_until_ns; /* until then */
+	uint64_t served_by; /* number of the client that began last: none before it is served */
+	uint32_t moving_to; /* number of the worker that gets it when nothing is at work; 0: none */
+	uint64_t moving_ns; /* since then */
+	uint64_t no_move_until_ns; /* it is not moved before */
 
 	struct server_file **file_chunks;
 	uint32_t n_file_chunks;
@@ -146,7 +146,7 @@ struct server_mount {
 };
 
 struct fuse_server_client {
-	struct fuse_server *back;
+	struct fuse_server *server;
 	struct server_mount *mount;
 	struct fuse_server_client *prev, *next; /* in fuse_server.clients, until it is gone */
 	struct fuse_server_client *next_dying;
@@ -185,12 +185,12 @@ struct server_req {
 	uint64_t ticket;	       /* to carry it out; 0: it was, or is */
 	uint64_t unique;
 	struct fuse_server_args args;
-	bool again;	       /* it may have come before */
-	bool entered;	       /* its users and groups are those here */
+	bool resent;	       /* it may have come before */
+	bool ids_mapped;       /* its users and groups are those here */
 	uint32_t helper_flags; /* of all its calls */
 
 	/* While a hand has it. */
-	struct helper_call *hand;
+	struct helper_call *helper_call;
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
@@ -198,21 +198,21 @@ struct server_req {
 	bool submitted;	 /* with its record: the hand closes that */
 	bool no_victim;
 	uint16_t name_at; /* in the arguments */
-	void (*ops_again)(struct server_req *q);
+	void (*retry_op)(struct server_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
 	size_t list_bytes; /* OPENDIR: of all entries, there; 0: they are not */
 	/* Next of those that begin anew, of replies that wait, or of reads that came together. */
 	struct server_req *retry;
 	struct server_lease *leases[SERVER_LEASES_MAX]; /* that it changes */
-	bool unplaced;		 /* it changes what has no place among them */
+	bool untracked;		 /* it changes what has no place among them */
 	uint64_t changes_before; /* our count when it began */
 	uint64_t begun_ns;	 /* the time then; 0: there was nobody else */
 
 	/* While its data are on their way by RDMA. */
 	struct port_rdma_op bulk;
 	uint8_t bulk_leg;
-	bool bulk_old; /* another session has asked again: memory of the first means nothing */
+	bool bulk_stale; /* another session has asked again: memory of the first means nothing */
 
 	/* While io_uring has it. */
 	void (*done)(struct server_req *q, int res);
@@ -221,8 +221,8 @@ struct server_req {
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
-	bool alone;    /* not by io_uring any more */
-	uint32_t turn; /* fuse_server.ring_turn when it was handed over */
+	bool ring_unfit; /* not by io_uring any more */
+	uint32_t turn;	 /* fuse_server.ring_turn when it was handed over */
 };
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its answer's header fit before the data");
@@ -257,17 +257,17 @@ struct server_ping {
 	uint8_t *data; /* of the largest requests: registered */
 	struct server_ping_op {
 		struct port_rdma_op op;
-		struct fuse_server *back;
+		struct fuse_server *server;
 		uint64_t begun_ns;
 	} ops[FUSE_PROTO_PING_DEPTH_MAX];
 	unsigned n_begun, n_under_way;
-	bool failed, wished;
-	uint64_t begun_ns, rest_ns; /* not before then is there another */
+	bool failed, ordered;
+	uint64_t begun_ns, pause_until_ns; /* not before then is there another */
 };
 
 /* What an operator here wants to have tried, with one client and on its pair of that leg: it is
  * told so when it next asks after its pairs, and what it asks for then is added up. */
-struct server_wish {
+struct server_ping_order {
 	struct launch_ping run;		   /* id 0: nobody asked */
 	struct fuse_server_client *client; /* NULL: its session has ended */
 	unsigned leg;
@@ -280,18 +280,18 @@ struct fuse_server {
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
 	const char *host; /* ours */
-	fuse_server_hold_cb hold;
+	fuse_server_pin_cb hold;
 	void *hold_user;
 	struct server_export exports[LAUNCH_EXPORTS_MAX];
 	unsigned n_exports;
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
-	unsigned n_live;     /* clients, of LAUNCH_SESSIONS_MAX at most */
-	unsigned n_owing;    /* others: lanes that end what they have begun */
-	unsigned n_leaving;  /* mounts */
-	uint64_t leaving_ns; /* when they were looked at last */
-	uint64_t n_accepted; /* clients */
-	bool ending;	     /* what is open stays open for the successor */
+	unsigned n_live;      /* clients, of LAUNCH_SESSIONS_MAX at most */
+	unsigned n_finishing; /* others: lanes that end what they have begun */
+	unsigned n_moving;    /* mounts */
+	uint64_t moving_ns;   /* when they were looked at last */
+	uint64_t n_accepted;  /* clients */
+	bool ending;	      /* what is open stays open for the successor */
 	uint64_t incarnation;
 	struct buf_pool requests, answers;
 	struct server_wait *wait_head, **wait_tail;
@@ -300,7 +300,7 @@ struct fuse_server {
 	struct port_rdma_pool *rdma_pool;
 	uint64_t rdma_spent_ns; /* until then all requests for pairs are paid for */
 	struct server_fetch *fetches;
-	unsigned n_fetches, n_fetches_idle; /* idle: they wait */
+	unsigned n_fetches, n_fetches_waiting; /* idle: they wait */
 	/* WRITEs whose data cannot be fetched now: no buffer, or the pairs have enough to do. */
 	struct server_wait *fetch_head, **fetch_tail;
 	unsigned n_fetch_wait;
@@ -319,32 +319,32 @@ struct fuse_server {
 	/* Small reads in memory that came in this turn: one is done at once, several together. */
 	struct server_req *reads, **reads_tail;
 
-	struct fs_helper *hands;
-	unsigned n_hands; /* calls that have not come back */
-	bool helpers_gone;
+	struct fs_helper *helpers;
+	unsigned n_helper_calls; /* calls that have not come back */
+	bool helpers_ended;
 	int root_error; /* when the roots were looked at */
 	struct share share;
-	char elsewhere[IP_ADDR_STR_MAX + 8]; /* where the last client that was refused is served */
-	uint64_t blind_ns;		     /* until then a predecessor's clients may believe */
-	uint64_t blind_but;		     /* the only mount that may; 0: there are several */
-	uint64_t boot;			     /* names this run of the host */
+	char elsewhere[IP_ADDR_STR_MAX + 8];  /* where the last client that was refused is served */
+	uint64_t predecessor_leases_until_ns; /* until then a predecessor's clients may believe */
+	uint64_t predecessor_mount;	      /* the only mount that may; 0: there are several */
+	uint64_t boot;			      /* names this run of the host */
 	struct server_req *retry_head, **retry_tail; /* wait for a call or a record */
 
 	struct server_node **by_handle, **by_ino; /* chains */
 	struct server_list open_nodes;		  /* FUSE_HANDLE_FILE, with descriptor */
 	struct server_list closed_nodes;	  /* the same without, that nobody refers to */
-	struct server_list kept_nodes;		  /* FUSE_HANDLE_KEPT that nobody refers to */
-	struct server_list nameless_nodes;	  /* no files, removed while clients may use them */
-	uint32_t n_open_max, n_kept_max;
+	struct server_list table_nodes;		  /* FUSE_HANDLE_KEPT that nobody refers to */
+	struct server_list unlinked_nodes;	  /* no files, removed while clients may use them */
+	uint32_t n_open_max, n_table_max;
 	uint32_t tick; /* seconds of work */
 	uint64_t hash_key[2];
 
 	uint64_t trimmed_ns;
 	uint32_t permitted[2]; /* capabilities of the thread, for good */
 	struct fuse_ids ids;   /* of the thread at present */
-	bool caps_fit;	       /* and its capabilities are those of that user */
+	bool caps_valid;       /* and its capabilities are those of that user */
 	struct server_ping ping;
-	struct server_wish wish;
+	struct server_ping_order order;
 };
 
 /* fuse_server_req.c */
@@ -373,13 +373,13 @@ static inline const char *server_req_name(const struct server_req *q, size_t arg
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
 /* An answer without data to what never became a request. buf: its message. */
-void server_req_refuse(struct fuse_server *b, struct rudp_call *call, const void *buf, size_t len,
+void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
-void server_wait_run(struct fuse_server *b);
+void server_wait_run(struct fuse_server *srv);
 /* It begins anew when a call or a record may be free. */
-void server_req_later(struct server_req *q);
-void server_retry_run(struct fuse_server *b);
-void server_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+void server_req_requeue(struct server_req *q);
+void server_retry_run(struct fuse_server *srv);
+void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 		      const struct rudp_call *call);
 
 /* fuse_server_hand.c */
@@ -388,26 +388,28 @@ void server_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
  * begins anew when a call is free. What a request that must run once has changed before its
  * record goes along is nothing.
  */
-struct helper_call *server_helper_new(struct server_req *q, enum helper_op op, unsigned i);
+struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
 /* The call is about another object as well. false: as NULL above, and the call is gone. */
-bool server_helper_second(struct server_req *q, struct helper_call *call, unsigned i);
+bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i);
 /* Instead of what the request names: this descriptor; f: it is that open file's. */
-void server_helper_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
+void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
 /* Gives it away; once: with the request's record. then() is called with what comes back, unless
  * that is an error, which is the answer. fd: the receiver's, -1: none. */
-void server_helper_go(struct server_req *q, struct helper_call *call, enum helpers_lane lane,
-		      bool once,
-		      void (*then)(struct server_req *q, const struct helper_result *r, int fd));
+void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
+			  bool once,
+			  void (*then)(struct server_req *q, const struct helper_result *r,
+				       int fd));
 /* The same; then() hears of errors, too. */
-void server_helper_try(struct server_req *q, struct helper_call *call, enum helpers_lane lane,
-		       bool once,
-		       void (*then)(struct server_req *q, const struct helper_result *r, int fd));
+void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
+			      enum helpers_queue queue, bool once,
+			      void (*then)(struct server_req *q, const struct helper_result *r,
+					   int fd));
 /* Has a hand close it, for that may take as long as the file is big. */
 void server_helper_close(struct server_export *e, int fd);
-int server_helpers_init(struct fuse_server *b); /* asks for the roots' handles */
-int server_helpers_poll(struct fuse_server *b, bool may_sleep);
+int server_helpers_init(struct fuse_server *srv); /* asks for the roots' handles */
+int server_helpers_poll(struct fuse_server *srv, bool may_sleep);
 /* Has the agent hold what the export's state says is held. */
-void server_helper_holds(struct server_export *e);
+void server_helper_repin(struct server_export *e);
 
 /* fuse_server_reply.c */
 /* Success, with the len bytes that stand at server_req_data. */
@@ -415,7 +417,7 @@ void server_reply_data(struct server_req *q, size_t len);
 /* err as errno has it: positive; 0: success without data. */
 void server_reply_err(struct server_req *q, int err);
 void server_reply_entry(struct server_req *q, const struct server_entry *e);
-void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool is_bare);
+void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool no_xattrs);
 /* Success without data, of what changed names in the folder that q names. */
 void server_reply_names(struct server_req *q);
 /* An open file: of e, which was found or made by name, or (NULL) what q names; attr: as it was
@@ -428,7 +430,7 @@ void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_a
  * memory already (all or none). */
 void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8_t failed);
 /* The same, where no leg took them and they must not go another way. */
-void server_reply_again(struct server_req *q, uint8_t failed);
+void server_reply_retry(struct server_req *q, uint8_t failed);
 void server_reply_init(struct server_req *q);
 /* The len bytes at server_req_data hold entries with these n handles, in order; each after its
  * length, handles_len bytes. flags: FUSE_PROTO_RESP_*, without data of their own. */
@@ -436,53 +438,53 @@ void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handl
 			  size_t handles_len, unsigned n, uint16_t flags);
 
 /* fuse_server_rdma.c */
-void server_rdma_done(struct fuse_server *b);
+void server_rdma_done(struct fuse_server *srv);
 /* FUSE_PROTO_RDMA: makes queue pairs and answers. */
 void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
 /* Fetches the data of a WRITE that came without them; then it is taken. */
 void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args);
 /* Those that had to wait. */
-void server_rdma_run(struct fuse_server *b);
+void server_rdma_run(struct fuse_server *srv);
 /* The len bytes at server_req_data are the answer to a READ: written to its client and answered. */
 void server_rdma_reply(struct server_req *q, size_t len);
 /* Legs that the request was offered over and that do not work; 0: it was offered over none. */
 uint8_t server_rdma_failed(const struct server_req *q);
-void server_rdma_call_gone(struct fuse_server *b, const struct rudp_call *call);
+void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call);
 void server_rdma_client_gone(struct fuse_server_client *c);
 
 /* fuse_server_ping.c */
 /* FUSE_PROTO_RDMA_PING: begins to try, or refuses. */
 void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
 /* What is timed is waited for awake, but not for as long as a device may take to fail. */
-bool server_ping_spins(const struct fuse_server *b, uint64_t now_ns);
+bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
 /* Nobody waits for its answer. */
-void server_ping_call_gone(struct fuse_server *b, const struct rudp_call *call);
+void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);
 void server_ping_client_gone(struct fuse_server_client *c);
 /* What the client is to be told of the leg's pair, of which it asks whether it is still there. */
-void server_ping_wish(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
+void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
 
 /* fuse_server_ring.c */
-int server_ring_init(struct fuse_server *b);
-void server_ring_done(struct fuse_server *b);
+int server_ring_init(struct fuse_server *srv);
+void server_ring_done(struct fuse_server *srv);
 /* Has io_uring do q->op at the next fuse_server_poll; q->done is called with the result. Where
  * io_uring is not to be had, or not for that, done is called before this returns: for all but
  * reads, and, where the file system is in memory, for reads that are large, that io_uring has sent
  * back, or that it would have wait (server_export.alone). */
 void server_ring_start(struct server_req *q);
 /* Submits, reaps, calls done. Number that was done. */
-int server_ring_poll(struct fuse_server *b);
+int server_ring_poll(struct fuse_server *srv);
 /* Something waits for the next poll. */
-bool server_ring_waits(const struct fuse_server *b);
+bool server_ring_waits(const struct fuse_server *srv);
 /* Hands over what was started, which is then done as the user who the thread is now. */
-void server_ring_flush(struct fuse_server *b);
+void server_ring_flush(struct fuse_server *srv);
 
 /* fuse_server_rights.c */
 /* For good: the thread gives up the right to exceed quotas. 0; negative errno. */
-int server_creds_init(struct fuse_server *b);
+int server_creds_init(struct fuse_server *srv);
 /* What the thread writes from here on, this user writes. 0; negative errno: it would be written as
  * somebody else. */
-int server_creds_set(struct fuse_server *b, uint32_t uid, uint32_t gid);
+int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* By the rights of its client: users and groups that the request names become those here, and
  * q->helper_flags say how it is to be carried out. 0; -EINVAL: it names nobody here. */
 int server_rights_enter(struct server_req *q);
@@ -493,9 +495,9 @@ void server_rights_attr(const struct server_req *q, const struct fuse_attr *from
 /* fuse_server_lease.c */
 /* What others know a file by; 0: nothing is said of such. The signature is left out: exports may
  * show the same file. */
-uint64_t server_lease_key(const struct fuse_server *b, const uint8_t *handle, size_t len);
+uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len);
 /* The mounts of a predecessor are known. */
-void server_leases_restored(struct fuse_server *b);
+void server_leases_restore(struct fuse_server *srv);
 /* Whether the client may be told that nobody else changes, for a second from when it asked, what
  * the entry shows: of the file with this handle, in the folder that the request names. */
 bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
@@ -514,23 +516,23 @@ void server_lease_changed(struct server_req *q);
 /* The mounts that the export's state tells of. */
 int server_mounts_restore(struct server_export *e);
 /* *ret is ours to serve. -EBUSY: what another worker, or we for it, was asked may be at work. */
-int server_mount_get(struct fuse_server *b, struct server_export *e, const struct fuse_hello *h,
+int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
 		     struct server_mount **ret);
 void server_mount_free(struct server_mount *m, bool forget_state);
 void server_mount_put(struct server_mount *m); /* frees it if it is gone and unused */
 /* It has said what it has open. */
-void server_mount_settle(struct server_mount *m);
+void server_mount_reclaimed(struct server_mount *m);
 /* Frees the mounts whose clients have been away for a day, or are another worker's now. */
-void server_mounts_expire(struct fuse_server *b);
+void server_mounts_expire(struct fuse_server *srv);
 /* The mount's client speaks in this session from now on, and in none that came before. */
-void server_mount_serve(struct server_mount *m, struct fuse_server_client *c);
+void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
 /* How many have not said what they have open, for the other workers to see. */
-void server_mounts_tell(struct fuse_server *b);
+void server_mounts_publish(struct fuse_server *srv);
 /* Until a successor says otherwise the others are to believe that what is open stays so. */
-void server_mounts_end(struct fuse_server *b);
+void server_mounts_end(struct fuse_server *srv);
 /* Whether mounts of the export are with a worker that does not speak for them: it has not been here
  * since we are, for the memory that all share may be new, or has no such export any more. */
-bool server_mounts_awaited(const struct server_export *e);
+bool server_mounts_unclaimed(const struct server_export *e);
 /*
  * Who is to serve the mount of this client, which speaks from `from` (NULL: not known): 0: we;
  * -EREMOTE: another worker, b->elsewhere says where; -EBUSY: it is to ask again.
@@ -550,40 +552,39 @@ struct server_file *server_file_opened(const struct server_req *q);
 
 /* Where another worker has fewer mounts of an export, or a client of a mount that is ours, one of
  * ours is to go there. Once a second. */
-void server_mounts_balance(struct fuse_server *b);
+void server_mounts_balance(struct fuse_server *srv);
 /* Those go that are to, once nothing is at work for them. */
-void server_mounts_leave(struct fuse_server *b, uint64_t now_ns);
+void server_mounts_move(struct fuse_server *srv, uint64_t now_ns);
 
 /* fuse_server_hold.c */
 /* The node may be about to lose its last name, or has none: if it is open it is held. fd: O_PATH.
  */
-void server_hold(struct server_node *n, int fd);
+void server_pin(struct server_node *n, int fd);
 /* The same of what is about to lose its last name, which a client that has not come back since the
  * predecessor's end may have open, too. */
-void server_hold_victim(struct server_export *e, const struct helper_result *r, int fd);
+void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
 /* The agent is asked again to hold what has this handle, if it is held still. fd: O_PATH. */
-void server_hold_anew(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
+void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
 /* Whether somebody may have open what is not open here. */
-bool server_hold_suspects(const struct server_export *e);
+bool server_pin_in_grace(const struct server_export *e);
 /* Nobody has the node open any more. */
-void server_unhold(struct server_node *n);
+void server_unpin(struct server_node *n);
 /* Lets go of what nobody has open, once all that a predecessor served have said what they have. */
-void server_holds_sweep(struct server_export *e, uint64_t now_ns);
+void server_pins_sweep(struct server_export *e, uint64_t now_ns);
 /* Clients of other workers, or of another export, have anything open; have this file open. */
-bool server_hold_any_elsewhere(const struct server_export *e);
-bool server_hold_is_open_elsewhere(const struct server_export *e, const uint8_t *handle,
-				   size_t len);
+bool server_pin_any_open_elsewhere(const struct server_export *e);
+bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
 /* The last name of what r tells of is gone: is anybody's at another worker who has it open? */
-void server_hold_gone(struct server_export *e, const struct helper_result *r, int fd);
+void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
 /* fuse_server_node.c */
-int server_nodes_init(struct fuse_server *b);
-void server_nodes_done(struct fuse_server *b);
+int server_nodes_init(struct fuse_server *srv);
+void server_nodes_done(struct fuse_server *srv);
 /* Closes half of the cached descriptors: the process has run out of them. */
-void server_nodes_shrink(struct fuse_server *b);
-int server_export_init(struct fuse_server *b, unsigned i, const struct launch_export *cfg);
+void server_nodes_shrink(struct fuse_server *srv);
+int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_export *cfg);
 /* Of the export: its root is known. */
-int server_root_known(struct server_export *e, const struct helper_result *r);
+int server_root_init(struct server_export *e, const struct helper_result *r);
 /* What the i-th handle of the request names, if it is in memory; else NULL. */
 struct server_node *server_req_node(const struct server_req *q, unsigned i);
 /* Its O_PATH descriptor if there is one, borrowed: stays open until the next node is asked for. -1:
@@ -605,7 +606,7 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
 /* Once a second: descriptors that nobody asked for lately are closed, for what they show may have
  * been removed behind our back. */
-void server_nodes_idle(struct fuse_server *b);
+void server_nodes_idle(struct fuse_server *srv);
 /* The node of what a hand has found or made; fd: its O_PATH descriptor, given away, or -1, where it
  * may only be found by its handle. NULL: no memory; or it has no handle, and there is no fd. */
 struct server_node *server_node_of(struct server_export *e, const struct helper_result *r, int fd);
@@ -613,7 +614,7 @@ struct server_node *server_node_of(struct server_export *e, const struct helper_
  * says. */
 int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
 /* Whether the open file has no extended attributes, where that can be said without a disk. */
-bool server_is_bare(const struct server_export *e, int fd);
+bool server_has_no_xattrs(const struct server_export *e, int fd);
 
 /* Operations, in the table of fuse_server_req.c: each ends in one answer, now or later. */
 void server_op_lookup(struct server_req *q);
@@ -648,11 +649,11 @@ void server_op_listxattr(struct server_req *q);
 void server_op_removexattr(struct server_req *q);
 void server_op_setxattr(struct server_req *q);
 /* It ran, maybe at a predecessor: answers with the outcome. */
-void server_op_again(struct server_req *q, const struct helper_result *r);
+void server_op_replay(struct server_req *q, const struct helper_result *r);
 /* The same of what opened something. */
-void server_open_again(struct server_req *q, const struct helper_result *r);
+void server_open_replay(struct server_req *q, const struct helper_result *r);
 /* It opened something in this process, and that is open: answers so. */
-void server_open_answer(struct server_req *q, struct server_file *f);
+void server_open_reply(struct server_req *q, struct server_file *f);
 /* The path of a descriptor for calls that take no descriptor; it may be an O_PATH one, and is not
  * followed further where it shows a symbolic link. */
 #define SERVER_FD_PATH_MAX 32

@@ -5,8 +5,8 @@
  * give theirs back. The last slot freed is the next one used, so the working set stays small. Never
  * grows, never calls malloc after buf_pool_init. One thread.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_BUF_H
-#define PLENUM_DATAPLANE_FUSE_BACK_BUF_H
+#ifndef PLENUM_SERVER_BUF_H
+#define PLENUM_SERVER_BUF_H
 
 #include "netcfg/base/base.h"
 

@@ -5,8 +5,8 @@
  * be trusted; a peer on the network is not. Pure: no state, no system calls, reads nothing outside
  * the bytes it is given. Called by fuse_server for each request; the target of a fuzzer.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_CHECK_H
-#define PLENUM_DATAPLANE_FUSE_BACK_CHECK_H
+#ifndef PLENUM_SERVER_CHECK_H
+#define PLENUM_SERVER_CHECK_H
 
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"

@@ -24,7 +24,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 {
 	const uint8_t *handle = (const uint8_t *)name + de->name_len;
 
-	*out = (struct fuse_entry_out){.generation = de->is_bare ? FUSE_PROTO_NO_XATTRS : 0,
+	*out = (struct fuse_entry_out){.generation = de->no_xattrs ? FUSE_PROTO_NO_XATTRS : 0,
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
@@ -105,7 +105,7 @@ static uint32_t list_wanted(const struct server_req *q)
 {
 	const struct fuse_open_in *in = server_req_arg(q);
 
-	if (q->in->opcode != FUSE_OPENDIR || q->again || q->args.flags & FUSE_PROTO_REQ_REOPEN ||
+	if (q->in->opcode != FUSE_OPENDIR || q->resent || q->args.flags & FUSE_PROTO_REQ_REOPEN ||
 	    !(q->client->features & FUSE_PROTO_FEATURE_LIST))
 		return 0;
 	return MIN_OF(in->open_flags, FUSE_PROTO_LIST_MAX);
@@ -119,7 +119,7 @@ bool server_dir_lists(const struct server_req *q)
 void server_dir_list_ask(struct server_req *q, struct helper_call *call)
 {
 	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
-	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->back->answers, q->temp_bytes);
+	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->server->answers, q->temp_bytes);
 	if (!q->temp) /* the client asks when it wants to know */
 		return;
 	call->data = q->temp;
@@ -147,7 +147,7 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 static void dir_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_read_in *in = server_req_arg(q);
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 	struct helper_call *call;
 	struct server_file *f;
 
@@ -156,19 +156,19 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		return;
 	}
 	q->temp_bytes = MIN_OF(2 * MAX_OF(in->size, 4096U), DIR_BYTES_MAX) * 2;
-	q->temp = q->temp ? q->temp : buf_pool_get(&b->answers, q->temp_bytes);
+	q->temp = q->temp ? q->temp : buf_pool_get(&srv->answers, q->temp_bytes);
 	if (!q->temp) {
-		server_req_later(q);
+		server_req_requeue(q);
 		return;
 	}
-	call = server_helper_new(q, op, 0);
+	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;
-	server_helper_file(q, &call->a, f);
+	server_helper_use_file(q, &call->a, f);
 	call->offset = in->offset;
 	call->data = q->temp;
 	call->data_size = q->temp_bytes / 2;
-	server_helper_go(q, call, HELPERS_QUICK, false, read_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, read_then);
 }
 
 void server_op_readdir(struct server_req *q)

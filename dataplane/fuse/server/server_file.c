@@ -30,9 +30,9 @@ static bool file_is_settled(const struct fuse_attr *attr)
 }
 
 static void open_reply(struct server_req *q, struct server_node *n, const struct fuse_attr *attr,
-		       bool is_bare, uint64_t fh)
+		       bool no_xattrs, uint64_t fh)
 {
-	struct server_entry e = {.node = n, .attr = *attr, .is_bare = is_bare};
+	struct server_entry e = {.node = n, .attr = *attr, .no_xattrs = no_xattrs};
 	uint32_t opcode = q->in->opcode;
 
 	if (opcode == FUSE_CREATE || opcode == FUSE_TMPFILE)
@@ -45,18 +45,18 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 
 /* Another worker may have removed it since the hand looked. It looks whether it is open after that,
  * we note that it is and look then. */
-static bool went_elsewhere(const struct server_req *q, int fd)
+static bool removed_by_peer(const struct server_req *q, int fd)
 {
-	struct share *share = &q->client->back->share;
+	struct share *share = &q->client->server->share;
 	struct stat st;
 
-	share_look(share);
-	return share->n_others > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+	share_refresh(share);
+	return share->n_peers > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
 /* fd: given away. */
 static void opened(struct server_req *q, struct server_node *n, int fd,
-		   const struct fuse_attr *attr, bool is_bare)
+		   const struct fuse_attr *attr, bool no_xattrs)
 {
 	struct server_mount *m = q->mount;
 	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
@@ -70,13 +70,13 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	}
 	m->opened[i].unique = q->unique;
 	m->opened[i].fh = fh;
-	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || went_elsewhere(q, fd))) {
+	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || removed_by_peer(q, fd))) {
 		char path[SERVER_FD_PATH_MAX];
 		autoclose int own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 
-		server_hold(n, own);
+		server_pin(n, own);
 	}
-	open_reply(q, n, attr, is_bare, fh);
+	open_reply(q, n, attr, no_xattrs, fh);
 }
 
 /* Of a request that names the file, and a hand has opened it. */
@@ -104,11 +104,11 @@ static int open_flags(const struct server_req *q)
 	return (int)in->flags & (FILE_FLAGS_KEPT | O_TRUNC);
 }
 
-static void open_by_hand(struct server_req *q, int flags)
+static void open_by_helper(struct server_req *q, int flags)
 {
 	const struct fuse_open_in *in = server_req_arg(q);
 	struct server_node *n = server_req_node(q, 0);
-	struct helper_call *call = server_helper_new(q, HELPER_OPEN, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_OPEN, 0);
 
 	if (!call)
 		return;
@@ -116,13 +116,13 @@ static void open_by_hand(struct server_req *q, int flags)
 	/* What the client has open is reached by that, as /proc/PID/fd shows it, and not by a name
 	 * that was. */
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || server_file_has_open(q->mount, n))
-		call->flags |= HELPER_NAMELESS;
+		call->flags |= HELPER_ALLOW_UNLINKED;
 	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
 		call->flags |= HELPER_KILL_PRIV;
 	if (server_dir_lists(q))
 		server_dir_list_ask(q, call);
-	server_helper_go(q, call, flags & O_TRUNC ? HELPERS_SLOW : HELPERS_QUICK, flags & O_TRUNC,
-			 open_then);
+	server_helper_submit(q, call, flags & O_TRUNC ? HELPERS_SLOW : HELPERS_QUICK,
+			     flags & O_TRUNC, open_then);
 }
 
 /* Where its descriptor is there already no hand is needed. False: one is. */
@@ -136,7 +136,7 @@ static bool open_here(struct server_req *q, int flags)
 	int fd;
 
 	if (!n || n->fmt != (dir ? S_IFDIR : S_IFREG) || server_node_fd(n) < 0 ||
-	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->helper_flags & HELPER_CHECKED ||
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->helper_flags & HELPER_CHECK_PERMS ||
 	    server_dir_lists(q))
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
@@ -158,7 +158,7 @@ void server_op_open(struct server_req *q)
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
 		flags &= ~O_TRUNC;
 	if (flags & O_TRUNC || !open_here(q, flags))
-		open_by_hand(q, flags);
+		open_by_helper(q, flags);
 }
 
 static void create_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -169,7 +169,7 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	if (r->handle_len == 0) /* it has no other way back */
 		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
-	       r->flags & HELPER_RESULT_BARE);
+	       r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
 void server_op_create(struct server_req *q)
@@ -177,7 +177,7 @@ void server_op_create(struct server_req *q)
 	const struct fuse_create_in *in = server_req_arg(q);
 	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
 	struct helper_call *call =
-		server_helper_new(q, tmpfile ? HELPER_TMPFILE : HELPER_CREATE, 0);
+		server_helper_call(q, tmpfile ? HELPER_TMPFILE : HELPER_CREATE, 0);
 
 	if (!call)
 		return;
@@ -188,10 +188,10 @@ void server_op_create(struct server_req *q)
 	call->umask = in->umask;
 	if (in->open_flags & FUSE_OPEN_KILL_SUIDGID)
 		call->flags |= HELPER_KILL_PRIV;
-	server_helper_go(q, call, HELPERS_QUICK, true, create_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, create_then);
 }
 
-void server_open_answer(struct server_req *q, struct server_file *f)
+void server_open_reply(struct server_req *q, struct server_file *f)
 {
 	struct fuse_attr attr;
 	struct stat st;
@@ -209,26 +209,26 @@ void server_open_answer(struct server_req *q, struct server_file *f)
  * say so, or the client's kernel would make one more. Another without a name stands in for it:
  * nobody but this client could tell the two apart.
  */
-static void again_nameless(struct server_req *q)
+static void replay_unlinked(struct server_req *q)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_new(q, HELPER_TMPFILE, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_TMPFILE, 0);
 
 	if (!call)
 		return;
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
 	call->mode = in->mode & 07777;
 	call->umask = in->umask;
-	server_helper_go(q, call, HELPERS_QUICK, false, create_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, create_then);
 }
 
-static void again_then(struct server_req *q, const struct helper_result *r, int fd)
+static void replay_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	const struct helper_result *kept = &q->record->result;
 	struct helper_result of = *r;
 
 	if (r->error == -ESTALE && kept->flags & HELPER_RESULT_CREATED) {
-		again_nameless(q);
+		replay_unlinked(q);
 		return;
 	}
 	if (r->error < 0) {
@@ -241,34 +241,34 @@ static void again_then(struct server_req *q, const struct helper_result *r, int 
 }
 
 /* Here it is not open any more, or never was: it is opened as it was, but nothing is done to it. */
-void server_open_again(struct server_req *q, const struct helper_result *r)
+void server_open_replay(struct server_req *q, const struct helper_result *r)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
 	struct server_file *f = server_file_opened(q);
 	struct helper_call *call;
 
 	if (f) {
-		server_open_answer(q, f);
+		server_open_reply(q, f);
 		return;
 	}
 	if (q->in->opcode == FUSE_OPEN) {
 		q->args.flags |= FUSE_PROTO_REQ_REOPEN;
-		q->helper_flags |= q->helper_flags & HELPER_CHECKED ? HELPER_OWNER : 0;
-		open_by_hand(q, open_flags(q) & ~O_TRUNC);
+		q->helper_flags |= q->helper_flags & HELPER_CHECK_PERMS ? HELPER_OWNER_MAY_OPEN : 0;
+		open_by_helper(q, open_flags(q) & ~O_TRUNC);
 		return;
 	}
 	if (r->handle_len == 0) {
 		server_reply_err(q, ESTALE);
 		return;
 	}
-	call = server_helper_new(q, HELPER_OPEN, 0);
+	call = server_helper_call(q, HELPER_OPEN, 0);
 	if (!call)
 		return;
 	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	call->flags = HELPER_NAMELESS; /* it was allowed then */
-	server_helper_try(q, call, HELPERS_QUICK, false, again_then);
+	call->flags = HELPER_ALLOW_UNLINKED; /* it was allowed then */
+	server_helper_submit_raw(q, call, HELPERS_QUICK, false, replay_then);
 }
 
 void server_op_release(struct server_req *q)
@@ -306,7 +306,7 @@ static void read_end(struct server_req *q, int err)
 	uint64_t end = q->offset + q->got;
 
 	f->known = q->got == q->want ? MAX_OF(f->known, end) : MIN_OF(f->known, end);
-	launch_stat_add(&q->client->back->stats->read_bytes, q->got);
+	launch_stat_add(&q->client->server->stats->read_bytes, q->got);
 	if (err != 0 && q->got == 0)
 		server_reply_err(q, err);
 	else
@@ -355,7 +355,7 @@ static void write_end(struct server_req *q, int err, const struct fuse_attr *att
 {
 	const struct fuse_write_in *in = server_req_arg(q);
 
-	launch_stat_add(&q->client->back->stats->write_bytes, q->got);
+	launch_stat_add(&q->client->server->stats->write_bytes, q->got);
 	if (err != 0 && (q->got == 0 || in->flags & O_DIRECT))
 		server_reply_err(q, err);
 	else
@@ -386,7 +386,7 @@ static void write_done(struct server_req *q, int res)
 
 static void written_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	launch_stat_add(&q->client->back->stats->write_bytes, r->count);
+	launch_stat_add(&q->client->server->stats->write_bytes, r->count);
 	server_reply_write(q, (uint32_t)r->count, &r->attr);
 }
 
@@ -394,16 +394,16 @@ static void written_then(struct server_req *q, const struct helper_result *r, in
 static void append(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_new(q, HELPER_APPEND, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_APPEND, 0);
 
 	if (!call)
 		return;
-	server_helper_file(q, &call->a, f);
+	server_helper_use_file(q, &call->a, f);
 	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
 	call->data_size = in->size;
 	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		call->flags |= HELPER_KILL_PRIV;
-	server_helper_go(q, call, HELPERS_SLOW, true, written_then);
+	server_helper_submit(q, call, HELPERS_SLOW, true, written_then);
 }
 
 static void write_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -414,14 +414,14 @@ static void write_then(struct server_req *q, const struct helper_result *r, int 
 
 /* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
  * those of all exports: a disk that hangs would hold up them all. */
-static void write_by_hand(struct server_req *q, struct server_file *f)
+static void write_by_helper(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_new(q, HELPER_WRITE, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_WRITE, 0);
 
 	if (!call)
 		return;
-	server_helper_file(q, &call->a, f);
+	server_helper_use_file(q, &call->a, f);
 	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
 	call->data_size = in->size;
 	call->offset = in->offset;
@@ -429,7 +429,7 @@ static void write_by_hand(struct server_req *q, struct server_file *f)
 		call->flags |= HELPER_KILL_PRIV;
 	if (q->args.flags & FUSE_PROTO_REQ_ATTR)
 		call->flags |= HELPER_ATTR;
-	server_helper_try(q, call, HELPERS_DATA, false, write_then);
+	server_helper_submit_raw(q, call, HELPERS_DATA, false, write_then);
 }
 
 /* To the file that it uses. */
@@ -448,21 +448,21 @@ static void write_begin(struct server_req *q)
 		server_ring_start(q);
 }
 
-static void killed_then(struct server_req *q, const struct helper_result *r, int fd)
+static void cleared_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	write_begin(q);
 }
 
 /* First it loses its set-id bits, which whoever writes has no privilege to leave. */
-static void write_killing(struct server_req *q, struct server_file *f)
+static void write_clear_setid(struct server_req *q, struct server_file *f)
 {
-	struct helper_call *call = server_helper_new(q, HELPER_SETATTR, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_SETATTR, 0);
 
 	if (!call)
 		return;
-	server_helper_file(q, &call->a, f);
+	server_helper_use_file(q, &call->a, f);
 	call->set.valid = FATTR_KILL_SUIDGID;
-	server_helper_try(q, call, HELPERS_QUICK, false, killed_then);
+	server_helper_submit_raw(q, call, HELPERS_QUICK, false, cleared_then);
 }
 
 static bool has_set_id(const struct server_file *f)
@@ -484,9 +484,9 @@ void server_op_write(struct server_req *q)
 	} else if (fuse_server_check_is_once(q->in)) { /* it appends, wherever the end is by now */
 		append(q, f);
 	} else if (!q->mount->export->in_memory) {
-		write_by_hand(q, f);
+		write_by_helper(q, f);
 	} else if (in->write_flags & FUSE_WRITE_KILL_SUIDGID && has_set_id(f)) {
-		write_killing(q, f);
+		write_clear_setid(q, f);
 	} else {
 		q->file = f;
 		f->busy++;
@@ -519,9 +519,9 @@ static struct helper_call *file_call(struct server_req *q, enum helper_op op, ui
 		server_reply_err(q, -r);
 		return NULL;
 	}
-	call = server_helper_new(q, op, 0);
+	call = server_helper_call(q, op, 0);
 	if (call)
-		server_helper_file(q, &call->a, f);
+		server_helper_use_file(q, &call->a, f);
 	return call;
 }
 
@@ -544,7 +544,7 @@ static void file_sync(struct server_req *q, bool dir)
 	if (!call)
 		return;
 	call->mode = data_only;
-	server_helper_go(q, call, HELPERS_DATA, false, done_then);
+	server_helper_submit(q, call, HELPERS_DATA, false, done_then);
 }
 
 void server_op_fsync(struct server_req *q)
@@ -575,7 +575,7 @@ void server_op_fallocate(struct server_req *q)
 	call->offset = in->offset;
 	call->length = in->length;
 	call->flags |= HELPER_KILL_PRIV;
-	server_helper_go(q, call, HELPERS_SLOW, true, done_then);
+	server_helper_submit(q, call, HELPERS_SLOW, true, done_then);
 }
 
 static void lseek_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -595,7 +595,7 @@ void server_op_lseek(struct server_req *q)
 		return;
 	call->mode = in->whence;
 	call->offset = in->offset;
-	server_helper_go(q, call, HELPERS_SLOW, false, lseek_then);
+	server_helper_submit(q, call, HELPERS_SLOW, false, lseek_then);
 }
 
 static void copy_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -617,10 +617,10 @@ void server_op_copy(struct server_req *q)
 	call = file_call(q, HELPER_COPY, in->fh_in, false);
 	if (!call)
 		return;
-	server_helper_file(q, &call->b, to);
+	server_helper_use_file(q, &call->b, to);
 	call->offset = in->off_in;
 	call->offset2 = in->off_out;
 	call->length = in->len;
 	call->flags |= HELPER_KILL_PRIV;
-	server_helper_go(q, call, HELPERS_SLOW, true, copy_then);
+	server_helper_submit(q, call, HELPERS_SLOW, true, copy_then);
 }

@@ -12,7 +12,7 @@
 
 static unsigned index_of(const struct server_export *e)
 {
-	return (unsigned)(e - e->back->exports);
+	return (unsigned)(e - e->server->exports);
 }
 
 /* ------------------------------------------------------------------ a request's call */
@@ -49,17 +49,17 @@ static void call_release(struct server_req *q)
 static void call_drop(struct server_req *q, struct helper_call *call)
 {
 	call_release(q);
-	fs_helper_call_free(q->client->back->hands, call);
+	fs_helper_call_free(q->client->server->helpers, call);
 }
 
-struct helper_call *server_helper_new(struct server_req *q, enum helper_op op, unsigned i)
+struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i)
 {
 	struct server_export *e = q->mount->export;
-	struct helper_call *call = fs_helper_call_new(e->back->hands, index_of(e));
+	struct helper_call *call = fs_helper_call_new(e->server->helpers, index_of(e));
 	int r;
 
 	if (!call) {
-		server_req_later(q);
+		server_req_requeue(q);
 		return NULL;
 	}
 	r = ref_fill(q, &call->a, i);
@@ -75,7 +75,7 @@ struct helper_call *server_helper_new(struct server_req *q, enum helper_op op, u
 	return call;
 }
 
-bool server_helper_second(struct server_req *q, struct helper_call *call, unsigned i)
+bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i)
 {
 	int r = ref_fill(q, &call->b, i);
 
@@ -86,18 +86,19 @@ bool server_helper_second(struct server_req *q, struct helper_call *call, unsign
 	return r == 0;
 }
 
-void server_helper_file(struct server_req *q, struct helper_ref *ref, struct server_file *f)
+void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f)
 {
 	*ref = (struct helper_ref){.fd = f->fd};
 	f->busy++;
 	*(q->file ? &q->file2 : &q->file) = f;
 }
 
-void server_helper_try(struct server_req *q, struct helper_call *call, enum helpers_lane lane,
-		       bool once,
-		       void (*then)(struct server_req *q, const struct helper_result *r, int fd))
+void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
+			      enum helpers_queue queue, bool once,
+			      void (*then)(struct server_req *q, const struct helper_result *r,
+					   int fd))
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 
 	if (once && q->record) {
 		call->record = q->record;
@@ -105,33 +106,33 @@ void server_helper_try(struct server_req *q, struct helper_call *call, enum help
 		q->submitted = true;
 	}
 	call->user = q;
-	q->hand = call;
+	q->helper_call = call;
 	q->then = then;
-	b->n_hands++;
-	fs_helper_submit(b->hands, call, lane);
+	srv->n_helper_calls++;
+	fs_helper_submit(srv->helpers, call, queue);
 }
 
-void server_helper_go(struct server_req *q, struct helper_call *call, enum helpers_lane lane,
-		      bool once,
-		      void (*then)(struct server_req *q, const struct helper_result *r, int fd))
+void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
+			  bool once,
+			  void (*then)(struct server_req *q, const struct helper_result *r, int fd))
 {
 	q->errors_end = true;
-	server_helper_try(q, call, lane, once, then);
+	server_helper_submit_raw(q, call, queue, once, then);
 }
 
 static void req_back(struct server_req *q, const struct helper_result *r, int fd)
 {
 	bool errors_end = q->errors_end;
 
-	q->hand = NULL;
+	q->helper_call = NULL;
 	q->errors_end = false;
 	call_release(q);
 	if (r->error == -ECANCELED) {
 		/* The record is another's by now, who carries the request out, or has. */
-		q->again = true;
+		q->resent = true;
 		q->record = NULL;
 		q->submitted = false;
-		server_req_later(q);
+		server_req_requeue(q);
 	} else if (r->error < 0 && errors_end) {
 		if (fd >= 0)
 			server_helper_close(q->mount->export, fd);
@@ -145,8 +146,9 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 
 void server_helper_close(struct server_export *e, int fd)
 {
-	struct fuse_server *b = e->back;
-	struct helper_call *call = b->ending ? NULL : fs_helper_call_new(b->hands, index_of(e));
+	struct fuse_server *srv = e->server;
+	struct helper_call *call =
+		srv->ending ? NULL : fs_helper_call_new(srv->helpers, index_of(e));
 
 	if (!call) {
 		close(fd);
@@ -154,92 +156,94 @@ void server_helper_close(struct server_export *e, int fd)
 	}
 	call->op = HELPER_CLOSE;
 	call->a.fd = fd;
-	b->n_hands++;
-	fs_helper_submit(b->hands, call, HELPERS_SLOW);
+	srv->n_helper_calls++;
+	fs_helper_submit(srv->helpers, call, HELPERS_SLOW);
 }
 
-void server_helper_holds(struct server_export *e)
+void server_helper_repin(struct server_export *e)
 {
-	struct fuse_server *b = e->back;
+	struct fuse_server *srv = e->server;
 	struct helper_call *call;
 
-	for (; e->n_again < STATE_HOLDS_MAX; e->n_again++) {
-		const struct state_hold *rec = &e->state->holds[e->n_again];
+	for (; e->repin_next < STATE_PINS_MAX; e->repin_next++) {
+		const struct state_pin *rec = &e->state->holds[e->repin_next];
 
-		if (!state_hold_is_used(rec) || rec->len > sizeof(call->a.handle))
+		if (!state_pin_is_used(rec) || rec->len > sizeof(call->a.handle))
 			continue;
-		call = fs_helper_call_new(b->hands, index_of(e));
+		call = fs_helper_call_new(srv->helpers, index_of(e));
 		if (!call)
 			return; /* the rest when one has come back */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);
-		b->n_hands++;
-		fs_helper_submit(b->hands, call, HELPERS_QUICK);
+		srv->n_helper_calls++;
+		fs_helper_submit(srv->helpers, call, HELPERS_QUICK);
 	}
 }
 
-static void own_back(struct fuse_server *b, const struct helper_call *call)
+static void own_back(struct fuse_server *srv, const struct helper_call *call)
 {
-	struct server_export *e = &b->exports[call->export_index];
+	struct server_export *e = &srv->exports[call->export_index];
 
 	if (call->op == HELPER_OPEN_PATH && call->fd >= 0) {
-		server_hold_anew(e, call->a.handle, call->a.len, call->fd);
+		server_pin_again(e, call->a.handle, call->a.len, call->fd);
 		close(call->fd);
 	} else if (call->op == HELPER_GETATTR) {
-		b->root_error = server_root_known(e, &call->result);
+		srv->root_error = server_root_init(e, &call->result);
 	}
 }
 
 static void call_back(void *user, struct helper_call *call)
 {
-	struct fuse_server *b = user;
+	struct fuse_server *srv = user;
 	struct helper_result r = call->result;
 	struct server_req *q = call->user;
 	int fd = call->fd;
 
-	b->n_hands--;
+	srv->n_helper_calls--;
 	if (!q)
-		own_back(b, call);
-	fs_helper_call_free(b->hands, call);
+		own_back(srv, call);
+	fs_helper_call_free(srv->helpers, call);
 	if (q)
 		req_back(q, &r, fd);
 }
 
-int server_helpers_poll(struct fuse_server *b, bool may_sleep)
+int server_helpers_poll(struct fuse_server *srv, bool may_sleep)
 {
-	int n = b->n_hands > 0 || may_sleep ? fs_helper_poll(b->hands, may_sleep, call_back, b) : 0;
+	int n = srv->n_helper_calls > 0 || may_sleep
+			? fs_helper_poll(srv->helpers, may_sleep, call_back, srv)
+			: 0;
 
-	for (unsigned i = 0; i < b->n_exports; i++)
-		server_helper_holds(&b->exports[i]);
-	b->helpers_gone |= n < 0;
+	for (unsigned i = 0; i < srv->n_exports; i++)
+		server_helper_repin(&srv->exports[i]);
+	srv->helpers_ended |= n < 0;
 	return n;
 }
 
-int server_helpers_init(struct fuse_server *b)
+int server_helpers_init(struct fuse_server *srv)
 {
-	struct pollfd p = {.fd = fs_helper_fd(b->hands), .events = POLLIN};
+	struct pollfd p = {.fd = fs_helper_fd(srv->helpers), .events = POLLIN};
 	uint64_t until_ns = clock_now_ns() + ROOT_WAIT_MS * NSEC_PER_MSEC;
 
-	for (unsigned i = 0; i < b->n_exports; i++) {
-		struct helper_call *call = fs_helper_call_new(b->hands, i);
+	for (unsigned i = 0; i < srv->n_exports; i++) {
+		struct helper_call *call = fs_helper_call_new(srv->helpers, i);
 
-		b->exports[i].n_again = STATE_HOLDS_MAX;
+		srv->exports[i].repin_next = STATE_PINS_MAX;
 		call->op = HELPER_GETATTR;
-		call->a.fd = b->exports[i].root_fd;
-		b->n_hands++;
-		fs_helper_submit(b->hands, call, HELPERS_QUICK);
+		call->a.fd = srv->exports[i].root_fd;
+		srv->n_helper_calls++;
+		fs_helper_submit(srv->helpers, call, HELPERS_QUICK);
 	}
-	while (b->n_hands > 0 && b->root_error == 0) {
-		if (server_helpers_poll(b, true) < 0)
+	while (srv->n_helper_calls > 0 && srv->root_error == 0) {
+		if (server_helpers_poll(srv, true) < 0)
 			return -EPIPE;
 		if (clock_now_ns() > until_ns)
 			return -ETIMEDOUT;
-		if (b->n_hands > 0)
+		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
 	/* Nobody sleeps from here on, for a worker that polls never says so. */
-	if (fs_helper_poll(b->hands, false, call_back, b) < 0)
+	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
-	return b->root_error;
+	return srv->root_error;
 }

@@ -18,17 +18,17 @@
  * clocks that do not go alike. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
 /* What another has changed is lent only when it has been left alone for so long. */
-#define LEASE_QUIET_NS (2 * NSEC_PER_SEC)
+#define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
 /* When somebody had to wait nothing of the export is lent for so long; twice as long each time that
  * it happens again soon. */
-#define LEASE_CALM_NS (10 * NSEC_PER_SEC)
-#define LEASE_PATIENCE_MAX 6U
+#define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
+#define LEASE_BACKOFF_DOUBLINGS_MAX 6U
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
-#define LEASE_MANY UINT64_MAX
+#define LEASE_SEVERAL UINT64_MAX
 
-static bool has_mounts(const struct fuse_server *b, const struct server_export *e)
+static bool has_mounts(const struct fuse_server *srv, const struct server_export *e)
 {
-	const struct server_mount *m = b->mounts;
+	const struct server_mount *m = srv->mounts;
 
 	while (m && m->export != e)
 		m = m->next;
@@ -37,28 +37,29 @@ static bool has_mounts(const struct fuse_server *b, const struct server_export *
 
 /* To a single mount its own changes are known; who comes anew waits for what that one believes. A
  * predecessor that left its leases where they are has left nothing to guess. */
-void server_leases_restored(struct fuse_server *b)
+void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
 
-	for (unsigned i = 0; i < b->n_exports && b->share.own->life == 0; i++)
-		if (has_mounts(b, &b->exports[i]))
-			b->blind_ns = MAX_OF(b->blind_ns,
-					     MIN_OF(latest_ns, b->exports[i].state->lent_until_ns));
-	for (const struct server_mount *m = b->mounts; m; m = m->next)
-		if (m->number != b->mounts->number)
+	for (unsigned i = 0; i < srv->n_exports && srv->share.own->life == 0; i++)
+		if (has_mounts(srv, &srv->exports[i]))
+			srv->predecessor_leases_until_ns =
+				MAX_OF(srv->predecessor_leases_until_ns,
+				       MIN_OF(latest_ns, srv->exports[i].state->granted_until_ns));
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->number != srv->mounts->number)
 			return;
-	if (b->mounts)
-		b->blind_but = b->mounts->number;
+	if (srv->mounts)
+		srv->predecessor_mount = srv->mounts->number;
 }
 
-uint64_t server_lease_key(const struct fuse_server *b, const uint8_t *handle, size_t len)
+uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len)
 {
 	uint64_t key;
 
 	if (len <= HELPERS_SIGNATURE_BYTES || handle[0] != FUSE_HANDLE_FILE)
 		return 0;
-	key = hash_keyed(b->share.hash_key, handle, len - HELPERS_SIGNATURE_BYTES);
+	key = hash_keyed(srv->share.hash_key, handle, len - HELPERS_SIGNATURE_BYTES);
 	return key ? key : 1;
 }
 
@@ -83,9 +84,9 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 }
 
 /* Where the key of one of ours stands. */
-static uint64_t *key_at(const struct fuse_server *b, const struct server_lease *l)
+static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
-	return &b->share.own->keys[0][0] + (l - &b->share.own->leases[0][0]);
+	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
 }
 
 static bool is_idle(const struct share_slot *own, const struct server_lease *l, uint64_t now_ns)
@@ -94,7 +95,7 @@ static bool is_idle(const struct share_slot *own, const struct server_lease *l, 
 }
 
 /* What a former life was at is over. */
-static struct server_lease *of_this_life(struct share_slot *own, struct server_lease *l)
+static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
 	if (l->life != own->life) {
 		share_set(&l->busy, 0U);
@@ -104,14 +105,14 @@ static struct server_lease *of_this_life(struct share_slot *own, struct server_l
 }
 
 /* NULL: all places are taken by what is lent or being changed. */
-static struct server_lease *lease_of(struct fuse_server *b, uint64_t key, uint64_t now_ns)
+static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
-	struct share_slot *own = b->share.own;
+	struct share_slot *own = srv->share.own;
 	struct server_lease *l = find(own, key), *set = own->leases[key & (SHARE_LEASE_SETS - 1)];
 	struct server_lease *oldest = NULL;
 
 	if (l)
-		return of_this_life(own, l);
+		return reset_if_stale(own, l);
 	for (unsigned i = 0; i < SHARE_LEASE_WAYS; i++)
 		if (is_idle(own, &set[i], now_ns) &&
 		    (!oldest || set[i].changed_ns < oldest->changed_ns))
@@ -122,7 +123,7 @@ static struct server_lease *lease_of(struct fuse_server *b, uint64_t key, uint64
 	 * look at this last, so they see either the change or that it may be forgotten. */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
-	share_set(key_at(b, oldest), 0UL);
+	share_set(key_slot(srv, oldest), 0UL);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	share_set(&oldest->until_ns, 0UL);
 	share_set(&oldest->changed_ns, 0UL);
@@ -131,23 +132,24 @@ static struct server_lease *lease_of(struct fuse_server *b, uint64_t key, uint64
 	oldest->changed = own->changes_forgotten;
 	share_set(&oldest->holder, 0UL);
 	share_set(&oldest->changer, 0UL);
-	share_set(key_at(b, oldest), key);
+	share_set(key_slot(srv, oldest), key);
 	return oldest;
 }
 
 /* ------------------------------------------------------------------ what is lent */
 
-static bool is_free_for(const struct server_lease *l, uint64_t mount, uint64_t since,
-			uint64_t now_ns)
+static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t since,
+			 uint64_t now_ns)
 {
 	if (l->busy > 0 || l->changed > since)
 		return false;
-	return l->changer == mount || l->changed_ns == 0 || now_ns - l->changed_ns > LEASE_QUIET_NS;
+	return l->changer == mount || l->changed_ns == 0 ||
+	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
 /* The same of another worker's, who may be writing it: nothing was changed there since then. */
-static bool other_leaves_it(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
-			    uint64_t now_ns)
+static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
+			uint64_t now_ns)
 {
 	struct server_lease *l = find(o, key);
 
@@ -161,37 +163,36 @@ static bool other_leaves_it(struct share_slot *o, uint64_t key, uint64_t mount, 
 		if (changed_ns >= since_ns)
 			return false;
 		if (changed_ns && share_get(&l->changer) != mount &&
-		    now_ns < changed_ns + LEASE_QUIET_NS)
+		    now_ns < changed_ns + LEASE_UNCHANGED_NS)
 			return false;
 	}
-	return share_get(&o->n_unplaced) == 0 && share_get(&o->unplaced_ns) < since_ns &&
+	return share_get(&o->n_untracked) == 0 && share_get(&o->untracked_ns) < since_ns &&
 	       share_get(&o->forgotten_ns) < since_ns;
 }
 
-static void lend(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint64_t until_ns)
+static void grant(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint64_t until_ns)
 {
-	share_set(&l->holder, l->until_ns > now_ns && l->holder != mount ? LEASE_MANY : mount);
+	share_set(&l->holder, l->until_ns > now_ns && l->holder != mount ? LEASE_SEVERAL : mount);
 	share_set(&l->until_ns, until_ns);
 }
 
 /* Unless another worker changes it, or has since the request looked at it. */
-static bool lend_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
-		     unsigned n, uint64_t now_ns, uint64_t until_ns)
+static bool grant_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
+		      unsigned n, uint64_t now_ns, uint64_t until_ns)
 {
-	struct share *share = &q->client->back->share;
+	struct share *share = &q->client->server->share;
 	uint64_t mount = q->mount->number;
 	struct server_lease was[2];
 	bool free = true;
 
 	for (unsigned i = 0; i < n; i++) {
 		was[i] = *l[i];
-		lend(l[i], mount, now_ns, until_ns);
+		grant(l[i], mount, now_ns, until_ns);
 	}
-	share_look(share);
-	for (uint32_t i = 0; i < share->n_others; i++)
+	share_refresh(share);
+	for (uint32_t i = 0; i < share->n_peers; i++)
 		for (unsigned k = 0; k < n && free; k++)
-			free = other_leaves_it(share->others[i], keys[k], mount, q->begun_ns,
-					       now_ns);
+			free = peer_allows(share->peers[i], keys[k], mount, q->begun_ns, now_ns);
 	for (unsigned i = 0; i < n && !free; i++) {
 		share_set(&l[i]->until_ns, was[i].until_ns);
 		share_set(&l[i]->holder, was[i].holder);
@@ -201,7 +202,7 @@ static bool lend_all(struct server_req *q, struct server_lease *const l[], const
 
 static void changer_set(struct server_lease *l, uint64_t mount)
 {
-	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_MANY : mount);
+	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
 /* Who made it will go on with it. */
@@ -216,65 +217,66 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 }
 
 /* What has no place is changed, or was since this looked: it may be what is asked about. */
-static bool is_placed(const struct server_req *q)
+static bool untracked_is_quiet(const struct server_req *q)
 {
-	const struct share_slot *own = q->client->back->share.own;
+	const struct share_slot *own = q->client->server->share.own;
 
-	return own->n_unplaced == 0 && q->changes_before >= own->unplaced_changed;
+	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
 }
 
 /* A successor is to know before the client does; seldom enough to cost nothing. */
-static void lent_note(struct state *state, uint64_t now_ns)
+static void granted_note(struct state *state, uint64_t now_ns)
 {
-	if (share_get(&state->lent_until_ns) < now_ns + LEASE_NS)
-		state_publish(&state->lent_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
+	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
+		state_publish(&state->granted_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
 }
 
 bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 			const struct fuse_attr *attr)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 	struct state *state = q->mount->export->state;
 	struct server_lease *l[2];
 	uint64_t now_ns, keys[2];
 
 	/* Folders the client believes for a second anyway; of several names one could go without
 	 * the others' folders. */
-	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->again || S_ISDIR(attr->mode) ||
+	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
-	if (!is_placed(q))
+	if (!untracked_is_quiet(q))
 		return false;
-	keys[0] = server_lease_key(b, q->args.handles[0].bytes, q->args.handles[0].len);
-	keys[1] = server_lease_key(b, handle, len);
+	keys[0] = server_lease_key(srv, q->args.handles[0].bytes, q->args.handles[0].len);
+	keys[1] = server_lease_key(srv, handle, len);
 	now_ns = clock_now_ns();
 	for (unsigned i = 0; i < 2; i++) {
-		l[i] = keys[i] ? lease_of(b, keys[i], now_ns) : NULL;
+		l[i] = keys[i] ? lease_of(srv, keys[i], now_ns) : NULL;
 		made_by(l[i], q, now_ns);
-		if (now_ns < share_get(&state->calm_ns) || !l[i] ||
-		    !is_free_for(l[i], q->mount->number, q->changes_before, now_ns))
+		if (now_ns < share_get(&state->backoff_until_ns) || !l[i] ||
+		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_at(b, l[0]) != keys[0]) /* the second took its place */
+	if (*key_slot(srv, l[0]) != keys[0]) /* the second took its place */
 		return false;
-	lent_note(state, now_ns);
-	return lend_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
+	granted_note(state, now_ns);
+	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
 }
 
 static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 	struct state *state = q->mount->export->state;
-	uint64_t key = names_key(server_lease_key(b, handle, len)), now_ns = clock_now_ns();
+	uint64_t key = names_key(server_lease_key(srv, handle, len)), now_ns = clock_now_ns();
 	struct server_lease *l;
 
-	if (q->again || !key || now_ns < share_get(&state->calm_ns) || !is_placed(q))
+	if (q->resent || !key || now_ns < share_get(&state->backoff_until_ns) ||
+	    !untracked_is_quiet(q))
 		return false;
-	l = lease_of(b, key, now_ns);
-	if (!l || !is_free_for(l, q->mount->number, q->changes_before, now_ns))
+	l = lease_of(srv, key, now_ns);
+	if (!l || !is_grantable(l, q->mount->number, q->changes_before, now_ns))
 		return false;
-	lent_note(state, now_ns);
-	return lend_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
+	granted_note(state, now_ns);
+	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
 }
 
 /* Nobody had it before: only who made a name there since could have. */
@@ -301,7 +303,7 @@ enum {
 
 /* Of what the request names, what others may believe and it makes untrue: bits. Where a name may be
  * there already, what is cut is not known by its handle yet. */
-static unsigned changes_what(const struct server_req *q)
+static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
 	const struct fuse_create_in *create = server_req_arg(q);
@@ -340,15 +342,18 @@ static unsigned changes_what(const struct server_req *q)
 /* Somebody has to wait. */
 static void conflict(struct state *s, uint64_t now_ns)
 {
-	uint64_t calm_ns = share_get(&s->calm_ns),
-		 patience = MIN_OF(share_get(&s->patience), (uint64_t)LEASE_PATIENCE_MAX);
-	bool soon = calm_ns && now_ns < calm_ns + (LEASE_CALM_NS << patience);
+	uint64_t backoff_until_ns = share_get(&s->backoff_until_ns),
+		 backoff_doublings = MIN_OF(share_get(&s->backoff_doublings),
+					    (uint64_t)LEASE_BACKOFF_DOUBLINGS_MAX);
+	bool soon = backoff_until_ns &&
+		    now_ns < backoff_until_ns + (LEASE_BACKOFF_NS << backoff_doublings);
 
-	if (now_ns < calm_ns)
+	if (now_ns < backoff_until_ns)
 		return;
-	patience = soon ? MIN_OF(patience + 1, (uint64_t)LEASE_PATIENCE_MAX) : 0;
-	share_set(&s->patience, patience);
-	share_set(&s->calm_ns, now_ns + (LEASE_CALM_NS << patience));
+	backoff_doublings =
+		soon ? MIN_OF(backoff_doublings + 1, (uint64_t)LEASE_BACKOFF_DOUBLINGS_MAX) : 0;
+	share_set(&s->backoff_doublings, backoff_doublings);
+	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
 /* The hand that was at it when it was killed was given it when nobody believed any more; now it is
@@ -364,12 +369,12 @@ static bool moves(const struct server_req *q)
 }
 
 /* Until when somebody believes it, whoever lent it; 0: nobody does. */
-static uint64_t believed_until(struct fuse_server *b, const struct server_lease *l, uint64_t now_ns)
+static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
 
-	for (uint32_t i = 0; l && i < b->share.n_others; i++) {
-		const struct server_lease *o = find(b->share.others[i], *key_at(b, l));
+	for (uint32_t i = 0; l && i < srv->share.n_peers; i++) {
+		const struct server_lease *o = find(srv->share.peers[i], *key_slot(srv, l));
 
 		if (o)
 			until_ns = MAX_OF(until_ns, share_get(&o->until_ns));
@@ -380,16 +385,16 @@ static uint64_t believed_until(struct fuse_server *b, const struct server_lease 
 /* The kernel of whoever moves a name goes on believing it under the new one: until that is over the
  * folder where it is then is as if it had been lent with it. Before it is moved: who changes that
  * folder looks once, when it begins. Whether anything is believed. */
-static bool lend_on(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
+static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 	uint64_t until_ns;
 
 	if (!moves(q) || !l[0] || !l[1] || l[0] == l[1])
 		return false;
-	until_ns = MAX_OF(believed_until(b, l[0], now_ns), believed_until(b, l[1], now_ns));
+	until_ns = MAX_OF(leased_until(srv, l[0], now_ns), leased_until(srv, l[1], now_ns));
 	for (unsigned i = 0; i < 2 && until_ns; i++)
-		lend(l[i], q->mount->number, now_ns, until_ns);
+		grant(l[i], q->mount->number, now_ns, until_ns);
 	return until_ns > 0;
 }
 
@@ -401,19 +406,19 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 
 /* One of both is being changed by somebody else, who has not seen that what moves there is
  * believed. Comes after a full fence. */
-static bool is_changed_beside(struct server_req *q, struct server_lease *const l[2],
-			      const uint64_t keys[2])
+static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
+				  const uint64_t keys[2])
 {
-	struct share *share = &q->client->back->share;
+	struct share *share = &q->client->server->share;
 	uint64_t mount = q->mount->number;
 
 	if (is_busy(share->own, l[0], mount) || is_busy(share->own, l[1], mount) ||
-	    share->own->n_unplaced > 0)
+	    share->own->n_untracked > 0)
 		return true;
-	for (uint32_t i = 0; i < share->n_others; i++) {
-		struct share_slot *o = share->others[i];
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		struct share_slot *o = share->peers[i];
 
-		if (share_get(&o->n_unplaced) > 0 || is_busy(o, find(o, keys[0]), mount) ||
+		if (share_get(&o->n_untracked) > 0 || is_busy(o, find(o, keys[0]), mount) ||
 		    is_busy(o, find(o, keys[1]), mount))
 			return true;
 	}
@@ -432,16 +437,16 @@ static bool change_one(struct server_req *q, struct server_lease *l, uint64_t no
 }
 
 /* Another worker has lent one of them to somebody else. */
-static bool is_lent_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
-			      uint64_t now_ns)
+static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
+				 uint64_t now_ns)
 {
-	struct share *share = &q->client->back->share;
+	struct share *share = &q->client->server->share;
 
-	share_look(share);
-	for (uint32_t i = 0; i < share->n_others; i++)
+	share_refresh(share);
+	for (uint32_t i = 0; i < share->n_peers; i++)
 		for (unsigned k = 0; k < SERVER_LEASES_MAX; k++) {
 			const struct server_lease *l =
-				keys[k] ? find(share->others[i], keys[k]) : NULL;
+				keys[k] ? find(share->peers[i], keys[k]) : NULL;
 
 			if (l && share_get(&l->until_ns) > now_ns &&
 			    share_get(&l->holder) != q->mount->number)
@@ -452,15 +457,16 @@ static bool is_lent_elsewhere(struct server_req *q, const uint64_t keys[SERVER_L
 
 static uint64_t key_of(const struct server_req *q, unsigned i)
 {
-	return server_lease_key(q->client->back, q->args.handles[i].bytes, q->args.handles[i].len);
+	return server_lease_key(q->client->server, q->args.handles[i].bytes,
+				q->args.handles[i].len);
 }
 
 /* What is lent is noted as being changed, by this request. Whether all of it has a place. */
-static bool note_changes(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
-			 struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
+static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
+			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
 {
-	struct fuse_server *b = q->client->back;
-	bool placed = true;
+	struct fuse_server *srv = q->client->server;
+	bool tracked = true;
 
 	keys[0] = what & CHANGES_FIRST ? key_of(q, 0) : 0;
 	keys[1] = what & CHANGES_SECOND ? key_of(q, 1) : 0;
@@ -469,18 +475,18 @@ static bool note_changes(struct server_req *q, unsigned what, uint64_t keys[SERV
 	for (unsigned i = 0; i < SERVER_LEASES_MAX; i++) {
 		if (!keys[i])
 			continue;
-		l[i] = lease_of(b, keys[i], now_ns);
+		l[i] = lease_of(srv, keys[i], now_ns);
 		/* What has no place nobody believes, and none is to be had before all that is there
 		 * has run out, which others can prevent for ever. */
 		if (!l[i])
-			placed = false;
+			tracked = false;
 		else
 			*free &= change_one(q, l[i], now_ns);
 	}
-	return placed;
+	return tracked;
 }
 
-static bool is_noted(const struct server_req *q)
+static bool is_marked(const struct server_req *q)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++)
 		if (q->leases[i])
@@ -490,28 +496,31 @@ static bool is_noted(const struct server_req *q)
 
 bool server_lease_change(struct server_req *q)
 {
-	unsigned what = changes_what(q);
-	struct fuse_server *b = q->client->back;
-	struct share_slot *own = b->share.own;
+	unsigned what = changes_of(q);
+	struct fuse_server *srv = q->client->server;
+	struct share_slot *own = srv->share.own;
 	struct server_lease *l[SERVER_LEASES_MAX] = {};
 	uint64_t keys[SERVER_LEASES_MAX],
-		now_ns = what || b->share.n_others > 0 ? clock_now_ns() : 0;
-	bool free = now_ns >= b->blind_ns || q->mount->number == b->blind_but, lent_on;
+		now_ns = what || srv->share.n_peers > 0 ? clock_now_ns() : 0;
+	bool free = now_ns >= srv->predecessor_leases_until_ns ||
+		    q->mount->number == srv->predecessor_mount,
+	     granted_for_rename;
 
 	q->changes_before = own->n_changes;
 	q->begun_ns = now_ns;
-	if (!what || q->unplaced || is_noted(q))
+	if (!what || q->untracked || is_marked(q))
 		return true;
-	q->unplaced = !note_changes(q, what, keys, l, now_ns, &free);
-	lent_on = free && lend_on(q, l, now_ns);
-	share_set(&own->n_unplaced, own->n_unplaced + q->unplaced);
-	if (is_lent_elsewhere(q, keys, now_ns) || (lent_on && is_changed_beside(q, l, keys)))
+	q->untracked = !mark_changing(q, what, keys, l, now_ns, &free);
+	granted_for_rename = free && grant_for_rename(q, l, now_ns);
+	share_set(&own->n_untracked, own->n_untracked + q->untracked);
+	if (is_granted_elsewhere(q, keys, now_ns) ||
+	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
 	/* Whoever moves a name goes on believing it: the folder where it is then needs a place. */
-	if (free && q->unplaced && moves(q) &&
-	    (believed_until(b, l[0], now_ns) || believed_until(b, l[1], now_ns)))
+	if (free && q->untracked && moves(q) &&
+	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
 		free = false;
-	if (!free && now_ns >= b->blind_ns)
+	if (!free && now_ns >= srv->predecessor_leases_until_ns)
 		conflict(q->mount->export->state, now_ns);
 	free = free || is_suspect(q);
 	for (unsigned i = 0; i < SERVER_LEASES_MAX; i++) {
@@ -520,15 +529,15 @@ bool server_lease_change(struct server_req *q)
 		q->leases[i] = free ? l[i] : NULL;
 	}
 	if (!free) {
-		share_set(&own->n_unplaced, own->n_unplaced - q->unplaced);
-		q->unplaced = false;
+		share_set(&own->n_untracked, own->n_untracked - q->untracked);
+		q->untracked = false;
 	}
 	return free;
 }
 
 void server_lease_changed(struct server_req *q)
 {
-	struct share_slot *own = q->client->back->share.own;
+	struct share_slot *own = q->client->server->share.own;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++) {
 		struct server_lease *l = q->leases[i];
@@ -540,10 +549,10 @@ void server_lease_changed(struct server_req *q)
 		share_set(&l->busy, l->busy - 1);
 		q->leases[i] = NULL;
 	}
-	if (q->unplaced) {
-		own->unplaced_changed = ++own->n_changes;
-		share_set(&own->unplaced_ns, clock_now_ns());
-		share_set(&own->n_unplaced, own->n_unplaced - 1);
-		q->unplaced = false;
+	if (q->untracked) {
+		own->untracked_changed = ++own->n_changes;
+		share_set(&own->untracked_ns, clock_now_ns());
+		share_set(&own->n_untracked, own->n_untracked - 1);
+		q->untracked = false;
 	}
 }

@@ -22,7 +22,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 
 static void entry_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	struct server_entry e = {.attr = r->attr, .is_bare = r->flags & HELPER_RESULT_BARE};
+	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
 
 	/* Made, and gone again before it was seen: there is nothing to have a handle of. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
@@ -39,12 +39,12 @@ static void entry_then(struct server_req *q, const struct helper_result *r, int 
 
 static void entry_lookup(struct server_req *q, const char *name)
 {
-	struct helper_call *call = server_helper_new(q, HELPER_LOOKUP, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_LOOKUP, 0);
 
 	if (!call)
 		return;
 	strcpy(call->name, name);
-	server_helper_go(q, call, HELPERS_QUICK, false, entry_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 }
 
 /* What a request made: what has no handle is looked up for a descriptor. */
@@ -67,12 +67,12 @@ void server_op_lookup(struct server_req *q)
 	int r;
 
 	if (strcmp(name, ".") == 0) {
-		call = server_helper_new(q, HELPER_OPEN_PATH, 0);
+		call = server_helper_call(q, HELPER_OPEN_PATH, 0);
 		if (call)
-			server_helper_go(q, call, HELPERS_QUICK, false, entry_then);
+			server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 		return;
 	}
-	r = dir && !(q->helper_flags & HELPER_CHECKED) && strcmp(name, "..") != 0
+	r = dir && !(q->helper_flags & HELPER_CHECK_PERMS) && strcmp(name, "..") != 0
 		    ? server_node_cached(dir, name, &e)
 		    : -EAGAIN;
 	if (r == 0)
@@ -89,7 +89,7 @@ void server_op_lookup(struct server_req *q)
 static struct helper_call *make_begin(struct server_req *q, enum helper_op op, size_t arg_bytes,
 				      uint32_t mask)
 {
-	struct helper_call *call = server_helper_new(q, op, 0);
+	struct helper_call *call = server_helper_call(q, op, 0);
 
 	if (!call)
 		return NULL;
@@ -108,7 +108,7 @@ void server_op_mknod(struct server_req *q)
 		return;
 	call->mode = in->mode;
 	call->rdev = in->rdev;
-	server_helper_go(q, call, HELPERS_QUICK, true, made_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, made_then);
 }
 
 void server_op_mkdir(struct server_req *q)
@@ -119,7 +119,7 @@ void server_op_mkdir(struct server_req *q)
 	if (!call)
 		return;
 	call->mode = in->mode & 07777;
-	server_helper_go(q, call, HELPERS_QUICK, true, made_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, made_then);
 }
 
 void server_op_symlink(struct server_req *q)
@@ -131,15 +131,15 @@ void server_op_symlink(struct server_req *q)
 		return;
 	call->data = (void *)(uintptr_t)target;
 	call->data_size = strlen(target);
-	server_helper_go(q, call, HELPERS_QUICK, true, made_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, made_then);
 }
 
 void server_op_link(struct server_req *q)
 {
 	struct helper_call *call = make_begin(q, HELPER_LINK, sizeof(struct fuse_link_in), 0);
 
-	if (call && server_helper_second(q, call, 1))
-		server_helper_go(q, call, HELPERS_QUICK, true, made_then);
+	if (call && server_helper_add_object(q, call, 1))
+		server_helper_submit(q, call, HELPERS_QUICK, true, made_then);
 }
 
 /* ------------------------------------------------------------------ names that go */
@@ -152,7 +152,7 @@ static void removed_then(struct server_req *q, const struct helper_result *r, in
 	if (r->error == -EAGAIN && q->tries < EXPECT_TRIES_MAX) {
 		q->tries++;
 		cleanup_close(&fd);
-		q->ops_again(q);
+		q->retry_op(q);
 		return;
 	}
 	if (r->error < 0) {
@@ -161,7 +161,7 @@ static void removed_then(struct server_req *q, const struct helper_result *r, in
 		return;
 	}
 	if (r->flags & HELPER_RESULT_ATTR) {
-		server_hold_gone(e, r, fd);
+		server_pin_unlinked(e, r, fd);
 		server_node_removed(e, r, fd);
 	} else if (fd >= 0)
 		server_helper_close(e, fd);
@@ -190,12 +190,12 @@ static void remove_go(struct server_req *q, const struct helper_result *victim)
 	enum helper_op op = rename			   ? HELPER_RENAME
 			    : q->in->opcode == FUSE_UNLINK ? HELPER_UNLINK
 							   : HELPER_RMDIR;
-	struct helper_call *call = server_helper_new(q, op, 0);
+	struct helper_call *call = server_helper_call(q, op, 0);
 
 	if (!call)
 		return;
 	names_fill(q, call);
-	if (rename && !server_helper_second(q, call, 1))
+	if (rename && !server_helper_add_object(q, call, 1))
 		return;
 	if (q->in->opcode == FUSE_RENAME2)
 		call->rflags = in->flags;
@@ -204,7 +204,7 @@ static void remove_go(struct server_req *q, const struct helper_result *victim)
 		call->expect_len = victim->handle_len;
 		memcpy(call->expect, victim->handle, victim->handle_len);
 	}
-	server_helper_try(q, call, HELPERS_QUICK, true, removed_then);
+	server_helper_submit_raw(q, call, HELPERS_QUICK, true, removed_then);
 }
 
 static void victim_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -216,7 +216,7 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		return;
 	}
 	if (r->error == 0 && r->handle_len > 0 && r->attr.nlink == 1)
-		server_hold_victim(q->mount->export, r, fd);
+		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
 		remove_go(q, NULL); /* what has no handle ends with us in any case */
@@ -232,23 +232,23 @@ static void remove_begin(struct server_req *q)
 	const char *name = server_req_name(q, q->name_at);
 	struct helper_call *call;
 
-	if ((e->n_open == 0 && !server_hold_suspects(e) && !server_hold_any_elsewhere(e)) ||
+	if ((e->n_open == 0 && !server_pin_in_grace(e) && !server_pin_any_open_elsewhere(e)) ||
 	    q->in->opcode == FUSE_RMDIR || q->no_victim) {
 		remove_go(q, NULL);
 		return;
 	}
-	call = server_helper_new(q, HELPER_LOOKUP, rename ? 1 : 0);
+	call = server_helper_call(q, HELPER_LOOKUP, rename ? 1 : 0);
 	if (!call)
 		return;
 	strcpy(call->name, rename ? name + strlen(name) + 1 : name);
-	server_helper_try(q, call, HELPERS_QUICK, false, victim_then);
+	server_helper_submit_raw(q, call, HELPERS_QUICK, false, victim_then);
 }
 
 void server_op_remove(struct server_req *q)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
 
-	q->ops_again = remove_begin;
+	q->retry_op = remove_begin;
 	q->name_at = q->in->opcode == FUSE_RENAME    ? sizeof(struct fuse_rename_in)
 		     : q->in->opcode == FUSE_RENAME2 ? sizeof(*in)
 						     : 0;
@@ -266,20 +266,20 @@ static void readlink_then(struct server_req *q, const struct helper_result *r, i
 
 void server_op_readlink(struct server_req *q)
 {
-	struct helper_call *call = server_helper_new(q, HELPER_READLINK, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_READLINK, 0);
 
 	if (!call)
 		return;
 	call->data = server_req_data(q);
 	call->data_size = q->out_max;
-	server_helper_go(q, call, HELPERS_QUICK, false, readlink_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, readlink_then);
 }
 
 static void attr_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	if (fd >= 0) /* a descriptor for the next time */
 		(void)server_node_of(q->mount->export, r, fd);
-	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_BARE);
+	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
 /* Where it is open already that costs no hand. Of an open file it must be by that: it may have no
@@ -299,24 +299,24 @@ void server_op_getattr(struct server_req *q)
 		fd = server_req_fd(q, 0);
 	if (fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0) {
 		fs_helper_attr(&st, q->mount->export->root_dev, &attr);
-		server_reply_attr(q, &attr, server_is_bare(q->mount->export, fd));
+		server_reply_attr(q, &attr, server_has_no_xattrs(q->mount->export, fd));
 		return;
 	}
-	call = server_helper_new(q, HELPER_OPEN_PATH, 0);
+	call = server_helper_call(q, HELPER_OPEN_PATH, 0);
 	if (call)
-		server_helper_go(q, call, HELPERS_QUICK, false, attr_then);
+		server_helper_submit(q, call, HELPERS_QUICK, false, attr_then);
 }
 
 void server_op_setattr(struct server_req *q)
 {
 	const struct fuse_setattr_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_new(q, HELPER_SETATTR, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_SETATTR, 0);
 	struct server_file *f;
 
 	if (!call)
 		return;
 	if (in->valid & FATTR_FH && server_file_get(q, 0, in->fh, false, &f) == 0)
-		server_helper_file(q, &call->a, f);
+		server_helper_use_file(q, &call->a, f);
 	call->set = (struct helper_setattr){
 		.valid = in->valid,
 		.mode = in->mode,
@@ -328,8 +328,8 @@ void server_op_setattr(struct server_req *q)
 		.atimensec = in->atimensec,
 		.mtimensec = in->mtimensec,
 	};
-	server_helper_go(q, call, in->valid & FATTR_SIZE ? HELPERS_SLOW : HELPERS_QUICK, true,
-			 attr_then);
+	server_helper_submit(q, call, in->valid & FATTR_SIZE ? HELPERS_SLOW : HELPERS_QUICK, true,
+			     attr_then);
 }
 
 static void statfs_then(struct server_req *q, const struct helper_result *r, int fd)
@@ -352,18 +352,18 @@ static void statfs_then(struct server_req *q, const struct helper_result *r, int
 
 void server_op_statfs(struct server_req *q)
 {
-	struct helper_call *call = server_helper_new(q, HELPER_STATFS, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_STATFS, 0);
 
 	if (!call)
 		return;
 	call->data = server_req_data(q);
 	call->data_size = sizeof(struct statfs);
-	server_helper_go(q, call, HELPERS_QUICK, false, statfs_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, statfs_then);
 }
 
 /* ------------------------------------------------------------------ once more */
 
-void server_op_again(struct server_req *q, const struct helper_result *r)
+void server_op_replay(struct server_req *q, const struct helper_result *r)
 {
 	if (r->error < 0) {
 		server_reply_err(q, -r->error);
@@ -379,7 +379,7 @@ void server_op_again(struct server_req *q, const struct helper_result *r)
 	case FUSE_OPEN:
 	case FUSE_CREATE:
 	case FUSE_TMPFILE:
-		server_open_again(q, r);
+		server_open_replay(q, r);
 		break;
 	case FUSE_SETATTR:
 		attr_then(q, r, -1);

@@ -63,16 +63,16 @@ static int files_grow(struct server_mount *m)
 static void count_open(struct server_file *f, uint32_t by)
 {
 	struct server_node *n = f->node;
-	struct fuse_server *b = n->export->back;
+	struct fuse_server *srv = n->export->server;
 
 	if (!f->is_dir) {
 		n->export->n_open += by;
-		share_open_count(&b->share, server_lease_key(b, n->handle.bytes, n->handle.len),
+		share_open_count(&srv->share, server_lease_key(srv, n->handle.bytes, n->handle.len),
 				 (int)by);
 	}
 	n->n_open += by;
 	if (n->n_open == 0)
-		server_unhold(n);
+		server_unpin(n);
 }
 
 static struct server_file *file_find(const struct server_mount *m, uint64_t fh)
@@ -97,7 +97,7 @@ int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool 
 	f->fd = fd;
 	f->node = n;
 	f->is_dir = dir;
-	f->joins = f->alone = false;
+	f->nonblock = f->ring_unfit = false;
 	f->known = 0;
 	f->used = true;
 	f->reuse++;
@@ -183,7 +183,7 @@ static void files_done(struct server_mount *m)
 /* ------------------------------------------------------------------ mounts */
 
 /* The same for all workers of the host, and for all lanes of a mount: one kernel is behind them. */
-static uint64_t number_of(const uint8_t id[16])
+static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
 	uint8_t of[16];
@@ -198,20 +198,20 @@ static uint64_t number_of(const uint8_t id[16])
 
 static struct server_mount *mount_new(struct server_export *e, const uint8_t id[16])
 {
-	struct fuse_server *b = e->back;
+	struct fuse_server *srv = e->server;
 	struct server_mount *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
-	m->back = b;
+	m->server = srv;
 	m->export = e;
 	memcpy(m->id, id, sizeof(m->id));
-	m->number = number_of(id);
-	m->seen_s = boot_seconds();
+	m->number = mount_number(id);
+	m->last_seen_s = boot_seconds();
 	m->free_file = -1;
-	m->next = b->mounts;
-	b->mounts = m;
-	b->n_mounts++;
+	m->next = srv->mounts;
+	srv->mounts = m;
+	srv->n_mounts++;
 	return m;
 }
 
@@ -225,11 +225,11 @@ static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
 
-	return STATE_SERVED_BY(state_served(rec)) == m->back->cfg->worker_id &&
+	return STATE_SERVED_BY(state_served(rec)) == m->server->cfg->worker_id &&
 	       memcmp(rec->id, m->id, sizeof(m->id)) == 0;
 }
 
-static bool is_at_work(const struct server_mount *m)
+static bool is_in_use(const struct server_mount *m)
 {
 	return m->n_clients > 0 || m->n_refs > 0;
 }
@@ -242,89 +242,89 @@ static void record_drop(struct server_mount *m)
 
 	if (!is_ours(m) || !state_served_swap(rec, word, 0, 0))
 		return;
-	share_set(&rec->lane, 0U);
+	share_set(&rec->mount_worker, 0U);
 	state_publish(&rec->used, 0UL);
 	journal_mount_drop(m->export->journal, m->journal);
 }
 
 void server_mount_free(struct server_mount *m, bool forget_state)
 {
-	struct fuse_server *b = m->back;
-	struct server_mount **p = &b->mounts;
+	struct fuse_server *srv = m->server;
+	struct server_mount **p = &srv->mounts;
 
-	server_mount_settle(m);
+	server_mount_reclaimed(m);
 	files_done(m);
-	b->n_leaving -= m->leaving > 0;
+	srv->n_moving -= m->moving_to > 0;
 	if (forget_state)
 		record_drop(m);
 	while (*p != m)
 		p = &(*p)->next;
 	*p = m->next;
-	b->n_mounts--;
+	srv->n_mounts--;
 	free(m);
 }
 
 /* So long it may be about to say what it has open. */
-#define SUSPECT_NS (90 * NSEC_PER_SEC)
+#define GRACE_NS (90 * NSEC_PER_SEC)
 
-static void suspect_end(struct server_mount *m)
+static void grace_end(struct server_mount *m)
 {
-	m->export->n_suspects -= m->suspect;
+	m->export->n_in_grace -= m->suspect;
 	m->suspect = false;
 }
 
-void server_mount_settle(struct server_mount *m)
+void server_mount_reclaimed(struct server_mount *m)
 {
-	if (PLENUM_LIKELY(!m->unsettled))
+	if (PLENUM_LIKELY(!m->reclaiming))
 		return;
-	suspect_end(m);
-	m->export->n_unsettled--;
-	m->unsettled = false;
-	server_mounts_tell(m->back);
+	grace_end(m);
+	m->export->n_reclaiming--;
+	m->reclaiming = false;
+	server_mounts_publish(m->server);
 }
 
 /* What a lane has open its owner has open, too, and comes to say so even where the lane does not.
  */
-static void mount_unsettle(struct server_mount *m)
+static void mount_reclaim_begin(struct server_mount *m)
 {
-	if (m->lane)
+	if (m->mount_worker)
 		return;
-	m->unsettled = m->suspect = true;
-	m->suspect_ns = clock_now_ns() + SUSPECT_NS;
-	m->export->n_unsettled++;
-	m->export->n_suspects++;
+	m->reclaiming = m->suspect = true;
+	m->grace_until_ns = clock_now_ns() + GRACE_NS;
+	m->export->n_reclaiming++;
+	m->export->n_in_grace++;
 }
 
-void server_mounts_tell(struct fuse_server *b)
+void server_mounts_publish(struct fuse_server *srv)
 {
 	uint32_t n = 0, suspects = 0;
 
-	if (b->ending)
+	if (srv->ending)
 		return;
-	for (unsigned i = 0; i < b->n_exports; i++) {
-		n += b->exports[i].n_unsettled;
-		suspects += b->exports[i].n_suspects;
+	for (unsigned i = 0; i < srv->n_exports; i++) {
+		n += srv->exports[i].n_reclaiming;
+		suspects += srv->exports[i].n_in_grace;
 	}
-	share_set(&b->share.own->n_unsettled, n);
-	share_set(&b->share.own->n_suspects, suspects);
+	share_set(&srv->share.own->n_reclaiming, n);
+	share_set(&srv->share.own->n_in_grace, suspects);
 }
 
-void server_mounts_end(struct fuse_server *b)
+void server_mounts_end(struct fuse_server *srv)
 {
 	uint32_t n = 0;
 
-	for (const struct server_mount *m = b->mounts; m; m = m->next)
-		n += !m->gone && !m->lane;
-	if (b->share.own) {
-		share_set(&b->share.own->n_unsettled, n);
-		share_set(&b->share.own->n_suspects, n);
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		n += !m->gone && !m->mount_worker;
+	if (srv->share.own) {
+		share_set(&srv->share.own->n_reclaiming, n);
+		share_set(&srv->share.own->n_in_grace, n);
 	}
-	b->ending = true;
+	srv->ending = true;
 }
 
-bool server_mounts_awaited(const struct server_export *e)
+bool server_mounts_unclaimed(const struct server_export *e)
 {
-	const struct share *share = &e->back->share;
+	const struct share *share = &e->server->share;
 
 	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
 		return false;
@@ -333,7 +333,7 @@ bool server_mounts_awaited(const struct server_export *e)
 		uint32_t server = STATE_SERVED_BY(state_served(rec));
 		const struct share_slot *slot;
 
-		if (!share_get(&rec->used) || !server || server == e->back->cfg->worker_id)
+		if (!share_get(&rec->used) || !server || server == e->server->cfg->worker_id)
 			continue;
 		slot = share_slot_of(share, server);
 		if (!slot || !share_serves(slot, e->name_hash))
@@ -346,14 +346,14 @@ void server_mount_put(struct server_mount *m)
 {
 	if (m->n_clients > 0)
 		return;
-	m->seen_s = boot_seconds();
+	m->last_seen_s = boot_seconds();
 	if (m->gone && m->n_refs == 0)
 		server_mount_free(m, true);
 }
 
 static struct server_mount *mount_find(const struct server_export *e, const uint8_t id[16])
 {
-	struct server_mount *m = e->back->mounts;
+	struct server_mount *m = e->server->mounts;
 
 	while (m && (m->gone || m->export != e || memcmp(m->id, id, sizeof(m->id)) != 0))
 		m = m->next;
@@ -365,7 +365,7 @@ int server_mounts_restore(struct server_export *e)
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
 		struct state_mount *rec = &e->state->mounts[i];
 		uint64_t word = state_served(rec);
-		uint32_t own = e->back->cfg->worker_id;
+		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
 		/* Whoever saw it without us takes it no more. */
@@ -376,70 +376,72 @@ int server_mounts_restore(struct server_export *e)
 		if (!m)
 			return -ENOMEM;
 		m->journal = i;
-		m->lane = share_get(&rec->lane);
-		mount_unsettle(m);
+		m->mount_worker = share_get(&rec->mount_worker);
+		mount_reclaim_begin(m);
 	}
 	/* Those of a predecessor among them. */
-	for (unsigned i = 0; i < STATE_HOLDS_MAX; i++)
-		e->n_maybe += state_hold_is_used(&e->state->holds[i]) && e->state->holds[i].maybe;
-	e->holds_due = true;
+	for (unsigned i = 0; i < STATE_PINS_MAX; i++)
+		e->n_provisional +=
+			state_pin_is_used(&e->state->holds[i]) && e->state->holds[i].provisional;
+	e->sweep_due = true;
 	return 0;
 }
 
-void server_mounts_expire(struct fuse_server *b)
+void server_mounts_expire(struct fuse_server *srv)
 {
-	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), b->trimmed_ns);
+	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), srv->trimmed_ns);
 	struct server_mount *next;
 
-	for (struct server_mount *m = b->mounts; m; m = next) {
+	for (struct server_mount *m = srv->mounts; m; m = next) {
 		next = m->next;
-		if (m->suspect && now_ns >= m->suspect_ns)
-			suspect_end(m);
+		if (m->suspect && now_ns >= m->grace_until_ns)
+			grace_end(m);
 		if (m->n_clients > 0)
 			journal_mount_seen(m->export->journal, m->journal);
-		else if (m->n_refs == 0 && (now_s - m->seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
+		else if (m->n_refs == 0 &&
+			 (now_s - m->last_seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
 			server_mount_free(m, true);
 	}
-	server_mounts_tell(b);
+	server_mounts_publish(srv);
 }
 
 /* All workers share the places for mounts: those that are away have half of them. */
-static bool has_room(const struct fuse_server *b)
+static bool has_room(const struct fuse_server *srv)
 {
-	uint32_t n_at_work = b->n_live + b->n_owing;
-	uint32_t n_away = b->n_mounts > n_at_work ? b->n_mounts - n_at_work : 0;
+	uint32_t n_at_work = srv->n_live + srv->n_finishing;
+	uint32_t n_away = srv->n_mounts > n_at_work ? srv->n_mounts - n_at_work : 0;
 
-	return b->n_mounts < MOUNTS_MAX &&
-	       (b->share.n_others == 0 ||
-		n_away < JOURNAL_MOUNTS_MAX / 2 / (b->share.n_others + 1));
+	return srv->n_mounts < MOUNTS_MAX &&
+	       (srv->share.n_peers == 0 ||
+		n_away < JOURNAL_MOUNTS_MAX / 2 / (srv->share.n_peers + 1));
 }
 
-static int mounts_make_room(struct fuse_server *b)
+static int mounts_make_room(struct fuse_server *srv)
 {
 	struct server_mount *oldest = NULL;
 
-	if (has_room(b))
+	if (has_room(srv))
 		return 0;
-	for (struct server_mount *m = b->mounts; m; m = m->next)
-		if (!is_at_work(m) && (!oldest || m->seen_s < oldest->seen_s))
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		if (!is_in_use(m) && (!oldest || m->last_seen_s < oldest->last_seen_s))
 			oldest = m;
 	if (!oldest)
-		return b->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
+		return srv->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
 	server_mount_free(oldest, true);
 	return 0;
 }
 
 /* Its worker has given it to us, or nothing of that one is left. */
-static bool is_to_be_had(const struct server_export *e, uint64_t word)
+static bool can_take(const struct server_export *e, uint64_t word)
 {
-	uint32_t own = e->back->cfg->worker_id, server = STATE_SERVED_BY(word);
+	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);
 
 	return server == 0 || server == own || STATE_SERVED_GIVEN(word) == own ||
-	       !journal_worker_lives(e->journal, server);
+	       !journal_worker_is_alive(e->journal, server);
 }
 
 /* A mount that cannot go is left where it is for so long. */
-#define STAYS_NS (300 * NSEC_PER_SEC)
+#define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
 /* It was served before. What it had open elsewhere it will say, and the others hear that it has not
  * before it is ours. -EBUSY: its worker may still be at what it was asked. */
@@ -447,29 +449,29 @@ static int mount_take(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
 	uint64_t word = state_served(rec);
-	uint32_t own = m->back->cfg->worker_id;
+	uint32_t own = m->server->cfg->worker_id;
 
-	if (!is_to_be_had(m->export, word)) {
+	if (!can_take(m->export, word)) {
 		share_set(&rec->wanted, own);
 		return -EBUSY;
 	}
-	if (!m->unsettled && STATE_SERVED_BY(word) != own) {
-		mount_unsettle(m);
-		server_mounts_tell(m->back);
+	if (!m->reclaiming && STATE_SERVED_BY(word) != own) {
+		mount_reclaim_begin(m);
+		server_mounts_publish(m->server);
 	}
 	share_set(&rec->wanted, 0U);
-	share_set(&rec->lane, (uint32_t)m->lane);
+	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
 	if (STATE_SERVED_BY(word) == own) /* it was sent elsewhere, and has come back */
-		m->stays_ns = clock_now_ns() + STAYS_NS;
+		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
 
 /* So that a successor, or another worker, knows of it. */
 static int mount_record(struct server_mount *m)
 {
-	uint32_t own = m->back->cfg->worker_id;
+	uint32_t own = m->server->cfg->worker_id;
 	struct state_mount *rec;
 	uint64_t word;
 	int r = journal_mount_get(m->export->journal, m->id, &m->journal);
@@ -484,13 +486,13 @@ static int mount_record(struct server_mount *m)
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
-	share_set(&rec->lane, (uint32_t)m->lane);
+	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	share_set(&rec->wanted, 0U);
 	state_publish(&rec->used, 1UL);
 	return 0;
 }
 
-void server_mount_serve(struct server_mount *m, struct fuse_server_client *c)
+void server_mount_attach(struct server_mount *m, struct fuse_server_client *c)
 {
 	struct fuse_server_client *was = m->client;
 
@@ -500,30 +502,30 @@ void server_mount_serve(struct server_mount *m, struct fuse_server_client *c)
 		rudp_session_close(was->session, clock_now_ns());
 }
 
-int server_mount_get(struct fuse_server *b, struct server_export *e, const struct fuse_hello *h,
+int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
 		     struct server_mount **ret)
 {
 	struct server_mount *m = mount_find(e, h->mount_id);
 	int r;
 
 	if (!m || !is_ours(m)) {
-		server_mounts_expire(b);	/* the host may have slept for days */
+		server_mounts_expire(srv);	/* the host may have slept for days */
 		if (mount_find(e, h->mount_id)) /* another's, and what it asked here is not over */
 			return -EBUSY;
-		r = mounts_make_room(b);
+		r = mounts_make_room(srv);
 		if (r < 0)
 			return r;
 		m = mount_new(e, h->mount_id);
 		if (!m)
 			return -ENOMEM;
-		m->lane = h->purpose != FUSE_HELLO_MOUNT;
+		m->mount_worker = h->purpose != FUSE_HELLO_MOUNT;
 		r = mount_record(m);
 	} else {
-		m->lane = h->purpose != FUSE_HELLO_MOUNT;
-		r = m->leaving ? -EBUSY : mount_take(m);
+		m->mount_worker = h->purpose != FUSE_HELLO_MOUNT;
+		r = m->moving_to ? -EBUSY : mount_take(m);
 	}
 	*ret = m;
-	if (r < 0 && !is_at_work(m) && !m->leaving)
+	if (r < 0 && !is_in_use(m) && !m->moving_to)
 		server_mount_free(m, false);
 	return r;
 }
@@ -561,10 +563,10 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 }
 
 /* Where the worker is reached by a client that reaches us from `from`. */
-static int say_where(struct server_export *e, const struct share_slot *slot,
-		     const struct ip_addr *from)
+static int redirect_to(struct server_export *e, const struct share_slot *slot,
+		       const struct ip_addr *from)
 {
-	struct fuse_server *b = e->back;
+	struct fuse_server *srv = e->server;
 	uint32_t n = MIN_OF(share_get(&slot->n_addrs), (uint32_t)LAUNCH_PORTS_MAX), at = n;
 	char ip[IP_ADDR_STR_MAX];
 
@@ -575,38 +577,38 @@ static int say_where(struct server_export *e, const struct share_slot *slot,
 	if (at == n)
 		return 0; /* by none: it is served here */
 	ip_addr_format(&slot->addrs[at].ip.addr, ip, sizeof(ip));
-	snprintf(b->elsewhere, sizeof(b->elsewhere), "%s/%x", ip, slot->addrs[at].port);
+	snprintf(srv->elsewhere, sizeof(srv->elsewhere), "%s/%x", ip, slot->addrs[at].port);
 	return -EREMOTE;
 }
 
 /* The worker's place, where it serves the export at present. */
 static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
 {
-	const struct share *share = &e->back->share;
+	const struct share *share = &e->server->share;
 	const struct share_slot *o =
 		worker && worker != share->own_index ? share_slot_of(share, worker) : NULL;
 
 	return o && share_serves(o, e->name_hash) &&
-			       share_is_heard(o, SHARE_AWAY_NS, clock_now_ns())
+			       share_is_alive(o, SHARE_AWAY_NS, clock_now_ns())
 		       ? o
 		       : NULL;
 }
 
 /* Another worker of the export that has fewer mounts than ours; NULL: none has. */
-static const struct share_slot *fewest(const struct server_export *e, const uint32_t n[SHARE_SLOTS],
-				       uint32_t ours)
+static const struct share_slot *least_loaded(const struct server_export *e,
+					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
 {
-	const struct share *share = &e->back->share;
+	const struct share *share = &e->server->share;
 	const struct share_slot *best = NULL;
 	uint64_t now_ns = clock_now_ns();
 	uint32_t least = ours;
 
-	for (uint32_t i = 0; i < share->n_others; i++) {
-		const struct share_slot *o = share->others[i];
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		const struct share_slot *o = share->peers[i];
 
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
 		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* by other exports */
-		    !share_is_heard(o, SHARE_AWAY_NS, now_ns))
+		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
 		least = n[share_index(share, o)];
@@ -618,10 +620,10 @@ static const struct share_slot *fewest(const struct server_export *e, const uint
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
-	int r = o ? say_where(e, o, from) : 0;
+	int r = o ? redirect_to(e, o, from) : 0;
 
 	if (r < 0 &&
-	    !state_served_swap(rec, word, STATE_SERVED_BY(word), share_index(&e->back->share, o)))
+	    !state_served_swap(rec, word, STATE_SERVED_BY(word), share_index(&e->server->share, o)))
 		return -EBUSY;
 	return r;
 }
@@ -631,7 +633,7 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
-	uint32_t own = e->back->share.own_index;
+	uint32_t own = e->server->share.own_index;
 	uint64_t word = state_served(rec);
 	const struct share_slot *o = serving(e, STATE_SERVED_GIVEN(word));
 	const struct server_mount *m;
@@ -639,58 +641,58 @@ static int place_known(struct server_export *e, struct state_mount *rec,
 	if (STATE_SERVED_GIVEN(word) == own)
 		return 0;
 	if (o)
-		return say_where(e, o, from);
+		return redirect_to(e, o, from);
 	if (STATE_SERVED_BY(word) == own) {
 		m = mount_find(e, rec->id);
-		if (m && (m->leaving || is_at_work(m) || clock_now_ns() < m->stays_ns))
+		if (m && (m->moving_to || is_in_use(m) || clock_now_ns() < m->no_move_until_ns))
 			return 0;
 	} else {
 		o = serving(e, STATE_SERVED_BY(word));
 		if (o)
-			return say_where(e, o, from);
-		if (!is_to_be_had(e, word))
+			return redirect_to(e, o, from);
+		if (!can_take(e, word))
 			return 0;
 	}
-	o = e->handles ? fewest(e, n, n[own]) : NULL;
+	o = e->handles ? least_loaded(e, n, n[own]) : NULL;
 	return place_give(e, rec, word, o, from);
 }
 
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from)
 {
-	struct share *share = &e->back->share;
+	struct share *share = &e->server->share;
 	uint32_t n[SHARE_SLOTS] = {};
 	const struct share_slot *o;
 	struct state_mount *rec;
 
-	share_look(share);
-	if (share->n_others == 0 || !from)
+	share_refresh(share);
+	if (share->n_peers == 0 || !from)
 		return 0;
 	mounts_count(e, id, n, &rec);
 	if (rec)
 		return place_known(e, rec, n, from);
-	o = fewest(e, n, n[share->own_index]);
-	return o ? say_where(e, o, from) : 0;
+	o = least_loaded(e, n, n[share->own_index]);
+	return o ? redirect_to(e, o, from) : 0;
 }
 
 /* ------------------------------------------------------------------ mounts that move */
 
 /* What does not end within this time, on a disk that hangs, may never: the client is served. */
-#define LEAVE_NS (2 * NSEC_PER_SEC)
-#define LEAVE_LOOK_NS NSEC_PER_MSEC
+#define MOVE_MAX_NS (2 * NSEC_PER_SEC)
+#define MOVE_POLL_NS NSEC_PER_MSEC
 
 /* The client is asked to come anew, and is refused until nothing of what it has asked is at work:
  * what is not journalled, data that are written, would else come after what it writes elsewhere. */
-static void mount_leave(struct server_mount *m, uint32_t worker)
+static void mount_move(struct server_mount *m, uint32_t worker)
 {
-	m->leaving = worker;
-	m->leaving_ns = clock_now_ns();
-	m->back->n_leaving++;
+	m->moving_to = worker;
+	m->moving_ns = clock_now_ns();
+	m->server->n_moving++;
 	if (m->client && m->client->session)
-		rudp_session_close(m->client->session, m->leaving_ns);
+		rudp_session_close(m->client->session, m->moving_ns);
 }
 
 /* Another worker has a client of it that does not go where it is sent. */
-static void wanted_look(struct server_mount *m)
+static void wanted_check(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
 	uint32_t wanted = share_get(&rec->wanted);
@@ -698,36 +700,36 @@ static void wanted_look(struct server_mount *m)
 	if (PLENUM_LIKELY(wanted == 0) || !is_ours(m))
 		return;
 	share_set(&rec->wanted, 0U);
-	if (!m->leaving && !m->gone && STATE_SERVED_GIVEN(state_served(rec)) != wanted &&
+	if (!m->moving_to && !m->gone && STATE_SERVED_GIVEN(state_served(rec)) != wanted &&
 	    serving(m->export, wanted))
-		mount_leave(m, wanted);
+		mount_move(m, wanted);
 }
 
-void server_mounts_leave(struct fuse_server *b, uint64_t now_ns)
+void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
 {
-	if (now_ns - b->leaving_ns < LEAVE_LOOK_NS)
+	if (now_ns - srv->moving_ns < MOVE_POLL_NS)
 		return;
-	b->leaving_ns = now_ns;
-	for (struct server_mount *m = b->mounts; m; m = m->next) {
+	srv->moving_ns = now_ns;
+	for (struct server_mount *m = srv->mounts; m; m = m->next) {
 		struct state_mount *rec = record_of(m);
 		uint64_t word = state_served(rec);
 
-		if (!m->leaving || (is_at_work(m) && now_ns < m->leaving_ns + LEAVE_NS))
+		if (!m->moving_to || (is_in_use(m) && now_ns < m->moving_ns + MOVE_MAX_NS))
 			continue;
-		if (!is_at_work(m) && is_ours(m) && serving(m->export, m->leaving))
-			state_served_swap(rec, word, STATE_SERVED_BY(word), m->leaving);
+		if (!is_in_use(m) && is_ours(m) && serving(m->export, m->moving_to))
+			state_served_swap(rec, word, STATE_SERVED_BY(word), m->moving_to);
 		else
-			m->stays_ns = now_ns + STAYS_NS;
-		m->leaving = 0;
-		b->n_leaving--;
+			m->no_move_until_ns = now_ns + NO_MOVE_NS;
+		m->moving_to = 0;
+		srv->n_moving--;
 	}
 }
 
 /* Workers come later than clients, and come back: a mount at a time is asked to come anew. */
 static void export_balance(struct server_export *e)
 {
-	struct fuse_server *b = e->back;
-	uint32_t n[SHARE_SLOTS] = {}, own = b->share.own_index;
+	struct fuse_server *srv = e->server;
+	uint32_t n[SHARE_SLOTS] = {}, own = srv->share.own_index;
 	uint64_t now_ns = clock_now_ns();
 	const struct share_slot *o;
 	struct state_mount *none;
@@ -736,22 +738,22 @@ static void export_balance(struct server_export *e)
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);
-	o = n[own] >= 2 ? fewest(e, n, n[own] - 1) : NULL;
-	for (struct server_mount *m = b->mounts; o && m; m = m->next) {
-		if (m->export != e || !m->client || !m->client->follows || m->unsettled ||
-		    m->gone || m->leaving || now_ns < m->stays_ns || !m->client->session)
+	o = n[own] >= 2 ? least_loaded(e, n, n[own] - 1) : NULL;
+	for (struct server_mount *m = srv->mounts; o && m; m = m->next) {
+		if (m->export != e || !m->client || !m->client->follows || m->reclaiming ||
+		    m->gone || m->moving_to || now_ns < m->no_move_until_ns || !m->client->session)
 			continue;
-		mount_leave(m, share_index(&b->share, o));
+		mount_move(m, share_index(&srv->share, o));
 		return;
 	}
 }
 
-void server_mounts_balance(struct fuse_server *b)
+void server_mounts_balance(struct fuse_server *srv)
 {
-	if (b->share.n_others == 0)
+	if (srv->share.n_peers == 0)
 		return;
-	for (struct server_mount *m = b->mounts; m; m = m->next)
-		wanted_look(m);
-	for (unsigned i = 0; i < b->n_exports; i++)
-		export_balance(&b->exports[i]);
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		wanted_check(m);
+	for (unsigned i = 0; i < srv->n_exports; i++)
+		export_balance(&srv->exports[i]);
 }

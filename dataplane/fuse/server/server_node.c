@@ -17,7 +17,7 @@
 #define NODE_CHAINS (1U << 17)
 #define NODE_CLOSED_MAX (1U << 17)
 #define NODE_IDLE_TICKS 3
-#define NODE_NAMELESS_MAX 256U
+#define NODE_UNLINKED_MAX 256U
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
@@ -48,22 +48,22 @@ static void list_remove(struct server_node *n)
 static struct server_node **chain_by_handle(const struct server_export *e, const uint8_t *handle,
 					    size_t len)
 {
-	const uint64_t key[2] = {e->back->hash_key[0], e->back->hash_key[1] ^ (uintptr_t)e};
+	const uint64_t key[2] = {e->server->hash_key[0], e->server->hash_key[1] ^ (uintptr_t)e};
 
-	return &e->back->by_handle[hash_keyed(key, handle, len) & (NODE_CHAINS - 1)];
+	return &e->server->by_handle[hash_keyed(key, handle, len) & (NODE_CHAINS - 1)];
 }
 
 static struct server_node **chain_by_ino(const struct server_export *e, uint64_t dev, uint64_t ino)
 {
 	const uint64_t what[2] = {dev, ino};
 
-	return &e->back->by_ino[hash_keyed(e->back->hash_key, what, sizeof(what)) &
-				(NODE_CHAINS - 1)];
+	return &e->server->by_ino[hash_keyed(e->server->hash_key, what, sizeof(what)) &
+				  (NODE_CHAINS - 1)];
 }
 
-static bool is_kept(const struct server_node *n)
+static bool is_table_handle(const struct server_node *n)
 {
-	return n->handle.bytes[0] == FUSE_HANDLE_KEPT;
+	return n->handle.bytes[0] == FUSE_HANDLE_TABLE;
 }
 
 /* Of its handle, what the file system gave. */
@@ -96,7 +96,8 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 }
 
 /* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
-static struct server_node *find_kept(const struct server_export *e, uint64_t dev, uint64_t ino)
+static struct server_node *table_node_find(const struct server_export *e, uint64_t dev,
+					   uint64_t ino)
 {
 	struct server_node *n = *chain_by_ino(e, dev, ino);
 
@@ -108,18 +109,18 @@ static struct server_node *find_kept(const struct server_export *e, uint64_t dev
 /* Its place among the least recently used, by what it has; the newest of them. */
 static void node_place(struct server_node *n)
 {
-	struct fuse_server *b = n->export->back;
+	struct fuse_server *srv = n->export->server;
 
 	list_remove(n);
-	n->tick = b->tick;
+	n->tick = srv->tick;
 	if (n == n->export->root)
 		return;
-	if (n->nameless && n->fd >= 0)
-		list_push(&b->nameless_nodes, n);
-	else if (!is_kept(n) && n->fd >= 0)
-		list_push(&b->open_nodes, n);
+	if (n->unlinked && n->fd >= 0)
+		list_push(&srv->unlinked_nodes, n);
+	else if (!is_table_handle(n) && n->fd >= 0)
+		list_push(&srv->open_nodes, n);
 	else if (n->refs == 0)
-		list_push(is_kept(n) ? &b->kept_nodes : &b->closed_nodes, n);
+		list_push(is_table_handle(n) ? &srv->table_nodes : &srv->closed_nodes, n);
 }
 
 static void node_free(struct server_node *n)
@@ -131,7 +132,7 @@ static void node_free(struct server_node *n)
 	while (*p != n)
 		p = &(*p)->next;
 	*p = n->next;
-	if (is_kept(n)) {
+	if (is_table_handle(n)) {
 		for (p = chain_by_ino(n->export, n->dev, n->ino); *p != n;)
 			p = &(*p)->next_ino;
 		*p = n->next_ino;
@@ -145,38 +146,38 @@ static void node_close(struct server_node *n)
 {
 	close(n->fd);
 	n->fd = -1;
-	n->nameless = false;
+	n->unlinked = false;
 	node_place(n);
 }
 
 /* What is too much goes, but for the one that was just used. */
-static void nodes_trim(struct fuse_server *b)
+static void nodes_trim(struct fuse_server *srv)
 {
-	while (b->open_nodes.n > b->n_open_max)
-		node_close(b->open_nodes.last);
-	while (b->closed_nodes.n > NODE_CLOSED_MAX)
-		node_free(b->closed_nodes.last);
-	while (b->kept_nodes.n > b->n_kept_max)
-		node_free(b->kept_nodes.last);
-	while (b->nameless_nodes.n > NODE_NAMELESS_MAX)
-		node_close(b->nameless_nodes.last);
+	while (srv->open_nodes.n > srv->n_open_max)
+		node_close(srv->open_nodes.last);
+	while (srv->closed_nodes.n > NODE_CLOSED_MAX)
+		node_free(srv->closed_nodes.last);
+	while (srv->table_nodes.n > srv->n_table_max)
+		node_free(srv->table_nodes.last);
+	while (srv->unlinked_nodes.n > NODE_UNLINKED_MAX)
+		node_close(srv->unlinked_nodes.last);
 }
 
-void server_nodes_idle(struct fuse_server *b)
+void server_nodes_idle(struct fuse_server *srv)
 {
 	struct server_node *n;
 
-	b->tick++;
-	while ((n = b->open_nodes.last) && b->tick - n->tick > NODE_IDLE_TICKS)
+	srv->tick++;
+	while ((n = srv->open_nodes.last) && srv->tick - n->tick > NODE_IDLE_TICKS)
 		node_close(n);
 }
 
 void server_node_ref(struct server_node *n)
 {
-	struct fuse_server *b = n->export->back;
+	struct fuse_server *srv = n->export->server;
 
 	n->refs++;
-	if (n->list == &b->closed_nodes || n->list == &b->kept_nodes)
+	if (n->list == &srv->closed_nodes || n->list == &srv->table_nodes)
 		list_remove(n);
 }
 
@@ -188,42 +189,42 @@ void server_node_put(struct server_node *n)
 
 /* ------------------------------------------------------------------ life */
 
-int server_nodes_init(struct fuse_server *b)
+int server_nodes_init(struct fuse_server *srv)
 {
 	long max = sysconf(_SC_OPEN_MAX);
 
-	b->n_open_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 8, 8192));
-	b->n_kept_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 4, 1 << 18));
-	b->by_handle = calloc(NODE_CHAINS, sizeof(b->by_handle[0]));
-	b->by_ino = calloc(NODE_CHAINS, sizeof(b->by_ino[0]));
-	if (!b->by_handle || !b->by_ino)
+	srv->n_open_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 8, 8192));
+	srv->n_table_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 4, 1 << 18));
+	srv->by_handle = calloc(NODE_CHAINS, sizeof(srv->by_handle[0]));
+	srv->by_ino = calloc(NODE_CHAINS, sizeof(srv->by_ino[0]));
+	if (!srv->by_handle || !srv->by_ino)
 		return -ENOMEM;
-	if (getrandom(b->hash_key, sizeof(b->hash_key), 0) != sizeof(b->hash_key) ||
-	    getrandom(&b->incarnation, sizeof(b->incarnation), 0) != sizeof(b->incarnation))
+	if (getrandom(srv->hash_key, sizeof(srv->hash_key), 0) != sizeof(srv->hash_key) ||
+	    getrandom(&srv->incarnation, sizeof(srv->incarnation), 0) != sizeof(srv->incarnation))
 		return -EIO;
 	return 0;
 }
 
-void server_nodes_done(struct fuse_server *b)
+void server_nodes_done(struct fuse_server *srv)
 {
-	for (uint32_t i = 0; b->by_handle && i < NODE_CHAINS; i++)
-		while (b->by_handle[i])
-			node_free(b->by_handle[i]);
-	free(b->by_handle);
-	free(b->by_ino);
-	b->by_handle = b->by_ino = NULL;
+	for (uint32_t i = 0; srv->by_handle && i < NODE_CHAINS; i++)
+		while (srv->by_handle[i])
+			node_free(srv->by_handle[i]);
+	free(srv->by_handle);
+	free(srv->by_ino);
+	srv->by_handle = srv->by_ino = NULL;
 }
 
-void server_nodes_shrink(struct fuse_server *b)
+void server_nodes_shrink(struct fuse_server *srv)
 {
 	/* Sixteen stay: a caller may be holding more than one. */
-	uint32_t keep = MAX_OF(b->open_nodes.n / 2, 16U);
+	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
-	while (b->open_nodes.n > keep)
-		node_close(b->open_nodes.last);
-	keep = MAX_OF(b->kept_nodes.n / 2, 16U);
-	while (b->kept_nodes.n > keep)
-		node_free(b->kept_nodes.last);
+	while (srv->open_nodes.n > keep)
+		node_close(srv->open_nodes.last);
+	keep = MAX_OF(srv->table_nodes.n / 2, 16U);
+	while (srv->table_nodes.n > keep)
+		node_free(srv->table_nodes.last);
 }
 
 static struct server_node *node_new(struct server_export *e, const uint8_t *handle, size_t len,
@@ -243,7 +244,7 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 	chain = chain_by_handle(e, handle, key_len(handle, len));
 	n->next = *chain;
 	*chain = n;
-	if (is_kept(n)) {
+	if (is_table_handle(n)) {
 		chain = chain_by_ino(e, n->dev, n->ino);
 		n->next_ino = *chain;
 		*chain = n;
@@ -252,26 +253,27 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 }
 
 /* A handle of our own, for what has no other. */
-static struct server_node *kept_new(struct server_export *e, const struct helper_result *r)
+static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
-	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_KEPT};
+	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_TABLE};
 
-	e->last_kept++;
-	memcpy(handle + 1, &e->back->incarnation, sizeof(uint64_t));
-	memcpy(handle + 1 + sizeof(uint64_t), &e->last_kept, sizeof(uint64_t));
+	e->last_table++;
+	memcpy(handle + 1, &e->server->incarnation, sizeof(uint64_t));
+	memcpy(handle + 1 + sizeof(uint64_t), &e->last_table, sizeof(uint64_t));
 	return node_new(e, handle, sizeof(handle), r->dev, &r->attr);
 }
 
 /* ------------------------------------------------------------------ exports */
 
-int server_export_init(struct fuse_server *b, unsigned i, const struct launch_export *cfg)
+int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_export *cfg)
 {
-	struct server_export *e = &b->exports[i];
+	struct server_export *e = &srv->exports[i];
 	struct statfs fs;
 	struct stat st;
 	uint64_t what[2];
 
-	*e = (struct server_export){.cfg = cfg, .back = b, .root_fd = cfg->dir_fd, .mount_id = -1};
+	*e = (struct server_export){
+		.cfg = cfg, .server = srv, .root_fd = cfg->dir_fd, .mount_id = -1};
 	if (fstat(e->root_fd, &st) < 0 || fstatfs(e->root_fd, &fs) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -280,15 +282,15 @@ int server_export_init(struct fuse_server *b, unsigned i, const struct launch_ex
 	e->root_dev = st.st_dev;
 	e->root_ino = st.st_ino;
 	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;
-	e->handles = fs_helper_gives_handles(b->hands, i);
-	e->journal = fs_helper_journal(b->hands, i);
-	what[0] = fs_helper_export_identity(b->hands, i);
-	what[1] = b->boot;
+	e->handles = fs_helper_gives_handles(srv->helpers, i);
+	e->journal = fs_helper_journal(srv->helpers, i);
+	what[0] = fs_helper_export_identity(srv->helpers, i);
+	what[1] = srv->boot;
 	e->verifier = hash_keyed((const uint64_t[2]){1, 1}, what, sizeof(what));
 	return 0;
 }
 
-int server_root_known(struct server_export *e, const struct helper_result *r)
+int server_root_init(struct server_export *e, const struct helper_result *r)
 {
 	struct fuse_handle h;
 
@@ -297,7 +299,7 @@ int server_root_known(struct server_export *e, const struct helper_result *r)
 	if (r->handle_len > 0 && fuse_handle_of(e->root_fd, &h, &e->mount_id) < 0)
 		e->mount_id = -1;
 	e->root = r->handle_len > 0 ? node_new(e, r->handle, r->handle_len, r->dev, &r->attr)
-				    : kept_new(e, r);
+				    : table_node_new(e, r);
 	if (!e->root)
 		return -ENOMEM;
 	e->root->refs = 1;
@@ -316,7 +318,7 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i)
 int server_node_fd(struct server_node *n)
 {
 	/* Where it is the last to go already there is nothing to move. */
-	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->back->tick))
+	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->server->tick))
 		node_place(n);
 	return n->fd;
 }
@@ -336,32 +338,32 @@ struct server_node *server_node_of(struct server_export *e, const struct helper_
 	if (r->handle_len > 0)
 		n = server_node_signed(e, r->handle, r->handle_len);
 	else
-		n = find_kept(e, r->dev, r->attr.ino);
+		n = table_node_find(e, r->dev, r->attr.ino);
 	if (!n && r->handle_len > 0)
 		n = node_new(e, r->handle, r->handle_len, r->dev, &r->attr);
 	else if (!n && own >= 0)
-		n = kept_new(e, r);
+		n = table_node_new(e, r);
 	if (!n)
 		return NULL;
 	if (n->fd < 0)
 		n->fd = fd_take(own);
 	node_place(n);
-	nodes_trim(e->back);
+	nodes_trim(e->server);
 	return n;
 }
 
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
-						  : find_kept(e, r->dev, r->attr.ino);
+						  : table_node_find(e, r->dev, r->attr.ino);
 	bool dir = S_ISDIR(r->attr.mode); /* their links are counted otherwise on some */
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
 		n = server_node_of(e, r, fd);
-		if (n && !is_kept(n) && n->fd >= 0) {
-			n->nameless = true;
+		if (n && !is_table_handle(n) && n->fd >= 0) {
+			n->unlinked = true;
 			node_place(n);
-			nodes_trim(e->back);
+			nodes_trim(e->server);
 		}
 		return;
 	}
@@ -373,7 +375,7 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 
 /* ------------------------------------------------------------------ from names */
 
-bool server_is_bare(const struct server_export *e, int fd)
+bool server_has_no_xattrs(const struct server_export *e, int fd)
 {
 	char path[SERVER_FD_PATH_MAX];
 
@@ -405,11 +407,11 @@ int server_node_cached(struct server_node *dir, const char *name, struct server_
 	if (!ret->node)
 		return -EAGAIN;
 	fs_helper_attr(&st, e->root_dev, &ret->attr);
-	ret->is_bare = server_is_bare(e, fd);
+	ret->no_xattrs = server_has_no_xattrs(e, fd);
 	if (ret->node->fd < 0) {
 		ret->node->fd = fd_take(fd);
 		node_place(ret->node);
-		nodes_trim(e->back);
+		nodes_trim(e->server);
 	}
 	return 0;
 }

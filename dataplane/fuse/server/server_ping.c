@@ -13,7 +13,7 @@
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
 #define PING_WORK_NS (100 * NSEC_PER_MSEC) /* nothing more begins then */
-#define PING_RESTS 3U			   /* times as long as it took */
+#define PING_PAUSE_FACTOR 3U		   /* times as long as it took */
 
 /* 0; negative errno: the message is none, or there is no RDMA at all. */
 static int ask_check(const struct fuse_server_client *c, const void *buf, size_t len,
@@ -32,22 +32,22 @@ static int ask_check(const struct fuse_server_client *c, const void *buf, size_t
 	    p.count > FUSE_PROTO_PING_COUNT_MAX || p.len == 0 || p.len > FUSE_PROTO_MAX_WRITE ||
 	    p.addr + p.len < p.addr)
 		return -EIO;
-	if (!c->back->rdma || c->gone || !c->init_done || !c->rdma ||
+	if (!c->server->rdma || c->gone || !c->init_done || !c->rdma ||
 	    rudp_session_security(c->session) == RUDP_ENCRYPT)
 		return -ENOSYS;
 	*ret = p;
 	return 0;
 }
 
-static void answer(struct fuse_server *b, struct rudp_call *call, uint64_t unique,
+static void answer(struct fuse_server *srv, struct rudp_call *call, uint64_t unique,
 		   const struct fuse_proto_ping *p)
 {
 	const size_t bytes = PING_HEAD + p->count * sizeof(p->each_ns[0]);
-	struct fuse_out_header *out = buf_pool_get(&b->answers, sizeof(*out) + sizeof(*p));
+	struct fuse_out_header *out = buf_pool_get(&srv->answers, sizeof(*out) + sizeof(*p));
 	struct fuse_in_header in = {.unique = unique};
 
 	if (!out) {
-		server_req_refuse(b, call, &in, sizeof(in), -ENOMEM);
+		server_req_refuse(srv, call, &in, sizeof(in), -ENOMEM);
 		return;
 	}
 	*out = (struct fuse_out_header){.len = (uint32_t)(sizeof(*out) + bytes), .unique = unique};
@@ -60,7 +60,7 @@ static void answer(struct fuse_server *b, struct rudp_call *call, uint64_t uniqu
 
 _Static_assert(FUSE_PROTO_WISH_COUNT_MAX == LAUNCH_PING_COUNT_MAX, "any can be wished for");
 
-static uint8_t what_of(const struct launch_ping *p)
+static uint8_t op_of(const struct launch_ping *p)
 {
 	return p->what == LAUNCH_PING_OUT ? FUSE_PROTO_PING_WRITE : FUSE_PROTO_PING_READ;
 }
@@ -68,12 +68,12 @@ static uint8_t what_of(const struct launch_ping *p)
 int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask, uint64_t now_ns,
 		     enum port_rdma_reason *ret_why)
 {
-	struct fuse_server *b = c->back;
-	struct server_wish *w = &b->wish;
+	struct fuse_server *srv = c->server;
+	struct server_ping_order *w = &srv->order;
 	int leg = c->rdma && !c->gone ? port_rdma_leg(c->rdma, ask->port) : -1;
 
 	if (leg < 0) {
-		*ret_why = port_rdma_reason(b->rdma, ask->port);
+		*ret_why = port_rdma_reason(srv->rdma, ask->port);
 		if (*ret_why == PORT_RDMA_OK)
 			*ret_why = c->session && rudp_session_security(c->session) == RUDP_ENCRYPT
 					   ? PORT_RDMA_ENCRYPTED
@@ -90,19 +90,19 @@ int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask
 	return 0;
 }
 
-void server_ping_wish(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16])
+void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16])
 {
-	const struct server_wish *w = &c->back->wish;
-	const struct fuse_proto_wish wish = {.what = what_of(&w->run),
-					     .depth = (uint8_t)w->run.depth,
-					     .count = w->run.count - w->run.done,
-					     .len = w->run.bytes};
+	const struct server_ping_order *w = &c->server->order;
+	const struct fuse_proto_wish order = {.what = op_of(&w->run),
+					      .depth = (uint8_t)w->run.depth,
+					      .count = w->run.count - w->run.done,
+					      .len = w->run.bytes};
 
 	if (w->run.id && !w->over && w->client == c && w->leg == leg)
-		memcpy(ret, &wish, sizeof(wish));
+		memcpy(ret, &order, sizeof(order));
 }
 
-static void wish_over(struct server_wish *w, int status, const char *reason)
+static void order_end(struct server_ping_order *w, int status, const char *reason)
 {
 	w->over = true;
 	w->client = NULL;
@@ -110,45 +110,45 @@ static void wish_over(struct server_wish *w, int status, const char *reason)
 }
 
 /* It is what was wished for, not what an operator there wants of the same client. */
-static bool is_wished(const struct server_wish *w, const struct fuse_server_client *c,
-		      const struct fuse_proto_ping *ask)
+static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
+		       const struct fuse_proto_ping *ask)
 {
 	return w->run.id && !w->over && w->client == c && w->leg == ask->leg &&
-	       what_of(&w->run) == ask->what && w->run.bytes == ask->len &&
+	       op_of(&w->run) == ask->what && w->run.bytes == ask->len &&
 	       w->run.depth == ask->depth && ask->count <= w->run.count - w->run.done;
 }
 
-static void wish_add(struct fuse_server *b, const struct fuse_server_client *c)
+static void order_add(struct fuse_server *srv, const struct fuse_server_client *c)
 {
-	const struct server_ping *g = &b->ping;
-	struct server_wish *w = &b->wish;
+	const struct server_ping *g = &srv->ping;
+	struct server_ping_order *w = &srv->order;
 
-	if (!g->wished || !is_wished(w, c, &g->ask))
+	if (!g->ordered || !is_ordered(w, c, &g->ask))
 		return;
 	memcpy(&w->each_ns[w->run.done], g->answer.each_ns,
 	       g->answer.count * sizeof(g->answer.each_ns[0]));
 	w->run.done += g->answer.count;
 	w->run.took_ns += g->answer.count ? g->answer.took_ns : 0;
 	if (g->failed)
-		wish_over(w, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
+		order_end(w, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
 	else if (w->run.done == w->run.count)
-		wish_over(w, 0, "");
+		order_end(w, 0, "");
 }
 
-bool fuse_server_ping_take(struct fuse_server *b, uint64_t now_ns, struct launch_ping *ret,
+bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct launch_ping *ret,
 			   uint64_t *ret_due_ns)
 {
-	struct server_wish *w = &b->wish;
-	enum port_rdma_reason why = port_rdma_reason(b->rdma, w->run.port);
+	struct server_ping_order *w = &srv->order;
+	enum port_rdma_reason why = port_rdma_reason(srv->rdma, w->run.port);
 
 	*ret_due_ns = UINT64_MAX;
 	if (!w->run.id)
 		return false;
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
-		wish_over(w, -EIO,
+		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
 	else if (!w->over && now_ns >= w->until_ns) /* an older client hears nothing of it */
-		wish_over(w, -ETIMEDOUT, "");
+		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;
 		return false;
@@ -160,9 +160,9 @@ bool fuse_server_ping_take(struct fuse_server *b, uint64_t now_ns, struct launch
 
 /* ------------------------------------------------------------------ what a client asks for */
 
-static void ping_end(struct fuse_server *b)
+static void ping_end(struct fuse_server *srv)
 {
-	struct server_ping *g = &b->ping;
+	struct server_ping *g = &srv->ping;
 	struct fuse_server_client *c = g->client;
 	uint64_t now_ns = clock_now_ns();
 
@@ -170,24 +170,24 @@ static void ping_end(struct fuse_server *b)
 	g->answer.status = g->failed		  ? FUSE_PROTO_PING_FAILED
 			   : g->answer.count == 0 ? FUSE_PROTO_PING_BUSY
 						  : FUSE_PROTO_PING_DONE;
-	g->rest_ns = now_ns + PING_RESTS * g->answer.took_ns;
+	g->pause_until_ns = now_ns + PING_PAUSE_FACTOR * g->answer.took_ns;
 	g->client = NULL;
-	wish_add(b, c);
+	order_add(srv, c);
 	if (g->call)
-		answer(b, g->call, g->unique, &g->answer);
-	buf_pool_put(&b->requests, g->data);
+		answer(srv, g->call, g->unique, &g->answer);
+	buf_pool_put(&srv->requests, g->data);
 	if (--c->n_reqs == 0 && c->gone) {
-		c->next_dying = b->dying;
-		b->dying = c;
+		c->next_dying = srv->dying;
+		srv->dying = c;
 	}
 }
 
 static void ping_done(struct port_rdma_op *op, int status);
 
 /* One more, of those that are not under way. False: not now. */
-static bool ping_begin(struct fuse_server *b, uint64_t now_ns)
+static bool ping_begin(struct fuse_server *srv, uint64_t now_ns)
 {
-	struct server_ping *g = &b->ping;
+	struct server_ping *g = &srv->ping;
 	struct port_rdma_peer *peer = g->client->rdma;
 	struct server_ping_op *o = g->ops;
 	int r;
@@ -207,26 +207,26 @@ static bool ping_begin(struct fuse_server *b, uint64_t now_ns)
 	return true;
 }
 
-static void ping_go_on(struct fuse_server *b)
+static void ping_continue(struct fuse_server *srv)
 {
-	struct server_ping *g = &b->ping;
+	struct server_ping *g = &srv->ping;
 	uint64_t now_ns = clock_now_ns();
 
 	while (g->call && !g->failed && g->n_under_way < g->ask.depth &&
 	       g->n_begun < g->ask.count && now_ns - g->begun_ns < PING_WORK_NS &&
-	       ping_begin(b, now_ns))
+	       ping_begin(srv, now_ns))
 		;
 	if (g->n_under_way > 0)
 		return;
 	g->failed |= !(port_rdma_ready(g->client->rdma) >> g->ask.leg & 1);
-	ping_end(b);
+	ping_end(srv);
 }
 
 static void ping_done(struct port_rdma_op *op, int status)
 {
 	struct server_ping_op *o = (struct server_ping_op *)op;
-	struct fuse_server *b = o->back;
-	struct server_ping *g = &b->ping;
+	struct fuse_server *srv = o->server;
+	struct server_ping *g = &srv->ping;
 	uint64_t took_ns = clock_now_ns() - o->begun_ns;
 
 	g->n_under_way--;
@@ -234,14 +234,14 @@ static void ping_done(struct port_rdma_op *op, int status)
 		g->failed = true;
 	else
 		g->answer.each_ns[g->answer.count++] = (uint32_t)MIN_OF(took_ns, UINT32_MAX);
-	ping_go_on(b);
+	ping_continue(srv);
 }
 
 static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
 		       const struct fuse_proto_ping *ask, void *data)
 {
-	struct fuse_server *b = c->back;
-	struct server_ping *g = &b->ping;
+	struct fuse_server *srv = c->server;
+	struct server_ping *g = &srv->ping;
 
 	*g = (struct server_ping){.client = c,
 				  .call = call,
@@ -251,57 +251,57 @@ static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uin
 				  .data = data,
 				  .begun_ns = clock_now_ns()};
 	g->answer.count = 0;
-	g->wished = is_wished(&b->wish, c, ask);
+	g->ordered = is_ordered(&srv->order, c, ask);
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
-		g->ops[i].back = b;
+		g->ops[i].server = srv;
 	/* What others' requests have left in it is not for this client. */
 	if (ask->what == FUSE_PROTO_PING_WRITE)
 		memset(data, 0, ask->len);
 	c->n_reqs++;
-	ping_go_on(b);
+	ping_continue(srv);
 }
 
 void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct fuse_proto_ping ask = {.version = 0};
 	struct fuse_in_header in;
 	void *data = NULL;
 	int r = ask_check(c, buf, len, &ask);
 
 	if (r < 0) {
-		server_req_refuse(b, call, buf, len, r);
-		buf_pool_put(&b->requests, buf);
+		server_req_refuse(srv, call, buf, len, r);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	memcpy(&in, buf, sizeof(in));
-	buf_pool_put(&b->requests, buf);
-	if (!b->ping.client && clock_now_ns() >= b->ping.rest_ns)
-		data = buf_pool_get_largest(&b->requests, c->peer);
+	buf_pool_put(&srv->requests, buf);
+	if (!srv->ping.client && clock_now_ns() >= srv->ping.pause_until_ns)
+		data = buf_pool_get_largest(&srv->requests, c->peer);
 	if (data) {
 		ping_start(c, call, in.unique, &ask, data);
 		return;
 	}
 	ask.status = FUSE_PROTO_PING_BUSY;
 	ask.count = 0;
-	answer(b, call, in.unique, &ask);
+	answer(srv, call, in.unique, &ask);
 }
 
-bool server_ping_spins(const struct fuse_server *b, uint64_t now_ns)
+bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns)
 {
-	return b->ping.client && now_ns < b->ping.begun_ns + PING_WORK_NS;
+	return srv->ping.client && now_ns < srv->ping.begun_ns + PING_WORK_NS;
 }
 
-void server_ping_call_gone(struct fuse_server *b, const struct rudp_call *call)
+void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call)
 {
-	if (b->ping.client && b->ping.call == call)
-		b->ping.call = NULL;
+	if (srv->ping.client && srv->ping.call == call)
+		srv->ping.call = NULL;
 }
 
 void server_ping_client_gone(struct fuse_server_client *c)
 {
-	if (c->back->ping.client == c)
-		c->back->ping.call = NULL;
-	if (c->back->wish.client == c)
-		wish_over(&c->back->wish, -ENOTCONN, "");
+	if (c->server->ping.client == c)
+		c->server->ping.call = NULL;
+	if (c->server->order.client == c)
+		order_end(&c->server->order, -ENOTCONN, "");
 }

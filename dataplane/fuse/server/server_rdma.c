@@ -20,23 +20,23 @@
 #define ASK_ALL_NS (4 * NSEC_PER_MSEC)
 #define ASKS_ALL_AT_ONCE 256
 
-void fuse_server_rdma(struct fuse_server *b, struct port_rdma *rdma)
+void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 {
 	struct port_rdma_region regions[2] = {};
 
-	if (!port_rdma_any(rdma) || b->rdma_pool)
+	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
 	/* Answers large enough, and requests that are assembled here. */
-	buf_pool_pin(&b->answers, 1, &regions[0].base, &regions[0].bytes);
-	buf_pool_pin(&b->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
-	if (port_rdma_pool_new(rdma, regions, 2, false, &b->rdma_pool) == 0)
-		b->rdma = rdma;
+	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
+	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
+	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
+		srv->rdma = rdma;
 }
 
-void server_rdma_done(struct fuse_server *b)
+void server_rdma_done(struct fuse_server *srv)
 {
-	b->rdma_pool = port_rdma_pool_free(b->rdma_pool);
-	b->rdma = NULL;
+	srv->rdma_pool = port_rdma_pool_free(srv->rdma_pool);
+	srv->rdma = NULL;
 }
 
 /* ------------------------------------------------------------------ queue pairs */
@@ -52,10 +52,10 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 }
 
 /* The port whose address the client means. */
-static int port_of(const struct fuse_server *b, const uint8_t to[16])
+static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
-	for (uint32_t i = 0; i < b->cfg->n_ports; i++)
-		if (is_gid_of(&b->cfg->ports[i].ip.addr, to))
+	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)
+		if (is_gid_of(&srv->cfg->ports[i].ip.addr, to))
 			return (int)i;
 	return -ENOENT;
 }
@@ -76,7 +76,7 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 }
 
 /* Makes our half and joins it with theirs, which becomes ours in the answer. */
-static void leg_make(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
+static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
 					      .mtu = leg->mtu,
@@ -85,7 +85,7 @@ static void leg_make(struct fuse_server_client *c, struct fuse_proto_rdma_leg *l
 					      .psn = leg->psn,
 					      .key = leg->key};
 	enum port_rdma_reason why = PORT_RDMA_NO_DEVICE;
-	int port = port_of(c->back, leg->to);
+	int port = port_of(c->server, leg->to);
 
 	memcpy(theirs.gid, leg->gid, sizeof(theirs.gid));
 	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0 && is_of_session(c, (unsigned)port, leg))
@@ -112,30 +112,30 @@ static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
 	memset(leg->gid, 0, sizeof(leg->gid));
 	if (leg->status == 0)
-		server_ping_wish(c, leg->leg, leg->gid);
+		server_ping_order_get(c, leg->leg, leg->gid);
 }
 
-static bool is_over(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)
+static bool is_over_budget(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)
 {
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
 }
 
 /* False: not now. Nothing is paid for what is refused, so that one client cannot use up what is
  * for all. */
-static bool ask_pay(struct fuse_server_client *c, uint64_t now_ns)
+static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 
-	if (is_over(c->rdma_spent_ns, ASK_NS, ASKS_AT_ONCE, now_ns) ||
-	    is_over(b->rdma_spent_ns, ASK_ALL_NS, ASKS_ALL_AT_ONCE, now_ns))
+	if (is_over_budget(c->rdma_spent_ns, ASK_NS, ASKS_AT_ONCE, now_ns) ||
+	    is_over_budget(srv->rdma_spent_ns, ASK_ALL_NS, ASKS_ALL_AT_ONCE, now_ns))
 		return false;
 	c->rdma_spent_ns = MAX_OF(c->rdma_spent_ns, now_ns) + ASK_NS;
-	b->rdma_spent_ns = MAX_OF(b->rdma_spent_ns, now_ns) + ASK_ALL_NS;
+	srv->rdma_spent_ns = MAX_OF(srv->rdma_spent_ns, now_ns) + ASK_ALL_NS;
 	return true;
 }
 
 /* Whether all that is asked is what is so: no pair is to be made. */
-static bool makes_none(const struct fuse_proto_rdma *p)
+static bool only_checks(const struct fuse_proto_rdma *p)
 {
 	for (uint32_t i = 0; i < p->n_legs; i++)
 		if (p->legs[i].status != FUSE_PROTO_RDMA_CHECK)
@@ -159,40 +159,40 @@ static int ask_check(struct fuse_server_client *c, const void *buf, size_t len,
 	    ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
 	    len != head + ret->n_legs * sizeof(ret->legs[0]))
 		return -EIO;
-	if (!c->back->rdma || !c->session || !c->init_done ||
+	if (!c->server->rdma || !c->session || !c->init_done ||
 	    rudp_session_security(c->session) == RUDP_ENCRYPT)
 		return -ENOSYS;
-	if (!makes_none(ret) && !ask_pay(c, clock_now_ns()))
+	if (!only_checks(ret) && !budget_take(c, clock_now_ns()))
 		return -EBUSY;
-	return c->rdma ? 0 : port_rdma_peer_new(c->back->rdma_pool, &c->rdma);
+	return c->rdma ? 0 : port_rdma_peer_new(c->server->rdma_pool, &c->rdma);
 }
 
 void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
 {
 	struct fuse_proto_rdma rdma = {.version = 0};
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct fuse_out_header *out;
 	struct fuse_in_header in;
 	size_t bytes;
 	int r = ask_check(c, buf, len, &rdma);
 
 	bytes = offsetof(struct fuse_proto_rdma, legs) + rdma.n_legs * sizeof(rdma.legs[0]);
-	out = r == 0 ? buf_pool_get(&b->answers, sizeof(*out) + sizeof(rdma)) : NULL;
+	out = r == 0 ? buf_pool_get(&srv->answers, sizeof(*out) + sizeof(rdma)) : NULL;
 	if (!out) {
-		server_req_refuse(b, call, buf, len, r < 0 ? r : -ENOMEM);
-		buf_pool_put(&b->requests, buf);
+		server_req_refuse(srv, call, buf, len, r < 0 ? r : -ENOMEM);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	memcpy(&in, buf, sizeof(in));
 	for (uint32_t i = 0; i < rdma.n_legs; i++)
 		(rdma.legs[i].status == FUSE_PROTO_RDMA_CHECK ? leg_check
-							      : leg_make)(c, &rdma.legs[i]);
+							      : leg_connect)(c, &rdma.legs[i]);
 	*out = (struct fuse_out_header){.len = (uint32_t)(sizeof(*out) + bytes),
 					.unique = in.unique};
 	memcpy(out + 1, &rdma, bytes);
 	*(struct server_req *)((uint8_t *)out - BUF_HEADROOM_BYTES) = (struct server_req){};
 	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
-	buf_pool_put(&b->requests, buf);
+	buf_pool_put(&srv->requests, buf);
 }
 
 /* A leg of theirs that works, without those in `not`; -1: none. */
@@ -223,9 +223,9 @@ void fuse_server_path_down(struct fuse_server_client *c, unsigned port)
 		port_rdma_drop_port(c->rdma, port);
 }
 
-static void replies_run(struct fuse_server *b, const struct fuse_server_client *gone);
-static void fetch_again(struct server_fetch *k);
-static void fetch_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone);
+static void fetch_retry(struct server_fetch *k);
+static void fetch_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 			    const struct rudp_call *call);
 
 /* What is under way ends as failed, and by itself. */
@@ -233,15 +233,15 @@ void server_rdma_client_gone(struct fuse_server_client *c)
 {
 	struct server_fetch *next;
 
-	replies_run(c->back, c);
-	fetch_wait_drop(c->back, c, NULL);
-	for (struct server_fetch *k = c->back->fetches; k; k = next) {
+	replies_run(c->server, c);
+	fetch_wait_drop(c->server, c, NULL);
+	for (struct server_fetch *k = c->server->fetches; k; k = next) {
 		next = k->next;
 		if (k->client != c)
 			continue;
 		k->call = NULL;
 		if (k->waits)
-			fetch_again(k); /* it is over */
+			fetch_retry(k); /* it is over */
 	}
 	if (c->rdma)
 		port_rdma_drop_all(c->rdma);
@@ -253,10 +253,10 @@ static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct server_req *q)
 {
-	if (q->bulk_old) /* the memory that was offered means nothing any more */
+	if (q->bulk_stale) /* the memory that was offered means nothing any more */
 		server_reply_data(q, q->got);
 	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
-		server_reply_again(q, server_rdma_failed(q));
+		server_reply_retry(q, server_rdma_failed(q));
 	else
 		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
 }
@@ -265,7 +265,7 @@ static void reply_by_packets(struct server_req *q)
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
-	int leg = q->bulk_old || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
+	int leg = q->bulk_stale || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
 
 	if (leg < 0)
 		return false;
@@ -279,14 +279,14 @@ static bool reply_begin(struct server_req *q)
  * again at once, and have them read once more for nothing. */
 static bool reply_waits(const struct server_req *q)
 {
-	return q->call && !q->bulk_old && q->args.flags & FUSE_PROTO_REQ_ONLY &&
+	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&
 	       q->got >= BULK_LEAST &&
 	       some_work(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
 }
 
 static void reply_go(struct server_req *q)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 
 	if (reply_begin(q))
 		return;
@@ -295,8 +295,8 @@ static void reply_go(struct server_req *q)
 		return;
 	}
 	q->retry = NULL;
-	*b->reply_tail = q;
-	b->reply_tail = &q->retry;
+	*srv->reply_tail = q;
+	srv->reply_tail = &q->retry;
 }
 
 static void reply_done(struct port_rdma_op *op, int status)
@@ -305,30 +305,30 @@ static void reply_done(struct port_rdma_op *op, int status)
 		(struct server_req *)((uint8_t *)op - offsetof(struct server_req, bulk));
 	struct fuse_server_client *c = q->client;
 
-	if (status == 0 && !q->bulk_old) {
-		launch_stat_add(&c->back->stats->rdma[op->port].read_bytes, q->got);
+	if (status == 0 && !q->bulk_stale) {
+		launch_stat_add(&c->server->stats->rdma[op->port].read_bytes, q->got);
 		c->by_rdma[op->port].read_bytes += q->got;
 		server_reply_bulk(q, q->got, q->got, server_rdma_failed(q));
 		return;
 	}
 	if (status < 0) {
 		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
-		launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+		launch_stat_add(&c->server->stats->rdma[op->port].failures, 1);
 	}
 	reply_go(q);
 }
 
 /* Those that wait, in their order; gone: of that client, whose session has ended. Those that its
  * next session has asked for again are that one's. */
-static void replies_run(struct fuse_server *b, const struct fuse_server_client *gone)
+static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone)
 {
-	struct server_req *q = b->reply_head, *next;
+	struct server_req *q = srv->reply_head, *next;
 
-	b->reply_head = NULL;
-	b->reply_tail = &b->reply_head;
+	srv->reply_head = NULL;
+	srv->reply_tail = &srv->reply_head;
 	for (; q; q = next) {
 		next = q->retry;
-		if (q->client == gone && !q->bulk_old)
+		if (q->client == gone && !q->bulk_stale)
 			q->call = NULL;
 		reply_go(q);
 	}
@@ -375,20 +375,20 @@ static void fetch_end(struct server_fetch *k, bool whole)
 {
 	struct fuse_server_client *c = k->client;
 	struct rudp_call *call = k->call;
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	uint8_t failed = legs_failed(c, k->bulk.legs);
 	void *data = fetch_data(k);
 	struct fuse_server_args args;
 	size_t len = k->len;
 	bool gone = c->gone;
 
-	*(k->prev ? &k->prev->next : &b->fetches) = k->next;
+	*(k->prev ? &k->prev->next : &srv->fetches) = k->next;
 	if (k->next)
 		k->next->prev = k->prev;
-	b->n_fetches--;
+	srv->n_fetches--;
 	if (--c->n_reqs == 0 && gone) {
-		c->next_dying = b->dying;
-		b->dying = c;
+		c->next_dying = srv->dying;
+		srv->dying = c;
 	}
 	if (call && whole && fuse_server_check(data, len, &args) == 0 && !c->mount->gone) {
 		args.failed = failed;
@@ -396,15 +396,15 @@ static void fetch_end(struct server_fetch *k, bool whole)
 		return;
 	}
 	if (call)
-		server_req_refuse(b, call, data, len, -EREMOTEIO);
-	buf_pool_put(&b->requests, data);
+		server_req_refuse(srv, call, data, len, -EREMOTEIO);
+	buf_pool_put(&srv->requests, data);
 }
 
-static void fetch_again(struct server_fetch *k)
+static void fetch_retry(struct server_fetch *k)
 {
-	struct fuse_server *b = k->client->back;
+	struct fuse_server *srv = k->client->server;
 
-	b->n_fetches_idle -= k->waits;
+	srv->n_fetches_waiting -= k->waits;
 	k->waits = false;
 	if (fetch_begin(k))
 		return;
@@ -413,7 +413,7 @@ static void fetch_again(struct server_fetch *k)
 		return;
 	}
 	k->waits = true;
-	b->n_fetches_idle++;
+	srv->n_fetches_waiting++;
 }
 
 static void fetch_done(struct port_rdma_op *op, int status)
@@ -422,14 +422,14 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	struct fuse_server_client *c = k->client;
 
 	if (status == 0) {
-		launch_stat_add(&c->back->stats->rdma[op->port].write_bytes, k->bulk.len);
+		launch_stat_add(&c->server->stats->rdma[op->port].write_bytes, k->bulk.len);
 		c->by_rdma[op->port].write_bytes += k->bulk.len;
 		fetch_end(k, true);
 		return;
 	}
 	k->failed |= (uint8_t)(1U << k->leg);
-	launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
-	fetch_again(k);
+	launch_stat_add(&c->server->stats->rdma[op->port].failures, 1);
+	fetch_retry(k);
 }
 
 /* The message as it would have come by packets: head, room for the data, handles. */
@@ -455,27 +455,27 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct server_fetch *k;
 	uint8_t *data;
 
 	if (!some_work(c, args->bulk.legs))
 		return -EREMOTEIO;
-	data = buf_pool_get_largest(&b->requests, c->peer);
+	data = buf_pool_get_largest(&srv->requests, c->peer);
 	if (!data)
 		return -EAGAIN;
 	k = (struct server_fetch *)(data - BUF_HEADROOM_BYTES);
 	*k = (struct server_fetch){
-		.client = c, .call = call, .bulk = args->bulk, .next = b->fetches};
+		.client = c, .call = call, .bulk = args->bulk, .next = srv->fetches};
 	if (!fetch_begin(k)) {
-		buf_pool_put(&b->requests, data);
+		buf_pool_put(&srv->requests, data);
 		return some_work(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
 	}
 	k->len = assemble(data, buf, len, args); /* around what comes */
 	if (k->next)
 		k->next->prev = k;
-	b->fetches = k;
-	b->n_fetches++;
+	srv->fetches = k;
+	srv->n_fetches++;
 	c->n_reqs++;
 	return 0;
 }
@@ -485,37 +485,37 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct server_wait *w;
 	int r = fetch_start(c, call, buf, len, args);
 
 	if (r != -EAGAIN) {
 		if (r < 0)
-			server_req_refuse(b, call, buf, len, r);
-		buf_pool_put(&b->requests, buf);
+			server_req_refuse(srv, call, buf, len, r);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 	*w = (struct server_wait){.client = c, .call = call, .len = len};
-	*b->fetch_tail = w;
-	b->fetch_tail = &w->next;
-	b->n_fetch_wait++;
+	*srv->fetch_tail = w;
+	srv->fetch_tail = &w->next;
+	srv->n_fetch_wait++;
 }
 
-static void fetch_wait_remove(struct fuse_server *b, struct server_wait **p)
+static void fetch_wait_remove(struct fuse_server *srv, struct server_wait **p)
 {
 	struct server_wait *w = *p;
 
 	*p = w->next;
-	if (b->fetch_tail == &w->next)
-		b->fetch_tail = p;
-	b->n_fetch_wait--;
+	if (srv->fetch_tail == &w->next)
+		srv->fetch_tail = p;
+	srv->n_fetch_wait--;
 }
 
-static void fetch_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+static void fetch_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 			    const struct rudp_call *call)
 {
-	struct server_wait **p = &b->fetch_head;
+	struct server_wait **p = &srv->fetch_head;
 
 	while (*p) {
 		struct server_wait *w = *p;
@@ -524,21 +524,21 @@ static void fetch_wait_drop(struct fuse_server *b, const struct fuse_server_clie
 			p = &w->next;
 			continue;
 		}
-		fetch_wait_remove(b, p);
-		buf_pool_put(&b->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
+		fetch_wait_remove(srv, p);
+		buf_pool_put(&srv->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
 	}
 }
 
-void server_rdma_run(struct fuse_server *b)
+void server_rdma_run(struct fuse_server *srv)
 {
-	struct server_wait **p = &b->fetch_head;
+	struct server_wait **p = &srv->fetch_head;
 	struct server_fetch *next;
 
-	replies_run(b, NULL);
-	for (struct server_fetch *k = b->fetches; k; k = next) {
+	replies_run(srv, NULL);
+	for (struct server_fetch *k = srv->fetches; k; k = next) {
 		next = k->next;
 		if (k->waits)
-			fetch_again(k);
+			fetch_retry(k);
 	}
 	while (*p) {
 		const struct server_wait w = **p;
@@ -552,20 +552,20 @@ void server_rdma_run(struct fuse_server *b)
 			p = &(*p)->next;
 			continue;
 		}
-		fetch_wait_remove(b, p);
+		fetch_wait_remove(srv, p);
 		if (r < 0)
-			server_req_refuse(b, w.call, buf, w.len, r);
-		buf_pool_put(&b->requests, buf);
-		p = &b->fetch_head; /* who is answered may have ended */
+			server_req_refuse(srv, w.call, buf, w.len, r);
+		buf_pool_put(&srv->requests, buf);
+		p = &srv->fetch_head; /* who is answered may have ended */
 	}
 }
 
-void server_rdma_call_gone(struct fuse_server *b, const struct rudp_call *call)
+void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call)
 {
-	for (struct server_fetch *k = b->fetches; k; k = k->next)
+	for (struct server_fetch *k = srv->fetches; k; k = k->next)
 		if (k->call == call)
 			k->call = NULL;
-	fetch_wait_drop(b, NULL, call);
+	fetch_wait_drop(srv, NULL, call);
 }
 
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,

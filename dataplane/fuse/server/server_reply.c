@@ -50,9 +50,9 @@ void server_reply_err(struct server_req *q, int err)
 }
 
 /* What is answered from the journal was so when it ran, and may not be any more. */
-static uint32_t bare_flag(const struct server_req *q, bool is_bare)
+static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
-	return is_bare && !q->again ? FUSE_PROTO_NO_XATTRS : 0;
+	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
 /* Timeouts are the client's, and what generation there is. */
@@ -60,7 +60,7 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
 	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID,
-				       .generation = bare_flag(q, e->is_bare)};
+				       .generation = no_xattrs_flag(q, e->no_xattrs)};
 	server_rights_attr(q, &e->attr, &ret->attr);
 	if (server_lease_grant(q, e->node->handle.bytes, e->node->handle.len, &e->attr))
 		ret->generation |= FUSE_PROTO_LEASED;
@@ -78,7 +78,7 @@ static void tail_folder(struct server_req *q, struct tail *t)
 	struct stat st;
 	int fd;
 
-	if (!(q->client->features & FUSE_PROTO_FEATURE_DIR_ATTR) || q->again ||
+	if (!(q->client->features & FUSE_PROTO_FEATURE_DIR_ATTR) || q->resent ||
 	    opcode == FUSE_LOOKUP || opcode == FUSE_TMPFILE)
 		return;
 	fd = server_req_fd(q, 0);
@@ -124,11 +124,11 @@ void server_reply_names(struct server_req *q)
 	server_req_finish(q, 0, 0, t.head.flags ? tail_end(&t) : 0);
 }
 
-void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool is_bare)
+void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool no_xattrs)
 {
 	struct fuse_attr_out *out = (void *)server_req_data(q);
 
-	*out = (struct fuse_attr_out){.dummy = bare_flag(q, is_bare)};
+	*out = (struct fuse_attr_out){.dummy = no_xattrs_flag(q, no_xattrs)};
 	server_rights_attr(q, attr, &out->attr);
 	server_req_finish(q, 0, sizeof(struct fuse_attr_out), 0);
 }
@@ -169,7 +169,7 @@ void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_a
 	struct fuse_attr shown;
 
 	*(struct fuse_write_out *)server_req_data(q) = (struct fuse_write_out){.size = size};
-	if (attr && q->args.flags & FUSE_PROTO_REQ_ATTR && !q->again) {
+	if (attr && q->args.flags & FUSE_PROTO_REQ_ATTR && !q->resent) {
 		server_rights_attr(q, attr, &shown);
 		tail_part(&t, FUSE_PROTO_RESP_ATTR, &shown, sizeof(shown));
 	}
@@ -186,7 +186,7 @@ void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8
 	server_req_finish(q, 0, in_answer, tail_bulk(q, in_answer, &done));
 }
 
-void server_reply_again(struct server_req *q, uint8_t failed)
+void server_reply_retry(struct server_req *q, uint8_t failed)
 {
 	const struct fuse_proto_bulk_done done = {.failed = failed, .again = 1};
 
@@ -197,7 +197,7 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	struct fuse_proto_server server = {.incarnation = q->client->back->incarnation,
+	struct fuse_proto_server server = {.incarnation = q->client->server->incarnation,
 					   .verifier = e->verifier};
 	struct fuse_init_out *out = (void *)server_req_data(q);
 	struct tail t = tail_begin(q, sizeof(*out));

@@ -14,28 +14,28 @@ static struct fuse_out_header *req_header(struct server_req *q)
 
 static void req_unlink(struct server_req *q)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 
-	*(q->prev ? &q->prev->next : &b->active) = q->next;
+	*(q->prev ? &q->prev->next : &srv->active) = q->next;
 	if (q->next)
 		q->next->prev = q->prev;
-	b->n_active--;
+	srv->n_active--;
 }
 
 /* What it used. */
-static void req_let_go(struct server_req *q)
+static void req_release(struct server_req *q)
 {
 	if (q->file)
 		server_file_put(q->file);
 	if (q->file2)
 		server_file_put(q->file2);
-	buf_pool_put(&q->client->back->answers, q->temp);
+	buf_pool_put(&q->client->server->answers, q->temp);
 	q->file = q->file2 = NULL;
 	q->temp = NULL;
 }
 
 /* Once a session: a disk that fails does so often. */
-static void failed_tell(struct fuse_server_client *c, uint32_t opcode)
+static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
 		log_warning("%s: request of FUSE opcode %u: Input/output error", c->host, opcode);
@@ -45,7 +45,7 @@ static void failed_tell(struct fuse_server_client *c, uint32_t opcode)
 void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len)
 {
 	struct fuse_server_client *c = q->client;
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 
 	*req_header(q) = (struct fuse_out_header){
 		.len = (uint32_t)(sizeof(struct fuse_out_header) + len),
@@ -56,24 +56,24 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	/* Nothing was begun, so nothing is known of it. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
-	req_let_go(q);
-	launch_stat_add(&b->stats->responses, 1);
+	req_release(q);
+	launch_stat_add(&srv->stats->responses, 1);
 	if (error == -EIO) {
-		launch_stat_add(&b->stats->request_errors, 1);
-		failed_tell(c, q->in->opcode);
+		launch_stat_add(&srv->stats->request_errors, 1);
+		log_first_error(c, q->in->opcode);
 	}
 	req_unlink(q);
-	buf_pool_put(&b->requests, q->in);
+	buf_pool_put(&srv->requests, q->in);
 	q->in = NULL;
 	q->client = NULL;
 	if (--c->n_reqs == 0 && c->gone) {
-		c->next_dying = b->dying;
-		b->dying = c;
+		c->next_dying = srv->dying;
+		srv->dying = c;
 	}
 	if (q->call)
 		rudp_respond(q->call, req_header(q), req_header(q)->len + tail_len, q);
 	else
-		fuse_server_sent(b, q);
+		fuse_server_sent(srv, q);
 }
 
 /* What of it this client is served. */
@@ -98,7 +98,7 @@ static void op_init(struct server_req *q)
 		return;
 	}
 	q->client->init_done = true;
-	server_mount_serve(q->mount, q->client);
+	server_mount_attach(q->mount, q->client);
 	q->client->features = features_of(q->client, in->unused[0]);
 	server_reply_init(q);
 }
@@ -165,16 +165,16 @@ static bool req_changes(const struct server_req *q)
 /* A request that must not run twice, or that opens something. True: it is answered, or waits. */
 static bool req_once(struct server_req *q)
 {
-	struct server_file *f = q->again && server_req_opens(q) ? server_file_opened(q) : NULL;
+	struct server_file *f = q->resent && server_req_opens(q) ? server_file_opened(q) : NULL;
 
 	if (f) {
-		server_open_answer(q, f);
+		server_open_reply(q, f);
 		return true;
 	}
 	if (!fuse_server_check_is_once(q->in) || q->args.flags & FUSE_PROTO_REQ_REOPEN || q->record)
 		return false;
 	switch (journal_begin(q->mount->export->journal, q->mount->journal, q->unique,
-			      q->in->opcode, q->again, &q->record, &q->ticket)) {
+			      q->in->opcode, q->resent, &q->record, &q->ticket)) {
 	case JOURNAL_RUN:
 		return false;
 	case JOURNAL_ANSWER:
@@ -183,17 +183,17 @@ static bool req_once(struct server_req *q)
 		 * from being lent what it made untrue. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
-			server_req_later(q);
+			server_req_requeue(q);
 			return true;
 		}
-		server_op_again(q, &q->record->result);
+		server_op_replay(q, &q->record->result);
 		return true;
 	case JOURNAL_WAIT:
 	case JOURNAL_FULL:
 		q->record = NULL;
-		server_req_later(q);
+		server_req_requeue(q);
 		return true;
-	case JOURNAL_ALIEN:
+	case JOURNAL_MISMATCH:
 		break;
 	}
 	q->record = NULL;
@@ -216,11 +216,11 @@ static void req_run(struct server_req *q)
 		return;
 	}
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
-		server_mount_settle(q->mount);
+		server_mount_reclaimed(q->mount);
 	if (req_once(q))
 		return;
 	if (!server_lease_change(q)) {
-		server_req_later(q);
+		server_req_requeue(q);
 		return;
 	}
 	r = server_rights_enter(q);
@@ -232,21 +232,21 @@ static void req_run(struct server_req *q)
 		req_ops[opcode](q);
 }
 
-void server_req_later(struct server_req *q)
+void server_req_requeue(struct server_req *q)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 
 	q->retry = NULL;
-	*b->retry_tail = q;
-	b->retry_tail = &q->retry;
+	*srv->retry_tail = q;
+	srv->retry_tail = &q->retry;
 }
 
-void server_retry_run(struct fuse_server *b)
+void server_retry_run(struct fuse_server *srv)
 {
-	struct server_req *q = b->retry_head, *next;
+	struct server_req *q = srv->retry_head, *next;
 
-	b->retry_head = NULL;
-	b->retry_tail = &b->retry_head;
+	srv->retry_head = NULL;
+	srv->retry_tail = &srv->retry_head;
 	for (; q; q = next) {
 		next = q->retry;
 		req_run(q);
@@ -257,31 +257,31 @@ void server_retry_run(struct fuse_server *b)
 static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	size_t out_max = fuse_server_check_reply_bytes(in);
-	uint8_t *data = buf_pool_get_for(&b->answers, c->peer, out_max);
+	uint8_t *data = buf_pool_get_for(&srv->answers, c->peer, out_max);
 	struct server_req *q;
 
 	if (!data)
 		return false;
 	q = (struct server_req *)(data - BUF_HEADROOM_BYTES);
 	*q = (struct server_req){
-		.next = b->active,
+		.next = srv->active,
 		.client = c,
 		.mount = c->mount,
 		.call = call,
 		.in = in,
 		.in_len = len,
 		.args = *args,
-		.again = in->unique & FUSE_PROTO_UNIQUE_RESEND,
+		.resent = in->unique & FUSE_PROTO_UNIQUE_RESEND,
 		.out_max = out_max,
 		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
 	};
 	in->unique = q->unique;
 	if (q->next)
 		q->next->prev = q;
-	b->active = q;
-	b->n_active++;
+	srv->active = q;
+	srv->n_active++;
 	c->n_reqs++;
 	c->mount->n_refs++;
 	rudp_call_set_user(call, q);
@@ -291,10 +291,10 @@ static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
 
 static const uint8_t nothing[1];
 
-void server_req_refuse(struct fuse_server *b, struct rudp_call *call, const void *buf, size_t len,
+void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err)
 {
-	struct fuse_out_header *out = buf_pool_get(&b->answers, sizeof(*out));
+	struct fuse_out_header *out = buf_pool_get(&srv->answers, sizeof(*out));
 	struct fuse_in_header in = {};
 	struct server_req *q;
 
@@ -318,20 +318,20 @@ void server_req_refuse(struct fuse_server *b, struct rudp_call *call, const void
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
 
-	for (struct server_req *q = b->active; q; q = q->next) {
+	for (struct server_req *q = srv->active; q; q = q->next) {
 		if (q->mount != c->mount || q->unique != unique)
 			continue;
 		if (q->call)
 			rudp_respond(q->call, nothing, 0, NULL);
 		q->call = call;
-		q->bulk_old = true;
+		q->bulk_stale = true;
 		rudp_call_set_user(call, q);
 		return true;
 	}
-	for (struct server_wait *w = b->wait_head; w; w = w->next) {
+	for (struct server_wait *w = srv->wait_head; w; w = w->next) {
 		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 
 		if (w->client->mount != c->mount ||
@@ -346,37 +346,37 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return false;
 }
 
-static void wait_remove(struct fuse_server *b, struct server_wait **p)
+static void wait_remove(struct fuse_server *srv, struct server_wait **p)
 {
 	struct server_wait *w = *p;
 
 	*p = w->next;
-	if (b->wait_tail == &w->next)
-		b->wait_tail = p;
-	b->n_wait--;
+	if (srv->wait_tail == &w->next)
+		srv->wait_tail = p;
+	srv->n_wait--;
 }
 
 /* What has not begun is not begun. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 
-	for (struct server_req *q = b->active; q; q = q->next)
-		if (q->mount == c->mount && q->unique == arg->unique && q->hand) {
-			fs_helper_interrupt(b->hands, q->hand);
+	for (struct server_req *q = srv->active; q; q = q->next)
+		if (q->mount == c->mount && q->unique == arg->unique && q->helper_call) {
+			fs_helper_interrupt(srv->helpers, q->helper_call);
 			return;
 		}
-	for (struct server_wait **p = &b->wait_head; *p; p = &(*p)->next) {
+	for (struct server_wait **p = &srv->wait_head; *p; p = &(*p)->next) {
 		struct server_wait *w = *p;
 		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 
 		if (w->client->mount != c->mount ||
 		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != arg->unique)
 			continue;
-		wait_remove(b, p);
-		server_req_refuse(b, w->call, win, w->len, -EINTR);
-		buf_pool_put(&b->requests, win);
+		wait_remove(srv, p);
+		server_req_refuse(srv, w->call, win, w->len, -EINTR);
+		buf_pool_put(&srv->requests, win);
 		return;
 	}
 }
@@ -384,18 +384,18 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
 			 size_t len)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct fuse_in_header *in = buf;
 	struct fuse_server_args args;
 	int r;
 
-	launch_stat_add(&b->stats->requests, 1);
+	launch_stat_add(&srv->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
 	/* The mount's client has begun anew, and sends there what is not answered: what comes here
 	 * still was on its way, and would be done once more. */
 	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
 		rudp_respond(call, nothing, 0, NULL);
-		buf_pool_put(&b->requests, buf);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA) {
@@ -411,15 +411,15 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 		r = -EIO;
 	if (r < 0) {
 		if (r == -EBADMSG)
-			launch_stat_add(&b->stats->request_errors, 1);
-		server_req_refuse(b, call, buf, len, r == -EBADMSG ? -EIO : r);
-		buf_pool_put(&b->requests, buf);
+			launch_stat_add(&srv->stats->request_errors, 1);
+		server_req_refuse(srv, call, buf, len, r == -EBADMSG ? -EIO : r);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	if (in->opcode == FUSE_INTERRUPT) {
 		req_interrupt(c, in);
 		rudp_respond(call, nothing, 0, NULL);
-		buf_pool_put(&b->requests, buf);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	if (args.flags & FUSE_PROTO_REQ_BULK && in->opcode == FUSE_WRITE)
@@ -431,26 +431,26 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args)
 {
-	struct fuse_server *b = c->back;
+	struct fuse_server *srv = c->server;
 	struct fuse_in_header *in = buf;
 	struct server_wait *w;
 
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
-		buf_pool_put(&b->requests, buf);
+		buf_pool_put(&srv->requests, buf);
 		return;
 	}
 	if (req_start(c, call, in, len, args))
 		return;
 	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 	*w = (struct server_wait){.client = c, .call = call, .len = len};
-	*b->wait_tail = w;
-	b->wait_tail = &w->next;
-	b->n_wait++;
+	*srv->wait_tail = w;
+	srv->wait_tail = &w->next;
+	srv->n_wait++;
 }
 
-void server_wait_run(struct fuse_server *b)
+void server_wait_run(struct fuse_server *srv)
 {
-	struct server_wait **p = &b->wait_head;
+	struct server_wait **p = &srv->wait_head;
 
 	while (*p) {
 		struct server_wait w = **p;
@@ -458,23 +458,23 @@ void server_wait_run(struct fuse_server *b)
 		struct fuse_server_args args;
 
 		/* A client that takes none of its answers holds up itself alone. */
-		if (!buf_pool_fits_for(&b->answers, w.client->peer,
+		if (!buf_pool_fits_for(&srv->answers, w.client->peer,
 				       fuse_server_check_reply_bytes(buf))) {
 			p = &(*p)->next;
 			continue;
 		}
 		/* Out of the queue first: what starts may end at once and come back here. */
-		wait_remove(b, p);
+		wait_remove(srv, p);
 		(void)fuse_server_check(buf, w.len, &args); /* as when it came */
 		req_start(w.client, w.call, buf, w.len, &args);
-		p = &b->wait_head;
+		p = &srv->wait_head;
 	}
 }
 
-void server_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
+void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 		      const struct rudp_call *call)
 {
-	struct server_wait **p = &b->wait_head;
+	struct server_wait **p = &srv->wait_head;
 
 	while (*p) {
 		struct server_wait *w = *p;
@@ -483,8 +483,8 @@ void server_wait_drop(struct fuse_server *b, const struct fuse_server_client *c,
 			p = &w->next;
 			continue;
 		}
-		wait_remove(b, p);
-		buf_pool_put(&b->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
+		wait_remove(srv, p);
+		buf_pool_put(&srv->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
 	}
 }
 
@@ -496,12 +496,12 @@ void fuse_server_call_gone(struct fuse_server_client *c, struct rudp_call *call)
 		q->call = NULL;
 		return;
 	}
-	server_wait_drop(c->back, c, call);
-	server_rdma_call_gone(c->back, call);
-	server_ping_call_gone(c->back, call);
+	server_wait_drop(c->server, c, call);
+	server_rdma_call_gone(c->server, call);
+	server_ping_call_gone(c->server, call);
 }
 
-void fuse_server_sent(struct fuse_server *b, void *token)
+void fuse_server_sent(struct fuse_server *srv, void *token)
 {
 	struct server_req *q = token;
 
@@ -513,5 +513,5 @@ void fuse_server_sent(struct fuse_server *b, void *token)
 		q->mount->n_refs--;
 		server_mount_put(q->mount);
 	}
-	buf_pool_put(&b->answers, server_req_data(q));
+	buf_pool_put(&srv->answers, server_req_data(q));
 }

@@ -12,22 +12,22 @@
 /* ------------------------------------------------------------------ the thread */
 
 /* Taking a user's identity may have taken some away. */
-static int caps_put(struct fuse_server *b, bool writer)
+static int caps_put(struct fuse_server *srv, bool writer)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
 
 	for (unsigned i = 0; i < 2; i++)
-		data[i].permitted = data[i].effective = b->permitted[i];
+		data[i].permitted = data[i].effective = srv->permitted[i];
 	/* With it quotas and reserved space would not hold. */
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
 	if (writer) /* with it the kernel would leave set-id bits alone */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
-	b->caps_fit = syscall(SYS_capset, &head, data) == 0;
-	return b->caps_fit ? 0 : -errno;
+	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
+	return srv->caps_valid ? 0 : -errno;
 }
 
-int server_creds_init(struct fuse_server *b)
+int server_creds_init(struct fuse_server *srv)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
@@ -35,27 +35,27 @@ int server_creds_init(struct fuse_server *b)
 	if (syscall(SYS_capget, &head, data) < 0)
 		return -errno;
 	for (unsigned i = 0; i < 2; i++)
-		b->permitted[i] = data[i].permitted;
-	fuse_ids_get(&b->ids);
-	return caps_put(b, false);
+		srv->permitted[i] = data[i].permitted;
+	fuse_ids_get(&srv->ids);
+	return caps_put(srv, false);
 }
 
-int server_creds_set(struct fuse_server *b, uint32_t uid, uint32_t gid)
+int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
 	int r;
 
-	if (uid == b->ids.uid && gid == b->ids.gid && b->caps_fit)
+	if (uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid)
 		return 0;
 	/* What waits to be handed to the kernel was asked for by somebody else. */
-	server_ring_flush(b);
-	r = fuse_ids_set(&b->ids, uid, gid);
-	return r < 0 ? r : caps_put(b, uid != 0);
+	server_ring_flush(srv);
+	r = fuse_ids_set(&srv->ids, uid, gid);
+	return r < 0 ? r : caps_put(srv, uid != 0);
 }
 
 /* ------------------------------------------------------------------ requests */
 
 /* Uses what was opened before, or looks at nothing but the object itself. */
-static bool is_judged_already(uint32_t opcode)
+static bool needs_no_check(uint32_t opcode)
 {
 	switch (opcode) {
 	case FUSE_INIT:
@@ -75,7 +75,7 @@ static bool is_judged_already(uint32_t opcode)
 	}
 }
 
-static bool is_of_data(uint32_t opcode)
+static bool is_data_op(uint32_t opcode)
 {
 	return opcode == FUSE_WRITE || opcode == FUSE_FALLOCATE || opcode == FUSE_COPY_FILE_RANGE;
 }
@@ -109,21 +109,21 @@ int server_rights_enter(struct server_req *q)
 	struct fuse_rights_ids ids;
 	int r;
 
-	if (q->entered)
+	if (q->ids_mapped)
 		return 0;
 	ids = fuse_rights_ids(rights, q->in->uid, q->in->gid);
 	r = map_args(q, rights);
 	if (r < 0)
 		return r;
-	q->entered = true;
+	q->ids_mapped = true;
 	q->in->uid = ids.uid;
 	q->in->gid = ids.gid;
-	if (is_of_data(q->in->opcode)) {
+	if (is_data_op(q->in->opcode)) {
 		q->helper_flags = ids.uid == 0 ? 0 : HELPER_KILL_PRIV;
-	} else if (ids.checked && !is_judged_already(q->in->opcode)) {
-		q->helper_flags = HELPER_CHECKED | (ids.squashed ? 0 : HELPER_GROUPS);
+	} else if (ids.checked && !needs_no_check(q->in->opcode)) {
+		q->helper_flags = HELPER_CHECK_PERMS | (ids.squashed ? 0 : HELPER_OBJECT_GROUPS);
 		if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
-			q->helper_flags |= HELPER_OWNER;
+			q->helper_flags |= HELPER_OWNER_MAY_OPEN;
 	}
 	return 0;
 }

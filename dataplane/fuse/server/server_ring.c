@@ -38,7 +38,7 @@ static int ring_restrict(struct io_uring *ring)
 	return 0;
 }
 
-int server_ring_init(struct fuse_server *b)
+int server_ring_init(struct fuse_server *srv)
 {
 	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
 	 * need not interrupt it to deliver completions. Not DEFER_TASKRUN: there a poll of the
@@ -50,31 +50,31 @@ int server_ring_init(struct fuse_server *b)
 	};
 	int r = -ENOSYS;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(flags) && !b->ring_ok; i++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(flags) && !srv->ring_ok; i++) {
 		struct io_uring_params p = {
 			.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP |
 				 IORING_SETUP_R_DISABLED,
 			.cq_entries = 4096,
 		};
 
-		r = io_uring_queue_init_params(RING_ENTRIES, &b->ring, &p);
+		r = io_uring_queue_init_params(RING_ENTRIES, &srv->ring, &p);
 		if (r < 0)
 			continue;
-		r = ring_restrict(&b->ring);
-		b->ring_ok = r == 0;
+		r = ring_restrict(&srv->ring);
+		srv->ring_ok = r == 0;
 		if (r < 0)
-			io_uring_queue_exit(&b->ring);
+			io_uring_queue_exit(&srv->ring);
 	}
 	/* Where io_uring is not allowed, or not to be restricted (before Linux 5.10), all goes by
 	 * plain system calls. */
 	return r == -ENOMEM ? r : 0;
 }
 
-void server_ring_done(struct fuse_server *b)
+void server_ring_done(struct fuse_server *srv)
 {
-	if (b->ring_ok)
-		io_uring_queue_exit(&b->ring);
-	b->ring_ok = false;
+	if (srv->ring_ok)
+		io_uring_queue_exit(&srv->ring);
+	srv->ring_ok = false;
 }
 
 static int ring_do_now(struct server_req *q)
@@ -100,44 +100,44 @@ static int ring_do_now(struct server_req *q)
 }
 
 /* False: there is no room. */
-static bool ring_put(struct fuse_server *b, struct server_req *q)
+static bool ring_put(struct fuse_server *srv, struct server_req *q)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&srv->ring);
 
-	if (!sqe && io_uring_submit(&b->ring) >= 0) {
-		b->n_queued = 0;
-		sqe = io_uring_get_sqe(&b->ring);
+	if (!sqe && io_uring_submit(&srv->ring) >= 0) {
+		srv->n_queued = 0;
+		sqe = io_uring_get_sqe(&srv->ring);
 	}
 	if (!sqe)
 		return false;
 	io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
 			   q->offset + q->got);
 	io_uring_sqe_set_data(sqe, q);
-	b->n_ring++;
-	b->n_queued++;
-	q->turn = b->ring_turn;
+	srv->n_ring++;
+	srv->n_queued++;
+	q->turn = srv->ring_turn;
 	return true;
 }
 
 void server_ring_start(struct server_req *q)
 {
-	struct fuse_server *b = q->client->back;
+	struct fuse_server *srv = q->client->server;
 	const struct server_export *e = q->mount->export;
-	int r = q->op == IORING_OP_WRITE ? server_creds_set(b, q->in->uid, q->in->gid) : 0;
+	int r = q->op == IORING_OP_WRITE ? server_creds_set(srv, q->in->uid, q->in->gid) : 0;
 
 	if (r < 0) {
 		q->done(q, r);
-	} else if (!b->ring_ok || q->op != IORING_OP_READ) {
+	} else if (!srv->ring_ok || q->op != IORING_OP_READ) {
 		q->done(q, ring_do_now(q));
 	} else if (!e->in_memory) {
-		if (!ring_put(b, q))
+		if (!ring_put(srv, q))
 			q->done(q, ring_do_now(q));
-	} else if (e->alone || q->alone || q->want > JOIN_BYTES_MAX) {
+	} else if (e->ring_unfit || q->ring_unfit || q->want > JOIN_BYTES_MAX) {
 		q->done(q, ring_do_now(q));
 	} else {
 		q->retry = NULL;
-		*b->reads_tail = q;
-		b->reads_tail = &q->retry;
+		*srv->reads_tail = q;
+		srv->reads_tail = &q->retry;
 	}
 }
 
@@ -147,33 +147,33 @@ void server_ring_start(struct server_req *q)
  * find all they want. Below what is mounted in such an export may be a disk, where reads that must
  * wait would fail.
  */
-static bool read_joins(const struct server_req *q)
+static bool read_is_joinable(const struct server_req *q)
 {
 	const struct server_export *e = q->mount->export;
 	struct server_file *f = q->file;
 
-	if (e->alone || q->want > f->known || q->offset > f->known - q->want ||
+	if (e->ring_unfit || q->want > f->known || q->offset > f->known - q->want ||
 	    f->node->dev != e->root_dev)
 		return false;
-	if (!f->joins && !f->alone) {
-		f->joins = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->alone = !f->joins; /* it will not be otherwise the next time */
+	if (!f->nonblock && !f->ring_unfit) {
+		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
+		f->ring_unfit = !f->nonblock; /* it will not be otherwise the next time */
 	}
-	return f->joins;
+	return f->nonblock;
 }
 
 /* One is done quicker by a system call of its own, several by one for all of them. */
-static int reads_begin(struct fuse_server *b)
+static int reads_begin(struct fuse_server *srv)
 {
-	struct server_req *q = b->reads, *next;
-	bool several = q && (q->retry || b->n_queued > 0);
+	struct server_req *q = srv->reads, *next;
+	bool several = q && (q->retry || srv->n_queued > 0);
 	int n = 0;
 
-	b->reads = NULL;
-	b->reads_tail = &b->reads;
+	srv->reads = NULL;
+	srv->reads_tail = &srv->reads;
 	for (; q; q = next) {
 		next = q->retry;
-		if (several && read_joins(q) && ring_put(b, q))
+		if (several && read_is_joinable(q) && ring_put(srv, q))
 			continue;
 		q->done(q, ring_do_now(q));
 		n++;
@@ -181,69 +181,70 @@ static int reads_begin(struct fuse_server *b)
 	return n;
 }
 
-void server_ring_flush(struct fuse_server *b)
+void server_ring_flush(struct fuse_server *srv)
 {
-	if (b->n_queued > 0 && io_uring_submit(&b->ring) >= 0)
-		b->n_queued = 0;
+	if (srv->n_queued > 0 && io_uring_submit(&srv->ring) >= 0)
+		srv->n_queued = 0;
 }
 
 /* What was to be done at once, and could be, was not: a kernel that does so is asked for each. */
-static void joined_look(const struct fuse_server *b, struct server_req *q, int res)
+static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;
 
-	q->alone = res == -EAGAIN;
-	e->alone |= e->in_memory && q->turn != b->ring_turn && res == (int)(q->want - q->got);
+	q->ring_unfit = res == -EAGAIN;
+	e->ring_unfit |=
+		e->in_memory && q->turn != srv->ring_turn && res == (int)(q->want - q->got);
 }
 
-static int ring_reap(struct fuse_server *b)
+static int ring_reap(struct fuse_server *srv)
 {
 	struct io_uring_cqe *cqe;
 	int n = 0;
 
-	while (io_uring_peek_cqe(&b->ring, &cqe) == 0) {
+	while (io_uring_peek_cqe(&srv->ring, &cqe) == 0) {
 		struct server_req *q = io_uring_cqe_get_data(cqe);
 		int res = cqe->res;
 
-		io_uring_cqe_seen(&b->ring, cqe);
-		b->n_ring--;
-		joined_look(b, q, res);
+		io_uring_cqe_seen(&srv->ring, cqe);
+		srv->n_ring--;
+		ring_result_check(srv, q, res);
 		q->done(q, res);
 		n++;
 	}
 	return n;
 }
 
-bool server_ring_waits(const struct fuse_server *b)
+bool server_ring_waits(const struct fuse_server *srv)
 {
-	return b->reads || b->n_queued > 0;
+	return srv->reads || srv->n_queued > 0;
 }
 
-int server_ring_poll(struct fuse_server *b)
+int server_ring_poll(struct fuse_server *srv)
 {
-	int n = reads_begin(b);
+	int n = reads_begin(srv);
 
-	if (!b->ring_ok || b->n_ring == 0)
+	if (!srv->ring_ok || srv->n_ring == 0)
 		return n;
 	for (unsigned turn = 0; turn < RING_TURNS_MAX; turn++) {
-		bool more = IO_URING_READ_ONCE(*b->ring.sq.kflags) &
+		bool more = IO_URING_READ_ONCE(*srv->ring.sq.kflags) &
 			    (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 		int r = 0;
 
-		if (b->n_queued > 0 || more) {
-			r = io_uring_submit_and_get_events(&b->ring);
+		if (srv->n_queued > 0 || more) {
+			r = io_uring_submit_and_get_events(&srv->ring);
 			if (r >= 0)
-				b->n_queued = 0;
+				srv->n_queued = 0;
 			else if (r != -EAGAIN && r != -EBUSY && r != -EINTR)
 				return n > 0 ? n : r;
 		}
-		n += ring_reap(b);
-		b->ring_turn += r >= 0; /* else it is still the turn of what was not taken */
-		if (b->n_queued == 0)
+		n += ring_reap(srv);
+		srv->ring_turn += r >= 0; /* else it is still the turn of what was not taken */
+		if (srv->n_queued == 0)
 			return n;
 	}
 	/* Enough for one turn of the loop; what completes from here on makes the ring readable. */
-	if (io_uring_submit(&b->ring) >= 0)
-		b->n_queued = 0;
+	if (io_uring_submit(&srv->ring) >= 0)
+		srv->n_queued = 0;
 	return n;
 }

@@ -22,13 +22,13 @@ _Static_assert(sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
 /* The first one's word counts. */
 static int key_make(uint64_t *word)
 {
-	uint64_t mine, none = 0;
+	uint64_t ours, none = 0;
 
-	if (getrandom(&mine, sizeof(mine), 0) != sizeof(mine))
+	if (getrandom(&ours, sizeof(ours), 0) != sizeof(ours))
 		return -EIO;
-	mine |= 1;
+	ours |= 1;
 	/* Pairs with itself in other workers. */
-	__atomic_compare_exchange_n(word, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	__atomic_compare_exchange_n(word, &none, ours, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return 0;
 }
 
@@ -77,30 +77,30 @@ void share_done(struct share *s)
 	*s = (struct share){};
 }
 
-static void others_find(struct share *s, uint64_t now_ns)
+static void peers_find(struct share *s, uint64_t now_ns)
 {
-	s->n_others = 0;
+	s->n_peers = 0;
 	for (uint32_t i = 0; i < SHARE_SLOTS; i++) {
 		struct share_slot *slot = &s->file->slots[i];
 
-		/* Pairs with share_begin() of the other. */
+		/* Pairs with share_join_peers() of the other. */
 		if (!(__atomic_load_n(&s->file->used[i / 64], __ATOMIC_ACQUIRE) & 1ULL << i % 64) ||
-		    slot == s->own || !share_is_heard(slot, SHARE_GONE_NS, now_ns))
+		    slot == s->own || !share_is_alive(slot, SHARE_GONE_NS, now_ns))
 			continue;
-		s->others[s->n_others++] = slot;
+		s->peers[s->n_peers++] = slot;
 	}
 }
 
-void share_begin(struct share *s, uint64_t now_ns)
+void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
 	/* What was changed or forgotten by a former life is as if it had been just now. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
-	share_set(&own->unplaced_ns, now_ns);
-	share_set(&own->n_unplaced, 0U);
-	own->changes_forgotten = own->unplaced_changed = own->n_changes;
+	share_set(&own->untracked_ns, now_ns);
+	share_set(&own->n_untracked, 0U);
+	own->changes_forgotten = own->untracked_changed = own->n_changes;
 	share_set(&own->life, own->life + 1);
 	share_set(&own->seen_ns, now_ns);
 	/* Pairs with may_be_open_elsewhere() of fuse_server_hold.c in other workers. */
@@ -111,18 +111,18 @@ void share_begin(struct share *s, uint64_t now_ns)
 	/* Pairs with others_find(). */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
-	/* Pairs with share_look() of others: from here on they look at our place. */
+	/* Pairs with share_refresh() of others: from here on they look at our place. */
 	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
-	share_look(s);
+	share_refresh(s);
 }
 
-void share_tick(struct share *s, uint64_t now_ns)
+void share_heartbeat(struct share *s, uint64_t now_ns)
 {
 	share_set(&s->own->seen_ns, now_ns);
-	others_find(s, now_ns);
+	peers_find(s, now_ns);
 }
 
-void share_look(struct share *s)
+void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
@@ -133,7 +133,7 @@ void share_look(struct share *s)
 	if (PLENUM_LIKELY(joined == s->joined))
 		return;
 	s->joined = joined;
-	others_find(s, clock_now_ns());
+	peers_find(s, clock_now_ns());
 }
 
 struct share_slot *share_slot_of(const struct share *s, uint32_t worker)
@@ -166,7 +166,7 @@ bool share_serves(const struct share_slot *slot, uint64_t export_hash)
 	return false;
 }
 
-bool share_is_heard(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns)
+bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns)
 {
 	uint64_t seen_ns = share_get(&slot->seen_ns);
 
@@ -190,9 +190,9 @@ bool share_has_open(const struct share_slot *slot, uint64_t key)
 
 bool share_is_open_elsewhere(struct share *s, uint64_t key)
 {
-	share_look(s);
-	for (uint32_t i = 0; i < s->n_others; i++)
-		if (share_has_open(s->others[i], key))
+	share_refresh(s);
+	for (uint32_t i = 0; i < s->n_peers; i++)
+		if (share_has_open(s->peers[i], key))
 			return true;
 	return false;
 }

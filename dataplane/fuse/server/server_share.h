@@ -8,8 +8,8 @@
  * least sees the other. Owns the layout and the mapping; what it means is fuse_server_lease.c's,
  * fuse_server_hold.c's and fuse_server_mount.c's.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_SHARE_H
-#define PLENUM_DATAPLANE_FUSE_BACK_SHARE_H
+#ifndef PLENUM_SERVER_SHARE_H
+#define PLENUM_SERVER_SHARE_H
 
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
@@ -38,12 +38,12 @@ struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() when it was last at work */
 	uint64_t born_ns;	       /* this life of it */
 	uint32_t life;		       /* 0: there never was such a worker */
-	uint32_t n_unplaced;	       /* changes at work that have no place among its leases */
-	uint64_t unplaced_ns;	       /* when such a one ended last */
+	uint32_t n_untracked;	       /* changes at work that have no place among its leases */
+	uint64_t untracked_ns;	       /* when such a one ended last */
 	uint64_t forgotten_ns;	       /* changes until then may have lost their place */
-	uint64_t n_changes, changes_forgotten, unplaced_changed; /* its own count */
+	uint64_t n_changes, changes_forgotten, untracked_changed; /* its own count */
 	/* Mounts whose clients have not said what they have open; those that are waited for. */
-	uint32_t n_unsettled, n_suspects;
+	uint32_t n_reclaiming, n_in_grace;
 	uint32_t n_live, n_live_max; /* clients, that there are and that may be */
 	uint32_t n_open;	     /* files that they have open */
 	uint32_t n_addrs;
@@ -66,8 +66,8 @@ struct share {
 	uint32_t own_index;
 	uint64_t hash_key[2]; /* the same for all */
 	uint64_t joined;      /* how many had come when `others` was made */
-	struct share_slot *others[SHARE_SLOTS];
-	uint32_t n_others;
+	struct share_slot *peers[SHARE_SLOTS];
+	uint32_t n_peers;
 };
 
 /* fd: borrowed; -1: of its own, with nobody else. worker: its number. 0; -ENOSPC: the number is too
@@ -76,18 +76,18 @@ int share_init(struct share *s, int fd, uint32_t worker);
 void share_done(struct share *s);
 /* The worker begins to serve, and is seen by the others from here on; what was open in a former
  * life is not any more. */
-void share_begin(struct share *s, uint64_t now_ns);
+void share_join_peers(struct share *s, uint64_t now_ns);
 /* About once a second. */
-void share_tick(struct share *s, uint64_t now_ns);
+void share_heartbeat(struct share *s, uint64_t now_ns);
 /* Looks whether there are more of them than before. Comes after a full fence, which is here. */
-void share_look(struct share *s);
+void share_refresh(struct share *s);
 /* The worker's place; NULL: it was never there. */
 struct share_slot *share_slot_of(const struct share *s, uint32_t worker);
 uint32_t share_index(const struct share *s, const struct share_slot *slot);
 uint64_t share_name_hash(const char *export_name);
 bool share_serves(const struct share_slot *slot, uint64_t export_hash);
 /* Whether it was at work within the time. */
-bool share_is_heard(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
+bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
 /* One more, or one less, open file with this key (0: none can be named). */
 void share_open_count(struct share *s, uint64_t key, int by);
 bool share_has_open(const struct share_slot *slot, uint64_t key);

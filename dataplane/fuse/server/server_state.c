@@ -19,7 +19,7 @@ static off_t state_at(void)
 
 int state_map(int fd, struct state **ret)
 {
-	autoclose int own = fd < 0 ? memfd_create("fuse-back", MFD_CLOEXEC) : -1;
+	autoclose int own = fd < 0 ? memfd_create("fuse-server", MFD_CLOEXEC) : -1;
 	off_t end = state_at() + (off_t)sizeof(struct state);
 	struct stat st;
 	struct state *s;

@@ -13,26 +13,27 @@
  * All workers of an entry serve its exports, each with these records: a mount's is written by the
  * worker that serves it, and a hold is taken and let go by whoever is first.
  */
-#ifndef PLENUM_DATAPLANE_FUSE_BACK_STATE_H
-#define PLENUM_DATAPLANE_FUSE_BACK_STATE_H
+#ifndef PLENUM_SERVER_STATE_H
+#define PLENUM_SERVER_STATE_H
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 
-#define STATE_HOLDS_MAX 4096U /* more than the agent would ever hold of an export */
+#define STATE_PINS_MAX 4096U /* more than the agent would ever hold of an export */
 
 struct state_mount {   /* in the place that the journal gives to the mount */
 	uint64_t used; /* published last */
 	uint8_t id[16];
-	uint64_t served; /* STATE_SERVED; 0: by nobody, ever */
-	uint32_t wanted; /* number of a worker whose client asks for it; 0: there is none */
-	uint32_t lane;	 /* 1: of a lane, which has nothing open that its owner has not; else 0 */
+	uint64_t served;       /* STATE_SERVED; 0: by nobody, ever */
+	uint32_t wanted;       /* number of a worker whose client asks for it; 0: there is none */
+	uint32_t mount_worker; /* 1: of a lane, which has nothing open that its owner has not; else
+				  0 */
 };
 
 /*
  * Which worker serves a mount, or did last (0: not known), to which one it has given it (0: to
  * none), and a count of the changes. Whose it is may still be at what was asked before, so only
  * itself gives it away, when it is done; or anybody takes it when nothing of that worker is left
- * (journal_worker_lives()). The count ends what somebody saw before.
+ * (journal_worker_is_alive()). The count ends what somebody saw before.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -57,27 +58,28 @@ static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint3
 					   __ATOMIC_RELAXED);
 }
 
-struct state_hold {
+struct state_pin {
 	uint32_t used; /* STATE_HOLD_*, and from bit 2 on a count of its uses; published last */
 	uint8_t len;   /* of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t maybe; /* nobody is known to have it open: until all have said what they have */
+	uint8_t provisional; /* nobody is known to have it open: until all have said what they have
+			      */
 	uint8_t pad[26];
 };
-_Static_assert(sizeof(struct state_hold) == 128, "no room between the fields");
-enum { STATE_HOLD_FREE, STATE_HOLD_USED, STATE_HOLD_MADE /* being filled */ };
-#define STATE_HOLD_MASK 3U
+_Static_assert(sizeof(struct state_pin) == 128, "no room between the fields");
+enum { STATE_PIN_FREE, STATE_PIN_USED, STATE_PIN_FILLING /* being filled */ };
+#define STATE_PIN_MASK 3U
 
-static inline bool state_hold_is_used(const struct state_hold *h)
+static inline bool state_pin_is_used(const struct state_pin *h)
 {
 	/* Pairs with the publication by another worker. */
-	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_HOLD_MASK) == STATE_HOLD_USED;
+	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK) == STATE_PIN_USED;
 }
 
 /* From the word that was seen; false: another was first. */
-static inline bool state_hold_swap(struct state_hold *h, uint32_t from, uint32_t to)
+static inline bool state_pin_swap(struct state_pin *h, uint32_t from, uint32_t to)
 {
-	/* Pairs with itself and with state_hold_is_used() in other workers. */
+	/* Pairs with itself and with state_pin_is_used() in other workers. */
 	return __atomic_compare_exchange_n(&h->used, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
@@ -87,10 +89,10 @@ struct state {
 	uint32_t version;
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
-	struct state_hold holds[STATE_HOLDS_MAX];
+	struct state_pin holds[STATE_PINS_MAX];
 	/* Of what is lent to clients: clock_now_ns() until when there is any, until when there
 	 * shall be none, and how often that time was doubled. */
-	uint64_t lent_until_ns, calm_ns, patience;
+	uint64_t granted_until_ns, backoff_until_ns, backoff_doublings;
 };
 
 /* Maps the state behind the journal's bytes of fd (borrowed; -1: one that nothing outlives). What

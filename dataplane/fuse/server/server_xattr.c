@@ -29,7 +29,7 @@ static void xattr_then(struct server_req *q, const struct helper_result *r, int 
 static void xattr_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_getxattr_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_new(q, op, 0);
+	struct helper_call *call = server_helper_call(q, op, 0);
 
 	if (!call)
 		return;
@@ -37,7 +37,7 @@ static void xattr_read(struct server_req *q, enum helper_op op)
 		strcpy(call->name, server_req_name(q, sizeof(*in)));
 	call->data = server_req_data(q);
 	call->data_size = MIN_OF(in->size, q->out_max);
-	server_helper_go(q, call, HELPERS_QUICK, false, xattr_then);
+	server_helper_submit(q, call, HELPERS_QUICK, false, xattr_then);
 }
 
 void server_op_getxattr(struct server_req *q)
@@ -57,12 +57,12 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 
 void server_op_removexattr(struct server_req *q)
 {
-	struct helper_call *call = server_helper_new(q, HELPER_REMOVEXATTR, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_REMOVEXATTR, 0);
 
 	if (!call)
 		return;
 	strcpy(call->name, server_req_name(q, 0));
-	server_helper_go(q, call, HELPERS_QUICK, true, done_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, done_then);
 }
 
 void server_op_setxattr(struct server_req *q)
@@ -71,7 +71,7 @@ void server_op_setxattr(struct server_req *q)
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	const char *name = server_req_name(q, sizeof(*in));
-	struct helper_call *call = server_helper_new(q, HELPER_SETXATTR, 0);
+	struct helper_call *call = server_helper_call(q, HELPER_SETXATTR, 0);
 
 	if (!call)
 		return;
@@ -79,5 +79,5 @@ void server_op_setxattr(struct server_req *q)
 	call->xflags = (int32_t)in->flags;
 	call->data = (void *)(uintptr_t)(name + strlen(name) + 1);
 	call->data_size = in->size;
-	server_helper_go(q, call, HELPERS_QUICK, true, done_then);
+	server_helper_submit(q, call, HELPERS_QUICK, true, done_then);
 }
