@@ -67,7 +67,7 @@ static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 }
 
 int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
-		    fuse_server_pin_cb hold, void *hold_user, struct fs_helper *helpers,
+		    fuse_server_pin_cb pin, void *pin_user, struct fs_helper *helpers,
 		    uint64_t boot, struct fuse_server **ret)
 {
 	struct fuse_server *srv = calloc(1, sizeof(*srv));
@@ -76,8 +76,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	if (!srv)
 		return -ENOMEM;
 	srv->stats = stats;
-	srv->hold = hold;
-	srv->hold_user = hold_user;
+	srv->pin = pin;
+	srv->pin_user = pin_user;
 	srv->helpers = helpers;
 	srv->boot = boot;
 	srv->cfg = cfg;

@@ -33,7 +33,7 @@ typedef bool (*fuse_server_pin_cb)(void *user, uint32_t export_index, uint64_t k
 /* hands (borrowed): do what may wait, in an arena of fuse_server_arena_bytes(). boot: names this
  * run of the host's kernel. */
 int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
-		    fuse_server_pin_cb hold, void *hold_user, struct fs_helper *helpers,
+		    fuse_server_pin_cb pin, void *pin_user, struct fs_helper *helpers,
 		    uint64_t boot, struct fuse_server **ret);
 size_t fuse_server_arena_bytes(void);
 struct fuse_server *fuse_server_free(struct fuse_server *srv);

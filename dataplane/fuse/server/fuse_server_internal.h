@@ -62,12 +62,13 @@ struct server_export {
 	unsigned n_in_grace;	/* of these: they may still be about to say what they have open */
 	bool sweep_due;		/* some may be let go of */
 	uint32_t n_provisional; /* holds on suspicion, in this process */
-	struct server_pin_request *pin_requests; /* by record: what this process had the agent hold */
-	uint32_t repin_next;		  /* holds that the agent was told again */
-	uint64_t last_table; /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
-	uint32_t n_open;     /* files that clients have open, directories not counted */
-	uint64_t name_hash;  /* as other workers know it */
-	uint64_t sweep_ns;   /* holds that others need still are looked at again then */
+	struct server_pin_request
+		*pin_requests;	/* by record: what this process had the agent hold */
+	uint32_t repin_next;	/* holds that the agent was told again */
+	uint64_t last_table_id; /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
+	uint32_t n_open;	/* files that clients have open, directories not counted */
+	uint64_t name_hash;	/* as other workers know it */
+	uint64_t sweep_ns;	/* holds that others need still are looked at again then */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */
@@ -85,7 +86,7 @@ struct server_node {
 	int fd;		 /* O_PATH; -1: none at present */
 	bool unlinked;	 /* kept though it was removed */
 	struct fuse_handle handle;
-	struct state_pin *hold; /* the agent was asked to hold it */
+	struct state_pin *pin; /* the agent was asked to hold it */
 };
 
 struct server_list { /* least recently used first out */
@@ -126,7 +127,7 @@ struct server_mount {
 	bool gone;			   /* unmounted: freed when nothing refers to it */
 	bool mount_worker;		   /* of another mount: that one says what both have open */
 	bool reclaiming;	 /* was another's, and has not yet said what it has open */
-	bool suspect;		 /* unsettled, for less than a time */
+	bool in_grace;		 /* unsettled, for less than a time */
 	uint64_t grace_until_ns; /* until then */
 	uint64_t served_by; /* number of the client that began last: none before it is served */
 	uint32_t moving_to; /* number of the worker that gets it when nothing is at work; 0: none */
@@ -280,8 +281,8 @@ struct fuse_server {
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
 	const char *host; /* ours */
-	fuse_server_pin_cb hold;
-	void *hold_user;
+	fuse_server_pin_cb pin;
+	void *pin_user;
 	struct server_export exports[LAUNCH_EXPORTS_MAX];
 	unsigned n_exports;
 	struct server_mount *mounts; /* list */

@@ -269,8 +269,8 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 
 static void grace_end(struct server_mount *m)
 {
-	m->export->n_in_grace -= m->suspect;
-	m->suspect = false;
+	m->export->n_in_grace -= m->in_grace;
+	m->in_grace = false;
 }
 
 void server_mount_reclaimed(struct server_mount *m)
@@ -289,7 +289,7 @@ static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
 		return;
-	m->reclaiming = m->suspect = true;
+	m->reclaiming = m->in_grace = true;
 	m->grace_until_ns = clock_now_ns() + GRACE_NS;
 	m->export->n_reclaiming++;
 	m->export->n_in_grace++;
@@ -297,16 +297,16 @@ static void mount_reclaim_begin(struct server_mount *m)
 
 void server_mounts_publish(struct fuse_server *srv)
 {
-	uint32_t n = 0, suspects = 0;
+	uint32_t n = 0, n_in_grace = 0;
 
 	if (srv->ending)
 		return;
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		n += srv->exports[i].n_reclaiming;
-		suspects += srv->exports[i].n_in_grace;
+		n_in_grace += srv->exports[i].n_in_grace;
 	}
 	share_set(&srv->share.own->n_reclaiming, n);
-	share_set(&srv->share.own->n_in_grace, suspects);
+	share_set(&srv->share.own->n_in_grace, n_in_grace);
 }
 
 void server_mounts_end(struct fuse_server *srv)
@@ -394,7 +394,7 @@ void server_mounts_expire(struct fuse_server *srv)
 
 	for (struct server_mount *m = srv->mounts; m; m = next) {
 		next = m->next;
-		if (m->suspect && now_ns >= m->grace_until_ns)
+		if (m->in_grace && now_ns >= m->grace_until_ns)
 			grace_end(m);
 		if (m->n_clients > 0)
 			journal_mount_seen(m->export->journal, m->journal);

@@ -257,9 +257,9 @@ static struct server_node *table_node_new(struct server_export *e, const struct 
 {
 	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_TABLE};
 
-	e->last_table++;
+	e->last_table_id++;
 	memcpy(handle + 1, &e->server->incarnation, sizeof(uint64_t));
-	memcpy(handle + 1 + sizeof(uint64_t), &e->last_table, sizeof(uint64_t));
+	memcpy(handle + 1 + sizeof(uint64_t), &e->last_table_id, sizeof(uint64_t));
 	return node_new(e, handle, sizeof(handle), r->dev, &r->attr);
 }
 

@@ -86,7 +86,7 @@ static bool pin_tell(struct server_export *e, uint64_t key, int fd)
 {
 	struct fuse_server *srv = e->server;
 
-	return srv->hold(srv->hold_user, (uint32_t)(e - srv->exports), key, fd);
+	return srv->pin(srv->pin_user, (uint32_t)(e - srv->exports), key, fd);
 }
 
 static bool key_is_pinned(const struct server_export *e, uint64_t key)
@@ -159,7 +159,7 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 /* Another worker may have let go of it, and hold something else there. */
 static bool is_pinned(const struct server_node *n)
 {
-	return n->hold && state_pin_is_used(n->hold) && pin_is_of(n->hold, &n->handle);
+	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
 }
 
 /*
@@ -173,23 +173,23 @@ void server_pin(struct server_node *n, int fd)
 
 	if (n->n_open == 0 || is_pinned(n) || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
 		return;
-	n->hold = pin_make(e, &n->handle, false, fd);
+	n->pin = pin_make(e, &n->handle, false, fd);
 }
 
-static bool has_reclaiming(const struct share_slot *o, bool suspects)
+static bool has_reclaiming(const struct share_slot *o, bool in_grace)
 {
-	return share_get(suspects ? &o->n_in_grace : &o->n_reclaiming) > 0;
+	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
 }
 
 /* Mounts, of any worker, that have not yet said what they have open; and are waited for. */
-static bool are_reclaiming(const struct server_export *e, bool suspects)
+static bool are_reclaiming(const struct server_export *e, bool in_grace)
 {
 	struct share *share = &e->server->share;
 
-	if ((suspects ? e->n_in_grace : e->n_reclaiming) > 0)
+	if ((in_grace ? e->n_in_grace : e->n_reclaiming) > 0)
 		return true;
 	for (uint32_t i = 0; i < share->n_peers; i++)
-		if (has_reclaiming(share->peers[i], suspects))
+		if (has_reclaiming(share->peers[i], in_grace))
 			return true;
 	return false;
 }
@@ -204,7 +204,7 @@ static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
  * mounts have not said what they have, then that it lives, then it forgets what was open: so that
  * it does so between the looks shows. */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
-				  bool suspects)
+				  bool in_grace)
 {
 	struct fuse_server *srv = e->server;
 	uint64_t key = server_lease_key(srv, h->bytes, h->len);
@@ -216,7 +216,7 @@ static bool may_be_open_elsewhere(const struct server_export *e, const struct fu
 		const struct share_slot *o = srv->share.peers[i];
 		uint32_t life = share_get(&o->life);
 
-		if (has_reclaiming(o, suspects) || share_has_open(o, key) ||
+		if (has_reclaiming(o, in_grace) || share_has_open(o, key) ||
 		    share_get(&o->life) != life)
 			return true;
 	}
@@ -313,17 +313,17 @@ void server_unpin(struct server_node *n)
 	struct server_export *e = n->export;
 
 	if (!is_pinned(n)) {
-		n->hold = NULL;
+		n->pin = NULL;
 		return;
 	}
 	if (e->server->ending)
 		return;
 	/* Another may have it open, or have had at a predecessor and not yet come to say so. */
 	if (e->n_reclaiming > 0 || server_mounts_unclaimed(e) ||
-	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->hold))
+	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
 	else
-		n->hold = NULL;
+		n->pin = NULL;
 }
 
 /* Whether somebody has it open, or may have. Then it is left where it is. */
@@ -337,7 +337,7 @@ static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool s
 	if (!settled && !rec->provisional)
 		return true;
 	if (n && n->n_open > 0) {
-		n->hold = rec; /* opened again */
+		n->pin = rec; /* opened again */
 		rec->provisional = false;
 		return true;
 	}
