@@ -54,7 +54,7 @@ static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifinde
 	sup_link_changed(a->sup, ifindex, usable);
 	if (!usable)
 		lldp_carrier_lost(a->lldp, ifindex);
-	health_look(a);
+	agent_check_health(a);
 	if (is_leg(a, ifname, ifindex))
 		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
 			   "carrier %s", usable ? "up" : "lost");
@@ -148,7 +148,8 @@ void agent_update_state(struct agent *a)
 
 	if (a->state == AGENT_STOPPING)
 		return;
-	a->converged = a->converged || (a->running.spec && all_are_up(a) && !health_waits(a));
+	a->converged =
+		a->converged || (a->running.spec && all_are_up(a) && !health_waits(&a->health));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
 	else
@@ -161,11 +162,51 @@ void agent_update_state(struct agent *a)
 			   "running: all workers and legs are as configured");
 }
 
+/* Checks in between, for example by status requests, do not postpone the timer. */
+static void arm_health_timer(struct agent *a, uint64_t in_ns)
+{
+	uint64_t due_ns = clock_now_ns() + in_ns;
+
+	if (!a->health_timer || (loop_timer_armed(a->health_timer) && a->health_due_ns <= due_ns))
+		return;
+	a->health_due_ns = due_ns;
+	loop_timer_arm(a->health_timer, in_ns);
+}
+
+void agent_check_health(struct agent *a)
+{
+	const struct health_inputs in = {.sup = a->sup,
+					 .mounts = a->mounts,
+					 .carriers = &a->carriers,
+					 .plan = a->running.plan,
+					 .starting = !a->converged};
+	json_t *problems = NULL;
+	uint64_t next_ns = health_check(&a->health, &in, &problems);
+
+	/* Workers may have come up without a change of the list. */
+	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, problems) || !a->converged) {
+		agent_update_state(a);
+		status_publish(a);
+	}
+	json_decref(problems);
+	if (next_ns)
+		arm_health_timer(a, next_ns);
+}
+
+static int on_health_timer(void *user)
+{
+	struct agent *a = user;
+
+	(void)rundir_save_again(&a->rundir); /* retried at the next check */
+	agent_check_health(a);
+	return 0;
+}
+
 static void on_worker_change(void *user)
 {
 	struct agent *a = user;
 
-	health_look(a);
+	agent_check_health(a);
 	agent_update_state(a);
 	status_publish(a);
 	reconcile_note_worker(a);
@@ -420,7 +461,7 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = reconcile_init(a);
 	if (r >= 0)
-		r = health_init(a);
+		r = loop_add_timer(l, NSEC_PER_SEC / 20, on_health_timer, a, &a->health_timer);
 	if (r >= 0)
 		r = drift_init(a);
 	if (r >= 0)
@@ -518,6 +559,7 @@ static void close_all(struct agent *a)
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->host_source);
 	loop_source_free(a->stop_timer);
+	loop_source_free(a->health_timer);
 	health_done(&a->health);
 	drift_done(&a->drift);
 	json_decref(a->actions_reported);

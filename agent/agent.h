@@ -65,6 +65,8 @@ struct agent {
 	bool converged; /* all desired workers were up once since the start or the last apply */
 	struct problems problems;
 	struct health health;
+	struct loop_source *health_timer;
+	uint64_t health_due_ns; /* when the armed health timer fires */
 	struct drift drift;
 	struct faults faults;	  /* injected faults */
 	json_t *actions_reported; /* operator actions that were already reported as events */
@@ -73,7 +75,7 @@ struct agent {
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed the host; 0: none */
 		size_t steps;
-		char by[CLIENTS_BY_MAX]; /* the client that asked; "": the agent itself */
+		char by[REQUESTER_MAX]; /* the client that asked; "": the agent itself */
 	} applied;
 	bool keeps_workers; /* the agent exits and leaves its workers running */
 	uint64_t started_ns;
@@ -99,6 +101,8 @@ void agent_take_rights(struct agent *a);
 /* Takes the carriers from an inventory: for workers that start, and where notifications were lost.
  */
 void agent_take_carriers(struct agent *a, const struct inventory *inv);
+/* Checks the health of all workers now and updates problems and state. */
+void agent_check_health(struct agent *a);
 /* Recomputes the agent's state from workers and problems. */
 void agent_update_state(struct agent *a);
 /* Ends the loop once the agent is stopping, the applier has ended, and, unless they stay, all

@@ -135,7 +135,7 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 {
 	struct status st;
 
-	health_look(a);
+	agent_check_health(a);
 	if (status_collect(a, &st) < 0)
 		return;
 	if (what == PRIVSEP_STATUS)
@@ -217,7 +217,7 @@ static void on_get_events(struct agent *a, const struct client *cl, const struct
 
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 {
-	char text[EVENTS_TEXT_MAX], by[CLIENTS_BY_MAX];
+	char text[EVENTS_TEXT_MAX], by[REQUESTER_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -322,7 +322,7 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 /* control_on_decided answers it when the pending apply has ended. */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
-	char by[CLIENTS_BY_MAX];
+	char by[REQUESTER_MAX];
 	int k = reconcile_pending_decide(a, keep, cl->id, clients_describe(cl, by, sizeof(by)));
 
 	if (k == -ENOENT)
@@ -490,7 +490,7 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 static void begin_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  struct control_reply *r)
 {
-	char by[CLIENTS_BY_MAX], why[256], id_text[17];
+	char by[REQUESTER_MAX], why[256], id_text[17];
 	uint64_t id;
 	int k = capture_begin(a->capture, &m->capture, clients_describe(cl, by, sizeof(by)), &id,
 			      why, sizeof(why));

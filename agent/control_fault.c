@@ -4,7 +4,7 @@
 #include "agent/control_internal.h"
 #include <string.h>
 
-_Static_assert(FAULTS_BY_MAX >= CLIENTS_BY_MAX, "a client's description fits");
+_Static_assert(FAULTS_BY_MAX >= REQUESTER_MAX, "a client's description fits");
 
 static bool is_leg(const struct agent *a, const char *name)
 {
@@ -48,7 +48,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 				 .duplicate_ppm = want->duplicate_ppm,
 				 .reorder_ppm = want->reorder_ppm,
 				 .delay_us = want->delay_us};
-	char by[CLIENTS_BY_MAX], why[PLENUM_NAME_MAX + 128];
+	char by[REQUESTER_MAX], why[PLENUM_NAME_MAX + 128];
 	uint32_t id;
 
 	if (!a->running.spec || !a->running.plan || !a->running.spec->fault_injection) {
@@ -83,7 +83,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
-	char by[CLIENTS_BY_MAX], why[CLIENTS_BY_MAX + 64];
+	char by[REQUESTER_MAX], why[REQUESTER_MAX + 64];
 	size_t n;
 
 	snprintf(why, sizeof(why), "removed by %s", clients_describe(cl, by, sizeof(by)));

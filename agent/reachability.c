@@ -5,6 +5,7 @@
  * applier waits as for a confirmation while this file watches the paths of the workers' sessions.
  * If the agent dies meanwhile, nothing is confirmed.
  */
+#include "agent/base/stats_page.h"
 #include "agent/control.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
@@ -99,38 +100,39 @@ static bool is_full(const struct launch_path_stats *s)
 	return s->mtu >= s->mtu_most;
 }
 
-static void note_path(struct agent *a, const struct sup_worker *w, const struct status_path *path)
+static void note_path(struct agent *a, const struct sup_worker *w,
+		      const struct launch_path_stats *path)
 {
 	struct reachability *v = &a->reconcile.reachability;
 	struct verified_peer p = {.worker = w->id,
 				  .role = w->config.role,
 				  .by_dpdk = w->config.transport != LAUNCH_UDP,
-				  .full = is_full(&path->s),
+				  .full = is_full(path),
 				  .counted = true};
 
-	memcpy(p.leg, path->s.leg, sizeof(p.leg));
-	memcpy(p.peer, path->s.peer, sizeof(p.peer));
-	memcpy(p.remote, path->s.remote, sizeof(p.remote));
+	memcpy(p.leg, path->leg, sizeof(p.leg));
+	memcpy(p.peer, path->peer, sizeof(p.peer));
+	memcpy(p.remote, path->remote, sizeof(p.remote));
 	for (size_t i = 0; i < v->n; i++) /* recorded for another mount */
 		if (v->paths[i].worker == p.worker && strcmp(v->paths[i].leg, p.leg) == 0 &&
 		    strcmp(v->paths[i].peer, p.peer) == 0 &&
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
 			return;
-	if (v->n < REACHABILITY_MAX && path->s.up && is_touched(a, p.leg) &&
+	if (v->n < REACHABILITY_MAX && path->up && is_touched(a, p.leg) &&
 	    responsible_find(&a->reconcile.next, &p))
 		v->paths[v->n++] = p;
 }
 
 /* Number of the worker's paths; 0 where it does not run. */
-static size_t paths_of(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
+static size_t paths_of(const struct sup_worker *w, struct launch_path_stats ret[LAUNCH_PATHS_MAX])
 {
-	return w->state == SUP_UP && w->stats ? status_read_paths(w, ret) : 0;
+	return w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, ret) : 0;
 }
 
 void reachability_before(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	struct status_path paths[LAUNCH_PATHS_MAX];
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 
 	rec->reachability.n = 0;
 	rec->reachability.inherited = false;
@@ -171,11 +173,11 @@ static bool stays(const struct spec *spec, const struct sup_worker *w, const cha
 
 static bool is_answered(const struct sup_worker *w, const struct spec *spec)
 {
-	struct status_path paths[LAUNCH_PATHS_MAX];
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	size_t n = paths_of(w, paths);
 
 	for (size_t i = 0; i < n; i++)
-		if (paths[i].s.up && stays(spec, w, paths[i].s.peer))
+		if (paths[i].up && stays(spec, w, paths[i].peer))
 			return true;
 	return false;
 }
@@ -230,14 +232,14 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	const bool full = p->full && worker->transport != LAUNCH_UDP;
 	/* For a worker that was moved to VFs only its own paths count. */
 	const bool alone = worker->worker_id == p->worker && reconcile_is_on_trial(a, worker->core);
-	struct status_path paths[LAUNCH_PATHS_MAX];
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
 
 		for (size_t i = 0; i < n; i++) {
-			const struct launch_path_stats *s = &paths[i].s;
+			const struct launch_path_stats *s = &paths[i];
 
 			if (!is_same(p, s, &w->config) || !s->up || !is_recent(a, p, w, s) ||
 			    (alone && w->id != p->worker))
@@ -269,7 +271,7 @@ static bool has_failed(const struct agent *a, uint32_t worker)
  * first sees the path up, which may by now belong to another worker or port. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
-	struct status_path paths[LAUNCH_PATHS_MAX];
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	const bool was = p->counted;
 	const struct verified_peer old = *p;
 
@@ -278,7 +280,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
 
 		for (size_t i = 0; i < n; i++) {
-			const struct launch_path_stats *s = &paths[i].s;
+			const struct launch_path_stats *s = &paths[i];
 
 			if (!is_same(p, s, &w->config) || !s->up)
 				continue;
@@ -422,7 +424,7 @@ static int on_look(void *user)
 void reachability_begin(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
-	struct status_path paths[LAUNCH_PATHS_MAX];
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 
 	v->began_ns = v->busy_ns = clock_now_ns();
 	v->lost[0] = '\0';
@@ -433,9 +435,9 @@ void reachability_begin(struct agent *a)
 		for (size_t i = 0; i < n; i++)
 			for (size_t j = 0; j < v->n; j++)
 				if (v->paths[j].worker == w->id &&
-				    is_same(&v->paths[j], &paths[i].s, &w->config) &&
-				    strcmp(v->paths[j].remote, paths[i].s.remote) == 0)
-					v->paths[j].rx = paths[i].s.rx_packets;
+				    is_same(&v->paths[j], &paths[i], &w->config) &&
+				    strcmp(v->paths[j].remote, paths[i].remote) == 0)
+					v->paths[j].rx = paths[i].rx_packets;
 	}
 	if (reachability_waits(&a->reconcile))
 		loop_timer_arm(v->timer, LOOK_NS);

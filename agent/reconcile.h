@@ -13,6 +13,7 @@
 
 #include "agent/api/clients.h"
 #include "agent/apply/history.h"
+#include "agent/apply/progress.h"
 #include "agent/apply/store.h"
 #include "agent/base/problems.h"
 #include "netcfg/plan/plan_conflict.h"
@@ -78,7 +79,7 @@ void generation_done(struct generation *r);
 
 struct reconcile_client { /* who waits for the answer to an apply */
 	uint64_t id;	  /* 0: nobody */
-	char by[CLIENTS_BY_MAX];
+	char by[REQUESTER_MAX];
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX]; /* plan_context.forced */
 	size_t n_forced;
 	unsigned confirm_s; /* 0: as the policy says */
@@ -100,7 +101,7 @@ struct reconcile_answer {
 struct reconcile_pending {
 	struct applier *applier; /* NULL: none waits */
 	uint64_t entry;		 /* in the history */
-	char by[CLIENTS_BY_MAX];
+	char by[REQUESTER_MAX];
 	uint64_t since_s, until_ns; /* wall clock since 1970; CLOCK_BOOTTIME */
 	enum reconcile_source source;
 	size_t n_steps;
@@ -226,6 +227,8 @@ void reconcile_note_worker(struct agent *a);
 /* The workers are told to stop: what waits is answered, what is on its way changes no worker. */
 void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
+/* The step that the applier is running now, see progress.h. */
+enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
 /* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
  * that it must not be replaced. */
 bool reconcile_holds_staged(const struct agent *a);

@@ -108,7 +108,7 @@ struct ticket {
 	enum reconcile_source source;
 	unsigned confirm_s;
 	size_t n_steps;
-	char by[CLIENTS_BY_MAX];
+	char by[REQUESTER_MAX];
 };
 
 static int ticket_write(struct agent *a, unsigned confirm_s)
@@ -438,7 +438,7 @@ void reconcile_pending_end(struct agent *a, const struct applier_result *res, co
 	else
 		undo(a, &p, res, &all);
 	ticket_drop(a);
-	health_look(a);
+	agent_check_health(a);
 	agent_update_state(a);
 	status_publish(a);
 	control_on_decided(a, p.client, p.entry, p.keep, res->error, written >= 0, &all);

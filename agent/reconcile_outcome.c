@@ -173,7 +173,7 @@ static int succeed(struct agent *a)
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	note_legs(a);
-	required_actions_note(a);
+	required_actions_note(a->running.plan, &a->events, &a->actions_reported);
 	rec->of_running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
 	if (rec->source != RECONCILE_FROM_RUNNING)
 		note_warnings(a);
@@ -455,7 +455,7 @@ void reconcile_conclude(struct agent *a, int error)
 	/* The state is "starting" until the requested configuration is up. */
 	if (runs && reconcile_is_ordered(rec))
 		a->converged = false;
-	health_look(a);
+	agent_check_health(a);
 	agent_update_state(a);
 	if ((rec->n_steps > 0 && !reconcile_is_repair(rec)) ||
 	    (error >= 0 && rec->trigger != RECONCILE_KERNEL))

@@ -189,12 +189,18 @@ static int on_debounce(void *user)
 	return 0;
 }
 
+enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX])
+{
+	return progress_read(a->journal, a->reconcile.next.plan, a->reconcile.next.inv, time(NULL),
+			     buf);
+}
+
 /* Reports a long apply at doubling intervals, and at once when a driver exceeds its time. */
 static void mention(struct agent *a, uint64_t now)
 {
 	struct reconcile *rec = &a->reconcile;
 	char step[PROGRESS_TEXT_MAX];
-	const enum progress p = progress_of(a, step);
+	const enum progress p = reconcile_progress(a, step);
 	const bool late = p == PROGRESS_LATE && !rec->is_late;
 
 	if (!late && now - rec->began_ns < rec->mention_ns)

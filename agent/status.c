@@ -13,26 +13,6 @@
 
 /* ---- reading a worker's page ---- */
 
-static void end_texts(struct launch_path_stats *s)
-{
-	s->local[sizeof(s->local) - 1] = '\0';
-	s->remote[sizeof(s->remote) - 1] = '\0';
-	s->leg[sizeof(s->leg) - 1] = '\0';
-	s->peer[sizeof(s->peer) - 1] = '\0';
-}
-
-size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
-{
-	uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
-
-	for (uint64_t i = 0; i < n; i++) {
-		ret[i].worker = w->id;
-		ret[i].s = w->stats->paths[i];
-		end_texts(&ret[i].s);
-	}
-	return n;
-}
-
 static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	/* The mounts of a worker that is being removed belong to others already. */
@@ -75,16 +55,20 @@ static const char *role_name(enum launch_role r)
 
 static void add_paths(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
-	struct status_path *p = &st->paths[st->n_paths];
-	size_t n = status_read_paths(w, p);
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(w->stats, paths);
 	uint64_t now_ns = clock_now_ns();
 
 	for (size_t i = 0; i < n; i++) {
-		p[i].since_s = (now_ns - MIN_OF(p[i].s.since_ns, now_ns)) / NSEC_PER_SEC;
-		p[i].reason =
-			p[i].s.up ? NULL : health_path_reason(a, w->id, p[i].s.leg, p[i].s.peer);
+		const struct launch_path_stats *s = &paths[i];
+
+		st->paths[st->n_paths++] = (struct status_path){
+			.worker = w->id,
+			.s = *s,
+			.since_s = (now_ns - MIN_OF(s->since_ns, now_ns)) / NSEC_PER_SEC,
+			.reason = s->up ? NULL
+					: health_path_reason(&a->health, w->id, s->leg, s->peer)};
 	}
-	st->n_paths += n;
 }
 
 static void add_totals(struct status *st, const struct sup_worker *w)
@@ -190,7 +174,7 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 	else if (w->state != SUP_UP && w->reported[0]) /* reason for the restart in progress */
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
-		health_reason(a, w->id, p->reason, sizeof(p->reason));
+		health_reason(&a->health, w->id, p->reason, sizeof(p->reason));
 	if (pw && reason_is_set(&pw->reason) && plan_worker_is_content(pw))
 		reason_format(&pw->reason, p->note, sizeof(p->note));
 	else if (pw && pw->note[0])
@@ -421,7 +405,7 @@ static void add_apply(const struct agent *a, struct status *st)
 			 applier_stage_to_string(applier_stage(a->reconcile.applier)),
 			 (unsigned long long)((clock_now_ns() - a->reconcile.began_ns) /
 					      NSEC_PER_SEC),
-			 progress_of(a, step) != PROGRESS_NONE ? ": " : "", step);
+			 reconcile_progress(a, step) != PROGRESS_NONE ? ": " : "", step);
 }
 
 static void add_waiting(const struct agent *a, struct status *st)

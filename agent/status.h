@@ -108,8 +108,6 @@ struct status {
 /* 0 or -ENOMEM. The snapshot is valid until the agent's next reconcile. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
-/* The worker's paths from its statistics page, texts NUL-terminated: how many. */
-size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX]);
 /* The plan's entry of the worker; NULL: none. */
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
 /* A leg of the running plan; NULL: none. */

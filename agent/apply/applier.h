@@ -14,8 +14,8 @@
 #ifndef PLENUM_AGENT_APPLIER_H
 #define PLENUM_AGENT_APPLIER_H
 
-#include "agent/api/clients.h"
 #include "agent/base/loop.h"
+#include "agent/base/privsep.h"
 #include "netcfg/apply/apply.h"
 #include <sys/types.h>
 
@@ -55,7 +55,7 @@ struct applier_result {
 	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
 	/* Recovery only: the apply was committed already, so the host is as desired. */
 	bool committed;
-	char by[CLIENTS_BY_MAX]; /* who confirmed or rolled it back; "": nobody */
+	char by[REQUESTER_MAX]; /* who confirmed or rolled it back; "": nobody */
 	uint64_t n_writes, n_rolled_back;
 	/* Data IPs found in use by other hosts; valid only while on_end runs. If there are any,
 	 * another plan than the task's was applied, and the caller must plan again. */

@@ -132,7 +132,7 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 }
 
 /* An order; 0: another message; negative errno: the peer closed. */
-static int read_order(int fd, char by[static CLIENTS_BY_MAX])
+static int read_order(int fd, char by[static REQUESTER_MAX])
 {
 	struct applier_message m;
 	autoclose int passed = -1;
@@ -152,7 +152,7 @@ static int read_order(int fd, char by[static CLIENTS_BY_MAX])
 
 /* Reads from all readable or closed connections. */
 static int read_orders(struct applier_channel *l, const struct pollfd *fds, size_t n,
-		       char by[static CLIENTS_BY_MAX])
+		       char by[static REQUESTER_MAX])
 {
 	int order = 0;
 
@@ -168,7 +168,7 @@ static int read_orders(struct applier_channel *l, const struct pollfd *fds, size
 }
 
 /* One poll. An order; 0: none yet; negative errno. */
-static int wait_once(struct applier_channel *l, int timer, char by[static CLIENTS_BY_MAX])
+static int wait_once(struct applier_channel *l, int timer, char by[static REQUESTER_MAX])
 {
 	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];
 	const size_t n = l->n;
@@ -195,7 +195,7 @@ static int wait_once(struct applier_channel *l, int timer, char by[static CLIENT
 }
 
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
-			 char by[static CLIENTS_BY_MAX])
+			 char by[static REQUESTER_MAX])
 {
 	const uint64_t at_ns = MIN_OF(until_ns, wake_ns);
 	const struct itimerspec at = {

@@ -31,7 +31,7 @@ struct applier_message {
 		struct applier_result result;
 		struct plan_conflict conflict;
 		char unreachable[APPLIER_UNREACHABLE_MAX];
-		char by[CLIENTS_BY_MAX]; /* who confirms or rolls back */
+		char by[REQUESTER_MAX]; /* who confirms or rolls back */
 		struct {
 			enum diag_severity severity;
 			unsigned line, column;
@@ -73,7 +73,7 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
  * who gave it; 0: wake_ns of that clock has passed; -ETIMEDOUT: the time is over; another negative
  * errno: waiting failed. */
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
-			 char by[static CLIENTS_BY_MAX]);
+			 char by[static REQUESTER_MAX]);
 /* Sends to all. Dropped where a peer does not read. */
 void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 

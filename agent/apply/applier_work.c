@@ -177,7 +177,7 @@ static void ask_again(const struct applier_task *t, struct applier_channel *l,
 
 /* Waits for an order or the end of the time. While a peer is missing, confirmations are refused. */
 static int wait_for_order(const struct applier_task *t, struct applier_channel *l,
-			  struct unreachable *w, char by[static CLIENTS_BY_MAX])
+			  struct unreachable *w, char by[static REQUESTER_MAX])
 {
 	const uint64_t until = boottime_now_ns() + t->confirm_s * NSEC_PER_SEC;
 	int r;
@@ -205,7 +205,7 @@ static void add_unreachable(const struct applier_task *t, const struct unreachab
 static int wait_for_confirmation(const struct applier_task *t, struct applier_channel *l,
 				 struct unreachable *w, struct applier_result *res, struct diag *d)
 {
-	char by[CLIENTS_BY_MAX] = "";
+	char by[REQUESTER_MAX] = "";
 	int r;
 
 	if (t->confirm_s == 0)

@@ -2,7 +2,6 @@
 /* Reads the running step from the journal's last line, since the applier cannot report while it is
  * in a step. */
 #include "agent/apply/progress.h"
-#include "agent/agent.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/nic.h"
@@ -83,10 +82,4 @@ enum progress progress_read(const char *journal, const struct plan *p, const str
 			 "%s, %u s; its driver should need at most %u s, see 'dmesg'", text,
 			 elapsed, limit);
 	return limit && elapsed > limit ? PROGRESS_LATE : PROGRESS_STEP;
-}
-
-enum progress progress_of(const struct agent *a, char buf[static PROGRESS_TEXT_MAX])
-{
-	return progress_read(a->journal, a->reconcile.next.plan, a->reconcile.next.inv, time(NULL),
-			     buf);
 }

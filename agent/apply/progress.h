@@ -10,8 +10,6 @@
 #include "netcfg/plan/plan.h"
 #include <time.h>
 
-struct agent;
-
 #define PROGRESS_TEXT_MAX 200
 
 enum progress {
@@ -23,7 +21,5 @@ enum progress {
 /* p, inv: of the running apply. now: CLOCK_REALTIME, like file times. */
 enum progress progress_read(const char *journal, const struct plan *p, const struct inventory *inv,
 			    time_t now, char buf[static PROGRESS_TEXT_MAX]);
-/* Of the walk that is on its way. */
-enum progress progress_of(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
 
 #endif

@@ -15,3 +15,23 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 			return;
 	}
 }
+
+static void end_texts(struct launch_path_stats *s)
+{
+	s->local[sizeof(s->local) - 1] = '\0';
+	s->remote[sizeof(s->remote) - 1] = '\0';
+	s->leg[sizeof(s->leg) - 1] = '\0';
+	s->peer[sizeof(s->peer) - 1] = '\0';
+}
+
+size_t stats_page_paths(const struct launch_stats *page,
+			struct launch_path_stats ret[LAUNCH_PATHS_MAX])
+{
+	uint64_t n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+
+	for (uint64_t i = 0; i < n; i++) {
+		ret[i] = page->paths[i];
+		end_texts(&ret[i]);
+	}
+	return n;
+}

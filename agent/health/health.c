@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fills the health list from each worker and holds back transient trouble. */
 #include "agent/health/health.h"
-#include "agent/agent.h"
 #include "agent/base/stats_page.h"
-#include "agent/status.h"
+#include "agent/supervise/mounts.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>
@@ -17,7 +16,8 @@
 #define ARP_BYTES_MAX (1U << 20)
 
 struct look { /* one pass over all workers */
-	struct agent *a;
+	struct health *h;
+	const struct health_inputs *in;
 	const struct sup_worker *w;
 	uint64_t now;
 	char *arp; /* NULL: not read yet */
@@ -43,7 +43,7 @@ static struct health_entry *add(struct health *h)
 static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_kind kind,
 				 const char *key, const char *text)
 {
-	struct health *h = &l->a->health;
+	struct health *h = l->h;
 	struct health_entry *e = find(h, l->w->id, kind, key);
 
 	if (!e) {
@@ -90,20 +90,20 @@ static void add_legs(const struct health *h, const struct health_entry *best, ui
 	}
 }
 
-void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size)
+void health_reason(const struct health *h, uint32_t worker, char *buf, size_t size)
 {
 	const struct health_entry *best = NULL;
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = 0; i < a->health.n; i++) {
-		const struct health_entry *e = &a->health.entries[i];
+	for (size_t i = 0; i < h->n; i++) {
+		const struct health_entry *e = &h->entries[i];
 
 		if (e->worker == worker && e->due_ns <= now && (!best || e->kind < best->kind))
 			best = e;
 	}
 	snprintf(buf, size, "%s", best ? best->text : "");
 	if (best && is_of_leg(best))
-		add_legs(&a->health, best, now, buf, size);
+		add_legs(h, best, now, buf, size);
 }
 
 static void path_key(const char *leg, const char *peer, char *buf, size_t size)
@@ -111,14 +111,14 @@ static void path_key(const char *leg, const char *peer, char *buf, size_t size)
 	snprintf(buf, size, "%s %s", leg, peer);
 }
 
-const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
+const char *health_path_reason(const struct health *h, uint32_t worker, const char *leg,
 			       const char *peer)
 {
 	char key[HEALTH_KEY_MAX];
 
 	path_key(leg, peer, key, sizeof(key));
-	for (size_t i = 0; i < a->health.n; i++) {
-		const struct health_entry *e = &a->health.entries[i];
+	for (size_t i = 0; i < h->n; i++) {
+		const struct health_entry *e = &h->entries[i];
 
 		if (e->worker != worker)
 			continue;
@@ -126,6 +126,24 @@ const char *health_path_reason(const struct agent *a, uint32_t worker, const cha
 		    (e->kind == HEALTH_CARRIER && strcmp(e->key, leg) == 0))
 			return e->text;
 	}
+	return NULL;
+}
+
+/* ---- the plan ---- */
+
+static const struct plan_leg_info *plan_leg(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; p && i < p->n_legs; i++)
+		if (strcmp(p->legs[i].name, name) == 0)
+			return &p->legs[i];
+	return NULL;
+}
+
+static const struct plan_worker *plan_worker(const struct plan *p, uint32_t id)
+{
+	for (size_t i = 0; p && i < p->n_workers; i++)
+		if (p->workers[i].id == id)
+			return &p->workers[i];
 	return NULL;
 }
 
@@ -171,7 +189,7 @@ static void look_at_deaths(struct look *l)
  * held back, so that the state does not flap. */
 static bool was_in_trouble(const struct look *l)
 {
-	const struct health *h = &l->a->health;
+	const struct health *h = l->h;
 
 	for (size_t i = 0; i < h->n; i++)
 		if (h->entries[i].worker == l->w->id && h->entries[i].kind == HEALTH_PATH &&
@@ -182,11 +200,11 @@ static bool was_in_trouble(const struct look *l)
 
 static bool is_reached(const struct look *l, const char *peer)
 {
-	struct status_path paths[LAUNCH_PATHS_MAX];
-	size_t n = status_read_paths(l->w, paths);
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(l->w->stats, paths);
 
 	for (size_t i = 0; i < n; i++)
-		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+		if (paths[i].up && strcmp(paths[i].peer, peer) == 0)
 			return true;
 	return false;
 }
@@ -197,7 +215,7 @@ static void look_at_mount(struct look *l, uint32_t i)
 	const struct launch_mount *m = &l->w->config.mounts[i];
 	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
 
-	const char *lacks = mounts_why(l->a->mounts, m->path);
+	const char *lacks = mounts_why(l->in->mounts, m->path);
 
 	if (lacks) {
 		snprintf(text, sizeof(text), "mount-point: %.290s", lacks);
@@ -215,7 +233,7 @@ static void look_at_mount(struct look *l, uint32_t i)
 			 "worker may be slow or hung",
 			 m->peer, m->export_name);
 	else
-		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
+		health_explain_silence(&l->w->config, m, l->in->carriers, arp_table(l), why,
 				       sizeof(why));
 	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
 	note(l, refusal[0] || was_in_trouble(l) ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
@@ -237,7 +255,7 @@ static void look_at_carriers(struct look *l)
 		struct health_entry *e;
 		char text[HEALTH_TEXT_MAX];
 
-		if (carriers_usable(&l->a->carriers, p->ifindex))
+		if (carriers_usable(l->in->carriers, p->ifindex))
 			continue;
 		snprintf(text, sizeof(text), "no-carrier: %.63s (%.15s) has no carrier", p->leg,
 			 p->ifname);
@@ -258,40 +276,41 @@ static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 
 /* Whether the peer answers on another path. A server does not report clients that are off; a client
  * reports a server that is off with its mount. */
-static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
-			  const char *peer)
+static bool peer_is_there(const struct sup_worker *w, const struct launch_path_stats *paths,
+			  size_t n, const char *peer)
 {
 	if (has_mount(w, peer, true) || has_mount(w, peer, false))
 		return has_mount(w, peer, true);
 	for (size_t i = 0; i < n; i++)
-		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+		if (paths[i].up && strcmp(paths[i].peer, peer) == 0)
 			return true;
 	return false;
 }
 
 /* Whether another session between leg and peer works, so that only the session of an unserved mount
  * is down; the mount explains why. */
-static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_path *paths,
+static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_path_stats *paths,
 				size_t n, const struct launch_path_stats *s)
 {
 	if (!has_mount(w, s->peer, false))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (paths[i].s.up && strcmp(paths[i].s.leg, s->leg) == 0 &&
-		    strcmp(paths[i].s.remote, s->remote) == 0)
+		if (paths[i].up && strcmp(paths[i].leg, s->leg) == 0 &&
+		    strcmp(paths[i].remote, s->remote) == 0)
 			return true;
 	return false;
 }
 
 /* Separate fabrics: cross-leg standby paths never come up, which matters only where the leg lacks a
  * path of its own. */
-static bool is_no_loss(const struct status_path *paths, size_t n, const struct launch_path_stats *s)
+static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
+		       const struct launch_path_stats *s)
 {
 	if (!s->standby || s->state != LAUNCH_PATH_JOINING)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (paths[i].s.up && !paths[i].s.standby && strcmp(paths[i].s.leg, s->leg) == 0 &&
-		    strcmp(paths[i].s.peer, s->peer) == 0)
+		if (paths[i].up && !paths[i].standby && strcmp(paths[i].leg, s->leg) == 0 &&
+		    strcmp(paths[i].peer, s->peer) == 0)
 			return true;
 	return false;
 }
@@ -300,7 +319,7 @@ static bool is_no_loss(const struct status_path *paths, size_t n, const struct l
  * that. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
-	const struct plan_leg_info *info = status_plan_leg(l->a, leg);
+	const struct plan_leg_info *info = plan_leg(l->in->plan, leg);
 
 	return info && !plan_leg_is_configured(info) ? info : NULL;
 }
@@ -321,16 +340,16 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 /* One entry per leg and peer, however many paths there are. */
 static void look_at_paths(struct look *l)
 {
-	struct status_path paths[LAUNCH_PATHS_MAX];
-	size_t n = status_read_paths(l->w, paths);
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(l->w->stats, paths);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct launch_path_stats *s = &paths[i].s;
+		const struct launch_path_stats *s = &paths[i];
 		const struct launch_port *port = port_of(l->w, s->leg);
 		const struct plan_leg_info *lost = lost_leg(l, s->leg);
 		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
 
-		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
+		if (s->up || !port || !carriers_usable(l->in->carriers, port->ifindex) ||
 		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s) ||
 		    is_of_waiting_mount(l->w, paths, n, s))
 			continue;
@@ -347,12 +366,12 @@ static void look_at_paths(struct look *l)
 
 /* Whether all working paths to the peer are standby, some because of the label: then one host's
  * legs are swapped. */
-static bool is_swapped(const struct status_path *paths, size_t n, const char *peer)
+static bool is_swapped(const struct launch_path_stats *paths, size_t n, const char *peer)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct launch_path_stats *s = &paths[i].s;
+		const struct launch_path_stats *s = &paths[i];
 
 		if (strcmp(s->peer, peer) != 0 || !s->up)
 			continue;
@@ -365,14 +384,14 @@ static bool is_swapped(const struct status_path *paths, size_t n, const char *pe
 
 static void look_at_labels(struct look *l)
 {
-	struct status_path paths[LAUNCH_PATHS_MAX];
-	size_t n = status_read_paths(l->w, paths);
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(l->w->stats, paths);
 	char why[HEALTH_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++) {
-		const char *peer = paths[i].s.peer;
+		const char *peer = paths[i].peer;
 
-		if (!paths[i].s.swapped || !is_swapped(paths, n, peer))
+		if (!paths[i].swapped || !is_swapped(paths, n, peer))
 			continue;
 		snprintf(why, sizeof(why),
 			 "labels-swapped: every path to %.63s crosses between switches, although "
@@ -418,7 +437,7 @@ static void look_at_page(struct look *l)
 
 static void look_at_plan(struct look *l)
 {
-	const struct plan_worker *pw = status_plan_worker(l->a, l->w->id);
+	const struct plan_worker *pw = plan_worker(l->in->plan, l->w->id);
 	char text[REASON_FORMAT_MAX];
 	struct health_entry *e;
 
@@ -452,43 +471,38 @@ static void look_at_worker(struct look *l)
 
 /* A leg without a carrier gets its state by a reconcile, which drift may delay: until then the
  * entry is reported here. */
-static bool is_reported_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
+static bool is_reported_elsewhere(const struct plan *p, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;
 
 	if (!e->reported_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
 		return e->reported_elsewhere;
-	leg = status_plan_leg(a, e->key);
+	leg = plan_leg(p, e->key);
 	return leg && leg->state != PLAN_LEG_USABLE;
 }
 
-static void report(struct agent *a, uint64_t now)
+static json_t *problems(const struct look *l)
 {
 	json_t *list = json_array();
 	char text[HEALTH_TEXT_MAX + 24];
 
-	for (size_t i = 0; list && i < a->health.n; i++) {
-		const struct health_entry *e = &a->health.entries[i];
+	for (size_t i = 0; list && i < l->h->n; i++) {
+		const struct health_entry *e = &l->h->entries[i];
 
-		if (is_reported_elsewhere(a, e, now) || e->due_ns > now)
+		if (is_reported_elsewhere(l->in->plan, e, l->now) || e->due_ns > l->now)
 			continue;
 		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
 		json_array_append_new(list, json_string(text));
 	}
-	/* Workers may have come up without a change of the list. */
-	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->converged) {
-		agent_update_state(a);
-		status_publish(a);
-	}
-	json_decref(list);
+	return list;
 }
 
-bool health_waits(const struct agent *a)
+bool health_waits(const struct health *h)
 {
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = 0; i < a->health.n; i++) {
-		const struct health_entry *e = &a->health.entries[i];
+	for (size_t i = 0; i < h->n; i++) {
+		const struct health_entry *e = &h->entries[i];
 
 		/* Paths do not count: some client of a server always comes or goes. */
 		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
@@ -497,57 +511,36 @@ bool health_waits(const struct agent *a)
 	return false;
 }
 
-/* Arms the timer for the next check, or earlier if an entry is due before. Checks in between, for
- * example by status requests, do not postpone it. */
-static void arm_next(struct agent *a, uint64_t now)
+/* Until the next check, or earlier if an entry is due before. */
+static uint64_t next_in_ns(const struct look *l)
 {
-	struct health *h = &a->health;
-	uint64_t next_ns = now + (a->converged ? HEALTH_LOOK_NS : HEALTH_START_NS);
+	uint64_t next_ns = l->now + (l->in->starting ? HEALTH_START_NS : HEALTH_LOOK_NS);
 
-	for (size_t i = 0; i < h->n; i++)
-		if (h->entries[i].due_ns > now)
-			next_ns = MIN_OF(next_ns, h->entries[i].due_ns);
-	if (!h->timer || (loop_timer_armed(h->timer) && h->next_ns <= next_ns))
-		return;
-	h->next_ns = next_ns;
-	loop_timer_arm(h->timer, next_ns - now);
+	for (size_t i = 0; i < l->h->n; i++)
+		if (l->h->entries[i].due_ns > l->now)
+			next_ns = MIN_OF(next_ns, l->h->entries[i].due_ns);
+	return next_ns - l->now;
 }
 
-void health_look(struct agent *a)
+uint64_t health_check(struct health *h, const struct health_inputs *in, json_t **ret_problems)
 {
-	struct look l = {.a = a, .now = clock_now_ns()};
+	struct look l = {.h = h, .in = in, .now = clock_now_ns()};
 	bool any = false;
 
-	for (l.w = sup_first(a->sup); l.w; l.w = l.w->next) {
+	for (l.w = sup_first(in->sup); l.w; l.w = l.w->next) {
 		if (!l.w->wanted)
 			continue;
 		any = true;
 		look_at_worker(&l);
 	}
 	free(l.arp);
-	drop_unseen(&a->health);
-	report(a, l.now);
-	if (any)
-		arm_next(a, l.now);
-}
-
-static int on_timer(void *user)
-{
-	struct agent *a = user;
-
-	(void)rundir_save_again(&a->rundir); /* retried at the next check */
-	health_look(a);
-	return 0;
-}
-
-int health_init(struct agent *a)
-{
-	return loop_add_timer(a->loop, NSEC_PER_SEC / 20, on_timer, a, &a->health.timer);
+	drop_unseen(h);
+	*ret_problems = problems(&l);
+	return any ? next_in_ns(&l) : 0;
 }
 
 void health_done(struct health *h)
 {
-	loop_source_free(h->timer);
 	free(h->entries);
 	*h = (struct health){0};
 }

@@ -11,13 +11,13 @@
 #define PLENUM_AGENT_HEALTH_H
 
 #include "agent/supervise/supervise.h"
+#include "netcfg/plan/plan.h"
+#include <jansson.h>
 
 #define HEALTH_TEXT_MAX 320
 #define HEALTH_KEY_MAX 288
 #define HEALTH_LOOK_NS NSEC_PER_SEC
 #define HEALTH_START_NS (NSEC_PER_SEC / 10) /* while the agent is starting */
-
-struct agent;
 
 enum health_kind { /* in order of importance: a worker's reason in tables is the first kind, plus
 		      those of its other legs where it is about a leg */
@@ -44,21 +44,29 @@ struct health_entry {
 struct health {
 	struct health_entry *entries;
 	size_t n;
-	struct loop_source *timer;
-	uint64_t next_ns; /* when the armed timer fires */
 };
 
-int health_init(struct agent *a);
+/* What a check reads. */
+struct health_inputs {
+	const struct sup *sup;
+	const struct mounts *mounts;
+	const struct carriers *carriers;
+	const struct plan *plan; /* NULL: none runs */
+	bool starting;		 /* checks are more frequent */
+};
+
 void health_done(struct health *h);
-void health_look(struct agent *a);
+/* Checks all workers and updates the list. Returns in how many ns the next check is due, 0: there
+ * are no workers; *ret_problems: the reasons that count now, a new reference. */
+uint64_t health_check(struct health *h, const struct health_inputs *in, json_t **ret_problems);
 /* Whether trouble with a worker or a mount is still held back. */
-bool health_waits(const struct agent *a);
+bool health_waits(const struct health *h);
 /* Why a running worker is degraded: its first reason, plus those of its legs where that is about a
  * leg; "": it is not. */
-void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size);
+void health_reason(const struct health *h, uint32_t worker, char *buf, size_t size);
 
 /* Why the path to that peer via that leg is down; NULL: unknown, or it is up. */
-const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
+const char *health_path_reason(const struct health *h, uint32_t worker, const char *leg,
 			       const char *peer);
 
 /* ---- health_cause.c: pure, but for the ARP table ---- */

@@ -2,10 +2,10 @@
 /* Translates the plan's needs into this distribution's commands and reports new ones. The plan
  * itself is the same on every distribution. */
 #include "agent/health/required_actions.h"
-#include "agent/agent.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool is_there(const char *root, const char *path)
 {
@@ -82,19 +82,19 @@ static bool is_reported(const json_t *reported, const struct plan_need *need)
 	return false;
 }
 
-void required_actions_note(struct agent *a)
+void required_actions_note(const struct plan *p, struct events *events, json_t **reported)
 {
-	json_t *reported = json_array();
+	json_t *now = json_array();
 
-	for (size_t i = 0; reported && i < a->running.plan->n_needs; i++) {
-		const struct plan_need *need = &a->running.plan->needs[i];
+	for (size_t i = 0; now && i < p->n_needs; i++) {
+		const struct plan_need *need = &p->needs[i];
 
-		json_array_append_new(reported, json_string(need->why));
-		if (!is_reported(a->actions_reported, need))
-			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+		json_array_append_new(now, json_string(need->why));
+		if (!is_reported(*reported, need))
+			events_add(events, LOG_LEVEL_WARNING, "agent",
 				   "%s: %s; 'plenum status' shows the commands",
 				   need->reboot ? "reboot required" : "action required", need->why);
 	}
-	json_decref(a->actions_reported);
-	a->actions_reported = reported;
+	json_decref(*reported);
+	*reported = now;
 }

@@ -7,15 +7,15 @@
 #ifndef PLENUM_AGENT_REQUIRED_ACTIONS_H
 #define PLENUM_AGENT_REQUIRED_ACTIONS_H
 
+#include "agent/base/events.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
-
-struct agent;
 
 /* [{"code", "why", "commands": [...], "firmware", "reboot"}]; root: "" for this host, a folder in
  * tests; p may be NULL. A new reference; NULL: out of memory. */
 json_t *required_actions_to_json(const struct plan *p, const char *root);
-/* After a reconcile: adds an event for each new need. */
-void required_actions_note(struct agent *a);
+/* After a reconcile: adds an event for each need of p that is not in *reported, then replaces that
+ * list. */
+void required_actions_note(const struct plan *p, struct events *events, json_t **reported);
 
 #endif

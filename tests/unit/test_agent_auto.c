@@ -626,7 +626,7 @@ static void test_loss_is_said(void **state)
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(event_has(&f->a, "worker 1: dpdk unavailable, using fallback: core-shared"));
 	come_up(f, 1);
-	health_look(&f->a);
+	agent_check_health(&f->a);
 	assert_true(problem_has(&f->a, "worker 1: core-shared"));
 	assert_true(agreed(f));
 	set_host(f, "igb", true);
@@ -634,7 +634,7 @@ static void test_loss_is_said(void **state)
 	check_on_vfs(f);
 	assert_true(event_has(&f->a, "worker 1: dpdk available again"));
 	come_up(f, 1);
-	health_look(&f->a);
+	agent_check_health(&f->a);
 	assert_false(problem_has(&f->a, "core-shared"));
 }
 

@@ -539,27 +539,27 @@ static void test_running_is_said_once_all_is_there(void **state)
 	struct sup_worker *w;
 
 	assert_int_equal(walk(f, RECONCILE_START), 0);
-	health_look(a); /* as whoever asks meanwhile does */
+	agent_check_health(a); /* as whoever asks meanwhile does */
 	assert_int_equal(a->state, AGENT_STARTING);
 	w = worker_is_up(f, &page);
-	health_look(a);
+	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
 	w->state = SUP_STARTING; /* a restart is seen by what lasts (health.h) */
-	health_look(a);
+	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
 	w->state = SUP_UP;
 	w->config.n_mounts = 1;
 	strcpy(w->config.mounts[0].path, "/m");
-	health_look(a);
+	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
 	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	w->state = SUP_UP;
 	w->config.n_mounts = 1;
 	strcpy(w->config.mounts[0].path, "/m");
-	health_look(a);
+	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_STARTING);
 	launch_stat_set(&page->mounts[0].served, 1);
-	health_look(a);
+	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
 }
 
@@ -580,7 +580,7 @@ static void test_reasons_of_two_legs(void **state)
 	page->ports[0].counts = 1;
 	page->ports[0].counters.tx_packets = 12;
 	snprintf(page->reason, sizeof(page->reason), "path-mtu: less");
-	health_look(&f->a);
+	agent_check_health(&f->a);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	assert_string_equal(st.processes[1].reason,
 			    "leg-a: no-af-xdp: AF_PACKET is used; leg-b: no such device");
@@ -602,7 +602,7 @@ static void test_reasons_of_two_legs(void **state)
 	json_decref(o);
 	status_done(&st);
 	page->ports[0].reason[0] = '\0';
-	health_look(&f->a);
+	agent_check_health(&f->a);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	assert_string_equal(st.processes[1].reason, b);
 	status_done(&st);
@@ -626,11 +626,11 @@ static void test_paths_of_a_refused_mount(void **state)
 		strcpy(page->paths[i].peer, "peer");
 		strcpy(page->paths[i].remote, "10.10.1.77");
 	}
-	health_look(&f->a);
-	assert_null(health_path_reason(&f->a, w->id, leg, "peer"));
+	agent_check_health(&f->a);
+	assert_null(health_path_reason(&f->a.health, w->id, leg, "peer"));
 	page->paths[1].up = 0;
-	health_look(&f->a);
-	assert_non_null(health_path_reason(&f->a, w->id, leg, "peer"));
+	agent_check_health(&f->a);
+	assert_non_null(health_path_reason(&f->a.health, w->id, leg, "peer"));
 }
 
 /* A worker that serves for a moment after each start is not well, and no restart hides that. */
@@ -645,13 +645,13 @@ static void test_deaths_in_a_row(void **state)
 	w->up_since_ns = clock_now_ns();
 	w->n_deaths = SUP_DEATHS_MANY - 1;
 	strcpy(w->died_of, "killed by SIGSEGV");
-	health_look(&f->a);
-	health_reason(&f->a, w->id, why, sizeof(why));
+	agent_check_health(&f->a);
+	health_reason(&f->a.health, w->id, why, sizeof(why));
 	assert_null(strstr(why, "dies-again"));
 
 	w->n_deaths++;
-	health_look(&f->a);
-	health_reason(&f->a, w->id, why, sizeof(why));
+	agent_check_health(&f->a);
+	health_reason(&f->a.health, w->id, why, sizeof(why));
 	assert_string_equal(
 		why,
 		"dies-again: died 5 times in a row, last: killed by SIGSEGV; see 'plenum events'");
@@ -659,13 +659,13 @@ static void test_deaths_in_a_row(void **state)
 	w->state = SUP_BACKOFF;
 	w->up_since_ns = 0;
 	strcpy(w->reason, "killed by SIGSEGV");
-	health_look(&f->a);
-	health_reason(&f->a, w->id, why, sizeof(why));
+	agent_check_health(&f->a);
+	health_reason(&f->a.health, w->id, why, sizeof(why));
 	assert_string_equal(why, "is BACKOFF: killed by SIGSEGV");
 
 	w->state = SUP_UP;
 	w->up_since_ns = clock_now_ns() - SUP_HEALTHY_NS;
-	health_look(&f->a);
+	agent_check_health(&f->a);
 	e = f->a.health.entries;
 	for (size_t i = 0; i < f->a.health.n; i++)
 		assert_int_not_equal(e[i].kind, HEALTH_STATE);
