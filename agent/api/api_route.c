@@ -247,7 +247,7 @@ static int take_choice(const struct resource_field *f, const json_t *v, struct p
 		}
 		snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", f->choices[i]);
 	}
-	return fail(e, 400, "bad-body", "%s is not one of: %s", f->name, known);
+	return fail(e, 400, "bad-body", "%s is not one of %s: '%.60s'", f->name, known, text);
 }
 
 static int take_number(const struct resource_field *f, const json_t *v, struct privsep_msg *m,

@@ -50,8 +50,8 @@ struct diff_line {
 	const char *text;
 };
 
-/* Longest common subsequence, from the ends: length[i][j] is that of a from i on and b from j on.
- * */
+/* Longest common subsequence, from the ends: length[i][j] is that of a from i on and b from
+ * j on. */
 static size_t diff_lines(const struct diff_text *a, const struct diff_text *b, uint16_t *length,
 			 struct diff_line *out)
 {

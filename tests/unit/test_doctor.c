@@ -575,8 +575,8 @@ static enum doctor_state state_of(const struct rig *g, const char *id)
 	return result_of(g, id).state;
 }
 
-/* The driver of the function decides, as sysfs reports it; most NICs of i40e have no RDMA at all.
- * */
+/* The driver of the function decides, as sysfs reports it; most NICs of i40e have no RDMA
+ * at all. */
 static void test_rdma_modules_follow_the_driver_of_the_function(void **state)
 {
 	struct rig *g = rig_new(NULL);
@@ -616,8 +616,8 @@ static void test_matching_flow_control_passes(void **state)
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
 	json_object_set_new(it, "pfc", json_string("34"));
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_WARN);
-	/* The switch's setting does not matter if this host pauses nothing and relies on nothing.
-	 * */
+	/* The switch's setting does not matter if this host pauses nothing and relies on
+	 * nothing. */
 	inv_text_set(d->pfc, sizeof(d->pfc), "none");
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
 	rig_free(g);

@@ -30,8 +30,8 @@ struct doctor_space {
 
 #define DOCTOR_FOLDERS_MAX 64
 
-/* Result of the echo requests from a leg's data IP: a small one and one as large as the leg's MTU.
- * */
+/* Result of the echo requests from a leg's data IP: a small one and one as large as the leg's
+ * MTU. */
 struct doctor_probe {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the leg's gateway */
 	struct ip_addr from, to;
@@ -44,8 +44,8 @@ struct doctor_probe {
 };
 #define DOCTOR_PROBES_MAX 64
 
-/* Everything that checks read. A member that could not be read is NULL; its no_* member says why.
- * */
+/* Everything that checks read. A member that could not be read is NULL; its no_* member
+ * says why. */
 struct doctor_host {
 	const char *root; /* "" for the host, a folder in tests */
 	int sys;	  /* the folder /sys of the caller's network namespace; -1: none */
