@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of planners, NIC families and back ends: a new one is a file and a line here. */
 #include "plugins/plugins.h"
+#include "netcfg/feature/feature.h"
 
 static const struct planner_ops *const planner_table[] = {
 	&ha_none_planner,
@@ -22,5 +23,6 @@ void plugins_register(void)
 {
 	backend_table_set(backend_table, ARRAY_SIZE(backend_table));
 	nic_table_set(nic_table, ARRAY_SIZE(nic_table));
+	plan_features_set(plan_feature_table, plan_feature_table_n);
 	planner_table_set(planner_table, ARRAY_SIZE(planner_table));
 }

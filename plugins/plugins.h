@@ -39,7 +39,7 @@ extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, n
 
 extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf;
 
-/* Registers all planners, families and back ends with plan_build. */
+/* Registers all planners, families, back ends and the features of a leg with plan_build. */
 void plugins_register(void);
 
 #endif

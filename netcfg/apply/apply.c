@@ -231,7 +231,8 @@ static int record_build(const struct apply_journal *j, char **ret, size_t *ret_l
 	int r = plan_owned_load(&owned, j->record, &d);
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
-		r = plan_owned_note(&owned, &j->entries[i].step, j->entries[i].state);
+		r = plan_owned_note(&owned, &j->entries[i].step,
+				    j->entries[i].state == APPLY_STEP_KEPT);
 	return r == 0 ? plan_owned_format(&owned, ret, ret_len) : r;
 }
 
@@ -311,7 +312,7 @@ int apply_rollback(struct apply *a, struct apply_outcome *out)
 static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		(void)apply_step_find(k, &j->entries[i].step);
+		(void)object_find(k, &j->entries[i].step);
 	}
 	out->committed = true;
 	finish(j, record_prepare_or_say(j, out) == 0, out);

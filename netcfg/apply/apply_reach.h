@@ -10,8 +10,7 @@
 
 #include "netcfg/plan/plan.h"
 
-#define APPLY_REACH_MAX 128	   /* maximum number of targets */
-#define PLAN_FORCE_PROBES "probes" /* --force: skip this check */
+#define APPLY_REACH_MAX 128 /* maximum number of targets */
 
 struct apply_reach_target {
 	char leg[PLENUM_NAME_MAX];

@@ -10,17 +10,9 @@ static bool is_value(const struct plan_step *s)
 	return s->kind->verb == PLAN_SET;
 }
 
-int apply_step_find(struct kernel *k, struct plan_step *s)
-{
-	if (!s->link[0])
-		return 0;
-	return s->kind->on_function ? k->ops->function_find(k, s->link, s->change.pci)
-				    : k->ops->link_find(k, s->link, &s->change.ifindex);
-}
-
 int apply_step_capture(struct kernel *k, struct plan_step *s, char *why)
 {
-	int r = apply_step_find(k, s);
+	int r = object_find(k, s);
 
 	s->change.remove = s->verb == PLAN_DEL;
 	if (r == 0 && is_value(s))
@@ -104,7 +96,7 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	int r;
 
 	/* Looks up only the link or function; the old value is the journal's. */
-	r = apply_step_find(k, &inverse);
+	r = object_find(k, &inverse);
 	if (r == 0 && state == APPLY_STEP_BEGUN)
 		r = step_happened(k, &inverse, &happened);
 	if (r == 0 && happened) {

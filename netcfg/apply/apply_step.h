@@ -17,8 +17,6 @@ enum apply_step_state {
 	APPLY_STEP_STATE_MAX
 };
 
-/* Looks up the link or function of the step. 0; -ENODEV: it does not exist. */
-int apply_step_find(struct kernel *k, struct plan_step *s);
 /* Looks up the link or function and reads the old value into s: the data that the journal needs
  * before the step. 0; negative errno with why (KERNEL_WHY_MAX). */
 int apply_step_capture(struct kernel *k, struct plan_step *s, char *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Verifies an apply: plans again until nothing is left to do or the deadline passes. */
 #include "netcfg/apply/apply.h"
-#include "netcfg/feature/plan_rxe.h"
+#include "netcfg/plan/plan_feature.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 				 port->ifname);
 			return -EAGAIN;
 		}
-		if (plan_rxe_gid_is_coming(inv, a)) {
+		if (plan_features_addr_is_pending(inv, a)) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is not a GID of its RDMA device yet", text,
 				 port->ifname);

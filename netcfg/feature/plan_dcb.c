@@ -3,7 +3,7 @@
  * Plans `dcb`. DCB belongs to NIC ports: a VLAN uses that of its parent, a bond that of each of
  * its ports.
  */
-#include "netcfg/feature/plan_dcb.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_bond.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/nic.h"
@@ -112,7 +112,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_place *p, st
 	return true;
 }
 
-void plan_dcb_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+static void dcb_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);
@@ -168,7 +168,7 @@ static int want_place(struct plan_builder *b, const struct plan_leg *leg,
 	return r;
 }
 
-int plan_dcb_want(struct plan_builder *b, const struct plan_leg *leg)
+static int dcb_want(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);
@@ -180,3 +180,9 @@ int plan_dcb_want(struct plan_builder *b, const struct plan_leg *leg)
 			r = want_place(b, leg, &places[i]);
 	return r;
 }
+
+const struct plan_feature plan_feature_dcb = {
+	.name = "dcb",
+	.check_leg = dcb_check_leg,
+	.want = {[PLAN_STAGE_DEVICE] = dcb_want},
+};

@@ -6,6 +6,7 @@
  * decision. Permanent parameters belong to the firmware and are the operator's as well.
  */
 #include "netcfg/feature/plan_devlink.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_bond.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/nic.h"
@@ -103,7 +104,7 @@ static void check_place(struct plan_builder *b, const struct plan_place *p)
 	}
 }
 
-void plan_devlink_check_leg(struct plan_builder *b, const struct plan_leg *leg)
+static void devlink_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);
@@ -140,7 +141,7 @@ static bool is_kept_by_us(const struct inv_devlink_param *is, const struct nic_d
 	return strcmp(want->mode, PERMANENT) != 0 && !strpbrk(is->value, " \t\n");
 }
 
-int plan_devlink_want(struct plan_builder *b, const struct plan_leg *leg)
+static int devlink_want(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_place places[PLAN_PORTS_MAX];
 	const size_t n = plan_bond_places(b, leg, places);
@@ -186,3 +187,9 @@ bool plan_devlink_need_sriov(struct plan_builder *b, const char *pci, const char
 		 pci, count);
 	return true;
 }
+
+const struct plan_feature plan_feature_devlink = {
+	.name = "devlink",
+	.check_leg = devlink_check_leg,
+	.want = {[PLAN_STAGE_DEVICE] = devlink_want},
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans `ipoib-mode` for the few legs on InfiniBand. */
-#include "netcfg/feature/plan_ipoib.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_asked(const struct plan_leg *leg)
 	return leg->net->ipoib_mode != SPEC_IPOIB_AS_FOUND;
 }
 
-bool plan_ipoib_mtu_impossible(const struct plan_leg *leg, struct reason *why)
+static bool ipoib_refuse_mtu(const struct plan_leg *leg, struct reason *why)
 {
 	const char *mode = is_asked(leg) ? spec_ipoib_to_string(leg->net->ipoib_mode)
 					 : leg->device->ipoib_mode;
@@ -28,18 +28,18 @@ bool plan_ipoib_mtu_impossible(const struct plan_leg *leg, struct reason *why)
 	return true;
 }
 
-void plan_ipoib_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+static void ipoib_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct reason why;
 
-	if (!is_asked(leg) || leg->device->ipoib_mode[0])
+	if (leg->shared || !is_asked(leg) || leg->device->ipoib_mode[0])
 		return;
 	reason_set(&why, "no-ipoib", "%s is not an IPoIB interface; remove ipoib-mode from leg %s",
 		   leg->device->name, leg->net->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }
 
-int plan_ipoib_want(struct plan_builder *b, const struct plan_leg *leg, bool after_mtu)
+static int want_mode(struct plan_builder *b, const struct plan_leg *leg, bool after_mtu)
 {
 	const bool datagram = leg->net->ipoib_mode == SPEC_IPOIB_DATAGRAM;
 	struct kernel_device *v;
@@ -61,3 +61,23 @@ int plan_ipoib_want(struct plan_builder *b, const struct plan_leg *leg, bool aft
 	snprintf(s->reason, sizeof(s->reason), "ipoib-mode of leg %s sets it", leg->net->name);
 	return 0;
 }
+
+/* A mode precedes an MTU that needs it. */
+static int want_connected(struct plan_builder *b, const struct plan_leg *leg)
+{
+	return want_mode(b, leg, false);
+}
+
+/* It follows an MTU that it does not allow. */
+static int want_datagram(struct plan_builder *b, const struct plan_leg *leg)
+{
+	return want_mode(b, leg, true);
+}
+
+const struct plan_feature plan_feature_ipoib = {
+	.name = "ipoib",
+	.refuse_mtu = ipoib_refuse_mtu,
+	.check_leg = ipoib_check_leg,
+	.want = {[PLAN_STAGE_BEFORE_LINK] = want_connected,
+		 [PLAN_STAGE_AFTER_LINK] = want_datagram},
+};

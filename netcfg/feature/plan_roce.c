@@ -3,7 +3,7 @@
  * Plans the defaults of RoCE connections whose program leaves them to the kernel. Applies to any
  * RDMA device on Ethernet, including soft-RoCE.
  */
-#include "netcfg/feature/plan_roce.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_rxe.h"
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, st
 	return true;
 }
 
-void plan_roce_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+static void roce_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	struct reason why;
 
@@ -99,7 +99,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-int plan_roce_want(struct plan_builder *b, const struct plan_leg *leg)
+static int roce_want(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	struct reason why;
@@ -116,3 +116,9 @@ int plan_roce_want(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_value(b, leg, place, DEVICE_ROCE_TOS, tos);
 	return r;
 }
+
+const struct plan_feature plan_feature_roce = {
+	.name = "roce",
+	.check_leg = roce_check_leg,
+	.want = {[PLAN_STAGE_DEVICE] = roce_want},
+};

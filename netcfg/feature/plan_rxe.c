@@ -4,6 +4,7 @@
  * used instead.
  */
 #include "netcfg/feature/plan_rxe.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
 	return false;
 }
 
-void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+static void rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	struct reason why;
@@ -84,7 +85,7 @@ void plan_rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_leg 
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }
 
-int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg)
+static int rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	const char *have = place ? device_on(b->inv, place) : "";
@@ -124,7 +125,7 @@ static struct ip_addr gid_of(const struct ip_addr *ip)
 	return gid;
 }
 
-bool plan_rxe_gid_is_coming(const struct inventory *inv, const struct inv_addr *a)
+static bool rxe_gid_is_pending(const struct inventory *inv, const struct inv_addr *a)
 {
 	const struct inv_link *place = plan_rxe_place(inv, inv_link_by_index(inv, a->ifindex));
 	const char *device = place ? device_on(inv, place) : "";
@@ -138,3 +139,10 @@ bool plan_rxe_gid_is_coming(const struct inventory *inv, const struct inv_addr *
 			return false;
 	return true;
 }
+
+const struct plan_feature plan_feature_rxe = {
+	.name = "rxe",
+	.check_leg = rxe_check_leg,
+	.want = {[PLAN_STAGE_DEVICE] = rxe_want},
+	.addr_is_pending = rxe_gid_is_pending,
+};

@@ -4,25 +4,19 @@
  * for all workers at once.
  */
 #include "netcfg/feature/plan_vf.h"
-#include "netcfg/base/hash.h"
+#include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_devlink.h"
-#include "netcfg/feature/plan_vf_assign.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/backend.h"
+#include "netcfg/plan/nic_use.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_vf_assign.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define VFIO_DRIVER "vfio-pci"
-
-static bool takes_vf(enum spec_transport t, const struct nic_family *family)
-{
-	const struct backend *e = backend_find(t);
-
-	return e->takes_vf && e->takes_vf(family);
-}
 
 /* Counts by the requested transport: a worker that falls back to UDP today keeps its VF. */
 static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
@@ -30,7 +24,7 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < p->n_workers; i++)
-		n += takes_vf(p->workers[i].asked, family);
+		n += backend_takes_vf(p->workers[i].asked, family);
 	return n;
 }
 
@@ -40,7 +34,7 @@ static uint32_t workers_with_claim(const struct plan *p, const struct nic_family
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < p->n_workers; i++)
-		n += takes_vf(p->workers[i].claim, family);
+		n += backend_takes_vf(p->workers[i].claim, family);
 	return n;
 }
 
@@ -57,17 +51,6 @@ static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 		    owned->steps[i].change.pci_value.attr == KERNEL_PCI_VFS &&
 		    strcmp(owned->steps[i].link, pf) == 0)
 			return true;
-	return false;
-}
-
-bool plan_vf_is_held(const struct plan_builder *b, const struct inv_function *fn)
-{
-	for (size_t i = 0; fn && i < b->ctx->n_held; i++) {
-		const struct inv_function *held = inv_function_find(b->inv, b->ctx->held[i]);
-
-		if (held && (held == fn || strcmp(held->physfn, fn->pci) == 0))
-			return true;
-	}
 	return false;
 }
 
@@ -317,7 +300,7 @@ static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *p
 static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			 struct reason *why)
 {
-	if (pf->n_vfs == 0 || pf->n_vfs >= n || !plan_vf_is_held(b, pf))
+	if (pf->n_vfs == 0 || pf->n_vfs >= n || !plan_function_is_held(b, pf))
 		return false;
 	reason_set(why, "vfs-busy",
 		   "%s has %u VFs in use but %u are needed, and the kernel must remove all to add "
@@ -431,7 +414,7 @@ static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
 			b->plan->workers[i].vf[leg->index] = 0;
 }
 
-void plan_vf_check_leg(struct plan_builder *b, struct plan_leg *leg)
+static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 {
 	const struct spec_net *net = leg->net;
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
@@ -484,8 +467,8 @@ static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
-		   struct reason *why)
+static bool vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
+		     struct reason *why)
 {
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
 	const struct nic_family *family = nic_family_find(leg->device->driver);
@@ -514,31 +497,12 @@ bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_wor
 
 /* ---- desired state ---- */
 
-/* A MAC that is the same after every boot and different for every VF: locally administered,
- * derived from the PF's permanent MAC. */
-struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf)
-{
-	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};
-	static const struct mac_addr none;
-	const bool has_own = memcmp(&pf->permanent_mac, &none, sizeof(none)) != 0;
-	uint8_t text[10];
-	struct mac_addr mac;
-	uint64_t h;
-
-	memcpy(text, has_own ? pf->permanent_mac.bytes : pf->mac.bytes, 6);
-	memcpy(text + 6, &vf, sizeof(vf));
-	h = hash_keyed(key, text, sizeof(text));
-	memcpy(mac.bytes, &h, sizeof(mac.bytes));
-	mac.bytes[0] = (uint8_t)((mac.bytes[0] & 0xfc) | 0x02);
-	return mac;
-}
-
 static void vf_ref(const struct plan_leg *leg, uint32_t n, char ret[static KERNEL_LINK_REF_MAX])
 {
 	snprintf(ret, KERNEL_LINK_REF_MAX, "%.15s/vf%u", leg->device->pci, (uint16_t)n);
 }
 
-void plan_vf_resolve(struct plan_port *port, const struct inventory *inv)
+static void vf_resolve(struct plan_port *port, const struct inventory *inv)
 {
 	const struct inv_function *fn = port->vf[0] ? inv_function_by_ref(inv, port->vf) : NULL;
 
@@ -560,13 +524,8 @@ size_t plan_vf_made(const struct plan *p, char made[static PLAN_PORTS_MAX][16])
 	return n;
 }
 
-bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
-{
-	return takes_vf(t, nic_family_find(leg->device->driver));
-}
-
-bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
-		  const struct plan_worker *w, struct plan_port *port)
+static bool vf_take(const struct plan_builder *b, const struct plan_leg *leg,
+		    const struct plan_worker *w, struct plan_port *port)
 {
 	const uint32_t n = w->vf[leg->index] - 1U;
 	const struct inv_function *fn;
@@ -576,7 +535,7 @@ bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
 	vf_ref(leg, n, port->vf);
 	fn = inv_function_by_ref(b->inv, port->vf);
 	snprintf(port->pci, sizeof(port->pci), "%s", fn ? fn->pci : "");
-	port->mac = plan_vf_mac(leg->device, n);
+	port->mac = nic_vf_mac(leg->device, n);
 	return true;
 }
 
@@ -644,7 +603,7 @@ static int want_configured(struct plan_builder *b, const struct plan_leg *leg, u
 
 static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t n, bool vfio)
 {
-	const struct mac_addr mac = plan_vf_mac(leg->device, n);
+	const struct mac_addr mac = nic_vf_mac(leg->device, n);
 	const struct inv_function *fn;
 	char ref[KERNEL_LINK_REF_MAX], text[MAC_ADDR_STR_MAX];
 	int r;
@@ -667,13 +626,15 @@ static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t 
 	return r;
 }
 
-int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg)
+static int vf_want(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
 	const bool vfio = nic_family_find(leg->device->driver)->reach == NIC_BY_VFIO;
 	char count[16], was[16];
 	int r = 0;
 
+	if (!leg->n_vfs)
+		return 0;
 	if (vfio)
 		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_AUTOPROBE, "0",
 			       pf->autoprobe ? "1" : "0",
@@ -687,3 +648,12 @@ int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_vf(b, leg, n, vfio);
 	return r;
 }
+
+const struct plan_feature plan_feature_vf = {
+	.name = "vf",
+	.claim = vf_claim,
+	.offer = vf_offer,
+	.take = vf_take,
+	.want = {[PLAN_STAGE_AFTER_LINK] = vf_want},
+	.resolve = vf_resolve,
+};

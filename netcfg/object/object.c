@@ -93,3 +93,11 @@ void object_invert(struct plan_step *s)
 		break;
 	}
 }
+
+int object_find(struct kernel *k, struct plan_step *s)
+{
+	if (!s->link[0])
+		return 0;
+	return s->kind->on_function ? k->ops->function_find(k, s->link, s->change.pci)
+				    : k->ops->link_find(k, s->link, &s->change.ifindex);
+}

@@ -116,5 +116,7 @@ int object_parse(const char *text, struct plan_step *s);
 void object_texts_swap(char *was, char *value, size_t size);
 /* Turns s into its inverse. */
 void object_invert(struct plan_step *s);
+/* Looks up the link or function of the step. 0; -ENODEV: it does not exist. */
+int object_find(struct kernel *k, struct plan_step *s);
 
 #endif

@@ -3,8 +3,8 @@
  * A value of a PCI function: its number of VFs, whether VFs get their kernel driver, and the
  * driver. Later steps refer to the functions that these steps create as "VF n of PF".
  */
-#include "netcfg/feature/plan_vf.h"
 #include "netcfg/object/object.h"
+#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static void pci_follow(struct plan_step *s, const struct plan_step *later)
 
 static bool pci_held(const struct plan_builder *b, const struct plan_step *s)
 {
-	return plan_vf_is_held(b, inv_function_by_ref(b->inv, s->link));
+	return plan_function_is_held(b, inv_function_by_ref(b->inv, s->link));
 }
 
 /* Reading the number of VFs blocks while the kernel creates some, which takes long; lost VFs are

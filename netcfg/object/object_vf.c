@@ -3,8 +3,8 @@
  * A VF setting kept by its PF: MAC, VLAN, spoof check, trust, rate. Set after the VF is created
  * and before a driver gets it, since drivers read the MAC once.
  */
-#include "netcfg/feature/plan_vf.h"
 #include "netcfg/object/object.h"
+#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static bool vf_held(const struct plan_builder *b, const struct plan_step *s)
 {
 	const struct inv_link *pf = inv_link_by_index(b->inv, s->change.ifindex);
 
-	return pf && plan_vf_is_held(b, inv_function_vf(b->inv, pf->pci, s->change.vf.vf));
+	return pf && plan_function_is_held(b, inv_function_vf(b->inv, pf->pci, s->change.vf.vf));
 }
 
 const struct object_kind object_vf = {

@@ -36,3 +36,10 @@ const struct backend *backend_below(const struct backend *e)
 	}
 	return best;
 }
+
+bool backend_takes_vf(enum spec_transport t, const struct nic_family *family)
+{
+	const struct backend *e = backend_find(t);
+
+	return e->takes_vf && e->takes_vf(family);
+}

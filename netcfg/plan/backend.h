@@ -31,6 +31,8 @@ struct backend {
 void backend_table_set(const struct backend *const *table, size_t n);
 /* The back end of a transport; never NULL: the kernel's sockets if the table has none. */
 const struct backend *backend_find(enum spec_transport t);
+/* Whether the transport can use VFs of that family. */
+bool backend_takes_vf(enum spec_transport t, const struct nic_family *family);
 /* The best back end with a lower score than e; e NULL: of all. NULL: none. */
 const struct backend *backend_below(const struct backend *e);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Answers without a configuration what a device can be used for. */
 #include "netcfg/plan/nic_use.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,4 +86,23 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 		   "%" PRIu64 " hugepages of 2 MiB are free, but a worker needs %u", pages,
 		   PLAN_HUGEPAGES_PER_WORKER);
 	return true;
+}
+
+/* A MAC that is the same after every boot and different for every VF: locally administered,
+ * derived from the PF's permanent MAC. */
+struct mac_addr nic_vf_mac(const struct inv_link *pf, uint32_t vf)
+{
+	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};
+	static const struct mac_addr none;
+	const bool has_own = memcmp(&pf->permanent_mac, &none, sizeof(none)) != 0;
+	uint8_t text[10];
+	struct mac_addr mac;
+	uint64_t h;
+
+	memcpy(text, has_own ? pf->permanent_mac.bytes : pf->mac.bytes, 6);
+	memcpy(text + 6, &vf, sizeof(vf));
+	h = hash_keyed(key, text, sizeof(text));
+	memcpy(mac.bytes, &h, sizeof(mac.bytes));
+	mac.bytes[0] = (uint8_t)((mac.bytes[0] & 0xfc) | 0x02);
+	return mac;
 }

@@ -28,4 +28,7 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 /* How the link's driver supports AF_XDP: "zero-copy", "copy"; "": not, or unknown. */
 const char *nic_af_xdp(const struct inventory *inv, const struct inv_link *l);
 
+/* The MAC of VF number vf of this PF. */
+struct mac_addr nic_vf_mac(const struct inv_link *pf, uint32_t vf);
+
 #endif

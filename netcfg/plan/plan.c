@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_build: runs the parts of planning in order, and holds what they share. */
 #include "netcfg/plan/plan.h"
-#include "netcfg/apply/apply_step.h"
-#include "netcfg/feature/plan_vf.h"
-#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/object/object.h"
+#include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_project.h"
@@ -154,7 +152,7 @@ void plan_resolve(struct plan *p, const struct inventory *inv)
 			struct plan_port *port = &p->workers[i].ports[j];
 
 			resolve_link(port->ifname, &port->ifindex, inv);
-			plan_vf_resolve(port, inv);
+			plan_features_resolve(port, inv);
 		}
 }
 
@@ -187,7 +185,7 @@ bool plan_has_drifted(struct kernel *k, const struct plan *p)
 		struct plan_step s = p->unannounced[i];
 
 		/* A VF without a kernel driver disappears without an event. */
-		if (s.kind->on_function && apply_step_find(k, &s) < 0)
+		if (s.kind->on_function && object_find(k, &s) < 0)
 			return true;
 		if (k->ops->read(k, &s.change) == 0 && !s.kind->settled(&s))
 			return true;
@@ -206,7 +204,7 @@ static int build(struct plan_builder *b)
 		return -EINVAL;
 	r = ops->links ? ops->links(b) : 0;
 	if (r == 0)
-		r = plan_vlan_project(b);
+		r = plan_features_project(b);
 	if (r == 0 && ops->reasons)
 		ops->reasons(b);
 	if (r == 0)

@@ -305,6 +305,7 @@ struct plan_context {
 	size_t n_forced;
 };
 #define PLAN_FORCED_MAX 8
+#define PLAN_FORCE_PROBES "probes" /* --force: skips the check of reachability after an apply */
 
 /* Reports into d what this build cannot plan on any host, for checking a file without a host. 0,
  * -EINVAL. */

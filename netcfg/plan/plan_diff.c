@@ -146,6 +146,17 @@ bool plan_link_waits(const struct plan_builder *b, const struct inv_link *link)
 	return false;
 }
 
+bool plan_function_is_held(const struct plan_builder *b, const struct inv_function *fn)
+{
+	for (size_t i = 0; fn && i < b->ctx->n_held; i++) {
+		const struct inv_function *held = inv_function_find(b->inv, b->ctx->held[i]);
+
+		if (held && (held == fn || strcmp(held->physfn, fn->pci) == 0))
+			return true;
+	}
+	return false;
+}
+
 /* Follows renames: a new link with the same name does not have our values, the renamed one does. */
 static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {

@@ -4,7 +4,6 @@
  * questions as the plan, so that it never offers a device that the plan would refuse.
  */
 #include "netcfg/plan/plan_guard.h"
-#include "netcfg/apply/apply_reach.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>

@@ -7,17 +7,12 @@
  * A leg that already carries our addresses is not removed because of later changes beside it (a
  * default route, an overlapping subnet): it stays in service and reports the problem.
  */
-#include "netcfg/feature/plan_dcb.h"
-#include "netcfg/feature/plan_devlink.h"
-#include "netcfg/feature/plan_ipoib.h"
-#include "netcfg/feature/plan_roce.h"
-#include "netcfg/feature/plan_rxe.h"
-#include "netcfg/feature/plan_shared.h"
-#include "netcfg/feature/plan_vf.h"
-#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/host/link_setting.h"
+#include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/planner.h"
+#include "netcfg/plan/vlan_link.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -212,7 +207,7 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 {
 	const struct inv_link *link = leg->mtu > leg->device->mtu ? leg->device : leg->link;
 	const struct spec_network *network = leg->network;
-	const struct inv_link *lower = plan_vlan_lower(b, leg);
+	const struct inv_link *lower = vlan_link_parent(b, leg);
 
 	if (lower && leg->mtu > lower->mtu)
 		reason_set(why, "mtu-impossible",
@@ -236,7 +231,7 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 			   "more",
 			   SPEC_MTU_MIN, link->name, leg->mtu);
 	else
-		return plan_ipoib_mtu_impossible(leg, why);
+		return plan_features_refuse_mtu(leg, why);
 	return true;
 }
 
@@ -329,7 +324,7 @@ static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i
 	const struct inv_link *named = inv_link_find(b->inv, b->spec->nets[i].device);
 	struct reason unused;
 
-	return named ? plan_vlan_link(b, network, plan_vlan_device(b, network, named), &unused)
+	return named ? vlan_link_choose(b, network, vlan_link_device(b, network, named), &unused)
 		     : NULL;
 }
 
@@ -437,7 +432,7 @@ static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 
 	if (mtu_is_impossible(b, leg, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
-	} else if (plan_vlan_waits(b, leg, &why)) {
+	} else if (vlan_link_waits(b, leg, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_ABSENT, &why);
 	} else if (subnet_is_taken(b, leg, &why)) {
 		planner_leg_set_state(b, i, kept, &why);
@@ -506,7 +501,7 @@ static bool link_is_refused(const struct plan_builder *b, const struct spec_netw
 			    struct reason *why)
 {
 	return plan_link_refusal(b->inv, b->spec->management_interface, link, why) ||
-	       (device != link && plan_vlan_device_refusal(b, network, device, why)) ||
+	       (device != link && vlan_link_parent_refusal(b, network, device, why)) ||
 	       device_is_taken(b, device, why);
 }
 
@@ -522,7 +517,7 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 
 	memcpy(info->ifname, device->name, sizeof(info->ifname));
 	info->ifindex = device->ifindex;
-	link = plan_vlan_link(b, network, device, &why);
+	link = vlan_link_choose(b, network, device, &why);
 	if (link) {
 		memcpy(info->ifname, link->name, sizeof(info->ifname));
 		info->ifindex = link->ifindex;
@@ -549,7 +544,7 @@ static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
 	if (!named)
 		return NULL;
 	if (!device_is_ambiguous(b, b->spec->nets[i].device, &why))
-		return plan_vlan_device(b, network, named);
+		return vlan_link_device(b, network, named);
 	planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
 	return NULL;
 }
@@ -604,10 +599,7 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 				plan_explain_carrier(leg.link, &why);
 				planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 			}
-			plan_rxe_check_leg(b, i, &leg);
-			plan_dcb_check_leg(b, i, &leg);
-			plan_devlink_check_leg(b, &leg);
-			plan_roce_check_leg(b, i, &leg);
+			plan_features_check_leg(b, i, &leg);
 			leg_append(b, &leg);
 			return;
 		}
@@ -657,11 +649,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				.mtu = network->mtu ? network->mtu : link->mtu};
 	if (!leg_check(b, i, &leg))
 		return 0;
-	plan_rxe_check_leg(b, i, &leg);
-	plan_dcb_check_leg(b, i, &leg);
-	plan_devlink_check_leg(b, &leg);
-	plan_roce_check_leg(b, i, &leg);
-	plan_ipoib_check_leg(b, i, &leg);
+	plan_features_check_leg(b, i, &leg);
 	leg_append(b, &leg);
 	return 0;
 }

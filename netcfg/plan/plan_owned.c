@@ -120,14 +120,14 @@ static int add(struct plan_owned *o, const struct plan_step *s)
 	return 0;
 }
 
-int plan_owned_note(struct plan_owned *o, const struct plan_step *s, enum apply_step_state state)
+int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept)
 {
 	size_t i;
 
 	if (!s->kind->recorded || s->change.foreign)
 		return 0;
 	/* A step that is only begun when the apply commits was done: only its mark is missing. */
-	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && state != APPLY_STEP_KEPT)
+	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && !kept)
 		return add(o, s);
 	i = s->verb == PLAN_DEL || s->verb == PLAN_RESTORE ? find(o, s) : o->n;
 	if (i < o->n)

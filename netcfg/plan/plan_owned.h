@@ -14,7 +14,6 @@
 #ifndef PLENUM_NETCFG_PLAN_OWNED_H
 #define PLENUM_NETCFG_PLAN_OWNED_H
 
-#include "netcfg/apply/apply_step.h"
 #include "netcfg/plan/plan.h"
 
 #define PLAN_OWNED_VERSION 1
@@ -30,8 +29,9 @@ struct plan_owned {
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d);
 void plan_owned_done(struct plan_owned *o);
 
-/* Updates the record with a step and its state. 0, -ENOMEM. */
-int plan_owned_note(struct plan_owned *o, const struct plan_step *s, enum apply_step_state state);
+/* Updates the record with a step that was done, or kept because the host was already as desired. 0,
+ * -ENOMEM. */
+int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept);
 /* The record as text. 0, -ENOMEM, -EINVAL. */
 int plan_owned_format(const struct plan_owned *o, char **ret, size_t *ret_len);
 

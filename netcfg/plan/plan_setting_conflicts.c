@@ -4,8 +4,8 @@
  * otherwise checked one at a time.
  */
 #include "netcfg/plan/plan_setting_conflicts.h"
-#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/object/object.h"
+#include "netcfg/plan/vlan_link.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static void check_mtus(struct plan_builder *b)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
 		const struct plan_leg *upper = &b->legs[i];
-		const struct inv_link *lower = plan_vlan_lower(b, upper);
+		const struct inv_link *lower = vlan_link_parent(b, upper);
 		char path[PLENUM_NAME_MAX + 8];
 		const struct diag_pos *pos = place_of(b, upper->net->name, path, sizeof(path));
 

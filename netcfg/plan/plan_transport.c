@@ -2,10 +2,11 @@
 /* Matches the transports that workers ask for with what the host offers. Ids, addresses and mounts
  * of workers are in plan_worker.c. */
 #include "netcfg/plan/plan_transport.h"
-#include "netcfg/feature/plan_kernel_port.h"
-#include "netcfg/feature/plan_shared.h"
-#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/backend.h"
+#include "netcfg/plan/plan_feature.h"
+#include "netcfg/plan/plan_kernel_port.h"
+#include "netcfg/plan/plan_shared.h"
+#include "netcfg/plan/plan_vf_assign.h"
 #include "netcfg/plan/transport_choice.h"
 #include <stdio.h>
 #include <string.h>
@@ -333,7 +334,7 @@ static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct
 	if (is_shared(b, why))
 		return false;
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (!plan_vf_offer(b, &b->legs[i], w, why))
+		if (!plan_features_offer(b, &b->legs[i], w, why))
 			return false;
 	if (!all_legs_are_there(b, why))
 		return false;
@@ -489,7 +490,7 @@ void plan_transport_claim(struct plan_builder *b)
 		transport_choice_identify(b->legs[i].device,
 					  b->plan->legs[b->legs[i].index].identity);
 	for (size_t i = 0; i < b->n_legs; i++)
-		plan_vf_check_leg(b, &b->legs[i]);
+		plan_features_claim(b, &b->legs[i]);
 	move_all(b);
 	count_hugepages(b);
 }

@@ -3,16 +3,9 @@
  * The desired state of a leg: kernel settings, link, addresses, routes and rules. Shared by all HA
  * modes whose legs have their own addresses.
  */
-#include "netcfg/feature/plan_dcb.h"
-#include "netcfg/feature/plan_devlink.h"
-#include "netcfg/feature/plan_ipoib.h"
-#include "netcfg/feature/plan_roce.h"
-#include "netcfg/feature/plan_rxe.h"
-#include "netcfg/feature/plan_vf.h"
-#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
+#include "netcfg/plan/plan_feature.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -316,14 +309,8 @@ static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 {
 	bool udp = false, dpdk = false;
-	int r = plan_rxe_want(b, leg);
+	int r = plan_features_want(b, leg, PLAN_STAGE_DEVICE);
 
-	if (r == 0)
-		r = plan_dcb_want(b, leg);
-	if (r == 0)
-		r = plan_devlink_want(b, leg);
-	if (r == 0)
-		r = plan_roce_want(b, leg);
 	if (leg->shared)
 		return r;
 	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {
@@ -345,16 +332,12 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_no_master(b, leg);
 	if (r == 0)
 		r = want_settings(b, leg, dpdk);
-	if (r == 0 && leg->device != leg->link)
-		r = plan_vlan_want(b, leg);
 	if (r == 0)
-		r = plan_ipoib_want(b, leg, false);
+		r = plan_features_want(b, leg, PLAN_STAGE_BEFORE_LINK);
 	if (r == 0)
 		r = want_link(b, leg);
 	if (r == 0)
-		r = plan_ipoib_want(b, leg, true);
-	if (r == 0 && leg->n_vfs)
-		r = plan_vf_want(b, leg);
+		r = plan_features_want(b, leg, PLAN_STAGE_AFTER_LINK);
 	if (r == 0 && udp)
 		r = want_routes(b, leg);
 	return r;

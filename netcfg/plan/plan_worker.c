@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds the workers of a plan: id, core, addresses, mounts and exports. */
-#include "netcfg/feature/plan_kernel_port.h"
-#include "netcfg/feature/plan_shared.h"
-#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/plan_conflict.h"
+#include "netcfg/plan/plan_feature.h"
+#include "netcfg/plan/plan_kernel_port.h"
+#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_transport.h"
 #include "netcfg/plan/plan_worker_ids.h"
 #include "netcfg/plan/planner.h"
@@ -194,7 +194,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->gateway = leg->network->gateway;
 	port->mac = leg->link->mac;
 	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
-			     !plan_vf_take(b, leg, w, port);
+			     !plan_features_take(b, leg, w, port);
 	if (port->kernel_owned && leg->n_vfs)
 		plan_transport_explain_sharing(b, w, leg, &w->reason);
 	if (port->kernel_owned)

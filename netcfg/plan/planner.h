@@ -125,6 +125,8 @@ bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have
 
 /* Whether the link belongs to a leg of the spec that cannot be configured now. */
 bool plan_link_waits(const struct plan_builder *b, const struct inv_link *link);
+/* Whether a running worker has the function or one of its VFs open. fn may be NULL. */
+bool plan_function_is_held(const struct plan_builder *b, const struct inv_function *fn);
 /* Whether other programs use a link of ours, so that removing it would cut them off. */
 bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link);
 

@@ -5,9 +5,9 @@
 #include "netcfg/plan/snapshot.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/feature/plan_vf.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/plan/nic_use.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -248,8 +248,8 @@ static void map_vf_macs(struct redaction *r, const struct inventory *was,
 
 		if (!pf || !pf_now)
 			continue;
-		given = plan_vf_mac(pf, vf->vf);
-		to = plan_vf_mac(pf_now, vf->vf);
+		given = nic_vf_mac(pf, vf->vf);
+		to = nic_vf_mac(pf_now, vf->vf);
 		if (memcmp(&given, &vf->mac, sizeof(given)) == 0)
 			mac_pair_add(r, &given, &to);
 	}

@@ -20,4 +20,12 @@ uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg
 /* The number of VFs that all workers, or those that name a transport, need. */
 uint32_t plan_vf_needed(const struct plan *p, const struct plan_leg *leg, bool by_name);
 
+/* Whether workers with that transport can use VFs of the leg's device. */
+bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
+/* Whether this plan may move the worker to a transport that no apply has accepted. */
+bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w);
+/* Whether the worker names a VF transport, or an apply has accepted VFs of this device for it. */
+bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
+		       const struct plan_worker *w);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the host address that a leg shares, and the UDP ports of workers on it. */
-#include "netcfg/feature/plan_shared.h"
+#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/nic.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Assigns VF numbers to workers; looks at no device. */
-#include "netcfg/feature/plan_vf_assign.h"
-#include "netcfg/feature/plan_vf.h"
+#include "netcfg/plan/plan_vf_assign.h"
+#include "netcfg/plan/backend.h"
 #include "netcfg/plan/transport_choice.h"
 #include <string.h>
 
@@ -32,6 +32,11 @@ static const struct transport_choice_entry *agreed_of(const struct plan_builder 
 {
 	return transport_choice_find(b->ctx->agreed, w->core, leg->net->name,
 				     b->plan->legs[leg->index].identity);
+}
+
+bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
+{
+	return backend_takes_vf(t, nic_family_find(leg->device->driver));
 }
 
 bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w)

@@ -3,7 +3,7 @@
  * Decides which workers use AF_XDP on a kernel interface: those that ask for it and can. If the
  * kernel refuses AF_XDP later, the worker falls back to AF_PACKET when it starts.
  */
-#include "netcfg/feature/plan_kernel_port.h"
+#include "netcfg/plan/plan_kernel_port.h"
 #include "netcfg/plan/nic_use.h"
 #include <stdio.h>
 #include <string.h>
