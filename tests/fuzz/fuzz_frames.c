@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as frames from the wire to a port without a kernel: a byte of choices, then records of
- * a time step, a length and a frame. The parser stays within each frame, a datagram lies within the
- * frame it came in, and the neighbours' answers fit what a device takes.
+ * Arbitrary frames for a port without a kernel: a byte of options, then records of a time step, a
+ * length and a frame. The parser must stay within each frame, a datagram must lie within its frame,
+ * and replies must fit the device.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include "tests/fuzz/fuzz.h"
@@ -20,7 +20,8 @@ static void emit(void *user, const uint8_t *frame, size_t len)
 static void one_frame(struct port_neigh *n, const struct port_l2_local *local, unsigned flags,
 		      const uint8_t *data, size_t len, uint64_t now_ns)
 {
-	uint8_t *exact = malloc(len ? len : 1); /* so that a read past the end is seen */
+	uint8_t *exact =
+		malloc(len ? len : 1); /* so that the sanitizer detects a read past the end */
 	struct datagram_addr src;
 	struct port_l2_frame f;
 	struct mac_addr mac;
@@ -29,7 +30,7 @@ static void one_frame(struct port_neigh *n, const struct port_l2_local *local, u
 	if (!exact)
 		return;
 	memcpy(exact, data, len);
-	/* What the short way takes the long one has to take. */
+	/* Frames the fast path accepts must be accepted by the full parser. */
 	if (port_l2_take_udp(local, exact, len, flags, &src, &bytes) &&
 	    (port_l2_parse(local, exact, len, flags, &f) != PORT_L2_UDP || bytes != f.payload_len ||
 	     !ip_addr_equal(&src.ip, &f.src.ip) || src.port != f.src.port))

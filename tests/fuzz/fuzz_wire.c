@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets from the network: a client and a server that talk to each other are given the input's
- * packets between their own. Input: records of an operation byte, two bytes of length and a packet.
- * The session number of a packet is made right where the operation says so, else nothing but the
- * handshake would ever be reached. Where the first operation says so, both ends have a key; then
- * packets come as strangers send them, or sealed as the peer would, so that what is behind the tag
- * is reached too. Where it says so the client is left connecting, for the answers to its HELLO.
+ * Packets from the network: the input's packets are inserted between those of a client and a server
+ * in session. Input: records of an operation byte, two bytes of length and a packet. If the
+ * operation says so, the packet gets the right session number, because random numbers would never
+ * get beyond the handshake. If the first operation says so, both ends have a key; packets then come
+ * as from a stranger, or sealed as by the peer, so that code behind the tag is reached too. Another
+ * option leaves the client connecting, to test answers to its HELLO.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,16 +14,16 @@
 #define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
 #define OP_NUMBER 0x02 /* put the right session number in */
 #define OP_PORT 0x04   /* it comes in by the second port */
-#define OP_TALK 0x08   /* then both ends have a turn */
+#define OP_TALK 0x08   /* then both ends run */
 #define OP_CALL 0x10   /* the client makes a call before */
 #define OP_TIME 0x20   /* and some time passes */
 #define OP_BIG 0x40    /* that call is one that waits for a grant */
-#define OP_LINK 0x80   /* the link of the port changes its state */
-/* Of the high byte of a length. First: both ends have a key; then: the packet is sealed as the
- * peer's. */
+#define OP_LINK 0x80   /* the link of the port changes state */
+/* In the high byte of a length. First record: both ends have a key; later: the packet is sealed as
+ * the peer's. */
 #define LEN_SEAL 0x80
 #define LEN_KEYS 0x20	    /* no packet: one end's keys change, as its bytes say */
-#define LEN_CONNECTING 0x40 /* of the first: the server is silent until OP_TALK */
+#define LEN_CONNECTING 0x40 /* first record: the server is silent until OP_TALK */
 #define QUEUE_MAX 256
 #define PACKET_MAX 1500
 #define CALL_BYTES 3000
@@ -39,7 +39,7 @@ struct end {
 	struct rudp_session *s;
 	struct queued queue[QUEUE_MAX]; /* packets for it */
 	unsigned n_queued;
-	uint8_t number[8]; /* that the other one puts into packets for it */
+	uint8_t number[8]; /* in packets to it */
 };
 
 static struct end ends[2]; /* server, client */
@@ -157,7 +157,7 @@ static void start(void)
 	wire_put64(ends[1].number, ends[1].s->number);
 }
 
-/* What the first bytes of a packet must say for the rest of it to be looked at. */
+/* Sets the fields without which the rest of a packet is not looked at. */
 static void make_right(unsigned end, uint8_t *data, size_t len)
 {
 	const struct rudp_session *s = rudp_session_next(ends[end].r, NULL);
@@ -171,7 +171,7 @@ static void make_right(unsigned end, uint8_t *data, size_t len)
 	}
 }
 
-/* As the other end would have sent it, whatever is in it. */
+/* Seals it as the other end would, whatever its content. */
 static size_t seal(unsigned end, uint8_t *data, size_t len)
 {
 	struct rudp_session *from = rudp_session_next(ends[!end].r, NULL);
@@ -211,7 +211,7 @@ static size_t seal(unsigned end, uint8_t *data, size_t len)
 	return (size_t)out.hdr_len + out.payload_len;
 }
 
-/* A byte is a key; both ends begin with 7. */
+/* Each byte is a key; both ends begin with key 7. */
 static void change_keys(unsigned end, const uint8_t *data, size_t len)
 {
 	uint8_t keys[RUDP_KEYS_MAX + 1][RUDP_KEY_BYTES] = {{0}};
@@ -227,7 +227,8 @@ static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 {
 	unsigned end = op & OP_CLIENT ? 1 : 0, port = op & OP_PORT ? 1 : 0;
 	struct datagram_addr src = addr_of(!end, port);
-	uint8_t *copy = malloc(len + RUDP_SECURE_BYTES), *exact; /* a read beyond `exact` is seen */
+	uint8_t *copy = malloc(len + RUDP_SECURE_BYTES),
+		*exact; /* the sanitizer detects a read beyond `exact` */
 
 	if (!copy)
 		return;
@@ -246,7 +247,7 @@ static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 	exact = malloc(len ? len : 1);
 	if (exact) {
 		memcpy(exact, copy, len);
-		/* A record without a packet is what its operation does. */
+		/* A record without a packet only performs its operation. */
 		taken = rudp_rx(ends[end].r, port, &src, exact, len, now) == 0 || len == 0;
 	}
 	free(exact);

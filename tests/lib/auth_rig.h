@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client and a server of the transport for tests of who gets in: two legs, a virtual clock, and
- * somebody in the middle who sees all and may do all.
+ * A client and a server of the transport for tests of access control: two legs, a virtual clock,
+ * and an attacker in the middle who can read and change everything.
  */
 #ifndef PLENUM_TESTS_AUTH_RIG_H
 #define PLENUM_TESTS_AUTH_RIG_H
@@ -27,7 +27,7 @@
 
 static const uint8_t keys[3][RUDP_KEY_BYTES] = {{1}, {2}, {3}};
 
-struct hop { /* a packet on its way */
+struct hop { /* a packet in flight */
 	unsigned to, port;
 	struct datagram_addr src;
 	size_t len;
@@ -48,9 +48,9 @@ struct rig {
 	struct rudp_config cfg[2];
 	uint64_t now;
 	unsigned n_hops, n_seen;
-	/* Who stands in the middle. True: the packet does not arrive. */
+	/* The attacker. True: drops the packet. */
 	bool (*middle)(struct rig *g, struct hop *h);
-	unsigned target, byte; /* of the middle's: which packet, which byte */
+	unsigned target, byte; /* for the attacker: which packet, which byte */
 	bool hit;
 	uint64_t spoofed_in, spoofed_out;
 	unsigned n_kept;
@@ -59,7 +59,7 @@ struct rig {
 	struct hop hops[QUEUE_MAX];
 };
 
-static struct rig *g; /* one at a time: operations find it here */
+static struct rig *g; /* one at a time, for the operations */
 static uint8_t reply[REPLY_MAX];
 static uint32_t reply_len;
 
@@ -68,7 +68,7 @@ static inline struct datagram_addr addr_of(unsigned end, unsigned port)
 	return (struct datagram_addr){{AF_INET, {10, (uint8_t)port, 0, (uint8_t)(1 + end)}}, 7000};
 }
 
-/* Somebody who has nothing to do with it. */
+/* An uninvolved host. */
 static const struct datagram_addr victim = {{AF_INET, {10, 1, 0, 99}}, 7000};
 
 static inline int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
@@ -206,7 +206,7 @@ static inline void begin(void)
 	connect_with("hello");
 }
 
-/* The same world once more, from the beginning. */
+/* Restarts the same setup. */
 static inline void again(void)
 {
 	struct rudp_config cfg[2];
@@ -219,7 +219,8 @@ static inline void again(void)
 
 static inline int give(const struct hop *h)
 {
-	uint8_t *copy = malloc(h->len ? h->len : 1); /* so that a read beyond it is seen */
+	uint8_t *copy =
+		malloc(h->len ? h->len : 1); /* so that the sanitizer detects a read beyond it */
 	int r;
 
 	assert_non_null(copy);
@@ -257,7 +258,7 @@ static inline void pass(uint64_t ns)
 
 	while (g->now < until) {
 		turn();
-		if (g->n_hops == 0) { /* nothing on its way: on to the next timer */
+		if (g->n_hops == 0) { /* nothing in flight: advance to the next timer */
 			uint64_t d =
 				MIN_OF(rudp_deadline(g->ends[0].r), rudp_deadline(g->ends[1].r));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports in processes of their own, one of which sends back what comes while another asks: what
- * tests of ports over veth pairs have in common. Included by one file of a program.
+ * Ports in separate processes, one echoing and one asking, for tests of ports over veth pairs.
+ * Included by one file of a program.
  */
 #ifndef PLENUM_TESTS_PORT_ENDS_H
 #define PLENUM_TESTS_PORT_ENDS_H
@@ -24,8 +24,8 @@
 #define DEADLINE_NS (60 * NSEC_PER_SEC)
 #define EXIT_TIMEOUT 3
 #define EXIT_DAMAGED 4
-#define EXIT_SLEPT 5  /* answers came, but did not wake */
-#define EXIT_OPEN 100 /* and the errno of open added */
+#define EXIT_SLEPT 5  /* answers came, but did not wake the port */
+#define EXIT_OPEN 100 /* plus the errno of open */
 
 struct end { /* one process's port */
 	const char *netns, *ifname, *ip;
@@ -35,9 +35,9 @@ struct end { /* one process's port */
 
 /* ------------------------------------------------------------------ in the children */
 
-/* Of ports that are opened from now on. */
+/* For ports opened from now on. */
 static uint32_t ends_log_level = 4, ends_mtu = 1500;
-static bool ends_shared; /* beside the kernel, by flow rules */
+static bool ends_shared; /* shares the device with the kernel by flow rules */
 
 static void leg_fill(struct launch_port *lp, const struct end *e)
 {
@@ -90,8 +90,8 @@ static void end_open(struct port *p, const struct end *e)
 	ends_open(p, e, 1);
 }
 
-/* Whether the latest sleep was not ended by the port's descriptor; how many answers were there all
- * the same. */
+/* Whether the port's descriptor did not end the last sleep; number of answers received all the
+ * same. */
 static bool slept_out;
 static unsigned n_unheard;
 
@@ -122,7 +122,7 @@ static unsigned echo_turn(struct port *p)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* Sends back whatever comes, until killed. One byte on `ready` says that the ports are open. */
+/* Echoes everything until killed. One byte on `ready` reports that the ports are open. */
 static void child_echo(const struct end *legs, unsigned n_legs, int ready)
 {
 	struct port ports[2] = {{0}};
@@ -149,7 +149,7 @@ static bool reply_is_good(const struct port_rx *d, uint32_t number, uint32_t byt
 	return got == number;
 }
 
-/* One datagram out and back, sent again each 20 ms until it comes. Earlier ones are skipped. */
+/* One datagram there and back, resent every 20 ms until it returns. Skips older ones. */
 static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t number,
 		      uint64_t deadline)
 {
@@ -192,8 +192,7 @@ static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t 
 	return false;
 }
 
-/* Shared with a client: as long as it is set, `count` more datagrams are to come. NULL: never set.
- */
+/* Shared with a client: while it is set, `count` more datagrams follow. NULL: not set. */
 static uint32_t *go_on;
 
 static void child_client(const struct end *e, const struct end *peer, uint32_t count)
@@ -213,14 +212,14 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
-	/* One that comes at the very end of a sleep was not to end it. */
+	/* an answer at the very end of a sleep need not have ended it */
 	if (n_unheard > count / 4)
 		_exit(EXIT_SLEPT);
 	p.ops->close(&p);
 	_exit(0);
 }
 
-/* Without packets the descriptor is quiet in the end, also after its interface has gone down. */
+/* Without packets the descriptor stays quiet, also after its interface went down. */
 static void child_sleeper(const struct end *e)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -247,7 +246,7 @@ static void child_sleeper(const struct end *e)
 	_exit(sh(up));
 }
 
-/* Takes turns on both legs. */
+/* Alternates between both legs. */
 static void child_two_legs(const struct end *legs, const struct end *peers)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -270,7 +269,7 @@ static void child_two_legs(const struct end *legs, const struct end *peers)
 
 /* ------------------------------------------------------------------ in the parent */
 
-/* Ports that echo; returns once they are open. */
+/* Starts echoing ports; returns once they are open. */
 static pid_t echoes_start(const struct end *e, unsigned n_legs)
 {
 	int ready[2];

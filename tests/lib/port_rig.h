@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two network namespaces with two veth pairs between them, a port at each end, and what each back
- * end that knows its neighbours by itself has to do there. Before it is included: PORT_RIG, the
- * name that interfaces and namespaces begin with; PORT_RIG_NET, a number of its own in their
- * addresses; PORT_RIG_DEVICE, what the ports are opened by; PORT_RIG_QUEUES, arguments of ip(8) for
- * each end of the second pair; PORT_RIG_DOWN, a command that undoes what a link loses when it goes
- * down. Included by one file of a program.
+ * Two network namespaces joined by two veth pairs, a port at each end, and the tests that every
+ * back end with its own neighbour resolution must pass. Define before including it: PORT_RIG, the
+ * prefix of interface and namespace names; PORT_RIG_NET, a unique number in their addresses;
+ * PORT_RIG_DEVICE, the device the ports open; PORT_RIG_QUEUES, arguments of ip(8) for each end of
+ * the second pair; PORT_RIG_DOWN, a command that restores what a link loses when it goes down.
+ * Included by one file of a program.
  */
 #ifndef PLENUM_TESTS_PORT_RIG_H
 #define PLENUM_TESTS_PORT_RIG_H
@@ -28,7 +28,7 @@ static const struct end end_a = PORT(NS_A, "0", IP4("1"), DPDK),
 			end_b_sleeps = PORT(NS_B, "1", IP4("2"), DPDK_INTERRUPT),
 			end_a6 = PORT(NS_A, "0", IP6("1"), DPDK),
 			end_b6 = PORT(NS_B, "1", IP6("2"), DPDK);
-/* The kernel's own addresses, for tests with its sockets; none of the ports'. */
+/* The kernel's own addresses, for tests with its sockets; not used by ports. */
 static const struct end end_b_udp = {NS_B, PORT_RIG "1", IP4("3"), LAUNCH_UDP, ""},
 			end_b6_udp = {NS_B, PORT_RIG "1", IP6("3"), LAUNCH_UDP, ""};
 
@@ -43,7 +43,7 @@ static const char *const port_rig_commands[] = {
 	"ip -n " NS_A " link add " PORT_RIG "0 type veth peer name " PORT_RIG "1 netns " NS_B,
 	"ip -n " NS_B " addr add " IP4("3") " dev " PORT_RIG "1",
 	"ip -n " NS_B " addr add " IP6("3") " dev " PORT_RIG "1 nodad",
-	/* What leaves the kernel's stack must be as on a wire. */
+	/* Frames that leave the kernel's stack must be complete, as on a wire. */
 	"ip netns exec " NS_B " ethtool -K " PORT_RIG
 	"1 tso off gso off tx-udp-segmentation off >/dev/null 2>&1 || :",
 	"ip -n " NS_A " link set " PORT_RIG "0 up && ip -n " NS_B " link set " PORT_RIG "1 up",
@@ -57,7 +57,7 @@ static void port_rig_remove(void)
 	(void)sh("ip netns del " NS_A " 2>/dev/null; ip netns del " NS_B " 2>/dev/null");
 }
 
-/* The rest of a group's setup: missing is why the tests cannot run, NULL: they may be able to. */
+/* The rest of a group's setup. missing: why the tests cannot run; NULL: they may be able to. */
 static int port_rig_make(void **state, const char *missing)
 {
 	port_rig_remove();
@@ -76,7 +76,7 @@ static void need(void **state)
 		skip();
 }
 
-/* Waits for a child that has to end well. */
+/* Waits for a child that must succeed. */
 static void expect_done(pid_t pid)
 {
 	int status = -1;
@@ -86,7 +86,7 @@ static void expect_done(pid_t pid)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* fork(2), and the child does not outlive the test. */
+/* fork(2) with a child that dies with the test. */
 static pid_t child_start(void)
 {
 	pid_t pid = fork();
@@ -97,9 +97,9 @@ static pid_t child_start(void)
 	return pid;
 }
 
-/* ------------------------------------------------------------------ what every one does */
+/* ------------------------------------------------------------------ tests for every back end */
 
-static void test_exchange(void **state)
+static void datagrams_are_exchanged(void **state)
 {
 	pid_t echo;
 
@@ -112,7 +112,7 @@ static void test_exchange(void **state)
 	echo_kill(echo);
 }
 
-static void test_exchange_asleep(void **state)
+static void sleeping_ports_exchange_datagrams(void **state)
 {
 	pid_t pid;
 
@@ -128,7 +128,7 @@ static void test_exchange_asleep(void **state)
 	assert_int_equal(sh(PORT_RIG_DOWN), 0);
 }
 
-static void test_kernel_peer(void **state)
+static void datagrams_are_exchanged_with_the_kernel(void **state)
 {
 	pid_t echo;
 
@@ -141,7 +141,7 @@ static void test_kernel_peer(void **state)
 	echo_kill(echo);
 }
 
-static void test_two_legs(void **state)
+static void two_legs_carry(void **state)
 {
 	pid_t echo, pid;
 
@@ -154,8 +154,8 @@ static void test_two_legs(void **state)
 	echo_kill(echo);
 }
 
-/* By the kernel of the other namespace, and by another port. */
-static void test_taken_address(void **state)
+/* Taken by the kernel of the other namespace, and by another port. */
+static void a_taken_address_is_refused(void **state)
 {
 	struct end taken = end_a;
 	pid_t echo;
@@ -171,9 +171,10 @@ static void test_taken_address(void **state)
 	echo_kill(echo);
 }
 
-#define PORT_RIG_TESTS                                                               \
-	cmocka_unit_test(test_exchange), cmocka_unit_test(test_exchange_asleep),     \
-		cmocka_unit_test(test_kernel_peer), cmocka_unit_test(test_two_legs), \
-		cmocka_unit_test(test_taken_address)
+#define PORT_RIG_TESTS                                                     \
+	cmocka_unit_test(datagrams_are_exchanged),                         \
+		cmocka_unit_test(sleeping_ports_exchange_datagrams),       \
+		cmocka_unit_test(datagrams_are_exchanged_with_the_kernel), \
+		cmocka_unit_test(two_legs_carry), cmocka_unit_test(a_taken_address_is_refused)
 
 #endif

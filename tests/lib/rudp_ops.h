@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the small rigs around rudp do alike: memory comes from malloc, packets are copied whole,
- * answers need no care. Apart from rudp_sim.h, which keeps account of all that.
+ * Default rudp operations for simple test programs: buffers from malloc, whole packets copied,
+ * responses freed. rudp_sim.h instead accounts for every buffer.
  */
 #ifndef PLENUM_TESTS_RUDP_OPS_H
 #define PLENUM_TESTS_RUDP_OPS_H
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All of it in one piece; the length. */
+/* Copies the whole packet into one piece; returns the length. */
 static inline size_t rudp_ops_copy(uint8_t *ret, const struct datagram *pkt)
 {
 	memcpy(ret, pkt->hdr, pkt->hdr_len);

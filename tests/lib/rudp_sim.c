@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulator's applications at either end, and its time; the network is rudp_sim_net.c's. */
+/* The simulator's applications at both ends, and its virtual time; rudp_sim_net.c is the network.
+ */
 #include "tests/lib/rudp_sim_internal.h"
 
-#define HEADER 16 /* of a request: cookie, length of the response, work */
+#define HEADER 16 /* of a request: cookie, response length, work time */
 
-struct sim_job { /* a request that the server works on */
+struct sim_job { /* a request the server is executing */
 	struct sim_job *next;
 	uint64_t at;
 	struct rudp_call *call;
@@ -14,14 +15,14 @@ struct sim_job { /* a request that the server works on */
 	struct block *answer;
 };
 
-struct block { /* memory that the application lends to rudp or got from it */
+struct block { /* a buffer lent to rudp or received from it */
 	struct block *next, **prev;
 	struct sim_end *end;
-	unsigned *used, *used_by; /* counts of the class that it is of; NULL: none */
+	unsigned *used, *used_by; /* counters of its class; NULL: none */
 	uint8_t data[];
 };
 
-/* As the server end of the file system has them. */
+/* As in the file system's server. */
 static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
 uint64_t sim_random(struct sim *sim, uint64_t below)
@@ -83,7 +84,7 @@ static void block_free(struct block *b)
 	free(b);
 }
 
-/* How many of a class are free for messages that are small, or not: those leave a quarter. */
+/* Free buffers of a class for small or big messages: big ones leave a quarter. */
 static unsigned class_free(const struct sim *sim, const struct sim_memory *m, unsigned class,
 			   bool big)
 {
@@ -95,8 +96,8 @@ static unsigned class_free(const struct sim *sim, const struct sim_memory *m, un
 	return big ? MIN_OF(n - used, most - m->used[class][1]) : n - used;
 }
 
-/* A block of the server's classes for client `who`; NULL: none free for it. A larger one serves
- * where those that fit are all in use, but the largest are kept for what fits nowhere else. */
+/* A block of the server's classes for client `who`; NULL: none free for it. A larger class serves
+ * if the fitting ones are used up, but the largest are reserved for messages that fit no other. */
 static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, unsigned who,
 				    size_t len)
 {
@@ -171,7 +172,7 @@ static void op_buf_put(void *user, struct rudp_session *s, void *buf)
 	block_free(block_of(buf));
 }
 
-/* The request's memory is free only with its answer, as in the file system. */
+/* The request's memory is freed only with its response, as in the file system. */
 static void child_task_free(struct sim_job *job, bool answered)
 {
 	block_free(block_of(job->buf));
@@ -248,7 +249,8 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	end->waiting_tail = &job->next;
 }
 
-/* In their order, but for those whose client has its share of memory for answers. */
+/* Runs waiting jobs in order, except those whose client has used up its share of response memory.
+ */
 static void jobs_waiting_run(struct sim_end *end)
 {
 	struct sim_job *left = end->waiting;
@@ -276,7 +278,7 @@ static void op_sent(void *user, struct rudp_session *s, void *token)
 		FAULT(end->sim, "foreign token");
 	end->tokens--;
 	block_free(t);
-	jobs_waiting_run(end); /* it may be what they wait for */
+	jobs_waiting_run(end); /* waiting jobs may need it */
 }
 
 static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
@@ -326,7 +328,7 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 		sim->longest_gap_ns = MAX_OF(sim->longest_gap_ns, sim->now - sim->last_answer_ns);
 	sim->last_answer_ns = sim->now;
 	sim->n_open--;
-	free(c->req); /* the sanitizer sees who still reads it */
+	free(c->req); /* the sanitizer detects a later read */
 	c->req = NULL;
 	if (buf) {
 		end->bufs--;
@@ -568,12 +570,12 @@ static void end_turn(struct sim_end *end)
 	}
 	jobs_waiting_run(end);
 	rudp_poll(end->r, sim->now);
-	jobs_waiting_run(end); /* it may have given memory back */
+	jobs_waiting_run(end); /* memory may have been returned */
 	end->polls++;
 	end->next_turn = sim->now + sim->cfg.turn_ns;
 }
 
-/* One step, not beyond `until`. False: nothing happens before. */
+/* Advances to the next event, at most to `until`. False: no event before that. */
 static bool step(struct sim *sim, uint64_t until)
 {
 	struct sim_end *first = NULL;
@@ -699,7 +701,7 @@ bool sim_close(struct sim *sim)
 		rudp_session_close(sim->ends[i].session, sim->now);
 		sim->ends[i].session = NULL;
 	}
-	/* Goodbyes may be lost: then the server notices the silence. */
+	/* CLOSE packets may be lost: the server then notices the silence. */
 	sim_pass(sim, 12 * NSEC_PER_SEC);
 	for (unsigned i = 0; i <= sim->cfg.clients && !sim->fault[0]; i++) {
 		struct sim_end *end = &sim->ends[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A world for rudp: one server, some clients, one or more legs, a virtual clock. Links have delay,
- * bandwidth, a queue, and faults drawn from a seed; what goes to one endpoint shares the downlink
- * of its port, with a rate and a finite queue, so that many senders make a real incast. The
- * application at both ends is part of it: it makes calls with a pattern that tells whose bytes they
- * are, counts executions and answers, keeps account of every buffer, and has as few of them as the
- * real one where the world says so. A violated promise, a call that never ends among them, stops
- * the run and is described in `fault`.
+ * A simulated network for rudp: one server, several clients, one or more legs, a virtual clock.
+ * Links have delay, bandwidth, a queue, and faults drawn from a seed; all packets to one endpoint
+ * share the downlink of its port, with a rate and a finite queue, so that many senders cause a real
+ * incast. The applications at both ends are included: their data has a pattern that identifies its
+ * message; they count executions and responses, account for every buffer, and can be as short of
+ * buffers as the real server. A broken promise, such as a call that never ends, stops the run and
+ * is described in `fault`.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_H
 #define PLENUM_TESTS_RUDP_SIM_H
@@ -22,36 +22,36 @@
 struct sim_config {
 	uint64_t seed;
 	unsigned legs, clients;
-	uint64_t bits_per_s; /* of each port, each way; 0: no limit */
+	uint64_t bits_per_s; /* of each port and direction; 0: unlimited */
 	uint64_t delay_ns;   /* one way */
 	uint64_t jitter_ns;
-	uint64_t server_delay_ns; /* more, for what the server sends */
-	uint32_t queue_bytes;	  /* 0: endless */
-	/* From the switch to an endpoint's port, shared by all that send there; 0: no limit. */
+	uint64_t server_delay_ns; /* additional, for packets from the server */
+	uint32_t queue_bytes;	  /* 0: unlimited */
+	/* From the switch to an endpoint's port, shared by all senders; 0: unlimited. */
 	uint64_t down_bits_per_s;
 	uint32_t down_queue_bytes;
 	uint32_t mtu;
-	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets vanish on this leg; 0: none do */
-	/* Buffers that the server has for requests, and as many for answers: up to 7.5 KiB, up to
-	 * 132 KiB, larger; each client has its share (rudp_incast_allows). 0: endless. */
+	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: none */
+	/* The server's request buffers, and as many response buffers: up to 7.5 KiB, up to 132 KiB,
+	 * larger; each client has a share (rudp_incast_allows). 0: unlimited. */
 	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
-	uint64_t reorder_ns;	/* how much later a reordered packet comes */
-	uint32_t hold, burst;	/* in a million packets: a link stands still; loses many in a row */
-	uint64_t hold_ns;	/* for how long, at most; then all comes at once */
-	unsigned burst_packets; /* how many, at most */
-	uint32_t eagain, no_buf; /* in a million calls of tx, of buf_get */
+	uint64_t reorder_ns;	 /* how late a reordered packet is */
+	uint32_t hold, burst;	 /* per million packets: a link stalls; a burst of losses */
+	uint64_t hold_ns;	 /* longest stall; then everything arrives at once */
+	unsigned burst_packets;	 /* longest burst */
+	uint32_t eagain, no_buf; /* per million calls of tx, of buf_get */
 	uint64_t turn_ns;	 /* an endpoint handles its input this often */
-	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
-	 * 0: at once. */
+	/* Rate at which an endpoint hands packets to its ports, and does nothing else meanwhile; 0:
+	 * infinite. */
 	uint64_t send_bits_per_s;
-	bool drops_bursts; /* packets of one size that leave together are all lost */
-	unsigned sources;  /* UDP ports that each port can send from beside its own */
+	bool drops_bursts; /* all packets of a GSO burst are lost */
+	unsigned sources;  /* UDP source ports of each port beside its own */
 	bool one_subnet;   /* all legs in one subnet */
-	bool routed;	   /* each port in a subnet of its own, routers between all */
-	uint8_t unrouted;  /* bit per leg: but from a client's no router leads anywhere */
-	/* Legs, the last ones, that the server and the clients lack at first: sim_port_add. */
+	bool routed;	   /* each port in its own subnet, with routers between all */
+	uint8_t unrouted;  /* bit per leg: a client's leg without a route to other subnets */
+	/* The last legs, missing at first at the server or at the clients: sim_port_add. */
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
@@ -73,16 +73,17 @@ struct sim_call {
 struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
-	uint64_t held_until;	  /* nothing leaves before */
-	unsigned burst_left;	  /* so many more are lost */
-	bool cut_out, cut_in;	  /* packets vanish without a word */
-	bool full;		  /* takes nothing for now, and says so */
-	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
-	uint32_t out_loss;	  /* more of them, in a million, in this direction */
-	uint8_t sources_out;	  /* bit per source: packets from it vanish, in this direction */
-	uint64_t by_source[8];	  /* packets that left by it */
-	uint64_t source_lag_ns;	  /* how much longer each source's way is than the one before */
-	struct sim_pkt *burst;	  /* the last packet since the flush, which the next may join */
+	uint64_t held_until;	  /* nothing leaves before this */
+	unsigned burst_left;	  /* further losses of the current burst */
+	bool cut_out, cut_in;	  /* packets are lost silently */
+	bool full;		  /* refuses packets for now */
+	uint32_t out_mtu;	  /* larger ones are lost in this direction; 0: none */
+	uint32_t out_loss;	  /* additional loss per million in this direction */
+	uint8_t sources_out;	  /* bit per source port: its packets are lost in this direction */
+	uint64_t by_source[8];	  /* packets sent per source port */
+	uint64_t source_lag_ns;	  /* additional delay from each source port to the next */
+	struct sim_pkt
+		*burst; /* the last packet since the flush, to which the next may be joined */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };
@@ -99,21 +100,22 @@ struct sim_end {
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
 	uint64_t sending_until,
-		flushed_ns; /* what was sent since the last flush leaves from then */
-	bool half_sender;   /* client: of its requests only the first packets go out */
-	bool slow_reader;   /* client: has no memory for answers */
-	bool trickler;	    /* client: admits to a packet now and then */
+		flushed_ns; /* packets sent since the last flush leave from this time */
+	bool half_sender;   /* client: sends only the first packets of its requests */
+	bool slow_reader;   /* client: has no memory for responses */
+	bool trickler;	    /* client: acknowledges only a packet now and then */
 	uint64_t trickled_ns;
-	struct sim_job *jobs, *waiting, **waiting_tail; /* waiting: for memory for their answers */
+	struct sim_job *jobs, *waiting,
+		**waiting_tail; /* waiting: jobs that need response memory */
 	struct block *blocks;
-	struct sim_memory {			   /* of the server's buffers, by class */
-		unsigned used[SIM_BUF_CLASSES][2]; /* by small messages, by others */
+	struct sim_memory {			   /* the server's buffers, by class */
+		unsigned used[SIM_BUF_CLASSES][2]; /* used by small messages, by others */
 		unsigned used_by[SIM_CLIENTS_MAX + 1][SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
-	long bufs, tokens, calls;		    /* lent to rudp or by it, not given back */
-	uint64_t request_bytes, request_bytes_most; /* server: handed over and not answered */
+	long bufs, tokens, calls;		    /* lent to rudp or by it, not returned */
+	uint64_t request_bytes, request_bytes_most; /* server: delivered and not answered */
 };
 
 struct sim {
@@ -124,37 +126,37 @@ struct sim {
 	size_t heap_n, heap_size;
 	struct sim_call *calls;
 	unsigned n_calls, n_open, calls_size;
-	/* Called after a client's call has ended; may make new ones. */
+	/* Called when a client's call has ended; may make new ones. */
 	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
-	uint64_t last_answer_ns, longest_gap_ns; /* between answers, while calls are open */
+	uint64_t last_answer_ns, longest_gap_ns; /* time between responses while calls are open */
 	char fault[256];
 };
 
 struct sim *sim_new(const struct sim_config *cfg);
 struct sim *sim_free(struct sim *sim);
 uint64_t sim_random(struct sim *sim, uint64_t below);
-/* Client `end` calls; delay_us: how long the server works on it. False: rudp had no room. */
+/* Client `end` makes a call; delay_us: the server's execution time. False: the queue is full. */
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
 void sim_abandon(struct sim *sim, unsigned cookie);
-/* Nobody waits for any of this client's calls any more. */
+/* Marks all calls of this client as abandoned: their results do not matter. */
 void sim_abandon_all(struct sim *sim, unsigned end);
-/* Lets time pass until all calls are answered (false: not within max_ns, or a fault). */
+/* Runs until all calls are answered (false: not within max_ns, or a fault). */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
-/* Lets ns pass. False on a fault. */
+/* Runs for ns. False on a fault. */
 bool sim_pass(struct sim *sim, uint64_t ns);
-/* Until every client's session is up. */
+/* Runs until every client's session is up. */
 bool sim_connect(struct sim *sim, uint64_t max_ns);
 void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
-/* The carrier of an endpoint's port; announced: rudp is told. */
+/* Sets the carrier of an endpoint's port; announced: also tells rudp. */
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
-/* The endpoint has the next of the legs that it lacked. */
+/* Gives the endpoint the next of its missing legs. */
 int sim_port_add(struct sim *sim, unsigned end);
-/* A new process in place of the old one; what the old one held is lost. */
+/* Replaces the process by a new one; the old one's memory is lost. */
 void sim_restart(struct sim *sim, unsigned end);
-/* Checks that every call has ended, closes all sessions and checks that everything lent was given
- * back. */
+/* Checks that every call has ended, closes all sessions, and checks that everything lent was
+ * returned. */
 bool sim_close(struct sim *sim);
 
 #endif

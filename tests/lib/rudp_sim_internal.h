@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the two halves of the simulator share; nobody else includes it. rudp_sim_net.c: packets and
- * links. rudp_sim.c: the application at either end, and time.
+ * Shared by the two halves of the simulator and included nowhere else. rudp_sim_net.c: packets and
+ * links. rudp_sim.c: applications and time.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_INTERNAL_H
 #define PLENUM_TESTS_RUDP_SIM_INTERNAL_H
@@ -13,8 +13,8 @@ struct sim_pkt {
 	uint64_t at, serial;
 	struct sim_end *to;
 	unsigned leg;
-	bool vanishes;	/* with its burst */
-	bool at_switch; /* on its way to the switch, else from there */
+	bool vanishes;	/* lost with its burst */
+	bool at_switch; /* on the way to the switch, else from it */
 	struct datagram_addr src;
 	struct sim_pkt *next;
 	size_t len;
@@ -33,10 +33,10 @@ static inline bool chance(struct sim *sim, uint32_t in_a_million)
 }
 
 struct datagram_addr sim_end_addr(const struct sim *sim, unsigned end, unsigned leg);
-/* The packet that arrives next, wherever; heap_n is not 0. */
+/* The next packet to arrive anywhere; heap_n is not 0. */
 struct sim_pkt *sim_net_pop(struct sim *sim);
-/* From the switch to the port: behind what others sent there, or dropped where the queue is full.
- */
+/* From the switch to the port: queues behind other senders' packets, or is dropped if the queue is
+ * full. */
 void sim_net_forward(struct sim *sim, struct sim_pkt *p);
 /* rudp's ops->tx. */
 int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,

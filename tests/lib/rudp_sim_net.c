@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulator's network: packets, links with their queues and faults, the switch. Apart from the
- * applications, because it knows no call, and from time, which asks it for the next packet.
+ * The simulator's network: packets, links with queues and faults, the switch. Knows no calls.
  */
 #include "dataplane/rudp/wire.h"
 #include "tests/lib/rudp_ops.h"
@@ -71,7 +70,8 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 
 #define TRICKLE_NS (50 * NSEC_PER_MSEC)
 
-/* An acknowledgement of a client that keeps its server's memory: of a packet, or none. */
+/* For a client that holds its server's memory: reduces an acknowledgement to one packet, or none.
+ */
 static void trickle(struct sim_end *end, uint8_t *data, size_t len)
 {
 	uint8_t *words = data + WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES;
@@ -107,7 +107,8 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && chance(sim, sim->cfg.corrupt))
-		p->len = sim_random(sim, len); /* damage in place is left to UDP's checksum */
+		p->len = sim_random(sim, len); /* damage without a changed length would be caught by
+						  UDP's checksum */
 	if (chance(sim, sim->cfg.garbage))
 		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
 			p->data[sim_random(sim, MIN_OF(p->len, 64))] = (uint8_t)sim_random(sim, 0);
@@ -119,7 +120,7 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	return NULL;
 }
 
-/* What a NIC that cuts wrong makes of packets that its driver hands it as one. */
+/* Simulates a NIC that corrupts segmented bursts. */
 static void burst_join(struct sim *sim, struct sim_link *link, const struct datagram *pkt,
 		       struct sim_pkt *p)
 {
@@ -137,14 +138,14 @@ static void burst_join(struct sim *sim, struct sim_link *link, const struct data
 	}
 }
 
-/* A further chunk of a request that is to stay half sent. */
+/* A later chunk of a request that must stay incomplete. */
 static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
 {
 	return end->half_sender && (pkt->hdr[1] & 0x0f) == WIRE_DATA &&
 	       wire_get16(pkt->hdr + WIRE_OFF_CHUNK_INDEX) > 0;
 }
 
-/* Of a burst of losses, which may begin with this one. */
+/* Whether the packet is lost in a burst of losses, which may begin with it. */
 static bool burst_takes(struct sim *sim, struct sim_link *link)
 {
 	if (!link->burst_left && chance(sim, sim->cfg.burst))
@@ -155,7 +156,7 @@ static bool burst_takes(struct sim *sim, struct sim_link *link)
 	return true;
 }
 
-/* The way beyond the link: how long this packet takes. */
+/* The delay of this packet beyond the link. */
 static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link *link, uint64_t at)
 {
 	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;

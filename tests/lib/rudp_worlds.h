@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests in simulated worlds share: how they say what failed and where, a world without
- * faults, and calls one after the other.
+ * Helpers for tests in the simulator: failure reports, a network without faults, sequences of
+ * calls.
  */
 #ifndef PLENUM_TESTS_RUDP_WORLDS_H
 #define PLENUM_TESTS_RUDP_WORLDS_H
@@ -35,7 +35,7 @@ static const struct sim_config clean = {.seed = 1,
 					.delay_ns = 20 * US,
 					.queue_bytes = 512U << 10};
 
-/* Keeps `depth` calls open until `total` were made; calls `at` once half of them are done. */
+/* Keeps `depth` calls open until `total` were made; calls `at` when half of them are done. */
 static inline bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len,
 			uint32_t resp_len, void (*at)(struct sim *sim))
 {
@@ -59,7 +59,7 @@ static inline bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_
 	return sim_finish(sim, 5 * SEC);
 }
 
-/* The longest that a path of the end was left for. */
+/* The longest failover pause of the end's paths. */
 static inline uint64_t pause_of(struct sim *sim, unsigned end)
 {
 	struct rudp_session *s = rudp_session_next(sim->ends[end].r, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An RDMA device for tests, in place of libibverbs: what is posted waits until the test carries it
- * out, fails it, or forgets it, so that data can be as late as a network makes them. What a queue
- * pair may not do any more is refused as a device refuses it. Included by the one file of a test.
+ * A fake RDMA device in place of libibverbs: posted work waits until the test executes it, fails it
+ * or drops it, so that data can be as late as on a network. Requests invalid in the queue pair's
+ * state are refused, as by a real device. Included by one file of a test.
  */
 #ifndef PLENUM_TESTS_VERBS_FAKE_H
 #define PLENUM_TESTS_VERBS_FAKE_H
@@ -37,24 +37,25 @@ static struct verbs_fake {
 	enum ibv_port_state state;
 	enum ibv_mtu mtu;
 	bool no_gid, no_memory, has_device;
-	bool roce_v1, roce_only_v1; /* the GID is in the table for that version, too, or alone */
-	bool ib;		    /* the device is InfiniBand's */
-	bool iwarp;		    /* or iWARP's, of link number 7 */
-	bool dmabuf;		    /* it takes memory of GPUs */
-	int dmabuf_fd;		    /* that was registered last */
-	struct ibv_ah_attr ah;	    /* that was used last */
-	uint16_t pkey_index;	    /* likewise */
-	bool limited;		    /* its port is a limited member of its partition */
-	bool no_pkeys;		    /* whose table cannot be read */
+	bool roce_v1,
+		roce_only_v1;  /* the table also has the GID for that version, or only for it */
+	bool ib;	       /* InfiniBand device */
+	bool iwarp;	       /* iWARP device, with link number 7 */
+	bool dmabuf;	       /* supports GPU memory */
+	int dmabuf_fd;	       /* the last one registered */
+	struct ibv_ah_attr ah; /* the last one used */
+	uint16_t pkey_index;   /* the last one used */
+	bool limited;	       /* the port is a limited member of its partition */
+	bool no_pkeys;	       /* the partition table cannot be read */
 	uint8_t gid[16];
-	unsigned gid_moved; /* behind where it was */
+	unsigned gid_moved; /* the GID's new index */
 	struct verbs_qp {
 		struct ibv_qp qp;
 		enum ibv_qp_state state;
 		bool alive;
-	} qps[VERBS_QPS_MAX]; /* numbers begin at 1 and are never used again */
+	} qps[VERBS_QPS_MAX]; /* numbers begin at 1 and are never reused */
 	unsigned n_qps;
-	struct verbs_wr { /* on their way */
+	struct verbs_wr { /* in flight */
 		struct ibv_send_wr wr;
 		struct ibv_sge sge;
 		unsigned qp;
@@ -62,8 +63,8 @@ static struct verbs_fake {
 	unsigned n_wrs;
 	struct ibv_wc wcs[VERBS_WCS_MAX];
 	unsigned n_wcs;
-	bool flushes;		       /* a pair in error ends what it has by itself */
-	enum ibv_event_type events[8]; /* that it has to tell */
+	bool flushes;		       /* a pair in error flushes its requests by itself */
+	enum ibv_event_type events[8]; /* pending device events */
 	unsigned n_events;
 } verbs;
 
@@ -81,7 +82,7 @@ static inline void verbs_wc(const struct verbs_wr *w, enum ibv_wc_status status)
 		(struct ibv_wc){.wr_id = w->wr.wr_id, .status = status, .qp_num = w->qp};
 }
 
-/* Ends what is on its way of a pair, or of all (0). */
+/* Completes the requests in flight of a pair, or of all (0). */
 static inline void verbs_end(unsigned qp, enum ibv_wc_status status)
 {
 	unsigned kept = 0;
@@ -95,8 +96,8 @@ static inline void verbs_end(unsigned qp, enum ibv_wc_status status)
 	verbs.n_wrs = kept;
 }
 
-/* What arrives for a pair: false where the device throws it away. It must be of memory that is
- * registered for others, or the device would break the pair. */
+/* Data arriving for a pair: false if the device drops it. It must be in memory registered for
+ * remote access, or the device would break the pair. */
 static inline bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len)
 {
 	struct verbs_qp *q = &verbs.qps[qp];
@@ -165,7 +166,7 @@ static inline void verbs_reset(void)
 	v->n_qps = 1;
 }
 
-/* The device is being removed: its file has no name any more. */
+/* Removes the device: its file is unlinked. */
 static inline void verbs_remove(void)
 {
 	close(verbs.context.cmd_fd);
@@ -173,7 +174,7 @@ static inline void verbs_remove(void)
 	verbs.has_device = false;
 }
 
-/* The device tells of itself. */
+/* The device raises an event. */
 static inline void verbs_tell(enum ibv_event_type type)
 {
 	assert_true(verbs.n_events < 8);
@@ -181,7 +182,7 @@ static inline void verbs_tell(enum ibv_event_type type)
 	assert_int_equal(eventfd_write(verbs.context.async_fd, 1), 0);
 }
 
-/* It is there, for the first time or again. */
+/* Adds the device, for the first time or again. */
 static inline void verbs_come(void)
 {
 	close(verbs.context.cmd_fd);
@@ -239,7 +240,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user,
 			     struct ibv_comp_channel *channel, int vector)
 {
-	assert_true(cqe <= 32767); /* of soft-RoCE */
+	assert_true(cqe <= 32767); /* limit of soft-RoCE */
 	return &verbs.cq;
 }
 
@@ -384,7 +385,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* What it had on its way never happens, and nobody says so. */
+/* Its requests in flight are dropped without completions. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	unsigned kept = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a read of a file costs by each way that the kernel has: at once (preadv), or by io_uring
- *with a plain descriptor and buffer, with the file registered, the buffer, or both; and of a file
- *that is O_NONBLOCK, which io_uring reads in memory at once. Each is done with the page cache warm,
- *as a server of files finds them, and with O_DIRECT past it. A bare loop: nothing of ours is in it.
- *The ring is as the server end has it.
+ * The cost of reading a file by each of the kernel's interfaces: preadv, or io_uring with a plain
+ * descriptor and buffer, with a registered file, a registered buffer, or both; and with an
+ * O_NONBLOCK file, which io_uring reads synchronously from memory. Each with a warm page cache, as
+ * for a file server, and with O_DIRECT. A bare loop without Plenum's code; the ring is configured
+ * as in the server.
  *
- * Rounds of all ways are interleaved; said are medians of processor time, and how much each takes
- * beside the plain ring. Of what a thread of the kernel's reads for it only the handing over is
- * seen. And what registering costs: memory is pinned, all of it and at once.
+ * Rounds of all variants are interleaved; the output is medians of processor time, and their ratio
+ * to the plain ring. Time of kernel worker threads is excluded, except for the hand-over. Also
+ * measures registration, which pins memory.
  *
  *	file_reads FILE [--rounds N] [--ms N]		FILE: is made, and removed
  */
@@ -23,7 +23,7 @@
 #include <sys/uio.h>
 
 #define FILE_BYTES (64U << 20)
-#define FILES 64U /* descriptors of it: each read is of another one */
+#define FILES 64U /* descriptors of the file: each read uses the next one */
 #define DEPTH_MAX 16U
 #define ROUNDS_MAX 64U
 #define SLOT_BYTES (1U << 20)
@@ -46,7 +46,7 @@ static const struct {
 static const struct {
 	const char *name;
 	size_t bytes;
-	unsigned depth; /* reads that are handed over together */
+	unsigned depth; /* reads submitted together */
 	bool direct;
 } loads[] = {
 	{"4 KiB x 1", 4096, 1, false},		{"4 KiB x 16", 4096, 16, false},
@@ -57,7 +57,7 @@ static const struct {
 static struct io_uring ring;
 static uint8_t *memory;	  /* DEPTH_MAX slots */
 static int fds[3][FILES]; /* [1]: O_DIRECT; [2]: O_NONBLOCK */
-static uint32_t at;	  /* where the next read is */
+static uint32_t at;	  /* position of the next read */
 
 static void die(const char *what)
 {
@@ -85,7 +85,8 @@ static void file_make(const char *path)
 	close(fd);
 	for (unsigned i = 0; i < FILES; i++) {
 		fds[0][i] = open(path, O_RDONLY | O_CLOEXEC);
-		fds[1][i] = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC); /* tmpfs may have none */
+		fds[1][i] =
+			open(path, O_RDONLY | O_DIRECT | O_CLOEXEC); /* tmpfs may not support it */
 		fds[2][i] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fds[0][i] < 0 || fds[2][i] < 0)
 			die(path);
@@ -173,7 +174,7 @@ static void reads_do(unsigned load, unsigned way)
 	}
 }
 
-/* Of the processor: on a machine that is busy others take the rest. */
+/* Processor time, which other processes on a busy machine do not affect. */
 static uint64_t spent_ns(void)
 {
 	struct timespec ts;
@@ -182,7 +183,7 @@ static uint64_t spent_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Nanoseconds of the processor a read. */
+/* Nanoseconds of processor time per read. */
 static double measure(unsigned load, unsigned way, uint64_t ms)
 {
 	uint64_t start = clock_now_ns(), spent = spent_ns(), n = 0;
@@ -224,7 +225,7 @@ static void load_run(unsigned load, unsigned rounds, unsigned ms)
 
 /* ------------------------------------------------------------------ registering */
 
-/* A file that is opened and closed: what its place in the ring's table costs beside. */
+/* The cost of registering and unregistering a file in the ring's table. */
 static void slots_run(void)
 {
 	struct io_uring_files_update u = {.offset = 0};
@@ -242,7 +243,7 @@ static void slots_run(void)
 	       (double)(spent_ns() - start) / n * 2);
 }
 
-/* MiB of this process, by the name that the kernel has for them. */
+/* Memory of this process in MiB, by the kernel's field name. */
 static double status_mib(const char *name)
 {
 	FILE *f = fopen("/proc/self/status", "re");
@@ -258,7 +259,7 @@ static double status_mib(const char *name)
 	return (double)kib / 1024;
 }
 
-/* Memory as the server's pools are, of which nothing was touched; and given back as they do. */
+/* Untouched memory as in the server's pools, released as they do. */
 static void memory_run(void)
 {
 	size_t bytes = 400U << 20, each = bytes / REGISTER_AT_A_TIME;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long does an application wait at worst? Writes and reads 4 KiB blocks of one file past the
- * page cache, one at a time, or sends them to an echo and has them back, by TCP over several paths
- * (MPTCP, RFC 8684), and reports the longest time between two completions as JSON. Any error or
- * wrong content ends it with status 1.
+ * Measures the longest time an application waits. Writes and reads 4 KiB blocks of one file past
+ * the page cache, one at a time, or sends them to an echo server and back by TCP over several paths
+ * (MPTCP, RFC 8684), and reports the longest time between two completions as JSON. Exits with
+ * status 1 on an error or wrong content.
  *
  *	pause [--seconds N] [--until-eof] FILE
  *	pause [--seconds N] [--until-eof] --mptcp ADDRESS PORT
@@ -22,7 +22,7 @@
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
-#define ECHO_WAIT_S 20 /* who hears nothing for so long is cut off */
+#define ECHO_WAIT_S 20 /* a connection silent for so long is closed */
 #define BLOCK_BYTES 4096
 #define BLOCKS 256
 
@@ -34,7 +34,7 @@ static int block_check(const uint64_t *words, uint64_t stamp)
 	return 0;
 }
 
-/* One write and one read back of block n. */
+/* Writes block n and reads it back. */
 static int block_turn(int fd, uint64_t *words, uint64_t n)
 {
 	off_t off = (off_t)(n % BLOCKS) * BLOCK_BYTES;
@@ -45,7 +45,7 @@ static int block_turn(int fd, uint64_t *words, uint64_t n)
 	return pread(fd, words, BLOCK_BYTES, off) == BLOCK_BYTES ? 0 : -errno;
 }
 
-/* The same to an echo. */
+/* The same with an echo server. */
 static int echo_turn(int fd, uint64_t *words, uint64_t n)
 {
 	(void)n;
@@ -89,7 +89,7 @@ static int echo_connect(const char *address, const char *port)
 	return fd;
 }
 
-/* One connection after the other; returns only what went wrong. */
+/* Serves one connection after the other; returns only on an error. */
 static int echo_serve(const char *address, const char *port)
 {
 	char block[BLOCK_BYTES];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a look at the host, a plan and its apply take where there is much of everything: the
- * host's own links, to which cores and VFs are added in memory only, since no machine here has so
- * many.
+ * Measures inventory, plan and apply on a large host: the host's own links, with cores and VFs
+ * added in memory only, because no test machine has so many.
  *
- *	plan_scale look CONFIG			one look, and a plan for it as often as fits
+ *	plan_scale look CONFIG			one inventory, and plans for it in a loop
  *	plan_scale apply CONFIG JOURNAL BATCH	carries the plan out, after its steps have been
  *						written to BATCH for 'ip -batch' and to BATCH.sysctl
  *						for 'sysctl -p'
@@ -60,7 +59,7 @@ static void add_hugepages(struct inventory *inv)
 	h->total = h->free = (CORES - 1) * (uint64_t)PLAN_HUGEPAGES_PER_WORKER;
 }
 
-/* A PF under the first leg with as many VFs as there are workers. */
+/* Adds a PF under the first leg with one VF per worker. */
 static void add_vfs(struct inventory *inv, struct inv_link *leg)
 {
 	struct inv_function *fn = inv_function_add(inv);
@@ -161,7 +160,7 @@ static void write_route(const struct plan_step *s, FILE *ip)
 	fprintf(ip, " table %u proto %u metric %u\n", r->table, PLENUM_RTPROT, r->metric);
 }
 
-/* The step as an operator would write it. */
+/* Writes the step as an operator would. */
 static void write_step(const struct plan_step *s, FILE *ip, FILE *sysctl)
 {
 	const struct kernel_change *c = &s->change;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port on a kernel interface costs with no protocol on it: datagrams of 18 bytes (frames of
- * 60 bytes, the least) or more, there and back between the two ends of a cable, by one thread that
- * has both, so that nobody waits for another to be given a core. As testpmd does it with macswap on
- * two ports, whose packets go round by themselves; see part packets of run. Prints the way, packets
- * there and back a second, and those by second of processor time, which a busy machine changes
- * less.
+ * The cost of a port on a kernel interface without any protocol: datagrams of 18 bytes (60-byte
+ * frames, the minimum) or more, there and back between the two ends of a cable, by one thread for
+ * both, so that neither waits for a core. As testpmd with macswap on two ports, whose packets
+ * circulate by themselves; see part packets of run. Prints the back end, round trips per second,
+ * and round trips per second of processor time, which depends less on other load.
  *
  *	port_packets af-packet|af-xdp|udp IFNAME-A IFNAME-B MS [BYTES]
  */
@@ -16,7 +15,9 @@
 #define PAYLOAD_LEAST 18U
 #define PAYLOAD_MOST 1472U
 #define BURST 32U
-#define LOST_NS (20 * NSEC_PER_MSEC) /* without any answer: what is outstanding is lost */
+#define LOST_NS                                                                                  \
+	(20 * NSEC_PER_MSEC) /* after so long without an answer the outstanding packets count as \
+				lost */
 #define UDP_PORT 4420
 
 static uint16_t payload_len = PAYLOAD_LEAST;
@@ -68,7 +69,7 @@ static void tick(struct port *p)
 		(void)p->ops->tick(p, clock_now_ns());
 }
 
-/* Sends back what has come. */
+/* Echoes received packets. */
 static void echo(struct port *p)
 {
 	struct port_rx rx[BURST];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What it costs on this machine to be woken for a request and for its answer, whatever is done with
- * them: the least of what a worker that sleeps can cost. A program asks through a pipe at a steady
- * pace; a relay on one core sends the question on by a datagram and the answer back through a pipe;
- * a server on another core answers with as many bytes as a read has. Each sleeps in epoll_wait(2)
- *in between, as workers do; nothing is encrypted, acknowledged, repeated or read from a file.
+ * The cost on this machine of waking up for a request and for its answer: the minimum for a worker
+ * that sleeps. A program sends requests through a pipe at a steady rate; a relay on one core
+ * forwards them by datagram and returns the answers through a pipe; a server on another core
+ * answers with as many bytes as a read has. Each sleeps in epoll_wait(2) in between, as workers do;
+ * nothing is encrypted, acknowledged, retransmitted or read from a file.
  *
  *	relay A_SECOND COUNT
  *
- * prints the microseconds of processor time that a request costs relay and server.
+ * prints the microseconds of processor time per request for relay and server.
  */
 #include "netcfg/base/base.h"
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ static void core_take(unsigned core)
 		die("sched_setaffinity");
 }
 
-/* Sleeps until one of its descriptors can be read: which. */
+/* Sleeps until a descriptor is readable and returns it. */
 static int ready_wait(int epoll_fd)
 {
 	struct epoll_event ev;
@@ -106,7 +106,7 @@ static void relay(int questions, int answers, int socket_fd)
 	}
 }
 
-/* Two ends of datagrams over the loopback interface. */
+/* Two connected UDP sockets on the loopback interface. */
 static void sockets_make(int fds[2])
 {
 	struct sockaddr_in a[2];

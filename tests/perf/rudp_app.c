@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What rudp wants of who uses it, in the least that does; shared by the programs that measure it.
+ * A minimal application of rudp, shared by the programs that measure it.
  */
 #include "tests/perf/rudp_app.h"
 #include <net/if.h>
@@ -135,7 +135,7 @@ static void bufs_make(struct app *a)
 	size_t bytes = APP_ANSWER_BYTES_MAX + SLACK_BYTES;
 	unsigned n = APP_IN_FLIGHT_MAX + LARGE_BUFS;
 
-	/* Written once: what is measured is no first touch of memory. */
+	/* Touch the memory once, so that first-touch faults are not measured. */
 	a->bufs = malloc(bytes * (n + 1));
 	a->free_bufs = calloc(n, sizeof(*a->free_bufs));
 	if (!a->bufs || !a->free_bufs)

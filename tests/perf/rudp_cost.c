@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a request costs by rudp over kernel UDP beside kernel TCP, in processor time: client and
- * server take turns in one thread, between two network namespaces joined by a veth pair, and what
- * counts is the time that the thread was given. So it says the same on a machine that does other
- * work, and what the kernel does on the way is counted with it. Rounds of the two are interleaved.
+ * Processor time per request of rudp over kernel UDP and of kernel TCP: client and server alternate
+ * in one thread, between two network namespaces joined by a veth pair. Thread time is independent
+ * of other load on the machine and includes the kernel's work. Rounds of both are interleaved.
  *
  *	rudp_cost [--rounds N] [--ms N] [--mtu N] [--only rudp|TCP] [--load NAME] [--security
  *		  none|auth|encrypt]
@@ -41,12 +40,12 @@ struct options {
 	enum rudp_security security;
 };
 
-/* The client's and the server's end of one connection, and what is under way on it. */
+/* Both ends of one TCP connection and its calls in progress. */
 struct tcp_pair {
 	int client, server;
 	uint8_t request[APP_REQUEST_BYTES_MAX];
 	uint32_t request_got;
-	uint64_t owed, got; /* bytes of answers to be sent yet; that have come */
+	uint64_t owed, got; /* response bytes still to send; received */
 };
 
 struct pair {
@@ -86,7 +85,7 @@ static void netns_make(unsigned mtu)
 	   " link set cost1 up");
 }
 
-/* What is made from here on is made there. */
+/* Enters the namespace, for sockets created from here on. */
 static void enter(const char *netns)
 {
 	char path[64];
@@ -252,7 +251,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Microseconds of processor time for each request, both ends and the kernel. */
+/* Microseconds of processor time per request, both ends and kernel. */
 static double round_run(struct pair *p, enum kind kind, const struct load *l, uint64_t round_ns)
 {
 	uint64_t start = cpu_ns(), now = start, asked = 0, got = 0;
@@ -269,7 +268,7 @@ static double round_run(struct pair *p, enum kind kind, const struct load *l, ui
 		}
 		kind == TCP ? turn_tcp(p) : turn_rudp(p);
 		got = kind == TCP ? p->tcp.got / l->bytes : p->client->done - before;
-		if (++turns % 16 == 0) /* the clock is a system call */
+		if (++turns % 16 == 0) /* reading the clock is a system call */
 			now = cpu_ns();
 	} while (asked > got || now - start < round_ns);
 	return (double)(cpu_ns() - start) / 1e3 / (double)got;
@@ -298,7 +297,7 @@ static void load_run(struct pair *p, const struct options *o, const struct load 
 
 	for (unsigned i = 0; i < o->rounds; i++) {
 		for (unsigned k = 0; k < KIND_MAX; k++) {
-			enum kind kind = (i + k) % KIND_MAX; /* who goes first changes */
+			enum kind kind = (i + k) % KIND_MAX; /* alternate the order */
 
 			if (o->only >= 0 && kind != (enum kind)o->only)
 				continue;

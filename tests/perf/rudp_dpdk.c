@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rudp over DPDK between two processes that share memory (memif: no NIC, no kernel), client and
- * server on a core each: how many requests of 32 bytes a core carries, and how long one takes. What
- * the same device forwards with nobody behind it is testpmd's to say; see part dpdk of run.
+ * rudp over DPDK between two processes with shared memory (memif: no NIC, no kernel), client and
+ * server on one core each: requests of 32 bytes per second and core, and their latency. For the
+ * plain forwarding rate of the device compare testpmd; see part dpdk of run.
  *
  *	rudp_dpdk [--rounds N] [--ms N] [--in-flight N]
  */
@@ -21,7 +21,7 @@
 #define ROUNDS_MAX 64U
 #define IP_CLIENT "10.99.9.1/24"
 #define IP_SERVER "10.99.9.2/24"
-#define SOCKET "@plenum-perf-memif" /* abstract: nothing is left behind */
+#define SOCKET "@plenum-perf-memif" /* abstract: leaves no file */
 
 struct options {
 	unsigned rounds, round_ms, in_flight;
@@ -71,7 +71,7 @@ static unsigned calls_one(struct app *a, uint64_t round_ns, uint32_t *samples)
 	return n;
 }
 
-/* Requests a second, so many of them outstanding. */
+/* Requests per second with so many in flight. */
 static double calls_many(struct app *a, unsigned in_flight, uint64_t round_ns)
 {
 	unsigned asked = 0, before = a->done;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What idle sessions cost: a server with thousands of them and the client ends, in one thread under
- * a virtual clock, that do nothing but ask each other now and then whether they live. Prints the
- * share of a core that the server takes and the memory of a session's two ends. Apart from
- * rudp_cpu, which measures packets.
+ * The cost of idle sessions: a server with thousands of them and their clients, in one thread under
+ * a virtual clock, exchanging only keepalives. Prints the server's share of a core and the memory
+ * of a session's two ends.
  *
  *	rudp_idle [--sessions N] [--seconds N] [--auth]
  */
@@ -58,7 +57,7 @@ static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	struct end *end = user;
 
 	end->up += e == RUDP_SESSION_UP;
-	if (e == RUDP_SESSION_UP && end == &ends[1]) /* one call, as a mount makes at its start */
+	if (e == RUDP_SESSION_UP && end == &ends[1]) /* one call, as a mount makes when it starts */
 		(void)rudp_call_send(s, "hello", 5, 0);
 }
 
@@ -73,7 +72,7 @@ static const struct rudp_ops ops = {.tx = op_tx,
 				    .accept = rudp_ops_accept,
 				    .event = op_event};
 
-/* Of this thread alone: others may use the processor too. */
+/* This thread's time only. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -141,7 +140,8 @@ static void measure(unsigned sessions, unsigned seconds, bool auth)
 
 	for (unsigned i = 0; i < 2; i++)
 		end_new(i, sessions, auth, now);
-	memset(ends[0].in, 1, QUEUE_MAX * sizeof(*ends[0].in)); /* not to be counted below */
+	memset(ends[0].in, 1,
+	       QUEUE_MAX * sizeof(*ends[0].in)); /* touch it now, so that it is not counted below */
 	memset(ends[1].in, 1, QUEUE_MAX * sizeof(*ends[1].in));
 	before = resident_bytes();
 	while (ends[0].up < sessions || ends[1].up < sessions) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many senders and one receiver whose downlink and switch queue they share, in the simulated world:
- * a table of goodput, fairness, loss and paths taken for dead. Time is virtual, so the figures are
- * the same on every machine. Apart from the tests, because it prints what no test asserts.
+ * Many senders and one receiver that share a downlink and a switch queue, in the simulator: a table
+ * of goodput, fairness, loss and paths taken down. Time is virtual, so the figures are the same on
+ * every machine.
  *
  *	rudp_incast [--senders N] [--ms N] [--seed N] [NAME]
  *
- * NAME: one line of the table only. Each line is a world: what all senders write, how many at a
- * time.
+ * NAME: prints that line of the table only. Each line is a scenario: message size and depth of all
+ * senders.
  */
 #include "tests/lib/rudp_sim.h"
 #include <getopt.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a packet costs with reliability and without, where no kernel, NIC or other processor is in
- * the way: two ends in one thread, joined by two rings of DPDK (net_ring). In turn the rings alone,
- * as a program that forwards would have them; our port on them; and rudp on the port, requests and
- * answers of 32 bytes and answers of 1 MiB. A packet's cost is that of sending and of receiving it,
- * together; of rudp it is that of all packets, acknowledgements among them.
+ * The cost of a packet with and without reliability, excluding kernel, NIC and other processors:
+ * two ends in one thread, joined by two DPDK rings (net_ring). Measures in turn the rings alone, as
+ * in a forwarding program; our port on them; and rudp on the port, with requests and responses of
+ * 32 bytes and responses of 1 MiB. A packet's cost is for sending and receiving it; for rudp it
+ * covers all packets, including acknowledgements.
  *
- * Beside the time, which others on the machine have a part in, the instructions that were executed:
- * these are ours alone.
+ * Beside the time, which other load affects, it counts executed instructions, which are ours alone.
  *
  *	rudp_ring [--rounds N] [--ms N] [--only WAY]
  */
@@ -65,8 +64,8 @@ static void port_make(const struct launch_config *cfg, unsigned index)
 		die(why);
 }
 
-/* What one end puts into its ring the other takes out. The driver's own arguments give a device one
- * ring, of which it takes out what it has put in; and a MAC it has none. */
+/* Each end reads from the ring that the other writes. The driver's own arguments give a device one
+ * ring for both, and no MAC. */
 static void cable_make(void)
 {
 	struct rte_ring *rings[ENDS] = {rte_ring_create("a-to-b", RING_FRAMES, (int)rte_socket_id(),
@@ -87,7 +86,8 @@ static void cable_make(void)
 	}
 }
 
-/* DPDK starts with the first port that opens: that one is of no use, but the rings want DPDK. */
+/* DPDK starts with the first port that opens, and the rings need DPDK: that port is otherwise
+ * unused. */
 static void ports_make(void)
 {
 	static struct launch_config cfg = {
@@ -104,7 +104,7 @@ static void ports_make(void)
 
 /* ------------------------------------------------------------------ what is compared */
 
-/* Each of these passes at least n packets and returns how many. */
+/* Each of these passes at least n packets and returns their number. */
 
 static uint64_t rings_pass(uint64_t n)
 {
@@ -239,7 +239,7 @@ static const struct {
 
 struct options {
 	unsigned rounds, ms;
-	const char *only; /* of the ways; NULL: all */
+	const char *only; /* variant; NULL: all */
 };
 
 static bool is_wanted(const struct options *o, unsigned way)
@@ -247,7 +247,7 @@ static bool is_wanted(const struct options *o, unsigned way)
 	return !o->only || strcmp(o->only, ways[way].name) == 0;
 }
 
-/* Instructions of ours; -1 where the kernel or the processor has no counter for us. */
+/* Counter of our instructions; -1 if kernel or processor offers none. */
 static int counter_open(void)
 {
 	struct perf_event_attr a = {.type = PERF_TYPE_HARDWARE,
@@ -267,7 +267,7 @@ static uint64_t counter_read(int fd)
 }
 
 struct cost {
-	double ns, instructions; /* a packet */
+	double ns, instructions; /* per packet */
 };
 
 static struct cost measure(uint64_t (*pass)(uint64_t n), uint64_t ms, int counter)

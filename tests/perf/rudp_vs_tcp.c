@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rudp over kernel UDP beside kernel TCP, between two network namespaces joined by a veth pair:
- * one request of 64 bytes at a time, answered with 4 KiB, both sides polling; then requests
- * answered with 1 MiB, four at a time, and with 64 bytes, 32 at a time. Client and server are one
- *process each, on cores 0 and 1. Rounds of the two are interleaved; what counts is the ratio of the
- *medians.
+ * rudp over kernel UDP compared with kernel TCP, between two network namespaces joined by a veth
+ * pair: single requests of 64 bytes answered with 4 KiB, both sides polling; then requests answered
+ * with 1 MiB, four in flight, and with 64 bytes, 32 in flight. Client and server are one process
+ * each, on cores 0 and 1. Rounds of both are interleaved; the result is the ratio of the medians.
  *
  *	rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] [--loss PERMILLE]
  *		    [--tcp ALGORITHM] [--only rudp|TCP|port] [--security none|auth|encrypt]
  *
  * --ms: length of a round. --wire: no segmentation or merging on the link, as on a real wire.
- * --loss: so many packets of a thousand vanish, each way. --tcp: its congestion control, else
- *cubic.
- * --only: for a profiler.
+ * --loss: lost packets per thousand, in each direction. --tcp: its congestion control, default
+ * cubic. --only: for a profiler.
  */
 #include "tests/perf/rudp_app.h"
 #include <fcntl.h>
@@ -36,9 +34,9 @@
 #define TINY_BYTES 64U
 #define TINY_IN_FLIGHT 32U
 #define SAMPLES_MAX (1U << 20)
-#define SERVICE_EVERY 1024U /* rudp's timers run while TCP is measured, this seldom */
+#define SERVICE_EVERY 1024U /* how rarely rudp's timers run while TCP is measured */
 
-/* The bare port shows how much of the time is rudp's own. */
+/* The bare port shows which part of the time is rudp's. */
 enum kind { RUDP, TCP, PORT, KIND_MAX };
 static const char *const kind_names[] = {"rudp", "TCP", "port"};
 
@@ -53,7 +51,7 @@ struct options {
 	enum rudp_security security;
 };
 
-/* What TCP and the bare port need beside rudp. */
+/* State of TCP and the bare port beside rudp. */
 struct end {
 	struct app *app;
 	int tcp;
@@ -82,7 +80,7 @@ static void port_send(struct end *e, const struct datagram_addr *dst, uint32_t b
 	e->app->port.ops->flush(&e->app->port);
 }
 
-/* A datagram of the bare port: the server answers, the client counts. */
+/* A datagram on the bare port: the server answers, the client counts. */
 static bool port_receive(struct app *a, const struct port_rx *d)
 {
 	struct end *e = a->user;
@@ -107,7 +105,7 @@ static void end_begin(struct end *e, const struct options *o, bool is_server)
 			       .is_server = is_server};
 
 	*e = (struct end){.app = app_new(&c), .chunk_bytes = o->mtu - 28 - 32};
-	e->app->bare = port_receive; /* in chunks of about what rudp's header leaves */
+	e->app->bare = port_receive; /* in chunks as large as rudp's payload */
 	e->app->user = e;
 }
 
@@ -115,7 +113,7 @@ static void tcp_options(int fd, const char *congestion)
 {
 	int on = 1;
 
-	/* A paced congestion control, often the default here, would hold small answers back. */
+	/* A paced congestion control, often the default, would delay small answers. */
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
 		       (socklen_t)strlen(congestion)) != 0)
@@ -185,7 +183,7 @@ static void enter(const char *netns, unsigned core)
 
 /* ------------------------------------------------------------------ the server */
 
-/* All of it, polling. False: the other side is gone. */
+/* Sends everything, polling. False: the peer has closed. */
 static bool tcp_send_all(int fd, const uint8_t *p, size_t len)
 {
 	while (len > 0) {
@@ -230,7 +228,7 @@ static bool server_tcp_turn(struct end *e)
 	return tcp_send_all(e->tcp, e->app->reply, MIN_OF(want, LARGE_BYTES));
 }
 
-/* What the transport made of the path from here. */
+/* The transport's view of the paths from here. */
 static void paths_print(const struct end *e)
 {
 	struct rudp_session *s = rudp_session_next(e->app->rudp, NULL);
@@ -280,7 +278,7 @@ static void tcp_ask(struct end *e, uint32_t bytes)
 		app_die("tcp send");
 }
 
-/* Asks again where something was lost: the bare port does not. */
+/* Repeats lost requests: the bare port does not. */
 static void port_call(struct end *e)
 {
 	e->port_bytes = 0;
@@ -312,7 +310,7 @@ static void call_one(struct end *e, enum kind kind)
 		app_turn(e->app);
 }
 
-/* Single calls until the round is over. Returns their number. */
+/* Makes single calls until the round is over. Returns their number. */
 static unsigned round_latency(struct end *e, enum kind kind, uint64_t round_ns, uint32_t *samples)
 {
 	uint64_t start = clock_now_ns(), t0 = start, t1;
@@ -331,7 +329,7 @@ static unsigned round_latency(struct end *e, enum kind kind, uint64_t round_ns, 
 	return n;
 }
 
-/* Answers of so many bytes in a second, so many of them outstanding. */
+/* Responses of this size per second, with so many in flight. */
 static double round_rate(struct end *e, enum kind kind, uint32_t bytes, unsigned in_flight,
 			 uint64_t round_ns)
 {
@@ -350,7 +348,7 @@ static double round_rate(struct end *e, enum kind kind, uint32_t bytes, unsigned
 			app_turn(e->app);
 			got = e->app->done - before;
 		}
-		/* Cookies need not be distinct in memory: all requests are alike. */
+		/* All requests may share memory, because they are equal. */
 		while (asked - got < in_flight && end - start < round_ns) {
 			kind == TCP ? tcp_ask(e, bytes) : app_ask(e->app, asked % in_flight, bytes);
 			asked++;
@@ -384,7 +382,7 @@ static void measure(struct end *e, const struct options *o, uint32_t *mode, stru
 		app_die("malloc");
 	for (unsigned i = 0; i < o->rounds; i++) {
 		for (unsigned k = 0; k < KIND_MAX; k++) {
-			enum kind kind = (i + k) % KIND_MAX; /* who goes first changes */
+			enum kind kind = (i + k) % KIND_MAX; /* alternate the order */
 			uint64_t start;
 			unsigned n;
 
@@ -456,7 +454,8 @@ static void client(const struct options *o, uint32_t *mode)
 
 /* ------------------------------------------------------------------ the frame */
 
-/* Drops what arrives: before the kernel merges packets, so that it is single ones as on a wire. */
+/* Drops arriving packets before the kernel merges them, so that single packets are lost as on a
+ * wire. */
 static void loss_make(const char *netns, const char *ifname, unsigned permille)
 {
 	char cmd[512];

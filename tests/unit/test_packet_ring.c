@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shared ring of packets: what comes out is what went in, also where the two ends run at the
- * same time; a full ring loses and counts; a writer that lies is found out. */
+/* The shared packet ring: records come out as they went in, also with concurrent ends; a full ring
+ * drops and counts; an invalid writer is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void put(struct packet_writer *w, uint64_t n)
 	packet_writer_put(w, &rec, parts, 3);
 }
 
-/* Takes one and checks it against its own number. 0: there was none. */
+/* Reads one and checks it against its number. 0: none. */
 static uint64_t take(struct packet_reader *r)
 {
 	struct packet_record rec;
@@ -84,12 +84,12 @@ static uint64_t take(struct packet_reader *r)
 	return rec.time_ns;
 }
 
-static void test_order(void **state)
+static void records_come_out_in_order(void **state)
 {
 	struct both *b = *state;
 	uint64_t next = 1;
 
-	/* Many times round, with the ring now nearly empty, now fuller. */
+	/* Many wraps, with the ring alternating between nearly empty and full. */
 	for (uint64_t n = 1; n <= 20000; n++) {
 		put(&b->w, n);
 		for (uint64_t left = n % 7; left > 0 && next <= n; left--)
@@ -114,7 +114,7 @@ static uint64_t count(const struct packet_reader *r, bool dropped)
 	return sum;
 }
 
-static void test_full(void **state)
+static void a_full_ring_drops_and_counts(void **state)
 {
 	struct both *b = *state;
 	uint64_t n = 0, last = 0, taken = 0, got;
@@ -129,7 +129,7 @@ static void test_full(void **state)
 	}
 	assert_int_equal(taken + 100, n);
 	assert_int_equal(count(&b->r, false), n);
-	put(&b->w, ++n); /* and there is room again */
+	put(&b->w, ++n); /* and there is space again */
 	assert_int_equal(take(&b->r), n);
 }
 
@@ -144,7 +144,7 @@ static void *writer(void *user)
 	return NULL;
 }
 
-static void test_both_at_once(void **state)
+static void both_ends_work_concurrently(void **state)
 {
 	struct both *b = *state;
 	uint64_t last = 0, taken = 0, got;
@@ -170,8 +170,8 @@ static void test_both_at_once(void **state)
 	assert_int_equal(taken + count(&b->r, true), MANY);
 }
 
-/* Each lie alone, in what the reader looks at. */
-static void test_lies(void **state)
+/* Each invalid field alone, among those the reader checks. */
+static void invalid_records_are_detected(void **state)
 {
 	struct both *b = *state;
 	struct packet_record good, rec;
@@ -182,7 +182,7 @@ static void test_lies(void **state)
 	for (unsigned lie = 0; lie < 6; lie++) {
 		rec = good;
 		if (lie == 0)
-			rec.kept_bytes = 201; /* more than was asked for */
+			rec.kept_bytes = 201; /* longer than the original */
 		else if (lie == 1)
 			rec.wire_bytes = rec.kept_bytes - 1U;
 		else if (lie == 2)
@@ -198,14 +198,14 @@ static void test_lies(void **state)
 		b->w.ring->head = b->w.head;
 	}
 	memcpy(at, &good, sizeof(good));
-	b->w.ring->head = 32; /* the record reaches beyond what was put */
+	b->w.ring->head = 32; /* the record exceeds the written part */
 	good.kept_bytes = (uint16_t)(good.wire_bytes = 200);
 	memcpy(at, &good, sizeof(good));
 	assert_int_equal(packet_reader_next(&b->r, &rec), -EBADMSG);
 }
 
-/* A reader that took what was never put cannot have the writer run over its end. */
-static void test_tail_beyond(void **state)
+/* A reader with a tail beyond the head cannot make the writer overrun its end. */
+static void an_invalid_tail_stops_the_writer(void **state)
 {
 	struct both *b = *state;
 
@@ -218,11 +218,12 @@ static void test_tail_beyond(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order, both_new, both_free),
-		cmocka_unit_test_setup_teardown(test_full, both_new, both_free),
-		cmocka_unit_test_setup_teardown(test_both_at_once, both_new, both_free),
-		cmocka_unit_test_setup_teardown(test_lies, both_new, both_free),
-		cmocka_unit_test_setup_teardown(test_tail_beyond, both_new, both_free),
+		cmocka_unit_test_setup_teardown(records_come_out_in_order, both_new, both_free),
+		cmocka_unit_test_setup_teardown(a_full_ring_drops_and_counts, both_new, both_free),
+		cmocka_unit_test_setup_teardown(both_ends_work_concurrently, both_new, both_free),
+		cmocka_unit_test_setup_teardown(invalid_records_are_detected, both_new, both_free),
+		cmocka_unit_test_setup_teardown(an_invalid_tail_stops_the_writer, both_new,
+						both_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The DPDK port over a veth pair between two network namespaces, one process a port because DPDK
- * starts once a process: it resolves neighbours, exchanges datagrams with another DPDK port and
- * with kernel sockets, survives the death of its peer, refuses an address that is taken, answers
- * pings. Needs root and hugepages, which it asks the kernel for and gives back.
+ * The DPDK port over a veth pair between two network namespaces, one process per port because DPDK
+ * starts once per process: it resolves neighbours, exchanges datagrams with another DPDK port and
+ * with kernel sockets, survives the death of its peer, refuses a taken address and answers pings.
+ * Needs root and hugepages, which it requests from the kernel and returns.
  */
 #define PORT_RIG "pdpdk"
 #define PORT_RIG_NET "8"
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 
 #define HUGEPAGES 96
-#define WORKER_HUGEPAGES 32 /* the least that is planned for one */
+#define WORKER_HUGEPAGES 32 /* planned minimum for a worker */
 
 static long hugepages_before = -1;
 
@@ -49,7 +49,7 @@ static void hugepages_set(long n)
 	fclose(f);
 }
 
-/* As hugepages_hold of tests/lib/hosts.sh: nobody else changes their number until this one has
+/* As hugepages_hold of tests/lib/hosts.sh: serialises changes of their number until this test has
  * ended. */
 static void hugepages_hold(void)
 {
@@ -89,8 +89,8 @@ static int group_teardown(void **state)
 	return 0;
 }
 
-/* The client goes on through the death and return of its peer. */
-static void test_peer_restarts(void **state)
+/* The client continues through the death and return of its peer. */
+static void a_peers_restart_is_survived(void **state)
 {
 	pid_t client, echo;
 
@@ -112,7 +112,7 @@ static void test_peer_restarts(void **state)
 	echo_kill(echo);
 }
 
-static void test_peer_comes_late(void **state)
+static void a_late_peer_is_found(void **state)
 {
 	pid_t client, echo;
 
@@ -123,7 +123,7 @@ static void test_peer_comes_late(void **state)
 	echo_kill(echo);
 }
 
-static void test_ping(void **state)
+static void pings_are_answered(void **state)
 {
 	pid_t echo;
 
@@ -146,9 +146,10 @@ static void test_ping(void **state)
 /* ------------------------------------------------------------------ several queues */
 
 #define FLOWS 64U
-#define ROUNDS_MAX 8U /* a ring of 512 takes 16 of them, if only half of its kind are read */
+#define ROUNDS_MAX 8U /* a ring of 512 holds 16 rounds, even if only half of the sockets are read \
+		       */
 
-/* A datagram from each of many UDP ports of the kernel, over and over until it is killed. */
+/* Sends datagrams from many UDP ports of the kernel until killed. */
 static void child_flows(const struct end *e, const struct end *to)
 {
 	struct sockaddr_in dst = {.sin_family = AF_INET, .sin_port = htons(4420)};
@@ -168,8 +169,8 @@ static void child_flows(const struct end *e, const struct end *to)
 	}
 }
 
-/* Ends well once a datagram of every flow has come, before one of them has come more often than the
- * rings hold: what a full one cannot take the kernel puts into the next. */
+/* Succeeds once a datagram of every flow has arrived, before any flow has arrived more often than
+ * the rings hold: the kernel puts packets that a full ring cannot take into the next. */
 static void child_flows_seen(const struct end *e, int ready)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -218,8 +219,8 @@ static void expect_all_flows(const struct end *e)
 	echo_kill(flows);
 }
 
-/* The kernel spreads them over the device's sockets, each of which is read. */
-static void test_queues(void **state)
+/* The kernel spreads them over the device's sockets; the port must read each. */
+static void all_receive_queues_are_read(void **state)
 {
 	static const char *const devices[] = {"net_af_packet0,iface=" PORT_RIG "0,qpairs=2",
 					      "net_af_packet0,iface=" PORT_RIG "0,qpairs=4"};
@@ -246,15 +247,16 @@ static int set_mtu(const char *mtu)
 	return sh(command);
 }
 
-/* By the arguments that a worker chooses for the interface, which have to have room for them. */
-static void test_long_frames(void **state)
+/* With the arguments that a worker chooses for the interface, which must provide space for long
+ * frames. */
+static void long_frames_arrive(void **state)
 {
 	need(state);
 	assert_int_equal(set_mtu("9000"), 0);
 	ends_mtu = 9000;
-	test_exchange(state);
-	test_exchange_asleep(state);
-	test_kernel_peer(state);
+	datagrams_are_exchanged(state);
+	sleeping_ports_exchange_datagrams(state);
+	datagrams_are_exchanged_with_the_kernel(state);
 	ends_mtu = 1500;
 	assert_int_equal(set_mtu("1500"), 0);
 }
@@ -269,7 +271,7 @@ static void child_opens(const struct end *legs)
 	_exit(0);
 }
 
-/* Takes the hugepages that a worker is not planned to have. */
+/* Takes the hugepages beyond those planned for a worker. */
 static void *hugepages_hog(size_t *ret_bytes)
 {
 	long more = hugepages_get("free_hugepages") - WORKER_HUGEPAGES;
@@ -308,13 +310,12 @@ static void expect_said(const struct end *legs, const char *text)
 		if (!strstr(said, wanted))
 			fail_msg("not '%s': %s", wanted, said);
 	}
-	assert_null(strstr(said, "no hugepages")); /* it has those that are left */
+	assert_null(strstr(said, "no hugepages")); /* it uses the remaining ones */
 	assert_null(strstr(said, "few-buffers"));
 }
 
-/* Devices that spread packets by RSS, of links as quick as the interfaces say, in the memory that
- * is planned for a worker. */
-static void test_rss(void **state)
+/* Devices with RSS, at the interfaces' link speeds, within the memory planned for a worker. */
+static void rss_queues_fit_the_planned_memory(void **state)
 {
 	static const struct end legs[2] = {
 		{NS_A, PORT_RIG "4", IP4("21"), LAUNCH_DPDK, "net_null0,no-rx=1"},
@@ -344,7 +345,7 @@ static void test_rss(void **state)
 		munmap(hog, bytes);
 }
 
-static void test_open_errors(void **state)
+static void open_errors_are_explained(void **state)
 {
 	struct end bad = end_a;
 
@@ -356,7 +357,7 @@ static void test_open_errors(void **state)
 	assert_true(client_run(&bad, &end_b, 1) >= EXIT_OPEN);
 	bad = end_a;
 	bad.transport = LAUNCH_DPDK_INTERRUPT;
-	bad.device = "net_null0"; /* has nothing that could wake anybody */
+	bad.device = "net_null0"; /* cannot wake a worker */
 	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EOPNOTSUPP);
 }
 
@@ -365,7 +366,7 @@ static int packet_sockets(void)
 {
 	FILE *f = fopen("/proc/self/net/packet", "re");
 	char line[256];
-	int n = -1; /* what the columns are */
+	int n = -1; /* header line */
 
 	while (f && fgets(line, sizeof(line), f))
 		n++;
@@ -382,7 +383,7 @@ static void child_without_dpdk(void)
 	struct port p = {0};
 	int were;
 
-	/* DPDK prints how it is called where results are printed. */
+	/* DPDK prints usage to stdout, where test results go. */
 	if (netns_enter(NS_A) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(EXIT_OPEN);
 	for (unsigned i = 0; i < cfg.n_ports; i++)
@@ -393,8 +394,8 @@ static void child_without_dpdk(void)
 	_exit(packet_sockets() - were);
 }
 
-/* Addresses were asked for meanwhile, and nobody is there to hear what is said. */
-static void test_no_environment(void **state)
+/* Early probes were sent, and no port reads the replies. */
+static void probes_end_if_dpdk_cannot_start(void **state)
 {
 	pid_t pid;
 
@@ -407,8 +408,8 @@ static void test_no_environment(void **state)
 
 /* ------------------------------------------------------------------ beside the kernel */
 
-/* The kernel's interface stays the kernel's, and rules take from it what is for the port; the other
- * end is the kernel's own socket, or such a port, too. */
+/* The kernel keeps its interface, and rules take the port's datagrams from it; the other end is a
+ * kernel socket, or such a port too. */
 #define RULES(ns, number, ip, transport)                                         \
 	{                                                                        \
 		ns, PORT_RIG number, ip, LAUNCH_##transport,                     \
@@ -427,7 +428,7 @@ static const char *const rules_commands[] = {
 	"0 tso off gso off tx-udp-segmentation off >/dev/null 2>&1 || :",
 };
 
-/* The device of the tests makes rules of the kernel's. */
+/* The test device implements rules with the kernel's flower filter. */
 static bool kernel_has_rules(void)
 {
 	return sh("ip netns exec " NS_A " tc qdisc add dev " PORT_RIG
@@ -444,7 +445,7 @@ static void rules_need(void **state)
 		print_message("the kernel has no flower, of which net_tap makes its rules\n");
 		skip();
 	}
-	/* And those that killed ports have left with net_tap. */
+	/* Removes what killed ports left behind with net_tap. */
 	(void)sh("for i in 0 2; do ip netns exec " NS_A " tc qdisc del dev " PORT_RIG
 		 "$i ingress; done 2>/dev/null; ip netns exec " NS_B " tc qdisc del dev " PORT_RIG
 		 "1 ingress 2>/dev/null");
@@ -454,14 +455,14 @@ static void rules_need(void **state)
 	ends_shared = true;
 }
 
-static void test_rules_kernel_peer(void **state)
+static void rules_work_with_a_kernel_peer(void **state)
 {
 	pid_t echo;
 
 	rules_need(state);
 	echo = echo_start(&end_b_udp);
 	assert_int_equal(client_run(&rules_a, &end_b_udp, 200), 0);
-	/* It would sleep over what comes. */
+	/* An interrupt worker would miss packets. */
 	assert_int_equal(client_run(&rules_a_sleeps, &end_b_udp, 1), EXIT_OPEN + EOPNOTSUPP);
 	echo_kill(echo);
 	echo = echo_start(&end_b6_udp);
@@ -469,14 +470,14 @@ static void test_rules_kernel_peer(void **state)
 	echo_kill(echo);
 }
 
-static void test_rules_exchange(void **state)
+static void rules_deliver_datagrams_to_the_port(void **state)
 {
 	pid_t echo;
 
 	rules_need(state);
 	echo = echo_start(&rules_b);
 	assert_int_equal(client_run(&rules_a, &rules_b, 200), 0);
-	echo_kill(echo); /* and the next one has what it leaves */
+	echo_kill(echo); /* the next port takes over what it left */
 	echo = echo_start(&rules_b);
 	assert_int_equal(client_run(&rules_a, &rules_b, 200), 0);
 	echo_kill(echo);
@@ -485,8 +486,8 @@ static void test_rules_exchange(void **state)
 	echo_kill(echo);
 }
 
-/* While the port is there, all else that comes to its address is answered by the kernel, once. */
-static void test_rules_leave_the_rest(void **state)
+/* While the port is open, the kernel answers all other traffic to its address, once. */
+static void rules_leave_other_traffic_to_the_kernel(void **state)
 {
 	const struct end same_port = {NS_A, PORT_RIG "0", IP4("5"), LAUNCH_UDP, ""};
 	pid_t echo, peer;
@@ -500,21 +501,21 @@ static void test_rules_leave_the_rest(void **state)
 		sh("ip netns exec " NS_B " ping -c 3 -i 0.2 -W 20 10.99.8.5 | grep DUP >&2"), 1);
 	assert_int_equal(sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 fd00:99:8::5 >&2"),
 			 0);
-	/* What comes back to another port of the address. */
+	/* Replies to another port of the address. */
 	assert_int_equal(sh("ip netns exec " NS_A " python3 -c 'import socket\n"
 			    "a = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
 			    "a.bind((\"10.99.8.5\", 4421)); a.settimeout(20)\n"
 			    "a.sendto(b\"?\", (\"10.99.8.3\", 4420))\n"
 			    "a.recv(1)'"),
 			 0);
-	/* The port is not to be had by others. */
+	/* Another process cannot use the port. */
 	assert_int_equal(client_run(&same_port, &end_b_udp, 1), EXIT_OPEN + EADDRINUSE);
 	echo_kill(peer);
 	echo_kill(echo);
 }
 
-/* Devices that leave nothing to the kernel, and ports that others have. */
-static void test_rules_refused(void **state)
+/* Devices that leave nothing to the kernel, and ports in use. */
+static void unsuitable_devices_are_refused_for_rules(void **state)
 {
 	struct end bad = {NS_A, PORT_RIG "0", IP4("1"), LAUNCH_DPDK, "net_null0"};
 	pid_t echo;
@@ -532,23 +533,23 @@ static void test_rules_refused(void **state)
 	assert_int_equal(sh("ip -n " NS_A " addr del " IP4("1") " dev " PORT_RIG "0"), 0);
 }
 
-/* Arguments: which tests, as a pattern of their names. */
+/* Arguments: a pattern of test names to run. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		PORT_RIG_TESTS,
-		cmocka_unit_test(test_peer_restarts),
-		cmocka_unit_test(test_peer_comes_late),
-		cmocka_unit_test(test_ping),
-		cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_long_frames),
-		cmocka_unit_test(test_rss),
-		cmocka_unit_test(test_open_errors),
-		cmocka_unit_test(test_no_environment),
-		cmocka_unit_test(test_rules_refused),
-		cmocka_unit_test(test_rules_kernel_peer),
-		cmocka_unit_test(test_rules_exchange),
-		cmocka_unit_test(test_rules_leave_the_rest),
+		cmocka_unit_test(a_peers_restart_is_survived),
+		cmocka_unit_test(a_late_peer_is_found),
+		cmocka_unit_test(pings_are_answered),
+		cmocka_unit_test(all_receive_queues_are_read),
+		cmocka_unit_test(long_frames_arrive),
+		cmocka_unit_test(rss_queues_fit_the_planned_memory),
+		cmocka_unit_test(open_errors_are_explained),
+		cmocka_unit_test(probes_end_if_dpdk_cannot_start),
+		cmocka_unit_test(unsuitable_devices_are_refused_for_rules),
+		cmocka_unit_test(rules_work_with_a_kernel_peer),
+		cmocka_unit_test(rules_deliver_datagrams_to_the_port),
+		cmocka_unit_test(rules_leave_other_traffic_to_the_kernel),
 	};
 
 	if (argc > 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which devices a library of DPDK says it drives: as DPDK's build writes it, several drivers in a
- * library, libraries cut and damaged at each place, and the libraries that are installed.
+ * The device tables in DPDK's libraries: as DPDK's build writes them, several drivers per library,
+ * libraries truncated and damaged at each position, and the installed libraries.
  */
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
 #include "netcfg/base/base.h"
@@ -16,7 +16,7 @@
 #define INTEL 0x8086U
 #define MELLANOX 0x15b3U
 
-/* Sections of a library, with a driver that names no devices and two that do. */
+/* Sections of a library with a driver without devices and two with devices. */
 static const char library[] =
 	"\177ELF\2\1\1\0pci_ids\0"
 	"PMD_INFO_STRING= {\"name\": \"net_none\", \"params\": \"a=[1, 2]\"}\0"
@@ -32,21 +32,21 @@ static bool has(unsigned vendor, unsigned device)
 	return port_dpdk_ids_have(library, sizeof(library), vendor, device);
 }
 
-static void test_named(void **state)
+static void named_devices_are_found(void **state)
 {
 	assert_true(has(INTEL, 5421));
-	assert_true(has(INTEL, 4298)); /* of any card */
+	assert_true(has(INTEL, 4298)); /* for any card */
 	assert_true(has(MELLANOX, 0x101e));
 	assert_false(has(INTEL, 5422));
 	assert_false(has(4298, INTEL));
-	assert_false(has(1, 2)); /* a parameter is no device */
+	assert_false(has(1, 2)); /* a parameter is not a device */
 	assert_false(has(7, 7));
 	assert_false(has(4660, 1));
 	assert_false(port_dpdk_ids_have("", 0, INTEL, 5421));
 }
 
-/* In memory that ends where the library does: whoever looks past the end dies. */
-static void test_cut_anywhere(void **state)
+/* In memory that ends with the library: a read past the end crashes. */
+static void truncated_libraries_are_read_safely(void **state)
 {
 	const size_t page = 4096;
 	char *area =
@@ -67,7 +67,7 @@ static void test_cut_anywhere(void **state)
 	munmap(area, 2 * page);
 }
 
-static void test_damaged(void **state)
+static void damaged_libraries_are_read_safely(void **state)
 {
 	char copy[sizeof(library)];
 
@@ -79,8 +79,8 @@ static void test_damaged(void **state)
 		}
 }
 
-/* A folder that only looks as if it had one would have no driver found in it. */
-static void test_version(void **state)
+/* For a folder with a malformed version no driver would be found. */
+static void the_folders_version_is_found(void **state)
 {
 	assert_string_equal(port_dpdk_ids_version("/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0"),
 			    "23.0");
@@ -95,10 +95,10 @@ static void test_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_cut_anywhere),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_version),
+		cmocka_unit_test(named_devices_are_found),
+		cmocka_unit_test(truncated_libraries_are_read_safely),
+		cmocka_unit_test(damaged_libraries_are_read_safely),
+		cmocka_unit_test(the_folders_version_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What DPDK ports of links and hosts that are not at hand would have: queues, descriptors and
- * buffers, and what they say where it is less than they want.
+ * Sizes of DPDK ports for links and hosts that are not available here: queues, descriptors and
+ * buffers, and the reported limitations.
  */
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #define CACHE 256
 #define SHORT_ROOM 2048
 #define LONG_ROOM 9216
-#define ONE_LEG_MIB 48 /* of a worker's 64, of which DPDK itself has 16 */
+#define ONE_LEG_MIB 48 /* of a worker's 64, of which DPDK itself uses 16 */
 #define TWO_LEGS_MIB 24
 
 static struct port_dpdk_wants wants(uint32_t mbps, uint32_t mtu, uint32_t memory_mib,
@@ -42,8 +42,8 @@ static void expect(const struct port_dpdk_wants *w, unsigned queues, unsigned rx
 	assert_true(bytes_of(&s, w->room) <= (uint64_t)w->memory_mib << 20);
 }
 
-/* A millisecond of the link, in frames of the MTU; a slow one has what its host may need. */
-static void test_link(void **state)
+/* A millisecond of the link in frames of the MTU; at least a minimum on slow links. */
+static void rings_follow_the_link_speed(void **state)
 {
 	static const struct {
 		uint32_t mbps, mtu;
@@ -66,8 +66,8 @@ static void test_link(void **state)
 	}
 }
 
-/* As many as the device can spread packets over, and no more than are read in a turn. */
-static void test_queues(void **state)
+/* As many as the device can spread over, and at most as many as are read per call. */
+static void queues_follow_the_device(void **state)
 {
 	struct port_dpdk_wants w = wants(100000, 1500, ONE_LEG_MIB, 1);
 
@@ -79,14 +79,14 @@ static void test_queues(void **state)
 	expect(&w, PORT_DPDK_QUEUES_MAX, 2048, 1024);
 	w = wants(1000, 1500, ONE_LEG_MIB, 256);
 	expect(&w, 1, 1024, 1024);
-	/* One that does it unasked has each of them read. */
+	/* A device that always spreads gets each of them read. */
 	w.all_queues = true;
 	w.queues = 3;
 	expect(&w, 3, 512, 1024);
 }
 
-/* What does not fit the memory that was planned is not taken from other workers. */
-static void test_memory(void **state)
+/* Sizes are reduced to the planned memory instead of taking other workers'. */
+static void sizes_fit_the_planned_memory(void **state)
 {
 	struct port_dpdk_wants w = wants(100000, 1500, TWO_LEGS_MIB, 4);
 
@@ -96,7 +96,7 @@ static void test_memory(void **state)
 	expect(&w, 4, 2048, 1024);
 	w = wants(100000, 9000, TWO_LEGS_MIB, 4);
 	expect(&w, 4, 256, 512);
-	/* The least, as it is planned for a worker of many legs: also in the room of AF_PACKET. */
+	/* The minimum, as planned for a worker with many legs, also with AF_PACKET's buffers. */
 	w = wants(1000, 1500, plenum_dpdk_port_mib(1500), 4);
 	expect(&w, 1, 1024, 1024);
 	w = wants(1000, 9000, plenum_dpdk_port_mib(9000), 4);
@@ -104,7 +104,7 @@ static void test_memory(void **state)
 	expect(&w, 1, 256, 256);
 }
 
-static void test_halves(void **state)
+static void descriptors_are_halved_to_a_minimum(void **state)
 {
 	struct port_dpdk_sizes s = {.rx_queues = 2, .rx_descriptors = 1024, .tx_descriptors = 256};
 	unsigned before = port_dpdk_sizes_buffers(&s, CACHE);
@@ -131,7 +131,7 @@ static void expect_says(struct port_dpdk_got g, const char *text)
 	assert_string_equal(why, text);
 }
 
-static void test_says(void **state)
+static void limitations_are_reported(void **state)
 {
 #define FEW "few-buffers: 512 receive buffers, not 2048: too few hugepages"
 #define FAR "far-memory: buffers on NUMA node 0, device on node 1"
@@ -147,9 +147,11 @@ static void test_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_link),   cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_halves),
-		cmocka_unit_test(test_says),
+		cmocka_unit_test(rings_follow_the_link_speed),
+		cmocka_unit_test(queues_follow_the_device),
+		cmocka_unit_test(sizes_fit_the_planned_memory),
+		cmocka_unit_test(descriptors_are_halved_to_a_minimum),
+		cmocka_unit_test(limitations_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses that are asked for before there is a port, over a veth pair between two network
- * namespaces: free ones, taken ones, those that somebody else is asking for; a link that is not
- * there, and a network that talks much of others. Needs root.
+ * Early address probes over a veth pair between two network namespaces: free and taken addresses,
+ * simultaneous probes, a missing link, and a network with much other traffic. Needs root.
  */
 #include "dataplane/port/l2/port_early.h"
 #include "tests/lib/netns_enter.h"
@@ -24,7 +23,7 @@
 #define NS_A "plenum-early-a"
 #define NS_B "plenum-early-b"
 #define FREE4 "10.99.77.1/24"
-#define TAKEN4 "10.99.77.3/24" /* the neighbour's kernel has these */
+#define TAKEN4 "10.99.77.3/24" /* addresses of the neighbour's kernel */
 #define FREE6 "fd00:99:77::1/64"
 #define TAKEN6 "fd00:99:77::3/64"
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
@@ -110,7 +109,7 @@ static int setup(void **state)
 	x->can &= x->peer >= 0;
 	snprintf(x->lp.ifname, sizeof(x->lp.ifname), "early0");
 	port_early_init(&x->all);
-	x->ask = &x->all.asks[1]; /* any */
+	x->ask = &x->all.asks[1]; /* any port */
 	*state = x;
 	if (x->can)
 		link_set(true);
@@ -164,7 +163,7 @@ static void begin(struct fixture *x, const char *ip)
 	port_early_begin(&x->all);
 }
 
-/* As a port does it, once it may read. */
+/* Continues as a port does once it may read. */
 static int asked(struct fixture *x, char *why)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -179,10 +178,10 @@ static int asked(struct fixture *x, char *why)
 	return r;
 }
 
-/* Probes for ip that have come to the other end. */
+/* Probes for ip received at the other end. */
 static unsigned probes_seen(const struct fixture *x, const struct ip_addr *ip)
 {
-	/* Of a neighbour who listens to whom that asks. */
+	/* From the view of a neighbour that resolves the address. */
 	struct port_l2_local them = {.mac = mac_other, .ip = *ip, .udp_port = 1};
 	uint8_t frame[2048];
 	unsigned n = 0;
@@ -211,16 +210,16 @@ static void expect_free(struct fixture *x, const char *ip)
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
 	assert_false(port_early_is_good(x->ask, &mac_other));
 	assert_int_equal(asked(x, why), 0);
-	assert_int_equal(x->n_emitted, 1); /* announced, and not asked again */
+	assert_int_equal(x->n_emitted, 1); /* announced, and not probed again */
 	assert_true(clock_now_ns() - began_ns >= PORT_NEIGH_PROBES * PORT_NEIGH_PROBE_NS);
 }
 
-static void test_nobody(void **state)
+static void a_free_address_is_probed(void **state)
 {
 	expect_free(need(state), FREE4);
 }
 
-static void test_nobody_v6(void **state)
+static void a_free_ipv6_address_is_probed(void **state)
 {
 	expect_free(need(state), FREE6);
 }
@@ -236,12 +235,12 @@ static void expect_taken(struct fixture *x, const char *ip)
 	assert_non_null(strstr(why, "is in use by"));
 }
 
-static void test_taken(void **state)
+static void a_taken_address_is_detected(void **state)
 {
 	expect_taken(need(state), TAKEN4);
 }
 
-static void test_taken_v6(void **state)
+static void a_taken_ipv6_address_is_detected(void **state)
 {
 	expect_taken(need(state), TAKEN6);
 }
@@ -256,7 +255,7 @@ static void peer_sends(const struct fixture *x, const uint8_t *frame, size_t len
 	assert_int_equal(n, len);
 }
 
-/* Somebody else asks for it, too: when we have just asked, or long after and before we look. */
+/* Another host probes for it too: just after our probes, or long after and before we read. */
 static void expect_clash(struct fixture *x, const char *ip, bool late)
 {
 	static const struct ip_addr nobody;
@@ -274,18 +273,18 @@ static void expect_clash(struct fixture *x, const char *ip, bool late)
 	assert_int_equal(asked(x, why), -EADDRINUSE);
 }
 
-static void test_clash(void **state)
+static void simultaneous_probes_are_detected(void **state)
 {
 	expect_clash(need(state), FREE4, false);
 }
 
-static void test_clash_v6(void **state)
+static void simultaneous_ipv6_probes_are_detected(void **state)
 {
 	expect_clash(need(state), FREE6, true);
 }
 
-/* Others' talk takes no room from what matters. */
-static void test_busy_network(void **state)
+/* Other hosts' traffic takes no buffer space. */
+static void other_traffic_takes_no_buffer_space(void **state)
 {
 	struct fixture *x = need(state);
 	struct ip_addr who, whom;
@@ -303,7 +302,7 @@ static void test_busy_network(void **state)
 	assert_int_equal(asked(x, why), -EADDRINUSE);
 }
 
-/* Somebody else's questions for our address, which tell nothing. */
+/* Another host's requests for our address, which prove nothing. */
 static void peer_asks(const struct fixture *x, unsigned n)
 {
 	struct ip_addr who;
@@ -316,8 +315,8 @@ static void peer_asks(const struct fixture *x, unsigned n)
 		peer_sends(x, frame, len);
 }
 
-/* What matters is heard in time, however much came before it; or it is said that it may not be. */
-static void test_much_said(void **state)
+/* The decisive frame is read in time, however many came before it; or an overflow is reported. */
+static void many_replies_are_read_or_an_overflow_reported(void **state)
 {
 	struct fixture *x = need(state);
 	const int bytes = 16 << 20;
@@ -338,8 +337,8 @@ static void test_much_said(void **state)
 	assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), -EOVERFLOW);
 }
 
-/* What could not be asked, or not answered, counts as not asked. */
-static void test_no_link(void **state)
+/* Failed or unanswerable probes do not count. */
+static void probes_without_a_link_do_not_count(void **state)
 {
 	struct fixture *x = need(state);
 
@@ -350,7 +349,7 @@ static void test_no_link(void **state)
 	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
 }
 
-static void test_link_goes(void **state)
+static void probes_of_a_lost_link_do_not_count(void **state)
 {
 	struct fixture *x = need(state);
 
@@ -360,8 +359,8 @@ static void test_link_goes(void **state)
 	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
 }
 
-/* Down and up again, before the look, or after it. */
-static void test_was_down(void **state)
+/* Down and up again, before or after reading. */
+static void an_interface_that_was_down_is_detected(void **state)
 {
 	struct fixture *x = need(state);
 
@@ -371,13 +370,13 @@ static void test_was_down(void **state)
 	assert_int_equal(sh("ip -n " NS_A " link set early0 up"), 0);
 	link_set(true);
 	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
-	assert_true(port_early_is_good(x->ask, &x->ask->local.mac)); /* said once */
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac)); /* reported once */
 	assert_int_equal(sh("ip -n " NS_A " link set early0 down"), 0);
 	assert_int_equal(sh("ip -n " NS_A " link set early0 up"), 0);
 	assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), -ENETDOWN);
 }
 
-static void test_no_interface(void **state)
+static void a_missing_interface_is_not_probed(void **state)
 {
 	struct fixture *x = need(state);
 
@@ -392,10 +391,18 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_nobody),	 TEST(test_nobody_v6), TEST(test_taken),
-		TEST(test_taken_v6),	 TEST(test_clash),     TEST(test_clash_v6),
-		TEST(test_busy_network), TEST(test_no_link),   TEST(test_link_goes),
-		TEST(test_no_interface), TEST(test_was_down),  TEST(test_much_said),
+		TEST(a_free_address_is_probed),
+		TEST(a_free_ipv6_address_is_probed),
+		TEST(a_taken_address_is_detected),
+		TEST(a_taken_ipv6_address_is_detected),
+		TEST(simultaneous_probes_are_detected),
+		TEST(simultaneous_ipv6_probes_are_detected),
+		TEST(other_traffic_takes_no_buffer_space),
+		TEST(probes_without_a_link_do_not_count),
+		TEST(probes_of_a_lost_link_do_not_count),
+		TEST(a_missing_interface_is_not_probed),
+		TEST(an_interface_that_was_down_is_detected),
+		TEST(many_replies_are_read_or_an_overflow_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joining, look by look, over a port that has a link, hears and is answered as it is told: when it
- * is to be looked at again, and that what was asked early is not kept for nobody.
+ * Joining step by step, over a fake port with controlled link, frames and probes: when to call
+ * again, and that the socket of early probes is always closed.
  */
 #include "dataplane/port/l2/port_join.h"
 #include <fcntl.h>
@@ -17,16 +17,16 @@ struct fixture {
 	struct port_ops ops;
 	struct port_joining joining;
 	struct port_join_by by;
-	int early_fd;	 /* a number only: the port closes it */
-	int probe;	 /* what asking gives */
-	unsigned bursts; /* that have come */
+	int early_fd;	 /* only a number: the port closes it */
+	int probe;	 /* result of a probe call */
+	unsigned bursts; /* received */
 	unsigned heard, ticks, probes;
 };
 
 static const struct mac_addr mac = {{0x02, 0, 0, 0, 0, 0x07}};
 static unsigned n_rests;
 
-/* Instead of the C library's. */
+/* Replaces the C library's. */
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
@@ -104,8 +104,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As the environment leaves it to a port: what stands for the socket is one that nobody writes to.
- */
+/* As the environment passes it to a port; the socket is a stand-in that never receives. */
 static void asked_early(struct fixture *x)
 {
 	x->early_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -124,8 +123,8 @@ static int look(struct fixture *x, char *why)
 	return port_join_step(&x->joining, &x->by, why);
 }
 
-/* Nobody reads what comes to the socket, and it would fill up until the worker's end. */
-static void test_without_a_link(void **state)
+/* The socket is no longer read and would fill up until the worker's end. */
+static void joining_without_a_link_ends_early_probes(void **state)
 {
 	struct fixture *x = *state;
 	char why[LAUNCH_REASON_MAX] = "as it was";
@@ -143,8 +142,8 @@ static void test_without_a_link(void **state)
 	assert_int_equal(x->probes + x->heard, 0);
 }
 
-/* What was asked through no packet socket is not believed: all is asked anew, at once. */
-static void test_asked_in_vain(void **state)
+/* Early probes without a packet socket do not count: probing restarts at once. */
+static void failed_early_probes_are_repeated(void **state)
 {
 	struct fixture *x = *state;
 	char why[LAUNCH_REASON_MAX];
@@ -157,13 +156,13 @@ static void test_asked_in_vain(void **state)
 	assert_false(early_is_open(x));
 	assert_int_equal(x->probes, 1);
 	assert_true(x->joining.linked);
-	x->by.has_link = false; /* not waited for again */
+	x->by.has_link = false; /* the wait is not repeated */
 	assert_int_equal(look(x, why), -EAGAIN);
 	assert_int_equal(x->probes, 2);
 }
 
-/* However it ends. */
-static void test_answered(void **state)
+/* Whatever the outcome. */
+static void joining_ends_with_the_answer(void **state)
 {
 	static const int answers[] = {0, -EADDRINUSE};
 	struct fixture *x = *state;
@@ -179,7 +178,7 @@ static void test_answered(void **state)
 	}
 }
 
-static void test_closed_before(void **state)
+static void closing_ends_early_probes(void **state)
 {
 	struct fixture *x = *state;
 
@@ -188,8 +187,8 @@ static void test_closed_before(void **state)
 	assert_false(early_is_open(x));
 }
 
-/* What more comes than one look takes is looked at again at once. */
-static void test_backlog(void **state)
+/* If more frames wait than one call reads, the next call follows at once. */
+static void a_backlog_is_read_at_once(void **state)
 {
 	struct fixture *x = *state;
 	char why[LAUNCH_REASON_MAX];
@@ -197,7 +196,7 @@ static void test_backlog(void **state)
 	x->bursts = PORT_JOIN_BURSTS + 1;
 	assert_int_equal(look(x, why), -EINPROGRESS);
 	assert_int_equal(x->heard, PORT_JOIN_BURSTS);
-	assert_int_equal(x->ticks, 1); /* answers leave, and others have their turn */
+	assert_int_equal(x->ticks, 1); /* replies leave, and other ports get their turn */
 	assert_int_equal(look(x, why), -EAGAIN);
 	assert_int_equal(x->heard, PORT_JOIN_BURSTS + 2);
 	assert_int_equal(x->ticks, 2);
@@ -212,8 +211,8 @@ static int probe_when_heard(struct port *p, char *why)
 	return x->bursts > 0 || x->heard == 0 ? -EAGAIN : 0;
 }
 
-/* Who waits rests between looks, but not while something waits. */
-static void test_rests(void **state)
+/* Joining sleeps between calls, but not while frames wait. */
+static void joining_sleeps_between_reads(void **state)
 {
 	struct fixture *x = *state;
 	char why[LAUNCH_REASON_MAX];
@@ -234,8 +233,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_without_a_link), TEST(test_asked_in_vain), TEST(test_answered),
-		TEST(test_closed_before),  TEST(test_backlog),	     TEST(test_rests),
+		TEST(joining_without_a_link_ends_early_probes),
+		TEST(failed_early_probes_are_repeated),
+		TEST(joining_ends_with_the_answer),
+		TEST(closing_ends_early_probes),
+		TEST(a_backlog_is_read_at_once),
+		TEST(joining_sleeps_between_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames: builders against known bytes and an independent checksum, the parser against everything
- * that a network may throw at it. Each parsed frame is a block of exactly its length, so that the
- * sanitizer sees a read past its end.
+ * Frames: builders against known bytes and an independent checksum, the parser against any input.
+ * Each parsed frame is a block of exactly its length, so that the sanitizer detects a read past its
+ * end.
  */
 #include "dataplane/port/l2/port_l2.h"
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static struct datagram_addr addr_of(const struct port_l2_local *l)
 	return (struct datagram_addr){.ip = l->ip, .port = l->udp_port};
 }
 
-/* Byte by byte, as the RFC says it. */
+/* Byte by byte, as in the RFC. */
 static uint16_t reference_sum(const uint8_t *p, size_t len, uint32_t sum)
 {
 	for (size_t i = 0; i < len; i++)
@@ -46,7 +46,7 @@ static uint16_t reference_sum(const uint8_t *p, size_t len, uint32_t sum)
 	return (uint16_t)sum;
 }
 
-/* By the short way. */
+/* By the fast path. */
 static bool is_taken(const struct port_l2_local *l, const uint8_t *frame, size_t len)
 {
 	struct datagram_addr src;
@@ -68,7 +68,7 @@ static enum port_l2_kind parse(const struct port_l2_local *l, const uint8_t *fra
 	memcpy(exact, frame, len);
 	kind = port_l2_parse(l, exact, len, 0, ret);
 	taken = port_l2_take_udp(l, exact, len, 0, &src, &taken_len);
-	if (taken) { /* what the short way takes the long one does, alike */
+	if (taken) { /* the full parser agrees with the fast path */
 		assert_int_equal(kind, PORT_L2_UDP);
 		assert_ptr_equal(taken, ret->payload);
 		assert_int_equal(taken_len, ret->payload_len);
@@ -100,11 +100,11 @@ static size_t udp_make(uint8_t *frame, const struct port_l2_local *from,
 
 /* ------------------------------------------------------------------ checksums */
 
-static void test_sum_vectors(void **state)
+static void checksums_match_known_vectors(void **state)
 {
 	/* The example of RFC 1071 section 3. */
 	static const uint8_t rfc[] = {0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7};
-	/* A header whose checksum is widely known to be b861. */
+	/* A header with the well-known checksum b861. */
 	uint8_t ip[] = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
 			0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
 	uint8_t out[2];
@@ -120,7 +120,7 @@ static void test_sum_vectors(void **state)
 	assert_int_equal(out[0] << 8 | out[1], 0xb861);
 }
 
-static void test_sum_lengths(void **state)
+static void checksums_of_all_lengths_match(void **state)
 {
 	uint8_t bytes[9100], out[2];
 	uint16_t sum;
@@ -128,13 +128,13 @@ static void test_sum_lengths(void **state)
 	for (unsigned i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i % 5 ? 0xff : (uint8_t)i;
 	for (unsigned len = 0; len < sizeof(bytes) - 16; len += len < 300 ? 1 : 997) {
-		uint8_t *from = bytes + len % 16; /* as headers leave it */
+		uint8_t *from = bytes + len % 16; /* the alignment after headers */
 
 		sum = port_l2_sum_finish(port_l2_sum(from, len, 0));
 		memcpy(out, &sum, 2);
 		assert_int_equal(out[0] << 8 | out[1], 0xffff & ~reference_sum(from, len, 0));
 	}
-	/* The most that a datagram can add up to, and a sum to go on from. */
+	/* The largest sum of a datagram, and a sum to start from. */
 	memset(bytes, 0xff, sizeof(bytes));
 	for (unsigned len = 8192; len < 8192 + 128; len += 2) {
 		sum = port_l2_sum_finish(port_l2_sum(bytes, len, UINT32_MAX));
@@ -154,7 +154,7 @@ static void udp_round_trip(const struct port_l2_local *from, const struct port_l
 		struct port_l2_frame f;
 
 		assert_int_equal(len, udp + 8 + bytes);
-		/* The checksum, the slow way: pseudo header and datagram. */
+		/* The checksum, computed independently: pseudo header and datagram. */
 		assert_int_equal(
 			reference_sum(frame + udp, 8 + bytes,
 				      17 + 8 + bytes +
@@ -178,14 +178,14 @@ static void udp_round_trip(const struct port_l2_local *from, const struct port_l
 	}
 }
 
-static void test_udp(void **state)
+static void datagrams_round_trip(void **state)
 {
 	udp_round_trip(&a4, &b4);
 	udp_round_trip(&a6, &b6);
 }
 
-/* However a datagram is cut into header and payload, it arrives whole and its checksum holds. */
-static void test_udp_cuts(void **state)
+/* Any split of a datagram into header and payload arrives whole with a valid checksum. */
+static void datagrams_in_any_pieces_arrive(void **state)
 {
 	uint8_t bytes[DATAGRAM_HDR_MAX + 200], frame[PORT_L2_HEADERS_MAX + sizeof(bytes) + 1];
 	struct datagram_addr dst = {b4.ip, b4.udp_port};
@@ -209,8 +209,8 @@ static void test_udp_cuts(void **state)
 		}
 }
 
-/* A sum that comes out as 0 is sent as ffff: 0 means that there is none. */
-static void test_udp_zero_sum(void **state)
+/* A sum of 0 is sent as ffff, because 0 means no checksum. */
+static void a_zero_checksum_is_sent_as_ffff(void **state)
 {
 	struct datagram_addr dst = addr_of(&b4);
 	struct datagram pkt = {.hdr_len = 2};
@@ -218,7 +218,7 @@ static void test_udp_zero_sum(void **state)
 	uint8_t frame[64];
 	size_t len = port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, 0);
 
-	memcpy(pkt.hdr, frame + 40, 2); /* cancels what the rest adds up to */
+	memcpy(pkt.hdr, frame + 40, 2); /* cancels the sum of the rest */
 	len = port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, 0);
 	assert_int_equal(frame[40], 0xff);
 	assert_int_equal(frame[41], 0xff);
@@ -228,7 +228,7 @@ static void test_udp_zero_sum(void **state)
 	assert_int_equal(f.drop, PORT_L2_DROP_CHECKSUM);
 }
 
-static void test_udp_offload(void **state)
+static void offloaded_checksums_are_partial(void **state)
 {
 	struct datagram_addr dst = addr_of(&b4);
 	struct datagram pkt = {.hdr_len = 12};
@@ -238,11 +238,11 @@ static void test_udp_offload(void **state)
 	size_t len = port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, PORT_L2_OFFLOAD_CHECKSUM);
 	uint16_t partial = reference_sum(frame + 26, 8, 17 + 20);
 
-	/* Devices want the pseudo header's sum in the field. */
+	/* Devices expect the pseudo header's sum in the field. */
 	assert_int_equal(frame[40] << 8 | frame[41], partial);
 	assert_int_equal(port_l2_parse(&b4, frame, len, PORT_L2_CHECKSUM_GOOD, &f), PORT_L2_UDP);
 	assert_int_equal(parse(&b4, frame, len, &f), PORT_L2_DROP);
-	/* As it comes from another stack of this host, with the IP header's sum in place. */
+	/* As from another stack of this host, with a valid IP header checksum. */
 	(void)port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, 0);
 	frame[40] = (uint8_t)(partial >> 8);
 	frame[41] = (uint8_t)partial;
@@ -273,7 +273,7 @@ static void damage_check(const struct port_l2_local *from, const struct port_l2_
 	if (from->ip.family == AF_INET && d->at >= 14 && d->at < 34 && d->at != 24) {
 		uint16_t sum;
 
-		frame[24] = frame[25] = 0; /* so that the damage itself is what is seen */
+		frame[24] = frame[25] = 0; /* so that only the damage counts */
 		sum = port_l2_sum_finish(port_l2_sum(frame + 14, 20, 0));
 		memcpy(frame + 24, &sum, 2);
 	}
@@ -281,7 +281,7 @@ static void damage_check(const struct port_l2_local *from, const struct port_l2_
 		fail_msg("%s: kind %d, drop %s", d->what, f.kind, port_l2_drop_to_string(f.drop));
 }
 
-static void test_strict_v4(void **state)
+static void invalid_ipv4_is_dropped(void **state)
 {
 	static const struct damage damages[] = {
 		{"another's MAC", 5, 0x77, PORT_L2_DROP_NOT_OURS},
@@ -308,7 +308,7 @@ static void test_strict_v4(void **state)
 		damage_check(&a4, &b4, &damages[i]);
 }
 
-static void test_strict_v6(void **state)
+static void invalid_ipv6_is_dropped(void **state)
 {
 	static const struct damage damages[] = {
 		{"version 4", 14, 0x40, PORT_L2_DROP_MALFORMED},
@@ -326,7 +326,7 @@ static void test_strict_v6(void **state)
 		damage_check(&a6, &b6, &damages[i]);
 }
 
-static void test_ip_options(void **state)
+static void packets_with_ip_options_are_handled(void **state)
 {
 	uint8_t frame[256], with[256];
 	size_t len = udp_make(frame, &a4, &b4, 50);
@@ -343,13 +343,13 @@ static void test_ip_options(void **state)
 	memcpy(with + 24, &sum, 2);
 	assert_int_equal(parse(&b4, with, len + 8, &f), PORT_L2_UDP);
 	assert_int_equal(f.payload_len, 50);
-	/* A header length that reaches past the packet. */
+	/* A header length beyond the packet. */
 	with[14] = 0x4f;
 	assert_int_equal(parse(&b4, with, 40, &f), PORT_L2_DROP);
 }
 
-/* Cut anywhere, a frame is dropped. */
-static void test_truncated(void **state)
+/* A frame truncated anywhere is dropped. */
+static void truncated_frames_are_dropped(void **state)
 {
 	uint8_t frame[256];
 	struct port_l2_frame f;
@@ -369,9 +369,9 @@ static void test_truncated(void **state)
 		assert_int_equal(parse(&b6, frame, n, &f), PORT_L2_DROP);
 }
 
-/* Random damage to every kind of frame: the parser stays within the frame, and what it calls a
- * datagram lies within. */
-static void test_random_damage(void **state)
+/* Random damage to every kind of frame: the parser stays within the frame, and a datagram lies
+ * within it. */
+static void damaged_frames_are_parsed_safely(void **state)
 {
 	const struct port_l2_local *to[] = {&b4, &b6};
 	uint64_t seed = 42;
@@ -409,7 +409,7 @@ static void test_random_damage(void **state)
 
 /* ------------------------------------------------------------------ ARP and discovery */
 
-static void test_arp(void **state)
+static void arp_round_trips(void **state)
 {
 	static const uint8_t request[42] = {
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0,	0,    0, 0,   0x0a, 0x08, 0x06,
@@ -430,13 +430,13 @@ static void test_arp(void **state)
 	assert_int_equal(parse(&a4, frame, len, &f), PORT_L2_ARP);
 	assert_true(f.is_reply && ip_addr_equal(&f.sender, &b4.ip));
 	assert_memory_equal(f.sender_mac.bytes, mac_b.bytes, 6);
-	/* A probe names no sender; an announcement asks for itself. */
+	/* A probe has no sender; an announcement asks for itself. */
 	len = port_l2_build_solicit(frame, &mac_a, &nobody, &a4.ip, NULL);
 	assert_memory_equal(frame + 28, nobody.bytes, 4);
 	len = port_l2_build_announce(frame, &mac_a, &a4.ip);
 	assert_int_equal(parse(&b4, frame, len, &f), PORT_L2_ARP);
 	assert_true(ip_addr_equal(&f.sender, &a4.ip) && ip_addr_equal(&f.target, &a4.ip));
-	/* Other hardware, other protocol, other sizes, other operation, a group as sender. */
+	/* Other hardware, protocol, sizes and operation, and a group as sender. */
 	for (unsigned i = 0; i < 5; i++) {
 		static const unsigned at[] = {15, 16, 18, 21, 22};
 
@@ -465,7 +465,7 @@ static void nd_sum_fix(uint8_t *frame, size_t len)
 	frame[57] = (uint8_t)sum;
 }
 
-static void test_nd(void **state)
+static void neighbour_discovery_round_trips(void **state)
 {
 	static const uint8_t group_mac[] = {0x33, 0x33, 0xff, 0, 0, 2};
 	static const struct ip_addr nobody;
@@ -482,7 +482,7 @@ static void test_nd(void **state)
 	/* Another group. */
 	frame[53] = 9;
 	assert_int_equal(parse(&b6, frame, len, &f), PORT_L2_DROP);
-	/* A probe for duplicates: no source address, no option. */
+	/* A DAD probe: no source address, no option. */
 	len = port_l2_build_solicit(frame, &mac_a, &nobody, &b6.ip, NULL);
 	assert_int_equal(len, 78);
 	nd_sum_check(frame, len);
@@ -499,7 +499,7 @@ static void test_nd(void **state)
 	assert_true(!f.is_solicited && f.is_override && ip_addr_equal(&f.sender, &b6.ip));
 }
 
-static void test_nd_strict(void **state)
+static void invalid_neighbour_discovery_is_dropped(void **state)
 {
 	static const struct damage damages[] = {
 		{"forwarded", 21, 254, 0},	   {"code", 55, 1, 0},
@@ -521,7 +521,7 @@ static void test_nd_strict(void **state)
 
 /* ------------------------------------------------------------------ echo */
 
-static void test_echo(void **state)
+static void echo_requests_are_answered(void **state)
 {
 	uint8_t frame[128] = {0}, reply[PORT_L2_ECHO_MAX];
 	struct port_l2_frame f;
@@ -548,7 +548,7 @@ static void test_echo(void **state)
 	assert_int_equal(parse(&b4, frame, len, &f), PORT_L2_DROP);
 }
 
-static void test_echo_v6(void **state)
+static void ipv6_echo_requests_are_answered(void **state)
 {
 	uint8_t frame[128] = {0}, reply[PORT_L2_ECHO_MAX];
 	struct port_l2_frame f;
@@ -568,22 +568,22 @@ static void test_echo_v6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sum_vectors),
-		cmocka_unit_test(test_sum_lengths),
-		cmocka_unit_test(test_udp),
-		cmocka_unit_test(test_udp_cuts),
-		cmocka_unit_test(test_udp_zero_sum),
-		cmocka_unit_test(test_udp_offload),
-		cmocka_unit_test(test_strict_v4),
-		cmocka_unit_test(test_strict_v6),
-		cmocka_unit_test(test_ip_options),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_random_damage),
-		cmocka_unit_test(test_arp),
-		cmocka_unit_test(test_nd),
-		cmocka_unit_test(test_nd_strict),
-		cmocka_unit_test(test_echo),
-		cmocka_unit_test(test_echo_v6),
+		cmocka_unit_test(checksums_match_known_vectors),
+		cmocka_unit_test(checksums_of_all_lengths_match),
+		cmocka_unit_test(datagrams_round_trip),
+		cmocka_unit_test(datagrams_in_any_pieces_arrive),
+		cmocka_unit_test(a_zero_checksum_is_sent_as_ffff),
+		cmocka_unit_test(offloaded_checksums_are_partial),
+		cmocka_unit_test(invalid_ipv4_is_dropped),
+		cmocka_unit_test(invalid_ipv6_is_dropped),
+		cmocka_unit_test(packets_with_ip_options_are_handled),
+		cmocka_unit_test(truncated_frames_are_dropped),
+		cmocka_unit_test(damaged_frames_are_parsed_safely),
+		cmocka_unit_test(arp_round_trips),
+		cmocka_unit_test(neighbour_discovery_round_trips),
+		cmocka_unit_test(invalid_neighbour_discovery_is_dropped),
+		cmocka_unit_test(echo_requests_are_answered),
+		cmocka_unit_test(ipv6_echo_requests_are_answered),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

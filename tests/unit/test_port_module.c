@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The module of the DPDK back end, as a worker finds it: missing, broken, no module at all, of
- * another version while a package is exchanged. Each is refused in a sentence that says what to do,
- * and nothing of it is called.
+ * Loading the DPDK module: missing, broken, not a port module, or of another version during a
+ * package upgrade. Each is refused with a sentence that says what to do, and none of its code runs.
  */
 #include "dataplane/port/port.h"
 
@@ -17,8 +16,8 @@
 
 #include <cmocka.h>
 
-/* What the worker has where the module is `file`; NULL: nothing. In a folder of its own, since the
- * loader knows by its path what it has loaded. */
+/* Loads `file` as the worker's module; NULL: missing. Each in its own folder, because the loader
+ * identifies libraries by path. */
 static int load(const char *file, const struct port_ops **ret, char why[static LAUNCH_REASON_MAX])
 {
 	char folder[] = "/tmp/plenum-module.XXXXXX", module[64];
@@ -50,17 +49,17 @@ static void refused(const char *file, int error, const char *sentence)
 	assert_null(ops);
 }
 
-static void test_missing(void **state)
+static void a_missing_module_is_refused(void **state)
 {
 	refused(NULL, -ENOENT, ": no such module; is it installed?");
 }
 
-static void test_broken(void **state)
+static void a_broken_module_is_refused(void **state)
 {
 	refused("/proc/self/cmdline", -ELIBACC, " cannot be loaded; is DPDK installed?");
 }
 
-static void test_another_library(void **state)
+static void a_library_that_is_not_a_port_is_refused(void **state)
 {
 	Dl_info info;
 
@@ -68,7 +67,7 @@ static void test_another_library(void **state)
 	refused(info.dli_fname, -ELIBBAD, " is not a port module");
 }
 
-static void test_another_version(void **state)
+static void a_module_of_another_version_is_refused(void **state)
 {
 	const char *const files[] = {"port_module_older.so", "port_module_newer.so"};
 	char path[PATH_MAX];
@@ -80,7 +79,7 @@ static void test_another_version(void **state)
 	}
 }
 
-static void test_ours(void **state)
+static void the_installed_module_is_loaded(void **state)
 {
 	const struct port_ops *ops;
 	char why[LAUNCH_REASON_MAX], path[PATH_MAX];
@@ -94,11 +93,11 @@ static void test_ours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_another_library),
-		cmocka_unit_test(test_another_version),
-		cmocka_unit_test(test_ours),
+		cmocka_unit_test(a_missing_module_is_refused),
+		cmocka_unit_test(a_broken_module_is_refused),
+		cmocka_unit_test(a_library_that_is_not_a_port_is_refused),
+		cmocka_unit_test(a_module_of_another_version_is_refused),
+		cmocka_unit_test(the_installed_module_is_loaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

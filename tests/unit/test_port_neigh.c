@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbours without a kernel, on a virtual clock: resolving, retransmitting, parking, refreshing,
- * forgetting, answering, probing for and defending the own address; for IPv4 and IPv6 alike.
+ * Neighbour resolution on a virtual clock: resolving, retransmitting, parking, refreshing,
+ * evicting, answering, probing and defending our address; for IPv4 and IPv6 alike.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include <setjmp.h>
@@ -22,7 +22,7 @@ struct fixture {
 	unsigned emitted;
 	uint8_t last[2048];
 	size_t last_len;
-	struct port_l2_frame last_frame; /* as somebody else sees it */
+	struct port_l2_frame last_frame; /* as another host parses it */
 };
 
 static void emit(void *user, const uint8_t *frame, size_t len)
@@ -107,7 +107,7 @@ static int resolve(struct fixture *x, const struct ip_addr *ip, struct mac_addr 
 	return port_neigh_resolve(x->n, ip, x->now_ns, ret);
 }
 
-/* Lets time pass, tick by tick, as a loop would. */
+/* Advances the clock tick by tick. */
 static void pass(struct fixture *x, uint64_t ns)
 {
 	uint64_t end = x->now_ns + ns;
@@ -131,7 +131,7 @@ static bool asked_for(const struct fixture *x, const struct ip_addr *ip)
 		      ip->family == AF_INET ? 4 : 16) == 0;
 }
 
-static void test_resolve(void **state)
+static void addresses_are_resolved(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_counters c;
@@ -141,7 +141,7 @@ static void test_resolve(void **state)
 	assert_int_equal(x->emitted, 1);
 	assert_true(asked_for(x, &x->peer));
 	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
-	assert_int_equal(x->emitted, 1); /* not at every packet */
+	assert_int_equal(x->emitted, 1); /* not for every packet */
 	peer_answers(x, &x->peer, &mac_peer);
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 	assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
@@ -149,7 +149,7 @@ static void test_resolve(void **state)
 	assert_int_equal(c.resolved, 1);
 }
 
-static void test_gateway(void **state)
+static void remote_addresses_use_the_gateway(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -161,7 +161,7 @@ static void test_gateway(void **state)
 	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
 }
 
-static void test_no_route(void **state)
+static void addresses_without_route_are_refused(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_config cfg = {.emit = emit, .user = x};
@@ -182,7 +182,7 @@ static void test_no_route(void **state)
 	port_neigh_free(n);
 }
 
-static void test_parked(void **state)
+static void a_parked_frame_leaves_after_the_reply(void **state)
 {
 	struct fixture *x = *state;
 	struct port_l2_local us = {.mac = mac_us, .ip = x->us, .udp_port = 4420};
@@ -197,7 +197,7 @@ static void test_parked(void **state)
 	frame = port_neigh_park(x->n, &x->peer);
 	assert_non_null(frame);
 	port_neigh_park_len(x->n, &x->peer, port_l2_build_udp(frame, &us, &later, &dst, &pkt, 0));
-	assert_null(port_neigh_park(x->n, &x->peer)); /* one each */
+	assert_null(port_neigh_park(x->n, &x->peer)); /* one per neighbour */
 	peer_answers(x, &x->peer, &mac_peer);
 	assert_int_equal(x->emitted, 2);
 	assert_memory_equal(x->last, mac_peer.bytes, 6);
@@ -212,7 +212,7 @@ static void test_parked(void **state)
 	assert_int_equal(c.park_lost, 0);
 }
 
-static void test_unreachable(void **state)
+static void a_silent_neighbour_becomes_unreachable(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_counters c;
@@ -228,12 +228,12 @@ static void test_unreachable(void **state)
 	port_neigh_counters_get(x->n, &c);
 	assert_int_equal(c.unreachable, 1);
 	assert_int_equal(c.park_lost, 1);
-	/* It speaks up: usable at once. */
+	/* Its announcement makes it usable at once. */
 	peer_announces(x, &mac_peer);
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 }
 
-static void test_unreachable_again(void **state)
+static void an_unreachable_neighbour_is_retried(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -244,8 +244,8 @@ static void test_unreachable_again(void **state)
 	assert_int_equal(x->emitted, PORT_NEIGH_TRIES + 1);
 }
 
-/* In use, an entry is asked for again in good time and stays usable meanwhile. */
-static void test_refresh(void **state)
+/* An entry in use is refreshed in time and stays usable meanwhile. */
+static void an_entry_in_use_is_refreshed(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -260,12 +260,12 @@ static void test_refresh(void **state)
 	assert_int_equal(x->emitted, 1);
 	pass(x, 100);
 	assert_int_equal(x->emitted, 2);
-	assert_memory_equal(x->last, mac_peer.bytes, 6); /* asked itself, not everybody */
+	assert_memory_equal(x->last, mac_peer.bytes, 6); /* by unicast, not broadcast */
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 	peer_answers(x, &x->peer, &mac_other); /* it moved to another NIC */
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
-	/* No answer to the next round: given up. */
+	/* No answer to the next refresh: unreachable. */
 	before = x->emitted;
 	for (int i = 0; i < 11; i++) {
 		pass(x, 2 * NSEC_PER_SEC - 1);
@@ -276,7 +276,7 @@ static void test_refresh(void **state)
 	assert_int_equal(resolve(x, &x->peer, &mac), -EHOSTUNREACH);
 }
 
-static void test_idle_is_forgotten(void **state)
+static void an_idle_entry_is_removed(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -289,8 +289,8 @@ static void test_idle_is_forgotten(void **state)
 	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
 }
 
-/* Who asks for us is answered and known; who talks to others is not. */
-static void test_answer(void **state)
+/* A host that asks for us is answered and remembered; one that asks for others is not. */
+static void questions_for_our_address_are_answered(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
@@ -305,20 +305,20 @@ static void test_answer(void **state)
 	assert_int_equal(x->emitted, 1);
 }
 
-static void test_gratuitous(void **state)
+static void announcements_update_known_neighbours(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
 
-	peer_announces(x, &mac_peer); /* a stranger: not kept */
+	peer_announces(x, &mac_peer); /* unknown: not stored */
 	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
 	peer_answers(x, &x->peer, &mac_peer);
-	peer_announces(x, &mac_other); /* known: followed */
+	peer_announces(x, &mac_other); /* known: updated */
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
 }
 
-static void test_probe_free(void **state)
+static void a_free_address_is_taken(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr owner;
@@ -327,7 +327,7 @@ static void test_probe_free(void **state)
 	port_neigh_probe_start(x->n, x->now_ns);
 	assert_int_equal(port_neigh_probe_state(x->n, &owner), PORT_NEIGH_PROBING);
 	assert_int_equal(x->emitted, 1);
-	/* Not ours yet: questions stay unanswered. */
+	/* Not ours yet: requests stay unanswered. */
 	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
 	assert_int_equal(x->emitted, 1);
 	pass(x, 250 * NSEC_PER_MSEC);
@@ -338,7 +338,7 @@ static void test_probe_free(void **state)
 	assert_int_equal(x->emitted, PORT_NEIGH_PROBES + 2);
 }
 
-static void test_probe_taken(void **state)
+static void a_taken_address_is_detected(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr owner;
@@ -350,8 +350,8 @@ static void test_probe_taken(void **state)
 	assert_memory_equal(owner.bytes, mac_other.bytes, 6);
 }
 
-/* By one call again and again; what was asked before a pause counts for nothing. */
-static void test_probe_by_and_by(void **state)
+/* One call repeatedly; probes before a pause do not count. */
+static void probing_restarts_after_a_pause(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
@@ -373,8 +373,8 @@ static void test_probe_by_and_by(void **state)
 	assert_non_null(strstr(why, "is in use by"));
 }
 
-/* Asked by somebody else: the last probe's time is waited for, and what was said counts. */
-static void test_probe_asked(void **state)
+/* Early probes: it waits for the last one's time, and replies count. */
+static void early_probes_count(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
@@ -393,8 +393,8 @@ static void test_probe_asked(void **state)
 	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
 }
 
-/* Too long ago: nothing that was asked then counts. */
-static void test_probe_asked_long_ago(void **state)
+/* Too long ago: those probes do not count. */
+static void old_early_probes_do_not_count(void **state)
 {
 	struct fixture *x = *state;
 	char why[128] = "";
@@ -408,7 +408,7 @@ static void test_probe_asked_long_ago(void **state)
 }
 
 /* Two hosts that start at the same time see each other's probes. */
-static void test_probe_clash(void **state)
+static void simultaneous_probes_are_detected(void **state)
 {
 	struct fixture *x = *state;
 	static const struct ip_addr nobody;
@@ -421,7 +421,7 @@ static void test_probe_clash(void **state)
 	assert_memory_equal(owner.bytes, mac_other.bytes, 6);
 }
 
-static void test_defend(void **state)
+static void our_address_is_defended_once(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_counters c;
@@ -429,7 +429,7 @@ static void test_defend(void **state)
 
 	for (int i = 0; i < 5; i++)
 		feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
-	assert_int_equal(x->emitted, 1); /* said once */
+	assert_int_equal(x->emitted, 1); /* reported once */
 	x->now_ns += 11 * NSEC_PER_SEC;
 	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
 	assert_int_equal(x->emitted, 2);
@@ -437,9 +437,9 @@ static void test_defend(void **state)
 	assert_int_equal(c.conflicts, 6);
 }
 
-/* Another port of this host has the address: this one says and keeps nothing, until it is its turn.
- */
-static void test_stand_by(void **state)
+/* On standby another port of this host has the address: this one sends and stores nothing until it
+ * becomes active. */
+static void a_standby_port_is_silent(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_counters c;
@@ -464,13 +464,13 @@ static void test_stand_by(void **state)
 	port_neigh_stand_by(x->n, false);
 	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
 	assert_int_equal(x->emitted, 1);
-	assert_int_equal(resolve(x, &x->gateway, &mac), -EINPROGRESS); /* forgotten */
-	assert_int_equal(resolve(x, &x->peer, &mac), 0);	       /* who asked is known anew */
+	assert_int_equal(resolve(x, &x->gateway, &mac), -EINPROGRESS); /* removed */
+	assert_int_equal(resolve(x, &x->peer, &mac), 0); /* the asking host is stored again */
 }
 
-/* The host's kernel has the address, too: it answers and defends, and neighbours are learnt here.
+/* The host's kernel has the address too: it answers and defends, while neighbours are learnt here.
  */
-static void test_host_answers(void **state)
+static void the_hosts_kernel_answers_for_a_shared_address(void **state)
 {
 	struct fixture *x = *state;
 	struct port_neigh_config cfg = {.local = {.mac = mac_us, .ip = x->us, .udp_port = 4420},
@@ -497,9 +497,9 @@ static void test_host_answers(void **state)
 	assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
 }
 
-/* More neighbours than the table holds: the one unused for longest makes room; strangers who ask
- * take no place away. */
-static void test_table_full(void **state)
+/* More neighbours than the table holds: the least recently used one is evicted; unknown hosts that
+ * ask evict none. */
+static void a_full_table_evicts_the_least_used_entry(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
@@ -520,7 +520,7 @@ static void test_table_full(void **state)
 	}
 	x->emitted = 0;
 	feed(x, frame, port_l2_build_solicit(frame, &mac_other, &x->peer, &x->us, NULL));
-	assert_int_equal(x->emitted, 1); /* answered, not remembered */
+	assert_int_equal(x->emitted, 1); /* answered, not stored */
 	x->now_ns++;
 	assert_int_equal(resolve(x, &first, &mac), 0);
 	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
@@ -530,9 +530,9 @@ static void test_table_full(void **state)
 	assert_int_equal(resolve(x, &ip, &mac), -EINPROGRESS);
 }
 
-/* What was known of a neighbour ends with it, also behind a gateway, and where another has its
- * place in the table by then. */
-static void test_place_of_another(void **state)
+/* The cache entry of an evicted neighbour is invalid, also behind a gateway, and after its slot was
+ * reused. */
+static void a_reused_slot_resolves_anew(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -554,7 +554,7 @@ static void test_place_of_another(void **state)
 		assert_int_equal(resolve(x, &x->peer, &mac), 0);
 		assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
 	}
-	/* It is another machine from now on. */
+	/* It has another MAC from now on. */
 	peer_announces(x, &mac_other);
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);
 	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
@@ -569,27 +569,28 @@ static void test_place_of_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_resolve),
-		BOTH(test_gateway),
-		BOTH(test_no_route),
-		BOTH(test_parked),
-		BOTH(test_unreachable),
-		BOTH(test_unreachable_again),
-		BOTH(test_refresh),
-		BOTH(test_idle_is_forgotten),
-		BOTH(test_place_of_another),
-		BOTH(test_answer),
-		BOTH(test_gratuitous),
-		BOTH(test_probe_free),
-		BOTH(test_probe_taken),
-		BOTH(test_probe_by_and_by),
-		BOTH(test_probe_asked),
-		BOTH(test_probe_asked_long_ago),
-		BOTH(test_probe_clash),
-		BOTH(test_defend),
-		BOTH(test_stand_by),
-		BOTH(test_host_answers),
-		{"test_table_full", test_table_full, setup_v6, teardown, NULL},
+		BOTH(addresses_are_resolved),
+		BOTH(remote_addresses_use_the_gateway),
+		BOTH(addresses_without_route_are_refused),
+		BOTH(a_parked_frame_leaves_after_the_reply),
+		BOTH(a_silent_neighbour_becomes_unreachable),
+		BOTH(an_unreachable_neighbour_is_retried),
+		BOTH(an_entry_in_use_is_refreshed),
+		BOTH(an_idle_entry_is_removed),
+		BOTH(a_reused_slot_resolves_anew),
+		BOTH(questions_for_our_address_are_answered),
+		BOTH(announcements_update_known_neighbours),
+		BOTH(a_free_address_is_taken),
+		BOTH(a_taken_address_is_detected),
+		BOTH(probing_restarts_after_a_pause),
+		BOTH(early_probes_count),
+		BOTH(old_early_probes_do_not_count),
+		BOTH(simultaneous_probes_are_detected),
+		BOTH(our_address_is_defended_once),
+		BOTH(a_standby_port_is_silent),
+		BOTH(the_hosts_kernel_answers_for_a_shared_address),
+		{"a_full_table_evicts_the_least_used_entry",
+		 a_full_table_evicts_the_least_used_entry, setup_v6, teardown, NULL},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

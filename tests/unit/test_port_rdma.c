@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs and transfers at the end that acts, by a device that is late, fails and keeps silent: a
- * buffer comes back when the device has done with it, neither earlier nor never. */
+/* Pairs and transfers at the active end, with a device that is late, fails and stays silent: a
+ * buffer is returned when the device has finished with it, not earlier, and always. */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include "tests/lib/verbs_fake.h"
 #include <poll.h>
@@ -71,7 +71,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A pair on the leg; its number. */
+/* Creates a pair on the leg; returns its number. */
 static unsigned pair_up(unsigned leg)
 {
 	struct port_rdma_half ours, theirs = {.link = PORT_RDMA_LINK_ROCE_V2, .mtu = 3, .qpn = 99};
@@ -103,7 +103,7 @@ static void transfers_end_once(void **state)
 	ops[1].op.done = op_done;
 	read_begin(0, 0, sizeof(memory));
 	assert_int_equal(port_rdma_write(w.peer, 0, memory, 1000, 4096, &ops[1].op), 0);
-	assert_true(verbs.n_wrs > 2); /* large ones go in parts */
+	assert_true(verbs.n_wrs > 2); /* large ones have several parts */
 	port_rdma_poll(w.r);
 	assert_int_equal(ops[0].n + ops[1].n, 0);
 	verbs_end(0, IBV_WC_SUCCESS);
@@ -116,8 +116,8 @@ static void transfers_end_once(void **state)
 			 -EAGAIN);
 }
 
-/* Of a write only the byte that was read back behind it tells that the data are there. */
-static void writes_are_read_back(void **state)
+/* Only the byte read back after a write proves that the data arrived. */
+static void writes_complete_after_a_read_back(void **state)
 {
 	open_all();
 	pair_up(0);
@@ -130,8 +130,8 @@ static void writes_are_read_back(void **state)
 	assert_int_equal(verbs.wrs[1].wr.wr.rdma.remote_addr, 4096 + 999);
 }
 
-/* One part fails: the transfer does, once, and its pair takes no more. */
-static void a_failed_part_fails_all(void **state)
+/* If one part fails the transfer fails once, and its pair accepts no more. */
+static void a_failed_part_fails_the_transfer(void **state)
 {
 	open_all();
 	pair_up(0);
@@ -151,8 +151,8 @@ static void a_failed_part_fails_all(void **state)
 	assert_int_equal(ops[0].n, 1);
 }
 
-/* Its memory is the device's until that says so, or the pair is no more. */
-static void dropped_pairs_keep_their_buffers(void **state)
+/* The device owns the memory until it completes the requests, or the pair is destroyed. */
+static void dropped_pairs_keep_buffers_until_the_device_is_done(void **state)
 {
 	unsigned qp;
 
@@ -165,16 +165,16 @@ static void dropped_pairs_keep_their_buffers(void **state)
 	assert_int_equal(verbs.qps[qp].state, IBV_QPS_ERR);
 	port_rdma_poll(w.r);
 	assert_int_equal(ops[0].n, 0);
-	/* Another pair of the leg has nothing to do with it. */
+	/* A new pair of the leg is independent of it. */
 	assert_int_not_equal(pair_up(0), qp);
 	verbs_end(qp, IBV_WC_WR_FLUSH_ERR);
 	port_rdma_poll(w.r);
 	assert_int_equal(ops[0].n, 1);
 	assert_true(ops[0].status < 0);
 	assert_int_equal(port_rdma_ready(w.peer), 1);
-	/* One whose device says nothing at all. */
+	/* A device that reports nothing. */
 	read_begin(0, 1, 100000);
-	w.now_ns = clock_now_ns(); /* of the turn that drops it */
+	w.now_ns = clock_now_ns(); /* of the call that drops it */
 	port_rdma_drop(w.peer, 0);
 	port_rdma_tick(w.r, w.now_ns);
 	assert_int_equal(ops[1].n, 0);
@@ -185,8 +185,8 @@ static void dropped_pairs_keep_their_buffers(void **state)
 		assert_false(verbs.qps[i].alive);
 }
 
-/* What a slot's earlier use left behind is not taken for the present one's. */
-static void late_completions_mean_nothing(void **state)
+/* Completions of a slot's earlier use are ignored. */
+static void late_completions_are_ignored(void **state)
 {
 	struct ibv_wc late;
 	unsigned qp;
@@ -208,11 +208,11 @@ static void late_completions_mean_nothing(void **state)
 	assert_int_equal(ops[0].n, 1);
 }
 
-static void silent_pairs_are_left(void **state)
+static void silent_pairs_are_dropped(void **state)
 {
 	open_all();
 	pair_up(0);
-	tick_for(10 * SECOND); /* with nothing to do it may be silent */
+	tick_for(10 * SECOND); /* an idle pair may be silent */
 	assert_int_equal(port_rdma_ready(w.peer), 1);
 	read_begin(0, 0, 4096);
 	tick_for(3 * SECOND);
@@ -223,7 +223,7 @@ static void silent_pairs_are_left(void **state)
 	assert_int_equal(port_rdma_ready(w.peer), 0);
 }
 
-static void reasons_are_told(void **state)
+static void reasons_are_reported(void **state)
 {
 	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_IB, .mtu = 3};
 
@@ -245,7 +245,7 @@ static void reasons_are_told(void **state)
 		assert_true(strlen(port_rdma_reason_code(i)) > 1);
 }
 
-/* Small packets cost more than RDMA saves, whichever end has them. */
+/* Small packets cost more than RDMA saves, at either end. */
 static void small_packets_are_refused(void **state)
 {
 	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_ROCE_V2, .mtu = IBV_MTU_256};
@@ -261,8 +261,8 @@ static void small_packets_are_refused(void **state)
 	pair_up(0);
 }
 
-/* The version that is asked for, or none; without one, v2 where both are there. */
-static void gids_are_of_the_version_asked_for(void **state)
+/* The configured version or none; by default v2 if both exist. */
+static void gids_have_the_configured_version(void **state)
 {
 	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_ROCE_V1, .mtu = 3};
 
@@ -280,7 +280,7 @@ static void gids_are_of_the_version_asked_for(void **state)
 	assert_int_equal(verbs.ah.grh.sgid_index, 0);
 	verbs.roce_v1 = false;
 	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_NO_GID);
-	/* What is there changes between the two halves. */
+	/* The table changes between the two halves. */
 	verbs.roce_v1 = true;
 	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
 	verbs.roce_only_v1 = true;
@@ -288,8 +288,8 @@ static void gids_are_of_the_version_asked_for(void **state)
 	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_FAILED);
 }
 
-/* What an IPoIB interface says of its port is what the port is found by. */
-static void infiniband_has_lids(void **state)
+/* An IPoIB interface's hardware address identifies its port. */
+static void infiniband_uses_lids(void **state)
 {
 	static const char address[] = "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:2a:3b:4c";
 	static const uint8_t gid[16] = {0xfe, 0x80, [8] = 0, 2, 0xc9, 3, 0, 0x2a, 0x3b, 0x4c};
@@ -321,7 +321,7 @@ static void infiniband_has_lids(void **state)
 	assert_int_equal(port_rdma_join(w.peer, 1, &theirs, true), PORT_RDMA_OK);
 	assert_int_equal(verbs.ah.is_global, 0);
 	assert_int_equal(verbs.ah.dlid, 9);
-	/* Another subnet is behind a router; another kind is none of this one's. */
+	/* Another subnet is behind a router; another link type is refused. */
 	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
 	assert_int_equal(verbs.pkey_index, 0);
 	theirs.gid[7] = 1;
@@ -332,7 +332,7 @@ static void infiniband_has_lids(void **state)
 	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_KIND);
 }
 
-/* A leg sends in the partition of its interface, or not at all. */
+/* A leg sends in its interface's partition, or not at all. */
 static void partitions_are_kept_apart(void **state)
 {
 	struct port_rdma_half half;
@@ -350,7 +350,7 @@ static void partitions_are_kept_apart(void **state)
 	open_pool();
 	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OK);
 	assert_int_equal(verbs.pkey_index, 3);
-	/* It comes back to a worker that reads no files any more. */
+	/* It returns to a worker without file access. */
 	verbs_remove();
 	tick_for(SECOND);
 	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_GONE);
@@ -362,20 +362,21 @@ static void partitions_are_kept_apart(void **state)
 	assert_int_equal(verbs.pkey_index, 3);
 }
 
-static void versions_may_be_missing(void **state)
+static void a_missing_roce_version_is_reported(void **state)
 {
 	w.cfg.ports[0].roce = 1;
 	open_all();
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_GID);
 	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OK);
-	/* They may come later, as devices do; whoever looks for those looks by this word. */
+	/* Versions may be added later, like devices; the code that looks for them uses this reason.
+	 */
 	assert_string_equal(port_rdma_reason_code(PORT_RDMA_NO_GID), LAUNCH_RDMA_NO_GID);
 	verbs.roce_v1 = true;
 	assert_int_equal(port_rdma_find(w.r, "fake0"), 1);
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
 }
 
-static void iwarp_is_said_to_be_none(void **state)
+static void iwarp_is_refused(void **state)
 {
 	verbs.iwarp = true;
 	w.cfg.ports[1].ifindex = 7;
@@ -385,8 +386,8 @@ static void iwarp_is_said_to_be_none(void **state)
 	assert_false(port_rdma_any(w.r));
 }
 
-/* OFED's driver tells its version; only one of OFED, and one that is older, is left alone. */
-static void old_drivers_are_left_alone(void **state)
+/* OFED's driver reports its version; only an OFED driver that is too old is refused. */
+static void old_drivers_are_refused(void **state)
 {
 	static const struct {
 		const char *module, *version;
@@ -419,7 +420,7 @@ static void old_drivers_are_left_alone(void **state)
 	assert_int_equal(system(path), 0);
 }
 
-static void without_devices_there_is_nothing(void **state)
+static void without_devices_rdma_is_off(void **state)
 {
 	verbs.has_device = false;
 	open_all();
@@ -433,7 +434,7 @@ static void without_devices_there_is_nothing(void **state)
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OFF);
 }
 
-static void devices_may_come_later(void **state)
+static void devices_added_later_are_used(void **state)
 {
 	const struct launch_port third = {.rdma = true, .ip.addr = w.cfg.ports[0].ip.addr};
 	struct port_rdma_half half;
@@ -457,9 +458,9 @@ static void devices_may_come_later(void **state)
 	pair_up(1);
 }
 
-/* Whoever has files sees that the driver of a device that came later is too old; another one may
- * come after it. */
-static void late_devices_may_be_refused(void **state)
+/* The process with file access finds that the driver of a new device is too old; another device may
+ * replace it. */
+static void devices_added_later_may_be_refused(void **state)
 {
 	verbs.has_device = false;
 	w.cfg.ports[1].rdma = false;
@@ -484,9 +485,9 @@ static bool is_readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* What a device tells is acted upon in the next turn, not at the next look; it is read then, or who
- * sleeps on it would never sleep again. */
-static void devices_are_listened_to_at_once(void **state)
+/* Device events are processed in the next tick, not at the next check; they are read then, because
+ * an unread event would keep waking the worker. */
+static void device_events_are_processed_at_once(void **state)
 {
 	uint32_t changes;
 	int fd;
@@ -499,7 +500,7 @@ static void devices_are_listened_to_at_once(void **state)
 	assert_true(is_readable(fd));
 	port_rdma_look(w.r);
 	w.now_ns++;
-	assert_int_equal(port_rdma_tick(w.r, w.now_ns), w.now_ns); /* there is something to do */
+	assert_int_equal(port_rdma_tick(w.r, w.now_ns), w.now_ns); /* something to do */
 	assert_int_equal(port_rdma_changes(w.r), changes + 1);
 	assert_false(is_readable(fd));
 	assert_true(port_rdma_tick(w.r, w.now_ns) > w.now_ns);
@@ -519,8 +520,8 @@ static void gids_change(void)
 	port_rdma_tick(w.r, w.now_ns += PORT_RDMA_LOOK_NS);
 }
 
-/* What the device would send by their old place nobody takes: there is no waiting for that. */
-static void pairs_go_with_their_gids(void **state)
+/* Packets sent with the old GID index would be dropped: the pairs are dropped at once. */
+static void pairs_are_dropped_with_their_gids(void **state)
 {
 	open_all();
 	port_rdma_tick(w.r, w.now_ns);
@@ -543,8 +544,8 @@ static void pairs_go_with_their_gids(void **state)
 	assert_int_equal(port_rdma_ready(w.peer), 0);
 }
 
-/* The same legs and the same memory have it again; what was under way has ended. */
-static void devices_may_come_back(void **state)
+/* The same legs and memory use it again; transfers in progress have ended. */
+static void returning_devices_are_used_again(void **state)
 {
 	open_all();
 	for (unsigned i = 0; i < 3; i++) {
@@ -566,7 +567,7 @@ static void devices_may_come_back(void **state)
 	verbs_end(0, IBV_WC_SUCCESS);
 	port_rdma_poll(w.r);
 	assert_int_equal(ops[4].status, 0);
-	/* Without memory it is of no use, and says so. */
+	/* Without memory it is unusable, with that reason. */
 	verbs_remove();
 	tick_for(SECOND);
 	verbs_come();
@@ -575,8 +576,8 @@ static void devices_may_come_back(void **state)
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_MEMLOCK);
 }
 
-/* Memory of GPUs is registered as any other, where the device takes it; else with the reason. */
-static void memory_may_be_of_a_gpu(void **state)
+/* GPU memory is registered like any other if the device supports it; else with the reason. */
+static void gpu_memory_is_registered(void **state)
 {
 	const struct port_rdma_region region = {.base = memory,
 						.bytes = sizeof(memory),
@@ -603,7 +604,7 @@ static void memory_may_be_of_a_gpu(void **state)
 	assert_int_equal(ops[0].status, 0);
 }
 
-static void memory_may_not_be_had(void **state)
+static void failed_registrations_are_retried(void **state)
 {
 	struct port_rdma_half half;
 	uint32_t changes;
@@ -615,7 +616,7 @@ static void memory_may_not_be_had(void **state)
 	tick_for(40 * SECOND);
 	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_MEMLOCK);
 	changes = port_rdma_changes(w.r);
-	/* The limit is raised: nobody need be started anew. */
+	/* The limit is raised: no restart is needed. */
 	verbs.no_memory = false;
 	tick_for(20 * SECOND);
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
@@ -626,7 +627,7 @@ static void memory_may_not_be_had(void **state)
 	verbs_end(0, IBV_WC_SUCCESS);
 	port_rdma_poll(w.r);
 	assert_int_equal(ops[0].status, 0);
-	/* Once is enough. */
+	/* It is reported once. */
 	changes = port_rdma_changes(w.r);
 	tick_for(40 * SECOND);
 	assert_int_equal(port_rdma_changes(w.r), changes);
@@ -638,27 +639,27 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(transfers_end_once),
-		TEST(writes_are_read_back),
-		TEST(a_failed_part_fails_all),
-		TEST(dropped_pairs_keep_their_buffers),
-		TEST(late_completions_mean_nothing),
-		TEST(silent_pairs_are_left),
-		TEST(reasons_are_told),
+		TEST(writes_complete_after_a_read_back),
+		TEST(a_failed_part_fails_the_transfer),
+		TEST(dropped_pairs_keep_buffers_until_the_device_is_done),
+		TEST(late_completions_are_ignored),
+		TEST(silent_pairs_are_dropped),
+		TEST(reasons_are_reported),
 		TEST(small_packets_are_refused),
-		TEST(without_devices_there_is_nothing),
-		TEST(gids_are_of_the_version_asked_for),
-		TEST(infiniband_has_lids),
+		TEST(without_devices_rdma_is_off),
+		TEST(gids_have_the_configured_version),
+		TEST(infiniband_uses_lids),
 		TEST(partitions_are_kept_apart),
-		TEST(versions_may_be_missing),
-		TEST(iwarp_is_said_to_be_none),
-		TEST(old_drivers_are_left_alone),
-		TEST(devices_may_come_later),
-		TEST(late_devices_may_be_refused),
-		TEST(pairs_go_with_their_gids),
-		TEST(devices_are_listened_to_at_once),
-		TEST(devices_may_come_back),
-		TEST(memory_may_be_of_a_gpu),
-		TEST(memory_may_not_be_had),
+		TEST(a_missing_roce_version_is_reported),
+		TEST(iwarp_is_refused),
+		TEST(old_drivers_are_refused),
+		TEST(devices_added_later_are_used),
+		TEST(devices_added_later_may_be_refused),
+		TEST(pairs_are_dropped_with_their_gids),
+		TEST(device_events_are_processed_at_once),
+		TEST(returning_devices_are_used_again),
+		TEST(gpu_memory_is_registered),
+		TEST(failed_registrations_are_retried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UDP port, on the loopback device and between two network namespaces over a veth pair: trains
- * of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing, errors
- * are told in words.
+ * The UDP port on the loopback device and between two network namespaces over a veth pair: GSO
+ * bursts of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing,
+ * errors are explained.
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include <arpa/inet.h>
@@ -85,7 +85,7 @@ static uint32_t datagram_check(const struct port_rx *d, const struct datagram_ad
 	return number;
 }
 
-/* Takes what arrives until datagram `last`, which must be the next ones in order from `first`. */
+/* Receives until datagram `last`; they must come in order from `first`. */
 static void receive_in_order(struct port *p, const struct datagram_addr *from, uint32_t first,
 			     uint32_t last, unsigned max)
 {
@@ -121,7 +121,7 @@ static void exchange(struct pair *t, const uint32_t *sizes, unsigned n, unsigned
 		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
 	}
 	t->a.ops->flush(&t->a);
-	memset(t->payload, 0xee, sizeof(t->payload)); /* not referred to after flush */
+	memset(t->payload, 0xee, sizeof(t->payload)); /* must not be read after flush */
 	receive_in_order(&t->b, &t->addr_a, 0, n - 1, max);
 }
 
@@ -165,7 +165,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_trains(void **state)
+static void gso_bursts_arrive_in_order(void **state)
 {
 	struct pair *t = *state;
 	struct port_udp_counters c;
@@ -187,8 +187,8 @@ static void test_trains(void **state)
 		assert_in_range(c.rx_calls, 1, 20);
 }
 
-/* What is to go alone takes no other along, and none takes it. */
-static void test_alone(void **state)
+/* A datagram marked alone joins no burst, and none joins it. */
+static void a_datagram_marked_alone_joins_no_burst(void **state)
 {
 	struct pair *t = *state;
 	const struct port_udp *u = t->a.impl;
@@ -207,7 +207,7 @@ static void test_alone(void **state)
 	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
 }
 
-static void test_mixed_sizes(void **state)
+static void mixed_sizes_arrive_in_order(void **state)
 {
 	uint32_t sizes[120];
 	uint32_t seed = 7;
@@ -228,7 +228,7 @@ static void exchange_uncut(struct pair *t, uint32_t bytes)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
 		sizes[i] = i % 7 == 6 ? 33 : bytes;
-	/* What has no checksum cannot be cut. */
+	/* A packet without checksum cannot be segmented. */
 	assert_int_equal(
 		setsockopt(port_udp_socket(&t->a), SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
 	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
@@ -238,20 +238,20 @@ static void exchange_uncut(struct pair *t, uint32_t bytes)
 	assert_int_equal(c.tx_datagrams, ARRAY_SIZE(sizes));
 }
 
-/* A kernel that refuses to cut super-packets gets them one by one: those that were gathered, and
- * those that stayed where they were. */
-static void test_no_segmentation(void **state)
+/* A kernel that refuses to segment super-packets gets single datagrams: both copied and referenced
+ * ones. */
+static void bursts_arrive_without_segmentation(void **state)
 {
 	exchange_uncut(*state, 1400);
 }
 
-static void test_no_segmentation_large(void **state)
+static void large_bursts_arrive_without_segmentation(void **state)
 {
 	exchange_uncut(*state, 5000);
 }
 
-/* The caller's array may be smaller than what one system call brings. */
-static void test_small_bursts(void **state)
+/* The caller's array may be smaller than what one system call returns. */
+static void small_receive_arrays_lose_nothing(void **state)
 {
 	uint32_t sizes[64];
 
@@ -260,7 +260,7 @@ static void test_small_bursts(void **state)
 	exchange(*state, sizes, ARRAY_SIZE(sizes), 3);
 }
 
-static void test_many_bursts(void **state)
+static void many_bursts_arrive(void **state)
 {
 	uint32_t sizes[PORT_BURST_MAX];
 
@@ -270,8 +270,8 @@ static void test_many_bursts(void **state)
 		exchange(*state, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
 }
 
-/* More than a turn's worth: the queue empties itself within tx. */
-static void test_more_than_queue(void **state)
+/* More than the queue holds: tx flushes it itself. */
+static void a_full_queue_flushes_itself(void **state)
 {
 	struct pair *t = *state;
 	struct datagram pkt;
@@ -284,9 +284,9 @@ static void test_more_than_queue(void **state)
 	receive_in_order(&t->b, &t->addr_a, 0, 3 * PORT_BURST_MAX - 1, PORT_BURST_MAX);
 }
 
-/* Datagrams without a header are whole as they lie: those of a train in a row, in one piece, and
- * such as lie apart; with some between them that have one. */
-static void test_whole(void **state)
+/* Datagrams without a header stay in place: those of a burst in one piece, and separate ones; mixed
+ * with ones that have a header. */
+static void datagrams_without_header_arrive(void **state)
 {
 	struct pair *t = *state;
 	uint8_t *to = t->payload[0];
@@ -296,7 +296,7 @@ static void test_whole(void **state)
 		uint32_t bytes = i % 20 == 19 ? 700 : 1400;
 		struct datagram pkt;
 
-		to += i % 7 == 6 ? 1 : 0; /* apart from the one before */
+		to += i % 7 == 6 ? 1 : 0; /* separate from the previous one */
 		pkt_make(&pkt, to + SEQ_BYTES, i, bytes);
 		if (i % 11 != 10) {
 			memcpy(to, pkt.hdr, SEQ_BYTES);
@@ -312,7 +312,7 @@ static void test_whole(void **state)
 	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
 }
 
-static void test_bad_destinations(void **state)
+static void bad_destinations_do_not_disturb_the_port(void **state)
 {
 	struct pair *t = *state;
 	struct datagram_addr dst = t->addr_b;
@@ -324,12 +324,12 @@ static void test_bad_destinations(void **state)
 	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), -EAFNOSUPPORT);
 	dst.ip.family = 0;
 	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), -EAFNOSUPPORT);
-	/* Nobody listens there: the kernel's answer must not disturb the port. */
+	/* No listener there: the kernel's error must not disturb the port. */
 	dst = t->addr_b;
 	dst.port = 14999;
 	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), 0);
 	t->a.ops->flush(&t->a);
-	/* No route: counted, and what follows in the same flush arrives. */
+	/* No route: counted, and later datagrams of the same flush arrive. */
 	if (dst.ip.family == AF_INET) {
 		assert_int_equal(ip_addr_parse("240.0.0.1", &dst.ip), 0);
 		assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), 0);
@@ -366,9 +366,9 @@ static bool is_hot(const struct port *p)
 	return c.hot;
 }
 
-/* A peer that sends nearly everything gets a socket of its own; others are heard all the same, and
- * when they send more, it is given up. Neither the peer's death nor its return disturbs. */
-static void test_hot_peer(void **state)
+/* A peer that sends nearly everything gets its own socket; others still arrive, and when they send
+ * more it loses the socket. Neither the peer's death nor its return disturbs. */
+static void a_hot_peer_gets_its_own_socket(void **state)
 {
 	struct pair *t = *state;
 	bool v4 = t->addr_a.ip.family == AF_INET;
@@ -389,7 +389,7 @@ static void test_hot_peer(void **state)
 	port_must_open(&other, &cfg);
 	trickle(&other, &other_addr, &t->b, &t->addr_b, 10);
 	assert_true(is_hot(&t->b));
-	/* The hot peer is away: nobody listens, and says so. */
+	/* The hot peer is gone: no listener, with an error. */
 	t->a.ops->close(&t->a);
 	for (int i = 0; i < 5; i++) {
 		pkt_make(&pkt, t->payload[0], 0, 64);
@@ -408,7 +408,7 @@ static void test_hot_peer(void **state)
 	other.ops->close(&other);
 }
 
-static void test_tos(void **state)
+static void the_traffic_class_is_set(void **state)
 {
 	struct pair *t = *state;
 	int value = 0;
@@ -422,7 +422,7 @@ static void test_tos(void **state)
 	assert_int_equal(value, 24 << 2);
 }
 
-static void test_open_errors(void **state)
+static void open_errors_are_explained(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
 	struct port first = {0}, second = {.ops = &port_udp_ops};
@@ -441,7 +441,7 @@ static void test_open_errors(void **state)
 	assert_string_equal(why, "the leg has no address");
 }
 
-static void test_too_big(void **state)
+static void a_refused_size_is_reported(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
 	struct port p = {0};
@@ -457,7 +457,7 @@ static void test_too_big(void **state)
 	p.ops->close(&p);
 }
 
-static void test_modules(void **state)
+static void transports_map_to_their_ports(void **state)
 {
 	const struct port_ops *ops;
 	char why[LAUNCH_REASON_MAX];
@@ -513,7 +513,7 @@ static void announce_in_ns(struct port *p, void *arg)
 	p->ops->announce(p);
 }
 
-/* As a worker does after its ports are open: no raw sockets any more. */
+/* As in a worker once its ports are open: no more raw sockets. */
 static void raw_sockets_allow(bool allow)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -530,8 +530,8 @@ static void arp_socket_in_ns(struct port *p, void *arg)
 	*(int *)arg = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_ARP));
 }
 
-/* A switch hears of the address although the port may not make raw sockets any more. */
-static void test_announce(void **state)
+/* A switch learns the address although the port can no longer create raw sockets. */
+static void the_address_is_announced_without_privilege(void **state)
 {
 	struct pair *t = *state;
 	uint64_t deadline = clock_now_ns() + 5 * NSEC_PER_SEC;
@@ -576,7 +576,7 @@ static int setup_netns(void **state)
 		*state = NULL;
 		return 0;
 	}
-	/* Until the kernel has seen the carrier it drops what the links are given. */
+	/* The kernel drops packets until it has seen the carrier. */
 	assert_int_equal(
 		sh("timeout 20 sh -c \"until ip -n plenum-pudp-a -br link show pudp0 | "
 		   "grep -q 'pudp0@[^ ]*  *UP' && ip -n plenum-pudp-b -br link show pudp1 | "
@@ -605,8 +605,8 @@ static void netns_exchange(struct pair *t)
 	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
 }
 
-/* The link takes less than it was said to: the port tells which size was too large for whom, and
- * goes on with segmentation. */
+/* The link carries less than configured: the port reports which size was too large for which
+ * address, and continues with segmentation. */
 static void netns_too_big(struct pair *t)
 {
 	struct port_udp_counters before, after;
@@ -626,13 +626,13 @@ static void netns_too_big(struct pair *t)
 	assert_memory_equal(&dst.ip, &t->addr_b.ip, sizeof(dst.ip));
 	assert_int_equal(dst.port, t->addr_b.port);
 	assert_int_equal(bytes, 1400 + SEQ_BYTES);
-	assert_false(t->a.ops->too_big(&t->a, &dst, &bytes)); /* said once */
+	assert_false(t->a.ops->too_big(&t->a, &dst, &bytes)); /* reported once */
 	port_udp_counters_get(&t->a, &after);
 	assert_int_equal(after.gso, before.gso);
 	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 mtu 1500"), 0);
 }
 
-static void test_netns(void **state)
+static void the_port_works_between_namespaces(void **state)
 {
 	struct pair *t = *state;
 	struct port_udp_counters c;
@@ -651,7 +651,7 @@ static void test_netns(void **state)
 			    "ip netns exec plenum-pudp-b ethtool -K pudp1 gro off >/dev/null 2>&1"),
 			 0);
 	netns_exchange(t);
-	/* A device that cannot compute checksums: some kernels refuse segmentation then. */
+	/* A device without checksum offload: some kernels refuse segmentation then. */
 	assert_int_equal(sh("ip netns exec plenum-pudp-a ethtool -K pudp0 tx off >/dev/null 2>&1"),
 			 0);
 	netns_exchange(t);
@@ -660,7 +660,7 @@ static void test_netns(void **state)
 	netns_too_big(t);
 	port_udp_counters_get(&t->a, &c);
 	lost = c.tx_lost;
-	/* A link that is down loses, but the port lives on. */
+	/* A link that is down loses packets, but the port survives. */
 	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 down"), 0);
 	pkt_make(&pkt, t->payload[0], 0, 10);
 	assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
@@ -671,7 +671,7 @@ static void test_netns(void **state)
 	netns_exchange(t);
 }
 
-/* Sends until the socket is full; the number of datagrams taken. */
+/* Sends until the socket is full; returns the number of accepted datagrams. */
 static uint32_t send_until_full(struct pair *t)
 {
 	for (uint32_t i = 0; i < PORT_BURST_MAX; i++) {
@@ -692,10 +692,10 @@ static uint32_t send_until_full(struct pair *t)
 }
 
 /*
- * Datagrams that wait for a neighbour's answer fill a tiny socket buffer: tx says so, what it took
- * before is kept although the caller's memory is gone, and leaves when the neighbour is known.
+ * Datagrams waiting for neighbour resolution fill a tiny socket buffer: tx reports it, accepted
+ * ones survive although the caller's memory is gone, and leave when the neighbour is resolved.
  */
-static void test_full_socket(void **state)
+static void a_full_socket_buffer_loses_nothing(void **state)
 {
 	struct pair *t = *state;
 	struct port_udp_counters c;
@@ -733,29 +733,42 @@ static void test_full_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_trains, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_alone, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_mixed_sizes, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_no_segmentation, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_no_segmentation_large, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_small_bursts, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_whole, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_destinations, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_hot_peer, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_tos, setup_v4, teardown),
-		{"test_trains_v6", test_trains, setup_v6, teardown, NULL},
-		{"test_mixed_sizes_v6", test_mixed_sizes, setup_v6, teardown, NULL},
-		{"test_bad_destinations_v6", test_bad_destinations, setup_v6, teardown, NULL},
-		{"test_hot_peer_v6", test_hot_peer, setup_v6, teardown, NULL},
-		{"test_tos_v6", test_tos, setup_v6, teardown, NULL},
-		cmocka_unit_test(test_open_errors),
-		cmocka_unit_test(test_too_big),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test_setup_teardown(test_netns, setup_netns, teardown_netns),
-		cmocka_unit_test_setup_teardown(test_announce, setup_netns, teardown_netns),
-		cmocka_unit_test_setup_teardown(test_full_socket, setup_netns, teardown_netns),
+		cmocka_unit_test_setup_teardown(gso_bursts_arrive_in_order, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(a_datagram_marked_alone_joins_no_burst, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(mixed_sizes_arrive_in_order, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(bursts_arrive_without_segmentation, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(large_bursts_arrive_without_segmentation, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(small_receive_arrays_lose_nothing, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(many_bursts_arrive, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(a_full_queue_flushes_itself, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(datagrams_without_header_arrive, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(bad_destinations_do_not_disturb_the_port, setup_v4,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_hot_peer_gets_its_own_socket, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(the_traffic_class_is_set, setup_v4, teardown),
+		{"gso_bursts_arrive_in_order_v6", gso_bursts_arrive_in_order, setup_v6, teardown,
+		 NULL},
+		{"mixed_sizes_arrive_in_order_v6", mixed_sizes_arrive_in_order, setup_v6, teardown,
+		 NULL},
+		{"bad_destinations_do_not_disturb_the_port_v6",
+		 bad_destinations_do_not_disturb_the_port, setup_v6, teardown, NULL},
+		{"a_hot_peer_gets_its_own_socket_v6", a_hot_peer_gets_its_own_socket, setup_v6,
+		 teardown, NULL},
+		{"the_traffic_class_is_set_v6", the_traffic_class_is_set, setup_v6, teardown, NULL},
+		cmocka_unit_test(open_errors_are_explained),
+		cmocka_unit_test(a_refused_size_is_reported),
+		cmocka_unit_test(transports_map_to_their_ports),
+		cmocka_unit_test_setup_teardown(the_port_works_between_namespaces, setup_netns,
+						teardown_netns),
+		cmocka_unit_test_setup_teardown(the_address_is_announced_without_privilege,
+						setup_netns, teardown_netns),
+		cmocka_unit_test_setup_teardown(a_full_socket_buffer_loses_nothing, setup_netns,
+						teardown_netns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A UDP port with several source ports, and what a UDP port has counted: on the loopback device,
- * over IPv4 and IPv6.
+ * A UDP port with several source ports, and its counters: on the loopback device, over IPv4 and
+ * IPv6.
  */
 #include "dataplane/port/udp/port_udp.h"
 #include <poll.h>
@@ -66,7 +66,7 @@ static void send_one(struct port *p, const struct datagram_addr *to, unsigned i,
 	assert_int_equal(p->ops->tx(p, to, &pkt), 0);
 }
 
-/* Waits for n datagrams; how many came from each port of the peer. */
+/* Waits for n datagrams; counts them by the peer's port. */
 static void receive(struct port *p, const struct port *peer, unsigned n,
 		    unsigned ret[DATAGRAM_SOURCES_MAX])
 {
@@ -105,8 +105,8 @@ static bool is_hot(const struct port *p)
 	return c.hot;
 }
 
-/* What has a source leaves by it, whole and apart from the rest; one that is not there is the
- * first. Also where the receiver has a socket of its own for the sender's first port. */
+/* A datagram leaves from its source port, whole and separate from others; a missing source port is
+ * replaced by source port 0. Also if the receiver has a connected socket for the sender. */
 static void spread(struct ends *e)
 {
 	unsigned by[DATAGRAM_SOURCES_MAX];
@@ -116,7 +116,7 @@ static void spread(struct ends *e)
 			send_one(&e->a, &e->addr_b, i, i / 10);
 		e->a.ops->flush(&e->a);
 		receive(&e->b, &e->a, 60, by);
-		assert_int_equal(by[0], 30); /* with those of sources 4 and 5 */
+		assert_int_equal(by[0], 30); /* including those of source ports 4 and 5 */
 		for (unsigned k = 1; k < SOURCES; k++)
 			assert_int_equal(by[k], 10);
 		for (unsigned i = 0; i < 300; i++) {
@@ -128,7 +128,7 @@ static void spread(struct ends *e)
 	}
 }
 
-static void test_sources(void **state)
+static void datagrams_leave_from_their_source_port(void **state)
 {
 	for (unsigned v4 = 0; v4 < 2; v4++) {
 		struct port_udp_counters udp;
@@ -160,7 +160,7 @@ static void test_sources(void **state)
 		assert_int_equal(c.rx_packets, 180 + 900);
 		assert_int_equal(c.rx_bytes, (180 + 900) * (BYTES + 1));
 		assert_int_equal(c.rx_missed, 0);
-		/* Nobody has anything to send there. */
+		/* Nothing should be sent there. */
 		to_source = e.addr_a;
 		to_source.port = e.a.ops->source(&e.a, 2);
 		send_one(&e.b, &to_source, 0, 0);
@@ -170,8 +170,8 @@ static void test_sources(void **state)
 	}
 }
 
-/* More than a socket holds: what was dropped is told by the first that comes afterwards, once. */
-static void test_overflow(void **state)
+/* More than a socket buffer holds: the next packet reports the drops, once. */
+static void socket_overflows_are_counted(void **state)
 {
 	struct ends e = {0};
 	struct launch_port_counters c;
@@ -187,7 +187,7 @@ static void test_overflow(void **state)
 		e.a.ops->flush(&e.a);
 		if (i < 39)
 			continue;
-		while ((n = e.b.ops->rx(&e.b, pkts, PORT_BURST_MAX)) > 0) /* the last has room */
+		while ((n = e.b.ops->rx(&e.b, pkts, PORT_BURST_MAX)) > 0) /* the last one fits */
 			got += (unsigned)n;
 	}
 	for (unsigned i = 0; i < 2; i++) {
@@ -202,8 +202,8 @@ static void test_overflow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(datagrams_leave_from_their_source_port),
+		cmocka_unit_test(socket_overflows_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

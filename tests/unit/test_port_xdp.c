@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The AF_XDP port: its program on frames of every kind, by the kernel's own interpreter; the port
- * over veth pairs between two network namespaces, against itself, sockets of the kernel and DPDK's
- * way of meeting them; and what is left of it after a SIGKILL: nothing. Needs root.
+ * The AF_XDP port: its program on frames of every kind, run by the kernel's own interpreter; the
+ * port over veth pairs between two network namespaces, against itself, kernel sockets and DPDK; and
+ * that nothing remains after a SIGKILL. Needs root.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #define PORT_RIG "pxdp"
@@ -22,13 +22,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* The kernel's own addresses beside the port's, whose neighbour it is too. */
+/* The kernel's own addresses beside the port's; the port resolves them too. */
 static const char *const own_commands[] = {
 	"ip -n " NS_A " addr add 10.99.9.4/24 dev pxdp0",
 	"ip -n " NS_A " addr add fd00:99:9::4/64 dev pxdp0 nodad",
 };
 
-/* Whether the kernel has these sockets at all. */
+/* Whether the kernel supports these sockets. */
 static bool kernel_has_them(void)
 {
 	autoclose int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -90,7 +90,7 @@ static struct frame frame_to(const struct port_l2_local *local, unsigned payload
 	return f;
 }
 
-/* A socket of the port on queue 0 of lo, which is where the kernel has test frames come from. */
+/* A socket of the port on queue 0 of lo, the device of the kernel's test frames. */
 struct bench {
 	struct port_xdp_socket socket;
 	int map;
@@ -101,7 +101,7 @@ static void bench_init(struct bench *b)
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
 	int r;
 
-	/* The kernel takes a queue from who has had it a moment after the end. */
+	/* The kernel frees a queue a moment after its owner's end. */
 	while ((r = port_xdp_socket_init(&b->socket, if_nametoindex("lo"), 1, 1500, false)) ==
 		       -EBUSY &&
 	       clock_now_ns() < deadline) {
@@ -120,7 +120,7 @@ static void bench_done(struct bench *b)
 	port_xdp_socket_done(&b->socket);
 }
 
-/* What the program says of the frame. */
+/* The program's verdict on the frame. */
 static uint32_t verdict(int program, const struct frame *f)
 {
 	uint8_t out[FRAME_MAX + 64];
@@ -142,7 +142,7 @@ static void tag(struct frame *f)
 	f->len += 4;
 }
 
-/* Each byte on which it depends whose a frame is, changed: the kernel's. */
+/* Changes each byte that identifies the port's frames: then the kernel must get them. */
 static void bytes_each(int program, const struct frame *good, const uint8_t *at, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -153,13 +153,13 @@ static void bytes_each(int program, const struct frame *good, const uint8_t *at,
 			fail_msg("byte %u counts for nothing", at[i]);
 		f = *good;
 		f.bytes[at[i]] ^= 0x01;
-		/* of the first byte of an address this bit says that it is a group's, and so on */
+		/* in the first byte of an address this bit marks a group, and so on */
 		if (verdict(program, &f) != XDP_PASS)
 			fail_msg("byte %u, lowest bit, counts for nothing", at[i]);
 	}
 }
 
-static void test_program_v4(void **state)
+static void the_program_selects_ipv4_datagrams(void **state)
 {
 	/* MAC, type, version and length, protocol, address, port */
 	static const uint8_t count[] = {0, 1, 2, 3, 4, 5, 12, 13, 14, 23, 30, 31, 32, 33, 36, 37};
@@ -180,7 +180,7 @@ static void test_program_v4(void **state)
 		assert_int_equal(verdict(program, &f), XDP_REDIRECT);
 	}
 	f = good;
-	f.bytes[20] = 0x40; /* not to be cut: no fragment */
+	f.bytes[20] = 0x40; /* don't fragment: no fragment */
 	assert_int_equal(verdict(program, &f), XDP_REDIRECT);
 	f.bytes[20] = 0x20; /* the first one */
 	assert_int_equal(verdict(program, &f), XDP_PASS);
@@ -206,7 +206,7 @@ static void test_program_v4(void **state)
 	bench_done(&b);
 }
 
-static void test_program_v6(void **state)
+static void the_program_selects_ipv6_datagrams(void **state)
 {
 	static const uint8_t count[] = {0,  1,	2,  3,	4,  5,	12, 13, 20, 38, 39, 40, 41, 42,
 					43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 56, 57};
@@ -250,8 +250,8 @@ static void test_program_v6(void **state)
 	bench_done(&b);
 }
 
-/* Of a queue without a socket everything is the kernel's. */
-static void test_program_without_socket(void **state)
+/* A queue without a socket leaves everything to the kernel. */
+static void a_queue_without_socket_belongs_to_the_kernel(void **state)
 {
 	struct frame good = frame_to(&local4, 60);
 	autoclose int map = -1, program = -1;
@@ -263,8 +263,8 @@ static void test_program_without_socket(void **state)
 	assert_int_equal(verdict(program, &good), XDP_PASS);
 }
 
-/* More than one call takes: all are taken, and all come back. */
-static void test_burst(void **state)
+/* More than one call takes: all are taken, and all buffers return. */
+static void a_large_burst_is_sent_completely(void **state)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
 	unsigned unsent = 0, n = 0;
@@ -296,8 +296,8 @@ static void test_burst(void **state)
 
 /* ------------------------------------------------------------------ the port */
 
-/* While the port has its address there, the kernel has its own, with all that belongs to it. */
-static void test_kernel_keeps_the_interface(void **state)
+/* While the port has its address there, the kernel keeps its own, with all services. */
+static void the_kernel_keeps_the_interface(void **state)
 {
 	pid_t echo;
 
@@ -324,7 +324,7 @@ static void test_kernel_keeps_the_interface(void **state)
 	echo_kill(echo);
 }
 
-/* What an operator sees of both interfaces. */
+/* Both interfaces, as an operator sees them. */
 static void look(const char *name)
 {
 	char cmd[400];
@@ -347,8 +347,8 @@ static int same_as_before(const char *name)
 	return sh(cmd);
 }
 
-/* The successor has the interface at once, and the last one leaves it as it was. */
-static void test_killed(void **state)
+/* The successor gets the interface at once, and the last one restores it. */
+static void a_killed_port_leaves_nothing(void **state)
 {
 	char cmd[100];
 	pid_t echo;
@@ -366,7 +366,7 @@ static void test_killed(void **state)
 	(void)sh(cmd);
 }
 
-/* A port on a MACVLAN, whose frames wait below it in a queue that hardly moves. */
+/* A port on a MACVLAN whose frames wait below it in a very slow queue. */
 static const struct end end_slow = {NS_A, "pxdp8", "10.99.29.1/24", LAUNCH_DPDK, "af_xdp"};
 static const char *const slow_commands[] = {
 	"ip -n " NS_A " link add pxdp6 type veth peer name pxdp7 netns " NS_B,
@@ -376,7 +376,7 @@ static const char *const slow_commands[] = {
 	"tc -n " NS_A " qdisc add dev pxdp6 root tbf rate 1kbit burst 2000 limit 1000000",
 };
 #define SLOW_FRAMES 500 /* of 42 bytes or more: for minutes */
-#define SLOW_MS 2500	/* longer than what passes by itself */
+#define SLOW_MS 2500	/* longer than a transient */
 
 /* Leaves its frames behind. */
 static void child_leaves_frames(const struct end *e)
@@ -389,7 +389,7 @@ static void child_leaves_frames(const struct end *e)
 	_exit(0);
 }
 
-/* Frees them a while after the successor has its program there, which is its way of waiting. */
+/* Drains them a while after the successor has attached its program, which means it is waiting. */
 static void child_frees_frames(void)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -403,9 +403,9 @@ static void child_frees_frames(void)
 	_exit(sh("tc -n " NS_A " qdisc del dev pxdp6 root"));
 }
 
-/* The kernel keeps the queues of a dead one as long as it has frames of it: the successor waits, as
- * nobody alive has the interface. */
-static void test_killed_with_frames_under_way(void **state)
+/* The kernel keeps a dead process's queues while it has frames of it: the successor waits, because
+ * no live process has the interface. */
+static void a_successor_waits_for_queued_frames(void **state)
 {
 	pid_t pid, echo;
 
@@ -429,8 +429,8 @@ static void test_killed_with_frames_under_way(void **state)
 	assert_int_equal(sh("ip -n " NS_A " link del pxdp6"), 0);
 }
 
-/* Frames wait while the interface is down, and the port goes on when it is back. */
-static void test_link_down_and_up(void **state)
+/* Frames wait while the interface is down, and the port continues afterwards. */
+static void frames_wait_while_the_link_is_down(void **state)
 {
 	pid_t client, echo;
 
@@ -457,7 +457,7 @@ static void test_link_down_and_up(void **state)
 			 0);
 }
 
-/* The kernel says so a moment later than it is so. */
+/* The kernel reports the state a moment later. */
 static void link_await(const char *netns, const char *ifname, bool up)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -471,7 +471,7 @@ static void link_await(const char *netns, const char *ifname, bool up)
 	}
 }
 
-/* Joins while its link is down, and asks for its address when that is back. */
+/* Joins while its link is down, and probes its address when it is up. */
 static void child_late_link(const struct end *e, int expected)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -505,7 +505,7 @@ static void child_late_link(const struct end *e, int expected)
 	_exit(r == expected && !r == !why[0] ? 0 : EXIT_DAMAGED);
 }
 
-static void test_link_comes_late(void **state)
+static void a_port_joins_when_its_link_comes_late(void **state)
 {
 	/* The second is the other end's own. */
 	static const struct end ends[] = {{NS_A, "pxdp0", "10.99.9.77/24", LAUNCH_DPDK, "af_xdp"},
@@ -529,8 +529,8 @@ static void test_link_comes_late(void **state)
 
 #define WAKES 20
 
-/* What the kernel did not take wakes who sleeps, until it has: nobody's clock but the port's own.
- */
+/* Frames the kernel did not take wake a sleeping worker until they are taken, by the port's own
+ * timer. */
 static void child_unsent(const struct end *e)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -565,7 +565,7 @@ static void child_unsent(const struct end *e)
 	_exit(0);
 }
 
-static void test_unsent(void **state)
+static void untaken_frames_wake_the_port(void **state)
 {
 	pid_t pid;
 
@@ -577,7 +577,7 @@ static void test_unsent(void **state)
 	assert_int_equal(sh("ip -n " NS_A " addr replace fd00:99:9::4/64 dev pxdp0 nodad"), 0);
 }
 
-/* By a namespace's own /sys: how many the driver has said, else how many there are. */
+/* From the namespace's own /sys: the driver's number, else the existing queues. */
 static void child_queues(void)
 {
 	if (netns_enter(NS_A) < 0 || unshare(CLONE_NEWNS) < 0 ||
@@ -591,12 +591,12 @@ static void child_queues(void)
 		      : 2);
 }
 
-static void test_queues(void **state)
+static void receive_queues_are_counted(void **state)
 {
 	pid_t pid;
 
 	need(state);
-	/* Bridges tell nothing of queues. */
+	/* Bridges report no queues. */
 	assert_int_equal(sh("ip -n " NS_A " link add pxdp4 numrxqueues 3 type bridge"), 0);
 	pid = child_start();
 	if (pid == 0)
@@ -605,7 +605,7 @@ static void test_queues(void **state)
 }
 
 /* Each leaves the interface to the kernel. */
-static void test_refused(void **state)
+static void unsuitable_interfaces_are_refused(void **state)
 {
 	struct end bad = end_a;
 	pid_t echo;
@@ -624,19 +624,19 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_program_v4),
-		cmocka_unit_test(test_program_v6),
-		cmocka_unit_test(test_program_without_socket),
-		cmocka_unit_test(test_burst),
+		cmocka_unit_test(the_program_selects_ipv4_datagrams),
+		cmocka_unit_test(the_program_selects_ipv6_datagrams),
+		cmocka_unit_test(a_queue_without_socket_belongs_to_the_kernel),
+		cmocka_unit_test(a_large_burst_is_sent_completely),
 		PORT_RIG_TESTS,
-		cmocka_unit_test(test_kernel_keeps_the_interface),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_killed_with_frames_under_way),
-		cmocka_unit_test(test_link_down_and_up),
-		cmocka_unit_test(test_link_comes_late),
-		cmocka_unit_test(test_unsent),
-		cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(the_kernel_keeps_the_interface),
+		cmocka_unit_test(a_killed_port_leaves_nothing),
+		cmocka_unit_test(a_successor_waits_for_queued_frames),
+		cmocka_unit_test(frames_wait_while_the_link_is_down),
+		cmocka_unit_test(a_port_joins_when_its_link_comes_late),
+		cmocka_unit_test(untaken_frames_wake_the_port),
+		cmocka_unit_test(receive_queues_are_counted),
+		cmocka_unit_test(unsuitable_interfaces_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rudp in a simulated world. PLENUM_RUDP_SEED runs the random worlds with that seed only;
- * PLENUM_RUDP_FROM and PLENUM_RUDP_RUNS, with so many from there on. */
+/* rudp in the simulator. PLENUM_RUDP_SEED runs the random worlds with that seed only;
+ * PLENUM_RUDP_FROM and PLENUM_RUDP_RUNS run that many seeds from there on. */
 #include "tests/lib/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -9,7 +9,7 @@
 #define RUNS 5000
 #endif
 
-static void test_echo(void **state)
+static void messages_of_all_sizes_arrive_intact(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 
@@ -60,7 +60,7 @@ static double throughput(unsigned legs, uint32_t loss, bool reads, uint64_t *ret
 	return res;
 }
 
-static void test_throughput(void **state)
+static void throughput_reaches_the_links_rate(void **state)
 {
 	uint64_t share[2];
 	double one_w = throughput(1, 0, false, NULL), one_r = throughput(1, 0, true, NULL);
@@ -108,7 +108,7 @@ static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsign
 	CHECK(sim, sim->longest_gap_ns < most_ns);
 	CHECK(sim, client->events[RUDP_PATH_DOWN] == 1);
 	CHECK(sim, pause_of(sim, 1) < most_ns && pause_of(sim, SIM_SERVER) < most_ns);
-	/* back, after the hold time, with load */
+	/* it carries again after the hold time */
 	sim_leg(sim, 1, 0, true, announced);
 	sim_leg(sim, SIM_SERVER, 0, true, false);
 	CHECK(sim, sim_pass(sim, 500 * MS));
@@ -129,7 +129,7 @@ static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsign
 	sim_free(sim);
 }
 
-static void test_failover(void **state)
+static void calls_survive_a_failover(void **state)
 {
 	failover(true, 1 << 20, 64, 8, 10 * MS);
 	failover(true, 64, 1 << 20, 8, 10 * MS);
@@ -141,8 +141,8 @@ static void test_failover(void **state)
 	failover(false, 100, 4096, 16, 50 * MS);
 }
 
-/* The server dies with calls in every state; the client comes back by itself. */
-static void test_restart(void **state)
+/* The server restarts with calls in every state; the client reconnects by itself. */
+static void a_client_reconnects_after_a_server_restart(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	struct sim_end *client = &sim->ends[1];
@@ -171,8 +171,8 @@ static void test_restart(void **state)
 	sim_free(sim);
 }
 
-/* The client dies: its next life ends the session of the one before at once. */
-static void test_client_restart(void **state)
+/* The client restarts: its new incarnation ends the previous session at once. */
+static void a_restarted_client_replaces_its_old_session(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	struct sim_end *server = &sim->ends[SIM_SERVER];
@@ -181,7 +181,7 @@ static void test_client_restart(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(sim_call(sim, 1, 1 << 20, 1 << 20, 1000));
 	CHECK(sim, sim_pass(sim, 3 * MS));
-	for (unsigned i = 0; i < sim->n_calls; i++) /* its callers died with it */
+	for (unsigned i = 0; i < sim->n_calls; i++) /* its callers ended with it */
 		sim_abandon(sim, i);
 	sim_restart(sim, 1);
 	CHECK(sim, sim_connect(sim, 100 * MS));
@@ -193,8 +193,8 @@ static void test_client_restart(void **state)
 	sim_free(sim);
 }
 
-/* Nobody answers: the session is lost, calls end, and it comes up when the peer does. */
-static void test_lost(void **state)
+/* The peer is silent: the session is lost, calls end, and it reconnects when the peer answers. */
+static void a_lost_session_ends_its_calls_and_reconnects(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	struct sim_end *client = &sim->ends[1], *server = &sim->ends[SIM_SERVER];
@@ -211,7 +211,7 @@ static void test_lost(void **state)
 	CHECK(sim, sim_pass(sim, 2 * SEC));
 	assert_int_equal(server->events[RUDP_SESSION_LOST], 1);
 	assert_false(rudp_session_is_up(client->session));
-	assert_true(sim_call(sim, 1, 100, 100, 0)); /* waits */
+	assert_true(sim_call(sim, 1, 100, 100, 0)); /* queued */
 	for (unsigned l = 0; l < 2; l++)
 		sim_leg(sim, SIM_SERVER, l, true, false);
 	CHECK(sim, sim_finish(sim, SEC));
@@ -220,8 +220,8 @@ static void test_lost(void **state)
 	sim_free(sim);
 }
 
-/* Threads get the processor late. Nothing is lost by it, no path is given up. */
-static void test_stalls(void **state)
+/* Threads are scheduled late. No packet is lost and no path goes down. */
+static void late_threads_do_not_take_paths_down(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -252,9 +252,9 @@ static void test_stalls(void **state)
 	sim_free(sim);
 }
 
-/* Hosts that need as long to send a window as a switch would to hold it: no queue stands, and the
- * window is not to shrink as if one did. */
-static void test_slow_hosts(void **state)
+/* Hosts that take as long to send a window as a switch would to hold it: there is no queue, and the
+ * window must not shrink. */
+static void slow_hosts_do_not_shrink_the_window(void **state)
 {
 	struct sim_config cfg = clean;
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -278,7 +278,7 @@ static void test_slow_hosts(void **state)
 	sim_free(sim);
 }
 
-/* Gb/s of bulk data in frames of 9000 bytes between hosts that look every turn_us. */
+/* Gb/s of bulk data in frames of 9000 bytes between hosts that poll every turn_us. */
 static double seldom(unsigned turn_us, uint32_t loss, bool reads, uint64_t seed)
 {
 	struct sim_config cfg = clean;
@@ -304,9 +304,9 @@ static double seldom(unsigned turn_us, uint32_t loss, bool reads, uint64_t seed)
 	return r;
 }
 
-/* A window of a few large packets, less than what is answered unasked: who sends it must not wait
- * for an answer that the peer keeps for more of them. */
-static void test_seldom(void **state)
+/* A window of a few large packets, too few for an unsolicited acknowledgement: the sender must not
+ * wait for one that the peer delays for more packets. */
+static void rare_polls_do_not_stall_bulk_data(void **state)
 {
 	static const unsigned turns_us[] = {10, 20};
 	double least = 100, least_lossy = 100;
@@ -324,8 +324,8 @@ static void test_seldom(void **state)
 	assert_true(least > 6 && least_lossy > 4);
 }
 
-/* Big requests stay within the credit, and small ones pass them. */
-static void test_credit(void **state)
+/* Big requests stay within the memory limit, and small ones pass them. */
+static void big_requests_stay_within_their_memory_limit(void **state)
 {
 	struct sim_config cfg = clean;
 	struct sim *sim;
@@ -346,7 +346,7 @@ static void test_credit(void **state)
 		most = MAX_OF(most, sim->calls[cookie].done_ns - sim->calls[cookie].sent_ns);
 	}
 	CHECK(sim, sim_finish(sim, SEC));
-	/* small requests need none */
+	/* small requests do not count */
 	assert_true(sim->ends[SIM_SERVER].request_bytes_most <= (4U << 20) + 50 * 100);
 	assert_true(sim->ends[SIM_SERVER].request_bytes_most >= 3U << 20);
 	print_message("# small beside big: at most %.3f ms\n", (double)most / 1e6);
@@ -355,7 +355,7 @@ static void test_credit(void **state)
 	sim_free(sim);
 }
 
-static void test_idle(void **state)
+static void idle_sessions_send_only_keepalives(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	uint64_t turns[2];
@@ -376,8 +376,8 @@ static void test_idle(void **state)
 	sim_free(sim);
 }
 
-/* A leg that works one way only is left, for the direction that does not work. */
-static void test_one_way(void **state)
+/* A leg that works in one direction only is avoided in the other. */
+static void a_one_way_leg_is_avoided(void **state)
 {
 	for (unsigned way = 0; way < 2; way++) {
 		struct sim *sim = sim_new(&clean);
@@ -399,7 +399,7 @@ static void test_one_way(void **state)
 	}
 }
 
-/* Cross paths carry nothing while straight ones are up, and all when not. */
+/* Cross-label paths carry nothing while a same-label path is up, and everything otherwise. */
 static void crosses_stand_by(const struct sim_config *cfg)
 {
 	struct sim *sim;
@@ -419,14 +419,14 @@ static void crosses_stand_by(const struct sim_config *cfg)
 		assert_int_equal(info[i].standby, cross);
 		assert_true(cross ? info[i].tx_bytes < 10000 : info[i].tx_bytes > 1000000);
 	}
-	sim_leg(sim, 1, 0, false, true); /* only crosses are left: 1 here, 0 there */
+	sim_leg(sim, 1, 0, false, true); /* only cross-label paths are left: 1 here, 0 there */
 	sim_leg(sim, SIM_SERVER, 1, false, true);
 	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
 
-static void test_standby(void **state)
+static void standby_paths_carry_only_after_a_failure(void **state)
 {
 	struct sim_config cfg = clean;
 
@@ -436,15 +436,15 @@ static void test_standby(void **state)
 	cfg.one_subnet = false;
 	cfg.routed = true;
 	crosses_stand_by(&cfg);
-	cfg.labels = false; /* their order pairs them */
+	cfg.labels = false; /* paired by address order */
 	crosses_stand_by(&cfg);
 	cfg.ipv6 = true;
 	crosses_stand_by(&cfg);
 }
 
-/* More pairs of ports than there may be paths: each port and each address has a path of its own,
- * and what is left when the first legs of a server are gone is enough. */
-static void test_many_routed(void **state)
+/* More pairs of ports than paths allowed: each port and each address gets a path, and the remaining
+ * ones suffice when a server's first legs are gone. */
+static void every_port_gets_a_routed_path(void **state)
 {
 	for (unsigned legs = 3; legs <= SIM_LEGS_MAX; legs++) {
 		struct sim_config cfg = clean;
@@ -472,8 +472,8 @@ static void test_many_routed(void **state)
 	}
 }
 
-/* A port that no router serves is not used for what is not in its subnet. */
-static void test_half_routed(void **state)
+/* A port without a router is not used for other subnets. */
+static void a_port_without_router_is_used_in_its_subnet_only(void **state)
 {
 	struct sim_config cfg = clean;
 	struct sim *sim;
@@ -491,8 +491,8 @@ static void test_half_routed(void **state)
 	sim_free(sim);
 }
 
-/* Bytes thrown at both ends, with numbers that are partly right. */
-static void test_garbage(void **state)
+/* Random bytes for both ends, with partly valid numbers. */
+static void garbage_packets_do_no_harm(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct sim_config cfg = clean;
@@ -516,8 +516,8 @@ static void test_garbage(void **state)
 				      sim_random(sim, sizeof(junk)), sim->now);
 			CHECK(sim, sim_pass(sim, 10 * US));
 		}
-		/* Altered payload, headers and numbers get through where UDP's checksum would
-		 * have caught them: bytes may differ then, but nothing may crash or leak. */
+		/* Altered payload, headers and numbers arrive that UDP's checksum would have
+		 * caught: data may differ then, but nothing may crash or leak. */
 		for (unsigned i = 0; i < 20; i++)
 			sim_call(sim, 1, 20000, 20000, 0);
 		sim_pass(sim, SEC);
@@ -525,8 +525,8 @@ static void test_garbage(void **state)
 	}
 }
 
-/* What the caller may get wrong. */
-static void test_arguments(void **state)
+/* Errors of the caller. */
+static void invalid_arguments_are_refused(void **state)
 {
 	struct sim_config cfg = clean;
 	struct sim *sim;
@@ -542,7 +542,7 @@ static void test_arguments(void **state)
 			 -EINVAL);
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(sim_call(sim, 1, 100, 100, 0));
-	assert_false(sim_call(sim, 1, 100, 100, 0)); /* all wait, not connected yet */
+	assert_false(sim_call(sim, 1, 100, 100, 0)); /* all queue until it is connected */
 	CHECK(sim, sim_finish(sim, SEC));
 	s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
 	assert_int_equal(rudp_call_send(s, "x", 1, 0), -EINVAL);
@@ -550,7 +550,7 @@ static void test_arguments(void **state)
 	sim_free(sim);
 }
 
-/* A world drawn from its seed: faults of all kinds, and things happening meanwhile. */
+/* A random world from a seed: faults of all kinds, and events during the run. */
 static void random_config(uint64_t seed, struct sim_config *ret)
 {
 	struct sim dice = {.rng = seed * 77};
@@ -574,7 +574,7 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 	c.one_subnet = sim_random(&dice, 4) == 0;
 	c.labels = sim_random(&dice, 2);
 	c.ipv6 = sim_random(&dice, 4) == 0;
-	if (sim_random(&dice, 3) == 0) { /* many share what leads to one */
+	if (sim_random(&dice, 3) == 0) { /* many share a downlink */
 		c.clients += (unsigned)sim_random(&dice, 6);
 		c.bits_per_s = c.down_bits_per_s = 1000000000ULL << sim_random(&dice, 5);
 		c.down_queue_bytes = 65536U << sim_random(&dice, 5);
@@ -586,7 +586,7 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 	}
 	c.limits.calls_per_session = 1 + (uint32_t)sim_random(&dice, 64);
 	c.limits.rx_bytes_per_session = 2U << 20;
-	if (sim_random(&dice, 3) == 0) { /* a rough way */
+	if (sim_random(&dice, 3) == 0) { /* a rough network */
 		c.jitter_ns = sim_random(&dice, 2 * MS);
 		c.server_delay_ns = sim_random(&dice, 3) ? 0 : sim_random(&dice, 5 * MS);
 		c.hold = (uint32_t)sim_random(&dice, 2000);
@@ -690,7 +690,7 @@ static void random_world(uint64_t seed)
 	sim_free(sim);
 }
 
-static void test_random_worlds(void **state)
+static void random_worlds_keep_every_promise(void **state)
 {
 	const char *only = getenv("PLENUM_RUDP_SEED");
 	const char *n = getenv("PLENUM_RUDP_RUNS"), *from = getenv("PLENUM_RUDP_FROM");
@@ -712,15 +712,24 @@ static void test_random_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_echo),	       cmocka_unit_test(test_throughput),
-		cmocka_unit_test(test_failover),       cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_client_restart), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_slow_hosts),
-		cmocka_unit_test(test_seldom),	       cmocka_unit_test(test_credit),
-		cmocka_unit_test(test_idle),	       cmocka_unit_test(test_one_way),
-		cmocka_unit_test(test_standby),	       cmocka_unit_test(test_many_routed),
-		cmocka_unit_test(test_half_routed),    cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_random_worlds),
+		cmocka_unit_test(messages_of_all_sizes_arrive_intact),
+		cmocka_unit_test(throughput_reaches_the_links_rate),
+		cmocka_unit_test(calls_survive_a_failover),
+		cmocka_unit_test(a_client_reconnects_after_a_server_restart),
+		cmocka_unit_test(a_restarted_client_replaces_its_old_session),
+		cmocka_unit_test(a_lost_session_ends_its_calls_and_reconnects),
+		cmocka_unit_test(late_threads_do_not_take_paths_down),
+		cmocka_unit_test(slow_hosts_do_not_shrink_the_window),
+		cmocka_unit_test(rare_polls_do_not_stall_bulk_data),
+		cmocka_unit_test(big_requests_stay_within_their_memory_limit),
+		cmocka_unit_test(idle_sessions_send_only_keepalives),
+		cmocka_unit_test(a_one_way_leg_is_avoided),
+		cmocka_unit_test(standby_paths_carry_only_after_a_failure),
+		cmocka_unit_test(every_port_gets_a_routed_path),
+		cmocka_unit_test(a_port_without_router_is_used_in_its_subnet_only),
+		cmocka_unit_test(garbage_packets_do_no_harm),
+		cmocka_unit_test(invalid_arguments_are_refused),
+		cmocka_unit_test(random_worlds_keep_every_promise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

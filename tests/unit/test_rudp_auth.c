@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What strangers and listeners can do: tampering with each byte of each packet, replay, RESET,
- * spoofed addresses, floods, other versions; and whom the application turns away.
+ * Attacks by outsiders and eavesdroppers: tampering with each byte of each packet, replay, RESET,
+ * spoofed addresses, floods, other versions; and refusals by the application.
  */
 #include "tests/lib/auth_rig.h"
 
-/* Who knows the key and is not wanted is told so by somebody who knows it too. */
-static void test_application_refuses(void **state)
+/* A client with the key that the application refuses gets an authenticated reason. */
+static void the_application_refuses_a_client_with_a_reason(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
@@ -19,7 +19,7 @@ static void test_application_refuses(void **state)
 	assert_int_equal(sessions(SERVER), 0);
 }
 
-/* ------------------------------------------------------------------ the middle */
+/* ------------------------------------------------------------------ attacker in the middle */
 
 static bool tamper(struct rig *rig, struct hop *h)
 {
@@ -31,8 +31,8 @@ static bool tamper(struct rig *rig, struct hop *h)
 }
 
 /*
- * One bit of each byte of each of the first packets, handshake, JOINs, request and response: it is
- * as if the packet had been lost. Calls are answered once and right, no session ends.
+ * Flips one bit of each byte of each of the first packets, handshake, JOINs, request and response:
+ * the packet counts as lost. Calls are answered once and correctly, and no session ends.
  */
 static void tampering(enum rudp_security security)
 {
@@ -62,17 +62,17 @@ static void tampering(enum rudp_security security)
 	assert_true(worlds > 500);
 }
 
-static void test_tampering_auth(void **state)
+static void altered_authenticated_packets_count_as_lost(void **state)
 {
 	tampering(RUDP_AUTH);
 }
 
-static void test_tampering_encrypt(void **state)
+static void altered_encrypted_packets_count_as_lost(void **state)
 {
 	tampering(RUDP_ENCRYPT);
 }
 
-/* The answer that is coming in at the client, or NULL. */
+/* The response arriving at the client, or NULL. */
 static const struct rx_msg *coming(void)
 {
 	const struct rudp_session *s = g->ends[CLIENT].s;
@@ -83,7 +83,7 @@ static const struct rx_msg *coming(void)
 	return NULL;
 }
 
-/* It has no effect on what is here of the answer, not even until the next packet. */
+/* It has no effect on the partly received response, not even until the next packet. */
 static void give_forged(const struct hop *h)
 {
 	static uint8_t before[REPLY_MAX];
@@ -101,8 +101,8 @@ static void give_forged(const struct hop *h)
 	g->hit = true;
 }
 
-/* Each packet of the answer comes with forgeries, before it and after: of its number and of ones
- * that nobody has had, of its place in the answer and of the first one's. */
+/* Forgeries around each packet of the response: with its number and with unused ones, at its
+ * position and at the first packet's. */
 static bool forge(struct rig *rig, struct hop *h)
 {
 	struct hop bad;
@@ -120,10 +120,10 @@ static bool forge(struct rig *rig, struct hop *h)
 			give(h);
 		give_forged(&bad);
 	}
-	return true; /* it has come already */
+	return true; /* received already */
 }
 
-static void test_forged_pieces(void **state)
+static void forged_chunks_have_no_effect(void **state)
 {
 	for (enum rudp_security k = RUDP_AUTH; k <= RUDP_ENCRYPT; k++) {
 		g->cfg[SERVER].security = g->cfg[CLIENT].security = k;
@@ -151,9 +151,8 @@ static bool keep(struct rig *rig, struct hop *h)
 	return false;
 }
 
-/* Whatever was heard is said again: while the session is there, when it is gone, and to a server in
- * its next life. */
-static void test_replay(void **state)
+/* Replays every packet: to the running session, after its end, and to a restarted server. */
+static void replayed_packets_have_no_effect(void **state)
 {
 	unsigned requests;
 
@@ -189,8 +188,8 @@ static void test_replay(void **state)
 	}
 }
 
-/* In clear on the wire: neither who the client is nor who the server is, in any packet. */
-static void test_identity_hidden(void **state)
+/* No packet reveals the identity of client or server. */
+static void identities_are_hidden_on_the_wire(void **state)
 {
 	uint8_t want[2][8];
 	bool seen = false;
@@ -225,8 +224,8 @@ static void reset_inject(unsigned to, const uint8_t *tokens, unsigned n)
 		give(&h);
 }
 
-/* Who sees the packets knows the numbers, but not the tokens. */
-static void test_reset_without_token(void **state)
+/* An eavesdropper knows the numbers, but not the tokens. */
+static void a_reset_without_token_has_no_effect(void **state)
 {
 	uint8_t tokens[3 * WIRE_TOKEN_BYTES] = {0};
 
@@ -237,7 +236,7 @@ static void test_reset_without_token(void **state)
 	for (unsigned to = 0; to < 2; to++)
 		for (unsigned n = 0; n <= 3; n++)
 			reset_inject(to, tokens, n);
-	/* Not the other end's token either. */
+	/* The other end's token does not help either. */
 	memcpy(tokens, rudp_session_next(g->ends[SERVER].r, NULL)->peer_token, WIRE_TOKEN_BYTES);
 	reset_inject(CLIENT, tokens, 1);
 	pass(20 * NSEC_PER_MSEC);
@@ -248,9 +247,9 @@ static void test_reset_without_token(void **state)
 	assert_int_equal(g->ends[CLIENT].answers, 1);
 }
 
-/* A server that lost its memory still proves that it is the one, also with a new key before the old
- * one; and the client comes back at once. */
-static void test_reset_after_restart(void **state)
+/* A server that lost its memory proves its identity by the token, also with a new key before the
+ * old one; the client reconnects at once. */
+static void a_restarted_server_resets_its_sessions(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
@@ -268,20 +267,20 @@ static void test_reset_after_restart(void **state)
 	assert_true(is_up());
 }
 
-/* ------------------------------------------------------------------ strangers */
+/* ------------------------------------------------------------------ outsiders */
 
 static bool spoof(struct rig *rig, struct hop *h)
 {
 	if (h->to != SERVER || h->port != 1)
 		return false;
-	h->src = victim; /* the client's second leg says that it is somebody else */
+	h->src = victim; /* the client's second leg claims the victim's address */
 	rig->spoofed_in += h->len;
 	return false;
 }
 
-/* A client that is let in has its answers sent to somebody who did not ask: never more than three
- * times what came from there. */
-static void test_spoofed_path(void **state)
+/* An accepted client redirects its responses to a victim: the victim never gets more than three
+ * times what came from its address. */
+static void a_spoofed_path_is_not_amplified(void **state)
 {
 	for (unsigned security = RUDP_SECURITY_NONE; security <= RUDP_AUTH; security++) {
 		if (security) {
@@ -308,9 +307,9 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 	return (*seed >> 8) % below;
 }
 
-/* Hellos with and without cookies, from anywhere: no session, no more bytes than came, and the next
- * client gets in. */
-static void test_flood(void **state)
+/* HELLOs with and without cookies from many addresses: no session, no amplification, and the next
+ * client connects. */
+static void a_flood_of_hellos_makes_no_session(void **state)
 {
 	uint32_t seed = 3;
 	uint64_t in = 0;
@@ -340,8 +339,9 @@ static void test_flood(void **state)
 	assert_true(is_up());
 }
 
-/* One who may receive where it says it is, and has no key: it is told so, and holds no place. */
-static void test_flood_with_cookies(void **state)
+/* An outsider that receives at its address but has no key: it gets a refusal and occupies no
+ * session. */
+static void hosts_without_the_key_hold_no_session(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 1);
@@ -365,17 +365,17 @@ static bool claim(struct rig *rig, struct hop *h)
 	if (h->to != SERVER || wire_get_common(h->data, h->len, &c) || c.type != WIRE_HELLO ||
 	    h->len == WIRE_HELLO_BYTES)
 		return false;
-	/* The whole HELLO is known: path, stamp, number. Only the key is not. */
+	/* All clear fields of HELLO are known: path, stamp, number. Only the key is not. */
 	c.type = WIRE_ACCEPT;
 	c.flags = 0;
 	c.session = wire_get64(h->data + 16);
 	forged.len = wire_put_answer(forged.data, &c, &answer);
 	forged.len += wire_put_accept_body(forged.data + forged.len, &a);
 	assert_int_equal(give(&forged), -EBADMSG);
-	/* The same, called sealed. */
+	/* The same, marked as sealed. */
 	forged.data[16] = h->data[32];
 	assert_int_equal(give(&forged), -EBADMSG);
-	/* A no that nobody has proven. */
+	/* An unauthenticated refusal. */
 	c.type = WIRE_REFUSE;
 	answer.body_len = WIRE_REFUSE_BODY_BYTES;
 	forged.len = wire_put_answer(forged.data, &c, &answer);
@@ -385,7 +385,7 @@ static bool claim(struct rig *rig, struct hop *h)
 	return false;
 }
 
-static void test_hostile_accept(void **state)
+static void forged_answers_are_rejected(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
@@ -401,13 +401,13 @@ static void test_hostile_accept(void **state)
 static bool newer(struct rig *rig, struct hop *h)
 {
 	if (h->to == SERVER && (h->data[1] & 0x0f) == WIRE_HELLO)
-		h->data[1] = 5 << 4 | WIRE_HELLO; /* from the future */
+		h->data[1] = 5 << 4 | WIRE_HELLO; /* a newer version */
 	else if (h->to == CLIENT && (h->data[1] & 0x0f) == WIRE_VERSIONS)
-		h->data[16] = 5; /* to the past */
+		h->data[16] = 5; /* an older version */
 	return false;
 }
 
-static void test_versions(void **state)
+static void other_versions_are_reported(void **state)
 {
 	g->middle = newer;
 	begin();
@@ -415,7 +415,7 @@ static void test_versions(void **state)
 	assert_int_equal(sessions(SERVER), 0);
 	assert_int_equal(g->ends[CLIENT].code, -EPROTONOSUPPORT);
 	assert_string_equal(g->ends[CLIENT].word, "wire-version-5");
-	/* And when both understand each other after all: */
+	/* With equal versions it connects: */
 	g->middle = NULL;
 	pass(2 * NSEC_PER_SEC);
 	assert_true(is_up());
@@ -424,19 +424,19 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_application_refuses),
-		RIG_TEST(test_tampering_auth),
-		RIG_TEST(test_tampering_encrypt),
-		RIG_TEST(test_forged_pieces),
-		RIG_TEST(test_replay),
-		RIG_TEST(test_identity_hidden),
-		RIG_TEST(test_reset_without_token),
-		RIG_TEST(test_reset_after_restart),
-		RIG_TEST(test_spoofed_path),
-		RIG_TEST(test_flood),
-		RIG_TEST(test_flood_with_cookies),
-		RIG_TEST(test_hostile_accept),
-		RIG_TEST(test_versions),
+		RIG_TEST(the_application_refuses_a_client_with_a_reason),
+		RIG_TEST(altered_authenticated_packets_count_as_lost),
+		RIG_TEST(altered_encrypted_packets_count_as_lost),
+		RIG_TEST(forged_chunks_have_no_effect),
+		RIG_TEST(replayed_packets_have_no_effect),
+		RIG_TEST(identities_are_hidden_on_the_wire),
+		RIG_TEST(a_reset_without_token_has_no_effect),
+		RIG_TEST(a_restarted_server_resets_its_sessions),
+		RIG_TEST(a_spoofed_path_is_not_amplified),
+		RIG_TEST(a_flood_of_hellos_makes_no_session),
+		RIG_TEST(hosts_without_the_key_hold_no_session),
+		RIG_TEST(forged_answers_are_rejected),
+		RIG_TEST(other_versions_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory at the receiver: who may send when, and that nobody who keeps some stops the others. */
+/* The receiver's memory: order of requests, and clients that hold memory do not block others. */
 #include <inttypes.h>
 
 #include "tests/lib/rudp_worlds.h"
 
 #define MIB (1U << 20)
 
-/* As many buffers as the server end of the file system has. */
+/* As many buffers as the file system's server. */
 static const struct sim_config world = {.seed = 1,
 					.legs = 2,
 					.bits_per_s = 10000000000ULL,
@@ -35,8 +35,8 @@ static void world_end(struct sim *sim)
 	sim_free(sim);
 }
 
-/* More writers than there is memory for. */
-static void test_many_writers(void **state)
+/* More writers than memory. */
+static void many_writers_share_little_memory(void **state)
 {
 	struct sim *sim = world_of(15);
 	uint64_t since = sim->now;
@@ -66,8 +66,8 @@ static void others_go_on(struct sim *sim, uint32_t req_len, uint32_t resp_len, u
 	}
 }
 
-/* Clients that announce and begin requests, small and large, and send no more of them. */
-static void test_half_senders(void **state)
+/* Clients that announce and begin requests, small and large, and then stall. */
+static void stalled_requests_do_not_block_other_clients(void **state)
 {
 	struct sim *sim = world_of(9);
 	unsigned held = 0;
@@ -81,11 +81,11 @@ static void test_half_senders(void **state)
 	for (unsigned i = 0; i < SIM_BUF_CLASSES; i++)
 		held += sim->ends[SIM_SERVER].requests.used[i][0] +
 			sim->ends[SIM_SERVER].requests.used[i][1];
-	assert_true(held > 64); /* it does hurt */
+	assert_true(held > 64); /* the attack takes effect */
 	others_go_on(sim, MIB, 64, 20 * MS);
 	others_go_on(sim, 16000, 64, 5 * MS);
 	others_go_on(sim, 100, 100, 5 * MS);
-	/* What they began is asked for anew, and done once they are whole again. */
+	/* Their requests are requested again, and complete once the clients recover. */
 	for (unsigned e = 2; e <= 9; e++)
 		sim->ends[e].half_sender = false;
 	CHECK(sim, sim_finish(sim, 60 * SEC));
@@ -94,14 +94,14 @@ static void test_half_senders(void **state)
 	world_end(sim);
 }
 
-/* A client that is gone half way: its memory comes back although its session lives on. */
-static void test_half_is_given_up(void **state)
+/* A client stalls in mid-request: its memory is released although its session stays up. */
+static void a_stalled_requests_memory_is_released(void **state)
 {
 	struct sim *sim = world_of(1);
 	struct sim_memory *m = &sim->ends[SIM_SERVER].requests;
 
-	/* With a window for all four at once: what is lost goes again before large ones that are
-	 * new, as it always has, and here it is lost for ever, which no network does. */
+	/* With a window for all four at once: lost chunks go before new big messages, and here they
+	 * are lost forever, which does not happen on a network. */
 	others_go_on(sim, MIB, 64, 20 * MS);
 	sim->ends[1].half_sender = true;
 	for (unsigned i = 0; i < 4; i++)
@@ -123,8 +123,8 @@ static void test_half_is_given_up(void **state)
 	sim_free(sim);
 }
 
-/* Clients that read and take no answers. */
-static void test_slow_readers(void **state)
+/* Clients that read but take no responses. */
+static void slow_readers_do_not_block_other_clients(void **state)
 {
 	struct sim *sim = world_of(5);
 	struct sim_end *server = &sim->ends[SIM_SERVER];
@@ -144,10 +144,9 @@ static void test_slow_readers(void **state)
 	world_end(sim);
 }
 
-/* Clients that take answers never, or a chunk at a time, and are well otherwise: they hold all the
- * memory that there is, for a while and not for ever; and where they come back, others have had
- * theirs meanwhile. */
-static void test_answers_not_taken(void **state)
+/* Clients that acknowledge responses never, or one chunk at a time, and otherwise behave: they hold
+ * all memory only for a limited time, and when they reconnect others have been served meanwhile. */
+static void clients_that_take_no_responses_are_closed(void **state)
 {
 	struct sim *sim = world_of(12);
 	struct sim_end *server = &sim->ends[SIM_SERVER];
@@ -160,11 +159,11 @@ static void test_answers_not_taken(void **state)
 			assert_true(sim_call(sim, e, 100, MIB, 0));
 	}
 	CHECK(sim, sim_pass(sim, SEC));
-	assert_true(server->answers.used[2][1] > 50); /* it does hurt */
+	assert_true(server->answers.used[2][1] > 50); /* the attack takes effect */
 	turn = sim->n_calls;
 	for (unsigned i = 0; i < 20; i++)
 		assert_true(sim_call(sim, 1, 100, MIB, 0));
-	CHECK(sim, sim_pass(sim, 8 * SEC)); /* they have lived for longer than the silent do */
+	CHECK(sim, sim_pass(sim, 8 * SEC)); /* they last longer than silent ones */
 	assert_int_equal(server->events[RUDP_SESSION_CLOSED], 0);
 	CHECK(sim, sim_pass(sim, 3 * SEC));
 	assert_int_equal(server->events[RUDP_SESSION_STUCK], 11);
@@ -173,7 +172,7 @@ static void test_answers_not_taken(void **state)
 	assert_int_equal(done, 20);
 	for (unsigned i = 0; i < turn; i++)
 		CHECK(sim, sim->calls[i].status == -ECONNRESET);
-	/* They are let in again, and served once they take what they are sent. */
+	/* They may reconnect, and are served once they acknowledge. */
 	for (unsigned e = 2; e <= 12; e++) {
 		sim->ends[e].slow_reader = sim->ends[e].trickler = false;
 		assert_true(sim_call(sim, e, 100, MIB, 0));
@@ -185,8 +184,8 @@ static void test_answers_not_taken(void **state)
 	sim_free(sim);
 }
 
-/* The last of many answers over a slow link comes late, and nobody is to blame. */
-static void test_answers_on_a_slow_link(void **state)
+/* Over a slow link the last of many responses completes late; no client is closed. */
+static void a_slow_link_does_not_close_clients(void **state)
 {
 	struct sim_config cfg = world;
 	struct sim *sim;
@@ -201,13 +200,13 @@ static void test_answers_on_a_slow_link(void **state)
 	for (unsigned i = 0; i < 192; i++)
 		assert_true(sim_call(sim, 1 + i % 8, 100, MIB, 0));
 	CHECK(sim, sim_finish(sim, 60 * SEC));
-	assert_true(sim->last_answer_ns > 25 * SEC); /* the world begins at 10 s */
+	assert_true(sim->last_answer_ns > 25 * SEC); /* the simulation starts at 10 s */
 	assert_int_equal(sim->ends[SIM_SERVER].events[RUDP_SESSION_STUCK], 0);
 	world_end(sim);
 }
 
-/* Short requests do not wait for long ones, and long ones do not wait for ever. */
-static void test_short_first(void **state)
+/* Short requests do not wait for long ones, and long ones do not starve. */
+static void short_requests_pass_long_ones(void **state)
 {
 	struct sim *sim = world_of(12);
 	uint64_t longest = 0;
@@ -227,7 +226,7 @@ static void test_short_first(void **state)
 	print_message("# 40000 bytes behind 320 MiB: at most %.3f ms\n", (double)longest / 1e6);
 	CHECK(sim, longest < 15 * MS);
 	CHECK(sim, sim_finish(sim, 5 * SEC));
-	/* A flood of short ones; client 12's long one has its turn. */
+	/* Many short ones; client 12's long one still gets its turn. */
 	for (unsigned e = 1; e <= 10; e++)
 		for (unsigned i = 0; i < 100; i++)
 			assert_true(sim_call(sim, e, 30000, 64, 0));
@@ -239,9 +238,9 @@ static void test_short_first(void **state)
 	world_end(sim);
 }
 
-/* Who alone has something to send waits for no grant, which on a way this long is a quarter of the
- * time: the least of some calls in a row. */
-static void test_alone(void **state)
+/* A single sender waits for no grant, which on a path this long is a quarter of the time. Measures
+ * the fastest of several calls. */
+static void a_single_sender_needs_no_grants(void **state)
 {
 	struct sim_config cfg = world;
 	uint64_t least = UINT64_MAX;
@@ -276,7 +275,7 @@ struct figures {
 	uint64_t packets, dropped;
 };
 
-/* So many of so many bytes at a time from each; what happens in ns, after a while. */
+/* Each client keeps `depth` requests of this size open; results of ns, after a warm-up. */
 static struct figures flood(const struct sim_config *cfg, unsigned depth, uint32_t bytes,
 			    uint64_t ns)
 {
@@ -316,8 +315,8 @@ static struct figures flood(const struct sim_config *cfg, unsigned depth, uint32
 	return f;
 }
 
-/* Many senders of small requests behind a queue that holds two packets of each. */
-static void test_shallow_queue(void **state)
+/* Many senders of small requests behind a queue with space for two packets of each. */
+static void incast_shares_fit_a_shallow_queue(void **state)
 {
 	struct sim_config cfg = world;
 	struct figures f;
@@ -332,9 +331,9 @@ static void test_shallow_queue(void **state)
 	assert_true(f.done * 4096ULL * 8 * 100 > 88 * 40 * MS * 10); /* of 10 bits per ns */
 }
 
-/* Many who wait with large ones, behind one that holds the windows of two: fewer are asked for at a
- * time. */
-static void test_short_queue(void **state)
+/* Many waiting clients with large requests, behind a queue with space for the windows of two: fewer
+ * grants at a time. */
+static void fewer_grants_fit_a_short_queue(void **state)
 {
 	struct sim_config cfg = world;
 	struct figures f;
@@ -348,8 +347,9 @@ static void test_short_queue(void **state)
 	assert_true(f.done * 8ULL * MIB * 100 > 85 * 50 * MS * 10);
 }
 
-/* A cable's losses are not a queue's: less on the way does not end them, and is not for long. */
-static void test_cable(void **state)
+/* Losses of a bad cable are not a queue's: fewer bytes in flight do not reduce them, and the limit
+ * does not last. */
+static void cable_losses_limit_senders_only_briefly(void **state)
 {
 	struct sim_config cfg = world;
 	struct figures whole, lossy;
@@ -363,11 +363,11 @@ static void test_cable(void **state)
 	assert_true(lossy.done > whole.done / 2);
 }
 
-/* The first request has what the second, of client `who`, waits for: that one is granted in the
- * turn in which it comes back, and not when it would be looked for anyway. */
+/* The second request, of client `who`, waits for memory of the first: it is granted when that is
+ * freed, not at the next periodic check. */
 static void waits_for_first(const struct sim_config *cfg, unsigned who, uint32_t work_us)
 {
-	const uint32_t len = 600000; /* of the largest buffers; two are more than a share */
+	const uint32_t len = 600000; /* in the largest buffers; two exceed a share */
 	struct sim *sim = sim_new(cfg);
 	struct sim_end *server = &sim->ends[SIM_SERVER];
 	const unsigned *used = &server->requests.used[SIM_BUF_CLASSES - 1][1];
@@ -381,22 +381,22 @@ static void waits_for_first(const struct sim_config *cfg, unsigned who, uint32_t
 	for (unsigned i = 0; i < 5000 && server->request_bytes; i++)
 		CHECK(sim, sim_pass(sim, US));
 	CHECK(sim, !server->request_bytes && sim_pass(sim, 5 * US));
-	CHECK(sim, *used == 1 && !sim->calls[1].executed); /* it has memory, and is on its way */
+	CHECK(sim, *used == 1 && !sim->calls[1].executed); /* it has memory and is in flight */
 	CHECK(sim, sim_finish(sim, SEC));
 	world_end(sim);
 }
 
-static void test_granted_at_once(void **state)
+static void freed_memory_is_granted_at_once(void **state)
 {
 	for (uint32_t work_us = 2000; work_us < 2500; work_us += 97) {
 		struct sim_config few = world, share = world;
 
 		few.clients = 2;
 		few.bufs[SIM_BUF_CLASSES - 1] = 1;
-		waits_for_first(&few, 2, work_us); /* another peer, for memory */
+		waits_for_first(&few, 2, work_us); /* another client, for memory */
 		share.clients = 1;
 		share.limits.rx_bytes_per_session = RUDP_MSG_BYTES_MAX;
-		waits_for_first(&share, 1, work_us); /* the same, for its share of it */
+		waits_for_first(&share, 1, work_us); /* the same client, for its share */
 	}
 }
 
@@ -406,8 +406,8 @@ static void one_more(struct sim *sim, unsigned client)
 		CHECK(sim, sim_call(sim, client, 100, 100, 0));
 }
 
-/* Requests that wait are not overtaken by one that is made in the moment in which there is room. */
-static void test_in_order(void **state)
+/* A new request does not overtake waiting ones when space becomes free. */
+static void waiting_requests_keep_their_order(void **state)
 {
 	struct sim_config cfg = world;
 	struct sim *sim;
@@ -429,19 +429,19 @@ static void test_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_writers),
-		cmocka_unit_test(test_half_senders),
-		cmocka_unit_test(test_half_is_given_up),
-		cmocka_unit_test(test_slow_readers),
-		cmocka_unit_test(test_answers_not_taken),
-		cmocka_unit_test(test_answers_on_a_slow_link),
-		cmocka_unit_test(test_short_first),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_granted_at_once),
-		cmocka_unit_test(test_in_order),
-		cmocka_unit_test(test_shallow_queue),
-		cmocka_unit_test(test_short_queue),
-		cmocka_unit_test(test_cable),
+		cmocka_unit_test(many_writers_share_little_memory),
+		cmocka_unit_test(stalled_requests_do_not_block_other_clients),
+		cmocka_unit_test(a_stalled_requests_memory_is_released),
+		cmocka_unit_test(slow_readers_do_not_block_other_clients),
+		cmocka_unit_test(clients_that_take_no_responses_are_closed),
+		cmocka_unit_test(a_slow_link_does_not_close_clients),
+		cmocka_unit_test(short_requests_pass_long_ones),
+		cmocka_unit_test(a_single_sender_needs_no_grants),
+		cmocka_unit_test(freed_memory_is_granted_at_once),
+		cmocka_unit_test(waiting_requests_keep_their_order),
+		cmocka_unit_test(incast_shares_fit_a_shallow_queue),
+		cmocka_unit_test(fewer_grants_fit_a_short_queue),
+		cmocka_unit_test(cable_losses_limit_senders_only_briefly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of small messages where what is said of them is not true: forged, flooded, or made with
- * losses that no queue has. A peer can slow what goes to itself, no more, and never stop it. It
- * uses rudp's inner header, because no honest endpoint says such things.
+ * Incast shares that are forged, flooded, or triggered by losses outside any queue. A peer can slow
+ * traffic to itself only, and never stop it. Uses rudp's internal header, because no honest
+ * endpoint sends such packets.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/lib/rudp_worlds.h"
@@ -19,7 +19,7 @@ static void call_again(struct sim *sim, unsigned client)
 	(void)sim_call(sim, client, 4000, 4000, 0);
 }
 
-/* Each has 16 calls open, always. */
+/* Each client keeps 16 calls open. */
 static struct sim *busy_world(unsigned clients, enum rudp_security security)
 {
 	struct sim_config cfg = world;
@@ -37,7 +37,7 @@ static struct sim *busy_world(unsigned clients, enum rudp_security security)
 	return sim;
 }
 
-/* Every call ends, with an answer. */
+/* Every call ends with a response. */
 static void world_end(struct sim *sim)
 {
 	sim->on_done = NULL;
@@ -48,7 +48,7 @@ static void world_end(struct sim *sim)
 	sim_free(sim);
 }
 
-/* How many of a client's calls have ended. */
+/* Number of a client's ended calls. */
 static unsigned done_of(const struct sim *sim, unsigned client)
 {
 	unsigned n = 0;
@@ -75,7 +75,7 @@ static size_t share_put(const struct rudp_session *s, uint32_t serial, uint32_t 
 	return wire_put_share(ret, &c, bytes);
 }
 
-/* As the peer itself says it, tag and all. */
+/* Sends SHARE as the peer itself would, including its tag. */
 static void share_say(struct rudp_session *s, uint32_t bytes)
 {
 	struct datagram pkt = {.payload = NULL};
@@ -87,7 +87,7 @@ static void share_say(struct rudp_session *s, uint32_t bytes)
 	rudp_session_touch(s);
 }
 
-/* Calls of client 1 and 2 that end in 5 ms while client 2's session, at this end, says so. */
+/* Calls of clients 1 and 2 that end within 5 ms while client 2's session sends these shares. */
 static void flood(struct sim *sim, struct rudp_session *s, const uint32_t *shares, unsigned n,
 		  unsigned ret[2])
 {
@@ -102,8 +102,8 @@ static void flood(struct sim *sim, struct rudp_session *s, const uint32_t *share
 		ret[i] = done_of(sim, i + 1) - before[i];
 }
 
-/* The client's end says it to the server, or the server's to the client. */
-static void test_peer_lies(void **state)
+/* The client sends it to the server, or the server to the client. */
+static void false_shares_slow_only_their_sender(void **state)
 {
 	static const uint32_t least[] = {1}, none[] = {0}, all[] = {UINT32_MAX},
 			      any[] = {0, 1, 64, 1500, 65536, 1U << 31, UINT32_MAX};
@@ -129,15 +129,15 @@ static void test_peer_lies(void **state)
 		CHECK(sim, after[0] > honest[0] / 2 && after[1] > honest[1] / 2);
 		CHECK(sim, lied[1] > (lies[k / 2].slows ? 0 : honest[1] / 2));
 		CHECK(sim, rudp_session_is_up(sim->ends[2].session));
-		for (unsigned e = 0; e <= 2; e++) /* no more comes than before, whatever is said */
+		for (unsigned e = 0; e <= 2; e++) /* not more than before, whatever SHARE says */
 			CHECK(sim, sim->ends[e].links[0].down_dropped * 100 <=
 					   sim->ends[e].links[0].down_packets);
 		world_end(sim);
 	}
 }
 
-/* Without the key it is not even looked at, from the right address, with numbers that are right. */
-static void test_forged(void **state)
+/* Without the key it is rejected, even from the right address with valid numbers. */
+static void forged_shares_are_ignored(void **state)
 {
 	for (enum rudp_security k = RUDP_AUTH; k <= RUDP_ENCRYPT; k++) {
 		struct sim *sim = busy_world(2, k);
@@ -165,10 +165,9 @@ static void test_forged(void **state)
 	}
 }
 
-/* Eight senders most of whose packets are lost on their own cables, so that the server takes it for
- * a queue's doing: the one who is well goes on, and with most of what it had once that is known not
- * to be so. */
-static void test_lossy_senders(void **state)
+/* Eight senders lose most packets on their own cables, so the server takes it for a queue's losses:
+ * the healthy sender continues, and recovers most of its rate once the limit proves futile. */
+static void lossy_senders_do_not_slow_a_healthy_one(void **state)
 {
 	static const uint32_t losses[] = {500000, 900000};
 
@@ -195,9 +194,9 @@ static void test_lossy_senders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peer_lies),
-		cmocka_unit_test(test_forged),
-		cmocka_unit_test(test_lossy_senders),
+		cmocka_unit_test(false_shares_slow_only_their_sender),
+		cmocka_unit_test(forged_shares_are_ignored),
+		cmocka_unit_test(lossy_senders_do_not_slow_a_healthy_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who has which keys: modes, keys that do not fit, and their change, by a restart and under
- * sessions that run.
+ * Cluster keys: security modes, mismatched keys, and rotation by restart and in running sessions.
  */
 #include "tests/lib/auth_rig.h"
 
-static void test_modes(void **state)
+static void the_stronger_mode_applies(void **state)
 {
 	for (unsigned server = RUDP_AUTH; server <= RUDP_ENCRYPT; server++) {
 		for (unsigned client = RUDP_AUTH; client <= RUDP_ENCRYPT; client++) {
@@ -33,7 +32,7 @@ static void test_modes(void **state)
 	}
 }
 
-/* Nobody gets in, and the client's operator learns why. */
+/* The client is refused, and its operator gets this reason. */
 static void expect_refused(const char *word)
 {
 	begin();
@@ -46,28 +45,28 @@ static void expect_refused(const char *word)
 	assert_string_equal(g->ends[CLIENT].word, word);
 }
 
-static void test_wrong_key(void **state)
+static void a_wrong_key_is_refused(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 1);
 	expect_refused("key-mismatch");
 }
 
-static void test_key_required(void **state)
+static void a_client_without_key_is_refused(void **state)
 {
 	key_add(SERVER, 0);
 	expect_refused("key-required");
 }
 
-static void test_no_key_here(void **state)
+static void a_key_is_refused_by_a_server_without_key(void **state)
 {
 	key_add(CLIENT, 0);
 	expect_refused("no-key-here");
 }
 
-/* Old on all, new beside it on all, new first on all, old taken away: at each step, whatever the
- * order in which hosts take it, everybody gets in. */
-static void test_rotation(void **state)
+/* Old key on all hosts, new one added on all, new one first on all, old one removed: at each step,
+ * in any order of hosts, every client connects. */
+static void keys_rotate_host_by_host(void **state)
 {
 	static const int steps[][2] = {{0, -1}, {0, 1}, {1, 0}, {1, -1}};
 
@@ -88,7 +87,7 @@ static void test_rotation(void **state)
 	}
 }
 
-/* The keys of an endpoint that runs: what its file says now; -1: no second one. */
+/* Sets the keys of a running endpoint; -1: no second key. */
 static int take(unsigned end, int first, int second)
 {
 	uint8_t set[2][RUDP_KEY_BYTES];
@@ -109,9 +108,9 @@ static void calls_go_on(void)
 	assert_int_equal(g->ends[CLIENT].answers, answers + 1);
 }
 
-/* A change of key under a session: nobody notices until the old one is dropped; then the session is
- * made anew, once, whichever end drops it first. */
-static void test_rotation_of_running(void **state)
+/* Rotation in a running session: nothing happens until the old key is dropped; then the session
+ * reconnects once, whichever end drops it first. */
+static void running_sessions_survive_a_key_rotation(void **state)
 {
 	for (unsigned first = SERVER; first <= CLIENT; first++) {
 		key_add(SERVER, 0);
@@ -138,8 +137,8 @@ static void test_rotation_of_running(void **state)
 	}
 }
 
-/* Who knows the dropped key alone is out at once, and stays so. */
-static void test_dropped_key_ends(void **state)
+/* A host that knows only the dropped key loses its session at once and stays out. */
+static void a_dropped_key_ends_its_sessions(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
@@ -153,7 +152,7 @@ static void test_dropped_key_ends(void **state)
 	assert_int_equal(sessions(SERVER), 0);
 	assert_int_equal(g->ends[SERVER].accepts, 1);
 	assert_string_equal(g->ends[CLIENT].word, "key-mismatch");
-	assert_int_equal(take(CLIENT, 1, -1), 0); /* it is connecting: nothing ends */
+	assert_int_equal(take(CLIENT, 1, -1), 0); /* still connecting: no session ends */
 	pass(NSEC_PER_SEC);
 	calls_go_on();
 }
@@ -163,8 +162,8 @@ static bool swallow_answers(struct rig *rig, struct hop *h)
 	return h->to == CLIENT && (h->data[1] & 0x0f) == WIRE_ACCEPT;
 }
 
-/* The keys change while a handshake is under way. */
-static void test_rotation_in_handshake(void **state)
+/* The keys change during a handshake. */
+static void keys_rotate_during_a_handshake(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
@@ -179,9 +178,9 @@ static void test_rotation_in_handshake(void **state)
 	assert_int_equal(sessions(SERVER), 1);
 }
 
-/* A server that was told of the new key second proves itself by it all the same, once the old one
- * is forgotten by all and it has lost its memory. */
-static void test_reset_after_rotation(void **state)
+/* A server that got the new key as its second one still proves its identity with it after the old
+ * key was removed everywhere and it lost its memory. */
+static void a_reset_works_after_a_rotation(void **state)
 {
 	key_add(SERVER, 0);
 	key_add(SERVER, 1);
@@ -199,8 +198,8 @@ static void test_reset_after_rotation(void **state)
 	calls_go_on();
 }
 
-/* More goodbyes at once than there is room for. */
-static void test_rotation_of_many(void **state)
+/* More CLOSE packets at once than the queue holds. */
+static void many_sessions_end_with_their_key(void **state)
 {
 	enum { MANY = 60 };
 	struct datagram_addr to = addr_of(SERVER, 0);
@@ -223,7 +222,7 @@ static void test_rotation_of_many(void **state)
 	assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_LOST], 0);
 }
 
-static void test_keys_that_cannot_be_taken(void **state)
+static void invalid_keys_are_refused(void **state)
 {
 	uint8_t set[RUDP_KEYS_MAX + 1][RUDP_KEY_BYTES] = {{9}};
 
@@ -242,17 +241,17 @@ static void test_keys_that_cannot_be_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_modes),
-		RIG_TEST(test_wrong_key),
-		RIG_TEST(test_key_required),
-		RIG_TEST(test_no_key_here),
-		RIG_TEST(test_rotation),
-		RIG_TEST(test_rotation_of_running),
-		RIG_TEST(test_dropped_key_ends),
-		RIG_TEST(test_rotation_in_handshake),
-		RIG_TEST(test_reset_after_rotation),
-		RIG_TEST(test_rotation_of_many),
-		RIG_TEST(test_keys_that_cannot_be_taken),
+		RIG_TEST(the_stronger_mode_applies),
+		RIG_TEST(a_wrong_key_is_refused),
+		RIG_TEST(a_client_without_key_is_refused),
+		RIG_TEST(a_key_is_refused_by_a_server_without_key),
+		RIG_TEST(keys_rotate_host_by_host),
+		RIG_TEST(running_sessions_survive_a_key_rotation),
+		RIG_TEST(a_dropped_key_ends_its_sessions),
+		RIG_TEST(keys_rotate_during_a_handshake),
+		RIG_TEST(a_reset_works_after_a_rotation),
+		RIG_TEST(many_sessions_end_with_their_key),
+		RIG_TEST(invalid_keys_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

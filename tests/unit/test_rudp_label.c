@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Labels that change while sessions run, in a simulated world: both ends agree in the end on which
- * paths are standby, whatever was lost, and no call is harmed. */
+/* Labels that change while sessions run, in the simulator: both ends finally agree on the standby
+ * paths, whatever was lost, and no call is harmed. */
 #include <string.h>
 
 #include "tests/lib/rudp_worlds.h"
@@ -21,7 +21,7 @@ static const struct sim_config world = {.seed = 1,
 					.one_subnet = true,
 					.labels = true};
 
-/* What the ends' ports have now. */
+/* Current labels of the ends' ports. */
 static uint32_t labels[2][2];
 
 static void label(struct sim *sim, unsigned end, unsigned port, uint32_t value)
@@ -47,15 +47,14 @@ static unsigned port_at(const struct sim *sim, const struct rudp_path_info *i)
 	struct rudp_path_info all[RUDP_PATHS_MAX];
 	unsigned n = rudp_session_paths(s, all, RUDP_PATHS_MAX);
 
-	/* The server's ports in the order in which the client learnt of their addresses: by value.
-	 */
+	/* The server's ports in the order of their addresses at the client: by value. */
 	for (unsigned k = 0; k < n; k++)
 		if (memcmp(&all[k].remote.ip, &i->remote.ip, sizeof(i->remote.ip)) < 0)
 			return 1;
 	return 0;
 }
 
-/* Whether all four paths are up at the client, and standby as the labels say. */
+/* Whether all four paths are up at the client, with standby flags according to the labels. */
 static bool client_agrees(struct sim *sim)
 {
 	struct rudp_session *s = rudp_session_next(sim->ends[CLIENT].r, NULL);
@@ -73,7 +72,7 @@ static bool client_agrees(struct sim *sim)
 	return n == 4;
 }
 
-/* The server's idea of its paths: as many standby as the client has. */
+/* The server counts as many standby paths as the client. */
 static bool server_agrees(struct sim *sim)
 {
 	struct rudp_path_info a[RUDP_PATHS_MAX], b[RUDP_PATHS_MAX];
@@ -83,7 +82,7 @@ static bool server_agrees(struct sim *sim)
 
 	if (!server || rudp_session_paths(server, b, RUDP_PATHS_MAX) != n)
 		return false;
-	for (unsigned i = 0; i < n; i++) /* a path has one number at both ends */
+	for (unsigned i = 0; i < n; i++) /* a path has the same index at both ends */
 		if (a[i].standby != b[i].standby)
 			return false;
 	return true;
@@ -97,7 +96,7 @@ static bool settle(struct sim *sim, uint64_t max_ns)
 	return false;
 }
 
-static void test_either_end(void **state)
+static void label_changes_reach_both_ends(void **state)
 {
 	struct sim *sim = world_new(&world);
 
@@ -106,16 +105,16 @@ static void test_either_end(void **state)
 	label(sim, CLIENT, 0, 2); /* the client's cables are swapped */
 	label(sim, CLIENT, 1, 1);
 	CHECK(sim, settle(sim, 100 * MS));
-	label(sim, SIM_SERVER, 0, 7); /* the server's are on another switch altogether */
+	label(sim, SIM_SERVER, 0, 7); /* the server's are on another switch */
 	CHECK(sim, settle(sim, 500 * MS));
-	label(sim, SIM_SERVER, 0, 0); /* and then nobody knows */
+	label(sim, SIM_SERVER, 0, 0); /* then unknown */
 	CHECK(sim, settle(sim, 500 * MS));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
 
-/* What ACCEPT said is out of date by the time that a path joins. */
-static void test_path_that_joins_later(void **state)
+/* A label of ACCEPT is outdated when a path joins. */
+static void a_joining_path_learns_the_new_label(void **state)
 {
 	struct sim *sim = world_new(&world);
 
@@ -131,8 +130,8 @@ static void test_path_that_joins_later(void **state)
 	sim_free(sim);
 }
 
-/* A change that the other end cannot hear of, since the leg is down, is told when it is back. */
-static void test_told_late(void **state)
+/* A change while the leg is down is sent when it is up again. */
+static void a_label_change_is_sent_after_a_leg_recovers(void **state)
 {
 	struct sim *sim = world_new(&world);
 
@@ -148,7 +147,7 @@ static void test_told_late(void **state)
 	sim_free(sim);
 }
 
-static void test_random(void **state)
+static void random_label_changes_converge(void **state)
 {
 	for (uint64_t seed = 1; seed <= RANDOM_RUNS; seed++) {
 		struct sim_config cfg = world;
@@ -178,10 +177,10 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_either_end),
-		cmocka_unit_test(test_path_that_joins_later),
-		cmocka_unit_test(test_told_late),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(label_changes_reach_both_ends),
+		cmocka_unit_test(a_joining_path_learns_the_new_label),
+		cmocka_unit_test(a_label_change_is_sent_after_a_leg_recovers),
+		cmocka_unit_test(random_label_changes_converge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The search for a path's packet size, alone: against fabrics of all sizes, step by step. */
+/* Path MTU discovery against fabrics of all sizes, step by step. */
 #include "dataplane/rudp/rudp_mtu.h"
 
 #include <setjmp.h>
@@ -11,12 +11,12 @@
 #define MS NSEC_PER_MSEC
 #define SEC NSEC_PER_SEC
 
-struct fabric { /* answers probes; the time it takes is one ms */
+struct fabric { /* answers probes after one ms */
 	struct rudp_mtu m;
 	unsigned carries;
 	uint64_t now, pn;
 	bool in_use;
-	unsigned probes, found; /* how many were sent, how often a search ended with news */
+	unsigned probes, found; /* number of probes; number of searches with a new result */
 };
 
 static void fabric_init(struct fabric *f, unsigned carries, uint16_t most)
@@ -25,7 +25,7 @@ static void fabric_init(struct fabric *f, unsigned carries, uint16_t most)
 	rudp_mtu_init(&f->m, most, f->now);
 }
 
-/* One round trip: all probes that are due, then what became of them. */
+/* One round trip: all due probes, then their outcomes. */
 static void fabric_round(struct fabric *f)
 {
 	uint64_t pns[RUDP_MTU_PROBES];
@@ -49,7 +49,7 @@ static void fabric_round(struct fabric *f)
 		assert_in_range(f->m.cur, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
 }
 
-/* Until nothing is asked for any more. The time that took. */
+/* Runs until no probe is left. Returns the time it took. */
 static uint64_t fabric_search(struct fabric *f)
 {
 	uint64_t since = f->now;
@@ -61,7 +61,7 @@ static uint64_t fabric_search(struct fabric *f)
 	return f->now - since;
 }
 
-/* Packets of full size get lost, and nothing is known to have passed since. */
+/* Loses packets of full size while none is known to arrive. */
 static unsigned fabric_lose(struct fabric *f, unsigned n)
 {
 	unsigned news = 0;
@@ -71,7 +71,7 @@ static unsigned fabric_lose(struct fabric *f, unsigned n)
 	return news;
 }
 
-/* For so long, with a large packet that arrives now and then, or none. */
+/* Lets time pass, with a large packet arriving now and then, or none. */
 static void fabric_pass(struct fabric *f, uint64_t ns, bool large)
 {
 	for (uint64_t until = f->now + ns; f->now < until; f->now += 99 * MS) {
@@ -81,8 +81,8 @@ static void fabric_pass(struct fabric *f, uint64_t ns, bool large)
 	}
 }
 
-/* Nothing large goes this way: only probes tell that the fabric has shrunk, and they are few. */
-static void test_confirms(void **state)
+/* No large packets in this direction: only rare probes detect that the fabric has shrunk. */
+static void a_shrunken_path_is_detected_by_probes_alone(void **state)
 {
 	struct fabric f;
 	unsigned probes;
@@ -90,10 +90,10 @@ static void test_confirms(void **state)
 	fabric_init(&f, 9000, 9000);
 	fabric_search(&f);
 	probes = f.probes;
-	fabric_pass(&f, 60 * SEC, false); /* nobody uses it */
+	fabric_pass(&f, 60 * SEC, false); /* path not in use */
 	assert_int_equal(f.probes, probes);
 	f.in_use = true;
-	fabric_pass(&f, 60 * SEC, true); /* packets tell enough */
+	fabric_pass(&f, 60 * SEC, true); /* packets suffice */
 	assert_int_equal(f.probes, probes);
 	fabric_pass(&f, 61 * SEC, false);
 	assert_in_range(f.probes, probes + 5, probes + 7);
@@ -107,7 +107,7 @@ static void test_confirms(void **state)
 	assert_int_equal(f.m.cur, 9000);
 }
 
-static void test_healthy(void **state)
+static void a_healthy_path_reaches_its_size_in_one_round_trip(void **state)
 {
 	static const uint16_t mosts[] = {1500, 4096, 9000, 9216, 2000};
 
@@ -119,12 +119,12 @@ static void test_healthy(void **state)
 		fabric_round(&f); /* one round trip is enough */
 		assert_true(f.m.done);
 		assert_int_equal(f.m.cur, mosts[i]);
-		assert_int_equal(f.found, 0); /* it is what was expected */
+		assert_int_equal(f.found, 0); /* as expected */
 		assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
 	}
 }
 
-static void test_base_alone(void **state)
+static void a_path_of_the_base_size_needs_no_search(void **state)
 {
 	struct fabric f;
 
@@ -134,8 +134,8 @@ static void test_base_alone(void **state)
 	assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
 }
 
-/* What any fabric carries is found to within a step, and said once. */
-static void test_narrow(void **state)
+/* The size of any fabric is found to within a step and reported once. */
+static void any_size_is_found_within_a_step(void **state)
 {
 	for (unsigned carries = RUDP_MTU_BASE; carries < 9000; carries += 7) {
 		struct fabric f;
@@ -150,8 +150,8 @@ static void test_narrow(void **state)
 	}
 }
 
-/* The case that everybody has: exactly what is common, and soon. */
-static void test_common(void **state)
+/* The usual case: a common size is found exactly and soon. */
+static void common_sizes_are_found_exactly(void **state)
 {
 	static const uint16_t sizes[] = {1500, 4096};
 
@@ -166,8 +166,8 @@ static void test_common(void **state)
 	}
 }
 
-/* Asked for again, later each time; found when the fabric is mended. */
-static void test_raise(void **state)
+/* Probed again at growing intervals; found when the fabric is repaired. */
+static void a_too_large_size_is_probed_again_later(void **state)
 {
 	struct fabric f;
 	uint64_t wait = 0;
@@ -181,7 +181,7 @@ static void test_raise(void **state)
 		assert_int_equal(rudp_mtu_next(&f.m, false, f.now + wait - 1), 0);
 		f.now += wait;
 		assert_int_not_equal(rudp_mtu_next(&f.m, false, f.now), 0);
-		assert_int_equal(f.m.cur, 1500); /* meanwhile it is used on */
+		assert_int_equal(f.m.cur, 1500); /* the size stays in use meanwhile */
 	}
 	assert_int_equal(wait, RUDP_MTU_RAISE_MOST_NS);
 	f.carries = 9000;
@@ -190,7 +190,7 @@ static void test_raise(void **state)
 	assert_int_equal(f.found, 2);
 }
 
-static void test_black_hole(void **state)
+static void a_black_hole_falls_back_to_the_base(void **state)
 {
 	struct fabric f;
 
@@ -206,13 +206,13 @@ static void test_black_hole(void **state)
 	fabric_search(&f);
 	assert_int_equal(f.m.found, 1500);
 	assert_int_equal(f.found, 1);
-	/* Small packets say nothing. */
+	/* Small packets prove nothing. */
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(rudp_mtu_packet_lost(&f.m, f.pn++, RUDP_MTU_BASE, f.now), 0);
 }
 
-/* A full queue drops many at once, but packets as large pass behind them. */
-static void test_congestion(void **state)
+/* A full queue drops many at once, but packets as large arrive behind them. */
+static void congestion_is_no_black_hole(void **state)
 {
 	struct fabric f;
 
@@ -224,15 +224,15 @@ static void test_congestion(void **state)
 		f.pn++;
 	}
 	assert_int_equal(f.m.cur, 9000);
-	/* Smaller ones that pass are no excuse, also where they are the only ones for long. */
+	/* Smaller ones that arrive do not count, even if they are the only ones for long. */
 	for (unsigned i = 0; i < 2 * RUDP_MTU_PASSED_AGE; i++)
 		rudp_mtu_packet_acked(&f.m, f.pn++, 3000);
 	rudp_mtu_packet_acked(&f.m, f.pn + 100, 3000);
 	assert_int_equal(fabric_lose(&f, RUDP_MTU_LOST_LEAST), RUDP_MTU_FELL);
 }
 
-/* A doubt that proved wrong: back at once, and harder to raise the next time. */
-static void test_doubt(void **state)
+/* A wrong fall: back at once, and harder to trigger the next time. */
+static void a_wrong_fall_recovers_at_once(void **state)
 {
 	struct fabric f;
 	unsigned limit = RUDP_MTU_LOST_LEAST;
@@ -249,8 +249,8 @@ static void test_doubt(void **state)
 	}
 }
 
-/* A fabric that changes its mind: raised later each time, until it has been good for long. */
-static void test_flapping(void **state)
+/* A fabric that flaps: raised at growing intervals, until it has been stable for long. */
+static void a_flapping_path_is_raised_ever_later(void **state)
 {
 	struct fabric f;
 	uint64_t wait = 0, raised;
@@ -281,8 +281,8 @@ static void test_flapping(void **state)
 	assert_int_equal(rudp_mtu_deadline(&f.m) - f.now, RUDP_MTU_RAISE_FIRST_NS);
 }
 
-/* The host's own word counts at once: for a probe, and for packets in use. */
-static void test_refused(void **state)
+/* A size refused by the host counts at once: for a probe, and for the size in use. */
+static void a_size_refused_by_the_host_counts_at_once(void **state)
 {
 	struct fabric f;
 	uint16_t size;
@@ -309,8 +309,8 @@ static void test_refused(void **state)
 	assert_int_equal(f.m.cur, 1500);
 }
 
-/* The path fell silent with probes on their way: that says nothing about their size. */
-static void test_forget(void **state)
+/* The path fell silent with probes in flight: that proves nothing about their size. */
+static void probes_of_a_silent_path_are_sent_again(void **state)
 {
 	struct fabric f;
 
@@ -327,7 +327,7 @@ static void test_forget(void **state)
 	f.now += 100 * MS;
 	fabric_search(&f);
 	assert_int_equal(f.m.cur, 9000);
-	/* Numbers of others mean nothing. */
+	/* Other packets' numbers are ignored. */
 	assert_int_equal(rudp_mtu_probe_acked(&f.m, 7, f.now), 0);
 	assert_int_equal(rudp_mtu_probe_lost(&f.m, 7, f.now), 0);
 }
@@ -335,12 +335,18 @@ static void test_forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_confirms),   cmocka_unit_test(test_healthy),
-		cmocka_unit_test(test_base_alone), cmocka_unit_test(test_narrow),
-		cmocka_unit_test(test_common),	   cmocka_unit_test(test_raise),
-		cmocka_unit_test(test_black_hole), cmocka_unit_test(test_congestion),
-		cmocka_unit_test(test_doubt),	   cmocka_unit_test(test_flapping),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_forget),
+		cmocka_unit_test(a_shrunken_path_is_detected_by_probes_alone),
+		cmocka_unit_test(a_healthy_path_reaches_its_size_in_one_round_trip),
+		cmocka_unit_test(a_path_of_the_base_size_needs_no_search),
+		cmocka_unit_test(any_size_is_found_within_a_step),
+		cmocka_unit_test(common_sizes_are_found_exactly),
+		cmocka_unit_test(a_too_large_size_is_probed_again_later),
+		cmocka_unit_test(a_black_hole_falls_back_to_the_base),
+		cmocka_unit_test(congestion_is_no_black_hole),
+		cmocka_unit_test(a_wrong_fall_recovers_at_once),
+		cmocka_unit_test(a_flapping_path_is_raised_ever_later),
+		cmocka_unit_test(a_size_refused_by_the_host_counts_at_once),
+		cmocka_unit_test(probes_of_a_silent_path_are_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The handshake against vectors that other implementations publish and agree on (cacophony's, in
- * the file format of the Noise wiki), and against whoever does not know the key.
+ * The handshake against published vectors that several implementations agree on (cacophony's, in
+ * the file format of the Noise wiki), and against attackers without the key.
  */
 #include "dataplane/rudp/rudp_noise.h"
 #include "netcfg/base/base.h"
@@ -80,7 +80,7 @@ static void assert_hex(const uint8_t *p, size_t len, const char *hex)
 	assert_memory_equal(p, want, len);
 }
 
-/* Both ends with a key and a prologue; e are the vectors'. */
+/* Both ends with a key and a prologue; e comes from the vectors. */
 struct pair {
 	struct rudp_noise i, r;
 	uint8_t e[2][RUDP_NOISE_KEY_BYTES];
@@ -115,7 +115,7 @@ static void transport_check(enum rudp_cipher cipher, const uint8_t key[RUDP_AEAD
 	rudp_aead_done(&a);
 }
 
-static void test_vectors(void **state)
+static void published_vectors_match(void **state)
 {
 	for (unsigned v = 0; v < ARRAY_SIZE(vectors); v++) {
 		const struct vector *vec = &vectors[v];
@@ -148,7 +148,7 @@ static void test_vectors(void **state)
 }
 
 /* Each bit of each byte of either message. */
-static void test_tampering(void **state)
+static void altered_messages_are_rejected(void **state)
 {
 	static const char text[] = "identity";
 	uint8_t msg[MSG_MAX], out[MSG_MAX];
@@ -172,7 +172,7 @@ static void test_tampering(void **state)
 	}
 }
 
-static void test_truncated(void **state)
+static void truncated_messages_are_rejected(void **state)
 {
 	uint8_t msg[MSG_MAX], out[MSG_MAX];
 
@@ -185,8 +185,8 @@ static void test_truncated(void **state)
 	}
 }
 
-/* Who has another key, or has seen something else before, gets nothing out of it. */
-static void test_wrong_key(void **state)
+/* Another key, or another prologue, reveals nothing. */
+static void another_key_or_prologue_is_rejected(void **state)
 {
 	uint8_t msg[MSG_MAX], out[MSG_MAX];
 	struct pair p, q;
@@ -201,9 +201,9 @@ static void test_wrong_key(void **state)
 	assert_int_equal(rudp_noise_read(&p.r, msg, 9 + RUDP_NOISE_OVERHEAD, out), 0);
 }
 
-/* A key with which every secret is the same (RFC 7748, section 6.1): who knows the cluster key may
- * still not choose the session's. */
-static void test_small_order(void **state)
+/* A point with which every secret is the same (RFC 7748, section 6.1): a holder of the cluster key
+ * still must not determine the session's. */
+static void points_of_small_order_are_rejected(void **state)
 {
 	uint8_t msg[MSG_MAX], out[MSG_MAX], zero[RUDP_NOISE_KEY_BYTES] = {0};
 	struct pair p;
@@ -215,11 +215,12 @@ static void test_small_order(void **state)
 	assert_int_equal(rudp_noise_write(&p.r, p.e[1], "", 0, msg), -EBADMSG);
 }
 
-static void test_rekey(void **state)
+static void rekey_matches_the_specification(void **state)
 {
 	uint8_t a[RUDP_AEAD_KEY_BYTES] = {1}, b[RUDP_AEAD_KEY_BYTES] = {1}, first[sizeof(a)];
 
-	/* REKEY(k) is the first 32 bytes of ENCRYPT(k, 2^64 - 1, "", zeros): worked out apart. */
+	/* REKEY(k) is the first 32 bytes of ENCRYPT(k, 2^64 - 1, "", zeros), computed
+	 * independently. */
 	assert_int_equal(rudp_noise_rekey(RUDP_AESGCM, a), 0);
 	memcpy(first, a, sizeof(a));
 	assert_int_equal(rudp_noise_rekey(RUDP_CHACHAPOLY, b), 0);
@@ -235,9 +236,12 @@ static void test_rekey(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),	    cmocka_unit_test(test_tampering),
-		cmocka_unit_test(test_truncated),   cmocka_unit_test(test_wrong_key),
-		cmocka_unit_test(test_small_order), cmocka_unit_test(test_rekey),
+		cmocka_unit_test(published_vectors_match),
+		cmocka_unit_test(altered_messages_are_rejected),
+		cmocka_unit_test(truncated_messages_are_rejected),
+		cmocka_unit_test(another_key_or_prologue_is_rejected),
+		cmocka_unit_test(points_of_small_order_are_rejected),
+		cmocka_unit_test(rekey_matches_the_specification),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of a path, each alone: round trips, window, what is on its way, what has come in. */
+/* The parts of a path in isolation: round trips, window, packets in flight, packets received. */
 #include "dataplane/rudp/rudp_acks.h"
 #include "dataplane/rudp/rudp_cc.h"
 #include "dataplane/rudp/rudp_rtt.h"
@@ -17,11 +17,11 @@
 
 /* ------------------------------------------------------------------ round trips */
 
-static void test_rtt_learns(void **state)
+static void rtt_follows_its_samples(void **state)
 {
 	struct rudp_rtt t = {0};
 
-	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), 5 * MS); /* nothing is known */
+	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), 5 * MS); /* no sample yet */
 	assert_int_equal(rudp_rtt_rto(&t, 200 * US, 9 * MS), 9 * MS);
 	rudp_rtt_add(&t, 100 * US, NSEC_PER_SEC);
 	assert_int_equal(t.srtt, 100 * US);
@@ -31,16 +31,16 @@ static void test_rtt_learns(void **state)
 	assert_in_range(t.srtt, 299 * US, 300 * US);
 	assert_in_range(t.rttvar, 0, US);
 	assert_int_equal(t.latest, 300 * US);
-	/* A quiet path: its round trip, the least reordering, and what the peer may wait. */
+	/* A quiet path: its round trip, the minimum reordering delay, and the peer's
+	 * acknowledgement delay. */
 	assert_in_range(rudp_rtt_rto(&t, 200 * US, 0), 590 * US, 610 * US);
 	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), MS);
 	rudp_rtt_add(&t, NSEC_PER_SEC, NSEC_PER_SEC);
 	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), RUDP_RTO_MAX_NS);
 }
 
-/* A host that was late once makes the timeout long; how long the network takes is known all the
- * same. */
-static void test_rtt_without_hosts(void **state)
+/* A host that was late once makes the timeout long; the network's timeout is unaffected. */
+static void the_network_rtt_excludes_host_lateness(void **state)
 {
 	struct rudp_rtt t = {0};
 
@@ -51,13 +51,13 @@ static void test_rtt_without_hosts(void **state)
 	assert_true(rudp_rtt_rto(&t, 200 * US, MS) > 3 * MS);
 	assert_in_range(rudp_rtt_net_rto(&t, 200 * US, 0), 390 * US, 410 * US);
 	assert_int_equal(rudp_rtt_net_rto(&t, 200 * US, MS), MS);
-	for (unsigned i = 0; i < 100; i++) /* of a longer way, or behind a queue, it is longer */
+	for (unsigned i = 0; i < 100; i++) /* a longer path or a queue makes it longer */
 		rudp_rtt_net_add(&t, 10 * MS);
 	assert_true(rudp_rtt_net_rto(&t, 200 * US, MS) > 10 * MS);
 }
 
-/* A queue that stands is no longer route: what is sent with a small window tells which it is. */
-static void test_rtt_measures_its_least_anew(void **state)
+/* A standing queue is not a longer route: packets sent with a small window distinguish them. */
+static void the_minimum_rtt_is_remeasured(void **state)
 {
 	struct rudp_rtt t = {0};
 	uint64_t now = NSEC_PER_SEC;
@@ -69,12 +69,12 @@ static void test_rtt_measures_its_least_anew(void **state)
 	assert_false(rudp_rtt_drains(&t));
 	for (unsigned i = 0; !rudp_rtt_drains(&t) && i < 100; i++)
 		rudp_rtt_add(&t, 400 * US, now += 90 * MS);
-	assert_true(rudp_rtt_drains(&t));	     /* the sender holds back, the queue goes */
+	assert_true(rudp_rtt_drains(&t)); /* the sender holds back, and the queue drains */
 	rudp_rtt_add(&t, 400 * US, now += 100 * US); /* sent before that */
 	rudp_rtt_add(&t, 102 * US, now += 900 * US);
 	assert_false(rudp_rtt_drains(&t));
 	assert_int_equal(t.base, 100 * US);
-	/* A longer route: nothing comes as early as it did. */
+	/* A longer route: no packet is as fast as before. */
 	for (unsigned i = 0; !rudp_rtt_drains(&t) && i < 1000; i++)
 		rudp_rtt_add(&t, 400 * US, now += 90 * MS);
 	for (unsigned i = 0; i < 4; i++) {
@@ -84,12 +84,12 @@ static void test_rtt_measures_its_least_anew(void **state)
 	assert_int_equal(t.base, 400 * US);
 	assert_false(rudp_rtt_drains(&t));
 	rudp_rtt_add(&t, 90 * US, now);
-	assert_int_equal(t.base, 90 * US); /* a shorter one at once */
+	assert_int_equal(t.base, 90 * US); /* a shorter one counts at once */
 }
 
 /* ------------------------------------------------------------------ the window */
 
-/* One round trip of ten packets, of which some were lost. */
+/* One round trip of ten packets, some of them lost. */
 static void round_trip(struct rudp_cc *c, uint64_t *pn, uint64_t delay, unsigned lost, bool limited)
 {
 	uint64_t last = *pn + 9;
@@ -102,7 +102,7 @@ static void round_trip(struct rudp_cc *c, uint64_t *pn, uint64_t delay, unsigned
 	*pn = last + 1;
 }
 
-static void test_cc_starts_by_doubling(void **state)
+static void the_window_starts_by_doubling(void **state)
 {
 	struct rudp_cc c;
 	uint64_t pn = 1;
@@ -111,16 +111,16 @@ static void test_cc_starts_by_doubling(void **state)
 	rudp_cc_init(&c, MTU, pn);
 	before = c.cwnd;
 	assert_true(before >= 8 * MTU && before <= 16 * MTU);
-	round_trip(&c, &pn, 100 * US, 0, false); /* the sender had no more to send */
+	round_trip(&c, &pn, 100 * US, 0, false); /* the sender had nothing more to send */
 	assert_int_equal(c.cwnd, before);
 	round_trip(&c, &pn, 100 * US, 0, true);
 	assert_int_equal(c.cwnd, before + 10 * MTU);
 	for (unsigned i = 0; i < 10000; i++)
 		round_trip(&c, &pn, 100 * US, 0, true);
-	assert_int_equal(c.cwnd, 4U << 20); /* and no further */
+	assert_int_equal(c.cwnd, 4U << 20); /* and not above */
 }
 
-static void test_cc_answers_delay_in_proportion(void **state)
+static void the_window_shrinks_in_proportion_to_delay(void **state)
 {
 	struct rudp_cc c, more;
 	uint64_t pn = 1;
@@ -146,8 +146,8 @@ static void test_cc_answers_delay_in_proportion(void **state)
 	assert_true(c.cwnd > MTU / 16);
 }
 
-/* Small windows bear more delay, so that flows of one queue come to equal ones. */
-static void test_cc_target_scales(void **state)
+/* Small windows tolerate more delay, so that flows of one queue converge to equal windows. */
+static void the_delay_target_scales_with_the_window(void **state)
 {
 	struct rudp_cc c;
 	uint64_t latest = UINT64_MAX, t;
@@ -176,8 +176,8 @@ static void test_cc_target_scales(void **state)
 	assert_int_equal(rudp_cc_target(&c, MTU, 1000 * US), 1250 * US);
 }
 
-/* Threads that run late keep what bridges it, though delay says that it is too much. */
-static void test_cc_allows_for_late_hosts(void **state)
+/* Late threads keep a window that bridges their lateness, although the delay is too large. */
+static void late_hosts_keep_a_window_floor(void **state)
 {
 	struct rudp_cc c;
 	uint64_t pn = 1;
@@ -200,8 +200,8 @@ static void test_cc_allows_for_late_hosts(void **state)
 	assert_true(c.cwnd < MTU);
 }
 
-/* A late sample now and then is of a host, whatever its timestamps say; a queue stays. */
-static void test_cc_comes_back(void **state)
+/* A rare late sample comes from a host, whatever its timestamps say; a queue persists. */
+static void the_window_recovers_after_a_late_sample(void **state)
 {
 	struct rudp_cc c;
 	uint64_t pn = 1;
@@ -220,16 +220,16 @@ static void test_cc_comes_back(void **state)
 		round_trip(&c, &pn, MS, 0, true);
 	assert_true(c.cwnd < before / 16);
 	before = c.cwnd;
-	round_trip(&c, &pn, 110 * US, 0, true); /* what the latest took, and no more */
+	round_trip(&c, &pn, 110 * US, 0, true); /* what the last cut took, and no more */
 	assert_true(c.cwnd > before && c.cwnd <= 2 * before);
-	c.acked = c.lost = 0; /* so that it is much at once */
+	c.acked = c.lost = 0; /* so that the loss is heavy */
 	round_trip(&c, &pn, 100 * US, 8, true);
 	before = c.cwnd;
-	round_trip(&c, &pn, 110 * US, 0, true); /* what loss took comes back slowly */
+	round_trip(&c, &pn, 110 * US, 0, true); /* recovery after loss is slow */
 	assert_true(c.cwnd < before + MTU);
 }
 
-static void test_cc_answers_loss(void **state)
+static void only_heavy_loss_shrinks_the_window(void **state)
 {
 	struct rudp_cc c;
 	uint64_t pn = 1;
@@ -237,9 +237,9 @@ static void test_cc_answers_loss(void **state)
 
 	rudp_cc_init(&c, MTU, pn);
 	before = c.cwnd;
-	round_trip(&c, &pn, 100 * US, 1, false); /* one packet: repaired, not answered */
+	round_trip(&c, &pn, 100 * US, 1, false); /* one packet: repaired, without a cut */
 	assert_int_equal(c.cwnd, before);
-	round_trip(&c, &pn, 150 * US, 1, false); /* but while a queue builds it is */
+	round_trip(&c, &pn, 150 * US, 1, false); /* but with a building queue it causes a cut */
 	assert_in_range(c.cwnd, before / 100 * 84, before / 100 * 86);
 	before = c.cwnd;
 	round_trip(&c, &pn, 100 * US, 8, false);
@@ -247,18 +247,18 @@ static void test_cc_answers_loss(void **state)
 	assert_false(c.startup);
 	rudp_cc_undo(&c); /* they were only late */
 	assert_int_equal(c.cwnd, before);
-	for (unsigned i = 0; i < 26; i++) /* a few in a hundred: answered when enough were seen */
+	for (unsigned i = 0; i < 26; i++) /* a few percent: cut once enough packets were counted */
 		round_trip(&c, &pn, 100 * US, i % 3 == 0, false);
 	assert_in_range(c.cwnd, before / 100 * 69, before / 100 * 71);
 	c.cwnd = 8 * MTU;
 	assert_int_equal(rudp_cc_pace(&c, MTU, 100 * US, MTU), 0);
 }
 
-/* ------------------------------------------------------------------ what is on its way */
+/* ------------------------------------------------------------------ packets in flight */
 
 static struct pkt_rec ring[RUDP_RING_MAX];
 
-static void test_sent_keeps_accounts(void **state)
+static void packet_records_track_acknowledgements_and_losses(void **state)
 {
 	struct rudp_sent t;
 	uint64_t pn = 1;
@@ -271,14 +271,14 @@ static void test_sent_keeps_accounts(void **state)
 	assert_int_equal(t.in_flight, 216);
 	assert_int_equal(t.pto_base, 10);
 	assert_int_equal(rudp_sent_at(&t, 2)->chunk, 6);
-	/* The first time only, and never packet 0. */
+	/* Only the first time, and never packet 0. */
 	assert_int_equal(rudp_sent_fresh(&t, 0, 1 | 1 << 3), 1 << 3);
 	assert_int_equal(rudp_sent_fresh(&t, 0, 1 | 1 << 3 | 1 << 1), 1 << 1);
 	rudp_sent_at(&t, 3)->state = rudp_sent_at(&t, 1)->state = PKT_ACKED;
 	t.largest_acked = 3;
 	rudp_sent_advance(&t);
 	assert_int_equal(t.tail_pn, 2);
-	/* Lost when its time has come, not before. */
+	/* Lost at its time, not before. */
 	assert_null(rudp_sent_next_lost(&t, &pn, 100, 119, &copied));
 	assert_int_equal(t.loss_deadline, 120);
 	assert_ptr_equal(rudp_sent_next_lost(&t, &pn, 100, 120, &copied), rudp_sent_at(&t, 2));
@@ -288,7 +288,7 @@ static void test_sent_keeps_accounts(void **state)
 	assert_false(copied);
 	rudp_sent_advance(&t);
 	assert_int_equal(t.tail_pn, t.next_pn);
-	/* What was copied is still on its way, and its loss is one. */
+	/* A copied packet is still in flight, and its loss is reported as a copy's. */
 	assert_false(rudp_sent_add(&t, 3, 4, 7, 1, 100, 40));
 	rudp_sent_at(&t, 4)->state = PKT_COPIED;
 	rudp_sent_advance(&t);
@@ -299,9 +299,9 @@ static void test_sent_keeps_accounts(void **state)
 	assert_int_equal(t.in_flight, 116);
 }
 
-/* Where packets overtake each other a part of that is no queue, and no more than 2 ms of it; what
- * stands above is one. Late samples among few say nothing. */
-static void test_cc_tells_noise_from_a_queue(void **state)
+/* With reordering, a part of its delay (at most 2 ms) is not counted as a queue; delay above it is.
+ * Few late samples prove nothing. */
+static void reordering_raises_the_delay_target(void **state)
 {
 	struct rudp_cc c;
 	uint64_t pn = 1, least;
@@ -314,7 +314,7 @@ static void test_cc_tells_noise_from_a_queue(void **state)
 	least = rudp_cc_target(&c, MTU, 100 * US);
 	c.reordering_ns = 800 * US;
 	assert_int_equal(rudp_cc_target(&c, MTU, 100 * US), least + 400 * US);
-	for (unsigned i = 0; i < 80; i++) /* one in eight came without a delay */
+	for (unsigned i = 0; i < 80; i++) /* one in eight came without delay */
 		round_trip(&c, &pn, i % 8 ? 900 * US : 120 * US, 0, true);
 	assert_true(c.cwnd >= before);
 	for (unsigned i = 0; i < 80; i++)
@@ -324,8 +324,8 @@ static void test_cc_tells_noise_from_a_queue(void **state)
 	assert_true(rudp_cc_target(&c, MTU, 100 * US) <= least + 2 * MS + 200 * US);
 }
 
-/* What came late once is not waited for for ever. */
-static void test_sent_reorder_decays(void **state)
+/* One late packet does not delay loss detection forever. */
+static void the_reordering_delay_decays(void **state)
 {
 	struct rudp_sent t;
 	uint64_t now = NSEC_PER_SEC, least;
@@ -334,7 +334,7 @@ static void test_sent_reorder_decays(void **state)
 	least = rudp_sent_reorder(&t, now);
 	rudp_sent_reordered(&t, 800 * US, now);
 	assert_int_equal(rudp_sent_reorder(&t, now), MS);
-	rudp_sent_reordered(&t, 80 * US, now + NSEC_PER_SEC / 2); /* it does not hold the rest */
+	rudp_sent_reordered(&t, 80 * US, now + NSEC_PER_SEC / 2); /* does not stop the decay */
 	assert_int_equal(rudp_sent_reorder(&t, now + NSEC_PER_SEC), MS / 2);
 	rudp_sent_reordered(&t, NSEC_PER_SEC, now);
 	assert_int_equal(rudp_sent_reorder(&t, now), 4 * MS);
@@ -342,7 +342,7 @@ static void test_sent_reorder_decays(void **state)
 	assert_int_equal(rudp_sent_reorder(&t, now + 100 * NSEC_PER_SEC), least);
 }
 
-static void test_sent_grows(void **state)
+static void packet_records_grow(void **state)
 {
 	struct rudp_sent t;
 
@@ -356,9 +356,9 @@ static void test_sent_grows(void **state)
 	assert_int_equal(t.in_flight, RUDP_SPAN_MAX);
 }
 
-/* The next life of a path numbers its packets from 1 again: what is found by a number is never a
- * record of the life before, however far either had got. */
-static void test_sent_forgets_its_former_life(void **state)
+/* The next incarnation of a path numbers its packets from 1 again: a lookup never returns a record
+ * of the previous one, however far either got. */
+static void records_of_a_previous_incarnation_are_cleared(void **state)
 {
 	const uint32_t before = 7, after = 8;
 	struct rudp_sent t;
@@ -374,13 +374,13 @@ static void test_sent_forgets_its_former_life(void **state)
 
 			assert_false(rec->pn == pn && rec->gen == before);
 		}
-		/* Settled for a while, so that the small ring goes round once before it grows. */
+		/* Acknowledged for a while, so that the small ring wraps before it grows. */
 		for (; i < RUDP_RING_MIN * 3 / 2 && t.tail_pn < i; t.tail_pn++)
 			rudp_sent_at(&t, t.tail_pn)->state = PKT_LOST;
 	}
 }
 
-/* ------------------------------------------------------------------ what has come in */
+/* ------------------------------------------------------------------ packets received */
 
 static void come(struct rudp_acks *a, uint32_t low, int want)
 {
@@ -391,21 +391,21 @@ static void come(struct rudp_acks *a, uint32_t low, int want)
 		rudp_acks_note(a, pn, 100, 3 * US, 1000);
 }
 
-static void test_acks_know_what_came(void **state)
+static void received_packets_are_recognised(void **state)
 {
 	struct rudp_acks a = {0};
 	struct wire_ack w;
 
 	come(&a, 0, -EBADMSG); /* there is no packet 0 */
 	come(&a, 1, 1);
-	assert_false(a.now); /* in order: it may wait for others */
+	assert_false(a.now); /* in order: may wait for more */
 	assert_false(rudp_acks_due(&a, 1000));
 	assert_true(rudp_acks_due(&a, 1000 + RUDP_ACK_DELAY_NS));
 	come(&a, 3, 1);
-	assert_true(rudp_acks_due(&a, 1000)); /* a gap may not */
+	assert_true(rudp_acks_due(&a, 1000)); /* a gap must not wait */
 	rudp_acks_sent(&a);
 	come(&a, 3, 0);
-	assert_true(a.now); /* it had not heard us */
+	assert_true(a.now); /* the sender has missed our acknowledgement */
 	rudp_acks_sent(&a);
 	come(&a, 2, 1);
 	assert_true(a.now);
@@ -420,7 +420,7 @@ static void test_acks_know_what_came(void **state)
 	assert_false(rudp_acks_due(&a, UINT64_MAX));
 }
 
-static void test_acks_by_amount(void **state)
+static void an_acknowledgement_is_due_after_enough_bytes(void **state)
 {
 	struct rudp_acks a = {0};
 
@@ -431,28 +431,29 @@ static void test_acks_by_amount(void **state)
 	assert_true(rudp_acks_due(&a, 1000));
 }
 
-static void test_acks_go_round(void **state)
+static void packet_numbers_pass_32_bits(void **state)
 {
 	struct rudp_acks a = {0};
 	struct wire_ack w;
 	uint64_t pn;
 
-	/* Past 2^32: the wire has the low half only. */
+	/* Past 2^32: the wire has only the low half. */
 	a.top = (1ULL << 32) - 2;
 	come(&a, UINT32_MAX, 1);
 	come(&a, 0, 1);
 	assert_int_equal(a.top, 1ULL << 32);
-	/* After a jump over the whole memory nothing old is taken for received. */
+	/* After a jump over the whole window nothing old counts as received. */
 	come(&a, 64 * RUDP_ACK_WORDS * 3, 1);
 	rudp_acks_fill(&a, a.top, WIRE_ACK_WORDS_MAX, &w, 1000);
 	assert_int_equal(w.words[0], 1);
 	for (unsigned i = 1; i < w.n_words; i++)
 		assert_int_equal(w.words[i], 0);
-	assert_int_equal(rudp_acks_check(&a, 5, &pn), 0); /* too old to tell: counts as had */
+	assert_int_equal(rudp_acks_check(&a, 5, &pn),
+			 0); /* too old to tell: counts as a duplicate */
 }
 
-/* In order past the whole memory: a word that is used again says nothing of its first use. */
-static void test_acks_in_order(void **state)
+/* In order past the whole window: a reused word has no bits of its first use. */
+static void in_order_packets_reuse_words(void **state)
 {
 	struct rudp_acks a = {0};
 	struct wire_ack w;
@@ -466,8 +467,8 @@ static void test_acks_in_order(void **state)
 	assert_int_equal(w.words[0], UINT64_MAX);
 }
 
-/* A jump into a word that is used again, or over some: they say nothing of their first use. */
-static void test_acks_jump(void **state)
+/* A jump into a reused word, or over some: no bits of their first use remain. */
+static void jumps_clear_skipped_words(void **state)
 {
 	for (uint32_t jump = 2; jump < 400; jump++) {
 		struct rudp_acks a = {0};
@@ -487,25 +488,25 @@ static void test_acks_jump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rtt_learns),
-		cmocka_unit_test(test_rtt_without_hosts),
-		cmocka_unit_test(test_rtt_measures_its_least_anew),
-		cmocka_unit_test(test_cc_starts_by_doubling),
-		cmocka_unit_test(test_cc_answers_delay_in_proportion),
-		cmocka_unit_test(test_cc_target_scales),
-		cmocka_unit_test(test_cc_allows_for_late_hosts),
-		cmocka_unit_test(test_cc_comes_back),
-		cmocka_unit_test(test_cc_answers_loss),
-		cmocka_unit_test(test_sent_keeps_accounts),
-		cmocka_unit_test(test_cc_tells_noise_from_a_queue),
-		cmocka_unit_test(test_sent_reorder_decays),
-		cmocka_unit_test(test_sent_grows),
-		cmocka_unit_test(test_sent_forgets_its_former_life),
-		cmocka_unit_test(test_acks_know_what_came),
-		cmocka_unit_test(test_acks_by_amount),
-		cmocka_unit_test(test_acks_go_round),
-		cmocka_unit_test(test_acks_in_order),
-		cmocka_unit_test(test_acks_jump),
+		cmocka_unit_test(rtt_follows_its_samples),
+		cmocka_unit_test(the_network_rtt_excludes_host_lateness),
+		cmocka_unit_test(the_minimum_rtt_is_remeasured),
+		cmocka_unit_test(the_window_starts_by_doubling),
+		cmocka_unit_test(the_window_shrinks_in_proportion_to_delay),
+		cmocka_unit_test(the_delay_target_scales_with_the_window),
+		cmocka_unit_test(late_hosts_keep_a_window_floor),
+		cmocka_unit_test(the_window_recovers_after_a_late_sample),
+		cmocka_unit_test(only_heavy_loss_shrinks_the_window),
+		cmocka_unit_test(packet_records_track_acknowledgements_and_losses),
+		cmocka_unit_test(reordering_raises_the_delay_target),
+		cmocka_unit_test(the_reordering_delay_decays),
+		cmocka_unit_test(packet_records_grow),
+		cmocka_unit_test(records_of_a_previous_incarnation_are_cleared),
+		cmocka_unit_test(received_packets_are_recognised),
+		cmocka_unit_test(an_acknowledgement_is_due_after_enough_bytes),
+		cmocka_unit_test(packet_numbers_pass_32_bits),
+		cmocka_unit_test(in_order_packets_reuse_words),
+		cmocka_unit_test(jumps_clear_skipped_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lives of sessions and paths in a simulated world: restarts at bad moments, what fabrics
- * carry.
+/* Life cycles of sessions and paths in the simulator: restarts at critical moments, and path MTU.
  */
 #include <string.h>
 
@@ -13,9 +12,9 @@
 #define RECONNECT_RUNS 60
 #endif
 
-/* The server dies again and again, with many packets on their way, some of which come late or
- * twice: what they say of a path's former life must not end up in the next. */
-static void test_reconnects(void **state)
+/* The server restarts repeatedly with many packets in flight, some late or duplicated: packets of a
+ * path's previous incarnation must not count in the next. */
+static void late_packets_of_an_old_incarnation_are_ignored(void **state)
 {
 	for (uint64_t seed = 1; seed <= RECONNECT_RUNS; seed++) {
 		struct sim_config cfg = clean;
@@ -45,9 +44,9 @@ static void test_reconnects(void **state)
 	}
 }
 
-/* The server dies while the client gets in, so that two of its lives may have made a session of the
- * same HELLO: what the first of them still says must not count in the second. */
-static void test_restart_while_connecting(void **state)
+/* The server restarts during the handshake, so that two incarnations may accept the same HELLO:
+ * packets of the first must not count in the second. */
+static void a_restart_during_the_handshake_gives_one_session(void **state)
 {
 	for (uint64_t seed = 1; seed <= 8 * RECONNECT_RUNS; seed++) {
 		struct sim_config cfg = clean;
@@ -71,9 +70,9 @@ static void test_restart_while_connecting(void **state)
 	}
 }
 
-/* A leg was left, and before anything arrived on the other the server died, too. The pause that
- * began then is over with that session; the next failover shows its own. */
-static void test_pause_of_former_life(void **state)
+/* A failover, and before any packet arrived on the other leg the server restarts. The pause ends
+ * with that session; the next failover reports its own. */
+static void a_pause_ends_with_its_session(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 
@@ -90,16 +89,16 @@ static void test_pause_of_former_life(void **state)
 	assert_true(sim_call(sim, 1, 1 << 20, 100, 0));
 	CHECK(sim, sim_finish(sim, SEC));
 	CHECK(sim, sim_pass(sim, 2 * SEC));
-	sim_leg(sim, 1, 1, false, true); /* now with nothing on its way */
+	sim_leg(sim, 1, 1, false, true); /* now with nothing in flight */
 	CHECK(sim, sim_pass(sim, 100 * MS));
 	CHECK(sim, pause_of(sim, 1) < SEC);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
 
-/* All that the client says after the server's CHALLENGE is lost for a while, or all that it hears:
- * it is let in soon after. */
-static void test_hello_lost(void **state)
+/* All client packets after CHALLENGE, or all packets to the client, are lost for a while: it
+ * connects soon afterwards. */
+static void a_client_connects_after_lost_handshake_packets(void **state)
 {
 	for (unsigned way = 0; way < 2; way++) {
 		struct sim_config cfg = clean;
@@ -123,7 +122,7 @@ static void test_hello_lost(void **state)
 	}
 }
 
-/* What the ends found to arrive on a leg: the sender's own direction. */
+/* The MTU found in the sender's direction on a leg. */
 static unsigned mtu_of(struct sim *sim, unsigned end, unsigned leg)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -138,8 +137,8 @@ static unsigned mtu_of(struct sim *sim, unsigned end, unsigned leg)
 	return 0;
 }
 
-/* Hosts that take more than what is between them, from the beginning. */
-static void test_narrow_fabric(void **state)
+/* Hosts with a larger MTU than the fabric, from the start. */
+static void the_path_mtu_of_a_narrow_fabric_is_found(void **state)
 {
 	static const unsigned narrow[][2] = {
 		{1500, 1500}, {9000, 1500}, {4096, 1280}, {8950, 1450}};
@@ -154,7 +153,7 @@ static void test_narrow_fabric(void **state)
 			cfg.path_mtu[l] = narrow[k / 2][l];
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 100 * MS));
-		/* At once, while nothing is known, and then. */
+		/* Once while nothing is known, and once after. */
 		for (unsigned i = 0; i < 2; i++) {
 			CHECK(sim, pump(sim, 50, 8, i ? 1 << 20 : 64, i ? 64 : 1 << 20, NULL));
 			CHECK(sim, pump(sim, 100, 8, 5000, 9000, NULL));
@@ -162,7 +161,7 @@ static void test_narrow_fabric(void **state)
 		CHECK(sim, sim_pass(sim, 500 * MS));
 		for (unsigned e = 0; e < 2; e++) {
 			for (unsigned l = 0; l < 2; l++) {
-				/* The simulator counts IPv6's headers as IPv4's. */
+				/* The simulator counts IPv6 headers as IPv4's. */
 				unsigned most = cfg.path_mtu[l] + (cfg.ipv6 ? 20U : 0);
 
 				most = MIN_OF(most, cfg.mtu);
@@ -179,8 +178,8 @@ static void test_narrow_fabric(void **state)
 	}
 }
 
-/* A NIC that says that it cuts what leaves together, and spoils it. */
-static void test_trains_are_lost(void **state)
+/* A NIC that advertises segmentation but corrupts bursts. */
+static void lost_gso_bursts_are_detected(void **state)
 {
 	for (unsigned k = 0; k < 4; k++) {
 		struct sim_config cfg = clean;
@@ -194,12 +193,12 @@ static void test_trains_are_lost(void **state)
 		CHECK(sim, sim_connect(sim, 1000 * MS));
 		begun_ns = sim->now;
 		CHECK(sim, pump(sim, 3, 1, 1 << 20, 1 << 20, NULL));
-		CHECK(sim, sim->now - begun_ns < 200 * MS); /* and no more after it is found out */
+		CHECK(sim, sim->now - begun_ns < 200 * MS); /* and no more after the detection */
 		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->now - begun_ns < 300 * MS);
 		for (unsigned e = 0; e < 2; e++)
 			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] > 0);
-		/* Another NIC: it is noticed, in time. */
+		/* A working NIC: detected in time. */
 		sim->cfg.drops_bursts = false;
 		CHECK(sim, sim_pass(sim, 100000 * MS));
 		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
@@ -210,8 +209,8 @@ static void test_trains_are_lost(void **state)
 	}
 }
 
-/* A network that loses much, but no train for being one. */
-static void test_trains_are_not_blamed(void **state)
+/* A network with much loss, independent of bursts. */
+static void random_loss_does_not_disable_gso(void **state)
 {
 	for (uint64_t seed = 1; seed < 9; seed++) {
 		struct sim_config cfg = clean;
@@ -252,9 +251,9 @@ static void shrink_responses(struct sim *sim)
 	sim->ends[SIM_SERVER].links[1].out_mtu = 1500;
 }
 
-/* The fabric shrinks while messages are on their way: they arrive all the same, without a call that
- * waits for long; and when it is mended, large packets are used again. */
-static void test_mtu_shrinks(void **state)
+/* The fabric shrinks under load: messages still arrive without long delays; after the repair large
+ * packets are used again. */
+static void a_shrinking_mtu_does_not_delay_calls(void **state)
 {
 	static void (*const shrink[])(struct sim *) = {shrink_both, shrink_one, shrink_requests,
 						       shrink_responses};
@@ -290,10 +289,9 @@ static void test_mtu_shrinks(void **state)
 	}
 }
 
-/* The fabric shrinks while large messages go one way only. The other way it is found all the same,
- * soon and with an event, and a large message there loses no time by it; but one that comes before
- * is not held up for long either. */
-static void test_mtu_shrinks_unseen(void **state)
+/* The fabric shrinks while large messages go one way only. The other direction detects it soon and
+ * reports it, so a large message there is not delayed; nor for long if it is sent earlier. */
+static void a_shrinking_mtu_is_found_without_own_traffic(void **state)
 {
 	for (unsigned k = 0; k < 4; k++) {
 		struct sim_config cfg = clean;
@@ -318,7 +316,7 @@ static void test_mtu_shrinks_unseen(void **state)
 		}
 		CHECK(sim, mtu_of(sim, !idle, 0) == 9000 && mtu_of(sim, !idle, 1) == 9000);
 		sim->longest_gap_ns = 0;
-		for (unsigned i = 0; i < 20; i++) /* of a packet each, with nothing behind it */
+		for (unsigned i = 0; i < 20; i++) /* one packet each, with nothing behind it */
 			CHECK(sim, pump(sim, 1, 1, reads ? 8000 : 64, reads ? 64 : 8000, NULL));
 		CHECK(sim, sim->longest_gap_ns < (early ? 50 : 2) * MS);
 		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
@@ -338,7 +336,7 @@ static void call_small(struct sim *sim, unsigned client)
 	(void)sim_call(sim, client, 100, 4096, 1000);
 }
 
-/* How long after its cable is back a client's second leg carries again. */
+/* Time from the repair of a client's second leg until it carries again. */
 static uint64_t mended_after(struct sim *sim, bool announced)
 {
 	const struct sim_end *client = &sim->ends[1];
@@ -351,9 +349,9 @@ static uint64_t mended_after(struct sim *sim, bool announced)
 	return sim->now - since;
 }
 
-/* A leg that is mended is used again after a second; one that falls soon after that, after two,
- * however often: who has mended it does not wait for what was before. */
-static void test_mended_leg(void **state)
+/* A repaired leg carries again after a second; one that falls soon after that, after two, however
+ * often: after a repair it does not wait for its history. */
+static void a_repaired_leg_is_used_after_its_hold_time(void **state)
 {
 	struct sim *sim = sim_new(&clean);
 	const struct sim_end *client = &sim->ends[1];
@@ -380,13 +378,13 @@ static void test_mended_leg(void **state)
 static void unplug_late(struct sim *sim)
 {
 	sim_stall(sim, 1, MS);
-	CHECK(sim, sim_pass(sim, MS / 2)); /* what arrives has not been read yet */
+	CHECK(sim, sim_pass(sim, MS / 2)); /* arrived packets have not been read yet */
 	sim_leg(sim, 1, 1, false, true);
 }
 
-/* Cables are pulled under load: what arrived before, and is read after, is no answer of the leg. It
- * is held for its time when it comes back, however long it was away. */
-static void test_late_answers(void **state)
+/* Cables are unplugged under load: packets that arrived before, and are read after, are no answers
+ * of the leg. It is held for its time after its return, however long it was away. */
+static void late_answers_do_not_revive_a_leg(void **state)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++) {
 		struct sim_config cfg = clean;
@@ -405,11 +403,10 @@ static void test_late_answers(void **state)
 }
 
 /*
- * A leg that comes and goes under load. Where it does so faster than it is believed, it is left
- * for good after a turn or two; where more slowly, each turn costs a short pause and no more, and
- * more is done than without the leg.
+ * A leg that flaps under load. If faster than its hold time, it is avoided after a turn or two; if
+ * slower, each turn costs a short pause only, and more is done than without the leg.
  */
-static void test_flapping_leg(void **state)
+static void a_flapping_leg_costs_little(void **state)
 {
 	static const struct {
 		uint64_t up_ns, down_ns;
@@ -427,7 +424,7 @@ static void test_flapping_leg(void **state)
 		struct sim *sim;
 		const struct sim_end *client;
 
-		cfg.bits_per_s = 10000000; /* few packets: it is about long times */
+		cfg.bits_per_s = 10000000; /* few packets: this is about long times */
 		cfg.queue_bytes = 0;
 		sim = sim_new(&cfg);
 		client = &sim->ends[1];
@@ -452,7 +449,7 @@ static void test_flapping_leg(void **state)
 	}
 }
 
-/* Until both ends of a leg that came and went hold it back for longer. */
+/* Flaps until both ends of the leg hold it back for longer. */
 static void flap(struct sim *sim)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -495,10 +492,10 @@ static void cut_leg(struct sim *sim, uint64_t ns)
 }
 
 /*
- * A leg that is held back is back after that, although the hosts are late each second, as busy ones
- * are, or it is itself for a moment; not while it is silent for longer, or loses most.
+ * A held leg returns although the hosts, or the leg, are late for a moment each second; but not if
+ * it is silent for longer, or loses most packets.
  */
-static void test_held_leg(void **state)
+static void a_held_leg_returns_despite_late_hosts(void **state)
 {
 	static const struct {
 		void (*harm)(struct sim *, uint64_t);
@@ -512,7 +509,7 @@ static void test_held_leg(void **state)
 		{cut_leg, 200 * MS, 20 * US, true, true},
 		{cut_leg, 200 * MS, 20 * US, false, true},
 		{cut_leg, 1, 200 * MS, false, true},
-		{lose_most, 200000, 20 * US, false, true}, /* of a million packets */
+		{lose_most, 200000, 20 * US, false, true}, /* per million packets */
 		{lose_most, 700000, 20 * US, false, false},
 		{cut_leg, 500 * MS, 20 * US, true, false},
 		{cut_leg, 500 * MS, 20 * US, false, false},
@@ -529,7 +526,7 @@ static void test_held_leg(void **state)
 		flap(sim);
 		for (unsigned e = 0; e < 2; e++)
 			ups[e] = sim->ends[e].events[RUDP_PATH_UP];
-		/* Until it is back; where it is not to be, for as many times as would do. */
+		/* Until it returns; if it must not, for several times as long. */
 		for (unsigned i = 0; i < (how[k].back ? 4U : 20U); i++) {
 			how[k].harm(sim, how[k].ns);
 			if (how[k].load)
@@ -543,7 +540,7 @@ static void test_held_leg(void **state)
 	}
 }
 
-/* A client with two legs and calls on its way; the second leg is mended already, and held. */
+/* A client with two legs and calls in flight; the second leg is repaired already, and held. */
 static struct sim *mending_world(unsigned depth)
 {
 	struct sim *sim = sim_new(&clean);
@@ -562,15 +559,15 @@ static void mending_world_end(struct sim *sim)
 {
 	sim->on_done = NULL;
 	CHECK(sim, sim_finish(sim, SEC));
-	for (unsigned e = 0; e < 2; e++) /* of the leg that was harmed, and no more */
+	for (unsigned e = 0; e < 2; e++) /* only the affected leg */
 		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 1);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
 
-/* A leg comes back while the peer is late, as busy hosts are: that it came back says nothing of the
- * peer, which is silent on both legs. The other one is not left. */
-static void test_late_at_return(void **state)
+/* A leg returns while the peer is late, as busy hosts are: its return proves nothing about the
+ * peer, which is silent on both legs. The other leg stays up. */
+static void a_late_peer_does_not_blame_the_other_leg(void **state)
 {
 	for (unsigned early = 2; early <= 42; early += 4) {
 		struct sim *sim = mending_world(1);
@@ -584,9 +581,9 @@ static void test_late_at_return(void **state)
 	}
 }
 
-/* The peer is late, and what came for it by one leg meanwhile is lost: once it answers by the other
- * leg, the one is asked again before it is left. */
-static void test_late_and_full(void **state)
+/* The peer is late and loses what arrived on one leg: once it answers on the other leg, the first
+ * is probed again before it goes down. */
+static void a_silent_leg_is_probed_before_it_goes_down(void **state)
 {
 	for (unsigned ms = 5; ms <= 100; ms += 5) {
 		struct sim *sim = mending_world(16);
@@ -602,8 +599,8 @@ static void test_late_and_full(void **state)
 	}
 }
 
-/* The leg in use falls silent while the other is held back: that one answers, so it is used. */
-static void test_silent_while_held(void **state)
+/* The active leg falls silent while the other is held: that one answers, so it is used. */
+static void a_held_leg_replaces_a_silent_one(void **state)
 {
 	for (unsigned end = 0; end < 2; end++) {
 		struct sim *sim = mending_world(4);
@@ -633,7 +630,7 @@ static void call_again(struct sim *sim, unsigned client)
 		       (uint32_t)sim_random(sim, 40000), 0);
 }
 
-/* What the clients sent again. */
+/* Retransmissions of the clients. */
 static uint64_t sent_again(const struct sim *sim)
 {
 	uint64_t n = 0;
@@ -648,9 +645,8 @@ static uint64_t sent_again(const struct sim *sim)
 	return n;
 }
 
-/* Delay that differs from packet to packet and from way to way, links that stand still and lose in
- * bursts: every call ends, no path is taken for dead, and little is sent twice for nothing. Returns
- * how many calls were answered in 30 ms. */
+/* Random delay per packet and path, links that stall and lose bursts: every call ends, no path goes
+ * down, and few packets are retransmitted needlessly. Returns the calls answered in 30 ms. */
 static unsigned rough_way(const struct rough *w, uint64_t seed)
 {
 	struct sim_config cfg = {.seed = seed,
@@ -698,7 +694,7 @@ static unsigned rough_way(const struct rough *w, uint64_t seed)
 	return calls;
 }
 
-static void test_rough_ways(void **state)
+static void rough_networks_take_no_path_down(void **state)
 {
 	static const struct rough ways[] = {
 		{.jitter_ns = 50 * US},
@@ -718,9 +714,9 @@ static void test_rough_ways(void **state)
 		rough_way(&ways[i], i + 1);
 }
 
-/* Noise is not a queue: where packets take longer by chance, as much is done as where all take as
- * long as they do on the average, or not much less. */
-static void test_jitter(void **state)
+/* Jitter is not a queue: with random delays the throughput is nearly that with constant delays of
+ * the same average. */
+static void jitter_does_not_cost_throughput(void **state)
 {
 	for (unsigned us = 50; us <= 3200; us *= 4) {
 		unsigned noisy = rough_way(&(struct rough){.jitter_ns = us * US}, us);
@@ -733,24 +729,24 @@ static void test_jitter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reconnects),
-		cmocka_unit_test(test_restart_while_connecting),
-		cmocka_unit_test(test_pause_of_former_life),
-		cmocka_unit_test(test_hello_lost),
-		cmocka_unit_test(test_narrow_fabric),
-		cmocka_unit_test(test_trains_are_lost),
-		cmocka_unit_test(test_trains_are_not_blamed),
-		cmocka_unit_test(test_mtu_shrinks),
-		cmocka_unit_test(test_mtu_shrinks_unseen),
-		cmocka_unit_test(test_mended_leg),
-		cmocka_unit_test(test_late_answers),
-		cmocka_unit_test(test_flapping_leg),
-		cmocka_unit_test(test_held_leg),
-		cmocka_unit_test(test_late_at_return),
-		cmocka_unit_test(test_late_and_full),
-		cmocka_unit_test(test_silent_while_held),
-		cmocka_unit_test(test_rough_ways),
-		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(late_packets_of_an_old_incarnation_are_ignored),
+		cmocka_unit_test(a_restart_during_the_handshake_gives_one_session),
+		cmocka_unit_test(a_pause_ends_with_its_session),
+		cmocka_unit_test(a_client_connects_after_lost_handshake_packets),
+		cmocka_unit_test(the_path_mtu_of_a_narrow_fabric_is_found),
+		cmocka_unit_test(lost_gso_bursts_are_detected),
+		cmocka_unit_test(random_loss_does_not_disable_gso),
+		cmocka_unit_test(a_shrinking_mtu_does_not_delay_calls),
+		cmocka_unit_test(a_shrinking_mtu_is_found_without_own_traffic),
+		cmocka_unit_test(a_repaired_leg_is_used_after_its_hold_time),
+		cmocka_unit_test(late_answers_do_not_revive_a_leg),
+		cmocka_unit_test(a_flapping_leg_costs_little),
+		cmocka_unit_test(a_held_leg_returns_despite_late_hosts),
+		cmocka_unit_test(a_late_peer_does_not_blame_the_other_leg),
+		cmocka_unit_test(a_silent_leg_is_probed_before_it_goes_down),
+		cmocka_unit_test(a_held_leg_replaces_a_silent_one),
+		cmocka_unit_test(rough_networks_take_no_path_down),
+		cmocka_unit_test(jitter_does_not_cost_throughput),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

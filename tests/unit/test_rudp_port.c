@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Legs that come while sessions run, in a simulated world: at the client, at the server or at both,
- * each leg carries in the end, and no call is harmed. */
+/* Legs added while sessions run, in the simulator: at the client, at the server or at both. Each
+ * leg finally carries, and no call is harmed. */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/lib/rudp_worlds.h"
 
@@ -49,13 +49,13 @@ static void comes(const struct sim_config *cfg, unsigned first, unsigned second,
 
 	CHECK(sim, sim_connect(sim, SEC));
 	life = sim->ends[CLIENT].events[RUDP_SESSION_UP];
-	assert_true(sim_call(sim, CLIENT, 1 << 20, 1 << 20, 0)); /* one is under way */
+	assert_true(sim_call(sim, CLIENT, 1 << 20, 1 << 20, 0)); /* one call is in progress */
 	assert_int_equal(sim_port_add(sim, first), 0);
 	if (second != first)
 		assert_int_equal(sim_port_add(sim, second), 0);
 	CHECK(sim, settle(sim, n_paths, SEC));
 	CHECK(sim, pump(sim, 200, 8, 8000, 8000, NULL));
-	/* The same session, and both legs carry. */
+	/* The same session, with load on both legs. */
 	assert_int_equal(sim->ends[CLIENT].events[RUDP_SESSION_UP], life);
 	assert_true(sim->ends[CLIENT].links[1].packets > 50);
 	assert_true(sim->ends[SIM_SERVER].links[1].packets > 50);
@@ -63,7 +63,7 @@ static void comes(const struct sim_config *cfg, unsigned first, unsigned second,
 	sim_free(sim);
 }
 
-static void test_at_the_client(void **state)
+static void a_client_leg_added_later_carries(void **state)
 {
 	struct sim_config cfg = world;
 
@@ -73,7 +73,7 @@ static void test_at_the_client(void **state)
 	comes(&cfg, CLIENT, CLIENT, 2);
 }
 
-static void test_at_the_server(void **state)
+static void a_server_leg_added_later_carries(void **state)
 {
 	struct sim_config cfg = world;
 
@@ -85,7 +85,7 @@ static void test_at_the_server(void **state)
 	comes(&cfg, SIM_SERVER, SIM_SERVER, 2);
 }
 
-static void test_at_both(void **state)
+static void legs_added_at_both_ends_carry(void **state)
 {
 	struct sim_config cfg = world;
 
@@ -94,8 +94,8 @@ static void test_at_both(void **state)
 	comes(&cfg, CLIENT, SIM_SERVER, 2);
 }
 
-/* While it connects; and what cannot be a port. */
-static void test_early_and_wrong(void **state)
+/* Added while connecting; and invalid ports. */
+static void ports_are_added_while_connecting_and_validated(void **state)
 {
 	struct sim_config cfg = world;
 	struct rudp_port_info none = {.mtu = 1500};
@@ -119,8 +119,8 @@ static void test_early_and_wrong(void **state)
 	sim_free(sim);
 }
 
-/* The server's address comes and goes by the wire: what cannot be one is not taken. */
-static void test_wire(void **state)
+/* The server's address in LABEL: invalid ones are refused. */
+static void invalid_addresses_are_refused(void **state)
 {
 	const struct wire_common c = {.type = WIRE_LABEL, .flags = WIRE_F_ADDRESS, .session = 7};
 	struct wire_addr a = {.ip = {10, 1, 2, 3}, .family = 4, .prefix_len = 16, .port = 7000}, b;
@@ -136,11 +136,11 @@ static void test_wire(void **state)
 	p[WIRE_COMMON_BYTES] = WIRE_ADDRS_MAX;
 	assert_int_equal(wire_get_address(p, sizeof(p), &index, &b), -EBADMSG);
 	p[WIRE_COMMON_BYTES] = 3;
-	p[WIRE_COMMON_BYTES + 4] = 5; /* no family */
+	p[WIRE_COMMON_BYTES + 4] = 5; /* invalid family */
 	assert_int_equal(wire_get_address(p, sizeof(p), &index, &b), -EBADMSG);
 }
 
-static void test_random(void **state)
+static void random_port_additions_converge(void **state)
 {
 	for (uint64_t seed = 1; seed <= RANDOM_RUNS; seed++) {
 		struct sim_config cfg = world;
@@ -178,9 +178,12 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_at_the_client), cmocka_unit_test(test_at_the_server),
-		cmocka_unit_test(test_at_both),	      cmocka_unit_test(test_early_and_wrong),
-		cmocka_unit_test(test_wire),	      cmocka_unit_test(test_random),
+		cmocka_unit_test(a_client_leg_added_later_carries),
+		cmocka_unit_test(a_server_leg_added_later_carries),
+		cmocka_unit_test(legs_added_at_both_ends_carry),
+		cmocka_unit_test(ports_are_added_while_connecting_and_validated),
+		cmocka_unit_test(invalid_addresses_are_refused),
+		cmocka_unit_test(random_port_additions_converge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tags, ciphers, windows and key phases of a session's packets, without a session: whatever is
- * altered, repeated, late, reflected or of another key has no effect. Then whole worlds.
+ * Packet protection without a session: tags, ciphers, replay windows and key phases. Altered,
+ * replayed, late, reflected or foreign packets have no effect. Then whole simulations.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/lib/rudp_sim.h"
@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#define PACKET_MAX 3200 /* as large as what is sealed where it is, not joined */
+#define PACKET_MAX 3200 /* too large to be joined: sealed in place */
 #define PATH 3
-#define PHASE 16 /* packets, where phases are to be seen */
+#define PHASE 16 /* packets per phase, in tests of phases */
 
-struct pair { /* two ends of one session */
+struct pair { /* both ends of a session */
 	struct rudp_secure a, b;
 };
 
@@ -44,7 +44,7 @@ static void pair_done(struct pair *p)
 	rudp_secure_done(&p->b);
 }
 
-/* A DATA packet with this many bytes of header and of payload. */
+/* Seals a DATA packet with this many header and payload bytes. */
 static int seal(struct rudp_secure *x, unsigned counter, uint64_t number, uint16_t hdr_len,
 		uint16_t payload_len, struct packet *ret)
 {
@@ -77,7 +77,8 @@ static int seal(struct rudp_secure *x, unsigned counter, uint64_t number, uint16
 static int open_as(struct rudp_secure *x, unsigned counter, uint64_t number, const struct packet *p,
 		   size_t len)
 {
-	uint8_t *copy = malloc(len ? len : 1), room[PACKET_MAX]; /* a read beyond it is seen */
+	uint8_t *copy = malloc(len ? len : 1),
+		room[PACKET_MAX]; /* the sanitizer detects a read beyond it */
 	const uint8_t *got;
 	size_t n;
 	int r;
@@ -99,7 +100,7 @@ static int open_packet(struct rudp_secure *x, unsigned counter, const struct pac
 	return open_as(x, counter, p->number, p, p->len);
 }
 
-static void test_both_ways(void **state)
+static void both_directions_open(void **state)
 {
 	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
 		for (unsigned cipher = RUDP_AESGCM; cipher < RUDP_CIPHER_MAX; cipher++) {
@@ -118,7 +119,7 @@ static void test_both_ways(void **state)
 				assert_int_equal(seal(&p.b, PATH, n, hdr, len, &pkt), 0);
 				assert_int_equal(open_packet(&p.a, PATH, &pkt), 0);
 			}
-			/* In clear under auth; not a byte of it under encrypt. */
+			/* In clear under auth; entirely hidden under encrypt. */
 			assert_int_equal(seal(&p.a, PATH, 1000, 36, 100, &pkt), 0);
 			assert_int_equal(!memchr(pkt.data + 32, 0xc3, 64), mode == RUDP_ENCRYPT);
 			pair_done(&p);
@@ -135,7 +136,7 @@ static void tag_of(struct rudp_aead *a, uint64_t n, const uint8_t *data, size_t 
 	assert_int_equal(rudp_aead_seal_end(a, ret), 0);
 }
 
-/* What stays in clear has ways of its own, by either library, to the same tags. */
+/* The forms of tag-only packets give the same tags with either library. */
 static void clear_alike(void)
 {
 	uint8_t data[300], key[RUDP_AEAD_KEY_BYTES], whole[RUDP_AEAD_TAG_BYTES],
@@ -173,7 +174,7 @@ static void clear_alike(void)
 	}
 }
 
-static void test_clear_alike(void **state)
+static void tag_only_packets_are_alike_in_all_forms(void **state)
 {
 	clear_alike();
 	rudp_aead_only_libcrypto = true;
@@ -181,7 +182,7 @@ static void test_clear_alike(void **state)
 	rudp_aead_only_libcrypto = false;
 }
 
-/* One packet in pieces, in clear up to `aad`; the tag. */
+/* One packet in pieces, in clear up to `aad`; returns the tag. */
 static void crypt_all(struct rudp_aead *a, uint64_t n, const uint8_t *in, size_t len, size_t aad,
 		      uint8_t *out)
 {
@@ -196,8 +197,8 @@ static void crypt_all(struct rudp_aead *a, uint64_t n, const uint8_t *in, size_t
 		assert_int_equal(rudp_aead_crypt(a, in, 0, out), 0);
 }
 
-/* What one library has sealed the other opens, and they make the same of it. */
-static void test_libraries_alike(void **state)
+/* Each library opens what the other sealed, with the same bytes. */
+static void both_libraries_produce_the_same_packets(void **state)
 {
 	uint8_t data[1600], key[RUDP_AEAD_KEY_BYTES], out[2][sizeof(data)],
 		tags[2][RUDP_AEAD_TAG_BYTES];
@@ -244,7 +245,7 @@ static void test_libraries_alike(void **state)
 }
 
 /* Each bit of each byte: type, path, flags, numbers, tag, fields, payload. */
-static void test_tampering(void **state)
+static void altered_packets_are_rejected(void **state)
 {
 	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
 		struct packet pkt, bad;
@@ -271,7 +272,7 @@ static void test_tampering(void **state)
 	}
 }
 
-static void test_wrong_key(void **state)
+static void another_keys_packets_are_rejected(void **state)
 {
 	struct rudp_noise_keys k = {{9}, {9}};
 	struct packet pkt;
@@ -285,8 +286,8 @@ static void test_wrong_key(void **state)
 	pair_done(&p);
 }
 
-/* A number serves again only while nobody has seen it. */
-static void test_number_once(void **state)
+/* A number may be reused only if the packet was not sent. */
+static void a_number_is_sealed_once(void **state)
 {
 	struct packet pkt;
 	struct pair p;
@@ -303,7 +304,7 @@ static void test_number_once(void **state)
 	pair_done(&p);
 }
 
-static void test_replay(void **state)
+static void replayed_control_packets_are_rejected(void **state)
 {
 	static struct packet pkts[3000];
 	struct pair p;
@@ -311,14 +312,14 @@ static void test_replay(void **state)
 	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
 		assert_int_equal(seal(&p.a, RUDP_SECURE_CONTROL, i + 1, 44, 0, &pkts[i]), 0);
-	/* Out of order, as far as the window goes, and each a second time. */
+	/* Out of order within the window, and each a second time. */
 	for (unsigned i = 0; i < 1024; i++) {
 		const struct packet *pkt = &pkts[i * 37 % 1024];
 
 		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, pkt), 0);
 		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, pkt), -EBADMSG);
 	}
-	/* A jump; what lies behind the window is late, what lies in it is new, once. */
+	/* A jump: numbers behind the window are rejected, those within accepted once. */
 	assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[2999]), 0);
 	assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[2999 - 1024]), -EBADMSG);
 	for (unsigned i = 0; i < 2; i++)
@@ -327,7 +328,7 @@ static void test_replay(void **state)
 					 i ? -EBADMSG : 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
 		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[i]), -EBADMSG);
-	assert_int_equal(p.b.forged, 0); /* they are not worth a look at the tag */
+	assert_int_equal(p.b.forged, 0); /* rejected before the tag is checked */
 	pair_done(&p);
 }
 
@@ -337,7 +338,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 	return (*seed >> 8) % below;
 }
 
-/* Of this phase, the one before or the next: it opens. 1 where it did. */
+/* Of this, the previous or the next phase: it opens. 1 if it did. */
 static unsigned open_late(struct rudp_secure *x, const struct packet *p)
 {
 	bool fits = p->phase + 1 >= x->rx_phase;
@@ -346,8 +347,8 @@ static unsigned open_late(struct rudp_secure *x, const struct packet *p)
 	return fits;
 }
 
-/* Who reads a capture is told of a key by either end: of the same phase it is the same. 1 where
- * both are in the same. */
+/* Both ends report the same key for the same phase, for captures. 1 if both are in the same phase.
+ */
 static unsigned keys_agree(const struct rudp_secure *from, const struct rudp_secure *to)
 {
 	const uint8_t *out, *in;
@@ -362,10 +363,10 @@ static unsigned keys_agree(const struct rudp_secure *from, const struct rudp_sec
 
 /*
  * Both ends send; a third of the packets is lost, others come up to 8 packets late. Keys change
- * every 16 packets at either end, at will, and every packet that arrives is read, unless it is
- * older than the phase before.
+ * every 16 packets at either end independently, and every packet that arrives opens, unless it is
+ * older than the previous phase.
  */
-static void test_phases_under_loss(void **state)
+static void key_phases_work_under_loss(void **state)
 {
 	struct rudp_secure *ends[2];
 	struct packet held[2];
@@ -407,8 +408,8 @@ static void test_phases_under_loss(void **state)
 	pair_done(&p);
 }
 
-/* What was recorded two phases ago opens no more, and turning the bit does not help. */
-static void test_old_phase(void **state)
+/* Packets recorded two phases ago no longer open, and flipping the phase bit does not help. */
+static void packets_of_an_old_phase_are_rejected(void **state)
 {
 	struct packet old, pkt;
 	struct pair p;
@@ -429,8 +430,8 @@ static void test_old_phase(void **state)
 	pair_done(&p);
 }
 
-/* A sender that hears nothing keeps its key, but not for ever. */
-static void test_phase_unanswered(void **state)
+/* A sender without answers keeps its key, but not forever. */
+static void an_unconfirmed_phase_expires(void **state)
 {
 	struct packet pkt;
 	struct pair p;
@@ -439,13 +440,13 @@ static void test_phase_unanswered(void **state)
 	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, PHASE);
 	while (seal(&p.a, PATH, ++n, 36, 20, &pkt) == 0)
 		rudp_secure_sent(&p.a, PATH, n);
-	assert_int_equal(p.a.tx_phase, 1); /* the first one it may begin alone */
+	assert_int_equal(p.a.tx_phase, 1); /* it may start the first change alone */
 	assert_int_equal(n, PHASE + 2 * PHASE + 1);
 	assert_int_equal(seal(&p.a, PATH, n, 36, 20, &pkt), -EKEYEXPIRED);
 	pair_done(&p);
 }
 
-/* What plenum-protocol(7) gives a second implementation, made by another library. */
+/* The vectors in plenum-protocol(7) for other implementations, made with another library. */
 static void vector_check(enum rudp_security mode, enum rudp_cipher cipher, unsigned counter,
 			 const struct wire_common *c, const struct wire_join *join, const char *hex)
 {
@@ -468,7 +469,7 @@ static void vector_check(enum rudp_security mode, enum rudp_cipher cipher, unsig
 	rudp_secure_done(&x);
 }
 
-static void test_vectors(void **state)
+static void the_protocols_vectors_match(void **state)
 {
 	const struct wire_common ping = {
 		.type = WIRE_PING, .path = 3, .session = 0x1122334455667788, .pn = 5};
@@ -491,8 +492,8 @@ static void test_vectors(void **state)
 		     "27c3517c953029a049b4ec31a96eeabe");
 }
 
-/* As plenum-protocol(7) gives it. */
-static void test_token_vector(void **state)
+/* As given in plenum-protocol(7). */
+static void the_reset_token_vector_matches(void **state)
 {
 	static const uint8_t want[] = {0x77, 0xa7, 0x51, 0xc1, 0xcd, 0x2c, 0x54, 0x7c,
 				       0xa8, 0xa6, 0xa2, 0x66, 0xcb, 0x44, 0x3f, 0x2c};
@@ -511,7 +512,7 @@ static void test_token_vector(void **state)
 /* ------------------------------------------------------------------ under load */
 
 /* Bad networks, both modes, keys that change every 500 packets. */
-static void test_worlds(void **state)
+static void secured_worlds_keep_every_promise(void **state)
 {
 	for (unsigned seed = 1; seed <= 24; seed++) {
 		struct sim_config cfg = {.seed = seed,
@@ -557,19 +558,19 @@ static void test_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_clear_alike),
-		cmocka_unit_test(test_libraries_alike),
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_tampering),
-		cmocka_unit_test(test_wrong_key),
-		cmocka_unit_test(test_number_once),
-		cmocka_unit_test(test_replay),
-		cmocka_unit_test(test_phases_under_loss),
-		cmocka_unit_test(test_old_phase),
-		cmocka_unit_test(test_phase_unanswered),
-		cmocka_unit_test(test_token_vector),
-		cmocka_unit_test(test_worlds),
+		cmocka_unit_test(the_protocols_vectors_match),
+		cmocka_unit_test(tag_only_packets_are_alike_in_all_forms),
+		cmocka_unit_test(both_libraries_produce_the_same_packets),
+		cmocka_unit_test(both_directions_open),
+		cmocka_unit_test(altered_packets_are_rejected),
+		cmocka_unit_test(another_keys_packets_are_rejected),
+		cmocka_unit_test(a_number_is_sealed_once),
+		cmocka_unit_test(replayed_control_packets_are_rejected),
+		cmocka_unit_test(key_phases_work_under_loss),
+		cmocka_unit_test(packets_of_an_old_phase_are_rejected),
+		cmocka_unit_test(an_unconfirmed_phase_expires),
+		cmocka_unit_test(the_reset_token_vector_matches),
+		cmocka_unit_test(secured_worlds_keep_every_promise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

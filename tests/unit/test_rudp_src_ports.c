@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports with several UDP source ports, in a simulated world: what carries load, what does when some
- * of them do not arrive, from where a peer's packets are believed.
+ * Ports with several UDP source ports, in the simulator: which carry load, what happens if some do
+ * not reach the peer, and which source addresses are accepted.
  */
 #include <string.h>
 
@@ -61,9 +61,9 @@ static uint64_t least_by_source(const struct sim *sim, unsigned end)
 	return least;
 }
 
-/* Big messages take turns at all of them, in both directions and whatever guards them; what is
- * small stays where it was. */
-static void test_spread(void **state)
+/* Big messages rotate over all of them, in both directions and in every security mode; small ones
+ * use source port 0. */
+static void big_messages_spread_over_source_ports(void **state)
 {
 	for (unsigned k = 0; k < 2 * RUDP_SECURITY_MAX; k++) {
 		struct sim *sim = world(k);
@@ -81,7 +81,7 @@ static void test_spread(void **state)
 			for (unsigned leg = 0; leg < 2; leg++) {
 				struct rudp_path_info info = path_of(sim, end, leg);
 
-				/* Queues show in what goes by the first alone. */
+				/* Packets of source port 0 show the queues. */
 				CHECK(sim, info.lost_packets * 25 < info.tx_packets);
 				CHECK(sim, path_of(sim, end, leg).sources_lost == 0);
 			}
@@ -94,9 +94,8 @@ static void test_spread(void **state)
 	}
 }
 
-/* Some of them are a firewall's from the beginning: they are not used, and it is
- * said. Then it lets them pass. */
-static void test_never_arrives(void **state)
+/* A firewall blocks some from the start: they are not used, and reported. Then it opens. */
+static void a_blocked_source_port_is_reported(void **state)
 {
 	for (unsigned k = 0; k < RUDP_SECURITY_MAX; k++) {
 		struct sim *sim = world(k);
@@ -107,7 +106,7 @@ static void test_never_arrives(void **state)
 		CHECK(sim, pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim_pass(sim, 4 * SEC));
 		for (unsigned leg = 0; leg < 2; leg++) {
-			/* What asked for it, and nothing else. */
+			/* Only the probes. */
 			CHECK(sim, sim->ends[CLIENT].links[leg].by_source[2] < 20);
 			CHECK(sim, path_of(sim, CLIENT, leg).sources == SOURCES);
 			CHECK(sim, path_of(sim, CLIENT, leg).sources_lost == 1U << 2);
@@ -124,9 +123,8 @@ static void test_never_arrives(void **state)
 	}
 }
 
-/* They vanish without a word under load: no path falls, nobody waits for long, and it is noticed.
- */
-static void test_stops_arriving(void **state)
+/* They fail silently under load: no path goes down, delays are short, and it is detected. */
+static void a_failing_source_port_is_replaced(void **state)
 {
 	for (unsigned k = 0; k < 2 * RUDP_SECURITY_MAX; k++) {
 		uint8_t gone = k & 1 ? ALL : 1U << 3;
@@ -155,9 +153,9 @@ static void test_stops_arriving(void **state)
 	}
 }
 
-/* Ways of unlike length, as through queues that unlike processors empty: packets overtake one
- * another by far more than a round trip, which is learnt, and costs little. */
-static void test_uneven_ways(void **state)
+/* Routes of different length, as with queues emptied by different processors: packets are reordered
+ * by far more than a round trip, which is learnt and costs little. */
+static void uneven_routes_cost_little(void **state)
 {
 	for (unsigned k = 0; k < 3; k++) {
 		struct sim *sim = world(k);
@@ -185,7 +183,7 @@ static void test_uneven_ways(void **state)
 	}
 }
 
-/* A packet of the client's session as another would make it: `from` a port of its address. */
+/* A forged packet of the client's session, from port `from` of its address. */
 static int forge(struct sim *sim, uint8_t type, uint8_t flags, size_t len, uint16_t from)
 {
 	struct rudp_session *s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
@@ -203,9 +201,9 @@ static int forge(struct sim *sim, uint8_t type, uint8_t flags, size_t len, uint1
 	return rudp_rx(sim->ends[SIM_SERVER].r, info[0].port, &src, p, len, sim->now);
 }
 
-/* Who knows the number of a session, and even its addresses, but not its key, is not believed from
- * any port; who knows all, from those alone that have asked, and for data alone. */
-static void test_believed(void **state)
+/* An attacker that knows a session's number and addresses but not its key is rejected from any
+ * port; one that knows everything is accepted only from validated ports, and only for data. */
+static void only_validated_source_ports_are_accepted(void **state)
 {
 	struct sim *sim = world(RUDP_AUTH);
 
@@ -218,7 +216,7 @@ static void test_believed(void **state)
 	CHECK(sim, sim_connect(sim, SEC));
 	CHECK(sim, wait_for_all(sim, 1 + SOURCES, SEC));
 	assert_int_equal(forge(sim, WIRE_PING, 0, 16, 7000), 0);
-	for (uint16_t port = 7001; port < 7005; port++) { /* of a source, and not */
+	for (uint16_t port = 7001; port < 7005; port++) { /* a validated source port, and others */
 		assert_int_equal(forge(sim, WIRE_PING, 0, 16, port), -EBADMSG);
 		assert_int_equal(forge(sim, WIRE_ACK, 0, 36, port), -EBADMSG);
 		assert_int_equal(forge(sim, WIRE_CLOSE, 0, 16, port), -EBADMSG);
@@ -232,8 +230,8 @@ static void test_believed(void **state)
 	sim_free(sim);
 }
 
-/* A peer that does not know the message, as one of an older version: all go by the first. */
-static void test_alone(void **state)
+/* A peer of an older version without the message: all packets use source port 0. */
+static void a_peer_without_source_ports_works(void **state)
 {
 	struct rudp_src_ports t = {.n = 0};
 	enum rudp_src_ports_news news;
@@ -272,9 +270,9 @@ static void test_alone(void **state)
 	assert_int_equal(rudp_src_ports_probe(&t, now, &news), 1);
 }
 
-/* By which all that is small arrives, and nothing large: it is tried ever more seldom, and said.
- * One that the port has not is not asked for. */
-static void test_falls_again(void **state)
+/* A source port passes small packets only: it is retried at growing intervals and reported. An
+ * unavailable source port is not probed. */
+static void a_source_port_that_loses_large_packets_is_retried_rarely(void **state)
 {
 	struct rudp_src_ports t = {0};
 	enum rudp_src_ports_news news = RUDP_SOURCES_NO_NEWS;
@@ -305,8 +303,8 @@ static void test_falls_again(void **state)
 	assert_true(rudp_src_ports_deadline(&t) == now);
 }
 
-/* What is asked is lost, comes twice, late and damaged; ends die meanwhile. */
-static void test_random(void **state)
+/* Probes are lost, duplicated, late and damaged; ends restart meanwhile. */
+static void random_worlds_with_source_ports_keep_every_promise(void **state)
 {
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct sim_config cfg = clean;
@@ -336,10 +334,14 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spread),	       cmocka_unit_test(test_never_arrives),
-		cmocka_unit_test(test_stops_arriving), cmocka_unit_test(test_believed),
-		cmocka_unit_test(test_uneven_ways),    cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_falls_again),    cmocka_unit_test(test_random),
+		cmocka_unit_test(big_messages_spread_over_source_ports),
+		cmocka_unit_test(a_blocked_source_port_is_reported),
+		cmocka_unit_test(a_failing_source_port_is_replaced),
+		cmocka_unit_test(only_validated_source_ports_are_accepted),
+		cmocka_unit_test(uneven_routes_cost_little),
+		cmocka_unit_test(a_peer_without_source_ports_works),
+		cmocka_unit_test(a_source_port_that_loses_large_packets_is_retried_rarely),
+		cmocka_unit_test(random_worlds_with_source_ports_keep_every_promise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long an application waits when a leg falls silent, in a simulated world: no longer than where
- * none does, or little, though the hosts are late as those are that share their processors.
+ * How long an application waits when a leg falls silent, in the simulator: little longer than
+ * without a failure, even with hosts that are late because they share processors.
  */
 #include <malloc.h>
 
@@ -11,9 +11,9 @@
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 2
 #define LATE_RUNS 4
-#define LATE_FROM 4 /* it takes long: the latest hosts, under load */
+#define LATE_FROM 4 /* the latest hosts under load take long to simulate */
 #define LATE_TO 5
-#define GRACE_NS (8 * MS) /* so few say little of waits */
+#define GRACE_NS (8 * MS) /* too few samples for statistics of waits */
 #else
 #define SEEDS 8
 #define LATE_RUNS 20
@@ -27,15 +27,15 @@ static const char *const failures[] = {"nothing fails", "a leg is silent", "deaf
 enum load { ALONE, LOADED, LARGE, LOADS };
 static const char *const loads[] = {"", ", under load", ", a large one alone"};
 
-/* Writes a block and reads it back, again and again, one call at a time. */
+/* Writes a block and reads it back repeatedly, one call at a time. */
 struct user {
 	uint32_t block;
 	bool reads, waits;
 	unsigned cookie;
-	uint64_t longest_ns; /* of the calls that ended since the failure */
+	uint64_t longest_ns; /* of calls ended since the failure */
 };
 
-struct late { /* a host waits for its processor so often, and so long: at most, and seldom */
+struct late { /* how often and how long a host waits for its processor: maximum, rarely reached */
 	uint64_t every_ns, most_ns, seldom_ns;
 	uint64_t next_ns[2];
 };
@@ -77,7 +77,7 @@ static void leg_fails(struct sim *sim, enum failure how)
 	link->cut_in = how == SILENT || how == DEAF;
 }
 
-/* What doubt did at both ends. */
+/* Suspicions at both ends. */
 struct suspicions {
 	bool was_left[2][RUDP_PATHS_MAX], was[2][RUDP_PATHS_MAX];
 	unsigned begun, left;
@@ -117,9 +117,8 @@ struct waits {
 	struct suspicions suspicions;
 };
 
-/* One in the midst of small blocks and, where there is load, two of large ones; or one of those
- * alone, where nothing small is under way that could tell. How long they have waited at most since
- * the failure. */
+/* A failure amid small blocks and, with load, two streams of large ones; or one of those alone,
+ * without small messages in flight. The longest waits since the failure. */
 static struct waits waits_in(uint64_t seed, enum failure how, enum load load, struct late late)
 {
 	struct user users[] = {
@@ -149,7 +148,7 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 		CHECK(sim, sim_pass(sim, 10 * US));
 		suspicions_observe(sim, &w.suspicions);
 	}
-	for (unsigned i = first; i < n_users; i++) { /* also who waits still */
+	for (unsigned i = first; i < n_users; i++) { /* including calls still waiting */
 		if (sim->calls[users[i].cookie].state == SIM_CALL_OPEN)
 			user_wait(sim, &users[i], since, sim->now);
 		if (i == 0)
@@ -158,7 +157,8 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 			w.bulk = MAX_OF(w.bulk, users[i].longest_ns);
 	}
 	suspicions_end(sim, &w.suspicions);
-	for (unsigned e = 0; e < 2; e++) /* the verdict comes all the same, and on that leg only */
+	for (unsigned e = 0; e < 2;
+	     e++) /* the path goes down independently, and only on that leg */
 		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] <= (how == NOTHING ? 0 : 1));
 	CHECK(sim, how != SILENT || sim->ends[1].events[RUDP_PATH_DOWN] ||
 			   sim->ends[SIM_SERVER].events[RUDP_PATH_DOWN]);
@@ -168,9 +168,9 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 	return w;
 }
 
-/* Hosts that are never late: what a silent leg kept goes by the other after a millisecond, the
- * least timeout, and so does the answer, wherever what was acknowledged meanwhile has gone. */
-static void test_in_time(void **state)
+/* Hosts that are never late: messages of a silent leg go over the other after a millisecond, the
+ * minimum timeout, and so does the response, wherever acknowledgements went meanwhile. */
+static void a_silent_leg_delays_calls_by_a_timeout(void **state)
 {
 	for (unsigned how = SILENT; how < LOADS * FAILURES; how++) {
 		uint64_t small = 0, bulk = 0;
@@ -199,7 +199,7 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-struct spread { /* of many worlds: the median of the waits, and all but one of twenty */
+struct spread { /* over many worlds: the median of the waits, and the 95th percentile */
 	uint64_t small[2], bulk[2];
 	struct suspicions suspicions;
 };
@@ -239,10 +239,10 @@ static struct spread worlds(enum failure how, enum load load, struct late late)
 }
 
 /*
- * Hosts that are late, by up to 12 ms now and then: a timeout that has grown by it is not waited
- * for, while the peer answers by the other leg. Where none fails, none is left.
+ * Hosts late by up to 12 ms now and then: timeouts grown by that are not awaited while the peer
+ * answers on the other leg. Without a failure no leg is left.
  */
-static void test_late_hosts(void **state)
+static void late_hosts_do_not_delay_the_detection(void **state)
 {
 	static const struct late late[] = {{3 * MS, 3 * MS / 2, 4 * MS, {0}},
 					   {4 * MS, 4 * MS, 12 * MS, {0}}};
@@ -268,7 +268,7 @@ static struct rudp_path *paths_of(struct sim *sim, unsigned end)
 	return rudp_session_next(sim->ends[end].r, NULL)->paths;
 }
 
-/* A world whose timeouts are long, because its hosts were late. */
+/* A world with long timeouts, because its hosts were late. */
 static struct sim *late_world(const struct sim_config *cfg)
 {
 	struct sim *sim = sim_new(cfg);
@@ -284,8 +284,7 @@ static struct sim *late_world(const struct sim_config *cfg)
 	return sim;
 }
 
-/* The server's answer is on its way on both legs, all of it; the one falls silent that is asked
- * first. */
+/* The server's response is in flight on both legs; the leg that is probed first falls silent. */
 static unsigned answer_is_cut(struct sim *sim)
 {
 	const struct rudp_path *p = paths_of(sim, SIM_SERVER);
@@ -307,9 +306,9 @@ static void wait_stage(struct sim *sim, const struct rudp_path *p, enum suspect_
 	CHECK(sim, p->suspect_stage == stage);
 }
 
-/* What was under way on the other leg left before it could tell, and the peer is late with its
- * answer: it is asked again, also where the port does not take the question at first. */
-static void test_asks_again(void **state)
+/* Packets in flight on the other leg left too early to tell, and the peer answers late: it is
+ * probed again, also if the port refuses the probe at first. */
+static void an_early_probe_is_repeated(void **state)
 {
 	for (unsigned full = 0; full < 2; full++) {
 		struct sim *sim = late_world(&clean);
@@ -334,8 +333,8 @@ static void test_asks_again(void **state)
 	}
 }
 
-/* A leg that was left, and whose port took no question, is not whole before it answers. */
-static void test_left_stays_left(void **state)
+/* A leg whose packets moved, and whose port refused the PING, stays suspect until it answers. */
+static void a_leg_with_moved_packets_returns_only_after_an_answer(void **state)
 {
 	struct sim *sim = late_world(&clean);
 	unsigned leg = answer_is_cut(sim);
@@ -351,7 +350,7 @@ static void test_left_stays_left(void **state)
 	}
 	sim->ends[SIM_SERVER].links[leg].full = false;
 	CHECK(sim, sim_pass(sim, MS));
-	CHECK(sim, p->sent.in_flight); /* it has been asked */
+	CHECK(sim, p->sent.in_flight); /* it was probed */
 	CHECK(sim, sim->ends[SIM_SERVER].events[RUDP_PATH_DOWN] == 0);
 	sim_leg(sim, 1, leg, true, false);
 	CHECK(sim, sim_pass(sim, 100 * MS));
@@ -360,9 +359,9 @@ static void test_left_stays_left(void **state)
 	sim_free(sim);
 }
 
-/* A peer is late, again and again, while small requests leave by both legs: it answers on both when
- * it wakes, not at the same moment, and neither is to blame. */
-static void test_late_peer(void **state)
+/* A peer that is late again and again while small requests leave on both legs: it answers on both
+ * after waking, at different moments, and neither becomes suspect. */
+static void a_late_peer_makes_no_leg_suspect(void **state)
 {
 	struct sim_config cfg = clean;
 	unsigned proven = 0, left = 0;
@@ -399,9 +398,8 @@ static void test_late_peer(void **state)
 	assert_int_equal(proven, 0);
 }
 
-/* Large messages on slow legs, by several sources each: an answer is an answer, whichever of them
- * it is to. */
-static void test_sources(void **state)
+/* Large messages on slow legs, over several source ports each: an answer to any of them counts. */
+static void an_answer_to_any_source_port_counts(void **state)
 {
 	struct sim_config cfg = clean;
 	struct suspicions suspicions = {0};
@@ -428,15 +426,15 @@ static void test_sources(void **state)
 	sim_free(sim);
 }
 
-/* A long way, and a port that does not know how long a packet waited for us, who sleep for as long
- * as it takes: the way is not taken for our lateness. */
-static void test_long_way(void **state)
+/* A long path, and a port without timestamps while we sleep: the path's delay is not taken for our
+ * own lateness. */
+static void a_long_path_is_not_taken_for_lateness(void **state)
 {
 	struct sim *sim = late_world(&clean);
 	struct rudp_path *p = &paths_of(sim, 1)[0];
 
 	p->rtt = (struct rudp_rtt){0};
-	assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) > SEC); /* nothing is known */
+	assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) > SEC); /* no sample yet */
 	for (unsigned i = 0; i < 100; i++) {
 		rudp_path_rtt(p, 50 * MS + i * US, 50 * MS, sim->now);
 		assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) > 50 * MS);
@@ -446,19 +444,19 @@ static void test_long_way(void **state)
 	sim_free(sim);
 }
 
-/* A leg's link falls while the other one is in doubt: the peer is told by that one, at once. */
-static void test_fall_is_told(void **state)
+/* A leg's link goes down while the other is suspect: the peer is informed over that one at once. */
+static void a_lost_link_is_reported_over_a_suspect_leg(void **state)
 {
 	struct sim *sim = late_world(&clean);
 	unsigned leg = answer_is_cut(sim);
 	struct rudp_path *p = paths_of(sim, SIM_SERVER);
 
-	sim->ends[1].links[leg].cut_in = false; /* our words arrive */
+	sim->ends[1].links[leg].cut_in = false; /* our packets arrive */
 	wait_stage(sim, &p[leg], SUSPECT_PROBED);
 	sim_leg(sim, SIM_SERVER, 1 - leg, false, true);
 	CHECK(sim, sim_pass(sim, 200 * US));
 	CHECK(sim, sim->ends[1].events[RUDP_PATH_DOWN] == 1);
-	CHECK(sim, sim->ends[1].last_code == -ENOLINK); /* it is not ours */
+	CHECK(sim, sim->ends[1].last_code == -ENOLINK); /* not our own link */
 	CHECK(sim, sim->ends[SIM_SERVER].last_code == -ENETDOWN);
 	sim_leg(sim, 1, leg, true, false);
 	CHECK(sim, sim_finish(sim, SEC));
@@ -466,9 +464,9 @@ static void test_fall_is_told(void **state)
 	sim_free(sim);
 }
 
-/* A leg in doubt of which nothing is on its way, as where its port took no question, or the other
- * one, where nothing is any more that could tell: it is asked when that was said to be due. */
-static void test_asks_in_time(void **state)
+/* A suspect leg with nothing in flight, because its port refused the PING or the other leg has
+ * nothing left to answer: it is probed at the announced deadline. */
+static void probes_leave_at_their_deadline(void **state)
 {
 	for (unsigned elsewhere = 0; elsewhere < 2; elsewhere++) {
 		struct sim *sim = late_world(&clean);
@@ -487,7 +485,7 @@ static void test_asks_in_time(void **state)
 		CHECK(sim, due > s->r->now && due <= s->r->now + RUDP_ACK_DELAY_NS);
 		rudp_path_poll(s, &p[leg], due);
 		CHECK(sim, asked->sent.in_flight && p[leg].suspect_stage == SUSPECT_PROBED);
-		due = rudp_suspect_deadline(s, &p[leg]); /* nothing more to ask */
+		due = rudp_suspect_deadline(s, &p[leg]); /* nothing more to probe */
 		CHECK(sim, due == RUDP_TIME_NEVER);
 		sim_leg(sim, 1, leg, true, false);
 		CHECK(sim, sim_finish(sim, SEC));
@@ -499,14 +497,18 @@ static void test_asks_in_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_time),	     cmocka_unit_test(test_late_hosts),
-		cmocka_unit_test(test_asks_again),   cmocka_unit_test(test_left_stays_left),
-		cmocka_unit_test(test_late_peer),    cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_long_way),     cmocka_unit_test(test_fall_is_told),
-		cmocka_unit_test(test_asks_in_time),
+		cmocka_unit_test(a_silent_leg_delays_calls_by_a_timeout),
+		cmocka_unit_test(late_hosts_do_not_delay_the_detection),
+		cmocka_unit_test(an_early_probe_is_repeated),
+		cmocka_unit_test(a_leg_with_moved_packets_returns_only_after_an_answer),
+		cmocka_unit_test(a_late_peer_makes_no_leg_suspect),
+		cmocka_unit_test(an_answer_to_any_source_port_counts),
+		cmocka_unit_test(a_long_path_is_not_taken_for_lateness),
+		cmocka_unit_test(a_lost_link_is_reported_over_a_suspect_leg),
+		cmocka_unit_test(probes_leave_at_their_deadline),
 	};
 
-	/* Megabytes come and go: the kernel need not hear of each. */
+	/* Large blocks are allocated often: avoid a system call for each. */
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When the timeouts of a path strike: as their whole formula says, in simulated worlds whose ends
- * wake by nothing but packets and the time that rudp told.
+ * Timeouts of a path expire exactly by their full formula, in simulations whose ends wake only for
+ * packets and at rudp's deadlines.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/lib/rudp_worlds.h"
@@ -12,13 +12,13 @@
 #define SEEDS 24
 #endif
 #define TURN_NS (2 * US)
-#define LATE_NS (2 * TURN_NS) /* an end turns so often */
+#define LATE_NS (2 * TURN_NS) /* an end polls this often */
 
-struct seen { /* what the worlds brought, so that it is known to be looked at */
+struct seen { /* coverage of the worlds */
 	unsigned silent, suspect, doubtful;
 };
 
-/* When a suspect path is given up, as rudp_path.c puts it. */
+/* When a timed-out path goes down, by the formula of rudp_path.c. */
 static uint64_t given_up_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t dead_ns = s->r->lim.path_dead_ns;
@@ -31,7 +31,7 @@ static uint64_t given_up_at(const struct rudp_session *s, const struct rudp_path
 	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(2 * MS, 2 * p->rtt.srtt));
 }
 
-/* Neither was it due before, nor is the end told of a later time. */
+/* It was not due before, and the reported deadline is not later. */
 static void look_at(struct sim *sim, const struct rudp_session *s, uint64_t due)
 {
 	CHECK(sim, due + LATE_NS >= sim->now);
@@ -74,7 +74,7 @@ static void world_look(struct sim *sim, struct seen *seen)
 	}
 }
 
-/* Legs fall silent and come back, one way or both. */
+/* Legs fall silent and recover, in one or both directions. */
 static void world_turn(struct sim *sim)
 {
 	struct sim_link *link = &sim->ends[1].links[sim_random(sim, sim->cfg.legs)];
@@ -88,7 +88,7 @@ static void world_turn(struct sim *sim)
 			       (uint32_t)sim_random(sim, 40000), 0);
 }
 
-static void test_in_time(void **state)
+static void timeouts_expire_at_their_deadline(void **state)
 {
 	struct seen seen = {0};
 
@@ -120,8 +120,8 @@ static void test_in_time(void **state)
 	assert_true(seen.silent > 1000 && seen.suspect > 1000 && seen.doubtful > 100);
 }
 
-/* Nothing is answered any more: the path asks after its timeout, after twice and four times as
- * long, neither sooner nor later. */
+/* No more answers: the path probes after its timeout, then after twice and four times as long,
+ * exactly. */
 static void silence_of(uint64_t delay_ns)
 {
 	struct sim_config cfg = clean;
@@ -157,7 +157,7 @@ static void silence_of(uint64_t delay_ns)
 	sim_free(sim);
 }
 
-static void test_silence(void **state)
+static void timeouts_double_during_silence(void **state)
 {
 	silence_of(5 * US);
 	silence_of(450 * US);
@@ -165,8 +165,8 @@ static void test_silence(void **state)
 	silence_of(3 * MS);
 }
 
-/* A path that is silent is given up at its time: soon where the peer answers on another one, after
- * a second where it does nowhere. */
+/* A silent path goes down on time: soon if the peer answers on another one, after a second if
+ * nowhere. */
 static void given_up_of(unsigned legs)
 {
 	struct sim_config cfg = clean;
@@ -197,14 +197,14 @@ static void given_up_of(unsigned legs)
 	sim_free(sim);
 }
 
-static void test_given_up(void **state)
+static void a_silent_path_goes_down_on_time(void **state)
 {
 	given_up_of(1);
 	given_up_of(2);
 }
 
-/* An answer is acknowledged by the next request, or when none comes for so long; by who rests at
- * once, but not while another answer is due, nor is a request that has one to come. */
+/* A response is acknowledged by the next request, or after the delay; with rudp_ack_at_once
+ * immediately, unless another response is due or a request still has one to come. */
 static void acknowledged_of(bool rests)
 {
 	struct sim_config cfg = clean;
@@ -225,7 +225,7 @@ static void acknowledged_of(bool rests)
 	CHECK(sim, (p->acks.pending == 0) == rests);
 	CHECK(sim, sim_pass(sim, RUDP_ACK_DELAY_NS) && p->acks.pending == 0);
 
-	/* The server takes 100 us for the second: it acknowledges it by the answer alone. */
+	/* The server takes 100 us for the second: its response alone acknowledges it. */
 	sent = p->tx_packets;
 	had = p->rx_packets;
 	CHECK(sim, sim_call(sim, 1, 100, 100, 0) && sim_call(sim, 1, 100, 100, 100));
@@ -238,7 +238,7 @@ static void acknowledged_of(bool rests)
 	sim_free(sim);
 }
 
-static void test_acknowledged(void **state)
+static void a_response_is_acknowledged_in_time(void **state)
 {
 	acknowledged_of(false);
 	acknowledged_of(true);
@@ -247,10 +247,10 @@ static void test_acknowledged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_time),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_given_up),
-		cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(timeouts_expire_at_their_deadline),
+		cmocka_unit_test(timeouts_double_during_silence),
+		cmocka_unit_test(a_silent_path_goes_down_on_time),
+		cmocka_unit_test(a_response_is_acknowledged_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

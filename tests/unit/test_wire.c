@@ -21,7 +21,7 @@ static struct wire_common common_of(enum wire_type t, uint8_t flags)
 	return c;
 }
 
-static void test_common(void **state)
+static void the_common_header_is_checked(void **state)
 {
 	static const uint8_t expect[] = {0xa7, 0x29, 3, 8, 1,	 2,    3,    4,
 					 5,    6,    7, 8, 0xa1, 0xa2, 0xa3, 0xa4};
@@ -55,7 +55,7 @@ static void test_common(void **state)
 	assert_int_equal(got.phase, 1);
 }
 
-static void test_hello(void **state)
+static void hello_round_trips(void **state)
 {
 	struct wire_common c = common_of(WIRE_HELLO, 0);
 	struct wire_hello h = {.client_number = 1, .cookie = 4, .cipher = 2, .body_len = 5}, got;
@@ -106,7 +106,7 @@ static void test_hello(void **state)
 	assert_int_equal(wire_get_hello_body(p, n + 5, &got_b), -EBADMSG);
 }
 
-static void test_accept(void **state)
+static void accept_round_trips(void **state)
 {
 	struct wire_common c = common_of(WIRE_ACCEPT, 0);
 	struct wire_answer answer = {.cipher = 1, .body_len = 3}, got_answer;
@@ -154,7 +154,7 @@ static void test_accept(void **state)
 	assert_int_equal(wire_get_accept_body(p, n, &got), -EBADMSG);
 }
 
-static void test_refuse(void **state)
+static void refuse_round_trips(void **state)
 {
 	char word[WIRE_REFUSE_TEXT_MAX + 1], longer[100] = "";
 	uint8_t p[64];
@@ -168,7 +168,7 @@ static void test_refuse(void **state)
 	n = wire_put_refuse_body(p, -EREMCHG, "host-b");
 	assert_int_equal(wire_get_refuse_body(p, n, &code, word), 0);
 	assert_string_equal(word, "host-b");
-	p[n - 1] = '\033'; /* a terminal would obey it */
+	p[n - 1] = '\033'; /* a terminal would interpret it */
 	assert_int_equal(wire_get_refuse_body(p, n, &code, word), -EBADMSG);
 	memset(longer, 'x', sizeof(longer) - 1);
 	n = wire_put_refuse_body(p, -EREMCHG, longer);
@@ -180,7 +180,7 @@ static void test_refuse(void **state)
 	assert_int_equal(wire_get_refuse_body(p, n, &code, word), -EBADMSG);
 }
 
-static void test_small_ones(void **state)
+static void short_packets_round_trip(void **state)
 {
 	struct wire_common c = common_of(WIRE_CHALLENGE, 0), got;
 	struct wire_join j = {.cookie = 5, .stamp = 6}, got_j;
@@ -192,7 +192,7 @@ static void test_small_ones(void **state)
 	assert_int_equal(wire_get_challenge(p, n, &cookie), 0);
 	assert_int_equal(cookie, 77);
 	assert_int_equal(wire_get_challenge(p, n - 1, &cookie), -EBADMSG);
-	assert_true(n <= WIRE_HELLO_BYTES); /* an answer to strangers */
+	assert_true(n <= WIRE_HELLO_BYTES); /* a reply to unauthenticated hosts */
 
 	n = wire_put_join(p, &c, &j);
 	assert_int_equal(wire_get_join(p, n, &got_j), 0);
@@ -200,7 +200,7 @@ static void test_small_ones(void **state)
 	assert_int_equal(got_j.stamp, 6);
 	assert_int_equal(wire_get_join(p, n - 1, &got_j), -EBADMSG);
 
-	/* A HELLO of a version to come is answered, in no more bytes than it has. */
+	/* A HELLO of a future version is answered, with no more bytes than it has. */
 	c.type = WIRE_HELLO;
 	wire_put_hello(hello, &c, &(struct wire_hello){.client_number = 0x1122});
 	assert_false(wire_is_foreign_hello(hello, sizeof(hello)));
@@ -209,8 +209,8 @@ static void test_small_ones(void **state)
 	assert_false(wire_is_foreign_hello(hello, 23));
 	n = wire_put_versions(p, hello);
 	assert_true(n <= 24);
-	assert_false(wire_is_foreign_hello(p, n)); /* no answer to an answer */
-	/* It names ours: nothing new to us. */
+	assert_false(wire_is_foreign_hello(p, n)); /* no reply to a reply */
+	/* It lists our version: nothing to report. */
 	assert_int_equal(wire_get_versions(p, n, &got, &highest), -EBADMSG);
 	p[16] = 5;
 	assert_int_equal(wire_get_versions(p, n, &got, &highest), 0);
@@ -220,7 +220,7 @@ static void test_small_ones(void **state)
 	assert_int_equal(wire_get_versions(p, 16, &got, &highest), -EBADMSG);
 }
 
-static void test_share(void **state)
+static void share_round_trips(void **state)
 {
 	struct wire_common c = common_of(WIRE_SHARE, 0);
 	uint8_t p[64];
@@ -236,7 +236,7 @@ static void test_share(void **state)
 	assert_int_equal(wire_get_share(p, n, &bytes), -EBADMSG);
 }
 
-static void test_ack(void **state)
+static void ack_round_trips(void **state)
 {
 	struct wire_common c = common_of(WIRE_ACK, 0);
 	struct wire_ack a = {.path = 2,
@@ -282,7 +282,7 @@ static int data_get(struct wire_data *d, uint8_t flags, size_t payload, struct w
 	return wire_get_data(p, n + payload, &c, ret, &got);
 }
 
-static void test_data(void **state)
+static void data_round_trips(void **state)
 {
 	struct wire_data d = {.gen = 1,
 			      .slot = 2,
@@ -318,7 +318,7 @@ static void test_data(void **state)
 	d.slot = WIRE_SLOTS_MAX;
 	assert_int_equal(data_get(&d, 0, 1436, &got), -EBADMSG);
 	d.slot = 0;
-	d.msg_len = 4000; /* several in a packet: whole ones, but for the message's last */
+	d.msg_len = 4000; /* several in a packet: whole ones, except the message's last */
 	d.n_carried = 2;
 	assert_int_equal(data_get(&d, 0, 2 * 1436, &got), 0);
 	assert_int_equal(got.n_carried, 2);
@@ -338,7 +338,7 @@ static void test_data(void **state)
 }
 
 /* The largest message in the smallest chunks fits the bitmaps. */
-static void test_grants(void **state)
+static void grants_round_trip(void **state)
 {
 	static const uint8_t expect[] = {0, 7, 0, 0, 1, 2, 3, 4, 3, 0xff, 0, 1, 0, 0, 0, 9};
 	struct wire_grant g[2] = {{.slot = 7, .gen = 0x01020304},
@@ -367,7 +367,7 @@ static void test_grants(void **state)
 }
 
 /* An announcement: no bytes, the first chunk, a request, a large one. */
-static void test_need(void **state)
+static void announcements_round_trip(void **state)
 {
 	struct wire_common c = common_of(WIRE_DATA, WIRE_F_NEED);
 	struct wire_data d = {.gen = 1, .slot = 2, .msg_len = 20000, .chunk_bytes = 1400}, got;
@@ -390,7 +390,7 @@ static void test_need(void **state)
 	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES, &c, &got, &ack), -EBADMSG);
 }
 
-static void test_bounds(void **state)
+static void the_largest_message_fits_the_bitmaps(void **state)
 {
 	assert_int_equal(wire_chunks(0, 1436), 1);
 	assert_int_equal(wire_chunks(1436, 1436), 1);
@@ -406,12 +406,17 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_common),	   cmocka_unit_test(test_hello),
-		cmocka_unit_test(test_accept),	   cmocka_unit_test(test_refuse),
-		cmocka_unit_test(test_small_ones), cmocka_unit_test(test_share),
-		cmocka_unit_test(test_ack),	   cmocka_unit_test(test_data),
-		cmocka_unit_test(test_grants),	   cmocka_unit_test(test_need),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(the_common_header_is_checked),
+		cmocka_unit_test(hello_round_trips),
+		cmocka_unit_test(accept_round_trips),
+		cmocka_unit_test(refuse_round_trips),
+		cmocka_unit_test(short_packets_round_trip),
+		cmocka_unit_test(share_round_trips),
+		cmocka_unit_test(ack_round_trips),
+		cmocka_unit_test(data_round_trips),
+		cmocka_unit_test(grants_round_trip),
+		cmocka_unit_test(announcements_round_trip),
+		cmocka_unit_test(the_largest_message_fits_the_bitmaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
