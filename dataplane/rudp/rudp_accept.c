@@ -299,7 +299,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 }
 
 /* Processes a HELLO from a validated address. */
-static int hello_take(struct rudp *r, struct hello_in *in, const uint8_t *data, uint64_t now)
+static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *data, uint64_t now)
 {
 	char word[WIRE_REFUSE_TEXT_MAX + 1] = "";
 	const char *why = body_open(r, in, data);
@@ -357,7 +357,7 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 	}
 	if (hello_used(r, in.hash))
 		return -EBADMSG;
-	res = hello_take(r, &in, data, now);
+	res = hello_process(r, &in, data, now);
 	rudp_noise_done(&in.noise);
 	return res;
 }

@@ -39,12 +39,12 @@ static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool s
 	return m;
 }
 
-#define TRIED_BYTES 2101U /* longer than most packets, and no multiple of the block size */
+#define TESTED_BYTES 2101U /* longer than most packets, and no multiple of the block size */
 
 /* Checks that tagging a packet in one piece and in two gives the same tag. */
-static bool tags_right(void)
+static bool tags_agree(void)
 {
-	uint8_t text[TRIED_BYTES], parts[TAG_BYTES], whole[TAG_BYTES];
+	uint8_t text[TESTED_BYTES], parts[TAG_BYTES], whole[TAG_BYTES];
 	struct rudp_aead_mb *m;
 
 	for (unsigned i = 0; i < sizeof(text); i++)
@@ -62,7 +62,7 @@ static bool tags_right(void)
 }
 
 /* Checks each operation against test cases 13 and 14 of the GCM specification. */
-static bool is_right(void)
+static bool self_test(void)
 {
 	static const uint8_t tag_13[TAG_BYTES] = {0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45, 0x36, 0xb9,
 						  0xa9, 0x63, 0xb4, 0xf1, 0xc4, 0xcb, 0x73, 0x8b};
@@ -101,7 +101,7 @@ static void mgr_init(void)
 		return;
 	init_mb_mgr_auto(mgr, &arch);
 	if (imb_get_errno(mgr) == 0 && (mgr->features & needed) == needed &&
-	    arch != IMB_ARCH_NOAESNI && is_right() && tags_right())
+	    arch != IMB_ARCH_NOAESNI && self_test() && tags_agree())
 		return;
 	free_mb_mgr(mgr);
 	mgr = NULL;

@@ -8,7 +8,7 @@
 /* A client that acknowledges fewer bytes of responses than this within limits.answer_ns, and leaves
  * one unacknowledged, counts as stuck. A link of 100 Mb/s carries this much for sixty clients at a
  * time. */
-#define ANSWERS_BYTES_LEAST (2U << 20)
+#define ANSWERS_BYTES_MIN (2U << 20)
 
 static uint32_t ring_size(unsigned n)
 {
@@ -25,7 +25,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 }
 
 /* Twice the slots: calls that a client gave up on keep running beside new ones. */
-static unsigned calls_of(unsigned n_slots)
+static unsigned calls_count(unsigned n_slots)
 {
 	return 2 * n_slots;
 }
@@ -34,7 +34,7 @@ size_t rudp_call_bytes(const struct rudp *r, bool is_client)
 {
 	unsigned n = r->lim.calls_per_session;
 	size_t rest = is_client ? 2 * ring_size(n) * sizeof(struct waiting)
-				: calls_of(n) * sizeof(struct rudp_call);
+				: calls_count(n) * sizeof(struct rudp_call);
 
 	return n * sizeof(struct slot) + rest;
 }
@@ -53,7 +53,7 @@ void rudp_call_init(struct rudp_session *s, uint8_t *memory)
 		s->wait_big.w = s->wait_small.w + ring_size(n);
 		return;
 	}
-	s->n_calls = calls_of(n);
+	s->n_calls = calls_count(n);
 	s->calls = (struct rudp_call *)memory;
 }
 
@@ -278,7 +278,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 }
 
 /* The application has released a request's memory. */
-static void held_return(struct rudp_session *s, struct rudp_call *call)
+static void held_release(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
 	call->held_bytes = 0;
@@ -291,7 +291,7 @@ static void receiving_drop(struct rudp_session *s, struct slot *slot)
 	rx_drop(s, slot);
 	if (!slot->call)
 		return;
-	held_return(s, slot->call);
+	held_release(s, slot->call);
 	call_put(s, slot->call);
 	slot->call = NULL;
 }
@@ -336,7 +336,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	struct rudp_session *s = call->s;
 	struct slot *slot = call->slot;
 
-	held_return(s, call);
+	held_release(s, call);
 	rudp_session_touch(s);
 	if (!slot) { /* the client gave up on it: the next poll calls `sent` */
 		call->in_use = false;
@@ -411,7 +411,7 @@ bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
 	if (now < rudp_call_deadline(s))
 		return false;
-	if (s->answers_bytes < ANSWERS_BYTES_LEAST)
+	if (s->answers_bytes < ANSWERS_BYTES_MIN)
 		return true;
 	s->answers_ns = now;
 	s->answers_bytes = 0;
@@ -459,10 +459,10 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
  * The next packet's payload probably follows this one's: prefetch its destination while the tag of
  * that packet is verified, which needs no memory. Without tags the prefetch gains nothing.
  */
-#define AHEAD_LEAST 512U /* payload bytes; after smaller packets no other follows closely */
+#define PREFETCH_MIN 512U /* payload bytes; after smaller packets no other follows closely */
 #define LINE_BYTES 64U
 
-static void write_ahead(const uint8_t *p, size_t len)
+static void prefetch_next(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i += LINE_BYTES)
 		__builtin_prefetch(p + i, 1);
@@ -503,9 +503,9 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 		return 0;
 	if (d->payload_len) /* chunks already received are overwritten with the same bytes */
 		memcpy(m->buf + offset, d->payload, d->payload_len);
-	if (s->secure && d->payload_len >= AHEAD_LEAST)
-		write_ahead(m->buf + offset + d->payload_len,
-			    MIN_OF((size_t)d->payload_len, m->len - offset - d->payload_len));
+	if (s->secure && d->payload_len >= PREFETCH_MIN)
+		prefetch_next(m->buf + offset + d->payload_len,
+			      MIN_OF((size_t)d->payload_len, m->len - offset - d->payload_len));
 	m->n_got = (uint16_t)(m->n_got + fresh);
 	return m->n_got == m->n_chunks;
 }
@@ -620,7 +620,7 @@ static int request_store(struct rudp_session *s, struct slot *slot, const struct
 	if (slot->state == SLOT_ANNOUNCED) {
 		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
 			return -ENOBUFS;
-		rudp_grant_first(s, slot);
+		rudp_grant_move_first(s, slot);
 	}
 	res = chunk_store(s, slot, d);
 	if (res < 0 || (slot->rx.n_chunks == 1 && !is_big(d->msg_len)))
@@ -775,7 +775,7 @@ static void server_end_calls(struct rudp_session *s)
 			continue;
 		if (call->slot)
 			call->slot->state = SLOT_IDLE;
-		held_return(s, call);
+		held_release(s, call);
 		s->r->ops->call_gone(s->r->user, s, call);
 		call_put(s, call);
 	}

@@ -137,7 +137,7 @@ void rudp_grant_announced(struct rudp_session *s, struct slot *slot)
 	wake(s->r);
 }
 
-void rudp_grant_first(struct rudp_session *s, struct slot *slot)
+void rudp_grant_move_first(struct rudp_session *s, struct slot *slot)
 {
 	list_del(&slot->in.node);
 	list_add_tail(s->grants.announced[class_of(slot->rx.len)].next, &slot->in.node);
@@ -152,7 +152,7 @@ static void announced_remove(struct rudp_session *s, struct slot *slot)
 		list_del(&s->grants.nodes[c]);
 }
 
-static void watch(struct rudp *r, struct slot *slot)
+static void stall_watch(struct rudp *r, struct slot *slot)
 {
 	slot->in.last_chunk_ns = slot->in.progress_ns = r->now;
 	slot->in.stall_shift = slot->call->s->grants.stall_shift;
@@ -164,7 +164,7 @@ void rudp_grant_begin(struct rudp_session *s, struct slot *slot)
 {
 	slot->in.granted = true;
 	slot->in.progress_chunks = 0;
-	watch(s->r, slot);
+	stall_watch(s->r, slot);
 }
 
 void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t bytes)
@@ -232,7 +232,7 @@ static void grant(struct rudp_session *s, struct slot *slot)
 {
 	announced_remove(s, slot);
 	slot->in.granted = true;
-	watch(s->r, slot);
+	stall_watch(s->r, slot);
 	granted_add(s->r, slot);
 	rudp_grant_queue(s, slot);
 }

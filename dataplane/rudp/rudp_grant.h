@@ -55,7 +55,7 @@ void rudp_grant_peer_init(struct rudp_session *s);
  * turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
 /* It has memory already: moves it before those of its client without memory. */
-void rudp_grant_first(struct rudp_session *s, struct slot *slot);
+void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
 /* A small request, which needs no grant, began to arrive. */
 void rudp_grant_begin(struct rudp_session *s, struct slot *slot);
 /* A chunk of a request was stored. */

@@ -25,10 +25,10 @@ struct rudp_incast {
 };
 
 /* Counts a received packet of len bytes; ahead: its number minus the highest before. */
-void rudp_incast_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
-		      uint64_t now);
+void rudp_incast_received(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
+			  uint64_t now);
 /* Sends the peer its incast share if it changed or is due again. */
-void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+void rudp_incast_share_send(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Processes SHARE: the peer's limit for our small messages in flight on p. */
 int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
 		   size_t len, uint64_t now);

@@ -93,8 +93,8 @@ static void window_end(struct rudp *r, struct rudp_incast *in, uint64_t now)
 	in->packets = in->expected = in->bytes = in->n_senders = 0;
 }
 
-void rudp_incast_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
-		      uint64_t now)
+void rudp_incast_received(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
+			  uint64_t now)
 {
 	struct rudp_incast *in = &s->r->incasts[p->port];
 
@@ -111,7 +111,7 @@ void rudp_incast_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahea
 		rudp_session_touch(s);
 }
 
-void rudp_incast_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+void rudp_incast_share_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	const struct rudp_incast *in = &s->r->incasts[p->port];
 	uint32_t bytes = in->share_bytes, off;

@@ -18,8 +18,8 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 }
 
 /* Whether the session continues. A handshake in progress with a dropped key restarts. */
-static bool session_take(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
-			 unsigned n_keys)
+static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
+			      unsigned n_keys)
 {
 	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
 
@@ -46,7 +46,7 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 		return -EINVAL;
 	r->now = now_ns;
 	for (unsigned i = 0; i < r->n_sessions; i++)
-		if (r->sessions[i] && !session_take(r->sessions[i], keys, n_keys))
+		if (r->sessions[i] && !session_keeps_key(r->sessions[i], keys, n_keys))
 			n++;
 	rudp_noise_wipe(r->cfg.keys, sizeof(r->cfg.keys));
 	memcpy(r->cfg.keys, keys, (size_t)n_keys * RUDP_KEY_BYTES);

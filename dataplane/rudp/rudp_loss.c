@@ -123,7 +123,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (sum->newest)
 		p->sent.answered_ns = sum->newest_sent_ns;
 	if (PLENUM_UNLIKELY(p->suspect_stage))
-		rudp_suspect_over(s, p);
+		rudp_suspect_clear(s, p);
 	/* Source port 0 decides the path's health: small messages use no other. */
 	if (PLENUM_LIKELY(sum->first)) {
 		p->sent.progress_ns = p->sent.acked_ns = now;

@@ -109,7 +109,7 @@ void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now)
 }
 
 /* Probes the size in use, unless a packet as large has arrived since the last check. */
-static void confirm(struct rudp_mtu *m, uint64_t now)
+static void probe_current(struct rudp_mtu *m, uint64_t now)
 {
 	bool passed = m->passed_pn > m->confirmed_pn && m->passed_bytes >= m->cur;
 
@@ -126,7 +126,7 @@ uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now)
 		(void)search_start(m, now);
 	}
 	if (PLENUM_UNLIKELY(now >= m->confirm_ns) && m->done && in_use && !probing(m))
-		confirm(m, now);
+		probe_current(m, now);
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++) {
 		const struct rudp_mtu_probe *p = &m->probes[i];
 
@@ -187,7 +187,7 @@ unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now)
 	return search_continue(m, now);
 }
 
-static unsigned fall(struct rudp_mtu *m, uint64_t now)
+static unsigned fall_back(struct rudp_mtu *m, uint64_t now)
 {
 	if (now > m->changed_ns + RUDP_MTU_STABLE * m->raise_after_ns)
 		m->raise_after_ns = RUDP_MTU_RAISE_FIRST_NS;
@@ -208,7 +208,7 @@ unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, uint64_t now)
 		return 0;
 	if (p->bytes <= m->cur) { /* it arrived earlier */
 		m->too_large = 0;
-		return fall(m, now);
+		return fall_back(m, now);
 	}
 	m->too_large = p->bytes;
 	probes_settle(m);
@@ -236,7 +236,7 @@ unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, u
 	if (++m->lost < m->lost_limit)
 		return 0;
 	m->too_large = 0;
-	return fall(m, now);
+	return fall_back(m, now);
 }
 
 unsigned rudp_mtu_refused(struct rudp_mtu *m, unsigned bytes, uint64_t now)
@@ -245,7 +245,7 @@ unsigned rudp_mtu_refused(struct rudp_mtu *m, unsigned bytes, uint64_t now)
 		return 0;
 	m->too_large = (uint16_t)(m->too_large ? MIN_OF(m->too_large, bytes) : bytes);
 	if (m->cur >= bytes)
-		return fall(m, now);
+		return fall_back(m, now);
 	probes_settle(m);
 	return search_continue(m, now);
 }

@@ -141,7 +141,7 @@ static int decrypt_and_hash(struct rudp_noise *ns, const uint8_t *in, size_t len
 
 /* ------------------------------------------------------------------ handshake state */
 
-static int public_of(const uint8_t e[KEY], uint8_t ret[KEY])
+static int public_key(const uint8_t e[KEY], uint8_t ret[KEY])
 {
 	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, e, KEY);
 	size_t n = KEY;
@@ -213,7 +213,7 @@ int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[KEY], const void *pa
 	int r;
 
 	memcpy(ns->e, e, KEY);
-	r = public_of(e, ret_msg);
+	r = public_key(e, ret_msg);
 	r = r ? r : tokens(ns, ns->initiator, ret_msg);
 	return r ? r : encrypt_and_hash(ns, payload, len, ret_msg + KEY);
 }

@@ -166,7 +166,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
  * pause lasts milliseconds, while every second of waiting costs a leg's share of the bandwidth,
  * also right after a repair, which the worker cannot detect.
  */
-static void hold_learn(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void hold_time_update(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool flaps = p->recovered_ns && now < p->recovered_ns + STEADY_HOLDS * p->hold_ns;
 
@@ -181,7 +181,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	p->state = PATH_DOWN;
 	p->since_ns = p->probe_sent_ns = now;
 	p->failovers++;
-	hold_learn(s, p, now);
+	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
 	if (p->pause_ns) /* its packets have arrived on another path already */
@@ -275,7 +275,7 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
  * recovered or just used has shown nothing yet; one in its hold time has, and is better than p. The
  * probe on p may have been lost while the peer was late, so p gets one more before it goes down.
  */
-static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
 		const struct rudp_path *q = &s->paths[i];
@@ -350,7 +350,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		mtu_probe(s, p, now);
 		return;
 	}
-	note_elsewhere(s, p, now);
+	alive_elsewhere_check(s, p, now);
 	if (now >= dead_at(s, p))
 		rudp_path_set_down(s, p, p->tx_error_ns ? p->tx_error_code : -ETIMEDOUT, now);
 }
@@ -360,7 +360,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
  * now and then, which must not restart the hold time. A flapping path may miss no more despite its
  * longer hold time: longer silences are what it is held for.
  */
-static unsigned misses_most(const struct rudp_session *s, const struct rudp_path *p)
+static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t silence = s->r->lim.hold_ns / 4 + 2 * p->rtt.srtt;
 
@@ -373,7 +373,7 @@ static bool held_long_enough(const struct rudp_session *s, const struct rudp_pat
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
 
-	if (!p->answered_since || p->peer_down || p->unanswered > misses_most(s, p))
+	if (!p->answered_since || p->peer_down || p->unanswered > misses_max(s, p))
 		return false;
 	return rudp_path_is_only(s, p) ||
 	       (p->unanswered <= on_way && at >= p->answered_since + p->hold_ns);
@@ -397,7 +397,7 @@ static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t n
 		if (p->answered_since && p->unanswered > 1 && q->sent.in_flight == 0)
 			rudp_tx_ping(s, q, now);
 	}
-	if (elsewhere && ++p->missed > misses_most(s, p))
+	if (elsewhere && ++p->missed > misses_max(s, p))
 		p->answered_since = 0;
 }
 

@@ -134,7 +134,7 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
 /* rudp_suspect.c */
 void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* The suspect path has answered. */
-void rudp_suspect_over(struct rudp_session *s, struct rudp_path *p);
+void rudp_suspect_clear(struct rudp_session *s, struct rudp_path *p);
 uint64_t rudp_suspect_deadline(const struct rudp_session *s, const struct rudp_path *p);
 
 #endif

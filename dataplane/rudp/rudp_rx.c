@@ -30,7 +30,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
-	rudp_incast_came(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
+	rudp_incast_received(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
 	rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	if (c->flags & WIRE_F_WANT_ACK)
 		p->acks.now = true;
@@ -228,7 +228,7 @@ struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on
 	return p;
 }
 
-static bool path_good(const struct rudp_path *p)
+static bool path_healthy(const struct rudp_path *p)
 {
 	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
@@ -237,10 +237,10 @@ static bool path_good(const struct rudp_path *p)
  * work; from a suspect path they go on another. A PING is answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
-	if (path_good(p) || (p->acks.ping && !p->local_down))
+	if (path_healthy(p) || (p->acks.ping && !p->local_down))
 		return p;
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (path_good(&s->paths[i]))
+		if (path_healthy(&s->paths[i]))
 			return &s->paths[i];
 	return p;
 }
@@ -312,7 +312,7 @@ void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 		if (p->state == PATH_NONE)
 			continue;
 		if (PLENUM_UNLIKELY(s->r->incasts[p->port].limit_bytes))
-			rudp_incast_tell(s, p, now);
+			rudp_incast_share_send(s, p, now);
 		if (rudp_acks_due(&p->acks, now) || (p->acks.pending && !ack_may_wait(s)))
 			acks_send(s, p, now);
 	}

@@ -42,7 +42,7 @@ void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t n
 			(of->n_failed ? MIN_OF(PROBE_FIRST_NS << of->n_failed, PROBE_MAX_NS) : 0)};
 }
 
-void rudp_src_ports_well(struct rudp_src_ports *t, unsigned k)
+void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k)
 {
 	t->of[k].n_failed = t->of[k].acked_run = 0;
 	t->lost &= (uint8_t) ~(1U << k);

@@ -47,8 +47,8 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
 /* After so many acknowledgements in a row earlier failures are forgotten. */
-#define RUDP_SOURCES_WELL 128U
-void rudp_src_ports_well(struct rudp_src_ports *t, unsigned k);
+#define RUDP_SOURCES_RECOVERED 128U
+void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
 /* The port could not open this source port. */
 void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
 /* A packet from source port k was acknowledged; or was lost while later ones arrived. A source port
@@ -56,8 +56,8 @@ void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
 static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 {
 	t->of[k].lost_run = 0;
-	if (PLENUM_UNLIKELY(t->of[k].n_failed) && ++t->of[k].acked_run >= RUDP_SOURCES_WELL)
-		rudp_src_ports_well(t, k);
+	if (PLENUM_UNLIKELY(t->of[k].n_failed) && ++t->of[k].acked_run >= RUDP_SOURCES_RECOVERED)
+		rudp_src_ports_recovered(t, k);
 }
 void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t now);
 /* The source port to probe now, recorded as probed; 0: none. */

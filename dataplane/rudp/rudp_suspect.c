@@ -12,7 +12,7 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 /* Retry time after a port did not take a probe. */
-#define ASK_AGAIN_NS RUDP_ACK_DELAY_NS
+#define RETRY_NS RUDP_ACK_DELAY_NS
 
 /* How long an answer takes if neither host is late. */
 static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p)
@@ -23,7 +23,7 @@ static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p
 }
 
 /* Hosts that are late as a rule are not probed before they can answer. */
-static uint64_t ask_at(const struct rudp_session *s, const struct rudp_path *p)
+static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return rudp_sent_silent_since(&p->sent) +
 	       MIN_OF(rudp_path_rto(s, p), MAX_OF(patience(s, p), 2 * p->rtt.srtt));
@@ -47,7 +47,7 @@ static uint64_t late_at(const struct rudp_session *s, const struct rudp_path *p)
 	return rudp_sent_silent_since(&p->sent) + 3 * patience(s, p);
 }
 
-static uint64_t leave_at(const struct rudp_session *s, const struct rudp_path *p)
+static uint64_t move_all_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return MAX_OF(late_at(s, p), p->peer_alive_ns + patience(s, p));
 }
@@ -83,16 +83,16 @@ static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
 }
 
 /* Probes better paths with nothing in flight that could be answered. */
-static void ask_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (is_idle_better(&s->paths[i], p))
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Whether ask_elsewhere() would probe a path: its port did not take the probe, or it was not tried
+/* Whether ping_elsewhere() would probe a path: its port did not take the probe, or it was not tried
  * yet. */
-static bool asks_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
+static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (is_idle_better(&s->paths[i], p))
@@ -102,7 +102,7 @@ static bool asks_elsewhere(const struct rudp_session *s, const struct rudp_path 
 
 /* Sends a PING on p before its packets move away; the timeout still counts from the start of the
  * silence. */
-static void ask_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void ping_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t base = p->sent.pto_base;
 
@@ -115,26 +115,26 @@ static void suspect_begin(struct rudp_session *s, struct rudp_path *p, enum susp
 {
 	p->suspect_stage = (uint8_t)stage;
 	p->pause_ns = 0;
-	ask_here(s, p, now);
+	ping_here(s, p, now);
 }
 
 /* Moves everything to another path. */
-static void leave(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void move_all(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (!answered_elsewhere(s, p, late_at(s, p))) {
-		ask_elsewhere(s, p, now);
+		ping_elsewhere(s, p, now);
 		return;
 	}
 	p->suspect_stage = SUSPECT_MOVED;
 	rudp_loss_move_all(s, p);
-	ask_here(s, p, now);
+	ping_here(s, p, now);
 }
 
 /* The port did not take the PING. */
-static void ask_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static void ping_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (better_exists(s, p))
-		ask_here(s, p, now);
+		ping_here(s, p, now);
 	else
 		p->suspect_stage = SUSPECT_NONE;
 }
@@ -147,7 +147,7 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 	    p->timed_out)
 		return;
 	if (PLENUM_UNLIKELY(!p->sent.in_flight)) {
-		ask_here_again(s, p, now);
+		ping_here_again(s, p, now);
 		return;
 	}
 	if (p->suspect_stage == SUSPECT_MOVED || !better_exists(s, p))
@@ -160,19 +160,19 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 			suspect_begin(s, p, SUSPECT_CONFIRMED, now);
 		p->suspect_stage = SUSPECT_CONFIRMED;
 		(void)rudp_loss_copy_small(s, p, false);
-	} else if (!p->suspect_stage && now >= ask_at(s, p)) {
+	} else if (!p->suspect_stage && now >= probe_at(s, p)) {
 		suspect_begin(s, p, SUSPECT_PROBED, now);
 		if (!rudp_loss_copy_small(s, p, true))
-			ask_elsewhere(s, p, now);
+			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
 		/* Packets in flight there left too early to tell, or the port refused the probe. */
-		ask_elsewhere(s, p, now);
+		ping_elsewhere(s, p, now);
 	}
-	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= leave_at(s, p))
-		leave(s, p, now);
+	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))
+		move_all(s, p, now);
 }
 
-void rudp_suspect_over(struct rudp_session *s, struct rudp_path *p)
+void rudp_suspect_clear(struct rudp_session *s, struct rudp_path *p)
 {
 	p->suspect_stage = SUSPECT_NONE;
 	p->pause_ns = 0;
@@ -184,11 +184,11 @@ static uint64_t next_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	switch (p->suspect_stage) {
 	case SUSPECT_NONE:
-		return peer_is_alive(p) ? MIN_OF(ask_at(s, p), copy_at(p)) : ask_at(s, p);
+		return peer_is_alive(p) ? MIN_OF(probe_at(s, p), copy_at(p)) : probe_at(s, p);
 	case SUSPECT_PROBED:
 		return peer_is_alive(p) ? copy_at(p) : 0;
 	case SUSPECT_CONFIRMED:
-		return leave_at(s, p);
+		return move_all_at(s, p);
 	default:
 		return RUDP_TIME_NEVER;
 	}
@@ -201,9 +201,9 @@ uint64_t rudp_suspect_deadline(const struct rudp_session *s, const struct rudp_p
 	if ((!p->sent.in_flight && !p->suspect_stage) || p->timed_out || !better_exists(s, p))
 		return RUDP_TIME_NEVER;
 	if (!p->sent.in_flight)
-		return now + ASK_AGAIN_NS;
+		return now + RETRY_NS;
 	at = next_at(s, p);
 	if (at > now)
 		return at;
-	return asks_elsewhere(s, p) ? now + ASK_AGAIN_NS : RUDP_TIME_NEVER;
+	return can_ping_elsewhere(s, p) ? now + RETRY_NS : RUDP_TIME_NEVER;
 }

@@ -286,9 +286,9 @@ static void memory_run(void)
 	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_wait_cqe(&ring, &cqe) < 0 ||
 	    cqe->res != 4096)
 		die("a read");
-	printf("%-45s %10.0f MiB pinned; what is read by it then %s\n",
+	printf("%-45s %10.0f MiB pinned; its page %s\n",
 	       "the same, given back:", status_mib("VmPin:"),
-	       arena[0] == 'x' ? "is there" : "is not there");
+	       arena[0] == 'x' ? "is present" : "is not present");
 }
 
 int main(int argc, char **argv)

@@ -146,8 +146,9 @@ static void pings_are_answered(void **state)
 /* ------------------------------------------------------------------ several queues */
 
 #define FLOWS 64U
-#define ROUNDS_MAX 8U /* a ring of 512 holds 16 rounds, even if only half of the sockets are read \
-		       */
+#define ROUNDS_MAX                                                                     \
+	8U /* a ring of 512 holds 16 rounds, even if only half of the sockets are read \
+	    */
 
 /* Sends datagrams from many UDP ports of the kernel until killed. */
 static void child_flows(const struct end *e, const struct end *to)
@@ -332,7 +333,7 @@ static void rss_queues_fit_the_planned_memory(void **state)
 			 " ethtool -s %s speed 100000",
 			 legs[i].ifname, legs[i].ifname);
 		if (sh(command) != 0) {
-			print_message("there are no tap devices whose speed can be set\n");
+			print_message("no tap devices with a settable speed\n");
 			skip();
 		}
 	}
@@ -442,7 +443,8 @@ static void rules_need(void **state)
 {
 	need(state);
 	if (!kernel_has_rules()) {
-		print_message("the kernel has no flower, of which net_tap makes its rules\n");
+		print_message(
+			"the kernel has no flower filter, which net_tap needs for flow rules\n");
 		skip();
 	}
 	/* Removes what killed ports left behind with net_tap. */

@@ -258,13 +258,13 @@ static void peer_sends(const struct fixture *x, const uint8_t *frame, size_t len
 /* Another host probes for it too: just after our probes, or long after and before we read. */
 static void expect_clash(struct fixture *x, const char *ip, bool late)
 {
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	char why[LAUNCH_REASON_MAX] = "";
 	size_t len;
 
 	begin(x, ip);
-	len = port_l2_build_solicit(frame, &mac_other, &nobody, &x->lp.ip.addr, NULL);
+	len = port_l2_build_solicit(frame, &mac_other, &unspecified, &x->lp.ip.addr, NULL);
 	if (!late)
 		peer_sends(x, frame, len);
 	port_early_wait(&x->all);

@@ -416,7 +416,7 @@ static void arp_round_trips(void **state)
 		0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0, 0,   0,    0,	  0x0a,
 		192,  0,    2,	  1,	0,    0,    0,	  0,	0,    0, 192, 0,    2,	  2};
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	struct port_l2_frame f;
 	size_t len = port_l2_build_solicit(frame, &mac_a, &a4.ip, &b4.ip, NULL);
 
@@ -431,8 +431,8 @@ static void arp_round_trips(void **state)
 	assert_true(f.is_reply && ip_addr_equal(&f.sender, &b4.ip));
 	assert_memory_equal(f.sender_mac.bytes, mac_b.bytes, 6);
 	/* A probe has no sender; an announcement asks for itself. */
-	len = port_l2_build_solicit(frame, &mac_a, &nobody, &a4.ip, NULL);
-	assert_memory_equal(frame + 28, nobody.bytes, 4);
+	len = port_l2_build_solicit(frame, &mac_a, &unspecified, &a4.ip, NULL);
+	assert_memory_equal(frame + 28, unspecified.bytes, 4);
 	len = port_l2_build_announce(frame, &mac_a, &a4.ip);
 	assert_int_equal(parse(&b4, frame, len, &f), PORT_L2_ARP);
 	assert_true(ip_addr_equal(&f.sender, &a4.ip) && ip_addr_equal(&f.target, &a4.ip));
@@ -468,7 +468,7 @@ static void nd_sum_fix(uint8_t *frame, size_t len)
 static void neighbour_discovery_round_trips(void **state)
 {
 	static const uint8_t group_mac[] = {0x33, 0x33, 0xff, 0, 0, 2};
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	struct port_l2_frame f;
 	size_t len = port_l2_build_solicit(frame, &mac_a, &a6.ip, &b6.ip, NULL);
@@ -483,7 +483,7 @@ static void neighbour_discovery_round_trips(void **state)
 	frame[53] = 9;
 	assert_int_equal(parse(&b6, frame, len, &f), PORT_L2_DROP);
 	/* A DAD probe: no source address, no option. */
-	len = port_l2_build_solicit(frame, &mac_a, &nobody, &b6.ip, NULL);
+	len = port_l2_build_solicit(frame, &mac_a, &unspecified, &b6.ip, NULL);
 	assert_int_equal(len, 78);
 	nd_sum_check(frame, len);
 	assert_int_equal(parse(&b6, frame, len, &f), PORT_L2_SOLICIT);

@@ -411,12 +411,12 @@ static void old_early_probes_do_not_count(void **state)
 static void simultaneous_probes_are_detected(void **state)
 {
 	struct fixture *x = *state;
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	struct mac_addr owner;
 
 	port_neigh_probe_start(x->n, x->now_ns);
-	feed(x, frame, port_l2_build_solicit(frame, &mac_other, &nobody, &x->us, NULL));
+	feed(x, frame, port_l2_build_solicit(frame, &mac_other, &unspecified, &x->us, NULL));
 	assert_int_equal(port_neigh_probe_state(x->n, &owner), PORT_NEIGH_TAKEN);
 	assert_memory_equal(owner.bytes, mac_other.bytes, 6);
 }

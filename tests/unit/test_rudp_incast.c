@@ -123,7 +123,7 @@ static void false_shares_slow_only_their_sender(void **state)
 		flood(sim, s, lies[k / 2].shares, lies[k / 2].n, lied);
 		CHECK(sim, sim_pass(sim, 105 * MS));
 		flood(sim, NULL, NULL, 0, after);
-		print_message("# %u and %u calls; under the lie %u and %u; then %u and %u\n",
+		print_message("# %u and %u calls; with false shares %u and %u; then %u and %u\n",
 			      honest[0], honest[1], lied[0], lied[1], after[0], after[1]);
 		CHECK(sim, lied[0] > honest[0] / 2);
 		CHECK(sim, after[0] > honest[0] / 2 && after[1] > honest[1] / 2);

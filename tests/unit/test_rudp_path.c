@@ -684,7 +684,7 @@ static unsigned rough_way(const struct rough *w, uint64_t seed)
 	}
 	again = sent_again(sim);
 	print_message("# jitter %4u us, back %5u us: %u calls; %6llu packets, %4llu dropped, "
-		      "%4llu sent again\n",
+		      "%4llu retransmitted\n",
 		      (unsigned)(w->jitter_ns / US), (unsigned)(w->server_delay_ns / US), calls,
 		      (unsigned long long)packets, (unsigned long long)dropped,
 		      (unsigned long long)again);

@@ -293,7 +293,7 @@ static void a_source_port_that_loses_large_packets_is_retried_rarely(void **stat
 		for (unsigned i = 0; turn < 8 && i < 8; i++)
 			rudp_src_ports_packet_lost(&t, 1, now);
 	}
-	for (unsigned i = 0; i < RUDP_SOURCES_WELL; i++) {
+	for (unsigned i = 0; i < RUDP_SOURCES_RECOVERED; i++) {
 		assert_int_equal(t.lost, 2);
 		rudp_src_ports_acked(&t, 1);
 	}

@@ -229,7 +229,7 @@ static struct spread worlds(enum failure how, enum load load, struct late late)
 	two_of(small, t.small);
 	two_of(bulk, t.bulk);
 	print_message("# late by %llu ms, %s%s: %.3f, %.3f ms, of large blocks %.3f, %.3f ms; "
-		      "%u suspicions, %u legs left, %llu of %llu packets again\n",
+		      "%u suspicions, %u legs avoided, %llu of %llu packets repeated\n",
 		      (unsigned long long)(late.most_ns / MS), failures[how], loads[load],
 		      (double)t.small[0] / 1e6, (double)t.small[1] / 1e6, (double)t.bulk[0] / 1e6,
 		      (double)t.bulk[1] / 1e6, t.suspicions.begun, t.suspicions.left,

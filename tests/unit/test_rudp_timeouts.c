@@ -15,7 +15,7 @@
 #define LATE_NS (2 * TURN_NS) /* an end polls this often */
 
 struct seen { /* coverage of the worlds */
-	unsigned silent, suspect, doubtful;
+	unsigned silent, suspect, suspicions;
 };
 
 /* When a timed-out path goes down, by the formula of rudp_path.c. */
@@ -42,7 +42,7 @@ static void look_at(struct sim *sim, const struct rudp_session *s, uint64_t due)
 static void path_look(struct sim *sim, const struct rudp_session *s, const struct rudp_path *p,
 		      struct seen *seen)
 {
-	uint64_t doubt;
+	uint64_t next;
 
 	if (p->state != PATH_UP)
 		return;
@@ -56,10 +56,10 @@ static void path_look(struct sim *sim, const struct rudp_session *s, const struc
 	}
 	if (p->sent.loss_deadline != RUDP_TIME_NEVER)
 		look_at(sim, s, p->sent.loss_deadline);
-	doubt = rudp_suspect_deadline(s, p);
-	if (doubt != RUDP_TIME_NEVER && doubt > sim->now) {
-		seen->doubtful++;
-		CHECK(sim, rudp_deadline(s->r) <= MAX_OF(doubt, s->r->now + RUDP_ACK_DELAY_NS));
+	next = rudp_suspect_deadline(s, p);
+	if (next != RUDP_TIME_NEVER && next > sim->now) {
+		seen->suspicions++;
+		CHECK(sim, rudp_deadline(s->r) <= MAX_OF(next, s->r->now + RUDP_ACK_DELAY_NS));
 	}
 }
 
@@ -115,9 +115,9 @@ static void timeouts_expire_at_their_deadline(void **state)
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}
-	print_message("# looked at %u packets' timeouts, %u suspects, %u doubts\n", seen.silent,
-		      seen.suspect, seen.doubtful);
-	assert_true(seen.silent > 1000 && seen.suspect > 1000 && seen.doubtful > 100);
+	print_message("# looked at %u packets' timeouts, %u timed-out paths, %u suspect paths\n",
+		      seen.silent, seen.suspect, seen.suspicions);
+	assert_true(seen.silent > 1000 && seen.suspect > 1000 && seen.suspicions > 100);
 }
 
 /* No more answers: the path probes after its timeout, then after twice and four times as long,

@@ -139,9 +139,9 @@ void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsi
 /* False: not sent, so there can be no answer. */
 static bool probe_send(const struct port_early *e)
 {
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	size_t len = port_l2_build_solicit(frame, &e->local.mac, &nobody, &e->local.ip, NULL);
+	size_t len = port_l2_build_solicit(frame, &e->local.mac, &unspecified, &e->local.ip, NULL);
 
 	return link_is_there(e) && send(e->fd, frame, len, 0) == (ssize_t)len;
 }

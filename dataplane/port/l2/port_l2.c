@@ -604,12 +604,12 @@ size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const st
 size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip)
 {
 	static const struct mac_addr no_mac;
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 
 	/* RFC 5227 section 3: as a request, because some hosts ignore replies. */
 	if (ip->family == AF_INET)
 		return build_arp(frame, 1, mac, &mac_broadcast, ip, &no_mac, ip);
-	return port_l2_build_advert(frame, mac, ip, NULL, &nobody);
+	return port_l2_build_advert(frame, mac, ip, NULL, &unspecified);
 }
 
 static void ip4_finish(uint8_t *p)

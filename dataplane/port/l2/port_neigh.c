@@ -404,7 +404,7 @@ void port_neigh_stand_by(struct port_neigh *n, bool stands_by)
 
 static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 {
-	static const struct ip_addr nobody;
+	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len;
 
@@ -417,7 +417,7 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	}
 	n->probes_sent++;
 	n->probe_due_ns = now_ns + PORT_NEIGH_PROBE_NS;
-	len = port_l2_build_solicit(frame, &n->cfg.local.mac, &nobody, &n->cfg.local.ip, NULL);
+	len = port_l2_build_solicit(frame, &n->cfg.local.mac, &unspecified, &n->cfg.local.ip, NULL);
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 

@@ -310,11 +310,11 @@ static void port_xdp_counters(const struct port *p, struct launch_port_counters 
 /* ------------------------------------------------------------------ opening */
 
 /* Modes of attaching, the best first. */
-static const struct way {
+static const struct xdp_mode {
 	enum port_xdp_mode mode;
 	bool zero_copy;
 	const char *text;
-} ways[] = {
+} modes[] = {
 	{PORT_XDP_NATIVE, true, "native mode with zero copy"},
 	{PORT_XDP_NATIVE, false, "native mode with copies"},
 	{PORT_XDP_GENERIC, false, "generic mode"},
@@ -342,33 +342,33 @@ static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode m
 
 /* Until the last step the interface works as before: queues without sockets belong to the kernel.
  */
-static int way_try(struct port_xdp *x, struct attempt *a, const struct way *way)
+static int mode_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode *mode)
 {
-	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, way->zero_copy);
+	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, mode->zero_copy);
 
 	for (unsigned i = 0; r == 0 && i < a->n_queues; i++)
 		r = port_xdp_map_set(a->map, i, x->socket.queues[i].fd);
 	if (r == 0 && x->link < 0)
-		r = link_make(x, a, way->mode);
+		r = link_make(x, a, mode->mode);
 	if (r < 0)
 		port_xdp_socket_done(&x->socket);
 	return r;
 }
 
-/* ret_way: the mode that worked. */
-static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **ret_way)
+/* ret_mode: the mode that worked. */
+static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode **ret_mode)
 {
 	int r = -EOPNOTSUPP;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-		if (x->link >= 0 && ways[i].mode != a->mode)
+	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+		if (x->link >= 0 && modes[i].mode != a->mode)
 			continue;
-		r = way_try(x, a, &ways[i]);
+		r = mode_try(x, a, &modes[i]);
 		if (r == 0) {
-			*ret_way = &ways[i];
+			*ret_mode = &modes[i];
 			return 0;
 		}
-		log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
+		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
 			break; /* a worse mode is not better than waiting for this one */
 	}
@@ -382,7 +382,7 @@ static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **re
  * between.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
-		      const struct way **ret_way)
+		      const struct xdp_mode **ret_mode)
 {
 	const uint64_t deadline = clock_now_ns() + wait_ns;
 	struct timespec rest = {.tv_nsec = REST_NS};
@@ -395,19 +395,19 @@ static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 	do {
 		nanosleep(&rest, NULL);
 		rest.tv_nsec = MIN_OF(2 * rest.tv_nsec, REST_NS_MAX);
-		r = ways_try(x, a, ret_way);
+		r = modes_try(x, a, ret_mode);
 	} while (is_busy(r) && clock_now_ns() < deadline);
 	if (r == 0)
 		return 0;
 	close(x->link);
 	x->link = -1;
-	return is_busy(r) ? -EBUSY : ways_try(x, a, ret_way);
+	return is_busy(r) ? -EBUSY : modes_try(x, a, ret_mode);
 }
 
-/* ret_way: the mode that worked. -EEXIST: another process uses the interface; -EBUSY: a dead one
+/* ret_mode: the mode that worked. -EEXIST: another process uses the interface; -EBUSY: a dead one
  * still does. */
 static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
-		       const struct way **ret_way)
+		       const struct xdp_mode **ret_mode)
 {
 	autoclose int map = port_xdp_map_new(n_queues), program = -1;
 	struct attempt a = {.n_queues = n_queues, .mtu = mtu, .map = map};
@@ -418,8 +418,8 @@ static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint
 	a.program = program = port_xdp_program_load(&x->local, map);
 	if (program < 0)
 		return program;
-	r = ways_try(x, &a, ret_way);
-	return is_busy(r) ? free_await(x, &a, wait_ns, ret_way) : r;
+	r = modes_try(x, &a, ret_mode);
+	return is_busy(r) ? free_await(x, &a, wait_ns, ret_mode) : r;
 }
 
 static int wake_init(struct port_xdp *x)
@@ -473,7 +473,7 @@ static int refuse(char *why, int r, const char *ifname, const char *text)
 static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 		    const struct launch_port *lp, char *why)
 {
-	const struct way *way = NULL;
+	const struct xdp_mode *mode = NULL;
 	unsigned n_queues;
 	char text[64];
 	int r = interface_find(x, lp->ifname);
@@ -491,7 +491,7 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 			 n_queues, PORT_XDP_QUEUES_MAX);
 		return refuse(why, -E2BIG, lp->ifname, text);
 	}
-	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &way);
+	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &mode);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
 			      r == -EEXIST ? "another program or worker uses it"
@@ -505,7 +505,7 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 		r = neigh_make(x, lp);
 	if (r < 0)
 		return refuse(why, r, lp->ifname, NULL);
-	log_notice("%s: AF_XDP on %s, %u queue(s), %s", lp->leg, lp->ifname, n_queues, way->text);
+	log_notice("%s: AF_XDP on %s, %u queue(s), %s", lp->leg, lp->ifname, n_queues, mode->text);
 	return 0;
 }
 
