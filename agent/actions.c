@@ -55,7 +55,7 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "the clients of its exports change";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
-	if (a->n_lanes != b->n_lanes || memcmp(a->lanes, b->lanes, sizeof(a->lanes)) != 0)
+	if (a->n_shared != b->n_shared || memcmp(a->shared, b->shared, sizeof(a->shared)) != 0)
 		return "the mount whose data it also carries changes";
 	if (a->security != b->security)
 		return "its packet security changes";

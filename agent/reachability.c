@@ -42,8 +42,8 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		if (strcmp(c->mounts[i].peer, peer) == 0)
 			return true;
-	for (uint32_t i = 0; i < c->n_lanes; i++)
-		if (strcmp(c->lanes[i].peer, peer) == 0)
+	for (uint32_t i = 0; i < c->n_shared; i++)
+		if (strcmp(c->shared[i].peer, peer) == 0)
 			return true;
 	return c->role != LAUNCH_FRONTEND; /* a server's clients are not in its configuration */
 }

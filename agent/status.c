@@ -36,13 +36,13 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 /* Called after all mounts were added: a worker may carry data of a later worker's mount. */
 static void add_lanes(struct status *st, const struct sup_worker *w)
 {
-	for (uint32_t i = 0; w->wanted && i < w->config.n_lanes; i++)
+	for (uint32_t i = 0; w->wanted && i < w->config.n_shared; i++)
 		for (size_t j = 0; j < st->n_mounts; j++) {
 			struct status_mount *m = &st->mounts[j];
 
-			if (strcmp(m->path, w->config.lanes[i].path) == 0 &&
-			    m->n_lanes < LAUNCH_LANES_MAX)
-				m->lanes[m->n_lanes++] = w->id;
+			if (strcmp(m->path, w->config.shared[i].path) == 0 &&
+			    m->n_mount_workers < LAUNCH_MOUNT_WORKERS_MAX)
+				m->mount_workers[m->n_mount_workers++] = w->id;
 		}
 }
 

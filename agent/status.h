@@ -68,9 +68,9 @@ struct status_mount {
 	uint32_t worker;
 	const char *path, *peer, *export_name; /* borrowed */
 	bool served;
-	char by[IP_ADDR_STR_MAX];	  /* address of the server's worker; "": none */
-	uint32_t lanes[LAUNCH_LANES_MAX]; /* ids of the other workers that carry its data */
-	unsigned n_lanes;
+	char by[IP_ADDR_STR_MAX]; /* address of the server's worker; "": none */
+	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the other workers */
+	unsigned n_mount_workers;
 };
 
 struct status_totals { /* of one worker's page */

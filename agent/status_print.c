@@ -113,8 +113,8 @@ static json_t *mount_to_json(const struct status_mount *m)
 {
 	json_t *lanes = json_array();
 
-	for (unsigned i = 0; lanes && i < m->n_lanes; i++)
-		json_array_append_new(lanes, json_integer((json_int_t)m->lanes[i]));
+	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
+		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
 	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b, s:o}", "path", text_to_json(m->path),
 			 "peer", m->peer, "export", m->export_name, "worker", (json_int_t)m->worker,
 			 "lanes", lanes, "served", (int)m->served, "by", text_to_json(m->by));

@@ -220,10 +220,10 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	for (size_t i = 0; r >= 0 && i < pw->n_mounts; i++)
 		r = fill_mount(spec, plan, pw, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
 	for (uint32_t i = 0; i < c->n_mounts; i++)
-		c->mounts[i].has_lanes = pw->has_lanes;
-	if (r >= 0 && pw->lane_of) {
-		c->lanes[0].lane = pw->lane;
-		r = fill_mount(spec, plan, pw, pw->lane_of, d, &c->lanes[c->n_lanes++]);
+		c->mounts[i].has_mount_workers = pw->has_mount_workers;
+	if (r >= 0 && pw->shared_mount) {
+		c->shared[0].mount_worker = pw->mount_worker;
+		r = fill_mount(spec, plan, pw, pw->shared_mount, d, &c->shared[c->n_shared++]);
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_exports; i++) {
 		struct launch_export *e = &c->exports[c->n_exports++];

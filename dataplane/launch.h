@@ -56,8 +56,8 @@ enum launch_fd {
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_SOURCES_MAX 8 /* UDP ports that a worker sends from on one leg */
 #define LAUNCH_MOUNTS_MAX 128
-#define LAUNCH_CARRIED_MAX 16 /* mounts of other workers that one serves as a mount worker */
-#define LAUNCH_LANES_MAX 15   /* mount workers of a mount, besides its own worker */
+#define LAUNCH_SHARED_MOUNTS_MAX 16 /* mounts of others that a mount worker serves */
+#define LAUNCH_MOUNT_WORKERS_MAX 15 /* mount workers of a mount, besides its own worker */
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
 #define LAUNCH_SESSIONS_MAX 10000
@@ -119,18 +119,18 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and mounted it
 	char path[256]; /* for messages only */
 	char export_name[PLENUM_NAME_MAX];
 	char peer[PLENUM_NAME_MAX];
-	uint8_t id[16];	   /* random, made once per mount; kept across a worker's restart */
-	int fuse_fd;	   /* /dev/fuse, open until the agent unmounts */
-	int state_fd;	   /* memfd, empty at first: state for the process that serves this mount
-			    * next. It moves with the mount to another worker or agent; the agent
-			    * never reads it, and gives it to one process at a time, and to its
-			    * mount workers */
-	int bell_fd;	   /* eventfd of the mount and its mount workers; -1: none */
-	uint32_t lane;	   /* 0: this worker's own mount; else this worker's number as a mount
-			    * worker of another worker's mount */
-	bool has_lanes;	   /* other cores of the entry serve it as mount workers */
-	bool lanes_always; /* mount workers always read requests, without measuring whether that
-			    * helps */
+	uint8_t id[16]; /* random, made once per mount; kept across a worker's restart */
+	int fuse_fd;	/* /dev/fuse, open until the agent unmounts */
+	int state_fd;	/* memfd, empty at first: state for the process that serves this mount
+			 * next. It moves with the mount to another worker or agent; the agent
+			 * never reads it, and gives it to one process at a time, and to its
+			 * mount workers */
+	int bell_fd;	/* eventfd of the mount and its mount workers; -1: none */
+	uint32_t mount_worker;	/* 0: this worker's own mount; else this worker's number as a mount
+				 * worker of another worker's mount */
+	bool has_mount_workers; /* other cores of the entry serve it as mount workers */
+	bool mount_workers_always; /* mount workers always read requests, without measuring whether
+				    * that helps */
 	bool read_only;
 	bool suid, dev;	 /* of the kernel's mount */
 	bool locks_none; /* locks are refused; otherwise the client's kernel manages them */
@@ -211,10 +211,10 @@ struct launch_config {
 	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
-	struct launch_mount lanes[LAUNCH_CARRIED_MAX]; /* mounts of other workers that this one
-							* serves as a mount worker */
-	uint32_t n_lanes;
-	uint32_t n_lanes_missing; /* behind those: not mounted yet */
+	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
+							       * one serves as a mount worker */
+	uint32_t n_shared;
+	uint32_t n_shared_missing; /* behind those: not mounted yet */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
 	uint32_t n_missing; /* behind those: exports without a directory; the agent restarts the

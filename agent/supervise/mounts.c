@@ -523,7 +523,7 @@ static int point_make_state(struct mount_point *p)
 /* A worker that crashes while it writes to the eventfd harms no other: its value is never used. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
-	bool shares = want->has_lanes || want->lane;
+	bool shares = want->has_mount_workers || want->mount_worker;
 
 	if (shares && p->bell_fd < 0)
 		p->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

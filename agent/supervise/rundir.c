@@ -86,8 +86,8 @@ static void print_process(FILE *f, const struct rundir_process *p)
 		p->start_time, p->worker_id, p->launch_version, p->n_restarts);
 	for (uint32_t i = 0; i < p->n_fuse; i++)
 		print_fuse(f, "fuse", &p->fuse[i]);
-	for (uint32_t i = 0; i < p->n_lanes; i++)
-		print_fuse(f, "lane", &p->lanes[i]);
+	for (uint32_t i = 0; i < p->n_shared; i++)
+		print_fuse(f, "lane", &p->shared[i]);
 	for (uint32_t i = 0; i < p->n_states; i++)
 		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
 }
@@ -177,7 +177,7 @@ static bool parse_process(const struct rundir *rd, const char *line, struct rund
 }
 
 /* The text after the first word. */
-static void parse_fuse(struct rundir *rd, const char *line, bool lane)
+static void parse_fuse(struct rundir *rd, const char *line, bool is_shared)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
 	struct rundir_fuse fuse = {.state_fd = -1};
@@ -186,11 +186,11 @@ static void parse_fuse(struct rundir *rd, const char *line, bool lane)
 
 	if (!p)
 		return;
-	n = lane ? &p->n_lanes : &p->n_fuse;
-	if (*n < (lane ? LAUNCH_CARRIED_MAX : LAUNCH_MOUNTS_MAX) &&
+	n = is_shared ? &p->n_shared : &p->n_fuse;
+	if (*n < (is_shared ? LAUNCH_SHARED_MOUNTS_MAX : LAUNCH_MOUNTS_MAX) &&
 	    sscanf(line, " %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
 	    parse_id(id, fuse.id))
-		(lane ? p->lanes : p->fuse)[(*n)++] = fuse;
+		(is_shared ? p->shared : p->fuse)[(*n)++] = fuse;
 }
 
 static void parse_export(struct rundir *rd, const char *line)

@@ -38,9 +38,9 @@ struct rundir_process {
 	uint64_t n_restarts;
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors it has */
 	uint32_t n_fuse;
-	struct rundir_fuse lanes[LAUNCH_CARRIED_MAX]; /* the same for mounts that other workers
-						       * serve */
-	uint32_t n_lanes;
+	struct rundir_fuse shared[LAUNCH_SHARED_MOUNTS_MAX]; /* the same for mounts that other
+							      * workers serve */
+	uint32_t n_shared;
 	struct rundir_state states[LAUNCH_EXPORTS_MAX]; /* of its exports */
 	uint32_t n_states;
 	bool adopted; /* it is supervised */

@@ -553,8 +553,8 @@ static bool has_leaving(const struct sup_worker *w)
 	const struct mounts *m = w->sup->setup.mounts;
 	bool has = mounts_leaving(m, w->id);
 
-	for (uint32_t i = 0; !has && w->started && i < w->started->n_lanes; i++)
-		has = mounts_leaving_id(m, w->started->lanes[i].id);
+	for (uint32_t i = 0; !has && w->started && i < w->started->n_shared; i++)
+		has = mounts_leaving_id(m, w->started->shared[i].id);
 	return has;
 }
 

@@ -122,8 +122,8 @@ static void fetch_resources(struct sup_worker *w, const struct rundir_process *p
 		fetch_mount(w, &p->fuse[i]);
 		mounts_serve(w->sup->setup.mounts, p->fuse[i].id, w->id);
 	}
-	for (uint32_t i = 0; i < p->n_lanes; i++)
-		fetch_mount(w, &p->lanes[i]);
+	for (uint32_t i = 0; i < p->n_shared; i++)
+		fetch_mount(w, &p->shared[i]);
 	for (uint32_t i = 0; i < p->n_states; i++) {
 		int fd = -1;
 
@@ -151,8 +151,8 @@ static bool config_is_sane(const struct launch_config *c)
 		if (!sup_port_is_sane(&c->ports[i]))
 			return false;
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
-	       c->n_lanes <= LAUNCH_CARRIED_MAX &&
-	       c->n_lanes_missing <= LAUNCH_CARRIED_MAX - c->n_lanes &&
+	       c->n_shared <= LAUNCH_SHARED_MOUNTS_MAX &&
+	       c->n_shared_missing <= LAUNCH_SHARED_MOUNTS_MAX - c->n_shared &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
 	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&
@@ -275,8 +275,8 @@ static void fetch_bells(struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		fetch_bell(w, &w->config.mounts[i]);
-	for (uint32_t i = 0; i < w->config.n_lanes; i++)
-		fetch_bell(w, &w->config.lanes[i]);
+	for (uint32_t i = 0; i < w->config.n_shared; i++)
+		fetch_bell(w, &w->config.shared[i]);
 }
 
 static void store_all(const struct sup_worker *w)

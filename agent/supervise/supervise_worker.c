@@ -55,11 +55,11 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
 	}
-	c->n_lanes += c->n_lanes_missing; /* as desired, whether or not the mounts exist */
-	c->n_lanes_missing = 0;
-	for (uint32_t i = 0; i < c->n_lanes; i++) {
-		memset(c->lanes[i].id, 0, sizeof(c->lanes[i].id));
-		c->lanes[i].fuse_fd = c->lanes[i].state_fd = c->lanes[i].bell_fd = -1;
+	c->n_shared += c->n_shared_missing; /* as desired, whether or not the mounts exist */
+	c->n_shared_missing = 0;
+	for (uint32_t i = 0; i < c->n_shared; i++) {
+		memset(c->shared[i].id, 0, sizeof(c->shared[i].id));
+		c->shared[i].fuse_fd = c->shared[i].state_fd = c->shared[i].bell_fd = -1;
 	}
 	c->n_exports += c->n_missing; /* as desired, whether or not the directories exist */
 	c->n_missing = 0;
@@ -145,7 +145,8 @@ bool sup_gains_export(struct sup_worker *w)
 	return false;
 }
 
-_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX + 3 * LAUNCH_CARRIED_MAX <=
+_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX +
+			       3 * LAUNCH_SHARED_MOUNTS_MAX <=
 		       SPAWN_FDS_MAX,
 	       "a frontend's descriptors fit");
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 1 + 2 * LAUNCH_EXPORTS_MAX <= SPAWN_FDS_MAX,
@@ -183,7 +184,7 @@ static int give_mount(struct start *st, struct launch_mount *m)
 		return r;
 	m->fuse_fd = give(st, m->fuse_fd);
 	m->state_fd = give(st, m->state_fd);
-	if (m->has_lanes)
+	if (m->has_mount_workers)
 		m->bell_fd = give(st, m->bell_fd);
 	return 0;
 }
@@ -192,11 +193,11 @@ static int give_mount(struct start *st, struct launch_mount *m)
 static int give_shared_mounts(struct start *st)
 {
 	struct launch_config *c = &st->config;
-	uint32_t n = c->n_lanes;
+	uint32_t n = c->n_shared;
 
-	c->n_lanes = 0;
+	c->n_shared = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct launch_mount l = c->lanes[i];
+		struct launch_mount l = c->shared[i];
 		int r = mounts_get_shared(st->worker->sup->setup.mounts, &l);
 
 		if (r < 0 && r != -ENOENT)
@@ -206,10 +207,10 @@ static int give_shared_mounts(struct start *st)
 		l.fuse_fd = give(st, l.fuse_fd);
 		l.state_fd = give(st, l.state_fd);
 		l.bell_fd = give(st, l.bell_fd);
-		c->lanes[i] = c->lanes[c->n_lanes];
-		c->lanes[c->n_lanes++] = l;
+		c->shared[i] = c->shared[c->n_shared];
+		c->shared[c->n_shared++] = l;
 	}
-	c->n_lanes_missing = n - c->n_lanes;
+	c->n_shared_missing = n - c->n_shared;
 	return 0;
 }
 
@@ -218,19 +219,19 @@ bool sup_shared_mounts_differ(const struct sup_worker *w)
 	const struct launch_config *c = &w->config;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; w->started && i < c->n_lanes; i++) {
+	for (uint32_t i = 0; w->started && i < c->n_shared; i++) {
 		uint8_t id[16];
 		bool has = false;
 
-		if (!mounts_shared_id(w->sup->setup.mounts, &c->lanes[i], id))
+		if (!mounts_shared_id(w->sup->setup.mounts, &c->shared[i], id))
 			continue;
-		for (uint32_t j = 0; j < w->started->n_lanes && !has; j++)
-			has = memcmp(w->started->lanes[j].id, id, sizeof(id)) == 0;
+		for (uint32_t j = 0; j < w->started->n_shared && !has; j++)
+			has = memcmp(w->started->shared[j].id, id, sizeof(id)) == 0;
 		if (!has)
 			return true;
 		n++;
 	}
-	return w->started && n != w->started->n_lanes;
+	return w->started && n != w->started->n_shared;
 }
 
 /* Missing exports are moved behind the others. */
@@ -366,14 +367,14 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 				   .launch_version = LAUNCH_VERSION,
 				   .n_restarts = w->n_restarts,
 				   .n_fuse = c->n_mounts,
-				   .n_lanes = c->n_lanes,
+				   .n_shared = c->n_shared,
 				   .n_states = c->n_exports};
 	int r;
 
 	for (uint32_t i = 0; i < p.n_fuse; i++)
 		p.fuse[i] = fuse_of(&c->mounts[i]);
-	for (uint32_t i = 0; i < p.n_lanes; i++)
-		p.lanes[i] = fuse_of(&c->lanes[i]);
+	for (uint32_t i = 0; i < p.n_shared; i++)
+		p.shared[i] = fuse_of(&c->shared[i]);
 	for (uint32_t i = 0; i < p.n_states; i++) {
 		p.states[i].fd = c->exports[i].state_fd;
 		memcpy(p.states[i].export, c->exports[i].name, sizeof(p.states[i].export));

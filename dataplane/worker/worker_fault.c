@@ -81,10 +81,10 @@ static void look_up(struct worker *w, struct fault *f)
 		for (unsigned j = 0; j < w->cfg->mounts[i].n_addrs; j++)
 			if (strcmp(w->cfg->mounts[i].peer, f->is.peer) == 0)
 				add_addr(f, &w->cfg->mounts[i].addrs[j].ip);
-	for (unsigned i = 0; i < w->cfg->n_lanes; i++)
-		for (unsigned j = 0; j < w->cfg->lanes[i].n_addrs; j++)
-			if (strcmp(w->cfg->lanes[i].peer, f->is.peer) == 0)
-				add_addr(f, &w->cfg->lanes[i].addrs[j].ip);
+	for (unsigned i = 0; i < w->cfg->n_shared; i++)
+		for (unsigned j = 0; j < w->cfg->shared[i].n_addrs; j++)
+			if (strcmp(w->cfg->shared[i].peer, f->is.peer) == 0)
+				add_addr(f, &w->cfg->shared[i].addrs[j].ip);
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
 	     s = rudp_session_next(w->rudp, s)) {
 		unsigned n;

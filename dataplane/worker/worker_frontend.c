@@ -35,7 +35,7 @@ struct client_mount {
 struct client_end {
 	/* First its own mounts, then those that it serves as a mount worker, and last one mount
 	 * worker of its own mounts whose process has gone, until its requests have ended. */
-	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_CARRIED_MAX + 1];
+	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
 	uint64_t retry_ns; /* 0: all are served */
 	unsigned heir_of;
 	uint64_t heir_ns; /* time of the next search for one */
@@ -49,7 +49,7 @@ static struct client_end *end_of(const struct worker *w)
 
 static unsigned n_fronts(const struct worker *w)
 {
-	return w->cfg->n_mounts + w->cfg->n_lanes + 1;
+	return w->cfg->n_mounts + w->cfg->n_shared + 1;
 }
 
 static bool is_mount_worker(const struct worker *w, unsigned i)
@@ -61,7 +61,7 @@ static const struct launch_mount *what_of(const struct worker *w, unsigned i)
 {
 	if (i == n_fronts(w) - 1)
 		return &w->cfg->mounts[end_of(w)->heir_of];
-	return is_mount_worker(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
+	return is_mount_worker(w, i) ? &w->cfg->shared[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
 /* The mount of this session; NULL: none. */
@@ -263,14 +263,15 @@ static void heir_look(struct worker *w)
 		return;
 	end->heir_ns = w->now_ns + NSEC_PER_SEC;
 	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
-		unsigned lane = fuse_client_find_orphan(end->mounts[i].front, w->now_ns);
-		int r = lane ? fuse_client_new_successor(w->cfg, i, lane, w->sandbox.proc_fd,
-							 w->rudp, w->stats, w->now_ns, &heir->front)
-			     : -ENOENT;
+		unsigned number = fuse_client_find_orphan(end->mounts[i].front, w->now_ns);
+		int r = number ? fuse_client_new_successor(w->cfg, i, number, w->sandbox.proc_fd,
+							   w->rudp, w->stats, w->now_ns,
+							   &heir->front)
+			       : -ENOENT;
 
-		if (r < 0 && lane && r != -EBUSY && !end->heir_failed) {
+		if (r < 0 && number && r != -EBUSY && !end->heir_failed) {
 			log_warning("%s: cannot finish the requests of mount worker %u: %s",
-				    w->cfg->mounts[i].path, lane, strerror(-r));
+				    w->cfg->mounts[i].path, number, strerror(-r));
 			end->heir_failed = true;
 		}
 		if (r < 0)
@@ -278,7 +279,7 @@ static void heir_look(struct worker *w)
 		end->heir_of = i;
 		end->heir_failed = false;
 		log_notice("%s: mount worker %u has gone; finishing its requests",
-			   w->cfg->mounts[i].path, lane);
+			   w->cfg->mounts[i].path, number);
 	}
 }
 
@@ -556,7 +557,7 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
 			 "export's clients there",
 			 m->peer, m->export_name);
-	else if (code == -ENOSPC && m->lane)
+	else if (code == -ENOSPC && m->mount_worker)
 		snprintf(text, size,
 			 "server-full: %.30s keeps its free sessions for mounts and serves no "
 			 "mount worker; raise sessions of its worker there",

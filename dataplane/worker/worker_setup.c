@@ -72,7 +72,7 @@ static bool mount_is_sane(const struct launch_mount *m)
 	return text_ends(m->path, sizeof(m->path)) &&
 	       text_ends(m->export_name, sizeof(m->export_name)) &&
 	       text_ends(m->peer, sizeof(m->peer)) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX &&
-	       m->lane <= LAUNCH_LANES_MAX;
+	       m->mount_worker <= LAUNCH_MOUNT_WORKERS_MAX;
 }
 
 static bool config_texts_end(const struct launch_config *cfg)
@@ -86,8 +86,8 @@ static bool config_texts_end(const struct launch_config *cfg)
 		     text_ends(cfg->ports[i].device, sizeof(cfg->ports[i].device));
 	for (uint32_t i = 0; ok && i < cfg->n_mounts; i++)
 		ok = mount_is_sane(&cfg->mounts[i]);
-	for (uint32_t i = 0; ok && i < cfg->n_lanes; i++)
-		ok = mount_is_sane(&cfg->lanes[i]) && cfg->lanes[i].lane > 0;
+	for (uint32_t i = 0; ok && i < cfg->n_shared; i++)
+		ok = mount_is_sane(&cfg->shared[i]) && cfg->shared[i].mount_worker > 0;
 	for (uint32_t i = 0; ok && i < cfg->n_exports + cfg->n_missing; i++)
 		ok = text_ends(cfg->exports[i].name, sizeof(cfg->exports[i].name)) &&
 		     text_ends(cfg->exports[i].path, sizeof(cfg->exports[i].path));
@@ -103,7 +103,7 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		return r;
 	if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
 		what = "the configuration names no port, or too many";
-	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_lanes > LAUNCH_CARRIED_MAX ||
+	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_shared > LAUNCH_SHARED_MOUNTS_MAX ||
 		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";

@@ -112,13 +112,13 @@ struct plan_worker {
 	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, available or not */
 	size_t n_ips;
 	/* Borrowed from the spec: the mounts of this worker. The mounts of an entry are dealt to
-	 * its cores in turn; a core without a mount becomes a secondary worker of one. All cores
+	 * its cores in turn; a core without a mount becomes a mount worker of one. All cores
 	 * serve all exports. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
-	const struct spec_mount *lane_of; /* NULL: none */
-	unsigned lane;			  /* from 1 */
-	bool has_lanes;			  /* other cores of the entry carry data of its mount */
+	const struct spec_mount *shared_mount; /* NULL: none */
+	unsigned mount_worker;		       /* from 1 */
+	bool has_mount_workers; /* other cores of the entry carry data of its mount */
 	const struct spec_export *exports;
 	size_t n_exports;
 	uint32_t sessions; /* at most; 0: not given */

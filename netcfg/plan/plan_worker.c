@@ -305,12 +305,12 @@ static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_wor
 
 	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
 		return;
-	w->has_lanes = core < n && sw->n_cores > n + core;
+	w->has_mount_workers = core < n && sw->n_cores > n + core;
 	if (core < n || core / n > LANES_MAX)
 		return;
-	w->lane_of = &sw->mounts[core % n];
-	w->lane = (unsigned)(core / n);
-	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->lane_of->path);
+	w->shared_mount = &sw->mounts[core % n];
+	w->mount_worker = (unsigned)(core / n);
+	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->shared_mount->path);
 }
 
 /* Deals the mounts of an entry to its cores in turn. Every core serves all exports; clients spread
@@ -330,7 +330,7 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
 	lane_deal(sw, core, w);
-	if (!w->n_exports && !w->n_mounts && !w->lane_of && sw->role != SPEC_ROLE_DRIVES)
+	if (!w->n_exports && !w->n_mounts && !w->shared_mount && sw->role != SPEC_ROLE_DRIVES)
 		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
 			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
 	return 0;

@@ -216,8 +216,8 @@ static void config_front(struct worker_proc *w, const char *path)
 
 	w->cfg.role = LAUNCH_FRONTEND;
 	w->cfg.n_mounts = 1;
-	m->has_lanes = n_lanes > 0 && w == &workers[FRONT];
-	m->lanes_always = lanes_read;
+	m->has_mount_workers = n_lanes > 0 && w == &workers[FRONT];
+	m->mount_workers_always = lanes_read;
 	m->bell_fd = LAUNCH_FD_FIRST + 2;
 	snprintf(m->path, sizeof(m->path), "%s", path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
@@ -248,9 +248,9 @@ static void config_front(struct worker_proc *w, const char *path)
 static void config_lane(struct worker_proc *w, const struct worker_proc *owner)
 {
 	w->cfg.role = LAUNCH_FRONTEND;
-	w->cfg.lanes[0] = owner->cfg.mounts[0];
-	w->cfg.lanes[0].lane = 1;
-	w->cfg.n_lanes = 1;
+	w->cfg.shared[0] = owner->cfg.mounts[0];
+	w->cfg.shared[0].mount_worker = 1;
+	w->cfg.n_shared = 1;
 	w->extra_fd = owner->extra_fd;
 	w->extra_state_fd = owner->extra_state_fd;
 }

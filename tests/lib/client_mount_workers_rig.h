@@ -59,7 +59,7 @@ static inline void owner_up(struct ends *e, struct rig *g)
 
 	*e = (struct ends){.g = g};
 	fuse_client_free(g->f);
-	m->has_lanes = true;
+	m->has_mount_workers = true;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	g->features |= FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 	client_start(g);
@@ -103,8 +103,8 @@ static inline void mount_worker_up(struct ends *e, struct rig *g, uint32_t featu
 	ask_read(e);
 	assert_int_equal(state_of(e, 0), MOUNT_WORKER_DISPATCHED);
 	g->f = fuse_client_free(g->f);
-	g->cfg->lanes[0] = g->cfg->mounts[0];
-	g->cfg->lanes[0].lane = 1;
+	g->cfg->shared[0] = g->cfg->mounts[0];
+	g->cfg->shared[0].mount_worker = 1;
 	g->features = features;
 	mount_worker_begin(e);
 }

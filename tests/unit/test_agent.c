@@ -224,8 +224,8 @@ static void test_record_survives(void **state)
 		.launch_version = LAUNCH_VERSION,
 		.n_restarts = 5,
 		.n_fuse = 1,
-		.n_lanes = 1,
-		.lanes = {{.fd = 20, .state_fd = 21, .id = "fedcba9876543210"}},
+		.n_shared = 1,
+		.shared = {{.fd = 20, .state_fd = 21, .id = "fedcba9876543210"}},
 		.fuse = {{.fd = 9, .state_fd = 10, .id = {7}}},
 		.n_states = 1,
 		.states = {{.fd = 12, .export = "scratch"}}};
@@ -248,10 +248,10 @@ static void test_record_survives(void **state)
 	assert_int_equal(rd.processes[0].launch_version, LAUNCH_VERSION);
 	assert_int_equal(rd.processes[0].n_restarts, 5);
 	assert_int_equal(rd.processes[0].n_fuse, 1);
-	assert_int_equal(rd.processes[0].n_lanes, 1);
-	assert_int_equal(rd.processes[0].lanes[0].fd, 20);
-	assert_int_equal(rd.processes[0].lanes[0].state_fd, 21);
-	assert_memory_equal(rd.processes[0].lanes[0].id, "fedcba9876543210", 16);
+	assert_int_equal(rd.processes[0].n_shared, 1);
+	assert_int_equal(rd.processes[0].shared[0].fd, 20);
+	assert_int_equal(rd.processes[0].shared[0].state_fd, 21);
+	assert_memory_equal(rd.processes[0].shared[0].id, "fedcba9876543210", 16);
 	assert_int_equal(rd.processes[0].fuse[0].fd, 9);
 	assert_int_equal(rd.processes[0].fuse[0].state_fd, 10);
 	assert_int_equal(rd.processes[0].n_states, 1);

@@ -312,10 +312,10 @@ static void test_worker_repeats_the_reply_to_a_claimed_request(void **state)
 	memcpy(b.reads->slots[0].reply, &out, sizeof(out));
 	b.reads->slots[0].word |= MOUNT_WORKER_REPLIED | MOUNT_WORKER_RESENT;
 	assert_int_equal(pipe(only_reads), 0);
-	b.e.g->cfg->lanes[0].fuse_fd = only_reads[0];
+	b.e.g->cfg->shared[0].fuse_fd = only_reads[0];
 	mount_worker_begin(&b.e);
 	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 0)), MOUNT_WORKER_DISPATCHED);
-	b.e.g->f->fd = b.e.g->cfg->lanes[0].fuse_fd = b.e.g->dev;
+	b.e.g->f->fd = b.e.g->cfg->shared[0].fuse_fd = b.e.g->dev;
 	pull(&b);
 	assert_int_equal(n_calls, 0);
 	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, 0);

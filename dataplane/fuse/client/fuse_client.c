@@ -189,10 +189,10 @@ int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd
 {
 	const struct launch_mount *m = index < LAUNCH_MOUNTS_MAX
 					       ? &cfg->mounts[index]
-					       : &cfg->lanes[index - LAUNCH_MOUNTS_MAX];
+					       : &cfg->shared[index - LAUNCH_MOUNTS_MAX];
 
-	return client_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->lane, proc_fd, r, stats,
-			  now_ns, ret);
+	return client_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->mount_worker, proc_fd, r,
+			  stats, now_ns, ret);
 }
 
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
@@ -245,7 +245,7 @@ int fuse_client_kernel_fd(const struct fuse_client *f)
 
 int fuse_client_bell(const struct fuse_client *f)
 {
-	return f->dispatch && f->mount->has_lanes ? f->mount->bell_fd : -1;
+	return f->dispatch && f->mount->has_mount_workers ? f->mount->bell_fd : -1;
 }
 
 unsigned fuse_client_in_flight(const struct fuse_client *f)

@@ -19,7 +19,7 @@
 
 struct fuse_client;
 
-/* index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into cfg->lanes. The caller keeps cfg.
+/* index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into cfg->shared. The caller keeps cfg.
  * proc_fd: a procfs, used to detect processes that are being killed; -1: treat every process
  * with a signal as dying. Makes the fuse fd non-blocking. 0; negative errno; -EBUSY: another
  * process still owns this mount worker. */

@@ -130,14 +130,15 @@ static int dispatch_init(struct fuse_client *f)
 	struct client_dispatch *d;
 	int r;
 
-	if (f->area || (!f->mount->has_lanes && !mount_worker_was_there(f->mount->state_fd)))
+	if (f->area ||
+	    (!f->mount->has_mount_workers && !mount_worker_was_there(f->mount->state_fd)))
 		return 0;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	f->dispatch = d;
-	d->bell_fd = f->mount->has_lanes ? f->mount->bell_fd : -1;
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+	d->bell_fd = f->mount->has_mount_workers ? f->mount->bell_fd : -1;
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &d->workers[i];
 
 		w->area = mount_worker_map(f->mount->state_fd, i + 1);
@@ -159,7 +160,7 @@ static int dispatch_init(struct fuse_client *f)
 
 static void dispatch_done(struct fuse_client *f)
 {
-	for (unsigned i = 0; f->dispatch && i < LAUNCH_LANES_MAX; i++) {
+	for (unsigned i = 0; f->dispatch && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		mount_worker_unmap(f->dispatch->workers[i].area);
 		mount_worker_more_unmap(f->dispatch->workers[i].more);
 	}
@@ -255,7 +256,7 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 	struct client_worker *best = NULL;
 	unsigned least = f->n_sent + f->n_pending;
 
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 
 		if (w->n_out >= least || !w->free || !client_dispatch_is_alive(w, now_ns))
@@ -366,7 +367,7 @@ static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
 		return false;
-	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
 		struct client_worker *w = &f->dispatch->workers[k];
 
 		for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
@@ -402,7 +403,7 @@ static bool mount_worker_has(const struct fuse_client *f, const struct client_wo
 
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node)
 {
-	for (unsigned i = 0; f->dispatch && i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; f->dispatch && i < LAUNCH_MOUNT_WORKERS_MAX; i++)
 		if (mount_worker_has(f, &f->dispatch->workers[i], node))
 			return true;
 	return false;
@@ -413,12 +414,13 @@ void client_dispatch_resend_done(struct fuse_client *f)
 	if (PLENUM_LIKELY(!f->dispatch || !f->dispatch->settling))
 		return;
 	f->dispatch->settling = false;
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		__atomic_store_n(&f->dispatch->workers[i].area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&f->dispatch->workers[i].reads->done,
 				 ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	}
-	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
+			 __ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ completion */
@@ -535,7 +537,7 @@ static void mount_worker_reap(struct fuse_client *f, struct client_worker *w)
 
 static void full_set(struct fuse_client *f, uint32_t full)
 {
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
 		if (f->dispatch->workers[i].area->full != full)
 			mount_worker_set(&f->dispatch->workers[i].area->full, full);
 }
@@ -543,7 +545,7 @@ static void full_set(struct fuse_client *f, uint32_t full)
 /* Handles finished requests of mount workers, and takes back those that they have not begun. */
 static void reap(struct fuse_client *f)
 {
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
 		mount_worker_reap(f, &f->dispatch->workers[i]);
 	if (mount_worker_get(&f->dispatch->workers[0].area->full) && client_has_room(f))
 		full_set(f, 0);
@@ -607,9 +609,10 @@ void client_dispatch_report_served(struct fuse_client *f)
 	uint32_t served = f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 
 	if (!f->dispatch ||
-	    mount_worker_get(&f->dispatch->workers[LAUNCH_LANES_MAX - 1].area->served) == served)
+	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->served) ==
+		    served)
 		return;
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
 		mount_worker_set(&f->dispatch->workers[i].area->served, served);
 	mount_worker_ring(f->dispatch->bell_fd);
 }
@@ -622,7 +625,7 @@ static void dispatch_tick(struct fuse_client *f, uint64_t now_ns)
 		f->dispatch->look_ns = now_ns + NSEC_PER_SEC;
 	reap(f);
 	client_dispatch_report_served(f);
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 
 		if (w->n_out > 0 && !client_dispatch_is_alive(w, now_ns))
@@ -678,7 +681,7 @@ static void files_close_unneeded(struct client_worker *w)
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
 	/* Until then, the requests that it may have read are not ours to judge. */
-	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_LANES_MAX; i++) {
+	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);
 
@@ -718,7 +721,7 @@ static void place_close(struct fuse_client *f, struct client_worker *w, unsigned
 
 void client_dispatch_close(struct fuse_client *f, uint64_t fh)
 {
-	for (unsigned k = 0; f->dispatch && k < LAUNCH_LANES_MAX; k++) {
+	for (unsigned k = 0; f->dispatch && k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
 		struct client_worker *w = &f->dispatch->workers[k];
 
 		for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++)
@@ -730,9 +733,9 @@ void client_dispatch_report_unmounted(struct fuse_client *f)
 {
 	/* Once: the bell wakes us too. */
 	if (!f->dispatch ||
-	    mount_worker_get(&f->dispatch->workers[LAUNCH_LANES_MAX - 1].area->gone))
+	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->gone))
 		return;
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
 		mount_worker_set(&f->dispatch->workers[i].area->gone, 1U);
 	mount_worker_ring(f->dispatch->bell_fd);
 }

@@ -26,7 +26,7 @@ int client_forward_init(struct fuse_client *f)
 	/* Partner: read_one() of the mount worker, which marks its slot before it looks. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
 		struct client_worker *w = &f->dispatch->workers[k];
 
 		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
@@ -42,15 +42,17 @@ int client_forward_init(struct fuse_client *f)
 	}
 	mount_worker_set(&f->common->by_number, 1U); /* mount workers of 0.1.0 ask */
 	f->dispatch->settling = true;
-	f->dispatch->always = f->mount->lanes_always;
-	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
-	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
+	f->dispatch->always = f->mount->mount_workers_always;
+	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
+			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
+			 __ATOMIC_SEQ_CST);
 	return 0;
 }
 
 void client_forward_done(struct fuse_client *f)
 {
-	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++)
 		mount_worker_reads_unmap(f->dispatch->workers[k].reads);
 	mount_worker_common_unmap(f->common);
 	f->common = NULL;
@@ -90,7 +92,7 @@ static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 
 bool client_forward_quiesce(struct fuse_client *f)
 {
-	for (unsigned k = 0; f->dispatch && k < LAUNCH_LANES_MAX; k++)
+	for (unsigned k = 0; f->dispatch && k < LAUNCH_MOUNT_WORKERS_MAX; k++)
 		if (!mount_worker_quiesces(f, k))
 			return false;
 	return true;
@@ -121,7 +123,7 @@ void client_forward_take_forgets(struct fuse_client *f)
 	struct fuse_in_header h;
 	size_t len;
 
-	for (unsigned k = 0; f->dispatch && k < LAUNCH_LANES_MAX; k++)
+	for (unsigned k = 0; f->dispatch && k < LAUNCH_MOUNT_WORKERS_MAX; k++)
 		for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 			if (!forwarded_get(f, &f->dispatch->workers[k], i, &len))
 				continue;
@@ -231,7 +233,7 @@ static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
 
-	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
 		for (uint32_t bits = g->at[k]; bits; bits &= bits - 1) {
 			unsigned i = (unsigned)__builtin_ctz(bits);
 
@@ -362,7 +364,7 @@ static uint64_t workers_read(const struct fuse_client *f)
 {
 	uint64_t n = 0;
 
-	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++)
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++)
 		n += mount_worker_get(&f->dispatch->workers[k].reads->n_read);
 	return n;
 }

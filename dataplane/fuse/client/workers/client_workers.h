@@ -35,8 +35,8 @@ struct client_worker {
 struct client_signal {
 	uint64_t unique;
 	uint64_t until_ns; /* after this time the regular check for dying processes handles it */
-	uint32_t at[LAUNCH_LANES_MAX]; /* bit mask of the slots of each mount worker that may hold
-					  the request */
+	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* bit mask of the slots of each mount worker that
+					  may hold the request */
 };
 
 struct client_dispatch {
@@ -50,7 +50,7 @@ struct client_dispatch {
 	unsigned n_signals;
 	uint64_t signals_ns; /* when to look at them next */
 	uint64_t look_ns;    /* when to look at all forwarded requests next */
-	struct client_worker workers[LAUNCH_LANES_MAX];
+	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
 	/* Number of file places whose node number has this remainder. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };

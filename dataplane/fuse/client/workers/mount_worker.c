@@ -29,7 +29,7 @@ uint64_t mount_worker_state_at(unsigned number)
 
 static uint64_t common_at(void)
 {
-	return area_at(LAUNCH_LANES_MAX + 1);
+	return area_at(LAUNCH_MOUNT_WORKERS_MAX + 1);
 }
 
 static uint64_t reads_at(unsigned number)
@@ -39,12 +39,12 @@ static uint64_t reads_at(unsigned number)
 
 static uint64_t more_at(unsigned number)
 {
-	return reads_at(LAUNCH_LANES_MAX + 1) + (number - 1) * MORE_BYTES;
+	return reads_at(LAUNCH_MOUNT_WORKERS_MAX + 1) + (number - 1) * MORE_BYTES;
 }
 
 static void *part_map(int fd, uint64_t at, size_t bytes)
 {
-	const off_t end = (off_t)more_at(LAUNCH_LANES_MAX + 1);
+	const off_t end = (off_t)more_at(LAUNCH_MOUNT_WORKERS_MAX + 1);
 	struct stat st;
 	void *p;
 

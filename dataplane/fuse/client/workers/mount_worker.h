@@ -158,8 +158,8 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* number: the mount worker's number, from 1 to LAUNCH_LANES_MAX. Maps its area in fd, a mount's
- * state (borrowed), and extends fd if necessary. NULL: errno. */
+/* number: the mount worker's number, from 1 to LAUNCH_MOUNT_WORKERS_MAX. Maps its area in fd, a
+ * mount's state (borrowed), and extends fd if necessary. NULL: errno. */
 struct mount_worker_area *mount_worker_map(int fd, unsigned number);
 /* Whether the state has ever been that of a mount with mount workers. */
 bool mount_worker_was_there(int fd);
