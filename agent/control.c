@@ -196,7 +196,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		get_staged(a, r);
 		break;
 	case PRIVSEP_HISTORY:
-		control_json(r, 200, history_to_json(&a->reconcile.history));
+		control_json(r, 200, history_to_json(&a->reconcile.records.history));
 		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
@@ -402,9 +402,10 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 static bool is_under_way(const struct agent *a, char *why, size_t size)
 {
 	const struct reconcile *rec = &a->reconcile;
-	const struct history_entry *e = rec->entry ? history_find(&rec->history, rec->entry) : NULL;
+	const struct history_entry *e =
+		rec->run.entry ? history_find(&rec->records.history, rec->run.entry) : NULL;
 
-	if (rec->n_clients == 0 && !(reconcile_is_active(a) && rec->entry))
+	if (rec->queue.n_clients == 0 && !(reconcile_is_active(a) && rec->run.entry))
 		return false;
 	if (e)
 		snprintf(why, size,
@@ -437,7 +438,7 @@ static bool is_undone(const struct history *h, char *why, size_t size)
 /* Number of the apply before the running one; 0: r has the error. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
-	const struct history *h = &a->reconcile.history;
+	const struct history *h = &a->reconcile.records.history;
 	autofree char *now = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
 	uint64_t number = 0;
 	char why[320];

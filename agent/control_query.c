@@ -52,8 +52,8 @@ static void answer_plan(struct control_query *q, struct kernel *k, struct contro
 				   .may_move = q->what == PRIVSEP_PLAN,
 				   .by_witness =
 					   reconcile_needs_verified_peer(a, &q->client, next.spec),
-				   .made = (const char(*)[16])rec->vf_pfs,
-				   .n_made = rec->pending.applier ? rec->n_vf_pfs : 0,
+				   .made = (const char(*)[16])rec->choice.vf_pfs,
+				   .n_made = rec->pending.applier ? rec->choice.n_vf_pfs : 0,
 				   .forced = (const char(*)[PLENUM_NAME_MAX])q->client.forced,
 				   .n_forced = q->client.n_forced};
 	int e = reachability_answered_cores(a, next.spec, &answered, &ctx.n_witnessed);
@@ -62,9 +62,9 @@ static void answer_plan(struct control_query *q, struct kernel *k, struct contro
 	if (e >= 0)
 		e = inv_collect(k, &d, &next.inv);
 	if (e >= 0)
-		e = plan_owned_load(&owned, a->reconcile.owned_path, &d);
+		e = plan_owned_load(&owned, a->reconcile.records.owned_path, &d);
 	if (e >= 0)
-		e = plan_worker_ids_load(&worker_ids, a->reconcile.worker_ids_path, &d);
+		e = plan_worker_ids_load(&worker_ids, a->reconcile.records.worker_ids_path, &d);
 	/* Recorded failures are left out: an apply tries those transports again. */
 	if (e >= 0)
 		e = plan_build(next.spec, next.inv, &ctx, &d, &next.plan);

@@ -141,7 +141,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
 	/* All steps of one repair count once. */
-	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.began_ns)
+	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.run.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
 	note_manager(a, place, s, now);

@@ -77,7 +77,7 @@ static const struct launch_config *responsible_find(const struct generation *r,
 /* Whether the running reconcile changes that leg. */
 static bool is_touched(const struct agent *a, const char *leg)
 {
-	const struct generation *running = &a->running, *next = &a->reconcile.next;
+	const struct generation *running = &a->running, *next = &a->reconcile.run.next;
 
 	for (size_t i = 0; i < next->plan->n_steps; i++)
 		if (strcmp(next->plan->steps[i].leg, leg) == 0)
@@ -119,7 +119,7 @@ static void note_path(struct agent *a, const struct sup_worker *w,
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
 			return;
 	if (v->n < REACHABILITY_MAX && path->up && is_touched(a, p.leg) &&
-	    responsible_find(&a->reconcile.next, &p))
+	    responsible_find(&a->reconcile.run.next, &p))
 		v->paths[v->n++] = p;
 }
 
@@ -136,8 +136,8 @@ void reachability_before(struct agent *a)
 
 	rec->reachability.n = 0;
 	rec->reachability.inherited = false;
-	rec->reachability.moves = reconcile_is_ordered(rec) && rec->next.plan->n_moves > 0;
-	if (!reconcile_is_ordered(rec) || is_forced(&rec->client))
+	rec->reachability.moves = reconcile_is_ordered(rec) && rec->run.next.plan->n_moves > 0;
+	if (!reconcile_is_ordered(rec) || is_forced(&rec->run.client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
 		size_t n = paths_of(s, paths);
@@ -408,7 +408,7 @@ static int on_look(void *user)
 
 	if (!a->reconcile.pending.applier || !reachability_waits(&a->reconcile))
 		return 0;
-	if (a->reconcile.active || is_starting(a))
+	if (reconcile_is_active(a) || is_starting(a))
 		v->busy_ns = now;
 	else if (count_lost(a) == 0)
 		decide(a, true);

@@ -38,7 +38,7 @@ static void generation_swap(struct agent *a)
 {
 	struct generation old = a->running;
 
-	a->running = a->reconcile.next;
+	a->running = a->reconcile.run.next;
 	if (!a->running.spec) {
 		a->running.spec = old.spec;
 		old.spec = NULL;
@@ -47,13 +47,13 @@ static void generation_swap(struct agent *a)
 		if (!a->running.spec->fault_injection && a->faults.n > 0)
 			faults_end(&a->faults, 0, "the configuration no longer allows faults");
 	}
-	a->reconcile.next = (struct generation){0};
+	a->reconcile.run.next = (struct generation){0};
 	generation_done(&old);
 }
 
 static void note_steps(struct agent *a)
 {
-	const struct plan *p = a->reconcile.next.plan;
+	const struct plan *p = a->reconcile.run.next.plan;
 	char text[200];
 
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -69,24 +69,24 @@ static void note_steps(struct agent *a)
  * prepared already. */
 static int load_staged(struct agent *a, struct store_source *ret)
 {
-	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->reconcile.diag);
+	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->reconcile.run.diag);
 
-	if (r >= 0 && a->reconcile.n_tries == 0)
-		r = store_note_base(&a->store, &a->reconcile.diag);
+	if (r >= 0 && a->reconcile.run.n_tries == 0)
+		r = store_note_base(&a->store, &a->reconcile.run.diag);
 	return r < 0 ? r : store_next(&a->store, ret);
 }
 
 static int load_history(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *path = history_config(&rec->history, rec->client.back_to);
+	autofree char *path = history_config(&rec->records.history, rec->run.client.back_to);
 
 	if (path)
-		return spec_load(path, NULL, &rec->diag, &rec->next.spec);
-	diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
+		return spec_load(path, NULL, &rec->run.diag, &rec->run.next.spec);
+	diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
 		 "apply %llu has no stored configuration; give the number of an apply that 'plenum "
 		 "history' shows as applied",
-		 (unsigned long long)rec->client.back_to);
+		 (unsigned long long)rec->run.client.back_to);
 	return -ENOENT;
 }
 
@@ -96,12 +96,13 @@ static int load_history(struct agent *a)
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	const bool knows = !(rec->trigger == RECONCILE_RELOAD && rec->reload_is_older);
+	const bool knows = !(rec->run.trigger == RECONCILE_RELOAD && rec->queue.reload_is_older);
 	char why[RECONCILE_REFUSED_MAX];
 
-	if ((reconcile_is_ordered(rec) && knows) || !reconcile_is_refused(a, rec->next.spec, why))
+	if ((reconcile_is_ordered(rec) && knows) ||
+	    !reconcile_is_refused(a, rec->run.next.spec, why))
 		return 0;
-	diag_add(&rec->diag, DIAG_ERROR, NULL, NULL, "%s", why);
+	diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL, "%s", why);
 	return -ECANCELED;
 }
 
@@ -111,20 +112,21 @@ static int load(struct agent *a)
 	struct store_source from = store_disk(&a->store);
 	int r = 0;
 
-	if (rec->source == RECONCILE_FROM_RUNNING)
+	if (rec->run.source == RECONCILE_FROM_RUNNING)
 		r = a->running.spec ? 0 : -ENOENT;
-	else if (rec->source == RECONCILE_FROM_LAST_GOOD)
-		r = reconcile_last_good_load(a, &rec->diag, &rec->next.spec);
-	else if (rec->source == RECONCILE_FROM_PENDING)
-		r = spec_load(rec->pending_path, NULL, &rec->diag, &rec->next.spec);
-	else if (rec->source == RECONCILE_FROM_HISTORY)
+	else if (rec->run.source == RECONCILE_FROM_LAST_GOOD)
+		r = reconcile_last_good_load(a, &rec->run.diag, &rec->run.next.spec);
+	else if (rec->run.source == RECONCILE_FROM_PENDING)
+		r = spec_load(rec->records.pending_path, NULL, &rec->run.diag, &rec->run.next.spec);
+	else if (rec->run.source == RECONCILE_FROM_HISTORY)
 		r = load_history(a);
-	else if (rec->source == RECONCILE_FROM_STAGED)
+	else if (rec->run.source == RECONCILE_FROM_STAGED)
 		r = load_staged(a, &from);
-	if (r >= 0 && (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED))
-		r = spec_load(from.file, from.dropin_dir, &rec->diag, &rec->next.spec);
-	rec->loaded = r >= 0;
-	return r >= 0 && rec->source == RECONCILE_FROM_FILES ? check_refused(a) : r;
+	if (r >= 0 &&
+	    (rec->run.source == RECONCILE_FROM_FILES || rec->run.source == RECONCILE_FROM_STAGED))
+		r = spec_load(from.file, from.dropin_dir, &rec->run.diag, &rec->run.next.spec);
+	rec->run.loaded = r >= 0;
+	return r >= 0 && rec->run.source == RECONCILE_FROM_FILES ? check_refused(a) : r;
 }
 
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
@@ -133,9 +135,9 @@ static int update_held_vfs(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	free(ptr_take(rec->held_vfs));
-	rec->n_held_vfs = 0;
-	return leg_policy_held_vfs(a->sup, &rec->held_vfs, &rec->n_held_vfs);
+	free(ptr_take(rec->inputs.held_vfs));
+	rec->inputs.n_held_vfs = 0;
+	return leg_policy_held_vfs(a->sup, &rec->inputs.held_vfs, &rec->inputs.n_held_vfs);
 }
 
 /* Loads the configuration and the records and collects the inventory. Notifications are read first,
@@ -148,28 +150,29 @@ static int look(struct agent *a)
 	if (r >= 0)
 		r = load(a);
 	if (r >= 0)
-		r = plan_owned_load(&rec->owned, rec->owned_path, &rec->diag);
+		r = plan_owned_load(&rec->inputs.owned, rec->records.owned_path, &rec->run.diag);
 	if (r >= 0)
-		r = plan_worker_ids_load(&rec->worker_ids, rec->worker_ids_path, &rec->diag);
+		r = plan_worker_ids_load(&rec->inputs.worker_ids, rec->records.worker_ids_path,
+					 &rec->run.diag);
 	if (r < 0)
 		return r;
 	if (!rec->pending.applier)
-		rec->n_vf_pfs = 0;
+		rec->choice.n_vf_pfs = 0;
 	agent_read_kernel(a);
-	if (reconcile_is_asked(rec->trigger))
+	if (reconcile_is_asked(rec->run.trigger))
 		agent_forget_host(a);
-	r = inv_collect(a->kernel, &rec->diag, &rec->next.inv);
+	r = inv_collect(a->kernel, &rec->run.diag, &rec->run.next.inv);
 	if (r < 0)
 		return r;
-	r = reconcile_choice_look(a, rec->next.inv);
+	r = reconcile_choice_look(a, rec->run.next.inv);
 	if (r < 0)
 		return r;
-	agent_take_carriers(a, rec->next.inv);
-	if (rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
+	agent_take_carriers(a, rec->run.next.inv);
+	if (rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		if (rec->n_tries == 0) /* the other hosts may have gone */
-			plan_conflicts_done(&rec->conflicts);
+		if (rec->run.n_tries == 0) /* the other hosts may have gone */
+			plan_conflicts_done(&rec->inputs.conflicts);
 	}
 	return 0;
 }
@@ -180,9 +183,10 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	if (rec->next.spec || a->running.n_desired == 0)
-		return secrets_fill(spec, &rec->diag, rec->next.desired, rec->next.n_desired);
-	secrets_keep(&a->running.desired[0], rec->next.desired, rec->next.n_desired);
+	if (rec->run.next.spec || a->running.n_desired == 0)
+		return secrets_fill(spec, &rec->run.diag, rec->run.next.desired,
+				    rec->run.next.n_desired);
+	secrets_keep(&a->running.desired[0], rec->run.next.desired, rec->run.next.n_desired);
 	return 0;
 }
 
@@ -191,24 +195,24 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	return (struct plan_context){.running = a->running.plan,
-				     .held_hugepages = leg_policy_held_hugepages(a->sup),
-				     .failures = &a->failures,
-				     .owned = &rec->owned,
-				     .places = &rec->worker_ids,
-				     .agreed = reconcile_choice_now(rec),
-				     .may_move = reconcile_may_move(a),
-				     .by_witness =
-					     reconcile_needs_verified_peer(a, &rec->client, spec),
-				     .witnessed = rec->answered_cores,
-				     .n_witnessed = rec->n_answered_cores,
-				     .made = (const char(*)[16])rec->vf_pfs,
-				     .n_made = rec->n_vf_pfs,
-				     .conflicts = &rec->conflicts,
-				     .held = (const char(*)[16])rec->held_vfs,
-				     .n_held = rec->n_held_vfs,
-				     .forced = (const char(*)[PLENUM_NAME_MAX])rec->client.forced,
-				     .n_forced = rec->client.n_forced};
+	return (struct plan_context){
+		.running = a->running.plan,
+		.held_hugepages = leg_policy_held_hugepages(a->sup),
+		.failures = &a->failures,
+		.owned = &rec->inputs.owned,
+		.places = &rec->inputs.worker_ids,
+		.agreed = reconcile_choice_now(rec),
+		.may_move = reconcile_may_move(a),
+		.by_witness = reconcile_needs_verified_peer(a, &rec->run.client, spec),
+		.witnessed = rec->inputs.answered_cores,
+		.n_witnessed = rec->inputs.n_answered_cores,
+		.made = (const char(*)[16])rec->choice.vf_pfs,
+		.n_made = rec->choice.n_vf_pfs,
+		.conflicts = &rec->inputs.conflicts,
+		.held = (const char(*)[16])rec->inputs.held_vfs,
+		.n_held = rec->inputs.n_held_vfs,
+		.forced = (const char(*)[PLENUM_NAME_MAX])rec->run.client.forced,
+		.n_forced = rec->run.client.n_forced};
 }
 
 /* Everything before the applier. 1: the applier runs the steps; 0: there are none; negative errno.
@@ -217,7 +221,7 @@ static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 	int r = look(a);
-	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
+	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
 	struct plan_context ctx = context_of(a, spec);
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
@@ -231,29 +235,29 @@ static int first_half(struct agent *a)
 				    .user = a};
 
 	if (r >= 0)
-		r = plan_build(spec, rec->next.inv, &ctx, &rec->diag, &rec->next.plan);
+		r = plan_build(spec, rec->run.next.inv, &ctx, &rec->run.diag, &rec->run.next.plan);
 	if (r >= 0)
 		r = reconcile_freeze(a, &ctx);
 	if (r < 0)
 		return r;
-	r = worker_config_build(spec, rec->next.plan, a->opt.log_level, &rec->diag,
-				&rec->next.desired, &rec->next.n_desired);
+	r = worker_config_build(spec, rec->run.next.plan, a->opt.log_level, &rec->run.diag,
+				&rec->run.next.desired, &rec->run.next.n_desired);
 	if (r >= 0)
 		r = keys_fill(a, spec);
 	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
 	if (r < 0 || rec->pending.applier || /* the pending applier has run them */
-	    (rec->next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
+	    (rec->run.next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
 	note_steps(a);
-	task.plan = rec->next.plan;
+	task.plan = rec->run.next.plan;
 	if (reconcile_is_repair(rec))
 		task.verify_ns = MIN_OF(task.verify_ns, drift_verify_ns(task.plan));
 	reconcile_enter(a);
 	r = reconcile_ticket(a, &task);
 	if (r < 0)
 		return r;
-	rec->applied = true;
+	rec->state = RECONCILE_APPLYING;
 	r = applier_start(&task, &rec->applier);
 	return r < 0 ? r : 1;
 }
@@ -262,43 +266,45 @@ static int first_half(struct agent *a)
 void reconcile_save_worker_ids(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	int r = plan_worker_ids_save(&rec->worker_ids, rec->worker_ids_path, a->running.plan);
+	int r = plan_worker_ids_save(&rec->inputs.worker_ids, rec->records.worker_ids_path,
+				     a->running.plan);
 
 	reconcile_choice_keep(a);
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "cannot write %s: %s; after a restart workers may get other ids and "
 			   "addresses",
-			   rec->worker_ids_path, strerror(-r));
+			   rec->records.worker_ids_path, strerror(-r));
 }
 
 /* Everything after the applier: the host is in the desired state, now the workers follow. */
 static int second_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	bool asked = reconcile_is_asked(rec->trigger);
+	bool asked = reconcile_is_asked(rec->run.trigger);
 	uint64_t wait_ns;
 	int r;
 
 	if (a->state == AGENT_STOPPING) {
-		if (rec->n_steps > 0)
-			diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
+		if (rec->run.n_steps > 0)
+			diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
 				 "the agent is stopping: the network is in the desired state, but "
 				 "no worker was started and nothing was committed");
 		return -ESHUTDOWN;
 	}
-	plan_check_routes(a->kernel, rec->next.inv, rec->next.plan);
-	wait_ns = leg_policy_keep_ports(a->sup, rec->next.plan, asked, rec->next.desired,
-					rec->next.n_desired);
+	plan_check_routes(a->kernel, rec->run.next.inv, rec->run.next.plan);
+	wait_ns = leg_policy_keep_ports(a->sup, rec->run.next.plan, asked, rec->run.next.desired,
+					rec->run.next.n_desired);
 	if (wait_ns)
 		reconcile_arm(a, wait_ns);
 	r = actions_add(a->sup,
-			&(struct actions_task){a->running.spec, rec->next.spec, rec->next.desired,
-					       rec->next.n_desired, asked},
-			rec->next.plan);
+			&(struct actions_task){a->running.spec, rec->run.next.spec,
+					       rec->run.next.desired, rec->run.next.n_desired,
+					       asked},
+			rec->run.next.plan);
 	if (r < 0)
 		return r;
-	reconcile_choice_note(a, a->running.plan, rec->next.plan);
+	reconcile_choice_note(a, a->running.plan, rec->run.next.plan);
 	generation_swap(a);
 	if (!rec->pending.applier)
 		reconcile_save_worker_ids(a);
@@ -314,19 +320,19 @@ static int second_half(struct agent *a)
 static int look_again(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
+	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
 	int r;
 
 	agent_read_kernel(a);
-	rec->next.inv = inv_free(rec->next.inv);
-	r = inv_collect(a->kernel, &rec->diag, &rec->next.inv);
+	rec->run.next.inv = inv_free(rec->run.next.inv);
+	r = inv_collect(a->kernel, &rec->run.diag, &rec->run.next.inv);
 	if (r < 0)
 		return r;
-	plan_resolve(rec->next.plan, rec->next.inv);
-	free(ptr_take(rec->next.desired));
-	rec->next.n_desired = 0;
-	r = worker_config_build(spec, rec->next.plan, a->opt.log_level, &rec->diag,
-				&rec->next.desired, &rec->next.n_desired);
+	plan_resolve(rec->run.next.plan, rec->run.next.inv);
+	free(ptr_take(rec->run.next.desired));
+	rec->run.next.n_desired = 0;
+	r = worker_config_build(spec, rec->run.next.plan, a->opt.log_level, &rec->run.diag,
+				&rec->run.next.desired, &rec->run.next.n_desired);
 	return r < 0 ? r : keys_fill(a, spec);
 }
 
@@ -337,11 +343,11 @@ static void note_applied(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	rec->n_steps = rec->next.plan->n_steps;
+	rec->run.n_steps = rec->run.next.plan->n_steps;
 	a->applied.number++;
-	a->applied.steps = rec->n_steps;
+	a->applied.steps = rec->run.n_steps;
 	a->applied.time_s = (uint64_t)time(NULL);
-	memcpy(a->applied.by, rec->client.by, sizeof(a->applied.by));
+	memcpy(a->applied.by, rec->run.client.by, sizeof(a->applied.by));
 }
 
 int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found)
@@ -349,7 +355,7 @@ int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts 
 	int r = 0;
 
 	for (size_t i = 0; i < found->n && r >= 0; i++)
-		r = plan_conflicts_add(&rec->conflicts, &found->entries[i]);
+		r = plan_conflicts_add(&rec->inputs.conflicts, &found->entries[i]);
 	return r < 0 ? r : 0;
 }
 
@@ -366,9 +372,9 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 		return;
 	}
 	rec->applier = NULL;
-	rec->n_writes += res->n_writes;
-	rec->failed_step = res->failed_step;
-	diag_append(&rec->diag, d);
+	rec->run.n_writes += res->n_writes;
+	rec->run.failed_step = res->failed_step;
+	diag_append(&rec->run.diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
 		/* The applier left out addresses of other hosts, so this plan is not what was
 		 * applied: plan again. */
@@ -377,8 +383,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 		if (reconcile_take_conflicts(rec, res->conflicts) < 0)
 			r = -ENOMEM;
 	}
-	if (r == -EAGAIN && ++rec->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
-		generation_done(&rec->next);
+	if (r == -EAGAIN && ++rec->run.n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
+		generation_done(&rec->run.next);
 		begin(a);
 		return;
 	}
@@ -399,13 +405,13 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 
 	reconcile_pending_begin(a, ptr_take(rec->applier), until_ns);
 	if (applier_unreachable(rec->pending.applier)[0])
-		diag_add(&rec->diag, DIAG_WARNING, NULL, NULL, "%s",
+		diag_add(&rec->run.diag, DIAG_WARNING, NULL, NULL, "%s",
 			 applier_unreachable(rec->pending.applier));
 	note_applied(a);
 	if (conflicts->n) { /* the applier made another plan, without these addresses */
 		r = reconcile_take_conflicts(rec, conflicts);
-		rec->n_tries++; /* a first try would drop the conflicts found before */
-		generation_done(&rec->next);
+		rec->run.n_tries++; /* a first try would drop the conflicts found before */
+		generation_done(&rec->run.next);
 		if (r == 0)
 			begin(a);
 		else
@@ -421,8 +427,8 @@ static void begin(struct agent *a)
 	int r = first_half(a);
 
 	if (r == 1) {
-		if (!loop_timer_armed(a->reconcile.tick))
-			loop_timer_arm(a->reconcile.tick, RECONCILE_TICK_NS);
+		if (!loop_timer_armed(a->reconcile.pacing.tick))
+			loop_timer_arm(a->reconcile.pacing.tick, RECONCILE_TICK_NS);
 		return;
 	}
 	finish(a, r == 0 ? second_half(a) : r);
@@ -433,43 +439,39 @@ void reconcile_begin(struct agent *a, enum reconcile_trigger t, enum reconcile_s
 {
 	struct reconcile *rec = &a->reconcile;
 
-	rec->active = true;
-	rec->trigger = t;
-	rec->source = from;
-	rec->client = client ? *client : (struct reconcile_client){0};
-	rec->diag = (struct diag)DIAG_INIT;
-	rec->began_ns = clock_now_ns();
-	rec->n_writes = rec->n_steps = rec->failed_step = rec->n_tries = 0;
-	rec->mention_ns = RECONCILE_TICK_NS;
-	rec->is_late = false;
-	rec->loaded = rec->applied = rec->needs_confirmation = false;
-	rec->entry = 0;
+	rec->state = RECONCILE_LOADING;
+	rec->run = (struct reconcile_run){.trigger = t,
+					  .source = from,
+					  .client = client ? *client : (struct reconcile_client){0},
+					  .diag = DIAG_INIT,
+					  .began_ns = clock_now_ns(),
+					  .mention_ns = RECONCILE_TICK_NS};
 	begin(a);
 }
 
 static void finish(struct agent *a, int r)
 {
 	struct reconcile *rec = &a->reconcile;
-	bool repair =
-		r < 0 && rec->trigger == RECONCILE_KERNEL && rec->source == RECONCILE_FROM_FILES;
+	bool repair = r < 0 && rec->run.trigger == RECONCILE_KERNEL &&
+		      rec->run.source == RECONCILE_FROM_FILES;
 
-	loop_timer_disarm(rec->tick);
+	loop_timer_disarm(rec->pacing.tick);
 	reconcile_conclude(a, r);
 	reconcile_ticket_done(a);
-	while (rec->pending.applier && !rec->reachability.alone && rec->n_clients > 0)
-		reconcile_refuse_client(a, &rec->clients[--rec->n_clients], -EALREADY);
+	while (rec->pending.applier && !rec->reachability.alone && rec->queue.n_clients > 0)
+		reconcile_refuse_client(a, &rec->queue.clients[--rec->queue.n_clients], -EALREADY);
 	if (a->store.prepared) /* the commit did not happen */
 		store_abandon(&a->store);
-	generation_done(&rec->next);
-	diag_done(&rec->diag);
-	rec->active = false;
+	generation_done(&rec->run.next);
+	diag_done(&rec->run.diag);
+	rec->state = RECONCILE_IDLE;
 	/* The files still fail; repair the running configuration anyway. */
 	if (repair && a->state != AGENT_STOPPING)
 		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
 	else
 		reconcile_run_next(a);
-	if (!rec->active && !rec->ready && a->state != AGENT_STOPPING) {
-		rec->ready = true;
+	if (rec->state == RECONCILE_IDLE && !rec->pacing.ready_sent && a->state != AGENT_STOPPING) {
+		rec->pacing.ready_sent = true;
 		loop_notify("READY=1");
 	}
 	status_publish(a);
@@ -480,12 +482,12 @@ static void finish(struct agent *a, int r)
 
 void reconcile_keep_attempts(struct agent *a)
 {
-	int r = plan_failures_save(&a->failures, a->reconcile.attempts_path);
+	int r = plan_failures_save(&a->failures, a->reconcile.records.attempts_path);
 
 	if (r < 0)
 		log_warning("cannot write %s: %s; the next agent will retry transports that failed "
 			    "in this boot",
-			    a->reconcile.attempts_path, strerror(-r));
+			    a->reconcile.records.attempts_path, strerror(-r));
 }
 
 /* ---- begin and end ---- */
@@ -495,28 +497,30 @@ int reconcile_init(struct agent *a)
 	struct reconcile *rec = &a->reconcile;
 	int r = reconcile_queue_init(a);
 
-	rec->of_files.pause_ns = rec->of_running.pause_ns = RECONCILE_NEWS_NS;
-	rec->last_good = path_join(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
-	rec->owned_path = path_join(a->rundir.state, RECONCILE_OWNED_FILE);
-	rec->worker_ids_path = path_join(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
-	rec->choice_path = path_join(a->rundir.state, RECONCILE_CHOICE_FILE);
-	rec->attempts_path = path_join(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
-	if (rec->attempts_path)
-		plan_failures_load(&a->failures, rec->attempts_path);
-	rec->pending_path = path_join(a->rundir.state, RECONCILE_PENDING_FILE);
-	rec->refused_path = path_join(a->rundir.state, RECONCILE_REFUSED_FILE);
-	rec->applier_socket = path_join(a->rundir.run, RECONCILE_SOCKET_FILE);
-	rec->outcome_path = path_join(a->rundir.run, RECONCILE_OUTCOME_FILE);
+	rec->pacing.files.pause_ns = rec->pacing.running.pause_ns = RECONCILE_NEWS_NS;
+	rec->records.last_good = path_join(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
+	rec->records.owned_path = path_join(a->rundir.state, RECONCILE_OWNED_FILE);
+	rec->records.worker_ids_path = path_join(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
+	rec->records.choice_path = path_join(a->rundir.state, RECONCILE_CHOICE_FILE);
+	rec->records.attempts_path = path_join(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
+	if (rec->records.attempts_path)
+		plan_failures_load(&a->failures, rec->records.attempts_path);
+	rec->records.pending_path = path_join(a->rundir.state, RECONCILE_PENDING_FILE);
+	rec->records.refused_path = path_join(a->rundir.state, RECONCILE_REFUSED_FILE);
+	rec->records.applier_socket = path_join(a->rundir.run, RECONCILE_SOCKET_FILE);
+	rec->records.outcome_path = path_join(a->rundir.run, RECONCILE_OUTCOME_FILE);
 	if (r >= 0)
-		r = history_open(&rec->history, a->rundir.state);
+		r = history_open(&rec->records.history, a->rundir.state);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, reconcile_on_orphan_timer, a,
-				   &rec->orphan);
+				   &rec->pacing.orphan);
 	if (r >= 0)
 		r = reachability_init(a);
-	return r >= 0 && !(rec->last_good && rec->owned_path && rec->worker_ids_path &&
-			   rec->choice_path && rec->pending_path && rec->refused_path &&
-			   rec->applier_socket && rec->outcome_path && rec->attempts_path)
+	return r >= 0 && !(rec->records.last_good && rec->records.owned_path &&
+			   rec->records.worker_ids_path && rec->records.choice_path &&
+			   rec->records.pending_path && rec->records.refused_path &&
+			   rec->records.applier_socket && rec->records.outcome_path &&
+			   rec->records.attempts_path)
 		       ? -ENOMEM
 		       : r;
 }
@@ -527,35 +531,36 @@ void reconcile_done(struct agent *a)
 
 	rec->applier = applier_forget(rec->applier);
 	rec->pending.applier = applier_forget(rec->pending.applier);
-	generation_done(&rec->next);
+	generation_done(&rec->run.next);
 
-	diag_done(&rec->diag);
-	rec->debounce = loop_source_free(rec->debounce);
-	rec->tick = loop_source_free(rec->tick);
-	rec->orphan = loop_source_free(rec->orphan);
-	rec->soon = loop_source_free(rec->soon);
+	diag_done(&rec->run.diag);
+	rec->pacing.debounce = loop_source_free(rec->pacing.debounce);
+	rec->pacing.tick = loop_source_free(rec->pacing.tick);
+	rec->pacing.orphan = loop_source_free(rec->pacing.orphan);
+	rec->queue.soon = loop_source_free(rec->queue.soon);
 	rec->reachability.timer = loop_source_free(rec->reachability.timer);
-	free(rec->clients);
-	free(rec->last_good);
-	free(rec->last_good_text);
-	free(ptr_take(rec->last_good_unsaved));
-	plan_owned_done(&rec->owned);
-	free(ptr_take(rec->held_vfs));
-	free(ptr_take(rec->answered_cores));
-	free(rec->owned_path);
-	plan_worker_ids_done(&rec->worker_ids);
-	free(rec->worker_ids_path);
-	transport_choice_done(&rec->accepted);
-	transport_choice_done(&rec->proposed);
-	free(ptr_take(rec->choice_path));
-	free(rec->attempts_path);
-	plan_conflicts_done(&rec->conflicts);
-	history_done(&rec->history);
-	free(ptr_take(rec->pending_path));
-	free(ptr_take(rec->refused_path));
-	free(ptr_take(rec->applier_socket));
-	free(ptr_take(rec->outcome_path));
-	rec->clients = NULL;
-	rec->last_good = rec->last_good_text = rec->owned_path = rec->worker_ids_path = NULL;
-	rec->attempts_path = NULL;
+	free(rec->queue.clients);
+	free(rec->records.last_good);
+	free(rec->records.last_good_text);
+	free(ptr_take(rec->records.last_good_unsaved));
+	plan_owned_done(&rec->inputs.owned);
+	free(ptr_take(rec->inputs.held_vfs));
+	free(ptr_take(rec->inputs.answered_cores));
+	free(rec->records.owned_path);
+	plan_worker_ids_done(&rec->inputs.worker_ids);
+	free(rec->records.worker_ids_path);
+	transport_choice_done(&rec->choice.accepted);
+	transport_choice_done(&rec->choice.proposed);
+	free(ptr_take(rec->records.choice_path));
+	free(rec->records.attempts_path);
+	plan_conflicts_done(&rec->inputs.conflicts);
+	history_done(&rec->records.history);
+	free(ptr_take(rec->records.pending_path));
+	free(ptr_take(rec->records.refused_path));
+	free(ptr_take(rec->records.applier_socket));
+	free(ptr_take(rec->records.outcome_path));
+	rec->queue.clients = NULL;
+	rec->records.last_good = rec->records.last_good_text = rec->records.owned_path =
+		rec->records.worker_ids_path = NULL;
+	rec->records.attempts_path = NULL;
 }

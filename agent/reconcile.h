@@ -135,75 +135,107 @@ struct reachability {
 	struct loop_source *timer;
 };
 
-struct reconcile_pace {
-	bool blocked; /* the last try changed the host and rolled back: not again before at_ns */
-	uint64_t pause_ns, at_ns;
+/* What the reconcile is doing. An apply that waits for a confirmation is `pending` instead. */
+enum reconcile_state {
+	RECONCILE_IDLE,
+	RECONCILE_RECOVERING, /* at the start: rolling back the journal of a killed applier */
+	RECONCILE_ORPHAN,     /* at the start: a previous agent's applier still runs; polled */
+	RECONCILE_ADOPTING,   /* at the start: that applier reports to this agent */
+	RECONCILE_LOADING,    /* up to the plan */
+	RECONCILE_APPLYING,   /* from the start of the applier to the end of the run */
 };
 
-struct reconcile {
-	/* The one on its way. */
-	bool active;
+/* One run; reconcile_begin() sets all of it. */
+struct reconcile_run {
 	enum reconcile_trigger trigger;
 	enum reconcile_source source;
 	struct reconcile_client client;
-	struct generation next;
+	struct generation next; /* what this run makes */
 	struct diag diag;
-
-	struct applier *applier; /* NULL: none at work */
+	bool loaded;		 /* the configuration is valid */
+	bool needs_confirmation; /* an operator has to confirm it */
+	unsigned n_tries;	 /* retries after a recovery or an address conflict */
 	uint64_t began_ns, n_writes;
-	bool is_late; /* a step that takes longer than its driver should need has been reported */
-	uint64_t mention_ns;	 /* an operator hears of it when it has taken that long */
-	int error;		 /* of the last one that ended */
-	size_t n_steps;		 /* done by it */
-	size_t failed_step;	 /* number of the one that the kernel refused, from 1; 0: none */
-	unsigned n_tries;	 /* because an earlier apply had to be rolled back first */
-	bool loaded;		 /* the configuration is valid in itself */
-	bool needs_confirmation; /* nothing but somebody's confirmation keeps it */
-	bool applied;		 /* the applier was asked */
-	bool waits_orphan;	 /* an earlier agent's applier is still at it */
-	/* What waits. */
+	uint64_t mention_ns; /* duration after which it is reported as slow */
+	bool is_late;	     /* a step exceeded its driver's time and was reported */
+	size_t n_steps;	     /* steps done */
+	size_t failed_step;  /* number of the step that the kernel refused, from 1; 0: none */
+	uint64_t entry;	     /* in the history; 0: none (yet) */
+	int error;	     /* its result */
+};
+
+/* Reconciles that wait for the running one. */
+struct reconcile_queue {
 	bool requested[RECONCILE_TRIGGER_MAX];
-	bool reload_is_older;	/* the reload was asked for while an apply waited */
-	bool last_good_pending; /* the files cannot run at the start: what ran before shall */
+	bool reload_is_older;	/* the reload was requested while an apply was pending */
+	bool last_good_pending; /* the last good configuration is to be applied */
 	struct reconcile_client *clients;
 	size_t n_clients;
-	/* When what failed is tried again. */
-	bool retry_files; /* what the files say failed for what the host is */
-	struct reconcile_pace of_files, of_running;
-	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
-	struct loop_source *debounce, *tick, *orphan, *soon;
-	bool ready; /* the service manager knows */
-	char *owned_path, *worker_ids_path, *choice_path, *attempts_path;
-	struct plan_owned owned; /* as it was read for the last plan */
-	char (*held_vfs)[16];	 /* functions that workers had open then */
-	size_t n_held_vfs;
+	struct loop_source *soon; /* runs the queue after the current callback */
+};
+
+struct reconcile_pace {
+	bool blocked; /* the last try changed the host and was rolled back: wait until at_ns */
+	uint64_t pause_ns, at_ns;
+};
+
+/* Retries and timers. */
+struct reconcile_pacing {
+	bool retry_files; /* the files failed because of the host's state */
+	struct reconcile_pace files, running;
+	uint64_t fires_at_ns; /* of the armed debounce timer */
+	struct loop_source *debounce, *tick, *orphan;
+	bool ready_sent; /* the service manager was told READY=1 */
+};
+
+/* What the plan is made from besides spec and inventory. */
+struct reconcile_inputs {
+	struct plan_owned owned;
 	struct plan_worker_ids worker_ids;
-	struct transport_choice accepted; /* what an apply was kept with */
-	bool accepted_known;		  /* the record was read, or written, by this agent */
-	bool accepted_unsaved;		  /* it could not be written */
-	unsigned *answered_cores;	  /* cores whose workers somebody answers */
+	struct plan_conflicts conflicts; /* found since the last request */
+	char (*held_vfs)[16];		 /* functions that workers have open */
+	size_t n_held_vfs;
+	unsigned *answered_cores; /* cores whose workers a peer answers */
 	size_t n_answered_cores;
-	/* What that becomes once the walk on its way, or the apply that waits, is kept; and the PFs
-	 * whose VFs it makes. */
+};
+
+/* Transports of auto workers, see reconcile_choice.c. */
+struct reconcile_choice {
+	struct transport_choice accepted; /* of the last kept apply */
+	bool known;			  /* the record was read or written by this agent */
+	bool unsaved;			  /* the record could not be written */
+	/* Of the running or pending apply, accepted when that is kept; and the PFs whose VFs it
+	 * makes. */
 	struct transport_choice proposed;
 	bool has_proposed;
-	bool proposed_by_request; /* somebody asked for all of it */
+	bool by_request; /* an operator asked for all of it */
 	char vf_pfs[PLAN_PORTS_MAX][16];
 	size_t n_vf_pfs;
-	struct plan_conflicts conflicts; /* found since somebody asked */
+};
+
+/* Files in the state and run directories. */
+struct reconcile_records {
+	char *owned_path, *worker_ids_path, *choice_path, *attempts_path;
+	char *pending_path; /* ticket of the running or pending apply */
+	char *refused_path; /* the configuration that was rolled back last */
+	char *applier_socket, *outcome_path;
+	char *last_good;	 /* path of the last good configuration */
+	char *last_good_text;	 /* what this agent wrote there; NULL: nothing */
+	char *last_good_unsaved; /* what it failed to write there; NULL: nothing */
 	struct history history;
-	uint64_t entry; /* there, of the walk on its way; 0: it has none (yet) */
+};
+
+struct reconcile {
+	enum reconcile_state state;
+	struct applier *applier; /* of the run, or of a recovery; NULL: none */
+	struct reconcile_run run;
+	struct reconcile_queue queue;
+	struct reconcile_pacing pacing;
 	struct reconcile_pending pending;
 	struct reachability reachability;
-	bool adopted;	    /* the applier at work is an earlier agent's */
-	char *pending_path; /* ticket of the apply under way: see reconcile_confirm.c */
-	char *refused_path; /* what was rolled back and is not to be tried again by itself */
-	char *applier_socket, *outcome_path;
-	char *last_good;	 /* path of the file */
-	char *last_good_text;	 /* what this agent has written there; NULL: nothing */
-	char *last_good_unsaved; /* what it could not write there, and ran last; NULL: the file
-				  * holds
-				  */
+	struct reconcile_inputs inputs;
+	struct reconcile_choice choice;
+	struct reconcile_records records;
 };
 
 int reconcile_init(struct agent *a);

@@ -33,7 +33,7 @@ static void say_unread(struct agent *a, int error)
 		 "cannot read the record %.200s (%s): running workers with transport: auto keep "
 		 "their transport, others use UDP; the agent retries, and 'plenum apply' writes a "
 		 "new record",
-		 a->reconcile.choice_path,
+		 a->reconcile.records.choice_path,
 		 error == -EBADMSG ? "unknown version" : strerror(-error));
 	say(a, text);
 }
@@ -45,7 +45,7 @@ static void say_unsaved(struct agent *a, int error)
 	snprintf(text, sizeof(text),
 		 "cannot write the record %.200s (%s): until a retry succeeds, a restart returns "
 		 "workers with transport: auto to their previously accepted transports",
-		 a->reconcile.choice_path, strerror(-error));
+		 a->reconcile.records.choice_path, strerror(-error));
 	say(a, text);
 }
 
@@ -94,7 +94,7 @@ static int take_running(struct agent *a, const struct inventory *inv)
 
 	for (const struct sup_worker *s = sup_first(a->sup); s && r == 0; s = s->next)
 		if (s->started && s->started->transport != LAUNCH_UDP)
-			r = add_running(&a->reconcile.accepted, s->started, inv);
+			r = add_running(&a->reconcile.choice.accepted, s->started, inv);
 	return r;
 }
 
@@ -102,14 +102,13 @@ static int read_record(struct agent *a, const struct inventory *inv)
 {
 	struct reconcile *rec = &a->reconcile;
 	const bool again = problems_count(&a->problems, PROBLEMS_RECORD) > 0;
-	int r = transport_choice_load(&rec->accepted, rec->choice_path);
+	int r = transport_choice_load(&rec->choice.accepted, rec->records.choice_path);
 
 	if (r == -ENOMEM)
 		return r;
-	rec->accepted_known = r == 0 || r == -ENOENT;
-	rec->accepted_unsaved =
-		r == -ENOENT && again; /* the record was removed: what runs counts */
-	if (rec->accepted_known) {
+	rec->choice.known = r == 0 || r == -ENOENT;
+	rec->choice.unsaved = r == -ENOENT && again; /* the record was removed: what runs counts */
+	if (rec->choice.known) {
 		say(a, NULL);
 		return 0;
 	}
@@ -120,38 +119,41 @@ static int read_record(struct agent *a, const struct inventory *inv)
 int reconcile_choice_look(struct agent *a, const struct inventory *inv)
 {
 	struct reconcile *rec = &a->reconcile;
-	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
-	int r = rec->accepted_known ? 0 : read_record(a, inv);
+	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
+	int r = rec->choice.known ? 0 : read_record(a, inv);
 
 	return r < 0 ? r
-		     : reachability_answered_cores(a, spec, &rec->answered_cores,
-						   &rec->n_answered_cores);
+		     : reachability_answered_cores(a, spec, &rec->inputs.answered_cores,
+						   &rec->inputs.n_answered_cores);
 }
 
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec)
 {
-	return (rec->pending.applier || rec->adopted) && rec->has_proposed ? &rec->proposed
-									   : &rec->accepted;
+	return (rec->pending.applier || rec->state == RECONCILE_ADOPTING) &&
+			       rec->choice.has_proposed
+		       ? &rec->choice.proposed
+		       : &rec->choice.accepted;
 }
 
 bool reconcile_choice_waits(const struct reconcile *rec)
 {
-	return !rec->accepted_known || rec->accepted_unsaved;
+	return !rec->choice.known || rec->choice.unsaved;
 }
 
 int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 {
 	struct reconcile *rec = &a->reconcile;
-	int r = transport_choice_follow(reconcile_choice_now(rec), rec->next.plan, &rec->proposed);
+	int r = transport_choice_follow(reconcile_choice_now(rec), rec->run.next.plan,
+					&rec->choice.proposed);
 
 	if (!rec->pending.applier) {
-		rec->n_vf_pfs = plan_vf_made(rec->next.plan, rec->vf_pfs);
-		rec->proposed_by_request = reconcile_may_move(a);
+		rec->choice.n_vf_pfs = plan_vf_made(rec->run.next.plan, rec->choice.vf_pfs);
+		rec->choice.by_request = reconcile_may_move(a);
 	}
-	rec->has_proposed = r == 0;
-	ctx->agreed = &rec->proposed;
+	rec->choice.has_proposed = r == 0;
+	ctx->agreed = &rec->choice.proposed;
 	ctx->may_move = false;
-	ctx->n_made = rec->n_vf_pfs;
+	ctx->n_made = rec->choice.n_vf_pfs;
 	return r;
 }
 
@@ -159,10 +161,10 @@ int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *text = transport_choice_format(&rec->accepted);
-	int r = text ? file_write(rec->choice_path, text, strlen(text), 0600) : -ENOMEM;
+	autofree char *text = transport_choice_format(&rec->choice.accepted);
+	int r = text ? file_write(rec->records.choice_path, text, strlen(text), 0600) : -ENOMEM;
 
-	rec->accepted_unsaved = r < 0;
+	rec->choice.unsaved = r < 0;
 	if (r < 0) {
 		say_unsaved(a, r);
 		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
@@ -174,21 +176,21 @@ static void save(struct agent *a)
 void reconcile_choice_keep(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *was = transport_choice_format(&rec->accepted),
-		      *is = transport_choice_format(&rec->proposed);
+	autofree char *was = transport_choice_format(&rec->choice.accepted),
+		      *is = transport_choice_format(&rec->choice.proposed);
 
-	if (!rec->has_proposed)
+	if (!rec->choice.has_proposed)
 		return;
-	transport_choice_done(&rec->accepted);
-	rec->accepted = rec->proposed;
-	rec->proposed = (struct transport_choice){0};
-	rec->has_proposed = false;
+	transport_choice_done(&rec->choice.accepted);
+	rec->choice.accepted = rec->choice.proposed;
+	rec->choice.proposed = (struct transport_choice){0};
+	rec->choice.has_proposed = false;
 	/* An unreadable record may contain more than what runs: do not overwrite it. */
-	if (!rec->accepted_known && !rec->proposed_by_request)
+	if (!rec->choice.known && !rec->choice.by_request)
 		return;
-	if (!rec->accepted_known || rec->accepted_unsaved || !was || !is || strcmp(was, is) != 0)
+	if (!rec->choice.known || rec->choice.unsaved || !was || !is || strcmp(was, is) != 0)
 		save(a);
-	rec->accepted_known = true;
+	rec->choice.known = true;
 }
 
 /* ---- events ---- */
@@ -224,25 +226,26 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	return rec->pending.applier && rec->has_proposed &&
-	       transport_choice_moves(&rec->accepted, &rec->proposed, core);
+	return rec->pending.applier && rec->choice.has_proposed &&
+	       transport_choice_moves(&rec->choice.accepted, &rec->choice.proposed, core);
 }
 
 /* ---- the ticket ---- */
 
 char *reconcile_choice_format(const struct reconcile *rec)
 {
-	autofree char *agreed = transport_choice_format(&rec->proposed), *text = NULL;
+	autofree char *agreed = transport_choice_format(&rec->choice.proposed), *text = NULL;
 	size_t size;
 	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
-	const bool whole = rec->has_proposed && (rec->accepted_known || rec->proposed_by_request);
+	const bool whole =
+		rec->choice.has_proposed && (rec->choice.known || rec->choice.by_request);
 
 	if (!out)
 		return NULL;
 	for (const char *line = agreed; whole && *line; line += strcspn(line, "\n") + 1)
 		fprintf(out, CHOICE_COMMENT "%.*s\n", (int)strcspn(line, "\n"), line);
-	for (size_t i = 0; i < rec->n_vf_pfs; i++)
-		fprintf(out, VFS_COMMENT "%s\n", rec->vf_pfs[i]);
+	for (size_t i = 0; i < rec->choice.n_vf_pfs; i++)
+		fprintf(out, VFS_COMMENT "%s\n", rec->choice.vf_pfs[i]);
 	return file_text_end(out, &text, 0);
 }
 
@@ -253,20 +256,21 @@ void reconcile_choice_read(struct reconcile *rec, const char *ticket)
 	size_t size;
 	FILE *out = open_memstream(&agreed, &size);
 
-	rec->n_vf_pfs = 0;
-	rec->has_proposed = false;
+	rec->choice.n_vf_pfs = 0;
+	rec->choice.has_proposed = false;
 	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
 		if (strncmp(line, CHOICE_COMMENT, strlen(CHOICE_COMMENT)) == 0)
 			fprintf(out, "%.*s\n",
 				(int)strcspn(line, "\n") - (int)strlen(CHOICE_COMMENT),
 				line + strlen(CHOICE_COMMENT));
-		else if (rec->n_vf_pfs < ARRAY_SIZE(rec->vf_pfs) &&
-			 sscanf(line, VFS_COMMENT "%15s", rec->vf_pfs[rec->n_vf_pfs]) == 1)
-			rec->n_vf_pfs++;
+		else if (rec->choice.n_vf_pfs < ARRAY_SIZE(rec->choice.vf_pfs) &&
+			 sscanf(line, VFS_COMMENT "%15s",
+				rec->choice.vf_pfs[rec->choice.n_vf_pfs]) == 1)
+			rec->choice.n_vf_pfs++;
 		if (!strchr(line, '\n'))
 			break;
 	}
 	if (out && fclose(out) == 0)
-		rec->proposed_by_request = rec->has_proposed =
-			transport_choice_parse(&rec->proposed, agreed) == 0;
+		rec->choice.by_request = rec->choice.has_proposed =
+			transport_choice_parse(&rec->choice.proposed, agreed) == 0;
 }

@@ -46,7 +46,8 @@ static bool is_disruptive(const struct plan *p)
 static bool is_other_config(const struct agent *a)
 {
 	autofree char *running = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
-	autofree char *next = a->reconcile.next.spec ? spec_to_yaml(a->reconcile.next.spec) : NULL;
+	autofree char *next =
+		a->reconcile.run.next.spec ? spec_to_yaml(a->reconcile.run.next.spec) : NULL;
 
 	return next && (!running || strcmp(running, next) != 0);
 }
@@ -67,19 +68,19 @@ unsigned reconcile_confirm_s(const struct agent *a)
 
 	if (!reconcile_is_ordered(rec))
 		return 0;
-	if (rec->client.confirm_s)
-		return rec->next.plan->n_steps > 0 || rec->next.plan->n_moves > 0 ||
+	if (rec->run.client.confirm_s)
+		return rec->run.next.plan->n_steps > 0 || rec->run.next.plan->n_moves > 0 ||
 				       is_other_config(a)
-			       ? rec->client.confirm_s
+			       ? rec->run.client.confirm_s
 			       : 0;
 	/* The running policy counts first: an apply that removes the policy must still be
 	 * confirmed. */
 	policy_s = a->running.spec ? a->running.spec->confirm_s : 0;
-	if (!policy_s && rec->next.spec)
-		policy_s = rec->next.spec->confirm_s;
-	if (!policy_s && is_takeover(rec->next.plan))
+	if (!policy_s && rec->run.next.spec)
+		policy_s = rec->run.next.spec->confirm_s;
+	if (!policy_s && is_takeover(rec->run.next.plan))
 		policy_s = RECONCILE_TAKEOVER_CONFIRM_S;
-	if (is_disruptive(rec->next.plan) && policy_s)
+	if (is_disruptive(rec->run.next.plan) && policy_s)
 		return policy_s;
 	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
@@ -90,11 +91,11 @@ static bool is_reachability_only(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 	const bool policy = (a->running.spec && a->running.spec->confirm_s) ||
-			    (rec->next.spec && rec->next.spec->confirm_s) ||
-			    is_takeover(rec->next.plan);
+			    (rec->run.next.spec && rec->run.next.spec->confirm_s) ||
+			    is_takeover(rec->run.next.plan);
 
-	return reachability_waits(rec) && !rec->client.confirm_s &&
-	       !(policy && is_disruptive(rec->next.plan));
+	return reachability_waits(rec) && !rec->run.client.confirm_s &&
+	       !(policy && is_disruptive(rec->run.next.plan));
 }
 
 /* ---- the ticket ---- */
@@ -114,20 +115,20 @@ struct ticket {
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *yaml = spec_to_yaml(rec->next.spec), *text = NULL, *peers = NULL;
+	autofree char *yaml = spec_to_yaml(rec->run.next.spec), *text = NULL, *peers = NULL;
 	autofree char *choice = reconcile_choice_format(rec);
 	int len;
 
 	if (!yaml || !choice || reachability_format(a, &peers) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", rec->entry,
-		       source_names[rec->source], confirm_s, rec->next.plan->n_steps,
-		       rec->client.by[0] ? rec->client.by : "plenumd", choice, peers, yaml);
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", rec->run.entry,
+		       source_names[rec->run.source], confirm_s, rec->run.next.plan->n_steps,
+		       rec->run.client.by[0] ? rec->run.client.by : "plenumd", choice, peers, yaml);
 	if (len < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
-	return file_write(rec->pending_path, text, (size_t)len, 0600);
+	return file_write(rec->records.pending_path, text, (size_t)len, 0600);
 }
 
 /* ret_text: the whole ticket, owned by the caller; NULL: not needed. */
@@ -137,7 +138,7 @@ static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_tex
 	struct ticket t = {.source = RECONCILE_FROM_RUNNING};
 	char source[16] = "";
 	size_t len;
-	int r = file_read(a->reconcile.pending_path, TICKET_BYTES_MAX, &text, &len);
+	int r = file_read(a->reconcile.records.pending_path, TICKET_BYTES_MAX, &text, &len);
 
 	if (r < 0)
 		return r;
@@ -157,9 +158,9 @@ static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_tex
 
 static void ticket_drop(const struct agent *a)
 {
-	if (unlink(a->reconcile.pending_path) < 0 && errno != ENOENT)
-		log_warning("%s: %s", a->reconcile.pending_path, strerror(errno));
-	file_sync_folder(a->reconcile.pending_path);
+	if (unlink(a->reconcile.records.pending_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", a->reconcile.records.pending_path, strerror(errno));
+	file_sync_folder(a->reconcile.records.pending_path);
 }
 
 int reconcile_ticket(struct agent *a, struct applier_task *task)
@@ -171,29 +172,29 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 		return 0;
 	task->confirm_s = reconcile_confirm_s(a);
 	rec->reachability.alone = is_reachability_only(a);
-	rec->needs_confirmation = task->confirm_s && !rec->reachability.alone;
-	if (is_disruptive(rec->next.plan))
+	rec->run.needs_confirmation = task->confirm_s && !rec->reachability.alone;
+	if (is_disruptive(rec->run.next.plan))
 		task->former = a->running.spec;
 	task->probe_ns = RECONCILE_PROBE_NS;
-	task->patient = rec->reachability.patient = rec->client.confirm_s > 0;
-	task->socket = rec->applier_socket;
-	task->outcome = rec->outcome_path;
-	task->number = rec->entry;
+	task->patient = rec->reachability.patient = rec->run.client.confirm_s > 0;
+	task->socket = rec->records.applier_socket;
+	task->outcome = rec->records.outcome_path;
+	task->number = rec->run.entry;
 	/* After a full disk a number may be reused, so an older outcome must not remain. */
-	if (unlink(rec->outcome_path) < 0 && errno != ENOENT)
-		log_warning("%s: %s", rec->outcome_path, strerror(errno));
+	if (unlink(rec->records.outcome_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", rec->records.outcome_path, strerror(errno));
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
-		diag_add(&rec->diag, DIAG_ERROR, NULL, NULL,
+		diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
 			 "cannot write %s: %s; without it the next agent could not tell how this "
 			 "apply ended, so it was not begun",
-			 rec->pending_path, strerror(-r));
+			 rec->records.pending_path, strerror(-r));
 	return r;
 }
 
 void reconcile_ticket_done(struct agent *a)
 {
-	if (reconcile_is_ordered(&a->reconcile) && a->reconcile.applied &&
+	if (reconcile_is_ordered(&a->reconcile) && a->reconcile.state == RECONCILE_APPLYING &&
 	    !a->reconcile.pending.applier)
 		ticket_drop(a);
 }
@@ -209,11 +210,11 @@ static void refused_write(struct agent *a, const char *why, const struct spec *s
 
 	if (len < 0)
 		text = NULL;
-	if (!text || file_write(a->reconcile.refused_path, text, (size_t)len, 0600) < 0)
+	if (!text || file_write(a->reconcile.records.refused_path, text, (size_t)len, 0600) < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "cannot write %s: the next start may retry the configuration that was "
 			   "rolled back",
-			   a->reconcile.refused_path);
+			   a->reconcile.records.refused_path);
 }
 
 bool reconcile_is_refused(struct agent *a, const struct spec *spec,
@@ -223,7 +224,8 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec,
 	char *body;
 	size_t len;
 
-	if (file_read(a->reconcile.refused_path, SPEC_FILE_BYTES_MAX + 1024, &text, &len) < 0 ||
+	if (file_read(a->reconcile.records.refused_path, SPEC_FILE_BYTES_MAX + 1024, &text, &len) <
+		    0 ||
 	    strncmp(text, "# ", 2) != 0 || !(body = strchr(text, '\n')))
 		return false;
 	*body++ = '\0';
@@ -238,8 +240,8 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec,
 
 void reconcile_forget_refused(struct agent *a)
 {
-	if (unlink(a->reconcile.refused_path) == 0)
-		file_sync_folder(a->reconcile.refused_path);
+	if (unlink(a->reconcile.records.refused_path) == 0)
+		file_sync_folder(a->reconcile.records.refused_path);
 }
 
 static void set_problem(struct agent *a, enum problems_kind kind, const char *text)
@@ -275,7 +277,7 @@ static bool is_last_good(struct agent *a, const struct spec *spec)
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec)
 {
-	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, entry);
 	char text[RECONCILE_REFUSED_MAX];
 
 	snprintf(text, sizeof(text),
@@ -297,7 +299,7 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 void reconcile_note_gone_back(struct agent *a, uint64_t entry)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, entry);
 	struct store_source from = store_disk(&a->store);
 	autofree char *files = NULL, *now = spec_to_yaml(a->running.spec);
 	char text[RECONCILE_REFUSED_MAX];
@@ -325,21 +327,21 @@ void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t 
 {
 	struct reconcile *rec = &a->reconcile;
 
-	rec->pending =
-		(struct reconcile_pending){.applier = applier,
-					   .entry = rec->entry,
-					   .since_s = (uint64_t)time(NULL),
-					   .until_ns = until_ns,
-					   .source = rec->source,
-					   .n_steps = rec->next.plan ? rec->next.plan->n_steps : 0};
-	memcpy(rec->pending.by, rec->client.by, sizeof(rec->pending.by));
+	rec->pending = (struct reconcile_pending){
+		.applier = applier,
+		.entry = rec->run.entry,
+		.since_s = (uint64_t)time(NULL),
+		.until_ns = until_ns,
+		.source = rec->run.source,
+		.n_steps = rec->run.next.plan ? rec->run.next.plan->n_steps : 0};
+	memcpy(rec->pending.by, rec->run.client.by, sizeof(rec->pending.by));
 	reachability_begin(a);
 }
 
 void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
-	const struct history_entry *e = history_find(&a->reconcile.history, p->entry);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, p->entry);
 	const time_t since = (time_t)p->since_s, until = time(NULL) + reconcile_pending_left_s(a);
 	char from[16] = "?", to[16] = "?";
 	struct tm tm;
@@ -363,8 +365,8 @@ bool reconcile_on_trial(void *user)
 	const struct reconcile *rec = &a->reconcile;
 
 	/* Also while a rollback restores the previous configuration. */
-	return rec->pending.applier || rec->last_good_pending ||
-	       (rec->source == RECONCILE_FROM_LAST_GOOD && rec->applier);
+	return rec->pending.applier || rec->queue.last_good_pending ||
+	       (rec->run.source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }
 
 /* Keeps the confirmed apply. 0; negative errno: the files still contain the previous configuration.
@@ -377,7 +379,8 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 
 	if (res->by[0])
 		snprintf(text, sizeof(text), "confirmed by %s", res->by);
-	history_end(&a->reconcile.history, p->entry, HISTORY_APPLIED, p->n_steps, text, yaml);
+	history_end(&a->reconcile.records.history, p->entry, HISTORY_APPLIED, p->n_steps, text,
+		    yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
@@ -400,11 +403,11 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	const char *why = first_error(d);
 	struct spec *spec = NULL;
 
-	history_end(&rec->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	rec->retry_files = false; /* even if nothing can be written */
+	history_end(&rec->records.history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
+	rec->pacing.retry_files = false; /* even if nothing can be written */
 	/* From the ticket: if the workers could not get the new configuration, the running one is
 	 * the previous. */
-	(void)spec_load(rec->pending_path, NULL, &ignored, &spec);
+	(void)spec_load(rec->records.pending_path, NULL, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
 	for (size_t i = 0; i < d->n; i++)
@@ -416,7 +419,7 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	if (a->state == AGENT_STOPPING)
 		return;
 	if (reconcile_has_last_good(rec))
-		rec->last_good_pending = true;
+		rec->queue.last_good_pending = true;
 	else
 		run_nothing(a);
 }
@@ -447,7 +450,7 @@ void reconcile_pending_end(struct agent *a, const struct applier_result *res, co
 /* The operator's apply is not pending any more; says how it ended. */
 static void say_none_waits(const struct agent *a, uint64_t number, char *why, size_t size)
 {
-	const struct history_entry *e = history_find(&a->reconcile.history, number);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, number);
 
 	if (e)
 		snprintf(why, size,
@@ -462,7 +465,7 @@ int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid
 			       char *why, size_t size)
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
-	const struct history_entry *e = history_find(&a->reconcile.history, p->entry);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, p->entry);
 	const char *verb = keep ? "confirm" : "rollback", *by = p->by[0] ? p->by : "plenumd";
 
 	if (!p->applier) {
@@ -533,7 +536,7 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 	size_t len;
 	int error = 0, at = 0;
 
-	if (file_read(a->reconcile.outcome_path, 4096, &text, &len) < 0 ||
+	if (file_read(a->reconcile.records.outcome_path, 4096, &text, &len) < 0 ||
 	    sscanf(text, "%" SCNu64 " %d %n", &number, &error, &at) < 2 || number != t->entry)
 		return -ENODATA;
 	snprintf(buf, size, "%.*s", (int)strcspn(text + at, "\n"), text + at);
@@ -548,11 +551,11 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 	struct generation kept = {.spec = NULL};
 	autofree char *yaml = NULL;
 
-	if (spec_load(rec->pending_path, NULL, &d, &kept.spec) < 0)
+	if (spec_load(rec->records.pending_path, NULL, &d, &kept.spec) < 0)
 		return;
 	yaml = spec_to_yaml(kept.spec);
-	history_end(&rec->history, t->entry, HISTORY_APPLIED, t->n_steps, "by the previous agent",
-		    yaml);
+	history_end(&rec->records.history, t->entry, HISTORY_APPLIED, t->n_steps,
+		    "by the previous agent", yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 		   "apply %" PRIu64
 		   " of the previous agent was finished by its applier and is kept",
@@ -572,12 +575,12 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *spec = NULL;
 
-	history_end(&rec->history, t->entry,
+	history_end(&rec->records.history, t->entry,
 		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
 		    NULL);
 	/* An apply that needed a confirmation is not retried without a request. */
 	if ((t->confirm_s || error == -ECANCELED) &&
-	    spec_load(rec->pending_path, NULL, &d, &spec) >= 0)
+	    spec_load(rec->records.pending_path, NULL, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);
 	else
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
@@ -588,7 +591,7 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 
 static bool was_kept(const struct agent *a, uint64_t entry)
 {
-	const struct history_entry *e = history_find(&a->reconcile.history, entry);
+	const struct history_entry *e = history_find(&a->reconcile.records.history, entry);
 
 	return e && e->outcome == HISTORY_APPLIED;
 }
@@ -602,7 +605,7 @@ void reconcile_resolve(struct agent *a, const struct applier_result *res, const 
 
 	if (ticket_read(a, &t, &text) < 0)
 		return;
-	if (res->committed || a->reconcile.adopted) {
+	if (res->committed || a->reconcile.state == RECONCILE_ADOPTING) {
 		error = res->committed ? 0 : res->error;
 		if (error < 0)
 			snprintf(why, sizeof(why), "%s", first_error(d));
@@ -632,15 +635,15 @@ int reconcile_adopt(struct agent *a, struct applier_task *task)
 
 	if (r < 0)
 		return r;
-	task->socket = rec->applier_socket;
-	task->number = rec->entry = t.entry;
-	rec->source = t.source;
-	memcpy(rec->client.by, t.by, sizeof(rec->client.by));
+	task->socket = rec->records.applier_socket;
+	task->number = rec->run.entry = t.entry;
+	rec->run.source = t.source;
+	memcpy(rec->run.client.by, t.by, sizeof(rec->run.client.by));
 	r = applier_adopt(task, &rec->applier);
-	rec->adopted = r >= 0;
-	if (r >= 0)
-		reachability_inherit(a, text);
-	if (r >= 0)
-		reconcile_choice_read(rec, text);
-	return r;
+	if (r < 0)
+		return r;
+	rec->state = RECONCILE_ADOPTING;
+	reachability_inherit(a, text);
+	reconcile_choice_read(rec, text);
+	return 0;
 }

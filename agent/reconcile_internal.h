@@ -14,20 +14,21 @@ static inline bool reconcile_is_asked(enum reconcile_trigger t)
 /* A repair of the running configuration that nobody asked for. */
 static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
-	return rec->trigger == RECONCILE_KERNEL && rec->source == RECONCILE_FROM_RUNNING;
+	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
 /* Somebody asked for exactly this configuration: it gets a ticket and may have to be confirmed. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
-	return (rec->trigger == RECONCILE_API || rec->trigger == RECONCILE_RELOAD) &&
-	       (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED ||
-		rec->source == RECONCILE_FROM_HISTORY);
+	return (rec->run.trigger == RECONCILE_API || rec->run.trigger == RECONCILE_RELOAD) &&
+	       (rec->run.source == RECONCILE_FROM_FILES ||
+		rec->run.source == RECONCILE_FROM_STAGED ||
+		rec->run.source == RECONCILE_FROM_HISTORY);
 }
 
 static inline bool reconcile_has_last_good(const struct reconcile *rec)
 {
-	return rec->last_good_unsaved || access(rec->last_good, F_OK) == 0;
+	return rec->records.last_good_unsaved || access(rec->records.last_good, F_OK) == 0;
 }
 
 #define RECONCILE_TICK_NS (10 * NSEC_PER_SEC)
@@ -74,8 +75,9 @@ static inline bool reconcile_may_move(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	return rec->trigger == RECONCILE_API && !rec->pending.applier &&
-	       (rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED);
+	return rec->run.trigger == RECONCILE_API && !rec->pending.applier &&
+	       (rec->run.source == RECONCILE_FROM_FILES ||
+		rec->run.source == RECONCILE_FROM_STAGED);
 }
 
 /* The choices in force: those of the pending apply (recorded only in its ticket) or the accepted

@@ -15,10 +15,10 @@ int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	if (rec->last_good_unsaved)
-		return spec_parse(rec->last_good, rec->last_good_unsaved,
-				  strlen(rec->last_good_unsaved), d, ret);
-	return spec_load(rec->last_good, NULL, d, ret);
+	if (rec->records.last_good_unsaved)
+		return spec_parse(rec->records.last_good, rec->records.last_good_unsaved,
+				  strlen(rec->records.last_good_unsaved), d, ret);
+	return spec_load(rec->records.last_good, NULL, d, ret);
 }
 
 /* Saves the normalized spec, which needs no drop-ins. The file is replaced atomically. */
@@ -28,21 +28,21 @@ static void save_last_good(struct agent *a)
 	autofree char *text = spec_to_yaml(a->running.spec);
 	int r;
 
-	if (!text || (!rec->last_good_unsaved && rec->last_good_text &&
-		      strcmp(text, rec->last_good_text) == 0))
+	if (!text || (!rec->records.last_good_unsaved && rec->records.last_good_text &&
+		      strcmp(text, rec->records.last_good_text) == 0))
 		return;
-	free(ptr_take(rec->last_good_unsaved));
-	r = file_write(rec->last_good, text, strlen(text), 0600);
+	free(ptr_take(rec->records.last_good_unsaved));
+	r = file_write(rec->records.last_good, text, strlen(text), 0600);
 	if (r < 0) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "cannot write %s: %s; a restart with an invalid configuration would "
 			   "have nothing to run",
-			   rec->last_good, strerror(-r));
-		rec->last_good_unsaved = ptr_take(text);
+			   rec->records.last_good, strerror(-r));
+		rec->records.last_good_unsaved = ptr_take(text);
 		return;
 	}
-	free(rec->last_good_text);
-	rec->last_good_text = ptr_take(text);
+	free(rec->records.last_good_text);
+	rec->records.last_good_text = ptr_take(text);
 }
 
 /* ---- success ---- */
@@ -91,10 +91,10 @@ static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
 
 static void note_warnings(struct agent *a)
 {
-	json_t *all = store_diag_to_json(&a->store, &a->reconcile.diag), *list = json_array();
+	json_t *all = store_diag_to_json(&a->store, &a->reconcile.run.diag), *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!is_of_leg(a->running.plan, &a->reconcile.diag.entries[i]))
+		if (!is_of_leg(a->running.plan, &a->reconcile.run.diag.entries[i]))
 			json_array_append(list, json_array_get(all, i));
 	problems_set(&a->problems, PROBLEMS_WARNINGS, NULL, list);
 	json_decref(list);
@@ -147,8 +147,8 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 	}
 	problems_clear(&a->problems, PROBLEMS_FILES);
 	reconcile_forget_refused(a);
-	rec->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-	rec->retry_files = false;
+	rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	rec->pacing.retry_files = false;
 	if (source != RECONCILE_FROM_STAGED)
 		return 0;
 	problems_clear(&a->problems, PROBLEMS_STAGED);
@@ -168,21 +168,22 @@ static bool lacks_agreed(const struct plan *p)
 static int succeed(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	bool files = rec->source == RECONCILE_FROM_FILES || rec->source == RECONCILE_FROM_STAGED ||
-		     rec->source == RECONCILE_FROM_HISTORY;
+	bool files = rec->run.source == RECONCILE_FROM_FILES ||
+		     rec->run.source == RECONCILE_FROM_STAGED ||
+		     rec->run.source == RECONCILE_FROM_HISTORY;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	note_legs(a);
 	required_actions_note(a->running.plan, &a->events, &a->actions_reported);
-	rec->of_running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-	if (rec->source != RECONCILE_FROM_RUNNING)
+	rec->pacing.running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	if (rec->run.source != RECONCILE_FROM_RUNNING)
 		note_warnings(a);
 	if (lacks_agreed(a->running.plan) || reconcile_choice_waits(rec))
 		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
 	/* A pending apply is not written yet: a restart would use the previous configuration. */
 	if (!files || rec->pending.applier)
 		return 0;
-	return reconcile_keep_config(a, rec->source, rec->entry, &rec->diag);
+	return reconcile_keep_config(a, rec->run.source, rec->run.entry, &rec->run.diag);
 }
 
 /* ---- failure ---- */
@@ -197,21 +198,21 @@ static enum problems_kind kind_of(enum reconcile_source s)
 static void say_failure(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
-	enum problems_kind kind = kind_of(rec->source);
-	json_t *list = store_diag_to_json(&a->store, &rec->diag);
+	enum problems_kind kind = kind_of(rec->run.source);
+	json_t *list = store_diag_to_json(&a->store, &rec->run.diag);
 	char head[160];
 
 	snprintf(head, sizeof(head), "%s failed (%s); %s",
-		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(rec->trigger)
-		 : rec->trigger == RECONCILE_API
+		 kind == PROBLEMS_HOST ? reconcile_trigger_to_string(rec->run.trigger)
+		 : rec->run.trigger == RECONCILE_API
 			 ? "apply"
-			 : (rec->trigger == RECONCILE_RELOAD ? "reload" : "start"),
+			 : (rec->run.trigger == RECONCILE_RELOAD ? "reload" : "start"),
 		 strerror(-error),
 		 a->running.spec ? "the running configuration is unchanged"
 				 : "nothing was changed");
 	/* A retry that fails in the same way is not reported again. */
 	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
-	    rec->trigger == RECONCILE_RELOAD || rec->trigger == RECONCILE_API) {
+	    rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
@@ -236,7 +237,7 @@ static void note_refused_vfs(struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
 	const struct plan_step *s =
-		rec->failed_step ? &rec->next.plan->steps[rec->failed_step - 1] : NULL;
+		rec->run.failed_step ? &rec->run.next.plan->steps[rec->run.failed_step - 1] : NULL;
 	const struct kernel_pci *v = s ? &s->change.pci_value : NULL;
 
 	if (!s || s->change.kind != KERNEL_PCI || v->attr != KERNEL_PCI_VFS || v->value[0] == '0')
@@ -259,11 +260,11 @@ static void fail(struct agent *a, int error)
 	if (rec->pending.applier)
 		reconcile_pending_decide(a, false, 0, "plenumd");
 	/* Only the client hears of a failed rollback; the running configuration stays. */
-	if (rec->source == RECONCILE_FROM_HISTORY)
+	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
 	/* The failure of the files is already reported and will be retried. */
-	if (rec->source == RECONCILE_FROM_LAST_GOOD) {
+	if (rec->run.source == RECONCILE_FROM_LAST_GOOD) {
 		log_notice("the previous configuration failed too: %s", strerror(-error));
 		return;
 	}
@@ -274,18 +275,19 @@ static void fail(struct agent *a, int error)
 		return;
 	}
 	say_failure(a, error);
-	if (rec->source == RECONCILE_FROM_FILES) {
-		if (reconcile_is_asked(rec->trigger) && rec->trigger != RECONCILE_START)
-			rec->of_files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
+	if (rec->run.source == RECONCILE_FROM_FILES) {
+		if (reconcile_is_asked(rec->run.trigger) && rec->run.trigger != RECONCILE_START)
+			rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
 		/* Not retried: an apply that was rolled back for its effect, and one that needed a
 		 * confirmation. */
-		rec->retry_files = rec->loaded && error != -ECANCELED && !rec->needs_confirmation;
-		if (rec->retry_files)
-			try_later(a, &rec->of_files, rec->applied);
+		rec->pacing.retry_files =
+			rec->run.loaded && error != -ECANCELED && !rec->run.needs_confirmation;
+		if (rec->pacing.retry_files)
+			try_later(a, &rec->pacing.files, rec->state == RECONCILE_APPLYING);
 		if (!a->running.spec && reconcile_has_last_good(rec))
-			rec->last_good_pending = true;
-	} else if (rec->source != RECONCILE_FROM_STAGED) {
-		try_later(a, &rec->of_running, rec->applied);
+			rec->queue.last_good_pending = true;
+	} else if (rec->run.source != RECONCILE_FROM_STAGED) {
+		try_later(a, &rec->pacing.running, rec->state == RECONCILE_APPLYING);
 	}
 }
 
@@ -293,7 +295,7 @@ static void fail(struct agent *a, int error)
 
 static const char *what_is_applied(const struct reconcile *rec, char *buf, size_t size)
 {
-	switch (rec->source) {
+	switch (rec->run.source) {
 	case RECONCILE_FROM_STAGED:
 		return "staged";
 	case RECONCILE_FROM_LAST_GOOD:
@@ -301,13 +303,14 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	case RECONCILE_FROM_RUNNING:
 		return "what ran before";
 	case RECONCILE_FROM_HISTORY:
-		snprintf(buf, size, "rollback to %llu", (unsigned long long)rec->client.back_to);
+		snprintf(buf, size, "rollback to %llu",
+			 (unsigned long long)rec->run.client.back_to);
 		return buf;
 	default:
-		return rec->trigger == RECONCILE_START	  ? "files, at the start"
-		       : rec->trigger == RECONCILE_KERNEL ? "files, tried again"
-		       : rec->trigger == RECONCILE_RELOAD ? "files, by a reload"
-							  : "files";
+		return rec->run.trigger == RECONCILE_START    ? "files, at the start"
+		       : rec->run.trigger == RECONCILE_KERNEL ? "files, tried again"
+		       : rec->run.trigger == RECONCILE_RELOAD ? "files, by a reload"
+							      : "files";
 	}
 }
 
@@ -316,26 +319,27 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 static bool is_same_again(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
-	const struct spec *spec = rec->next.spec ? rec->next.spec : a->running.spec;
-	autofree char *yaml = rec->trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
+	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
+	autofree char *yaml =
+		rec->run.trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
 
-	return yaml && history_is_last(&rec->history, yaml);
+	return yaml && history_is_last(&rec->records.history, yaml);
 }
 
 static void enter(struct reconcile *rec)
 {
 	char buf[48];
 
-	rec->entry = history_begin(&rec->history, rec->client.by,
-				   what_is_applied(rec, buf, sizeof(buf)));
+	rec->run.entry = history_begin(&rec->records.history, rec->run.client.by,
+				       what_is_applied(rec, buf, sizeof(buf)));
 }
 
 void reconcile_enter(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	if (reconcile_is_asked(rec->trigger) && rec->source != RECONCILE_FROM_LAST_GOOD &&
-	    rec->source != RECONCILE_FROM_PENDING && !rec->entry && !is_same_again(a))
+	if (reconcile_is_asked(rec->run.trigger) && rec->run.source != RECONCILE_FROM_LAST_GOOD &&
+	    rec->run.source != RECONCILE_FROM_PENDING && !rec->run.entry && !is_same_again(a))
 		enter(rec);
 }
 
@@ -345,16 +349,16 @@ static bool is_done_after_all(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	return error >= 0 && rec->trigger == RECONCILE_KERNEL &&
-	       rec->source == RECONCILE_FROM_FILES && !rec->entry &&
-	       (rec->n_steps > 0 || a->running.plan->n_actions > 0);
+	return error >= 0 && rec->run.trigger == RECONCILE_KERNEL &&
+	       rec->run.source == RECONCILE_FROM_FILES && !rec->run.entry &&
+	       (rec->run.n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
 /* The first error in the diag, with its key. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
-	for (size_t i = 0; i < rec->diag.n; i++) {
-		const struct diag_entry *e = &rec->diag.entries[i];
+	for (size_t i = 0; i < rec->run.diag.n; i++) {
+		const struct diag_entry *e = &rec->run.diag.entries[i];
 
 		if (e->severity != DIAG_ERROR || !e->text)
 			continue;
@@ -373,19 +377,19 @@ static void note_history(struct agent *a, int error, bool runs)
 	autofree char *yaml = NULL;
 	char why[EVENTS_TEXT_MAX];
 
-	if (error < 0 ? rec->trigger != RECONCILE_START : a->running.plan->n_actions > 0)
+	if (error < 0 ? rec->run.trigger != RECONCILE_START : a->running.plan->n_actions > 0)
 		reconcile_enter(a);
 	if (is_done_after_all(a, error))
 		enter(rec);
-	if (!rec->entry)
+	if (!rec->run.entry)
 		return;
 	yaml = !runs || rec->pending.applier ? NULL : spec_to_yaml(a->running.spec);
-	history_end(&rec->history, rec->entry,
+	history_end(&rec->records.history, rec->run.entry,
 		    rec->pending.applier  ? HISTORY_WAITING
 		    : runs		  ? HISTORY_APPLIED
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
 					  : HISTORY_FAILED,
-		    rec->n_steps, error < 0 ? first_error(rec, error, why) : NULL, yaml);
+		    rec->run.n_steps, error < 0 ? first_error(rec, error, why) : NULL, yaml);
 }
 
 /* ---- the end of a run ---- */
@@ -396,18 +400,18 @@ static void answer_client(struct agent *a, int error)
 	const struct reconcile_answer answer = {
 		.error = error,
 		.number = a->applied.number,
-		.steps = rec->n_steps,
-		.kernel_writes = rec->n_writes,
+		.steps = rec->run.n_steps,
+		.kernel_writes = rec->run.n_writes,
 		.plan = error < 0 ? NULL : a->running.plan,
-		.diag = &rec->diag,
-		.entry = rec->entry,
+		.diag = &rec->run.diag,
+		.entry = rec->run.entry,
 		.confirm_s = rec->pending.applier ? reconcile_pending_left_s(a) : 0};
 
 	if (rec->pending.applier && rec->reachability.alone)
 		rec->reachability.client =
-			rec->client; /* is answered when the apply is kept or rolled back */
+			rec->run.client; /* is answered when the apply is kept or rolled back */
 	else
-		control_on_applied(a, &rec->client, &answer);
+		control_on_applied(a, &rec->run.client, &answer);
 }
 
 void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error)
@@ -428,11 +432,11 @@ static bool is_refused(const struct agent *a, int error, bool runs)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	if (runs || !rec->applied || !reconcile_is_ordered(rec))
+	if (runs || rec->state != RECONCILE_APPLYING || !reconcile_is_ordered(rec))
 		return false;
 	/* The end of a pending apply, or of one that outlives the agent, is not known yet. */
 	return error == -ECANCELED ||
-	       (rec->needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
+	       (rec->run.needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
 }
 
 void reconcile_conclude(struct agent *a, int error)
@@ -441,32 +445,33 @@ void reconcile_conclude(struct agent *a, int error)
 	const bool runs = error >= 0; /* also true where its files could not be written */
 	char why[EVENTS_TEXT_MAX];
 
-	if (rec->source == RECONCILE_FROM_HISTORY)
+	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		reconcile_enter(a); /* also if it equals the running configuration */
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)
 		fail(a, error);
-	rec->error = error;
+	rec->run.error = error;
 	note_history(a, error, runs);
 	if (is_refused(a, error, runs))
-		reconcile_note_refused(a, rec->source, rec->entry, first_error(rec, error, why),
-				       rec->next.spec);
+		reconcile_note_refused(a, rec->run.source, rec->run.entry,
+				       first_error(rec, error, why), rec->run.next.spec);
 	/* The state is "starting" until the requested configuration is up. */
 	if (runs && reconcile_is_ordered(rec))
 		a->converged = false;
 	agent_check_health(a);
 	agent_update_state(a);
-	if ((rec->n_steps > 0 && !reconcile_is_repair(rec)) ||
-	    (error >= 0 && rec->trigger != RECONCILE_KERNEL))
+	if ((rec->run.n_steps > 0 && !reconcile_is_repair(rec)) ||
+	    (error >= 0 && rec->run.trigger != RECONCILE_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers desired",
-			   rec->source == RECONCILE_FROM_LAST_GOOD
+			   rec->run.source == RECONCILE_FROM_LAST_GOOD
 				   ? "what ran before"
-				   : reconcile_trigger_to_string(rec->trigger),
-			   rec->n_steps, (double)(clock_now_ns() - rec->began_ns) / NSEC_PER_MSEC,
+				   : reconcile_trigger_to_string(rec->run.trigger),
+			   rec->run.n_steps,
+			   (double)(clock_now_ns() - rec->run.began_ns) / NSEC_PER_MSEC,
 			   a->running.n_desired);
-	if (rec->trigger == RECONCILE_RELOAD)
+	if (rec->run.trigger == RECONCILE_RELOAD)
 		loop_notify("READY=1");
 	answer_client(a, error);
 }

@@ -22,21 +22,22 @@ static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 static void begin_kernel(struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
-	bool files = !a->running.spec || rec->retry_files;
+	bool files = !a->running.spec || rec->pacing.retry_files;
 
-	if (files && !is_blocked(a, &rec->of_files))
+	if (files && !is_blocked(a, &rec->pacing.files))
 		reconcile_begin(a, a->running.spec ? RECONCILE_KERNEL : RECONCILE_START,
 				RECONCILE_FROM_FILES, NULL);
-	else if (a->running.spec && !is_blocked(a, &rec->of_running))
+	else if (a->running.spec && !is_blocked(a, &rec->pacing.running))
 		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
 }
 
 static void begin_client(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	struct reconcile_client c = rec->clients[0];
+	struct reconcile_client c = rec->queue.clients[0];
 
-	memmove(rec->clients, rec->clients + 1, --rec->n_clients * sizeof(*rec->clients));
+	memmove(rec->queue.clients, rec->queue.clients + 1,
+		--rec->queue.n_clients * sizeof(*rec->queue.clients));
 	reconcile_begin(a, RECONCILE_API,
 			c.back_to		      ? RECONCILE_FROM_HISTORY
 			: store_has_staged(&a->store) ? RECONCILE_FROM_STAGED
@@ -48,26 +49,28 @@ void reconcile_run_next(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	while (!rec->active && !rec->pending.applier && a->state != AGENT_STOPPING) {
-		if (rec->last_good_pending) {
-			rec->last_good_pending = false;
+	while (rec->state == RECONCILE_IDLE && !rec->pending.applier &&
+	       a->state != AGENT_STOPPING) {
+		if (rec->queue.last_good_pending) {
+			rec->queue.last_good_pending = false;
 			reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_LAST_GOOD, NULL);
-		} else if (rec->requested[RECONCILE_START] || rec->requested[RECONCILE_RELOAD]) {
-			enum reconcile_trigger t = rec->requested[RECONCILE_START]
+		} else if (rec->queue.requested[RECONCILE_START] ||
+			   rec->queue.requested[RECONCILE_RELOAD]) {
+			enum reconcile_trigger t = rec->queue.requested[RECONCILE_START]
 							   ? RECONCILE_START
 							   : RECONCILE_RELOAD;
 
-			rec->requested[t] = false;
+			rec->queue.requested[t] = false;
 			reconcile_begin(a, t, RECONCILE_FROM_FILES, NULL);
-		} else if (rec->n_clients > 0) {
+		} else if (rec->queue.n_clients > 0) {
 			begin_client(a);
-		} else if (rec->requested[RECONCILE_FALLBACK]) {
-			rec->requested[RECONCILE_FALLBACK] = false;
+		} else if (rec->queue.requested[RECONCILE_FALLBACK]) {
+			rec->queue.requested[RECONCILE_FALLBACK] = false;
 			if (a->running.spec)
 				reconcile_begin(a, RECONCILE_FALLBACK, RECONCILE_FROM_RUNNING,
 						NULL);
-		} else if (rec->requested[RECONCILE_KERNEL]) {
-			rec->requested[RECONCILE_KERNEL] = false;
+		} else if (rec->queue.requested[RECONCILE_KERNEL]) {
+			rec->queue.requested[RECONCILE_KERNEL] = false;
 			begin_kernel(a);
 		} else {
 			return;
@@ -80,12 +83,12 @@ void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 	if (a->state == AGENT_STOPPING)
 		return;
 	if (t == RECONCILE_RELOAD)
-		a->reconcile.reload_is_older = a->reconcile.pending.applier;
+		a->reconcile.queue.reload_is_older = a->reconcile.pending.applier;
 	if (t == RECONCILE_RELOAD && a->reconcile.pending.applier)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "reload queued until apply %llu is confirmed or rolled back",
 			   (unsigned long long)a->reconcile.pending.entry);
-	a->reconcile.requested[t] = true;
+	a->reconcile.queue.requested[t] = true;
 	reconcile_run_next(a);
 }
 
@@ -93,8 +96,8 @@ void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t)
 {
 	if (a->state == AGENT_STOPPING)
 		return;
-	a->reconcile.requested[t] = true;
-	loop_timer_arm(a->reconcile.soon, 0);
+	a->reconcile.queue.requested[t] = true;
+	loop_timer_arm(a->reconcile.queue.soon, 0);
 }
 
 static int on_soon(void *user)
@@ -115,7 +118,7 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 		reconcile_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
 		return;
 	}
-	added = vec_add(&rec->clients, &rec->n_clients, sizeof(*added));
+	added = vec_add(&rec->queue.clients, &rec->queue.n_clients, sizeof(*added));
 	if (!added) {
 		reconcile_refuse_client(a, c, -ENOMEM);
 		return;
@@ -131,7 +134,7 @@ void reconcile_note_worker(struct agent *a)
 
 	if (a->state == AGENT_STOPPING || !a->running.plan || !a->running.plan->n_deferred)
 		return;
-	if (leg_policy_held_vfs(a->sup, &held, &n) == 0 && n < a->reconcile.n_held_vfs)
+	if (leg_policy_held_vfs(a->sup, &held, &n) == 0 && n < a->reconcile.inputs.n_held_vfs)
 		reconcile_ask_soon(a, RECONCILE_KERNEL);
 }
 
@@ -139,33 +142,33 @@ void reconcile_stop(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	for (size_t i = 0; i < rec->n_clients; i++)
-		reconcile_refuse_client(a, &rec->clients[i], -ESHUTDOWN);
+	for (size_t i = 0; i < rec->queue.n_clients; i++)
+		reconcile_refuse_client(a, &rec->queue.clients[i], -ESHUTDOWN);
 	reconcile_refuse_client(a, &rec->reachability.client, -ESHUTDOWN);
 	rec->reachability.client.id = 0;
-	rec->n_clients = 0;
-	memset(rec->requested, 0, sizeof(rec->requested));
-	rec->last_good_pending = false;
-	loop_timer_disarm(rec->debounce);
-	if (rec->waits_orphan && !rec->applier) {
-		loop_timer_disarm(rec->orphan);
-		rec->active = false;
+	rec->queue.n_clients = 0;
+	memset(rec->queue.requested, 0, sizeof(rec->queue.requested));
+	rec->queue.last_good_pending = false;
+	loop_timer_disarm(rec->pacing.debounce);
+	if (rec->state == RECONCILE_ORPHAN) {
+		loop_timer_disarm(rec->pacing.orphan);
+		rec->state = RECONCILE_IDLE;
 	}
 }
 
 bool reconcile_is_active(const struct agent *a)
 {
-	return a->reconcile.active;
+	return a->reconcile.state != RECONCILE_IDLE;
 }
 
 bool reconcile_holds_staged(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	for (size_t i = 0; i < rec->n_clients; i++)
-		if (!rec->clients[i].back_to)
+	for (size_t i = 0; i < rec->queue.n_clients; i++)
+		if (!rec->queue.clients[i].back_to)
 			return true;
-	return (rec->active && rec->source == RECONCILE_FROM_STAGED) ||
+	return (rec->state != RECONCILE_IDLE && rec->run.source == RECONCILE_FROM_STAGED) ||
 	       (rec->pending.applier && rec->pending.source == RECONCILE_FROM_STAGED);
 }
 
@@ -177,10 +180,10 @@ void reconcile_arm(struct agent *a, uint64_t delay_ns)
 	uint64_t at = clock_now_ns() + delay_ns;
 
 	if (a->state == AGENT_STOPPING ||
-	    (loop_timer_armed(rec->debounce) && rec->fires_at_ns <= at))
+	    (loop_timer_armed(rec->pacing.debounce) && rec->pacing.fires_at_ns <= at))
 		return;
-	rec->fires_at_ns = at;
-	loop_timer_arm(rec->debounce, delay_ns);
+	rec->pacing.fires_at_ns = at;
+	loop_timer_arm(rec->pacing.debounce, delay_ns);
 }
 
 static int on_debounce(void *user)
@@ -191,8 +194,8 @@ static int on_debounce(void *user)
 
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX])
 {
-	return progress_read(a->journal, a->reconcile.next.plan, a->reconcile.next.inv, time(NULL),
-			     buf);
+	return progress_read(a->journal, a->reconcile.run.next.plan, a->reconcile.run.next.inv,
+			     time(NULL), buf);
 }
 
 /* Reports a long apply at doubling intervals, and at once when a driver exceeds its time. */
@@ -201,17 +204,17 @@ static void mention(struct agent *a, uint64_t now)
 	struct reconcile *rec = &a->reconcile;
 	char step[PROGRESS_TEXT_MAX];
 	const enum progress p = reconcile_progress(a, step);
-	const bool late = p == PROGRESS_LATE && !rec->is_late;
+	const bool late = p == PROGRESS_LATE && !rec->run.is_late;
 
-	if (!late && now - rec->began_ns < rec->mention_ns)
+	if (!late && now - rec->run.began_ns < rec->run.mention_ns)
 		return;
-	rec->is_late = rec->is_late || late;
+	rec->run.is_late = rec->run.is_late || late;
 	events_add(&a->events, late ? LOG_LEVEL_ERR : LOG_LEVEL_WARNING, "agent",
 		   "an apply has been running for %llu s: process %d is %s%s%s",
-		   (unsigned long long)((now - rec->began_ns) / NSEC_PER_SEC),
+		   (unsigned long long)((now - rec->run.began_ns) / NSEC_PER_SEC),
 		   applier_pid(rec->applier), applier_stage_to_string(applier_stage(rec->applier)),
 		   p != PROGRESS_NONE ? ": " : "", step);
-	rec->mention_ns = 2 * (now - rec->began_ns);
+	rec->run.mention_ns = 2 * (now - rec->run.began_ns);
 }
 
 /* Reports slow applies to the operator and extends the service manager's start timeout. */
@@ -221,25 +224,25 @@ static int on_tick(void *user)
 	struct reconcile *rec = &a->reconcile;
 	uint64_t now = clock_now_ns();
 
-	if (!rec->active)
+	if (rec->state == RECONCILE_IDLE)
 		return 0;
-	if (!rec->ready)
+	if (!rec->pacing.ready_sent)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
 			    (unsigned long long)(6 * RECONCILE_TICK_NS / NSEC_PER_USEC));
 	if (rec->applier)
 		mention(a, now);
-	loop_timer_arm(rec->tick, RECONCILE_TICK_NS);
+	loop_timer_arm(rec->pacing.tick, RECONCILE_TICK_NS);
 	return 0;
 }
 
 int reconcile_queue_init(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &rec->debounce);
+	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &rec->pacing.debounce);
 
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &rec->tick);
+		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &rec->pacing.tick);
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &rec->soon);
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &rec->queue.soon);
 	return r;
 }

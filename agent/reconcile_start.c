@@ -16,17 +16,16 @@ static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_con
 {
 	struct agent *a = user;
 	struct reconcile *rec = &a->reconcile;
-	const struct history_entry *e = history_find(&rec->history, rec->entry);
-	const struct reconcile_client client = rec->client;
+	const struct history_entry *e = history_find(&rec->records.history, rec->run.entry);
+	const struct reconcile_client client = rec->run.client;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
-	history_close_stale(&rec->history, rec->entry);
+	history_close_stale(&rec->records.history, rec->run.entry);
 	reconcile_pending_begin(a, ptr_take(rec->applier), until_ns);
 	if (e)
 		rec->pending.since_s = e->time_s;
 	if (reconcile_take_conflicts(rec, conflicts) < 0)
 		log_warning("out of memory: some address conflicts are not recorded");
-	rec->adopted = false;
 	reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_PENDING, &client);
 }
 
@@ -39,7 +38,7 @@ static void on_adopted_end(void *user, const struct applier_result *res, const s
 		return;
 	}
 	reconcile_resolve(a, res, d);
-	a->reconcile.adopted = false;
+	a->reconcile.state = RECONCILE_RECOVERING;
 	on_recovered(user, res, d);
 }
 
@@ -67,8 +66,10 @@ static void recover(struct agent *a)
 					  .journal = a->journal,
 					  .on_end = on_recovered,
 					  .user = a};
-	int r = applier_start(&task, &a->reconcile.applier);
+	int r;
 
+	a->reconcile.state = RECONCILE_RECOVERING;
+	r = applier_start(&task, &a->reconcile.applier);
 	if (r < 0) {
 		struct applier_result res = {.error = r};
 
@@ -89,10 +90,8 @@ static void note_orphan(struct agent *a)
 		"an apply of the previous agent is still running; waiting for its end";
 	json_t *none = json_array();
 
-	if (!a->reconcile.waits_orphan)
+	if (problems_set(&a->problems, PROBLEMS_HOST, text, none))
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
-	a->reconcile.waits_orphan = true;
-	problems_set(&a->problems, PROBLEMS_HOST, text, none);
 	json_decref(none);
 	status_publish(a);
 }
@@ -104,24 +103,25 @@ static void on_recovered(void *user, const struct applier_result *res, const str
 
 	rec->applier = NULL;
 	if (a->state == AGENT_STOPPING) {
-		rec->active = false;
+		rec->state = RECONCILE_IDLE;
 		agent_end_if_done(a);
 		return;
 	}
 	if (res->error == -EBUSY) {
+		rec->state = RECONCILE_ORPHAN;
 		note_orphan(a);
-		loop_timer_arm(rec->orphan, ORPHAN_POLL_NS);
+		loop_timer_arm(rec->pacing.orphan, ORPHAN_POLL_NS);
 		return;
 	}
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	reconcile_resolve(a, res, d);
-	history_close_stale(&rec->history, 0);
+	history_close_stale(&rec->records.history, 0);
 	for (size_t i = 0; i < d->n; i++)
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
 			   "agent", "%s", d->entries[i].text);
 	/* The first reconcile takes the host to the desired state from any state. */
-	rec->active = false;
+	rec->state = RECONCILE_IDLE;
 	reconcile_ask(a, RECONCILE_START);
 }
 
@@ -129,10 +129,10 @@ void reconcile_start(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	rec->active = true;
-	rec->began_ns = clock_now_ns();
-	rec->mention_ns = RECONCILE_TICK_NS;
-	loop_timer_arm(rec->tick, RECONCILE_TICK_NS);
+	rec->state = RECONCILE_RECOVERING;
+	rec->run =
+		(struct reconcile_run){.began_ns = clock_now_ns(), .mention_ns = RECONCILE_TICK_NS};
+	loop_timer_arm(rec->pacing.tick, RECONCILE_TICK_NS);
 	if (!adopt(a))
 		recover(a);
 }

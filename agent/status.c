@@ -403,7 +403,7 @@ static void add_apply(const struct agent *a, struct status *st)
 			 "an apply is running: process %d is %s, %llu s after its request%s%s",
 			 applier_pid(a->reconcile.applier),
 			 applier_stage_to_string(applier_stage(a->reconcile.applier)),
-			 (unsigned long long)((clock_now_ns() - a->reconcile.began_ns) /
+			 (unsigned long long)((clock_now_ns() - a->reconcile.run.began_ns) /
 					      NSEC_PER_SEC),
 			 reconcile_progress(a, step) != PROGRESS_NONE ? ": " : "", step);
 }

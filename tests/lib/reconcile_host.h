@@ -204,7 +204,7 @@ static inline int walk(struct fixture *f, enum reconcile_trigger t)
 {
 	reconcile_ask(&f->a, t);
 	wait_for_walk(f);
-	return f->a.reconcile.error;
+	return f->a.reconcile.run.error;
 }
 
 /* Serves it until an apply waits for a confirmation, or until none does. */
@@ -255,7 +255,7 @@ static inline void die_and_come_back(struct fixture *f)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	a->reconcile = (struct reconcile){.active = false};
+	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
 	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);

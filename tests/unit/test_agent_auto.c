@@ -121,7 +121,7 @@ static enum spec_transport transport_of(const struct fixture *f)
 
 static bool agreed(const struct fixture *f)
 {
-	autofree char *text = read_text(f->a.reconcile.choice_path);
+	autofree char *text = read_text(f->a.reconcile.records.choice_path);
 
 	return text && strstr(text, "core 1 transport dpdk\n");
 }
@@ -199,7 +199,7 @@ static void apply(struct fixture *f)
 {
 	try(f, 0);
 	turn_until_it_ends(f);
-	assert_int_equal(f->a.reconcile.error, 0);
+	assert_int_equal(f->a.reconcile.run.error, 0);
 }
 
 static void decide(struct fixture *f, bool keep)
@@ -241,7 +241,7 @@ static void test_the_next_agent_finds_it_so(void **state)
 	die_and_come_back(f);
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	check_vfs(f);
-	assert_int_equal(f->a.reconcile.n_steps, 0);
+	assert_int_equal(f->a.reconcile.run.n_steps, 0);
 	assert_true(agreed(f));
 }
 
@@ -452,18 +452,19 @@ static void test_kept_by_its_ticket(void **state)
 	autofree char *ticket = NULL;
 
 	try(f, 600);
-	ticket = read_text(a->reconcile.pending_path);
+	ticket = read_text(a->reconcile.records.pending_path);
 	assert_non_null(ticket);
 	decide(f, true);
 	/* One of an agent that knew nothing of it takes nothing back. */
-	assert_int_equal(file_write(a->reconcile.pending_path, old, strlen(old), 0600), 0);
-	assert_int_equal(unlink(a->reconcile.outcome_path), 0);
+	assert_int_equal(file_write(a->reconcile.records.pending_path, old, strlen(old), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.records.outcome_path), 0);
 	die_and_come_back(f);
 	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(agreed(f));
-	assert_int_equal(file_write(a->reconcile.pending_path, ticket, strlen(ticket), 0600), 0);
-	assert_int_equal(unlink(a->reconcile.choice_path), 0);
+	assert_int_equal(
+		file_write(a->reconcile.records.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.records.choice_path), 0);
 	die_and_come_back(f);
 	reconcile_start(a);
 	wait_for_walk(f);
@@ -496,7 +497,7 @@ static void die_and_find_it(struct fixture *f)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	a->reconcile = (struct reconcile){.active = false};
+	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);
 }
@@ -513,7 +514,7 @@ static void end_workers(struct fixture *f)
 
 static void spoil(struct fixture *f)
 {
-	assert_int_equal(file_write(f->a.reconcile.choice_path, "spoilt\n", 7, 0600), 0);
+	assert_int_equal(file_write(f->a.reconcile.records.choice_path, "spoilt\n", 7, 0600), 0);
 }
 
 /* Whoever spoils it while an agent runs changes nothing. */
@@ -540,7 +541,7 @@ static void test_record_cannot_be_read(void **state)
 	autofree char *text = NULL, *path = NULL;
 
 	apply(f);
-	path = strdup(f->a.reconcile.choice_path);
+	path = strdup(f->a.reconcile.records.choice_path);
 	text = read_text(path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -549,11 +550,11 @@ static void test_record_cannot_be_read(void **state)
 	check_vfs(f);
 	assert_true(
 		problem_has(&f->a, "running workers with transport: auto keep their transport"));
-	assert_int_equal(f->a.reconcile.n_steps, 0);
+	assert_int_equal(f->a.reconcile.run.n_steps, 0);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(problem_has(&f->a, "cannot read the record"));
-	assert_true(loop_timer_armed(f->a.reconcile.debounce));
+	assert_true(loop_timer_armed(f->a.reconcile.pacing.debounce));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
@@ -585,7 +586,7 @@ static void test_record_is_spoilt(void **state)
 	assert_int_equal(walk(f, RECONCILE_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(problem_has(&f->a, "'plenum apply' writes a new record"));
-	text = read_text(f->a.reconcile.choice_path);
+	text = read_text(f->a.reconcile.records.choice_path);
 	assert_string_equal(text, "spoilt\n");
 	apply(f);
 	check_vfs(f);
@@ -599,12 +600,12 @@ static void test_record_cannot_be_written(void **state)
 	struct fixture *f = *state;
 	autofree char *beside = NULL;
 
-	assert_true(asprintf(&beside, "%s.new", f->a.reconcile.choice_path) > 0);
+	assert_true(asprintf(&beside, "%s.new", f->a.reconcile.records.choice_path) > 0);
 	assert_int_equal(mkdir(beside, 0700), 0);
 	apply(f);
 	assert_false(agreed(f));
 	assert_true(problem_has(&f->a, "a restart returns workers"));
-	assert_true(loop_timer_armed(f->a.reconcile.debounce));
+	assert_true(loop_timer_armed(f->a.reconcile.pacing.debounce));
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(rmdir(beside), 0);

@@ -42,7 +42,7 @@ static bool running_has(struct fixture *f, const char *text)
 
 static bool last_good_has(struct fixture *f, const char *text)
 {
-	autofree char *yaml = read_text(f->a.reconcile.last_good);
+	autofree char *yaml = read_text(f->a.reconcile.records.last_good);
 
 	return yaml && strstr(yaml, text);
 }
@@ -62,7 +62,7 @@ static bool host_has(struct fixture *f, const char *prefix)
 
 static enum history_outcome outcome(struct fixture *f, uint64_t number)
 {
-	const struct history_entry *e = history_find(&f->a.reconcile.history, number);
+	const struct history_entry *e = history_find(&f->a.reconcile.records.history, number);
 
 	return e ? e->outcome : HISTORY_OUTCOME_MAX;
 }
@@ -89,7 +89,7 @@ static void test_it_waits(void **state)
 	reconcile_ask(a, RECONCILE_RELOAD);
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_false(reconcile_is_active(a));
-	assert_int_equal(a->reconcile.n_clients, 0);
+	assert_int_equal(a->reconcile.queue.n_clients, 0);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
@@ -97,8 +97,8 @@ static void test_it_waits(void **state)
 	assert_true(event_has(a, "confirmed by uid 0, pid 9"));
 	assert_true(host_has(f, "10.10.2.10/16"));
 	assert_false(host_has(f, "10.20.1.10/16"));
-	assert_int_equal(access(a->reconcile.pending_path, F_OK), -1);
-	assert_int_equal(access(a->reconcile.applier_socket, F_OK), -1);
+	assert_int_equal(access(a->reconcile.records.pending_path, F_OK), -1);
+	assert_int_equal(access(a->reconcile.records.applier_socket, F_OK), -1);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
 }
 
@@ -190,9 +190,9 @@ static void test_what_failed_is_not_done_unconfirmed(void **state)
 	reconcile_ask_client(a, &client);
 	wait_for_walk(f);
 	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
-	assert_int_equal(a->reconcile.error, -EIO);
+	assert_int_equal(a->reconcile.run.error, -EIO);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
-	assert_false(a->reconcile.retry_files);
+	assert_false(a->reconcile.pacing.retry_files);
 	check_rolled_back(f);
 }
 
@@ -215,7 +215,7 @@ static void test_what_runs_after_all_is_an_entry(void **state)
 	while (!running_has(f, "10.10.2.10"))
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
 	wait_for_walk(f);
-	e = history_find(&a->reconcile.history, 3);
+	e = history_find(&a->reconcile.records.history, 3);
 	assert_non_null(e);
 	assert_string_equal(e->what, "files, tried again");
 	assert_string_equal(e->by, "plenumd");
@@ -235,7 +235,7 @@ static void test_history_names_the_key(void **state)
 	write_file(f, "bogus: 1\n");
 	reconcile_ask_client(a, &client);
 	wait_for_walk(f);
-	e = history_find(&a->reconcile.history, 2);
+	e = history_find(&a->reconcile.records.history, 2);
 	assert_non_null(e);
 	assert_int_equal(e->outcome, HISTORY_FAILED);
 	assert_non_null(strstr(e->text, "bogus: unknown key"));
@@ -280,11 +280,11 @@ static void test_rolled_back_to_what_could_not_be_written(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
-	struct reconcile *w = &f->a.reconcile;
+	struct reconcile *rec = &f->a.reconcile;
 
 	begin(f, 600);
-	assert_int_equal(unlink(w->last_good), 0);
-	assert_int_equal(mkdir(w->last_good, 0700), 0); /* which no file replaces */
+	assert_int_equal(unlink(rec->records.last_good), 0);
+	assert_int_equal(mkdir(rec->records.last_good, 0700), 0); /* which no file replaces */
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_true(event_has(&f->a, "running.yaml: Is a directory"));
@@ -292,7 +292,7 @@ static void test_rolled_back_to_what_could_not_be_written(void **state)
 	reconcile_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
 	assert_true(running_has(f, "10.20.1.10"));
-	assert_int_equal(rmdir(w->last_good), 0);
+	assert_int_equal(rmdir(rec->records.last_good), 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_false(running_has(f, "10.20.1.10"));
@@ -358,7 +358,7 @@ static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
 	die_and_come_back(f);
 	reconcile_start(a);
 	assert_int_equal(applier_stage(a->reconcile.applier), APPLIER_APPLYING);
-	assert_int_equal(access(a->reconcile.pending_path, F_OK), 0);
+	assert_int_equal(access(a->reconcile.records.pending_path, F_OK), 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	turn_until_it_waits(f);
 	assert_true(running_has(f, "10.10.2.10"));
@@ -404,15 +404,15 @@ static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
 	other.ip = host_addr("10.10.2.10");
 	fake_probe_others(&other, 1);
 	begin(f, 600);
-	assert_int_equal(a->reconcile.conflicts.n, 1);
+	assert_int_equal(a->reconcile.inputs.conflicts.n, 1);
 	assert_false(host_has(f, "10.10.2.10/16"));
 	die_and_come_back(f);
-	assert_int_equal(a->reconcile.conflicts.n, 0);
+	assert_int_equal(a->reconcile.inputs.conflicts.n, 0);
 	reconcile_start(a);
 	turn_until_it_waits(f);
 	fake_probe_others(NULL, 0);
-	assert_int_equal(a->reconcile.conflicts.n, 1);
-	assert_true(ip_addr_equal(&a->reconcile.conflicts.entries[0].ip, &other.ip));
+	assert_int_equal(a->reconcile.inputs.conflicts.n, 1);
+	assert_true(ip_addr_equal(&a->reconcile.inputs.conflicts.entries[0].ip, &other.ip));
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 }
@@ -424,7 +424,7 @@ static void test_the_next_agent_finds_how_it_ended(void **state)
 
 	begin(f, 1);
 	die_and_come_back(f);
-	while (access(a->reconcile.applier_socket, F_OK) == 0)
+	while (access(a->reconcile.records.applier_socket, F_OK) == 0)
 		loop_turn(a->loop, 10 * NSEC_PER_MSEC);
 	reconcile_start(a);
 	wait_for_walk(f);
@@ -461,12 +461,13 @@ static void test_what_was_kept_stays_so(void **state)
 	autofree char *ticket = NULL;
 
 	begin(f, 600);
-	ticket = read_text(a->reconcile.pending_path);
+	ticket = read_text(a->reconcile.records.pending_path);
 	assert_non_null(ticket);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_int_equal(file_write(a->reconcile.pending_path, ticket, strlen(ticket), 0600), 0);
-	assert_int_equal(unlink(a->reconcile.outcome_path), 0);
+	assert_int_equal(
+		file_write(a->reconcile.records.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->reconcile.records.outcome_path), 0);
 	die_and_come_back(f);
 	reconcile_start(a);
 	wait_for_walk(f);
@@ -485,7 +486,7 @@ static void test_a_start_is_no_apply(void **state)
 	begin(f, 600);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_int_equal(a->reconcile.history.n, 2);
+	assert_int_equal(a->reconcile.records.history.n, 2);
 	write_file(f, HOST_YAML);
 	for (unsigned i = 0; i < 2; i++) {
 		die_and_come_back(f);
@@ -494,8 +495,8 @@ static void test_a_start_is_no_apply(void **state)
 		reconcile_start(a);
 		wait_for_walk(f);
 		assert_true(running_has(f, "10.20.1.10"));
-		assert_true(a->reconcile.n_steps > 0);
-		assert_int_equal(a->reconcile.history.n, 2);
+		assert_true(a->reconcile.run.n_steps > 0);
+		assert_int_equal(a->reconcile.records.history.n, 2);
 	}
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	die_and_come_back(f);
@@ -503,7 +504,7 @@ static void test_a_start_is_no_apply(void **state)
 	reconcile_start(a);
 	wait_for_walk(f);
 	assert_true(running_has(f, "10.10.2.10"));
-	assert_int_equal(a->reconcile.history.n, 3);
+	assert_int_equal(a->reconcile.records.history.n, 3);
 }
 
 static void apply_for(struct fixture *f, const struct reconcile_client *client)
@@ -526,7 +527,7 @@ static void test_policy(void **state)
 	write_file(f, HOST_YAML "  - {role: compute, cores: [2], transport: udp}\n"
 				"policy: {confirm: 600s}\n");
 	apply_for(f, &client);
-	assert_int_equal(a->reconcile.error, 0);
+	assert_int_equal(a->reconcile.run.error, 0);
 	assert_null(a->reconcile.pending.applier); /* one more worker, one more address a leg */
 	write_file(f, OTHER_YAML);
 	apply_for(f, &client);
@@ -677,10 +678,10 @@ static void test_back_to_a_number(void **state)
 	{
 		autofree char *now = spec_to_yaml(a->running.spec);
 
-		assert_int_equal(history_kept_other(&a->reconcile.history, now), 1);
+		assert_int_equal(history_kept_other(&a->reconcile.records.history, now), 1);
 	}
 	apply_for(f, &back);
-	assert_int_equal(a->reconcile.error, 0);
+	assert_int_equal(a->reconcile.run.error, 0);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(last_good_has(f, "10.20.1.10"));
 	assert_true(host_has(f, "10.20.1.10/16"));
@@ -694,7 +695,7 @@ static void test_back_to_a_number(void **state)
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(a, "the running configuration differs from the files"));
 	apply_for(f, &nowhere);
-	assert_int_equal(a->reconcile.error, -ENOENT);
+	assert_int_equal(a->reconcile.run.error, -ENOENT);
 	assert_true(running_has(f, "10.20.1.10"));
 	apply_for(f, &client);
 	assert_true(running_has(f, "10.10.2.10"));

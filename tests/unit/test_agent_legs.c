@@ -84,7 +84,7 @@ static void goes_and_comes(struct fixture *f)
 	add_link(f, 9, "veth1");
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_WELL);
-	assert_int_equal(a->reconcile.n_steps > 0, 1);
+	assert_int_equal(a->reconcile.run.n_steps > 0, 1);
 	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
 	assert_int_equal(w->pid, pid);
 }
@@ -118,8 +118,8 @@ static void test_device_goes_and_comes(void **state)
 	w = sup_first(a->sup);
 	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
 	assert_int_equal(w->state, SUP_STARTING);
-	assert_true(loop_timer_armed(a->reconcile.debounce)); /* it is looked at again */
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);	      /* who asks does not wait */
+	assert_true(loop_timer_armed(a->reconcile.pacing.debounce)); /* it is looked at again */
+	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);		     /* who asks does not wait */
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->state, SUP_STOPPING);
 }
@@ -160,7 +160,7 @@ static void test_device_is_had_again(void **state)
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(w->state, SUP_STARTING); /* too young */
 	assert_int_equal(w->config.ports[1].again, 0);
-	assert_true(loop_timer_armed(a->reconcile.debounce));
+	assert_true(loop_timer_armed(a->reconcile.pacing.debounce));
 	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STOPPING);
 	assert_int_equal(w->config.ports[0].again, 0);

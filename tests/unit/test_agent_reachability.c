@@ -85,7 +85,8 @@ static void test_rolled_back_when_none_come(void **state)
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.1.10"));
 	assert_true(problem_has(&f->a, "host-b no longer answers worker 1 on leg-a."));
-	assert_int_equal(history_find(&f->a.reconcile.history, 2)->outcome, HISTORY_ROLLED_BACK);
+	assert_int_equal(history_find(&f->a.reconcile.records.history, 2)->outcome,
+			 HISTORY_ROLLED_BACK);
 }
 
 /* The switch drops what is longer than before. */
@@ -151,7 +152,7 @@ static void test_who_answers_late_is_no_reason(void **state)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	e = history_find(&f->a.reconcile.history, 2);
+	e = history_find(&f->a.reconcile.records.history, 2);
 	assert_int_equal(e->outcome, HISTORY_ROLLED_BACK);
 	assert_non_null(strstr(e->text, "rolled back by uid 0, pid 9"));
 	assert_null(strstr(e->text, "does not answer"));
@@ -168,13 +169,13 @@ static void test_a_second_one_waits(void **state)
 	assert_true(f->a.reconcile.reachability.alone);
 	write_file(f, ON_DPDK("10.10.3.10-10.10.3.40"));
 	reconcile_ask_client(&f->a, &second);
-	assert_int_equal(f->a.reconcile.n_clients, 1);
+	assert_int_equal(f->a.reconcile.queue.n_clients, 1);
 	assert_true(runs(f, "10.10.2.10"));
 	goes_on(f);
 	page->paths[0].rx_packets += 2;
 	while (!runs(f, "10.10.3.10"))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
-	assert_int_equal(f->a.reconcile.n_clients, 0);
+	assert_int_equal(f->a.reconcile.queue.n_clients, 0);
 	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 	goes_on(f);
 	page->paths[0].rx_packets += 2;
@@ -187,7 +188,7 @@ static void die_and_be_found(struct fixture *f)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	a->reconcile = (struct reconcile){.active = false};
+	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	generation_done(&a->running);
 	assert_int_equal(reconcile_init(a), 0);
 	reconcile_start(a);
@@ -201,7 +202,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
-	struct reconcile *w = &f->a.reconcile;
+	struct reconcile *rec = &f->a.reconcile;
 	struct launch_stats *page = begin(f, &client);
 
 	die_and_be_found(f);
@@ -221,7 +222,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	turn_until_it_ends(f);
 	assert_string_equal(reachability_unreachable(&f->a), "");
 	assert_true(runs(f, "10.10.2.10"));
-	assert_int_equal(history_find(&w->history, 2)->outcome, HISTORY_APPLIED);
+	assert_int_equal(history_find(&rec->records.history, 2)->outcome, HISTORY_APPLIED);
 }
 
 /* And where nobody else is to confirm it the next agent's workers do. */
@@ -258,7 +259,7 @@ static void test_a_hostile_name_is_not_written(void **state)
 	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
 	apply_for(f, &client);
 	assert_int_equal(f->a.reconcile.reachability.n, 2);
-	text = read_text(f->a.reconcile.pending_path);
+	text = read_text(f->a.reconcile.records.pending_path);
 	assert_non_null(strstr(text, "peer host-b"));
 	assert_null(strstr(text, "eve"));
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);

@@ -14,13 +14,13 @@ static void test_start_and_again(void **state)
 	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->applied.number, 1);
 	assert_true(a->applied.steps > 0);
-	assert_true(a->reconcile.n_writes > 0);
+	assert_true(a->reconcile.run.n_writes > 0);
 	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
 	for (enum reconcile_trigger t = RECONCILE_RELOAD; t <= RECONCILE_KERNEL; t++) {
 		assert_int_equal(walk(f, t), 0);
-		assert_int_equal(a->reconcile.n_writes, 0);
+		assert_int_equal(a->reconcile.run.n_writes, 0);
 	}
 	assert_int_equal(a->applied.number, 1);
 	assert_int_equal(sup_count_processes(a->sup), 1);
@@ -61,7 +61,7 @@ static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
 	assert_int_equal(a->problems.n_all, 1);
-	assert_int_equal(a->reconcile.n_writes, 0);
+	assert_int_equal(a->reconcile.run.n_writes, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
@@ -82,7 +82,7 @@ static void test_missing_device(void **state)
 	write_file(f, "networks: [{name: n, range: 10.1.1.1-10.1.1.9/24}]\n"
 		      "net: [{name: l, device: eth7, network: n}]\n");
 	assert_int_equal(walk(f, RECONCILE_START), 0);
-	assert_int_equal(f->a.reconcile.n_writes, 0);
+	assert_int_equal(f->a.reconcile.run.n_writes, 0);
 	assert_int_equal(f->a.running.plan->legs[0].state, PLAN_LEG_ABSENT);
 	assert_int_equal(f->a.state, AGENT_DEGRADED);
 	assert_true(problem_has(&f->a, "eth7"));
@@ -255,10 +255,10 @@ static void test_start_recovers_first(void **state)
 	kernel_fake_on_write(f->a.kernel, die, f);
 	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
 	assert_int_equal(unlink(f->killed), 0);
-	f->a.reconcile.of_files.blocked = false;
+	f->a.reconcile.pacing.files.blocked = false;
 	reconcile_start(&f->a);
 	wait_for_walk(f);
-	assert_int_equal(f->a.reconcile.error, -EINTR);
+	assert_int_equal(f->a.reconcile.run.error, -EINTR);
 	assert_int_equal(unlink(f->killed), 0);
 	kernel_fake_on_write(f->a.kernel, NULL, NULL);
 	reconcile_start(&f->a);
@@ -368,11 +368,11 @@ static void test_failing_apply_does_not_spin(void **state)
 
 	kernel_fake_fail(a->kernel, 5, 1, -EIO, "made of cheese");
 	assert_int_equal(walk(f, RECONCILE_START), -EIO);
-	a->reconcile.n_writes = 0;
+	a->reconcile.run.n_writes = 0;
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_false(reconcile_is_active(a));
-	assert_int_equal(a->reconcile.n_writes, 0);
-	assert_true(loop_timer_armed(a->reconcile.debounce));
+	assert_int_equal(a->reconcile.run.n_writes, 0);
+	assert_true(loop_timer_armed(a->reconcile.pacing.debounce));
 }
 
 static bool wants_any(const struct agent *a)
@@ -399,7 +399,7 @@ static void test_no_apply_revives_workers_in_a_stop(void **state)
 	sup_stop_all(a->sup);
 	assert_false(wants_any(a));
 	wait_for_walk(f);
-	assert_int_equal(a->reconcile.error, -ESHUTDOWN);
+	assert_int_equal(a->reconcile.run.error, -ESHUTDOWN);
 	reconcile_ask_client(a, &nobody);
 	reconcile_ask(a, RECONCILE_RELOAD);
 	assert_false(reconcile_is_active(a));
@@ -422,7 +422,7 @@ static void test_nobody_stages_before_an_apply_that_waits(void **state)
 	reconcile_ask_client(a, &first);
 	assert_true(reconcile_holds_staged(a));
 	wait_for_walk(f);
-	assert_int_equal(a->reconcile.n_clients, 0);
+	assert_int_equal(a->reconcile.queue.n_clients, 0);
 	assert_false(reconcile_holds_staged(a));
 }
 

@@ -114,19 +114,19 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 static void test_on_trial_until_it_runs(void **state)
 {
 	struct fixture *f = *state;
-	struct reconcile *w = &f->a.reconcile;
-	const enum reconcile_source source = w->source;
+	struct reconcile *rec = &f->a.reconcile;
+	const enum reconcile_source source = rec->run.source;
 
 	assert_false(reconcile_on_trial(&f->a));
-	w->last_good_pending = true;
+	rec->queue.last_good_pending = true;
 	assert_true(reconcile_on_trial(&f->a));
-	w->last_good_pending = false;
-	w->applier = (void *)f; /* at work */
+	rec->queue.last_good_pending = false;
+	rec->applier = (void *)f; /* at work */
 	assert_false(reconcile_on_trial(&f->a));
-	w->source = RECONCILE_FROM_LAST_GOOD;
+	rec->run.source = RECONCILE_FROM_LAST_GOOD;
 	assert_true(reconcile_on_trial(&f->a));
-	w->source = source;
-	w->applier = NULL;
+	rec->run.source = source;
+	rec->applier = NULL;
 }
 
 int main(void)

@@ -45,7 +45,7 @@ static void test_each_change_has_its_words(void **state)
 	assert_true(event_has(a, "the mtu of leg-b (veth1) was set to 1400 (9000 is wanted)"));
 	assert_true(event_has(a, "rule 7000: from 10.10.1.10 lookup table 7000 was removed"));
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_int_equal(a->reconcile.n_writes, 0);
+	assert_int_equal(a->reconcile.run.n_writes, 0);
 }
 
 /* What nobody is notified of is found by looking at it alone. */
@@ -59,12 +59,12 @@ static void test_unannounced(void **state)
 	assert_true(a->running.plan->n_unannounced > 4);
 	assert_false(plan_has_drifted(a->kernel, a->running.plan));
 	drift_look(a);
-	assert_false(loop_timer_armed(a->reconcile.debounce));
+	assert_false(loop_timer_armed(a->reconcile.pacing.debounce));
 	assert_int_equal(kernel_do_sysctl(a->kernel, "net/ipv4/conf/veth1/arp_filter", "0", NULL),
 			 0);
 	assert_true(plan_has_drifted(a->kernel, a->running.plan));
 	drift_look(a);
-	assert_true(loop_timer_armed(a->reconcile.debounce));
+	assert_true(loop_timer_armed(a->reconcile.pacing.debounce));
 }
 
 /* A device that was made anew has lost its addresses to nobody. */
@@ -81,7 +81,7 @@ static void test_what_is_new_is_no_drift(void **state)
 	link.ifindex = 40;
 	assert_int_equal(kernel_fake_add_link(a->kernel, &link), 0);
 	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_true(a->reconcile.n_writes > 0);
+	assert_true(a->reconcile.run.n_writes > 0);
 	assert_false(event_has(a, "another program"));
 }
 
