@@ -565,7 +565,7 @@ static void close_all(struct agent *a)
 	json_decref(a->actions_reported);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	generation_done(&a->running);
+	generation_swap(a, &(struct generation){0});
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);

@@ -57,7 +57,7 @@ struct agent {
 	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
 	struct reconcile reconcile;
-	struct generation running;
+	struct running running;
 	struct plan_failures failures; /* transports and VFs that failed in this boot */
 	struct carriers carriers;
 	struct labels labels;

@@ -56,13 +56,13 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 
 /* The worker of that generation that must reach the peer via the leg: the path's worker, else the
  * one that has the peer now; NULL: none. */
-static const struct launch_config *responsible_find(const struct generation *r,
+static const struct launch_config *responsible_find(const struct launch_config *desired, size_t n,
 						    const struct verified_peer *p)
 {
 	const struct launch_config *other = NULL;
 
-	for (size_t i = 0; i < r->n_desired; i++) {
-		const struct launch_config *c = &r->desired[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_config *c = &desired[i];
 
 		if (!must_reach(c, p))
 			continue;
@@ -77,7 +77,8 @@ static const struct launch_config *responsible_find(const struct generation *r,
 /* Whether the running reconcile changes that leg. */
 static bool is_touched(const struct agent *a, const char *leg)
 {
-	const struct generation *running = &a->running, *next = &a->reconcile.run.next;
+	const struct generation *next = &a->reconcile.run.next;
+	const struct running *running = &a->running;
 
 	for (size_t i = 0; i < next->plan->n_steps; i++)
 		if (strcmp(next->plan->steps[i].leg, leg) == 0)
@@ -119,7 +120,7 @@ static void note_path(struct agent *a, const struct sup_worker *w,
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
 			return;
 	if (v->n < REACHABILITY_MAX && path->up && is_touched(a, p.leg) &&
-	    responsible_find(&a->reconcile.run.next, &p))
+	    responsible_find(a->reconcile.run.next.desired, a->reconcile.run.next.n_desired, &p))
 		v->paths[v->n++] = p;
 }
 
@@ -324,7 +325,8 @@ static size_t count_lost(struct agent *a)
 		count_inherited(a, &v->paths[i]);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct verified_peer *p = &v->paths[i];
-		const struct launch_config *worker = responsible_find(&a->running, p);
+		const struct launch_config *worker =
+			responsible_find(a->running.desired, a->running.n_desired, p);
 		enum answer answer = worker && !has_failed(a, worker->worker_id)
 					     ? answer_of(a, p, worker)
 					     : ANSWER_GOOD;
@@ -364,7 +366,8 @@ static void decide(struct agent *a, bool keep)
 	bool all = keep && v->n > 0;
 
 	for (size_t i = 0; i < v->n && all; i++) {
-		const struct launch_config *worker = responsible_find(&a->running, &v->paths[i]);
+		const struct launch_config *worker =
+			responsible_find(a->running.desired, a->running.n_desired, &v->paths[i]);
 
 		all = !worker || !has_failed(a, worker->worker_id);
 	}

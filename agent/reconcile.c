@@ -32,23 +32,33 @@ void generation_done(struct generation *r)
 	*r = (struct generation){0};
 }
 
-/* Replaces the running generation by the new one. A new one without a spec keeps the running spec.
- */
-static void generation_swap(struct agent *a)
+/* Members of struct running are const for all others; this function owns them. */
+void generation_swap(struct agent *a, struct generation *next)
 {
-	struct generation old = a->running;
+	struct generation old = {.spec = (struct spec *)a->running.spec,
+				 .inv = (struct inventory *)a->running.inv,
+				 .plan = (struct plan *)a->running.plan,
+				 .desired = (struct launch_config *)a->running.desired};
 
-	a->running = a->reconcile.run.next;
-	if (!a->running.spec) {
-		a->running.spec = old.spec;
-		old.spec = NULL;
-	} else {
-		agent_take_rights(a);
-		if (!a->running.spec->fault_injection && a->faults.n > 0)
-			faults_end(&a->faults, 0, "the configuration no longer allows faults");
-	}
-	a->reconcile.run.next = (struct generation){0};
+	if (!next->spec && next->plan)
+		next->spec = ptr_take(old.spec);
+	a->running =
+		(struct running){next->spec, next->inv, next->plan, next->desired, next->n_desired};
+	*next = (struct generation){0};
 	generation_done(&old);
+}
+
+/* Puts the new generation of this run in force. */
+static void generation_commit(struct agent *a)
+{
+	const bool is_other_spec = a->reconcile.run.next.spec;
+
+	generation_swap(a, &a->reconcile.run.next);
+	if (!is_other_spec)
+		return;
+	agent_take_rights(a);
+	if (!a->running.spec->fault_injection && a->faults.n > 0)
+		faults_end(&a->faults, 0, "the configuration no longer allows faults");
 }
 
 static void note_steps(struct agent *a)
@@ -305,7 +315,7 @@ static int second_half(struct agent *a)
 	if (r < 0)
 		return r;
 	reconcile_choice_note(a, a->running.plan, rec->run.next.plan);
-	generation_swap(a);
+	generation_commit(a);
 	if (!rec->pending.applier)
 		reconcile_save_worker_ids(a);
 	for (size_t i = 0; i < a->running.plan->n_actions; i++)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data walk, from a configuration to running workers: the only way by which the host or the set
- * of workers changes. It has two halves with the applier between them, and the monitor goes on in
- * between; one walk is on its way at a time. Triggers that come meanwhile wait: of each kind one,
- * but every client's apply, which gets the answer of its own walk. This file keeps what waits,
- * paces what is tried again, and remembers what was asked for and failed.
+ * The reconcile takes host and workers from a configuration to the desired state; nothing else
+ * changes them. One runs at a time, in two halves with the applier between them, during which the
+ * monitor continues. Other triggers are queued meanwhile: one of each kind, and every client's
+ * apply, which gets the answer of its own run. Failed runs are retried at growing intervals.
  */
 #ifndef PLENUM_AGENT_RECONCILE_H
 #define PLENUM_AGENT_RECONCILE_H
@@ -24,36 +23,35 @@
 
 struct agent;
 
-#define RECONCILE_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one walk */
-/* The longest wait for a look at what may be the missing device, and the first pause before what
- * failed is tried again; each further one is twice as long. */
+#define RECONCILE_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one run */
+/* First pause before a retry, doubled with each failure; a possibly missing device is looked for at
+ * least as soon. */
 #define RECONCILE_NEWS_NS NSEC_PER_SEC
 #define RECONCILE_RETRY_MAX_NS (300 * NSEC_PER_SEC)
 #define RECONCILE_CHOICE_RETRY_NS \
-	(30 * NSEC_PER_SEC) /* between looks whether what was agreed can be had */
+	(30 * NSEC_PER_SEC) /* between retries of an unavailable accepted transport */
 #define RECONCILE_LAST_GOOD_FILE "running.yaml" /* in the state directory */
-#define RECONCILE_OWNED_FILE                                                 \
-	"owned" /* there too: what applies have changed and how it was found \
-		 */
-#define RECONCILE_WORKER_IDS_FILE "workers" /* and which worker is on which core */
-#define RECONCILE_CHOICE_FILE "agreed"	    /* and which were taken to VFs */
-#define RECONCILE_ATTEMPTS_FILE \
-	"attempts" /* in the run directory: what this boot has tried in vain */
-#define RECONCILE_PENDING_FILE "pending" /* there too: the apply that is under way */
+#define RECONCILE_OWNED_FILE \
+	"owned" /* there too: objects that applies changed, with their original state */
+#define RECONCILE_WORKER_IDS_FILE "workers" /* there too: the core of each worker id */
+#define RECONCILE_CHOICE_FILE "agreed"	    /* there too: accepted transports */
+#define RECONCILE_ATTEMPTS_FILE "attempts"  /* in the run directory: failures of this boot */
+#define RECONCILE_PENDING_FILE \
+	"pending" /* in the state directory: ticket of the running or pending apply */
 #define RECONCILE_REFUSED_FILE "rolled-back"
 #define RECONCILE_SOCKET_FILE "applier.sock" /* in the run directory */
 #define RECONCILE_OUTCOME_FILE "outcome"
-/* What takes over an interface that others use is confirmed, also where nobody has asked for it. */
+/* Default confirmation time of an apply that takes over an interface used by others. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
-#define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC) /* with the rest of an apply well below 30 s */
+#define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC) /* a whole apply stays well below 30 s */
 #define RECONCILE_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum reconcile_trigger {
 	RECONCILE_START,
 	RECONCILE_RELOAD, /* SIGHUP */
 	RECONCILE_API,
-	RECONCILE_KERNEL,   /* something changed on the host, or what failed is tried again */
-	RECONCILE_FALLBACK, /* a worker cannot have its transport */
+	RECONCILE_KERNEL,   /* the host changed, or a retry is due */
+	RECONCILE_FALLBACK, /* a worker cannot use its transport */
 	RECONCILE_TRIGGER_MAX
 };
 const char *reconcile_trigger_to_string(enum reconcile_trigger t);
@@ -62,14 +60,16 @@ enum reconcile_source {
 	RECONCILE_FROM_RUNNING,
 	RECONCILE_FROM_FILES,
 	RECONCILE_FROM_STAGED,
-	RECONCILE_FROM_LAST_GOOD, /* what ran before: before this agent, or before a rollback */
-	RECONCILE_FROM_HISTORY,	  /* what an earlier apply left */
-	RECONCILE_FROM_PENDING,	  /* what an earlier agent's apply has done, which waits */
+	RECONCILE_FROM_LAST_GOOD, /* the last good configuration: at the start or after a rollback
+				   */
+	RECONCILE_FROM_HISTORY,	  /* the configuration of an earlier apply */
+	RECONCILE_FROM_PENDING,	  /* the pending apply of a previous agent */
 };
 
-/* Everything one walk makes; it replaces what was running when all of it is there. */
+/* A configuration generation: everything that one run makes. It replaces the running one as a
+ * whole. */
 struct generation {
-	struct spec *spec; /* NULL: the running one goes on */
+	struct spec *spec; /* NULL: the running spec stays */
 	struct inventory *inv;
 	struct plan *plan; /* borrows from spec */
 	struct launch_config *desired;
@@ -77,61 +77,73 @@ struct generation {
 };
 void generation_done(struct generation *r);
 
-struct reconcile_client { /* who waits for the answer to an apply */
-	uint64_t id;	  /* 0: nobody */
+/* The generation in force. Only generation_swap() replaces it, and nobody changes its contents. */
+struct running {
+	const struct spec *spec; /* NULL: none runs */
+	const struct inventory *inv;
+	const struct plan *plan;
+	const struct launch_config *desired;
+	size_t n_desired;
+};
+/* Replaces the running generation by *next, which it takes and empties, and frees the old one. A
+ * next one without a spec keeps the running spec, unless it is wholly empty: then none runs. */
+void generation_swap(struct agent *a, struct generation *next);
+
+struct reconcile_client { /* the client that waits for an apply */
+	uint64_t id;	  /* 0: none */
 	char by[REQUESTER_MAX];
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX]; /* plan_context.forced */
 	size_t n_forced;
 	unsigned confirm_s; /* 0: as the policy says */
-	uint64_t back_to;   /* number in the history; 0: what is staged, or the files */
+	uint64_t back_to;   /* number in the history; 0: staged configuration or files */
 };
 
-/* What a client is answered with. */
+/* The answer to an apply. */
 struct reconcile_answer {
 	int error;
 	uint64_t number, steps, kernel_writes;
-	const struct plan *plan; /* with the actions; NULL: none was done */
+	const struct plan *plan; /* with the actions; NULL: not applied */
 	const struct diag *diag;
 	uint64_t entry;	    /* in the history; 0: none */
-	unsigned confirm_s; /* it is to be confirmed in that time; 0: it is kept already */
+	unsigned confirm_s; /* time left to confirm it; 0: it is kept already */
 };
 
-/* The apply that waits to be confirmed. The host and the workers are as it desired; what is on disk
- * is as it was. Meanwhile no walk is taken: its applier has the journal. */
+/* The pending apply, which waits for a confirmation. Host and workers have the new configuration;
+ * the files have the previous one. No reconcile runs meanwhile: the applier owns the journal. */
 struct reconcile_pending {
-	struct applier *applier; /* NULL: none waits */
+	struct applier *applier; /* NULL: none is pending */
 	uint64_t entry;		 /* in the history */
 	char by[REQUESTER_MAX];
 	uint64_t since_s, until_ns; /* wall clock since 1970; CLOCK_BOOTTIME */
 	enum reconcile_source source;
 	size_t n_steps;
-	uint64_t client; /* who has decided and waits for the answer; 0: nobody */
-	bool keep;	 /* what he decided */
+	uint64_t client; /* the client that decided and waits for the answer; 0: none */
+	bool keep;	 /* its decision */
 };
 
-/* A path of a worker's session that was up before an apply; see reachability.c. */
+/* A peer that answered a worker before an apply and must answer afterwards, see reachability.c. */
 struct verified_peer {
 	uint32_t worker;
 	enum launch_role role;
-	bool by_dpdk, full; /* frames of the leg's MTU arrived */
+	bool by_dpdk, full; /* frames of the leg's full MTU arrived */
 	bool counted;	    /* rx is known */
-	uint64_t rx;	    /* packets, when the host was as wanted */
+	uint64_t rx;	    /* packets received when the host reached the desired state */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX], remote[IP_ADDR_STR_MAX];
 };
 
-#define REACHABILITY_MAX 64 /* who is looked at, at most; more would tell no more */
-#define REACHABILITY_S 60   /* as long its applier waits where nobody else confirms the apply */
+#define REACHABILITY_MAX 64 /* peers to verify; more would not tell more */
+#define REACHABILITY_S 60   /* the applier's wait where nobody else confirms the apply */
 
 struct reachability {
 	struct verified_peer paths[REACHABILITY_MAX];
-	size_t n;	/* 0: there is nobody to wait for (any more) */
-	bool moves;	/* it takes workers to VFs: these have to run with them */
-	bool alone;	/* nobody else is to confirm it */
-	bool patient;	/* somebody is: until then who does not answer may begin to */
-	bool inherited; /* an earlier agent's, read from its ticket */
-	struct reconcile_client client; /* who waits for the answer then */
+	size_t n;			/* 0: no peer to wait for */
+	bool moves;			/* the apply moves workers to VFs: they must come up */
+	bool alone;			/* nobody else has to confirm the apply */
+	bool patient;			/* an operator confirms: peers have until then to answer */
+	bool inherited;			/* read from a previous agent's ticket */
+	struct reconcile_client client; /* answered when the apply ends */
 	uint64_t began_ns, busy_ns;
-	char lost[3 * PLENUM_NAME_MAX + 160]; /* who has been cut off; "" */
+	char lost[3 * PLENUM_NAME_MAX + 160]; /* the peer that does not answer; "" */
 	struct loop_source *timer;
 };
 
@@ -239,59 +251,59 @@ struct reconcile {
 };
 
 int reconcile_init(struct agent *a);
-/* An applier that is at work goes on alone. */
+/* A running applier continues alone. */
 void reconcile_done(struct agent *a);
-/* Rolls back what a killed predecessor left half-way, waits for the applier of one that is still
- * alive, then takes the first walk. */
+/* Adopts the applier of a previous agent or rolls back its journal, then starts the first
+ * reconcile. */
 void reconcile_start(struct agent *a);
-/* Asks for a walk: now, or after the one on its way. */
+/* Requests a reconcile: now, or after the running one. */
 void reconcile_ask(struct agent *a, enum reconcile_trigger t);
-/* The same from within a callback of the supervisor, which a walk would call: after it. */
+/* The same from a callback of the supervisor, which a reconcile may call: it starts afterwards. */
 void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t);
-/* An apply for a client: control_on_applied gets the answer. */
+/* Requests an apply for a client: control_on_applied gets the answer. */
 void reconcile_ask_client(struct agent *a, const struct reconcile_client *c);
-/* Keeps a->failures for the next agent of this boot. */
+/* Saves a->failures for the next agent of this boot. */
 void reconcile_keep_attempts(struct agent *a);
-/* Has a walk for RECONCILE_KERNEL begin in delay_ns at the latest. */
+/* Requests a reconcile for RECONCILE_KERNEL in at most delay_ns. */
 void reconcile_arm(struct agent *a, uint64_t delay_ns);
-/* A worker's state has changed: what its process held may be given back now. */
+/* A worker's state changed: devices that it held may be restored now. */
 void reconcile_note_worker(struct agent *a);
-/* The workers are told to stop: what waits is answered, what is on its way changes no worker. */
+/* The agent stops: answers queued requests; the running reconcile starts no workers. */
 void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
 /* The step that the applier is running now, see progress.h. */
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
-/* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
- * that it must not be replaced. */
+/* Whether a running, queued or pending apply uses the staged configuration, so that it must not be
+ * replaced. */
 bool reconcile_holds_staged(const struct agent *a);
-/* A worker cannot have what the apply that waits has taken it to: that is rolled back. */
+/* A worker cannot use the transport of the pending apply: roll that back. */
 void reachability_refuse(struct agent *a, uint32_t worker, const char *why);
-/* The worker of that core has VFs only since the apply that waits. */
+/* Whether the worker of that core moved to VFs with the pending apply. */
 bool reconcile_is_on_trial(const struct agent *a, unsigned core);
-/* For sup_setup, user is the agent: what an apply that waits for a word has removed comes back
- * where that is undone. */
+/* For sup_setup; user: struct agent. While an apply is pending, what it removed may come back by a
+ * rollback. */
 bool reconcile_on_trial(void *user);
-/* Whether the apply that waits is the one that is meant: the one of that number, or, where that is
- * 0, one of that user. 0; -ENOENT: none waits; -EPERM: it is another; with the reason in why. */
+/* Whether the client means the pending apply: by its number or, where that is 0, as its user. 0;
+ * -ENOENT: none is pending; -EPERM: it is another one; with the reason in why. */
 int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep,
 			       char *why, size_t size);
-/* Whether the files that the apply that waits would replace are as they were when it began, or
- * else. 0; -ESTALE with the reason in d; other errors. */
+/* Whether the files that the pending apply would replace are unchanged since it began. 0; -ESTALE
+ * with the reason in d; other errors. */
 int reconcile_pending_check_files(struct agent *a, struct diag *d);
-/* Keeps the apply that waits, or has it rolled back; control_on_decided gets the answer. -ENOENT:
- * none waits; -EALREADY: somebody has decided just now; other negative errno. */
+/* Keeps the pending apply or rolls it back; control_on_decided gets the answer. -ENOENT: none is
+ * pending; -EALREADY: another client has just decided; other negative errno. */
 int reconcile_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
-/* Who does not answer the workers of the apply that waits for somebody's confirmation; "": nobody
- * is missed. */
+/* The peer that does not answer the workers of a pending apply that an operator confirms; "": none.
+ */
 const char *reachability_unreachable(const struct agent *a);
 /* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
  * s left)" */
 void reconcile_pending_describe(const struct agent *a, char *buf, size_t size);
-/* What can be done about it; twice its number. */
+/* What the operator can do; takes the number twice. */
 #define RECONCILE_PENDING_WORDS \
 	"'plenum confirm %" PRIu64 "' keeps it, 'plenum rollback %" PRIu64 "' undoes it"
 unsigned reconcile_pending_left_s(const struct agent *a);
-/* What is staged is no longer asked for. */
+/* Clears the problem of a failed staged configuration, which was replaced. */
 void reconcile_forget_staged(struct agent *a);
 
 #endif

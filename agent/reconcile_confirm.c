@@ -392,7 +392,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 static void run_nothing(struct agent *a)
 {
 	sup_reconcile(a->sup, NULL, 0, true);
-	generation_done(&a->running);
+	generation_swap(a, &(struct generation){0});
 }
 
 static void undo(struct agent *a, const struct reconcile_pending *p,
@@ -563,10 +563,9 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 	reconcile_choice_read(rec, text);
 	reconcile_choice_keep(a);
 	/* As if this agent had applied it. */
-	generation_done(&a->running);
-	a->running = kept;
+	generation_swap(a, &kept);
 	reconcile_keep_config(a, t->source, t->entry, &d);
-	generation_done(&a->running);
+	generation_swap(a, &(struct generation){0});
 }
 
 static void resolve_rolled_back(struct agent *a, const struct ticket *t, int error, const char *why)

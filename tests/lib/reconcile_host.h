@@ -178,7 +178,7 @@ static inline int teardown(void **state)
 	mounts_free(a->mounts);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	generation_done(&a->running);
+	generation_swap(a, &(struct generation){0});
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
@@ -257,7 +257,7 @@ static inline void die_and_come_back(struct fixture *f)
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
-	generation_done(&a->running);
+	generation_swap(a, &(struct generation){0});
 	assert_int_equal(reconcile_init(a), 0);
 }
 

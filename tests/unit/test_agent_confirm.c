@@ -247,16 +247,17 @@ static void test_what_workers_could_not_be_given_is_not_tried_again(void **state
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
-	struct spec *was;
+	const struct spec *was;
+	struct spec *former = NULL;
 
 	begin(f, 600);
 	was = a->running.spec;
-	a->running.spec = NULL; /* the former one runs on, as where the second half fails */
-	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &a->running.spec),
-			 0);
+	/* The previous spec runs, as if the reconcile had failed after the applier. */
+	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &former), 0);
+	a->running.spec = former;
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	spec_free(was); /* of which the plan borrowed */
+	spec_free((struct spec *)was); /* of which the plan borrowed */
 	check_rolled_back(f);
 }
 

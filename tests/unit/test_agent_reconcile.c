@@ -270,7 +270,7 @@ static void test_start_recovers_first(void **state)
 static void forget_all(struct fixture *f)
 {
 	assert_int_equal(sup_reconcile(f->a.sup, NULL, 0, false), 0);
-	generation_done(&f->a.running);
+	generation_swap(&f->a, &(struct generation){0});
 }
 
 static void test_bad_file_at_the_start(void **state)
