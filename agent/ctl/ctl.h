@@ -80,9 +80,10 @@ struct ctl_args {
 /* All of plenum: parses the arguments, runs one command, returns its exit status. */
 int ctl_run(int argc, char **argv);
 
-/* An option's value, from 1 to max; NULL leaves *ret unchanged. CTL_OK, or CTL_USAGE: the error was
- * printed. Of ctl_options.c. */
-int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret);
+/* An option's value, from min to max; NULL leaves *ret unchanged. CTL_OK, or CTL_USAGE: the error
+ * was printed. Of ctl_options.c. */
+int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
+		    unsigned long *ret);
 
 /* ---- the agent, via HTTP over its socket (ctl_http.c) ---- */
 

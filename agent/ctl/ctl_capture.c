@@ -43,21 +43,6 @@ static void on_signal(int signo)
 
 /* ---- arguments ---- */
 
-static int take(const char *option, const char *text, unsigned long min, unsigned long max,
-		unsigned long *ret)
-{
-	char *end;
-
-	if (!text)
-		return CTL_OK;
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
-		return CTL_OK;
-	ctl_complain("%s needs a number from %lu to %lu, found '%s'", option, min, max, text);
-	return CTL_USAGE;
-}
-
 static int take_options(const struct ctl_args *a, struct capture *c)
 {
 	const struct {
@@ -80,8 +65,8 @@ static int take_options(const struct ctl_args *a, struct capture *c)
 			      .fd = STDOUT_FILENO,
 			      .keys_fd = -1};
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && r == CTL_OK; i++)
-		r = take(numbers[i].option, numbers[i].text, numbers[i].min, numbers[i].max,
-			 numbers[i].to);
+		r = ctl_take_number(numbers[i].option, numbers[i].text, numbers[i].min,
+				    numbers[i].max, numbers[i].to);
 	return r;
 }
 

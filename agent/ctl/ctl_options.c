@@ -161,7 +161,8 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	return r;
 }
 
-int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret)
+int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
+		    unsigned long *ret)
 {
 	char *end;
 
@@ -169,8 +170,8 @@ int ctl_take_number(const char *option, const char *text, unsigned long max, uns
 		return CTL_OK;
 	errno = 0;
 	*ret = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
 		return CTL_OK;
-	ctl_complain("%s needs a number from 1 to %lu, found '%s'", option, max, text);
+	ctl_complain("%s needs a number from %lu to %lu, found '%s'", option, min, max, text);
 	return CTL_USAGE;
 }

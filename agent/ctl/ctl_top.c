@@ -245,9 +245,9 @@ int ctl_cmd_top(const struct ctl_args *a)
 	int r = take_sort(a->view.sort, &t.sort);
 
 	if (r == CTL_OK)
-		r = ctl_take_number("--seconds", a->seconds, SECONDS_MAX, &seconds);
+		r = ctl_take_number("--seconds", a->seconds, 1, SECONDS_MAX, &seconds);
 	if (r == CTL_OK)
-		r = ctl_take_number("--count", a->count, COUNT_MAX, &count);
+		r = ctl_take_number("--count", a->count, 1, COUNT_MAX, &count);
 	if (r != CTL_OK)
 		return r;
 	t.interval_ns = seconds * NSEC_PER_SEC;

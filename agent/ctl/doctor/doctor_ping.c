@@ -34,30 +34,15 @@ struct leg_path {
 
 /* ---- arguments ---- */
 
-static int parse_number(const char *option, const char *text, unsigned long min, unsigned long max,
-			const char *or_else, unsigned long *ret)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
-		return CTL_OK;
-	ctl_complain("%s needs a number from %lu to %lu%s, found '%s'", option, min, max, or_else,
-		     text);
-	return CTL_USAGE;
-}
-
 static int parse_options(const struct ctl_args *a, struct options *ret)
 {
 	unsigned long count = COUNT_DEFAULT, bytes = SMALL_BYTES;
-	int r = CTL_OK;
+	int r;
 
 	*ret = (struct options){.full = a->size && strcmp(a->size, "full") == 0};
-	if (a->count)
-		r = parse_number("--count", a->count, 1, COUNT_MAX, "", &count);
-	if (r == CTL_OK && a->size && !ret->full)
-		r = parse_number("--size", a->size, 48, 65535, ", or 'full'", &bytes);
+	r = ctl_take_number("--count", a->count, 1, COUNT_MAX, &count);
+	if (r == CTL_OK && !ret->full)
+		r = ctl_take_number("--size other than full", a->size, 48, 65535, &bytes);
 	ret->count = (unsigned)count;
 	ret->bytes = (uint32_t)bytes;
 	return r;

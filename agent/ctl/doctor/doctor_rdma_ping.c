@@ -37,9 +37,9 @@ static int take_options(const struct ctl_args *a, struct options *ret)
 	int r;
 
 	*ret = (struct options){COUNT_DEFAULT, SMALL_BYTES, BULK_BYTES};
-	r = ctl_take_number("--count", a->count, COUNT_MAX, &ret->count);
+	r = ctl_take_number("--count", a->count, 1, COUNT_MAX, &ret->count);
 	if (r == CTL_OK)
-		r = ctl_take_number("--size", a->size, BYTES_MAX, &ret->bytes);
+		r = ctl_take_number("--size", a->size, 1, BYTES_MAX, &ret->bytes);
 	if (a->size)
 		ret->bulk_bytes = ret->bytes;
 	return r;
