@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Life of the server end and of its clients' sessions: made, fed, freed. What a request does is in
- * the files that are named after it (fuse_server_internal.h).
+ * Entry points of the server: creates and frees it, accepts and ends client sessions, and drives
+ * its queues from the worker's loop. The files that fuse_server_internal.h lists carry out the
+ * requests.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <poll.h>
@@ -44,14 +45,15 @@ static int pools_init(struct fuse_server *srv)
 	return r < 0 ? r : buf_pool_init(&srv->answers, arena + buf_pool_bytes());
 }
 
-/* What the others are to know of us; then they do. */
+/* Publishes this worker's state to its peers, then joins them. */
 static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 {
 	struct share_slot *own = srv->share.own;
 
 	server_leases_restore(srv);
-	/* Who has been told that mounts of an export are ours learns that it is not, before he
-	 * learns that none of ours is unsettled. */
+	/* Exports are published before the counts of reclaiming mounts: a peer that still
+	 * believes that this worker serves an export must not see a count without that export's
+	 * mounts. */
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		share_set(&own->exports[i], i < srv->n_exports ? srv->exports[i].name_hash : 0UL);
 	server_mounts_publish(srv);
@@ -134,8 +136,9 @@ static void clients_reap(struct fuse_server *srv)
 	}
 }
 
-/* What hands work on lies in buffers that go. One that hangs is not waited for: it looks at nothing
- * of this process, and what it works on is the pool's, which stays. */
+/* Waits until the helpers return their calls, because their buffers are about to be freed. A
+ * helper that hangs is not waited for: it reads nothing of this process, and its buffers belong
+ * to the helper pool, which stays. */
 static void helpers_end(struct fuse_server *srv)
 {
 	struct pollfd p = {.fd = srv->helpers ? fs_helper_fd(srv->helpers) : -1, .events = POLLIN};
@@ -146,12 +149,12 @@ static void helpers_end(struct fuse_server *srv)
 		poll(&p, 1, 10);
 }
 
-/* Sessions must have ended before (rudp_free ends them). */
+/* The caller ends all sessions first (rudp_free does). */
 struct fuse_server *fuse_server_free(struct fuse_server *srv)
 {
 	if (!srv)
 		return NULL;
-	/* What io_uring works on lies in our buffers. */
+	/* io_uring still works on our buffers. */
 	while ((srv->n_ring > 0 || srv->reads) && server_ring_poll(srv) >= 0)
 		;
 	helpers_end(srv);
@@ -184,7 +187,7 @@ int fuse_server_helpers_fd(const struct fuse_server *srv)
 	return fs_helper_fd(srv->helpers);
 }
 
-/* What goes on as soon as a pair has less to do, or a buffer is free. */
+/* Requests that wait until a queue pair is less busy or a buffer is free. */
 static bool rdma_waits(const struct fuse_server *srv)
 {
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
@@ -248,7 +251,7 @@ unsigned fuse_server_in_flight(const struct fuse_server *srv)
 	       (srv->ping.client != NULL);
 }
 
-/* Its directory is not there. */
+/* True: the export is configured, but its directory is missing. */
 static bool export_is_missing(const struct fuse_server *srv, const char *name)
 {
 	const struct launch_config *c = srv->cfg;
@@ -259,8 +262,8 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 	return false;
 }
 
-/* The lane that has the least to do gives its place to a mount. What it has asked it asks again by
- * a session that takes no place, as if it had lost this one otherwise. */
+/* Closes the session of the mount worker with the fewest requests to make room for a mount. Its
+ * client retries those requests via a session that takes no place, as after any lost session. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;
@@ -273,8 +276,9 @@ static void mount_worker_leave(struct fuse_server *srv)
 		rudp_session_close(least->session, clock_now_ns());
 }
 
-/* 0; -ENOSPC; -EDQUOT: what is left is for mounts. Where as many lanes end what they have begun as
- * may without a place, the next takes one, if lanes may have one. */
+/* 0; -ENOSPC; -EDQUOT: the remaining places are reserved for mounts. A session that only
+ * finishes a mount worker's requests takes no place; if LAUNCH_SESSIONS_OWING of them exist
+ * already, the next one counts as a mount worker. */
 static int room_make(struct fuse_server *srv, enum fuse_hello_purpose *purpose)
 {
 	uint32_t most = launch_sessions(srv->cfg);
@@ -384,7 +388,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 	server_wait_drop(srv, c, NULL);
 	server_ping_client_gone(c);
 	server_rdma_client_gone(c);
-	/* What its next session has asked for again is that one's. */
+	/* Requests that the next session has sent again belong to that session. */
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->client == c && !q->bulk_stale)
 			q->call = NULL;
@@ -393,7 +397,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 		c->mount->client = NULL;
 	client_remove(srv, c);
 	if (c->n_reqs > 0)
-		return; /* the last one's end reaps it */
+		return; /* the end of the last request frees it */
 	c->next_dying = srv->dying;
 	srv->dying = c;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Directory streams: what a hand has read becomes the entries that a client's kernel wants. Apart
- * from files because an offset in a directory is a cookie of the file system's.
+ * Directory requests: converts entries that an I/O helper read into the kernel's FUSE entries, for
+ * READDIR and for the listing that an OPENDIR reply can carry. Directory offsets are cookies of the
+ * file system, so they are passed through unchanged.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <dirent.h>
 #include <string.h>
 
-#define DIR_BYTES_MAX (60U << 10) /* of what a hand reads at once */
+#define DIR_BYTES_MAX (60U << 10) /* the most that a helper reads at once */
 
-/* An answer in the making. */
+/* A reply under construction. */
 struct dir_answer {
 	const struct server_node *dir;
 	uint8_t *at;
@@ -18,7 +19,7 @@ struct dir_answer {
 	unsigned n_handles;
 };
 
-/* The entry of a node: its handle goes behind the data. */
+/* Fills the entry of one name. Its handle goes behind the data. */
 static void entry_fill(struct server_req *q, const struct helper_dirent *de, const char *name,
 		       struct dir_answer *a, struct fuse_entry_out *out)
 {
@@ -28,7 +29,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* What has no handle of its own is only named: its attributes are asked for by name. */
+	/* An object without a file handle is only named; the client looks it up by name. */
 	if (de->handle_len == 0)
 		return;
 	out->nodeid = FUSE_ROOT_ID;
@@ -40,7 +41,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 	a->n_handles++;
 }
 
-/* False: it does not fit any more. */
+/* False: the entry does not fit. */
 static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool plus,
 		    struct dir_answer *a)
 {
@@ -69,7 +70,7 @@ static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool p
 	return true;
 }
 
-/* What a hand has read, as far as it fits. Whether all did. */
+/* Converts what the helper read, as far as it fits. True: everything fit. */
 static bool dir_fill(struct server_req *q, size_t count, bool plus, struct dir_answer *a)
 {
 	a->handles = a->handle_at = (uint8_t *)q->temp + q->temp_bytes / 2;
@@ -120,7 +121,7 @@ void server_dir_list_ask(struct server_req *q, struct helper_call *call)
 {
 	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
 	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->server->answers, q->temp_bytes);
-	if (!q->temp) /* the client asks when it wants to know */
+	if (!q->temp) /* the client sends READDIR when it needs the entries */
 		return;
 	call->data = q->temp;
 	call->data_size = q->temp_bytes / 2;
@@ -143,7 +144,8 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 
 /* ------------------------------------------------------------------ reading */
 
-/* The hand writes into the first half of a buffer; the handles are gathered in the second. */
+/* The helper writes into the first half of a buffer; this code collects the handles in the
+ * second half. */
 static void dir_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_read_in *in = server_req_arg(q);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open files: opening, creating, and the operations on data: by io_uring where that does all there
- * is to do, so that the core does not wait for a disk, and by hands where it does not.
+ * Open files and their data: open, create, release, read, write, sync, allocate, seek and copy.
+ * io_uring does what it can do without blocking this core; the I/O helpers do the rest.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <limits.h>
@@ -9,16 +9,16 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* What of a client's open flags means something here. Appending is said with each write, direct
- * I/O is a matter between the application and its own kernel. */
+/* The open flags of a client that matter here. Each write says whether it appends, and direct
+ * I/O concerns only the application and its own kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
-/* Within this time a file can change twice without its times telling. */
+/* A file can change twice within this time without a change of its timestamps. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether the client can tell by the attributes that the file was changed later: it keeps its
- * cached pages by them. */
+/* Whether the client can detect a later change by the attributes: it keeps its cached pages by
+ * them. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -43,8 +43,9 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 		server_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
 }
 
-/* Another worker may have removed it since the hand looked. It looks whether it is open after that,
- * we note that it is and look then. */
+/* Another worker may have unlinked the file after the helper opened it. That worker checks for
+ * open files after the unlink; this one counts the open file first and then checks the link
+ * count, so one of the two notices. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -54,7 +55,7 @@ static bool removed_by_peer(const struct server_req *q, int fd)
 	return share->n_peers > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* fd: given away. */
+/* Takes ownership of fd. */
 static void opened(struct server_req *q, struct server_node *n, int fd,
 		   const struct fuse_attr *attr, bool no_xattrs)
 {
@@ -79,12 +80,12 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	open_reply(q, n, attr, no_xattrs, fh);
 }
 
-/* Of a request that names the file, and a hand has opened it. */
+/* A helper has opened the file that the request names by handle. */
 static void open_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct helper_result of = *r;
 
-	/* The handle is the request's own. */
+	/* The handle is the one in the request. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -113,8 +114,8 @@ static void open_by_helper(struct server_req *q, int flags)
 	if (!call)
 		return;
 	call->oflags = flags;
-	/* What the client has open is reached by that, as /proc/PID/fd shows it, and not by a name
-	 * that was. */
+	/* An object that the client has open is reached via that open file, as /proc/PID/fd
+	 * shows it, and not via a name that may be gone. */
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || server_file_has_open(q->mount, n))
 		call->flags |= HELPER_ALLOW_UNLINKED;
 	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
@@ -125,7 +126,7 @@ static void open_by_helper(struct server_req *q, int flags)
 			     flags & O_TRUNC, open_then);
 }
 
-/* Where its descriptor is there already no hand is needed. False: one is. */
+/* Opens without a helper if the node has a descriptor. False: a helper is necessary. */
 static bool open_here(struct server_req *q, int flags)
 {
 	struct server_node *n = server_req_node(q, 0);
@@ -141,8 +142,8 @@ static bool open_here(struct server_req *q, int flags)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
-	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either, and who
-	 * has a lease (fcntl(2)) would not be waited for. */
+	/* Not O_NONBLOCK: io_uring would then fail reads that must wait, and the open would not
+	 * wait for the holder of a lease (fcntl(2)). */
 	fd = open(server_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -166,7 +167,8 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	char path[SERVER_FD_PATH_MAX];
 	int own = -1;
 
-	if (r->handle_len == 0) /* it has no other way back */
+	if (r->handle_len ==
+	    0) /* without a file handle, only this descriptor leads back to the file */
 		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
 	       r->flags & HELPER_RESULT_NO_XATTRS);
@@ -205,9 +207,8 @@ void server_open_reply(struct server_req *q, struct server_file *f)
 }
 
 /*
- * The file that was made has been removed since, by another client: it is gone, and no error may
- * say so, or the client's kernel would make one more. Another without a name stands in for it:
- * nobody but this client could tell the two apart.
+ * Another client has removed the created file since. An error would make the client's kernel create
+ * one more, so an unlinked file replaces it; only this client could tell the two apart.
  */
 static void replay_unlinked(struct server_req *q)
 {
@@ -240,7 +241,8 @@ static void replay_then(struct server_req *q, const struct helper_result *r, int
 	create_then(q, &of, fd);
 }
 
-/* Here it is not open any more, or never was: it is opened as it was, but nothing is done to it. */
+/* The request is a repetition and its file is not open here. Opens it again without repeating
+ * any change. */
 void server_open_replay(struct server_req *q, const struct helper_result *r)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
@@ -267,7 +269,7 @@ void server_open_replay(struct server_req *q, const struct helper_result *r)
 	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	call->flags = HELPER_ALLOW_UNLINKED; /* it was allowed then */
+	call->flags = HELPER_ALLOW_UNLINKED; /* the first attempt passed the permission check */
 	server_helper_submit_raw(q, call, HELPERS_QUICK, false, replay_then);
 }
 
@@ -287,7 +289,7 @@ void server_op_release(struct server_req *q)
 
 /* ------------------------------------------------------------------ data */
 
-/* The open file that q is about; answered where there is none. */
+/* Finds the open file of the request; replies if there is none. */
 static int data_begin(struct server_req *q, uint64_t fh, bool dir)
 {
 	int r = server_file_get(q, 0, fh, dir, &q->file);
@@ -313,7 +315,8 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
-/* A short answer means the end of the file to the client's kernel, so it must be the end. */
+/* The client's kernel takes a short reply for the end of the file, so a read only ends short
+ * there. */
 static void read_done(struct server_req *q, int res)
 {
 	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
@@ -327,7 +330,7 @@ static void read_done(struct server_req *q, int res)
 		iov = (struct iovec){q->data + q->got, q->want - q->got};
 		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), flags);
 		if (res < 0)
-			res = -EAGAIN; /* or not supported: io_uring waits for it */
+			res = -EAGAIN; /* or not supported; io_uring waits for the data */
 	}
 	if (res == -EAGAIN || res == -EINTR)
 		server_ring_start(q);
@@ -349,8 +352,8 @@ void server_op_read(struct server_req *q)
 	server_ring_start(q);
 }
 
-/* Of a direct write that is short the client's kernel makes EIO, so it hears what ended it: a full
- * disk, a quota. */
+/* The client's kernel turns a short direct write into EIO, so the reply carries the error that
+ * ended it: a full disk or a quota. */
 static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -362,7 +365,7 @@ static void write_end(struct server_req *q, int err, const struct fuse_attr *att
 		server_reply_write(q, q->got, attr);
 }
 
-/* Of a file in memory: it waits for no disk. */
+/* The file is in memory, so fstat() does not wait for a disk. */
 static void write_end_here(struct server_req *q, int err)
 {
 	struct fuse_attr attr;
@@ -390,7 +393,8 @@ static void written_then(struct server_req *q, const struct helper_result *r, in
 	server_reply_write(q, (uint32_t)r->count, &r->attr);
 }
 
-/* Whole, by a hand: io_uring would cut it at a page, and another's come between. */
+/* A helper appends with one system call: io_uring would split the write at a page, and another
+ * client's data could come in between. */
 static void append(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -412,8 +416,8 @@ static void write_then(struct server_req *q, const struct helper_result *r, int 
 	write_end(q, -r->error, r->flags & HELPER_RESULT_ATTR ? &r->attr : NULL);
 }
 
-/* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
- * those of all exports: a disk that hangs would hold up them all. */
+/* A helper writes: io_uring gives blocking writes to few threads, serialised by file and shared
+ * by all exports, so one hanging disk would block them all. */
 static void write_by_helper(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -432,7 +436,7 @@ static void write_by_helper(struct server_req *q, struct server_file *f)
 	server_helper_submit_raw(q, call, HELPERS_DATA, false, write_then);
 }
 
-/* To the file that it uses. */
+/* Writes to q->file. */
 static void write_begin(struct server_req *q)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -453,7 +457,8 @@ static void cleared_then(struct server_req *q, const struct helper_result *r, in
 	write_begin(q);
 }
 
-/* First it loses its set-id bits, which whoever writes has no privilege to leave. */
+/* Clears the set-id bits before the write, because the writing user has no privilege to keep
+ * them. */
 static void write_clear_setid(struct server_req *q, struct server_file *f)
 {
 	struct helper_call *call = server_helper_call(q, HELPER_SETATTR, 0);
@@ -481,7 +486,7 @@ void server_op_write(struct server_req *q)
 
 	if (r < 0) {
 		server_reply_err(q, -r);
-	} else if (fuse_server_check_is_once(q->in)) { /* it appends, wherever the end is by now */
+	} else if (fuse_server_check_is_once(q->in)) { /* it appends at the current end */
 		append(q, f);
 	} else if (!q->mount->export->in_memory) {
 		write_by_helper(q, f);
@@ -508,7 +513,8 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
-/* A call about the open file fh, which the request names as its first object. */
+/* Makes a helper call for the open file fh, which must belong to the first object of the
+ * request. */
 static struct helper_call *file_call(struct server_req *q, enum helper_op op, uint64_t fh, bool dir)
 {
 	struct helper_call *call;
@@ -562,7 +568,7 @@ void server_op_fallocate(struct server_req *q)
 	const struct fuse_fallocate_in *in = server_req_arg(q);
 	struct helper_call *call;
 
-	/* Others move what is behind them. */
+	/* The other modes move the data behind the range. */
 	if (in->mode &
 	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
 		server_reply_err(q, EOPNOTSUPP);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What hands do for requests: a request's call is made up, given away, and comes back with the
- * answer. Apart from the operations, which know nothing of calls that are scarce, of descriptors
- * that must stay open meanwhile, or of the journal.
+ * Calls to the I/O helpers: makes a call for a request, submits it and resumes the request with the
+ * result. This file handles calls that are scarce, descriptors that must stay open meanwhile and
+ * the journal, so that the operations need not.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <poll.h>
 #include <string.h>
 
-#define ROOT_WAIT_MS 10000 /* for the handle of an export's root, at the start */
+#define ROOT_WAIT_MS 10000 /* to obtain the handle of each export's root at the start */
 
 static unsigned index_of(const struct server_export *e)
 {
@@ -17,7 +17,8 @@ static unsigned index_of(const struct server_export *e)
 
 /* ------------------------------------------------------------------ a request's call */
 
-/* A handle is opened by the hand; what has none is here, and stays for the call. */
+/* A helper opens objects by their handle. An object without a file handle is open here, and
+ * stays open for the call. */
 static int ref_fill(struct server_req *q, struct helper_ref *ref, unsigned i)
 {
 	const uint8_t *handle = q->args.handles[i].bytes;
@@ -128,7 +129,8 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->errors_end = false;
 	call_release(q);
 	if (r->error == -ECANCELED) {
-		/* The record is another's by now, who carries the request out, or has. */
+		/* Another process owns the record now and carries out, or has carried out, the
+		 * request. */
 		q->resent = true;
 		q->record = NULL;
 		q->submitted = false;
@@ -172,7 +174,7 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, index_of(e));
 		if (!call)
-			return; /* the rest when one has come back */
+			return; /* the rest follow when calls return */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);
@@ -242,7 +244,7 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* Nobody sleeps from here on, for a worker that polls never says so. */
+	/* The helpers' wake-ups start disabled: a polling worker never enables them. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

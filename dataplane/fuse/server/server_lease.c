@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients may believe without asking: a name and the attributes behind it, for a second. Who
- * changes either waits until nobody else believes it any more, so a client's kernel may keep names
- * and still never shows what another client's finished operation has made untrue. Apart from the
- * operations because it only delays them. It lies in memory that all workers of the host share
- * (fuse_server_share.h), for what one lends another may be asked to change: a grant is written down
- * before it is looked whether others change, a change before it is looked whether others have lent.
- * It may be lost where all that others believe is let run out first.
+ * Leases: allow a client to cache a name and the attributes behind it for a second without asking.
+ * A request that changes either waits until the leases of all other clients have expired, so a
+ * client's kernel never shows what another client's completed operation has changed. The table lies
+ * in memory that all workers of the host share (server_share.h), because a worker may change what
+ * another one has granted: a worker records a grant before it checks the others' changes, and a
+ * change before it checks the others' grants. The table may be lost if all leases are given time to
+ * expire first.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/hash.h"
 
-/* The client counts a second from when it asked; the rest is for its kernel's processes, which
- * begin to count when they run. */
+/* The client counts one second from its request. The rest is for its kernel's processes, which
+ * start counting when they run. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* Which names a folder has the client counts for a second, and no kernel keeps it; the rest is for
- * clocks that do not go alike. */
+/* The client itself counts one second for a folder's list of names, and no kernel caches that.
+ * The rest covers different clock rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
-/* What another has changed is lent only when it has been left alone for so long. */
+/* An object that another client has changed is granted only after it was unchanged for so long. */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
-/* When somebody had to wait nothing of the export is lent for so long; twice as long each time that
- * it happens again soon. */
+/* After a request had to wait for a lease, the export grants none for so long; the time doubles
+ * with each recurrence. */
 #define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
 #define LEASE_BACKOFF_DOUBLINGS_MAX 6U
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
@@ -35,8 +35,8 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* To a single mount its own changes are known; who comes anew waits for what that one believes. A
- * predecessor that left its leases where they are has left nothing to guess. */
+/* A single mount knows its own changes, so only other mounts wait for its leases. A predecessor
+ * that left its table in place leaves nothing to guess. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -63,7 +63,7 @@ uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, 
 	return key ? key : 1;
 }
 
-/* That of the names that a folder has, and has not. */
+/* The key for the set of names in a folder. */
 static uint64_t names_key(uint64_t key)
 {
 	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
@@ -83,7 +83,7 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 	return NULL;
 }
 
-/* Where the key of one of ours stands. */
+/* The slot of the key of one of our own leases. */
 static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
 	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
@@ -94,7 +94,7 @@ static bool is_idle(const struct share_slot *own, const struct server_lease *l, 
 	return (l->busy == 0 || l->life != own->life) && l->until_ns <= now_ns;
 }
 
-/* What a former life was at is over. */
+/* Changes of a former incarnation are over. */
 static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
 	if (l->life != own->life) {
@@ -104,7 +104,7 @@ static struct server_lease *reset_if_stale(struct share_slot *own, struct server
 	return l;
 }
 
-/* NULL: all places are taken by what is lent or being changed. */
+/* NULL: granted leases and changes in progress occupy all slots. */
 static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
 	struct share_slot *own = srv->share.own;
@@ -119,8 +119,9 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 			oldest = &set[i];
 	if (!oldest)
 		return NULL;
-	/* Who looked before a change that is forgotten here has seen what was before it. Others
-	 * look at this last, so they see either the change or that it may be forgotten. */
+	/* A request that started before a change that is forgotten here has seen the old state.
+	 * Peers read forgotten_ns last, so they see either the change or that it may be
+	 * forgotten. */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
 	share_set(key_slot(srv, oldest), 0UL);
@@ -147,7 +148,8 @@ static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t 
 	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
-/* The same of another worker's, who may be writing it: nothing was changed there since then. */
+/* The same check of a peer's slot, which the peer may be writing: true if nothing has changed
+ * there since since_ns. */
 static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
 			uint64_t now_ns)
 {
@@ -176,7 +178,7 @@ static void grant(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint6
 	share_set(&l->until_ns, until_ns);
 }
 
-/* Unless another worker changes it, or has since the request looked at it. */
+/* Grants all n leases unless a peer changes one, or has changed one since the request began. */
 static bool grant_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
 		      unsigned n, uint64_t now_ns, uint64_t until_ns)
 {
@@ -205,7 +207,7 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Who made it will go on with it. */
+/* The client that made the object will change it further. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;
@@ -216,7 +218,8 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* What has no place is changed, or was since this looked: it may be what is asked about. */
+/* False: a change without a slot is in progress, or ended after this request began; it may
+ * concern the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;
@@ -224,7 +227,7 @@ static bool untracked_is_quiet(const struct server_req *q)
 	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
 }
 
-/* A successor is to know before the client does; seldom enough to cost nothing. */
+/* Tells a successor before the client uses the lease; rare enough to cost nothing. */
 static void granted_note(struct state *state, uint64_t now_ns)
 {
 	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
@@ -239,8 +242,8 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 	struct server_lease *l[2];
 	uint64_t now_ns, keys[2];
 
-	/* Folders the client believes for a second anyway; of several names one could go without
-	 * the others' folders. */
+	/* Clients cache folders for a second without a lease. A file with several names could be
+	 * unlinked in another folder. */
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
@@ -256,7 +259,7 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_slot(srv, l[0]) != keys[0]) /* the second took its place */
+	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease took the slot of the first */
 		return false;
 	granted_note(state, now_ns);
 	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
@@ -279,7 +282,7 @@ static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
 	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
 }
 
-/* Nobody had it before: only who made a name there since could have. */
+/* The folder is new: only a name made in it since could conflict. */
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len)
 {
 	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
@@ -294,15 +297,15 @@ bool server_lease_names(struct server_req *q)
 /* ------------------------------------------------------------------ what is changed */
 
 enum {
-	CHANGES_FIRST = 1, /* what the request names */
+	CHANGES_FIRST = 1, /* the objects that the request names */
 	CHANGES_SECOND = 2,
-	CHANGES_NAMES_FIRST =
-		4, /* in that folder a name is made, or goes, and others may know all */
+	CHANGES_NAMES_FIRST = 4, /* a name appears in or vanishes from that folder, whose list
+				    others may have cached */
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Of what the request names, what others may believe and it makes untrue: bits. Where a name may be
- * there already, what is cut is not known by its handle yet. */
+/* Which cached objects the request changes, as bits. Where CREATE may find an existing file, it
+ * does not know that file's handle yet, so its folder stands in for it. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -332,14 +335,14 @@ static unsigned changes_of(const struct server_req *q)
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
-	case FUSE_RMDIR: /* as for its own name, folders are believed for a second */
+	case FUSE_RMDIR: /* the folder's own name: clients cache folders for a second anyway */
 		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;
 	}
 }
 
-/* Somebody has to wait. */
+/* A request has to wait. */
 static void conflict(struct state *s, uint64_t now_ns)
 {
 	uint64_t backoff_until_ns = share_get(&s->backoff_until_ns),
@@ -356,8 +359,8 @@ static void conflict(struct state *s, uint64_t now_ns)
 	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
-/* The hand that was at it when it was killed was given it when nobody believed any more; now it is
- * to be judged before anything else happens to the file. */
+/* A helper was killed while it ran this request, which it got only after all leases had expired.
+ * The request must be resolved before anything else happens to the file. */
 static bool is_suspect(const struct server_req *q)
 {
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
@@ -368,7 +371,7 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* Until when somebody believes it, whoever lent it; 0: nobody does. */
+/* When the last lease on the object expires, of any worker; 0: there is none. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
@@ -382,9 +385,10 @@ static uint64_t leased_until(struct fuse_server *srv, const struct server_lease 
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-/* The kernel of whoever moves a name goes on believing it under the new one: until that is over the
- * folder where it is then is as if it had been lent with it. Before it is moved: who changes that
- * folder looks once, when it begins. Whether anything is believed. */
+/* The kernel of the client that renames keeps its cached entry under the new name. Until that
+ * expires, the target folder counts as leased with it. This is recorded before the rename,
+ * because a request that changes the folder checks once, when it begins. True: there is such a
+ * lease. */
 static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
 	struct fuse_server *srv = q->client->server;
@@ -404,8 +408,8 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 	       share_get(&l->changer) != mount;
 }
 
-/* One of both is being changed by somebody else, who has not seen that what moves there is
- * believed. Comes after a full fence. */
+/* Whether another request changes one of the two folders without having seen that the moved
+ * entry is cached. The caller has issued a full fence. */
 static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
 				  const uint64_t keys[2])
 {
@@ -425,7 +429,8 @@ static bool is_changing_elsewhere(struct server_req *q, struct server_lease *con
 	return false;
 }
 
-/* Somebody else believes it: false. From here on it is lent to nobody else. */
+/* Marks a change as in progress, which prevents further grants. False: another mount has a
+ * lease. */
 static bool change_one(struct server_req *q, struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t mount = q->mount->number;
@@ -436,7 +441,7 @@ static bool change_one(struct server_req *q, struct server_lease *l, uint64_t no
 	return l->until_ns <= now_ns || l->holder == mount;
 }
 
-/* Another worker has lent one of them to somebody else. */
+/* A peer has granted one of the keys to another mount. */
 static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
 				 uint64_t now_ns)
 {
@@ -461,7 +466,7 @@ static uint64_t key_of(const struct server_req *q, unsigned i)
 				q->args.handles[i].len);
 }
 
-/* What is lent is noted as being changed, by this request. Whether all of it has a place. */
+/* Marks all changes of the request as in progress. True: each got a slot. */
 static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
 			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
 {
@@ -476,8 +481,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
-		/* What has no place nobody believes, and none is to be had before all that is there
-		 * has run out, which others can prevent for ever. */
+		/* An object without a slot has no lease. Waiting for a free slot could take for
+		 * ever, because other clients can keep all slots in use. */
 		if (!l[i])
 			tracked = false;
 		else
@@ -516,7 +521,7 @@ bool server_lease_change(struct server_req *q)
 	if (is_granted_elsewhere(q, keys, now_ns) ||
 	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
-	/* Whoever moves a name goes on believing it: the folder where it is then needs a place. */
+	/* The renaming client keeps its cached entry, so the target folder needs a slot. */
 	if (free && q->untracked && moves(q) &&
 	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
 		free = false;

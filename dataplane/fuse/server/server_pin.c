@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open files that are about to lose their last name: the agent is asked to hold them, so that their
- * handles stay good over this process's death.
+ * Pinned files: asks the agent to keep a descriptor of each open file that is about to lose its
+ * last name, so that its handle survives this process.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/log.h"
 #include <string.h>
 
-/* As many files may be kept in vain, for clients that do not come back. */
+/* At most so many files stay pinned for clients that may not reconnect. */
 #define PROVISIONAL_MAX 512U
 
-/* What is held is looked at so often: some need it still, or the agent does not listen. */
+/* Interval between sweeps while pinned files are still in use or the agent does not accept
+ * messages. */
 #define SWEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
@@ -18,10 +19,11 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
 }
 
-/* What the search found beside it. */
+/* Further results of pin_find(). */
 struct pin_found {
-	struct state_pin *free; /* where it may be put, if it is nowhere */
-	uint32_t n_provisional; /* of any worker; all of them, if it is nowhere */
+	struct state_pin *free; /* an unused record, if the handle has none */
+	uint32_t n_provisional; /* provisional pins of all workers; complete if the handle has no
+				   record */
 };
 
 static struct state_pin *pin_find(struct server_export *e, const struct fuse_handle *h,
@@ -34,17 +36,17 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 
 		if (state == STATE_PIN_FREE && !ret->free)
 			ret->free = rec;
-		/* A predecessor's, or another worker's, which holds the same. */
+		/* A predecessor or another worker may have pinned the same file. */
 		if (state == STATE_PIN_USED && pin_is_of(rec, h))
 			return rec;
 		if (state == STATE_PIN_FREE && rec->len == 0)
-			break; /* none was ever used from here on */
+			break; /* no record from here on was ever used */
 		ret->n_provisional += state == STATE_PIN_USED && rec->provisional;
 	}
 	return NULL;
 }
 
-/* Found, or filled. NULL: there is no room. */
+/* Finds or makes the record of the handle. NULL: the table is full. */
 static struct state_pin *pin_record(struct server_export *e, const struct fuse_handle *h,
 				    bool provisional)
 {
@@ -72,7 +74,7 @@ static struct state_pin *pin_record(struct server_export *e, const struct fuse_h
 	return rec;
 }
 
-/* Its signature is its name with the agent, whichever worker speaks of it. */
+/* The handle's signature identifies the file to the agent, whichever worker sends it. */
 static uint64_t pin_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
@@ -102,7 +104,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Of a record that another let go of. False: the agent does not listen. */
+/* Releases our own pin of a record that another worker has released. False: the agent accepts no
+ * message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -117,8 +120,9 @@ static bool request_end(struct server_export *e, uint32_t i)
 }
 
 /*
- * The agent hears its workers in any order, so it may hear that another let go of this before it
- * hears us ask. Whoever asked lets go, too, when he sees that the record is for something else.
+ * The agent reads its workers' messages in any order, so it may read another worker's release of
+ * this file before our request. Therefore each worker that asked also releases its pin when it sees
+ * that the record has changed.
  */
 static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 		    const struct fuse_handle *h, int fd)
@@ -127,7 +131,7 @@ static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 
 	(void)request_end(e, (uint32_t)(rec - e->state->holds));
 	request->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
-	request->key = pin_key(h->bytes, h->len); /* the record may be another's by now */
+	request->key = pin_key(h->bytes, h->len); /* the record may have been reused meanwhile */
 	e->sweep_due |= e->server->share.n_peers > 0;
 	return pin_tell(e, request->key, fd);
 }
@@ -141,7 +145,8 @@ void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t l
 	memcpy(h.bytes, handle, len);
 	rec = pin_find(e, &h, &found);
 	if (rec && !pin_ask(e, rec, &h, fd))
-		log_debug("an open file without a name would not outlive this process");
+		log_debug("cannot pin an unlinked open file: its clients get ESTALE if this worker "
+			  "restarts");
 }
 
 static struct state_pin *pin_make(struct server_export *e, const struct fuse_handle *h,
@@ -152,20 +157,21 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	if (!rec)
 		return NULL;
 	if (!pin_ask(e, rec, h, fd))
-		log_debug("an open file without a name would not outlive this process");
+		log_debug("cannot pin an unlinked open file: its clients get ESTALE if this worker "
+			  "restarts");
 	return rec;
 }
 
-/* Another worker may have let go of it, and hold something else there. */
+/* Another worker may have released the record, which may now be another file's. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
 }
 
 /*
- * The state says that a file is held before the agent is asked and until after it was told to let
- * go, so whenever the process dies its successor finds all that the agent may hold. Asking twice,
- * and letting go of what is not held, do no harm.
+ * The state records a pin before the agent is asked for it and until after the agent was asked to
+ * release it, so a successor finds every file that the agent may have pinned. Asking twice and
+ * releasing an unpinned file are harmless.
  */
 void server_pin(struct server_node *n, int fd)
 {
@@ -181,7 +187,8 @@ static bool has_reclaiming(const struct share_slot *o, bool in_grace)
 	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
 }
 
-/* Mounts, of any worker, that have not yet said what they have open; and are waited for. */
+/* Whether mounts of any worker still have to reclaim their open files; in_grace: only mounts in
+ * their grace period count. */
 static bool are_reclaiming(const struct server_export *e, bool in_grace)
 {
 	struct share *share = &e->server->share;
@@ -194,15 +201,15 @@ static bool are_reclaiming(const struct server_export *e, bool in_grace)
 	return false;
 }
 
-/* By another of our exports, which shows the same directory. */
+/* Another of our exports may show the same directory. */
 static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 {
 	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
 }
 
-/* Whether it is open at another worker, or may be. A worker that begins anew says first that its
- * mounts have not said what they have, then that it lives, then it forgets what was open: so that
- * it does so between the looks shows. */
+/* Whether the file is, or may be, open at another worker. A restarting worker first publishes
+ * that its mounts are reclaiming, then its new incarnation, and then clears its counts of open
+ * files; a change of the incarnation during this check therefore counts as "may be open". */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
 				  bool in_grace)
 {
@@ -271,8 +278,8 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* Whoever opened it after it was looked at, and before it went, has noted so by now, or looks
- * whether it is gone after this. */
+/* A worker that opened the file after the helper's check and before the unlink has counted it by
+ * now, or checks the link count after this. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -284,7 +291,7 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 		pin_provisional(e, r, fd);
 }
 
-/* What the former agent held went with it, unless the service manager has kept it. */
+/* The former agent's descriptors are gone unless the service manager kept them. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
@@ -293,14 +300,14 @@ void fuse_server_pin_again(struct fuse_server *srv)
 	}
 }
 
-/* Of the word that says what it is for now: another worker may let it go as well. */
+/* Releases the record as it is now; another worker may release it at the same time. */
 static bool pin_drop(struct server_export *e, struct state_pin *rec)
 {
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
 	uint64_t key = pin_key(rec->handle, rec->len);
 
 	if ((word & STATE_PIN_MASK) != STATE_PIN_USED || !state_pin_swap(rec, word, word))
-		return true; /* the key may be that of something else */
+		return true; /* the key may already be another file's */
 	if (!pin_tell(e, key, -1))
 		return false;
 	state_pin_swap(rec, word, word & ~STATE_PIN_MASK);
@@ -318,7 +325,7 @@ void server_unpin(struct server_node *n)
 	}
 	if (e->server->ending)
 		return;
-	/* Another may have it open, or have had at a predecessor and not yet come to say so. */
+	/* Another client may have the file open, or has yet to reclaim it from a predecessor. */
 	if (e->n_reclaiming > 0 || server_mounts_unclaimed(e) ||
 	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
@@ -326,7 +333,7 @@ void server_unpin(struct server_node *n)
 		n->pin = NULL;
 }
 
-/* Whether somebody has it open, or may have. Then it is left where it is. */
+/* Whether a client has, or may have, the file open. Then the record stays. */
 static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
 {
 	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};
@@ -344,8 +351,8 @@ static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool s
 	return may_be_open_elsewhere(e, &h, !settled);
 }
 
-/* What is held on suspicion goes when all have said what they have, or after a time: else one
- * client that never comes back would keep the space of all that is removed. */
+/* Provisional pins end once every client has reclaimed its files, or after the grace period:
+ * otherwise one client that never reconnects would keep the space of all removed files. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 {
 	bool settled, shared = e->server->share.n_peers > 0 || e->server->n_exports > 1;
@@ -363,7 +370,7 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 			goto later;
 		if (!state_pin_is_used(rec)) {
 			if (rec->len == 0 && rec->used == 0)
-				break; /* none was ever used from here on */
+				break; /* no record from here on was ever used */
 			continue;
 		}
 		if (pin_is_needed(e, rec, settled)) {
@@ -376,6 +383,6 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 	}
 	e->n_provisional = n_provisional;
 	e->sweep_due = left > 0 && (!settled || shared);
-later: /* where it was cut short: when the agent listens */
+later: /* continue here when the agent accepts messages again */
 	e->sweep_ns = now_ns + SWEEP_NS;
 }
