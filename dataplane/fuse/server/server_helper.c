@@ -244,7 +244,7 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* The helpers' wake-ups start disabled: a polling worker never enables them. */
+	/* Clears the flag that this worker sleeps: a worker that polls never does so itself. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

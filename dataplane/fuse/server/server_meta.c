@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations on names and attributes. */
+/* Requests on names and attributes: lookup, create, remove, rename, link, attributes, statfs. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
 
-#define EXPECT_TRIES_MAX 16 /* of a name that others change each time we look */
+#define EXPECT_TRIES_MAX 16 /* retries when other clients change the name in between */
 
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX])
 {
@@ -24,7 +24,7 @@ static void entry_then(struct server_req *q, const struct helper_result *r, int 
 {
 	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
 
-	/* Made, and gone again before it was seen: there is nothing to have a handle of. */
+	/* Created, and removed by a local user before it was opened: no handle exists. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
 		cleanup_close(&fd);
 		server_reply_err(q, ESTALE);
@@ -47,7 +47,7 @@ static void entry_lookup(struct server_req *q, const char *name)
 	server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 }
 
-/* What a request made: what has no handle is looked up for a descriptor. */
+/* The result of a creating call. Without a file handle, a lookup supplies the descriptor. */
 static void made_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	if (r->handle_len > 0) {
@@ -85,7 +85,7 @@ void server_op_lookup(struct server_req *q)
 
 /* ------------------------------------------------------------------ names that are made */
 
-/* A call that makes the name behind arg_bytes of arguments. */
+/* A call that creates the name that follows arg_bytes of arguments. */
 static struct helper_call *make_begin(struct server_req *q, enum helper_op op, size_t arg_bytes,
 				      uint32_t mask)
 {
@@ -144,7 +144,8 @@ void server_op_link(struct server_req *q)
 
 /* ------------------------------------------------------------------ names that go */
 
-/* The victim's descriptor is not the last: closing it may take as long as the file is big. */
+/* A helper closes the victim's descriptor, because closing the last one takes as long as the
+ * file is big. */
 static void removed_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_export *e = q->mount->export;
@@ -171,7 +172,7 @@ static void removed_then(struct server_req *q, const struct helper_result *r, in
 		server_reply_err(q, 0);
 }
 
-/* The names that a request changes, from which place of its arguments. */
+/* Copies the names that the request changes into the call. */
 static void names_fill(const struct server_req *q, struct helper_call *call)
 {
 	const char *name = server_req_name(q, q->name_at);
@@ -181,8 +182,8 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* What is removed or replaced is known: nobody has it open, or it is held. NULL: it does not
- * matter, for nobody has anything open. */
+/* Removes or renames. victim: the object that loses its name, which no client has open or which
+ * is pinned; NULL: irrelevant, no client has any file open. */
 static void remove_go(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -219,12 +220,13 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_go(q, NULL); /* what has no handle ends with us in any case */
+		remove_go(q, NULL); /* an object without a file handle ends with this process in any
+				       case */
 	else
 		remove_go(q, r->error < 0 ? &nothing : r);
 }
 
-/* What may lose its last name is looked at before, if anybody has, or may have, anything open. */
+/* Looks up the object that may lose its last name, if any client has, or may have, a file open. */
 static void remove_begin(struct server_req *q)
 {
 	const struct server_export *e = q->mount->export;
@@ -277,13 +279,13 @@ void server_op_readlink(struct server_req *q)
 
 static void attr_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	if (fd >= 0) /* a descriptor for the next time */
+	if (fd >= 0) /* keeps the descriptor for the next request */
 		(void)server_node_of(q->mount->export, r, fd);
 	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
-/* Where it is open already that costs no hand. Of an open file it must be by that: it may have no
- * name any more. */
+/* A node with a descriptor needs no helper. An open file is reached via its own descriptor,
+ * because it may have no name. */
 void server_op_getattr(struct server_req *q)
 {
 	const struct fuse_getattr_in *in = server_req_arg(q);

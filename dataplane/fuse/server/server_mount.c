@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's mount: what it has open, which ends with this process and is told again by the client.
- * A mount outlives its sessions, so nothing here belongs to one.
+ * A client's mount and its open files. A mount outlives its sessions and, in the export's state,
+ * this process; a client that reconnects to a successor opens its files again.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/hash.h"
@@ -9,9 +9,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* A client that was away for this long has lost its open files and kept answers. */
+/* After this time without a session, a mount's open files and recorded replies are dropped. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
-/* With those that are away; the one that has been away longest goes first. */
+/* Includes mounts without a session; if there are too many, the one without a session for
+ * longest goes first. */
 #define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
 
 static uint64_t boot_seconds(void)
@@ -43,8 +44,8 @@ static int files_grow(struct server_mount *m)
 
 	if (p)
 		m->file_chunks = p;
-	/* Where numbers begin is not to be guessed, and no other process's: a file handle that
-	 * this one has not given means nothing to it. */
+	/* File handles start at a random number: a client cannot guess one, and a handle of a
+	 * former process is invalid here. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
 		return -ENOMEM;
@@ -54,7 +55,7 @@ static int files_grow(struct server_mount *m)
 		chunk[i].mount = m;
 		chunk[i].index = pos * SERVER_FILES_PER_CHUNK + i;
 		chunk[i].reuse = reuse;
-		if (chunk[i].index > 0) /* no file handle is 0 */
+		if (chunk[i].index > 0) /* 0 is not a valid file handle */
 			files_free_push(m, chunk[i].index);
 	}
 	return 0;
@@ -137,7 +138,8 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 	return 0;
 }
 
-/* Of a file without a name the last descriptor takes its space with it, which lasts. */
+/* The last descriptor of an unlinked file frees its space, which can take long, so a helper
+ * closes it. */
 static void file_close(struct server_file *f)
 {
 	struct server_mount *m = f->mount;
@@ -182,7 +184,8 @@ static void files_done(struct server_mount *m)
 
 /* ------------------------------------------------------------------ mounts */
 
-/* The same for all workers of the host, and for all lanes of a mount: one kernel is behind them. */
+/* Identifies the client's kernel, so it is the same for all workers of the host and for a mount
+ * and its mount workers. */
 static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
@@ -220,7 +223,7 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* No other worker has taken it over. Its place may be another mount's by now. */
+/* No other worker has adopted the mount. Its record may be another mount's by now. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -234,7 +237,7 @@ static bool is_in_use(const struct server_mount *m)
 	return m->n_clients > 0 || m->n_refs > 0;
 }
 
-/* Who takes it from here on finds nothing of it. */
+/* The next owner of the mount starts without its state. */
 static void record_drop(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -264,7 +267,7 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	free(m);
 }
 
-/* So long it may be about to say what it has open. */
+/* Grace period: how long removed files wait for a client to reclaim them. */
 #define GRACE_NS (90 * NSEC_PER_SEC)
 
 static void grace_end(struct server_mount *m)
@@ -283,8 +286,7 @@ void server_mount_reclaimed(struct server_mount *m)
 	server_mounts_publish(m->server);
 }
 
-/* What a lane has open its owner has open, too, and comes to say so even where the lane does not.
- */
+/* A mount worker's files are open in its mount, too, which reclaims them. */
 static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
@@ -368,7 +370,7 @@ int server_mounts_restore(struct server_export *e)
 		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
-		/* Whoever saw it without us takes it no more. */
+		/* A worker that read an older version of the word can no longer adopt the mount. */
 		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
 		    !state_served_swap(rec, word, own, 0))
 			continue;
@@ -379,7 +381,7 @@ int server_mounts_restore(struct server_export *e)
 		m->mount_worker = share_get(&rec->mount_worker);
 		mount_reclaim_begin(m);
 	}
-	/* Those of a predecessor among them. */
+	/* Provisional pins of predecessors are among these. */
 	for (unsigned i = 0; i < STATE_PINS_MAX; i++)
 		e->n_provisional +=
 			state_pin_is_used(&e->state->holds[i]) && e->state->holds[i].provisional;
@@ -405,7 +407,7 @@ void server_mounts_expire(struct fuse_server *srv)
 	server_mounts_publish(srv);
 }
 
-/* All workers share the places for mounts: those that are away have half of them. */
+/* All workers share the places for mounts; mounts without a session may use half of them. */
 static bool has_room(const struct fuse_server *srv)
 {
 	uint32_t n_at_work = srv->n_live + srv->n_finishing;
@@ -431,7 +433,7 @@ static int mounts_make_room(struct fuse_server *srv)
 	return 0;
 }
 
-/* Its worker has given it to us, or nothing of that one is left. */
+/* Its worker has handed the mount over to us, or that worker and its helpers have ended. */
 static bool can_take(const struct server_export *e, uint64_t word)
 {
 	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);
@@ -440,11 +442,12 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* A mount that cannot go is left where it is for so long. */
+/* A mount that could not be moved stays for so long. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
-/* It was served before. What it had open elsewhere it will say, and the others hear that it has not
- * before it is ours. -EBUSY: its worker may still be at what it was asked. */
+/* Adopts a mount that was served before. It has to reclaim the files that it had open elsewhere,
+ * and peers see that before the mount is ours. -EBUSY: its former worker may still run its
+ * requests. */
 static int mount_take(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -463,12 +466,12 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	if (STATE_SERVED_BY(word) == own) /* it was sent elsewhere, and has come back */
+	if (STATE_SERVED_BY(word) == own) /* it was redirected and has come back */
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
 
-/* So that a successor, or another worker, knows of it. */
+/* Records the mount for a successor and for the peers. */
 static int mount_record(struct server_mount *m)
 {
 	uint32_t own = m->server->cfg->worker_id;
@@ -482,7 +485,7 @@ static int mount_record(struct server_mount *m)
 	word = state_served(rec);
 	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
 		return mount_take(m);
-	/* Another worker may make it at this moment. */
+	/* A peer may create the same record at this moment. */
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
@@ -509,8 +512,9 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	int r;
 
 	if (!m || !is_ours(m)) {
-		server_mounts_expire(srv);	/* the host may have slept for days */
-		if (mount_find(e, h->mount_id)) /* another's, and what it asked here is not over */
+		server_mounts_expire(srv);	/* the host may have been suspended for days */
+		if (mount_find(e, h->mount_id)) /* a peer's mount, whose requests here are still
+						   running */
 			return -EBUSY;
 		r = mounts_make_room(srv);
 		if (r < 0)
@@ -532,11 +536,11 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 
 /* ------------------------------------------------------------------ which worker's it is */
 
-/* Mounts that were not seen for so long do not count when others are given a place. */
+/* Mounts without a session for so long do not count for the placement. */
 #define PLACE_AWAY_S 30
 
-/* Mounts of the export by worker, but for the one with this id (NULL: all). *ret: that one; NULL:
- * it is new. */
+/* Counts the mounts of the export per worker, without the one with this id (NULL: count all).
+ * *ret: the record of that one; NULL: it is new. */
 static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
 			 struct state_mount **ret)
 {
@@ -551,7 +555,7 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 
 		if (!share_get(&rec->used)) {
 			if (word == 0)
-				break; /* none was ever used from here on */
+				break; /* no record from here on was ever used */
 			continue;
 		}
 		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
@@ -562,7 +566,7 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Where the worker is reached by a client that reaches us from `from`. */
+/* Records the worker's address for a client that reaches us from `from`. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -575,13 +579,13 @@ static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		    ip_prefix_contains(&slot->addrs[i].ip, from))
 			at = i;
 	if (at == n)
-		return 0; /* by none: it is served here */
+		return 0; /* the worker has no such address, so the mount stays here */
 	ip_addr_format(&slot->addrs[at].ip.addr, ip, sizeof(ip));
 	snprintf(srv->elsewhere, sizeof(srv->elsewhere), "%s/%x", ip, slot->addrs[at].port);
 	return -EREMOTE;
 }
 
-/* The worker's place, where it serves the export at present. */
+/* The worker's slot if it serves the export and is alive. */
 static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
 {
 	const struct share *share = &e->server->share;
@@ -594,7 +598,7 @@ static const struct share_slot *serving(const struct server_export *e, uint32_t 
 		       : NULL;
 }
 
-/* Another worker of the export that has fewer mounts than ours; NULL: none has. */
+/* The peer that serves the export with the fewest mounts, fewer than `ours`; NULL: none. */
 static const struct share_slot *least_loaded(const struct server_export *e,
 					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
 {
@@ -607,7 +611,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 		const struct share_slot *o = share->peers[i];
 
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
-		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* by other exports */
+		    share_get(&o->n_live) >=
+			    share_get(&o->n_live_max) || /* other exports use its places */
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
@@ -616,7 +621,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	return best;
 }
 
-/* It goes to `o`, if that is reached: that one takes it when the client comes there. */
+/* Hands the mount over to `o` if the client can reach it: that worker adopts it when the client
+ * connects there. */
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
@@ -628,8 +634,8 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 	return r;
 }
 
-/* A mount stays with its worker, which finds again what it knew of it, for as long as that one may
- * come back; else it goes to the worker that has the fewest, ours before others. */
+/* A mount stays with its worker, which has its state, as long as that worker may come back.
+ * Otherwise it goes to the worker with the fewest mounts, preferably this one. */
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
@@ -676,12 +682,13 @@ int server_mount_place(struct server_export *e, const uint8_t id[16], const stru
 
 /* ------------------------------------------------------------------ mounts that move */
 
-/* What does not end within this time, on a disk that hangs, may never: the client is served. */
+/* Requests that take longer, such as on a hanging disk, may never end: the mount then stays
+ * here. */
 #define MOVE_MAX_NS (2 * NSEC_PER_SEC)
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
-/* The client is asked to come anew, and is refused until nothing of what it has asked is at work:
- * what is not journalled, data that are written, would else come after what it writes elsewhere. */
+/* Asks the client to reconnect and refuses it until its requests have ended: a write that is not
+ * journalled could otherwise overwrite what the client writes via its next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;
@@ -691,7 +698,7 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 		rudp_session_close(m->client->session, m->moving_ns);
 }
 
-/* Another worker has a client of it that does not go where it is sent. */
+/* A peer has a session of this mount whose client does not follow redirects. */
 static void wanted_check(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -725,7 +732,7 @@ void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
 	}
 }
 
-/* Workers come later than clients, and come back: a mount at a time is asked to come anew. */
+/* Workers may start later than clients, and return. One mount at a time is asked to reconnect. */
 static void export_balance(struct server_export *e)
 {
 	struct fuse_server *srv = e->server;
@@ -734,7 +741,7 @@ static void export_balance(struct server_export *e)
 	const struct share_slot *o;
 	struct state_mount *none;
 
-	/* What has no handles is known by the worker alone that has found it. */
+	/* Only the worker that found an object without a file handle knows it. */
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);

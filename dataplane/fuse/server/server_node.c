@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects of exports: from the handle that a client gives to a descriptor, and from names to
- * handles, as far as that can be said from memory; what cannot a hand does. All that is kept here
- * may be forgotten: a handle says what it means without it, unless it is of a file system that
- * gives none.
+ * Objects of exports ("nodes"): finds the descriptor for a client's handle and the handle for a
+ * name, as far as memory suffices; the I/O helpers do the rest. This is a cache: a handle is valid
+ * without its node, except on file systems without file handles.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/hash.h"
@@ -66,7 +65,7 @@ static bool is_table_handle(const struct server_node *n)
 	return n->handle.bytes[0] == FUSE_HANDLE_TABLE;
 }
 
-/* Of its handle, what the file system gave. */
+/* Length of the handle without its signature. */
 static size_t key_len(const uint8_t *handle, size_t len)
 {
 	return handle[0] == FUSE_HANDLE_FILE && len > HELPERS_SIGNATURE_BYTES
@@ -91,11 +90,11 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* Who knows the signature of one that we know has it from us. */
+	/* A client that presents the signature of a known handle has it from us. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 
-/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
+/* A node that keeps its descriptor pins the inode, so the number cannot be reused. */
 static struct server_node *table_node_find(const struct server_export *e, uint64_t dev,
 					   uint64_t ino)
 {
@@ -106,7 +105,7 @@ static struct server_node *table_node_find(const struct server_export *e, uint64
 	return n;
 }
 
-/* Its place among the least recently used, by what it has; the newest of them. */
+/* Moves the node to the front of the list that fits its state. */
 static void node_place(struct server_node *n)
 {
 	struct fuse_server *srv = n->export->server;
@@ -150,7 +149,7 @@ static void node_close(struct server_node *n)
 	node_place(n);
 }
 
-/* What is too much goes, but for the one that was just used. */
+/* Evicts the least recently used nodes beyond each limit; the node just used stays. */
 static void nodes_trim(struct fuse_server *srv)
 {
 	while (srv->open_nodes.n > srv->n_open_max)
@@ -217,7 +216,7 @@ void server_nodes_done(struct fuse_server *srv)
 
 void server_nodes_shrink(struct fuse_server *srv)
 {
-	/* Sixteen stay: a caller may be holding more than one. */
+	/* Sixteen stay: a caller may use more than one. */
 	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
 	while (srv->open_nodes.n > keep)
@@ -252,7 +251,7 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 	return n;
 }
 
-/* A handle of our own, for what has no other. */
+/* Makes a handle of our own table for an object without a file handle. */
 static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
 	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_TABLE};
@@ -317,7 +316,7 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i)
 
 int server_node_fd(struct server_node *n)
 {
-	/* Where it is the last to go already there is nothing to move. */
+	/* A node that is already the newest need not move. */
 	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->server->tick))
 		node_place(n);
 	return n->fd;
@@ -356,7 +355,8 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 {
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
 						  : table_node_find(e, r->dev, r->attr.ino);
-	bool dir = S_ISDIR(r->attr.mode); /* their links are counted otherwise on some */
+	bool dir =
+		S_ISDIR(r->attr.mode); /* some file systems count a directory's links differently */
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
 		n = server_node_of(e, r, fd);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries of RDMA that a client asks for (`plenum rdma ping`), at the server, which is the active
- * end. Apart from bulk data because nobody waits for these: one client at a time has them, within
- * its own share of buffers, on pairs that its files use as well and may fill; they end early where
- * they take long, and then the server rests. Where an operator asks here, a client is asked to ask:
- * the memory is the client's to give.
+ * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. One client at a
+ * time runs a test, within its own share of buffers and on pairs that its files use as well; a test
+ * that takes long ends early, and a pause follows. An operator at the server can also order a test:
+ * the server then asks the client to request one, because the memory is the client's.
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
@@ -12,10 +11,10 @@
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
-#define PING_WORK_NS (100 * NSEC_PER_MSEC) /* nothing more begins then */
-#define PING_PAUSE_FACTOR 3U		   /* times as long as it took */
+#define PING_WORK_NS (100 * NSEC_PER_MSEC) /* no operation starts later */
+#define PING_PAUSE_FACTOR 3U		   /* pause, as a multiple of the test's duration */
 
-/* 0; negative errno: the message is none, or there is no RDMA at all. */
+/* 0; negative errno: the message is malformed, or RDMA is unavailable. */
 static int ask_check(const struct fuse_server_client *c, const void *buf, size_t len,
 		     struct fuse_proto_ping *ret)
 {
@@ -58,7 +57,8 @@ static void answer(struct fuse_server *srv, struct rudp_call *call, uint64_t uni
 
 /* ------------------------------------------------------------------ what is wished for here */
 
-_Static_assert(FUSE_PROTO_WISH_COUNT_MAX == LAUNCH_PING_COUNT_MAX, "any can be wished for");
+_Static_assert(FUSE_PROTO_WISH_COUNT_MAX == LAUNCH_PING_COUNT_MAX,
+	       "a test of any length can be ordered");
 
 static uint8_t op_of(const struct launch_ping *p)
 {
@@ -109,7 +109,7 @@ static void order_end(struct server_ping_order *w, int status, const char *reaso
 	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
-/* It is what was wished for, not what an operator there wants of the same client. */
+/* Whether the request is the ordered test, and not one that an operator at the client started. */
 static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
 		       const struct fuse_proto_ping *ask)
 {
@@ -147,7 +147,7 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	else if (!w->over && now_ns >= w->until_ns) /* an older client hears nothing of it */
+	else if (!w->over && now_ns >= w->until_ns) /* an older client ignores the order */
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;
@@ -184,7 +184,7 @@ static void ping_end(struct fuse_server *srv)
 
 static void ping_done(struct port_rdma_op *op, int status);
 
-/* One more, of those that are not under way. False: not now. */
+/* Starts one more operation. False: not possible now. */
 static bool ping_begin(struct fuse_server *srv, uint64_t now_ns)
 {
 	struct server_ping *g = &srv->ping;
@@ -254,7 +254,7 @@ static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uin
 	g->ordered = is_ordered(&srv->order, c, ask);
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].server = srv;
-	/* What others' requests have left in it is not for this client. */
+	/* Clears other clients' data, which must not reach this client. */
 	if (ask->what == FUSE_PROTO_PING_WRITE)
 		memset(data, 0, ask->len);
 	c->n_reqs++;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data by RDMA, at the server, which is the active end: it writes what was read into its
- * clients' memory and fetches what they write, on whichever leg has least to do; what fails on one
- * goes by the next, and by packets in the end. Buffers stay the device's until it says that it has
- * done with them. Apart because a server without RDMA knows nothing of it.
+ * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
+ * client's memory and fetches WRITE data from it, on the leg with the least load. An operation that
+ * fails is retried on the next leg, and via packets at last. A buffer belongs to the device until
+ * the device reports completion.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <string.h>
 
-/* Less fits a packet or two. */
+/* Smaller replies fit into one or two packets. */
 #define BULK_LEAST RUDP_SMALL_BYTES
 /*
- * Pairs are made by system calls of the packet core: a client asks once a second at most where they
- * are lost, and once for each leg that comes back. More often than that only who means harm does;
- * nor may many clients at a time have the core for themselves, each of which asks again.
+ * Queue pairs are made by system calls on the packet core. A correct client asks once a second
+ * while pairs are lost, and once for each leg that returns. These budgets limit a hostile client,
+ * and many clients that retry at the same time.
  */
 #define ASK_NS (250 * NSEC_PER_MSEC)
 #define ASKS_AT_ONCE 8
@@ -26,7 +26,7 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 
 	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
-	/* Answers large enough, and requests that are assembled here. */
+	/* Replies of the larger classes, and requests that are assembled here. */
 	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
 	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
 	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
@@ -41,7 +41,7 @@ void server_rdma_done(struct fuse_server *srv)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* IPv4 mapped into IPv6. */
+/* Compares with the IPv4-mapped form for IPv4. */
 static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -51,7 +51,7 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
 }
 
-/* The port whose address the client means. */
+/* The port with the address that the client addresses. */
 static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
 	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)
@@ -60,8 +60,9 @@ static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 	return -ENOENT;
 }
 
-/* Packets go to an address only that the session has proved to be its client's. An IB port's GID is
- * none that IPoIB has as an address: there the subnet's partitions say who reaches whom. */
+/* The server sends only to addresses that the session has validated for its client. The GID of
+ * an InfiniBand port never appears as an IPoIB address; there, the subnet's partitions limit who
+ * can reach whom. */
 static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 			  const struct fuse_proto_rdma_leg *leg)
 {
@@ -75,7 +76,7 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 	return false;
 }
 
-/* Makes our half and joins it with theirs, which becomes ours in the answer. */
+/* Creates our queue pair and connects it with the client's; the reply carries ours. */
 static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
@@ -102,11 +103,11 @@ static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg
 	leg->lid = half.lid;
 	leg->qpn = half.qpn;
 	leg->psn = half.psn;
-	leg->key = 0; /* nobody reaches memory here */
+	leg->key = 0; /* clients cannot access our memory */
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
-/* Whether the half that the client means is there and works. */
+/* Whether the pair that the client refers to exists and works. */
 static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
@@ -120,8 +121,8 @@ static bool is_over_budget(uint64_t spent_ns, uint64_t each_ns, unsigned at_once
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
 }
 
-/* False: not now. Nothing is paid for what is refused, so that one client cannot use up what is
- * for all. */
+/* False: over the budget. A refused request costs nothing, so that one client cannot exhaust the
+ * budget of all. */
 static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 {
 	struct fuse_server *srv = c->server;
@@ -134,7 +135,7 @@ static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 	return true;
 }
 
-/* Whether all that is asked is what is so: no pair is to be made. */
+/* Whether the request only checks pairs and creates none. */
 static bool only_checks(const struct fuse_proto_rdma *p)
 {
 	for (uint32_t i = 0; i < p->n_legs; i++)
@@ -143,7 +144,6 @@ static bool only_checks(const struct fuse_proto_rdma *p)
 	return p->n_legs > 0;
 }
 
-/* 0; negative errno. */
 static int ask_check(struct fuse_server_client *c, const void *buf, size_t len,
 		     struct fuse_proto_rdma *ret)
 {
@@ -154,7 +154,7 @@ static int ask_check(struct fuse_server_client *c, const void *buf, size_t len,
 	if (in.len != len || len < head || len > sizeof(in) + sizeof(*ret))
 		return -EIO;
 	memcpy(ret, (const uint8_t *)buf + sizeof(in), len - sizeof(in));
-	/* Clients of version 1 never ask after pairs. */
+	/* Clients of version 1 never ask for pairs. */
 	if (ret->version == 0 || ret->version > FUSE_PROTO_RDMA_VERSION ||
 	    ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
 	    len != head + ret->n_legs * sizeof(ret->legs[0]))
@@ -195,13 +195,13 @@ void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void 
 	buf_pool_put(&srv->requests, buf);
 }
 
-/* A leg of theirs that works, without those in `not`; -1: none. */
+/* The least loaded working leg in `legs` without those in `not`; -1: none. */
 static int leg_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not )
 {
 	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
 }
 
-/* Whether one of the legs works, and only has too much to do where it takes nothing more. */
+/* Whether one of the legs works, even if it is too busy now. */
 static bool some_work(const struct fuse_server_client *c, uint8_t legs)
 {
 	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
@@ -228,7 +228,7 @@ static void fetch_retry(struct server_fetch *k);
 static void fetch_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 			    const struct rudp_call *call);
 
-/* What is under way ends as failed, and by itself. */
+/* Operations in flight complete with an error. */
 void server_rdma_client_gone(struct fuse_server_client *c)
 {
 	struct server_fetch *next;
@@ -241,7 +241,7 @@ void server_rdma_client_gone(struct fuse_server_client *c)
 			continue;
 		k->call = NULL;
 		if (k->waits)
-			fetch_retry(k); /* it is over */
+			fetch_retry(k); /* ends, because k->call is NULL */
 	}
 	if (c->rdma)
 		port_rdma_drop_all(c->rdma);
@@ -253,7 +253,7 @@ static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct server_req *q)
 {
-	if (q->bulk_stale) /* the memory that was offered means nothing any more */
+	if (q->bulk_stale) /* the client's memory is no longer valid */
 		server_reply_data(q, q->got);
 	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
 		server_reply_retry(q, server_rdma_failed(q));
@@ -261,7 +261,7 @@ static void reply_by_packets(struct server_req *q)
 		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
 }
 
-/* False: by packets. */
+/* False: send via packets. */
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
@@ -275,8 +275,8 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* Legs that work and have too much to do: a client that takes its data by no other way would ask
- * again at once, and have them read once more for nothing. */
+/* True: the legs work but are busy. A client that accepts its data only via RDMA would retry at
+ * once and make the server read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&
@@ -318,8 +318,8 @@ static void reply_done(struct port_rdma_op *op, int status)
 	reply_go(q);
 }
 
-/* Those that wait, in their order; gone: of that client, whose session has ended. Those that its
- * next session has asked for again are that one's. */
+/* Retries the waiting replies in order. gone: a client whose session has ended; requests that
+ * its next session has sent again belong to that session. */
 static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone)
 {
 	struct server_req *q = srv->reply_head, *next;
@@ -370,7 +370,7 @@ static bool fetch_begin(struct server_fetch *k)
 			      k->bulk.addr, &k->op) == 0;
 }
 
-/* It is a request now, or nothing. */
+/* Passes the completed message on as a request, or refuses it. */
 static void fetch_end(struct server_fetch *k, bool whole)
 {
 	struct fuse_server_client *c = k->client;
@@ -432,7 +432,7 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	fetch_retry(k);
 }
 
-/* The message as it would have come by packets: head, room for the data, handles. */
+/* Builds the message as it would have arrived via packets: header, room for the data, handles. */
 static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -450,8 +450,8 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 	return whole + tail_len;
 }
 
-/* 0: they are on their way, and a copy of the message is where they go; -EAGAIN: not now;
- * -EREMOTEIO: no leg works. */
+/* 0: the transfer has started, into a buffer that also has a copy of the message; -EAGAIN: not
+ * possible now; -EREMOTEIO: no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -471,7 +471,7 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 		buf_pool_put(&srv->requests, data);
 		return some_work(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
 	}
-	k->len = assemble(data, buf, len, args); /* around what comes */
+	k->len = assemble(data, buf, len, args); /* around the incoming data */
 	if (k->next)
 		k->next->prev = k;
 	srv->fetches = k;
@@ -480,8 +480,8 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 	return 0;
 }
 
-/* A client that is told that its data could not be had drops its pairs: it is told so of pairs that
- * do not work, not of those that are busy. */
+/* A client drops its pairs when the server reports that it could not fetch data, so the server
+ * reports that only for pairs that do not work, not for busy ones. */
 void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -546,9 +546,10 @@ void server_rdma_run(struct fuse_server *srv)
 		struct fuse_server_args args;
 		int r;
 
-		(void)fuse_server_check(buf, w.len, &args); /* as when it came */
+		(void)fuse_server_check(buf, w.len,
+					&args); /* it passed the same check on arrival */
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
-		if (r == -EAGAIN) { /* others' pairs may have less to do */
+		if (r == -EAGAIN) { /* other pairs may be less busy */
 			p = &(*p)->next;
 			continue;
 		}
@@ -556,7 +557,7 @@ void server_rdma_run(struct fuse_server *srv)
 		if (r < 0)
 			server_req_refuse(srv, w.call, buf, w.len, r);
 		buf_pool_put(&srv->requests, buf);
-		p = &srv->fetch_head; /* who is answered may have ended */
+		p = &srv->fetch_head; /* refusing it may have ended its client */
 	}
 }
 

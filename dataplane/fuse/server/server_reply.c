@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of answers: what the kernel's structs say, and the tails with the handles that stand
- * for nodes. Apart from the operations because every one of them ends here.
+ * Builds replies: the kernel's structures, and the tail with the signed handles of nodes and
+ * further parts of the protocol.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <string.h>
 
-/* A tail in the making, behind len bytes of data; aligned to nothing. */
+/* A tail under construction, behind len bytes of data; unaligned. */
 struct tail {
 	uint8_t *start, *at;
 	struct fuse_proto_resp_tail head;
@@ -49,13 +49,14 @@ void server_reply_err(struct server_req *q, int err)
 	server_req_finish(q, -err, 0, 0);
 }
 
-/* What is answered from the journal was so when it ran, and may not be any more. */
+/* A replayed result describes the time of its execution, so it does not vouch for missing
+ * attributes. */
 static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* Timeouts are the client's, and what generation there is. */
+/* The client sets the timeouts; generation carries protocol flags. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
@@ -69,8 +70,9 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 		ret->generation |= FUSE_PROTO_EMPTY;
 }
 
-/* The folder, after a name in it was made or removed: the client's kernel will ask. Only where that
- * costs no hand; never from the journal, for then it is of another moment. */
+/* Appends the attributes of the folder after a name in it changed, because the client's kernel
+ * asks for them next. Only if that needs no helper, and never for a replay, whose folder has
+ * changed since. */
 static void tail_folder(struct server_req *q, struct tail *t)
 {
 	uint32_t opcode = q->in->opcode;
@@ -109,7 +111,7 @@ void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handl
 		memcpy(t.at, handles, handles_len);
 		t.at += handles_len;
 	}
-	/* Where there is room for a tail. */
+	/* Only if there is room for a tail. */
 	if (q->client->features & FUSE_PROTO_FEATURE_END &&
 	    (n > 0 || len + sizeof(t.head) <= q->out_max))
 		t.head.flags = flags;

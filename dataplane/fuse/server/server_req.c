@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Life of a request, from its message to its answer, whatever it asks for: checked, answered from
- * memory where it ran before, handed to its operation, kept.
+ * The life of a request: check, replay from the journal if it ran before, dispatch to its
+ * operation, reply.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/log.h"
@@ -22,7 +22,7 @@ static void req_unlink(struct server_req *q)
 	srv->n_active--;
 }
 
-/* What it used. */
+/* Releases the request's files and buffer. */
 static void req_release(struct server_req *q)
 {
 	if (q->file)
@@ -34,11 +34,12 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Once a session: a disk that fails does so often. */
+/* Once a session, because a failing disk fails often. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
-		log_warning("%s: request of FUSE opcode %u: Input/output error", c->host, opcode);
+		log_warning("%s: FUSE request (opcode %u) failed: Input/output error", c->host,
+			    opcode);
 	c->failed = true;
 }
 
@@ -53,7 +54,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* Nothing was begun, so nothing is known of it. */
+	/* No helper has started the request, so its record is free again. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);
@@ -76,7 +77,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		fuse_server_sent(srv, q);
 }
 
-/* What of it this client is served. */
+/* The features that this client gets. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 {
 	const struct fuse_rights *r = &c->rights;
@@ -84,11 +85,11 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* each opening is */
+	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* every open needs a permission check */
 }
 
-/* A session's first request and no other. Its flags are in force at the client already; the check
- * has seen that we speak them all, and that the version is one of ours. */
+/* Only valid as the first request of a session. The client uses the flags already; the check has
+ * ensured that the version and all flags are supported. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -109,7 +110,7 @@ static void op_destroy(struct server_req *q)
 	server_reply_err(q, 0);
 }
 
-/* What the check lets through and is not mute, each with a row of its own there. */
+/* The operations that pass the check and need a reply; server_check.c has a rule for each. */
 static void (*const req_ops[])(struct server_req *q) = {
 	[FUSE_INIT] = op_init,
 	[FUSE_DESTROY] = op_destroy,
@@ -147,7 +148,7 @@ static void (*const req_ops[])(struct server_req *q) = {
 	[FUSE_COPY_FILE_RANGE] = server_op_copy,
 };
 
-/* All that must not run twice, and what is written besides. */
+/* Whether the request changes anything. */
 static bool req_changes(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -162,7 +163,7 @@ static bool req_changes(const struct server_req *q)
 	}
 }
 
-/* A request that must not run twice, or that opens something. True: it is answered, or waits. */
+/* Handles requests that must not run twice, and repeated opens. True: replied or queued. */
 static bool req_once(struct server_req *q)
 {
 	struct server_file *f = q->resent && server_req_opens(q) ? server_file_opened(q) : NULL;
@@ -179,8 +180,8 @@ static bool req_once(struct server_req *q)
 		return false;
 	case JOURNAL_ANSWER:
 		q->ticket = 0;
-		/* A hand may have done it after its worker's end, when that no more kept others
-		 * from being lent what it made untrue. */
+		/* A helper may have executed it after its worker's end, when the worker no
+		 * longer prevented leases on what the request changes. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
 			server_req_requeue(q);
@@ -253,7 +254,7 @@ void server_retry_run(struct fuse_server *srv)
 	}
 }
 
-/* False: there is no buffer for its answer at present. */
+/* False: no reply buffer is free. */
 static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
 {
@@ -313,8 +314,7 @@ void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const vo
 	rudp_respond(call, out, sizeof(*out), q);
 }
 
-/* A request that comes again while its first copy is still at work takes the first one's place:
- * the answer goes to the new call. */
+/* A repetition of a request that is still running takes over its reply. */
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
@@ -356,7 +356,7 @@ static void wait_remove(struct fuse_server *srv, struct server_wait **p)
 	srv->n_wait--;
 }
 
-/* What has not begun is not begun. */
+/* Cancels the request if no helper has started it. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
@@ -391,8 +391,8 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 
 	launch_stat_add(&srv->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
-	/* The mount's client has begun anew, and sends there what is not answered: what comes here
-	 * still was on its way, and would be done once more. */
+	/* The mount's client has opened a newer session and sends its unanswered requests there,
+	 * so a request that still arrives here would run twice. */
 	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
 		rudp_respond(call, nothing, 0, NULL);
 		buf_pool_put(&srv->requests, buf);
@@ -457,15 +457,16 @@ void server_wait_run(struct fuse_server *srv)
 		struct fuse_in_header *buf = (void *)((uint8_t *)*p + BUF_HEADROOM_BYTES);
 		struct fuse_server_args args;
 
-		/* A client that takes none of its answers holds up itself alone. */
+		/* A client that does not collect its replies only blocks itself. */
 		if (!buf_pool_fits_for(&srv->answers, w.client->peer,
 				       fuse_server_check_reply_bytes(buf))) {
 			p = &(*p)->next;
 			continue;
 		}
-		/* Out of the queue first: what starts may end at once and come back here. */
+		/* Dequeues first: the request may end at once and call this function again. */
 		wait_remove(srv, p);
-		(void)fuse_server_check(buf, w.len, &args); /* as when it came */
+		(void)fuse_server_check(buf, w.len,
+					&args); /* it passed the same check on arrival */
 		req_start(w.client, w.call, buf, w.len, &args);
 		p = &srv->wait_head;
 	}

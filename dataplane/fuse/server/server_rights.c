@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * As whom a request is executed: what its user and group are here, what the hand that carries it
- * out may do besides, and as whom this thread writes. Apart from what requests do, so that what
- * nobody may do stands in one place: fuse_rights.c says who is who, the file system judges.
+ * Identity of requests: maps the user and group, decides which privileges the helper may use, and
+ * sets the identity with which this thread writes. fuse_rights.c has the mapping rules; the file
+ * system makes the decision.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <linux/capability.h>
@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Taking a user's identity may have taken some away. */
+/* Sets the capabilities again after a change of the user, which may have cleared some. */
 static int caps_put(struct fuse_server *srv, bool writer)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -19,9 +19,9 @@ static int caps_put(struct fuse_server *srv, bool writer)
 
 	for (unsigned i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = srv->permitted[i];
-	/* With it quotas and reserved space would not hold. */
+	/* This capability would bypass quotas and reserved space. */
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
-	if (writer) /* with it the kernel would leave set-id bits alone */
+	if (writer) /* this one would keep set-id bits on writes */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
 	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
 	return srv->caps_valid ? 0 : -errno;
@@ -46,7 +46,7 @@ int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 
 	if (uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid)
 		return 0;
-	/* What waits to be handed to the kernel was asked for by somebody else. */
+	/* Queued operations belong to the former user. */
 	server_ring_flush(srv);
 	r = fuse_ids_set(&srv->ids, uid, gid);
 	return r < 0 ? r : caps_put(srv, uid != 0);
@@ -54,7 +54,7 @@ int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 
 /* ------------------------------------------------------------------ requests */
 
-/* Uses what was opened before, or looks at nothing but the object itself. */
+/* The request uses an object opened before, or only reads attributes of the object itself. */
 static bool needs_no_check(uint32_t opcode)
 {
 	switch (opcode) {
@@ -80,11 +80,11 @@ static bool is_data_op(uint32_t opcode)
 	return opcode == FUSE_WRITE || opcode == FUSE_FALLOCATE || opcode == FUSE_COPY_FILE_RANGE;
 }
 
-/* Users and groups that the request names become those here. */
+/* Maps the users and groups in the arguments to this host's. */
 static int map_args(struct server_req *q, const struct fuse_rights *rights)
 {
 	struct fuse_setattr_in *set = (void *)(q->in + 1);
-	const struct { /* without FUSE_SETXATTR_EXT it is this short */
+	const struct { /* the short form: FUSE_SETXATTR_EXT is never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	char *name;

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring, by which files are read, and plain system calls where there is none, or where one read
- * in memory is all that came. Apart because all that waits for a disk, and is not done by hands,
- * goes through it.
+ * Reads files via io_uring, or via plain system calls where that is unavailable or a single read
+ * from memory is cheaper.
  *
- * Neither files nor buffers are registered with it. A file's place in the ring's table saves a read
- * nothing that can be measured (tests/perf/file_reads), costs each open and close a system call,
- * and before Linux 6.13 places are given back in turn: a read that hangs would keep what others
- * have closed. Buffers that are registered are pinned, whether anybody uses them or not, and are
- * other memory than the pool's once that has given some back; they spare a read the look-up of its
- * pages where it goes past the page cache, and none of ours does.
+ * Neither files nor buffers are registered. A fixed file saves a read nothing measurable
+ * (tests/perf/file_reads), costs a system call at each open and close, and before Linux 6.13 slots
+ * are released in order: a hanging read would keep files open that other clients have closed.
+ * Registered buffers are pinned whether in use or not, and no longer match the pool's memory once
+ * the pool has returned pages; they save the page lookup of reads that bypass the page cache, which
+ * no read here does.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-#define RING_TURNS_MAX 4 /* submissions in one poll: what completes at once may go on at once */
-/* Reads in memory up to this size are done together: a larger one costs more than its call. */
+#define RING_TURNS_MAX 4 /* submissions in one poll, because some reads complete at once */
+/* Reads from memory up to this size are batched; a larger one costs more than its system call. */
 #define JOIN_BYTES_MAX 16384U
 
 /*
- * What a ring does is seen by no filter of system calls: a ring that may open files is a way around
- * it. So it may do only what is asked of it here, and nothing more may ever be registered with it.
+ * Seccomp does not see the operations of a ring, so a ring that could open files would bypass the
+ * filter. The ring therefore allows only reads, and cannot be changed later.
  */
 static int ring_restrict(struct io_uring *ring)
 {
 	struct io_uring_restriction allowed[] = {
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
 	};
-	/* liburing 2.3 declares functions for both and does not export them. */
+	/* liburing 2.3 declares functions for both but does not export them. */
 	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
 		    ARRAY_SIZE(allowed)) < 0 ||
 	    syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) <
@@ -40,9 +39,9 @@ static int ring_restrict(struct io_uring *ring)
 
 int server_ring_init(struct fuse_server *srv)
 {
-	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
-	 * need not interrupt it to deliver completions. Not DEFER_TASKRUN: there a poll of the
-	 * ring's descriptor does not wake for work that waits to be delivered. */
+	/* From the newest flags to none. One thread submits and reaps, so the kernel need not
+	 * interrupt it to deliver completions. Not DEFER_TASKRUN: a poll of the ring's
+	 * descriptor would not wake up for undelivered work. */
 	static const unsigned flags[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -65,8 +64,8 @@ int server_ring_init(struct fuse_server *srv)
 		if (r < 0)
 			io_uring_queue_exit(&srv->ring);
 	}
-	/* Where io_uring is not allowed, or not to be restricted (before Linux 5.10), all goes by
-	 * plain system calls. */
+	/* If io_uring is disabled or cannot be restricted (before Linux 5.10), plain system
+	 * calls replace it. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -79,7 +78,7 @@ void server_ring_done(struct fuse_server *srv)
 
 static int ring_do_now(struct server_req *q)
 {
-	/* fsync(2) has no data. */
+	/* fsync(2) has no data */
 	struct iovec iov = {.iov_base = q->data ? q->data + q->got : NULL,
 			    .iov_len = q->want - q->got};
 	int fd = q->file->fd;
@@ -99,7 +98,7 @@ static int ring_do_now(struct server_req *q)
 	return n < 0 ? -errno : (int)n;
 }
 
-/* False: there is no room. */
+/* False: the ring is full. */
 static bool ring_put(struct fuse_server *srv, struct server_req *q)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&srv->ring);
@@ -142,10 +141,10 @@ void server_ring_start(struct server_req *q)
 }
 
 /*
- * io_uring has a thread of its own read what it believes may wait. Of a file in memory it believes
- * that unless the file is O_NONBLOCK, and of what the file does not have, so only reads join that
- * find all they want. Below what is mounted in such an export may be a disk, where reads that must
- * wait would fail.
+ * io_uring runs a read in a kernel thread if it expects the read to block. For a file in memory it
+ * expects that unless the file is O_NONBLOCK, and for ranges beyond the end of the file, so only
+ * reads within the known size are batched. Below a mount point inside the export there may be a
+ * disk, where non-blocking reads would fail.
  */
 static bool read_is_joinable(const struct server_req *q)
 {
@@ -157,12 +156,12 @@ static bool read_is_joinable(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* it will not be otherwise the next time */
+		f->ring_unfit = !f->nonblock; /* a retry would fail, too */
 	}
 	return f->nonblock;
 }
 
-/* One is done quicker by a system call of its own, several by one for all of them. */
+/* A single read is faster as a system call; several are faster in one submission. */
 static int reads_begin(struct fuse_server *srv)
 {
 	struct server_req *q = srv->reads, *next;
@@ -187,7 +186,8 @@ void server_ring_flush(struct fuse_server *srv)
 		srv->n_queued = 0;
 }
 
-/* What was to be done at once, and could be, was not: a kernel that does so is asked for each. */
+/* A batched read should complete at once. If the kernel did not do that, single system calls
+ * replace batches. */
 static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;
@@ -239,11 +239,12 @@ int server_ring_poll(struct fuse_server *srv)
 				return n > 0 ? n : r;
 		}
 		n += ring_reap(srv);
-		srv->ring_turn += r >= 0; /* else it is still the turn of what was not taken */
+		srv->ring_turn +=
+			r >= 0; /* otherwise the submission is repeated in the same turn */
 		if (srv->n_queued == 0)
 			return n;
 	}
-	/* Enough for one turn of the loop; what completes from here on makes the ring readable. */
+	/* The loop continues elsewhere; further completions make the ring readable. */
 	if (io_uring_submit(&srv->ring) >= 0)
 		srv->n_queued = 0;
 	return n;

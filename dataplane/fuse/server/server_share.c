@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the compute workers of a host share: made, found again, who is in it. Apart from
- * those who use it, as it alone knows the layout of the whole.
+ * The memory that the compute workers of a host share: maps it, joins it, and finds the peers in
+ * it.
  */
 #include "dataplane/fuse/server/server_share.h"
 #include "netcfg/base/hash.h"
@@ -10,16 +10,17 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-struct share_file {	      /* zeros are an empty one */
-	uint64_t hash_key[2]; /* whoever comes first makes it */
-	uint64_t joined;      /* grows whenever a worker begins */
+struct share_file {	      /* all zeros: empty */
+	uint64_t hash_key[2]; /* made by the first worker */
+	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
 	struct share_slot slots[SHARE_SLOTS];
 };
-_Static_assert(sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
-	       "another layout is another LAUNCH_VERSION: workers of the former are still at work");
+_Static_assert(
+	sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
+	"a change of this layout needs a new LAUNCH_VERSION: old workers still use the old one");
 
-/* The first one's word counts. */
+/* The first worker's word wins. */
 static int key_make(uint64_t *word)
 {
 	uint64_t ours, none = 0;
@@ -83,7 +84,7 @@ static void peers_find(struct share *s, uint64_t now_ns)
 	for (uint32_t i = 0; i < SHARE_SLOTS; i++) {
 		struct share_slot *slot = &s->file->slots[i];
 
-		/* Pairs with share_join_peers() of the other. */
+		/* Pairs with share_join_peers() of the peer. */
 		if (!(__atomic_load_n(&s->file->used[i / 64], __ATOMIC_ACQUIRE) & 1ULL << i % 64) ||
 		    slot == s->own || !share_is_alive(slot, SHARE_GONE_NS, now_ns))
 			continue;
@@ -95,7 +96,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
-	/* What was changed or forgotten by a former life is as if it had been just now. */
+	/* Changes of a former incarnation count as made just now. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
 	share_set(&own->untracked_ns, now_ns);
@@ -103,15 +104,15 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	own->changes_forgotten = own->untracked_changed = own->n_changes;
 	share_set(&own->life, own->life + 1);
 	share_set(&own->seen_ns, now_ns);
-	/* Pairs with may_be_open_elsewhere() of fuse_server_hold.c in other workers. */
+	/* Pairs with may_be_open_elsewhere() of server_pin.c in peers. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	share_set(&own->n_open, 0U);
 	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)
 		memset(own->open, 0, sizeof(own->open));
-	/* Pairs with others_find(). */
+	/* Pairs with peers_find(). */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
-	/* Pairs with share_refresh() of others: from here on they look at our place. */
+	/* Pairs with share_refresh() of peers: from here on they check our slot. */
 	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
 	share_refresh(s);
 }
@@ -126,8 +127,8 @@ void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
-	/* Pairs with the same in other workers: what was written before is seen by who looks later
-	 * than we do. */
+	/* Pairs with the same fence in peers: of two workers that write and then look, at least
+	 * one sees the other's write. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
 	if (PLENUM_LIKELY(joined == s->joined))
@@ -178,7 +179,7 @@ void share_open_count(struct share *s, uint64_t key, int by)
 	uint16_t *n = &s->own->open[key % SHARE_COUNTS];
 
 	share_set(&s->own->n_open, s->own->n_open + (uint32_t)by);
-	/* One that is full stays so: then more seems to be open than is. */
+	/* A saturated counter stays: it then overstates the number of open files. */
 	if (key && *n < UINT16_MAX)
 		share_set(n, (uint16_t)(*n + by));
 }

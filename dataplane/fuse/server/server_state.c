@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state's memory: made, found again, thrown away where it is another's.
+ * Maps the persistent state of an export and resets a state of another version.
  */
 #include "dataplane/fuse/server/server_state.h"
 #include "netcfg/base/memfd.h"
@@ -28,7 +28,7 @@ int state_map(int fd, struct state **ret)
 		fd = own;
 	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < end && ftruncate(fd, end) < 0))
 		return -errno;
-	memfd_fix(fd); /* of the journal before it, too */
+	memfd_fix(fd); /* seals the journal before it, too */
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		 state_at());
 	if (s == MAP_FAILED)

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the server end itself keeps of an export in its state descriptor, a memfd that outlives the
- * process, behind the journal (fuse_journal.h): which mounts there were, and the files that the
- * agent holds, because they have no name and somebody has them open. Owns the layout and the
- * mapping, knows nothing of what is in the records.
+ * The server's own part of an export's state descriptor, a memfd that outlives the process; it
+ * follows the journal (fuse_journal.h). It lists the mounts, and the files that the agent has
+ * pinned because they are unlinked and a client has them open. This module owns the layout and the
+ * mapping, not the meaning of the records.
  *
- * A record is filled first and published last by one aligned store, so that the death of the
- * process between any two instructions leaves either the old or the new. Only the process can die;
- * a host that dies takes the memfd with it, so stores need no flushing, only to stay in program
- * order. Memory is there once something was written to it.
+ * A record is filled first and published last, by one aligned store, so a process that dies at any
+ * instruction leaves either the old or the new record. Only the process can die alone: a host that
+ * dies takes the memfd with it, so stores need program order, but no flush. Memory is allocated at
+ * the first write.
  *
- * All workers of an entry serve its exports, each with these records: a mount's is written by the
- * worker that serves it, and a hold is taken and let go by whoever is first.
+ * All workers of an entry serve its exports and share these records: the worker that serves a mount
+ * writes the mount's record, and any worker may take or release a pin.
  */
 #ifndef PLENUM_SERVER_STATE_H
 #define PLENUM_SERVER_STATE_H
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 
-#define STATE_PINS_MAX 4096U /* more than the agent would ever hold of an export */
+#define STATE_PINS_MAX 4096U /* more than the agent pins for one export */
 
-struct state_mount {   /* in the place that the journal gives to the mount */
+struct state_mount {   /* in the slot that the journal assigns to the mount */
 	uint64_t used; /* published last */
 	uint8_t id[16];
-	uint64_t served;       /* STATE_SERVED; 0: by nobody, ever */
-	uint32_t wanted;       /* number of a worker whose client asks for it; 0: there is none */
-	uint32_t mount_worker; /* 1: of a lane, which has nothing open that its owner has not; else
-				  0 */
+	uint64_t served;       /* STATE_SERVED; 0: never served */
+	uint32_t wanted;       /* worker whose client asks for the mount; 0: none */
+	uint32_t mount_worker; /* 1: of a mount worker, whose open files its mount has open, too;
+				  else 0 */
 };
 
 /*
- * Which worker serves a mount, or did last (0: not known), to which one it has given it (0: to
- * none), and a count of the changes. Whose it is may still be at what was asked before, so only
- * itself gives it away, when it is done; or anybody takes it when nothing of that worker is left
- * (journal_worker_is_alive()). The count ends what somebody saw before.
+ * The worker that serves, or served last, a mount (0: unknown), the worker that it handed the mount
+ * over to (0: none), and a count of the changes. The serving worker may still run former requests,
+ * so only that worker hands the mount over, when they have ended; if that worker and its helpers
+ * are gone (journal_worker_is_alive()), any worker may adopt the mount. The count makes a compare-
+ * and-swap fail if the word has changed in between.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -47,7 +48,7 @@ static inline uint64_t state_served(const struct state_mount *m)
 	return __atomic_load_n(&m->served, __ATOMIC_ACQUIRE);
 }
 
-/* false: another was first. */
+/* false: another worker was first */
 static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint32_t server,
 				     uint32_t given)
 {
@@ -59,14 +60,13 @@ static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint3
 }
 
 struct state_pin {
-	uint32_t used; /* STATE_HOLD_*, and from bit 2 on a count of its uses; published last */
+	uint32_t used; /* STATE_PIN_*, and a use count from bit 2 on; published last */
 	uint8_t len;   /* of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t provisional; /* nobody is known to have it open: until all have said what they have
-			      */
+	uint8_t provisional; /* provisional: kept until every client has reclaimed its files */
 	uint8_t pad[26];
 };
-_Static_assert(sizeof(struct state_pin) == 128, "no room between the fields");
+_Static_assert(sizeof(struct state_pin) == 128, "no padding between the fields");
 enum { STATE_PIN_FREE, STATE_PIN_USED, STATE_PIN_FILLING /* being filled */ };
 #define STATE_PIN_MASK 3U
 
@@ -76,7 +76,7 @@ static inline bool state_pin_is_used(const struct state_pin *h)
 	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK) == STATE_PIN_USED;
 }
 
-/* From the word that was seen; false: another was first. */
+/* Swaps from the word seen before; false: another worker was first. */
 static inline bool state_pin_swap(struct state_pin *h, uint32_t from, uint32_t to)
 {
 	/* Pairs with itself and with state_pin_is_used() in other workers. */
@@ -90,17 +90,17 @@ struct state {
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
 	struct state_pin holds[STATE_PINS_MAX];
-	/* Of what is lent to clients: clock_now_ns() until when there is any, until when there
-	 * shall be none, and how often that time was doubled. */
+	/* Leases of the export: the time (clock_now_ns()) when the last expires, the time before
+	 * which none is granted, and how often that interval was doubled. */
 	uint64_t granted_until_ns, backoff_until_ns, backoff_doublings;
 };
 
-/* Maps the state behind the journal's bytes of fd (borrowed; -1: one that nothing outlives). What
- * is not of this version is thrown away. 0; negative errno. */
+/* Maps the state behind the journal in fd (borrowed; -1: state that ends with the process).
+ * Discards a state of another version. 0; negative errno. */
 int state_map(int fd, struct state **ret);
-struct state *state_unmap(struct state *s); /* NULL */
+struct state *state_unmap(struct state *s); /* Accepts NULL. Returns NULL. */
 
-/* Nothing written before in program order is seen later than *p = v by a successor process. */
+/* A successor that sees *p = v also sees everything written before it in program order. */
 #define state_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #endif

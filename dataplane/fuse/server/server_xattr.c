@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended attributes. Apart because no other operation has their two-step protocol: the size
- * first, then the value.
+ * Extended attributes. Each read has two steps: the client asks for the size first, then for the
+ * value.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <string.h>
@@ -25,7 +25,7 @@ static void xattr_then(struct server_req *q, const struct helper_result *r, int 
 	server_reply_data(q, sizeof(*out));
 }
 
-/* The value comes where the answer's data stands. */
+/* The helper writes the value to the place of the reply's data. */
 static void xattr_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_getxattr_in *in = server_req_arg(q);
@@ -67,7 +67,7 @@ void server_op_removexattr(struct server_req *q)
 
 void server_op_setxattr(struct server_req *q)
 {
-	const struct { /* without FUSE_SETXATTR_EXT it is this short */
+	const struct { /* the short form: FUSE_SETXATTR_EXT is never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	const char *name = server_req_name(q, sizeof(*in));
