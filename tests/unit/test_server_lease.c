@@ -476,7 +476,7 @@ static void a_full_table_holds_up_nobody(void **state)
 	memset(own->leases, 0xff, sizeof(own->leases));
 	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
 		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
-			own->leases[i][j].life = own->life;
+			own->leases[i][j].incarnation = own->incarnation;
 	as(1);
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "h"),
 			 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker's end of the hands: starts them, gives them calls, takes the answers. Apart from the
- * processes because the worker that runs this may be taken over, and nothing here may be believed
- * by them.
+ * The worker's side of the I/O helpers: starts them, submits calls and delivers results. The
+ * helpers trust nothing here, because an attacker may control the worker that runs this code.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <poll.h>
@@ -16,9 +15,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define WAIT_MS 10000	/* for a predecessor, and for the processes at the start */
-#define END_MS 1000	/* for those that are idle to end */
-#define ARMS_UNREAD 64U /* sleeps between looks for wakes of which nothing is known */
+#define WAIT_MS 10000	/* for a predecessor's helpers, and for new ones to start */
+#define END_MS 1000	/* for idle helpers to exit */
+#define ARMS_UNREAD 64U /* calls of wakes_read() per read without an expected wake-up */
 
 /* ------------------------------------------------------------------ start */
 
@@ -58,8 +57,8 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	return 0;
 }
 
-/* Each tells once when it is there. What came of that later would wake the worker, which does not
- * know of it, for as long as it does not sleep. */
+/* Each process reports the stage once. All reports are read here, because a later one would wake
+ * a worker that does not expect it until it next sleeps. */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
@@ -78,8 +77,8 @@ static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 	return r;
 }
 
-/* Those of the worker's predecessor hold its sockets until their watcher has closed them, and may
- * still write what clients send us again. */
+/* A predecessor's helpers keep its sockets open until their watcher has closed them, and may
+ * still write data that clients send again to us. */
 static int predecessor_await(const struct fs_helper *h)
 {
 	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
@@ -118,7 +117,8 @@ static int export_init(struct helpers_export *e, unsigned index, const char *nam
 
 static int proc_start(struct fs_helper *h, unsigned index)
 {
-	/* One that gets to run only when the pool is gone finds them closed there. */
+	/* A child that first runs after the pool was freed finds its journals closed there,
+	 * hence this copy. */
 	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct helpers_proc *p = &h->procs[index];
 	long pid;
@@ -131,7 +131,7 @@ static int proc_start(struct fs_helper *h, unsigned index)
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
-	/* As fork(2), but what one of us opens or closes is so for all. */
+	/* As fork(2), but with a shared descriptor table. */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_FILES | SIGCHLD), NULL, NULL, NULL, 0UL);
 	if (pid < 0)
 		return -errno;
@@ -164,7 +164,7 @@ static int pool_start(struct fs_helper *h)
 
 	while (r == 0 && h->n_procs < n)
 		r = proc_start(h, h->n_procs++);
-	/* Of the others' end the first tells us. */
+	/* The watcher reports the end of the others. */
 	if (r == 0 && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->procs[0].pidfd, &ev) < 0)
 		r = -errno;
 	return r < 0 ? r : stage_await(h, STAGE_STARTED);
@@ -207,13 +207,13 @@ int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, 
 		r = predecessor_await(h);
 	if (r == -EBUSY)
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "the processes that made the former worker's system calls do not let go "
-			 "of its sockets");
+			 "I/O helpers of the former worker still have its sockets open: the "
+			 "export's "
+			 "disk may hang");
 	else if (r == 0)
 		r = pool_start(h);
 	if (r < 0 && r != -EBUSY)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "the processes that make its system calls cannot start: %s", strerror(-r));
+		snprintf(why, LAUNCH_REASON_MAX, "cannot start I/O helpers: %s", strerror(-r));
 	if (r < 0) {
 		fs_helper_free(h);
 		return r;
@@ -236,8 +236,7 @@ int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, c
 	stage_set(h, STAGE_SERVING);
 	r = stage_await(h, STAGE_SERVING);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "the processes that make its system calls cannot be confined: %s",
+		snprintf(why, LAUNCH_REASON_MAX, "cannot sandbox the I/O helpers: %s",
 			 strerror(-r));
 	return r;
 }
@@ -256,14 +255,14 @@ static void proc_done(struct helpers_proc *p, uint64_t until_ns)
 
 struct fs_helper *fs_helper_free(struct fs_helper *h)
 {
-	/* For all of them together: meanwhile nobody is served, and the successor is not started.
-	 */
+	/* One deadline for all, because no client is served meanwhile and the successor has not
+	 * started. */
 	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
 
 	if (!h)
 		return NULL;
 	stage_set(h, STAGE_STOP);
-	for (unsigned i = h->n_procs; i-- > 0;) /* the watcher waits for the others */
+	for (unsigned i = h->n_procs; i-- > 0;) /* the watcher ends last */
 		proc_done(&h->procs[i], until_ns);
 	cleanup_close(&h->epoll_fd);
 	cleanup_close(&h->worker_pidfd);
@@ -339,7 +338,8 @@ static void call_put(struct fs_helper *h, struct helper_call *call)
 
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 {
-	if (call->state != CALL_TAKEN_BACK) /* else when its lane has come by */
+	if (call->state !=
+	    CALL_TAKEN_BACK) /* else done_take() frees it when its queue reaches it */
 		call_put(h, call);
 }
 
@@ -352,10 +352,11 @@ void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helper
 
 	call->state = CALL_QUEUED;
 	ring->calls[ring->tail % HELPERS_CALLS_MAX] = call->index;
-	/* Pairs with call_take() and helpers_ring_is_empty() of the hands. */
+	/* Pairs with call_take() and helpers_ring_is_empty() of the helpers. */
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = first; i < first + n; i++) {
-		/* Pairs with serve(): either it sees the call, or we see that it sleeps. */
+		/* Pairs with serve(): either the helper sees the call, or this sees that the
+		 * helper sleeps. */
 		if (__atomic_exchange_n(&h->procs[i].asleep, 0, __ATOMIC_SEQ_CST)) {
 			helpers_fd_wake(h->procs[i].wake_fd);
 			return;
@@ -398,7 +399,7 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(e->done); i++) {
-		/* Pairs with call_finish() of the hands. */
+		/* Pairs with call_finish() of the helpers. */
 		uint64_t bits = __atomic_exchange_n(&e->done[i], 0, __ATOMIC_ACQUIRE);
 
 		for (; bits; bits &= bits - 1) {
@@ -419,24 +420,24 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 
 static bool pool_is_whole(const struct fs_helper *h)
 {
-	/* The first pairs with watch(); the second is the kernel's word on the watcher. */
+	/* The first pairs with watch(); the second detects the end of the watcher. */
 	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
 	       (h->n_exports == 0 ||
-		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.life));
+		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.owner));
 }
 
-/* Awake. Where a hand has seen that we were not, it wakes us, now or in a moment. */
+/* Ends the sleep state. If a helper has seen that state, its wake-up is here or on its way. */
 static void sleep_end(struct fs_helper *h)
 {
-	/* Pairs with call_finish(): it is one of us who takes it. */
+	/* Pairs with call_finish(): either the helper or the worker clears the flag. */
 	if (h->sleeps && __atomic_exchange_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED) == 0)
 		h->wakes++;
 	h->sleeps = false;
 }
 
-/* What woke us before would wake us for ever. Most of the time nothing did, and a look is a system
- * call; now and then there is one all the same, for what is written when a process begins or ends.
- */
+/* An unread wake-up would wake the worker for ever. A read is a system call and most sleeps had
+ * no wake-up, so it happens only if one is expected, and now and then for those that are written
+ * when a process starts or ends. */
 static int wakes_read(struct fs_helper *h)
 {
 	uint64_t n;
@@ -455,9 +456,10 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 	unsigned n = taken_back_deliver(h, done, user);
 	uint32_t exports;
 
-	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. */
+	/* These pair with call_finish(): either the helper sees the sleep state, or this sees
+	 * the result. */
 	sleep_end(h);
-	/* Who polls never comes to where it would sleep, and yet naps by the descriptor. */
+	/* A polling worker never reaches the sleep below, but naps on the descriptor. */
 	if (!may_sleep && h->wakes && wakes_read(h) < 0)
 		return -EPIPE;
 	do {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A call from its claim to its answer: believed only after it was copied, made as the user who
- * asked, and, where it must run once, proven before it is carried out. Apart from the calls
- * themselves, which know nothing of shared memory.
+ * Executes one call in a helper: copies it from shared memory before checking it, takes the user's
+ * identity, records in the journal what proves whether a change was made, and stores the result.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <linux/capability.h>
@@ -11,15 +10,15 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-/* Within this time a file can change twice without its times telling. */
+/* A file can change twice within this time without a change of its timestamps. */
 #define TICK_NS (20 * NSEC_PER_MSEC)
 
 enum {
 	OP_NAME = 1,   /* has a name of one component */
-	OP_NAME2 = 2,  /* a second one */
+	OP_NAME2 = 2,  /* has a second one */
 	OP_DATA = 4,   /* has data in the arena */
-	OP_B = 8,      /* is about a second object */
-	OP_XNAME = 16, /* the name is of an attribute */
+	OP_B = 8,      /* has a second object */
+	OP_XNAME = 16, /* the name is an attribute's */
 };
 
 static const struct {
@@ -66,7 +65,7 @@ const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
 /* ------------------------------------------------------------------ whose call it is */
 
 #define CAP(x) (1ULL << (x))
-/* What passes over the permissions of files. */
+/* The capabilities that bypass file permissions. */
 #define CAPS_CHECKS                                                                            \
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
@@ -105,7 +104,7 @@ int helper_creds(struct helper *self)
 	if (c->flags & HELPER_CHECK_PERMS)
 		caps &= ~CAPS_CHECKS;
 	if (c->flags & HELPER_KILL_PRIV)
-		caps &= ~CAP(CAP_FSETID); /* with it the kernel would leave set-id bits alone */
+		caps &= ~CAP(CAP_FSETID); /* this one would keep set-id bits on writes */
 	return caps_set(self, caps);
 }
 
@@ -121,9 +120,9 @@ static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
 }
 
 /*
- * A request does not say in which groups its user is besides the first. The client's kernel knows
- * and has judged by them, so it is believed that he is in those of the objects, as NFS believes the
- * list that it is sent: the file system still judges what each group may do.
+ * A request only has the user's first group. The client's kernel knows all groups and has checked
+ * them, so the server assumes that the user is in the objects' groups, as NFS accepts the list in a
+ * request; the file system still decides what each group may do.
  */
 static int groups_set(struct helper *self, int a, int b)
 {
@@ -133,7 +132,7 @@ static int groups_set(struct helper *self, int a, int b)
 	struct stat st;
 
 	if (!(c->flags & (HELPER_CHECK_PERMS | HELPER_KILL_PRIV)))
-		return 0; /* they mean nothing */
+		return 0; /* groups have no effect */
 	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(groups, n, st.st_gid);
@@ -153,7 +152,8 @@ static int groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	(void)caps_set(self, self->caps); /* with fewer it is refused what it needs them for */
+	(void)caps_set(self,
+		       self->caps); /* on failure the call runs with fewer privileges and fails */
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -179,7 +179,7 @@ static int answer_at(struct helper *self, int fd, const char *name)
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
 	answer_stat(self, &st);
-	/* No call adds any to what it tells of: once is enough. */
+	/* No call adds extended attributes, so one check is enough. */
 	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
 		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
@@ -217,7 +217,7 @@ int helper_answer_name(struct helper *self, int dirfd, const char *name)
 
 	if (fd >= 0)
 		return helper_answer_entry(self, fd);
-	/* What was made is not denied for want of a descriptor. */
+	/* A created object is reported even if no descriptor is free. */
 	return errno == EMFILE || errno == ENFILE ? answer_entry_at(self, dirfd, name) : -errno;
 }
 
@@ -232,8 +232,8 @@ void helper_answer_removed(struct helper *self, uint32_t fmt)
 	id = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 	*to = HELPERS_HANDLE_GONE;
 	memcpy(to + 1, &id, sizeof(id));
-	memcpy(to + 1 + sizeof(id), &self->life, sizeof(self->life));
-	self->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(self->life));
+	memcpy(to + 1 + sizeof(id), &self->owner, sizeof(self->owner));
+	self->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(self->owner));
 	self->result.dev = self->root_dev;
 	self->result.attr = (struct fuse_attr){
 		.ino = id,
@@ -267,8 +267,8 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* Where times are coarse, the evidence was taken long enough after the last change for the next to
- * have another time. */
+/* If timestamps are coarse, the evidence must be old enough for the next change to get another
+ * timestamp. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
@@ -294,7 +294,7 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 			return 0;
 		}
 	}
-	journal_clear_intent(&self->claim); /* nor was it, where this is another attempt */
+	journal_clear_intent(&self->claim); /* clears an earlier attempt of this call, too */
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
 	rec->a = *a;
@@ -315,19 +315,20 @@ static uint32_t *lock_for(struct helper *self, int fd)
 		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Waits for a hand of the same export, of whichever worker, so what hangs here hangs anyway. */
+/* Waits for a helper of the same export, of any worker; a lock therefore hangs only if the disk
+ * does. */
 static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
 	uint32_t was = 0;
 
-	/* Pairs with the store in locks_drop() by another hand. */
-	while (!__atomic_compare_exchange_n(lock, &was, self->life, false, __ATOMIC_ACQUIRE,
+	/* Pairs with the store in locks_drop() by another helper. */
+	while (!__atomic_compare_exchange_n(lock, &was, self->owner, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
 		if (journal_owner_is_alive(&self->journal, was)) {
 			was = 0;
 			nanosleep(&pause, NULL);
-		} /* else it was killed with the lock in its hand: it is taken from it */
+		} /* else its owner was killed: takes the lock over */
 	}
 }
 
@@ -337,7 +338,7 @@ int helper_lock(struct helper *self, int a, int b)
 
 	if (!first || !second)
 		return -EIO;
-	if (first > second) { /* the same order for everybody */
+	if (first > second) { /* the same order in all helpers */
 		uint32_t *x = first;
 
 		first = second;
@@ -373,7 +374,7 @@ static bool name_is_one(const char *name, bool xattr)
 	return xattr || !memchr(name, '/', len);
 }
 
-/* Removing or making these is an error by itself; only LOOKUP makes sense of the second. */
+/* These are invalid for removing or creating; only LOOKUP accepts "..". */
 static bool name_is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -401,12 +402,12 @@ static int call_check(const struct helper *self)
 	return 0;
 }
 
-/* The descriptor, or one for the call: *ret_own. */
+/* Returns the reference's descriptor, or opens one for the call: *ret_own. */
 static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
 		return ref->fd;
-	helper_creds_restore(self); /* opening by handle is ours to do, not the user's */
+	helper_creds_restore(self); /* the helper's privilege opens the handle, not the user's */
 	*ret_own = helper_open_signed(self, ref->handle, ref->len);
 	return *ret_own;
 }
@@ -429,7 +430,7 @@ static int call_do(struct helper *self)
 	if (r == 0)
 		r = helper_creds(self);
 	if (r < 0)
-		return r; /* it would be made as somebody else */
+		return r; /* the call would run as another user */
 	r = ops[c->op].fn(self, a, b);
 	locks_drop(self);
 	return r;
@@ -443,7 +444,7 @@ static int call_claim_and_run(struct helper *self)
 	if (c->record) {
 		if (!journal_contains(&self->journal, c->record))
 			return -EFAULT;
-		r = journal_claim(&self->claim, c->record, c->ticket, self->life);
+		r = journal_claim(&self->claim, c->record, c->ticket, self->owner);
 		if (r < 0)
 			return r;
 		self->suspect = r == 1;
@@ -452,11 +453,11 @@ static int call_claim_and_run(struct helper *self)
 	if (r == 0)
 		r = call_do(self);
 	if (r == -EAGAIN && c->flags & HELPER_EXPECT) {
-		if (self->claim.rec) /* it comes again */
+		if (self->claim.rec) /* the caller retries */
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* A suspect that fails before it could be judged: no better is known. */
+	/* A call with unknown outcome that failed before it was resolved: still unknown. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;
 	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;

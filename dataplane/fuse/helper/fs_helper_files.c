@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls on files and directories that are open already, and on their attributes. Apart from names
- * because nothing here needs a lock: each change is one system call.
+ * Calls on open files and directories and on attributes. Each change is one system call, so none
+ * needs a lock.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <dirent.h>
@@ -11,11 +11,11 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-#define COPY_BYTES_MAX (4U << 20) /* at a time: a lane does not wait longer */
-#define DIR_LIST_BYTES 4096U	  /* of names that are looked up as a folder is opened */
-#define DIR_MORE_BYTES 512U	  /* one name more, of any length */
+#define COPY_BYTES_MAX (4U << 20) /* per call, so that the queue does not wait longer */
+#define DIR_LIST_BYTES 4096U	  /* of names that are looked up when a directory is opened */
+#define DIR_MORE_BYTES 512U	  /* one more name of any length */
 
-/* The evidence for a change of the file. As helper_log_intent(). */
+/* Records the evidence for a change of the file, as helper_log_intent(). */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
@@ -38,12 +38,12 @@ int helper_reopen(int path_fd, int oflags)
 		return -ELOOP;
 	if (S_ISDIR(st.st_mode) && !(oflags & O_DIRECTORY))
 		return -EISDIR;
-	/* Never a pipe or a device: opening one may wait, or do something. */
+	/* Never a pipe or a device: opening one may block or have side effects. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return -EINVAL;
 	helper_fd_name(path_fd, name);
 	fd = openat(AT_FDCWD, name, oflags | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 && errno == EPERM && !(oflags & O_APPEND)) /* an append-only file wants it */
+	if (fd < 0 && errno == EPERM && !(oflags & O_APPEND)) /* the file is append-only */
 		fd = openat(AT_FDCWD, name, oflags | O_APPEND | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -65,11 +65,11 @@ int helper_op_open(struct helper *self, int a, int b)
 		return r;
 	if ((c->oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* The client's kernel looks the name up again, and finds what stands there now. */
+	/* The client's kernel then looks the name up again and finds the current object. */
 	if (self->result.attr.nlink == 0 && !(c->flags & HELPER_ALLOW_UNLINKED))
 		return -ESTALE;
 	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
-	/* What he had open is his to open again, whatever its mode says by now. */
+	/* An owner may reopen a file that it had open, even if the mode now forbids it. */
 	if (fd == -EACCES && c->flags & HELPER_OWNER_MAY_OPEN && self->result.attr.uid == c->uid) {
 		helper_creds_restore(self);
 		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
@@ -109,7 +109,7 @@ int helper_truncate(int fd, uint64_t size)
 		return -EFBIG;
 	if (ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* O_PATH, or not open for writing: the client's kernel has made that check. */
+	/* O_PATH, or not open for writing: the client's kernel has checked the permission. */
 	if (errno != EBADF && errno != EINVAL)
 		return -errno;
 	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
@@ -124,7 +124,7 @@ static int kill_priv(int fd)
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
 	if (st.st_mode & S_IXGRP)
-		kill |= S_ISGID; /* without it the bit once meant mandatory locks */
+		kill |= S_ISGID; /* without it the bit used to mean mandatory locking */
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & kill))
 		return 0;
 	return fchmodat(AT_FDCWD, helper_fd_name(fd, name), st.st_mode & 07777 & ~kill, 0) < 0
@@ -145,14 +145,14 @@ static int set_times(int fd, const struct helper_setattr *s)
 		ts[1].tv_nsec = UTIME_NOW;
 	else if (s->valid & FATTR_MTIME)
 		ts[1] = (struct timespec){(time_t)s->mtime, s->mtimensec};
-	/* A client's nanoseconds must not be able to mean UTIME_NOW. */
+	/* A client's nanoseconds must not be taken for UTIME_NOW. */
 	if ((s->valid & FATTR_ATIME && s->atimensec >= NSEC_PER_SEC) ||
 	    (s->valid & FATTR_MTIME && s->mtimensec >= NSEC_PER_SEC))
 		return -EINVAL;
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* No call does that alone. This one gives a time the value that it has. */
+/* Updates ctime only: no call does just that, so this sets a timestamp to its current value. */
 static int touch(int fd)
 {
 	struct timespec ts[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
@@ -174,7 +174,7 @@ static int set_attr(struct helper *self, int fd)
 	if (s->valid == FATTR_CTIME)
 		return touch(fd);
 	helper_fd_name(fd, name);
-	/* The owner first: changing it may clear bits that the mode then sets. */
+	/* The owner first: that may clear mode bits, which the mode below sets again. */
 	if (s->valid & (FATTR_UID | FATTR_GID)) {
 		uid_t uid = s->valid & FATTR_UID ? s->uid : (uid_t)-1;
 		gid_t gid = s->valid & FATTR_GID ? s->gid : (gid_t)-1;
@@ -212,7 +212,7 @@ int helper_op_readlink(struct helper *self, int a, int b)
 	ssize_t n = readlinkat(a, "", self->call.data, self->call.data_size);
 
 	if (n < 0)
-		return errno == ENOENT ? -EINVAL : -errno; /* it is no link */
+		return errno == ENOENT ? -EINVAL : -errno; /* not a symbolic link */
 	self->result.count = (uint64_t)n;
 	return 0;
 }
@@ -231,8 +231,8 @@ int helper_op_statfs(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ extended attributes */
 
-/* The calls that take a descriptor refuse O_PATH ones. ENOSYS would make the client's kernel stop
- * asking, for all files. */
+/* The path forms are used because those with a descriptor reject O_PATH. The client's kernel
+ * would take ENOSYS as "never ask again", for all files. */
 static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
@@ -283,7 +283,7 @@ int helper_op_removexattr(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ directories */
 
-/* Attributes and handle of what the entry names, if it is still there. */
+/* Adds attributes and handle of the named object if it still exists. */
 static void entry_look(struct helper *self, int dirfd, const char *name, struct helper_dirent *out,
 		       uint8_t handle[FUSE_PROTO_HANDLE_MAX])
 {
@@ -298,9 +298,9 @@ static void entry_look(struct helper *self, int dirfd, const char *name, struct 
 	out->no_xattrs = helper_has_no_xattrs(fd);
 }
 
-/* Bytes written; 0: it does not fit. dev: of the directory. */
+/* Bytes written; 0: the entry does not fit. dev: the directory's. */
 static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
-			const struct helper_reply_dirent *de, bool plus, uint8_t *to, size_t room)
+			const struct helper_kernel_dirent *de, bool plus, uint8_t *to, size_t room)
 {
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
 	struct helper_dirent out = {.ino = fs_helper_ino(dev, self->root_dev, de->ino),
@@ -310,13 +310,14 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	size_t need;
 
 	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
-	/* As if the handle were the longest, so that what is looked up is told. */
+	/* Assumes the longest handle, so that every entry that is looked up is also returned. */
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
 		entry_look(self, dirfd, de->name, &out, handle);
 	if (out.has_attr)
-		out.ino = out.attr.ino; /* of what is mounted there, not of what that covers */
+		out.ino = out.attr.ino; /* of the mounted file system, not of the directory below it
+					 */
 	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
 	memcpy(to, &out, sizeof(out));
 	memcpy(to + sizeof(out), de->name, out.name_len);
@@ -324,15 +325,14 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	return need;
 }
 
-/* Those of the folder's that are in the n bytes there, behind what the answer has. False: not all
- * fit. */
+/* Appends those entries in the n bytes that belong to the directory. False: not all fit. */
 static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *from, long n,
 			bool plus)
 {
 	const struct helper_call *c = &self->call;
 
 	for (long pos = 0; pos < n;) {
-		const struct helper_reply_dirent *de = (const void *)(from + pos);
+		const struct helper_kernel_dirent *de = (const void *)(from + pos);
 		size_t used = self->result.count;
 		size_t need = entry_put(self, fd, dev, de, plus, (uint8_t *)c->data + used,
 					c->data_size - used);
@@ -345,7 +345,7 @@ static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *f
 	return true;
 }
 
-/* Its position is the descriptor's, so only one hand reads at a time. */
+/* The position belongs to the descriptor, so only one helper reads at a time. */
 static int dir_read(struct helper *self, int fd, bool plus)
 {
 	const struct helper_call *c = &self->call;
@@ -373,8 +373,8 @@ static int dir_read(struct helper *self, int fd, bool plus)
 	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
 }
 
-/* All entries where they are few, and nothing else: nobody knows yet whether they are wanted. The
- * descriptor is nobody else's yet. */
+/* Adds all entries if they are few, else none, because the client may not need them. No other
+ * process uses the descriptor yet. */
 static void dir_list(struct helper *self, int fd)
 {
 	uint8_t *more = self->room + DIR_LIST_BYTES;
@@ -410,7 +410,7 @@ int helper_op_append(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
-	/* One call: nobody's record comes between its pages. */
+	/* One system call, so another client's data cannot come in between. */
 	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
 	if (n < 0)
 		return -errno;
@@ -433,7 +433,7 @@ int helper_op_write(struct helper *self, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	r = n < 0 ? -errno : 0;
-	self->result.count = done; /* so much, and then perhaps an error */
+	self->result.count = done; /* an error after a partial write keeps the count */
 	if (c->flags & HELPER_ATTR)
 		helper_answer_stat(self, a);
 	return r;
@@ -473,7 +473,7 @@ int helper_op_lseek(struct helper *self, int a, int b)
 	off_t at;
 
 	if (c->mode != SEEK_DATA && c->mode != SEEK_HOLE)
-		return -EINVAL; /* the client's kernel knows the others */
+		return -EINVAL; /* the client's kernel handles the other modes */
 	at = lseek(a, (off_t)c->offset, (int)c->mode);
 	if (at < 0)
 		return -errno;

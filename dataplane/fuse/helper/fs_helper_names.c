@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that find and change names. Each change is made under the lock of its directories, so that
- * what was looked at before it is what it is made to, whatever other clients do; only users of the
- * server itself can come between.
+ * Calls that look up and change names. A change holds the lock of its directories, so the checks
+ * before it stay valid whatever other clients do; only local users of the server can interfere.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -23,8 +22,8 @@ static bool is_root(const struct helper *self, const struct stat *st)
 	return st->st_dev == self->root_dev && st->st_ino == self->root_ino;
 }
 
-/* A directory that was moved out of the export has parents that are none of the client's business:
- * only one from which the root can be reached upwards is shown. */
+/* A directory that was moved out of the export must not reveal its parents, so ".." is only
+ * served if the root is reachable upwards. */
 static int below_root_check(const struct helper *self, int fd)
 {
 	autoclose int up = -1;
@@ -50,14 +49,14 @@ static int below_root_check(const struct helper *self, int fd)
 	return -ESTALE;
 }
 
-/* What is above the root is the root. */
+/* The parent of the root is the root. */
 static int parent_open(struct helper *self, int dirfd)
 {
 	autoclose int up = -1;
 	struct stat st;
 	int r;
 
-	helper_creds_restore(self); /* for directories that nobody asked for */
+	helper_creds_restore(self); /* walks directories that the user may not search */
 	if (fstatat(dirfd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
 	if (is_root(self, &st))
@@ -68,7 +67,7 @@ static int parent_open(struct helper *self, int dirfd)
 	up = name_open(dirfd, "..");
 	if (up < 0)
 		return up;
-	/* Once more: it may have moved between the two. */
+	/* checks again, because it may have moved in between */
 	r = below_root_check(self, up);
 	return r < 0 ? r : fd_take(up);
 }
@@ -86,7 +85,8 @@ int helper_op_lookup(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ something new */
 
-/* Whether the name is free, and the proof. 1: go on; 0 and errors as helper_log_intent(). */
+/* Checks that the name is free and records the evidence. 1: continue; 0 and errors as
+ * helper_log_intent(). */
 static int new_begin(struct helper *self, int dirfd)
 {
 	struct journal_object nothing = {}, dir;
@@ -104,9 +104,9 @@ static int new_begin(struct helper *self, int dirfd)
 }
 
 /*
- * What was made, by its name. Where a user of the server has taken it away meanwhile the client
- * must still hear that it was made: it gets a handle that was never any object's, and so is stale,
- * as that of a removed one is.
+ * Reports the created object by its name. If a local user has removed it since, the client must
+ * still learn that it was created: the reply has a handle that never belonged to an object and is
+ * stale, as a removed object's.
  */
 static int new_answer(struct helper *self, int dirfd, uint32_t fmt)
 {
@@ -186,7 +186,7 @@ int helper_op_tmpfile(struct helper *self, int a, int b)
 	return helper_answer_entry(self, fd);
 }
 
-/* The file that stands there already. */
+/* Opens the existing file. */
 static int create_open(struct helper *self, int path_fd)
 {
 	const struct helper_call *c = &self->call;
@@ -232,7 +232,7 @@ int helper_op_create(struct helper *self, int a, int b)
 
 	if ((self->call.oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* Users of the server itself may make and remove it meanwhile. */
+	/* Local users of the server may create and remove the file in between. */
 	for (unsigned tries = 0; r == 0 && tries < 16; tries++) {
 		autoclose int fd = name_open(a, self->call.name);
 
@@ -248,7 +248,8 @@ int helper_op_create(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ what goes */
 
-/* What a name shows is what the caller has provided for. fd -1: nothing. */
+/* Whether the name still shows the object that the caller expects. fd -1: the name does not
+ * exist. */
 static int expect_check(struct helper *self, int fd)
 {
 	const struct helper_call *c = &self->call;

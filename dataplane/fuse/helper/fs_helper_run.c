@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes: what they give up, what they wait for, when they end. Apart from the worker's end
- * because this code runs beside the sandbox that the worker is in, with what the worker must not
- * have. Nothing here allocates.
+ * The helper processes: privileges, sandbox, main loop and end, and their watcher. This code runs
+ * with privileges that the worker's own sandbox forbids. It never allocates memory.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/seccomp.h"
@@ -20,7 +19,7 @@
 #include <sys/syscall.h>
 
 #define CAP(x) (1ULL << (x))
-/* What serving files of other users needs, and opening them by handle. */
+/* Needed to serve files of other users and to open them by handle. */
 #define CAPS_HELPER                                                                            \
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
@@ -29,7 +28,7 @@
 	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
 		SYS_rt_sigreturn, SYS_restart_syscall
 
-#ifdef __SANITIZE_ADDRESS__ /* its reports, its stacks and its own memory */
+#ifdef __SANITIZE_ADDRESS__ /* for its reports, stacks and memory */
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
@@ -53,7 +52,7 @@ static const int calls_helper[] = {
 	SYS_linkat,
 	SYS_unlinkat,
 	SYS_renameat2,
-#ifdef SYS_renameat /* what the C library makes of it where there are no flags */
+#ifdef SYS_renameat /* the C library uses it if there are no flags */
 	SYS_renameat,
 #endif
 	SYS_readlinkat,
@@ -128,7 +127,7 @@ static int privileges_drop(const struct fs_helper *pool, uint64_t caps)
 
 static uint32_t stage_wanted(const struct fs_helper *pool)
 {
-	/* Pairs with stage_set() of fs_helper.c, and with the watcher's. */
+	/* Pairs with stage_set() of fs_helper.c and with the store in helpers_watch(). */
 	return __atomic_load_n(&pool->stage, __ATOMIC_ACQUIRE);
 }
 
@@ -152,7 +151,7 @@ static bool wake_wait(const struct fs_helper *pool, const struct helpers_proc *p
 		return errno == EINTR;
 	if (p[0].revents & POLLIN && read(proc->wake_fd, &n, sizeof(n)) < 0)
 		return true;
-	/* Also where the watcher has closed it. */
+	/* POLLNVAL: the watcher has closed it */
 	return p[1].revents == 0 && !(p[0].revents & POLLNVAL);
 }
 
@@ -165,7 +164,7 @@ static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
-/* By relative names all that a process has open, and nothing else, is reached. */
+/* Relative names then reach this process's open descriptors and nothing else. */
 static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
@@ -178,10 +177,10 @@ static int begin(const char *name)
 {
 	cpu_set_t all;
 
-	memset(&all, 0xff, sizeof(all)); /* the worker's core is the worker's */
+	memset(&all, 0xff, sizeof(all)); /* leave the worker's core to the worker */
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)prctl(PR_SET_NAME, name);
-	/* The agent asks the worker to stop; these processes end by themselves, after it. */
+	/* The agent only signals the worker; these processes exit after it. */
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	umask(0);
@@ -198,7 +197,7 @@ static bool is_root(const struct fs_helper *pool, int fd)
 	return false;
 }
 
-/* Whether a hand may still need it. Nothing here asks a file system that may hang. */
+/* Whether a helper may still need the descriptor. Asks no file system that may hang. */
 static bool fd_is_files(const struct fs_helper *pool, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -212,7 +211,8 @@ static bool fd_is_files(const struct fs_helper *pool, int fd)
 	       (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode));
 }
 
-/* Sockets, devices and memory that a successor wants, and that a hand which hangs would keep. */
+/* Closes the worker's sockets, devices and memory, which its successor needs and which a hanging
+ * helper would keep open. */
 static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 {
 	_Alignas(8) char buf[4096];
@@ -220,7 +220,7 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 
 	while ((n = syscall(SYS_getdents64, own_fds, buf, sizeof(buf))) > 0) {
 		for (long pos = 0; pos < n;) {
-			const struct helper_reply_dirent *de = (const void *)(buf + pos);
+			const struct helper_kernel_dirent *de = (const void *)(buf + pos);
 			int fd = atoi(de->name);
 
 			pos += de->reclen;
@@ -231,8 +231,8 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 }
 
 /*
- * What the watcher waits for, by descriptors of its own: all of us have one table of them, and a
- * worker that ends gives those of the pool away while it lives, maybe before we have run.
+ * The watcher waits on its own duplicates: all processes share one descriptor table, and a worker
+ * that ends normally closes the pool's descriptors, maybe before the watcher has run.
  */
 struct watch {
 	struct pollfd p[2 + ARRAY_SIZE(((struct fs_helper *)NULL)->procs)];
@@ -274,8 +274,8 @@ static void watch_end(const struct watch *w)
 	close(w->done_fd);
 }
 
-/* Waits for the worker's end, or, once they are to stop, for that of all hands; tells of one that
- * ends before. Whether the worker has ended. */
+/* Waits for the worker's end or, after STAGE_STOP, for the end of all helpers; reports a helper
+ * that ends earlier. True: the worker has ended. */
 static bool watch(struct fs_helper *pool, const struct watch *w)
 {
 	struct pollfd p[ARRAY_SIZE(w->p)];
@@ -310,7 +310,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 
 	for (unsigned i = 0; i < pool->n_exports && r >= 0; i++) {
 		r = journal_owner_register(&journals[i], pool->worker_id);
-		pool->exports[i].journal.life = r > 0 ? (unsigned)r : 0;
+		pool->exports[i].journal.owner = r > 0 ? (unsigned)r : 0;
 	}
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
 	if (r < 0 || !stage_wait(pool, proc, STAGE_SERVING))
@@ -325,11 +325,11 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 	if (r < 0)
 		return 1;
 	if (!watch(pool, &w)) {
-		close(own_fds); /* the worker lives, and has them */
+		close(own_fds); /* the worker is alive and uses them */
 		watch_end(&w);
 		return 0;
 	}
-	/* Pairs with stage_wanted() of the hands. */
+	/* Pairs with stage_wanted() of the helpers. */
 	__atomic_store_n(&pool->stage, STAGE_STOP, __ATOMIC_RELEASE);
 	for (unsigned i = 1; i < pool->n_procs; i++)
 		helpers_fd_wake(pool->procs[i].wake_fd);
@@ -339,7 +339,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 
 /* ------------------------------------------------------------------ a hand */
 
-/* NULL: there is nothing to do. */
+/* NULL: the queue is empty. */
 static struct helper_call *call_take(struct helper *self)
 {
 	struct helpers_ring *ring = &self->export->queues[self->queue];
@@ -349,7 +349,7 @@ static struct helper_call *call_take(struct helper *self)
 	while (at != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
 		uint16_t i = ring->calls[at % HELPERS_CALLS_MAX];
 
-		/* Pairs with itself in the lane's other hands: one of them has the call. */
+		/* Pairs with itself in the queue's other helpers: one of them gets the call. */
 		if (__atomic_compare_exchange_n(&ring->head, &at, at + 1, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_ACQUIRE))
 			return &self->export->calls[i % HELPERS_CALLS_MAX];
@@ -362,7 +362,8 @@ static void call_finish(struct helper *self, struct helper_call *call)
 	struct fs_helper *pool = self->pool;
 	size_t i = (size_t)(call - self->export->calls);
 
-	/* These pair with done_take() of the worker: the answer stands before it is shown. */
+	/* These pair with done_take() of the worker: the result is complete before it is
+	 * visible. */
 	__atomic_fetch_or(&self->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&pool->done_exports, 1U << self->export_index, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&pool->worker_sleeps, 0, __ATOMIC_SEQ_CST))
@@ -383,7 +384,8 @@ static void serve(struct helper *self)
 			call_finish(self, call);
 			continue;
 		}
-		/* Either the worker sees that we sleep, or we see what it has put there. */
+		/* Either the worker sees that this helper sleeps, or this sees the worker's
+		 * call. */
 		__atomic_store_n(&self->proc->asleep, 1, __ATOMIC_SEQ_CST);
 		if (helpers_ring_is_empty(&self->export->queues[self->queue]) &&
 		    !wake_wait(self->pool, self->proc))
@@ -393,9 +395,9 @@ static void serve(struct helper *self)
 }
 
 /*
- * Since Linux 6.13 most file systems give a change that follows a look a time of its own, however
- * soon it follows. It is not said anywhere, so it is tried: the clock of the others does not tick
- * thrice in so short a time.
+ * Since Linux 6.13 most file systems give a change after a read of the attributes a distinct
+ * timestamp. No interface reports this, so it is tested: a coarse clock does not tick three times
+ * within this loop.
  */
 static bool times_are_fine(int root_fd)
 {
@@ -425,7 +427,7 @@ static int confine(struct helper *self)
 
 int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct journal *journal)
 {
-	static struct helper self; /* too large for a stack, and for one process only */
+	static struct helper self; /* too large for a stack; one per process */
 	uint64_t key[2] = {};
 	int r = begin("plenum-helper");
 
@@ -441,12 +443,13 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
-		/* What is written is not journalled, as it may be written again, but not after
-		 * what the successor has written since: it waits for those that write. */
+		/* Plain writes are not journalled, because they may be repeated; but a write
+		 * must not happen after newer data from the successor, so the successor waits
+		 * for the helpers that write. */
 		r = journal_owner_register(&self.journal, self.queue == HELPERS_DATA
 								  ? pool->worker_id
 								  : JOURNAL_NO_WORKER);
-	self.life = (unsigned)MAX_OF(r, 0);
+	self.owner = (unsigned)MAX_OF(r, 0);
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
 	if (r < 0 || !stage_wait(pool, proc, STAGE_SERVING))
 		return r < 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who an object is: signed handles, and the number that clients see. Apart from the calls because
- * all that keeps a worker which was taken over inside its exports is here: what is signed, under
- * which key, and what is opened.
+ * Identity of objects: signed handles, and the inode numbers that clients see. Everything that
+ * confines a compromised worker to its exports is here: what is signed, with which key, and what is
+ * opened.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"
@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
 
-/* Not in the kernel headers of Debian 12; include/uapi/linux/fs.h of Linux 6.9. */
+/* Missing in the kernel headers of Debian 12; include/uapi/linux/fs.h of Linux 6.9. */
 struct fs_uuid {
 	uint8_t len, uuid[16];
 };
@@ -24,7 +24,7 @@ struct ext4_uuid {
 
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
 {
-	static const uint64_t key[2]; /* to spread them: who made it is no secret */
+	static const uint64_t key[2]; /* only spreads the numbers, so it is not secret */
 	const uint64_t what[2] = {dev, ino};
 
 	return dev == root_dev ? ino : hash_keyed(key, what, sizeof(what)) | 1ULL << 63;
@@ -51,17 +51,17 @@ void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *
 	};
 }
 
-/* What handles are signed with: all of it has one value for one object. */
+/* The bytes that a signature covers; the same for all names of an object. */
 struct signed_bytes {
 	uint8_t kind, type, len, fh[HELPERS_FH_MAX];
 };
 
-/* The export: its handles are no other's. */
+/* Identifies the export, so that its handles are invalid at others. */
 struct identity {
 	char name[PLENUM_NAME_MAX];
 	uint8_t fs[16];
 	struct signed_bytes root;
-	uint8_t which; /* half of the key */
+	uint8_t which; /* which half of the key */
 };
 
 static void fs_identity(int root_fd, uint8_t ret[16])
@@ -78,7 +78,7 @@ static void fs_identity(int root_fd, uint8_t ret[16])
 		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
 }
 
-/* 0; negative errno: there is none, or it is of another mount than the export's. */
+/* 0; negative errno: no handle, or an object of another mount than the export's. */
 static int handle_get(const struct helper *self, int fd, const char *name, struct signed_bytes *ret)
 {
 	struct helpers_fh fh;
@@ -167,7 +167,7 @@ uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 	return (uint8_t)(len + sizeof(mac));
 }
 _Static_assert(sizeof(struct signed_bytes) + HELPERS_SIGNATURE_BYTES <= FUSE_PROTO_HANDLE_MAX,
-	       "every handle that is signed can be sent");
+	       "every signed handle fits the protocol");
 
 int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t len)
 {
@@ -182,7 +182,7 @@ int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t
 	    len != signed_len(&s) + sizeof(mac))
 		return -ESTALE;
 	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
-	/* One comparison of a word: how long it takes tells nothing. */
+	/* Compares one word, so the time reveals nothing. */
 	differs = mac ^ hash_keyed(self->key, &s, signed_len(&s));
 	if (differs)
 		return -ESTALE;

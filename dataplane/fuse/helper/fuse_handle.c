@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles of files without their signature. Apart from the hands, which sign, because the server
- * end finds by it what it knows already.
+ * File handles without their signature. The server uses them to find objects that it knows; only
+ * the helpers can sign.
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include <fcntl.h>
 #include <string.h>
 
 #define HEAD_BYTES 3U
-#define FH_MAX 64U /* as hands have it */
+#define FH_MAX 64U /* as in the helpers */
 
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount)
 {

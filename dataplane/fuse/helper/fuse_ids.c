@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * setfsuid(2) and setfsgid(2), of which neither says whether it did anything. Apart because the
- * server's thread and its hands take users' identities by the same rules.
+ * Wraps setfsuid(2) and setfsgid(2), which report no errors. Used by the server's thread and by the
+ * helpers.
  */
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/fsuid.h>
 
-#define NONE UINT32_MAX /* no user and no group has that number: asks, and changes nothing */
+#define NONE UINT32_MAX /* not a valid id: the call only returns the current one */
 
 void fuse_ids_get(struct fuse_ids *ret)
 {
@@ -14,7 +14,7 @@ void fuse_ids_get(struct fuse_ids *ret)
 	ret->gid = (uint32_t)setfsgid(NONE);
 }
 
-/* Each call tells what it was before: the second, of nobody, what it is now. */
+/* Each call returns the previous id, so a second, invalid one returns the current id. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid)
 {
 	if (uid == NONE || gid == NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The journal's layout and its words. Apart from the hands, because the worker and the tests use
- * it without them. Nothing here waits or allocates.
+ * Implements the journal: its layout in the memfd, and the compare-and-swap of each record's word.
+ * Never blocks or allocates.
  */
 #include "dataplane/fuse/helper/fuse_journal.h"
 #include <linux/futex.h>
@@ -12,26 +12,27 @@
 
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
-#define MOUNT_AWAY_S_MAX (24 * 3600) /* then its records are another's to have */
+#define MOUNT_AWAY_S_MAX (24 * 3600) /* then another mount may take over its records */
 
 struct journal_owner {
-	struct robust_list node; /* of the thread that lives it: its addresses, nobody else's */
-	uint32_t word;		 /* its thread's number; 0 or without one: free */
+	struct robust_list node; /* for the registered thread: an address in that thread */
+	uint32_t word;		 /* thread id; 0 or dead: free */
 	uint32_t worker_id;
-	uint64_t since; /* turn; what was claimed earlier was claimed by a former one */
+	uint64_t since; /* sequence; claims before it belong to a former owner */
 	uint64_t pad;
 };
 
 struct journal_mount {
-	uint32_t used;	   /* 0 free, 1 being made, 2 */
-	uint32_t n_opened; /* records that were ever opened, JOURNAL_RECORDS at most */
+	uint32_t used;	   /* 0 free, 1 being filled, 2 in use */
+	uint32_t n_opened; /* records ever opened, at most JOURNAL_RECORDS */
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t last_seen_s; /* CLOCK_BOOTTIME; 0: this place was never used, and none behind it */
+	uint64_t last_seen_s; /* CLOCK_BOOTTIME; 0: neither this slot nor a later one was ever used
+			       */
 };
 
-/* Zeros are an empty journal, so two that open a new one at once do not disturb each other. */
+/* All zeros are an empty journal, so two processes may open a new one at the same time. */
 struct journal_file {
 	uint64_t magic;
 	uint64_t record_bytes;
@@ -103,7 +104,7 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 	return true;
 }
 
-/* -1: it has none. */
+/* -1: not found. */
 static int mount_find(const struct journal *j, const uint8_t id[16])
 {
 	const struct journal_mount *m = j->file->mounts;
@@ -112,20 +113,19 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
 		if (used == 0 && m[i].last_seen_s == 0)
-			break; /* a page that is only looked at costs memory, too */
+			break; /* reading a page allocates memory, too */
 		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
 			return (int)i;
 	}
 	return -1;
 }
 
-/* The place is new. Where another worker has made one for the same mount at this moment, the first
- * of the two is it for both. */
+/* If another worker has made a slot for the same mount at the same time, both use the first one. */
 static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
 {
 	int first;
 
-	/* Pairs with itself in another worker: one of the two at least sees the other's place. */
+	/* Pairs with itself in another worker: at least one of the two sees the other's slot. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	first = mount_find(j, id);
 	if (first < 0 || (unsigned)first >= mount)
@@ -190,30 +190,30 @@ static uint64_t word_get(const struct journal_record *rec)
 
 static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 {
-	/* Pairs with word_get() and with itself, in workers and hands. */
+	/* Pairs with word_get() and with itself, in workers and helpers. */
 	return __atomic_compare_exchange_n(&rec->word, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
 }
 
 static uint64_t seq_next(struct journal *j)
 {
-	/* Only its being unique matters, and that it grows. */
+	/* Must only be unique and increasing. */
 	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
 }
 
 static bool owner_is_alive(const struct journal_owner *l)
 {
-	/* Pairs with the taking of the life; the kernel clears the number at the thread's end. */
+	/* Pairs with the registration; the kernel clears the thread id at the thread's end. */
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Whether who has the record can still act on it. */
+/* Whether the record's owner can still act on it. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
-	unsigned life = JOURNAL_OWNER(word);
-	const struct journal_owner *l = &j->file->robust_list[life];
+	unsigned owner = JOURNAL_OWNER(word);
+	const struct journal_owner *l = &j->file->robust_list[owner];
 
-	return life > 0 && life < JOURNAL_OWNERS_MAX && owner_is_alive(l) &&
+	return owner > 0 && owner < JOURNAL_OWNERS_MAX && owner_is_alive(l) &&
 	       __atomic_load_n(&l->since, __ATOMIC_RELAXED) < JOURNAL_SEQ(word);
 }
 
@@ -222,7 +222,7 @@ enum journal_state journal_state_get(const struct journal_record *rec)
 	return JOURNAL_STATE(word_get(rec));
 }
 
-/* Found again: what became of it. */
+/* A repeated request whose record exists: decides by its state. */
 static enum journal_verdict record_again(struct journal *j, struct journal_record *rec,
 					 uint64_t *ret_ticket)
 {
@@ -233,14 +233,14 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
 			return JOURNAL_ANSWER;
 		if (state == JOURNAL_FREE)
-			return JOURNAL_FULL; /* its worker has just given it up */
-		/* A hand may close the record and end between the two looks: then the word has
-		 * changed, and the swap fails. */
+			return JOURNAL_FULL; /* its worker has just cancelled it */
+		/* If a helper closes the record and exits between the two loads, the word has
+		 * changed and the swap fails. */
 		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))
 			return JOURNAL_WAIT;
 		state = state == JOURNAL_INTENT || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
 									    : JOURNAL_STARTED;
-		ours = JOURNAL_WORD(state, j->life, seq_next(j));
+		ours = JOURNAL_WORD(state, j->owner, seq_next(j));
 		if (word_swap(rec, word, ours)) {
 			*ret_ticket = ours;
 			return JOURNAL_RUN;
@@ -248,7 +248,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Whether the record may be given to another request. last: none is free otherwise. */
+/* Whether the record may be reused. last: no better record was found. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -257,7 +257,7 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* whose client has not come back, and needs not if these are so many */
+	default: /* its client has not reconnected and cannot need all of these */
 		return last && !word_is_owned(j, word);
 	}
 }
@@ -267,13 +267,15 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 {
 	struct journal_mount *m = &j->file->mounts[mount];
 
-	/* Round the ring, past those whose client may still ask. If all may, the oldest goes. */
+	/* Goes round the ring past records that a client may still ask for; in the second round
+	 * the oldest of those is reused. */
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];
 		uint64_t word = word_get(rec), ours = JOURNAL_WORD(JOURNAL_FREE, 0, seq_next(j));
 
-		/* First made nobody's, so that nobody finds another's answer under this name. */
+		/* Frees the record first, so that no worker finds a former reply under this
+		 * number. */
 		if (!record_is_reusable(j, word, i >= JOURNAL_RECORDS) ||
 		    !word_swap(rec, word, ours))
 			continue;
@@ -281,7 +283,7 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 		rec->opcode = opcode;
 		if (m->n_opened <= at)
 			m->n_opened = at + 1;
-		*ret_ticket = JOURNAL_WORD(JOURNAL_STARTED, j->life, seq_next(j));
+		*ret_ticket = JOURNAL_WORD(JOURNAL_STARTED, j->owner, seq_next(j));
 		if (word_swap(rec, ours, *ret_ticket))
 			return rec;
 	}
@@ -326,12 +328,12 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket)
 
 /* ------------------------------------------------------------------ for the processes */
 
-/* Of this process's only thread; the children that it forks begin with none. */
+/* Of this process's only thread; forked children start with an empty list. */
 static struct robust_list_head robust_list = {
 	.list = {&robust_list.list},
 	.futex_offset = (long)offsetof(struct journal_owner, word),
 };
-static uint32_t robust_list_tid; /* whose the list is */
+static uint32_t robust_list_tid; /* the thread that the list belongs to */
 
 static void robust_list_begin(uint32_t tid)
 {
@@ -342,13 +344,13 @@ static void robust_list_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
-/* Who had the number was killed with them in its hand; nobody else would ever drop them. */
-static void locks_stale_drop(struct journal *j, uint32_t life)
+/* A former owner with this number was killed with these locks; nobody else would release them. */
+static void locks_stale_drop(struct journal *j, uint32_t owner)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
-		uint32_t was = life;
+		uint32_t was = owner;
 
-		/* Pairs with hands that wait for it. */
+		/* Pairs with helpers that wait for it. */
 		(void)__atomic_compare_exchange_n(&j->file->locks[i], &was, 0, false,
 						  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
@@ -365,9 +367,9 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 
 		if (was & FUTEX_TID_MASK)
 			continue;
-		/* From here on the kernel marks it, if it is ours. */
+		/* From here on the kernel marks the word if this thread's id is in it. */
 		robust_list.list_op_pending = &l->node;
-		/* Pairs with life_is_lived(). */
+		/* Pairs with owner_is_alive(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			l->worker_id = worker_id;
@@ -392,9 +394,10 @@ bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id)
 	return false;
 }
 
-bool journal_owner_is_alive(const struct journal *j, unsigned life)
+bool journal_owner_is_alive(const struct journal *j, unsigned owner)
 {
-	return life > 0 && life < JOURNAL_OWNERS_MAX && owner_is_alive(&j->file->robust_list[life]);
+	return owner > 0 && owner < JOURNAL_OWNERS_MAX &&
+	       owner_is_alive(&j->file->robust_list[owner]);
 }
 
 uint32_t *journal_locks(struct journal *j)
@@ -410,7 +413,7 @@ bool journal_contains(const struct journal *j, const struct journal_record *rec)
 }
 
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
-		  unsigned life)
+		  unsigned owner)
 {
 	bool suspect = JOURNAL_STATE(ticket) == JOURNAL_SUSPECT;
 
@@ -418,15 +421,15 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 	if (JOURNAL_STATE(ticket) != JOURNAL_STARTED && !suspect)
 		return -ECANCELED;
 	c->rec = rec;
-	c->word =
-		JOURNAL_WORD(suspect ? JOURNAL_INTENT : JOURNAL_RUNNING, life, JOURNAL_SEQ(ticket));
+	c->word = JOURNAL_WORD(suspect ? JOURNAL_INTENT : JOURNAL_RUNNING, owner,
+			       JOURNAL_SEQ(ticket));
 	if (word_swap(rec, ticket, c->word))
 		return suspect;
 	c->rec = NULL;
 	return -ECANCELED;
 }
 
-/* The word is the hand's alone; it has changed only where the mount was dropped. */
+/* Only the owner changes the word, except when the mount is dropped. */
 static void claim_state(struct journal_claim *c, enum journal_state to)
 {
 	uint64_t word = (c->word & ~0xffULL) | (uint64_t)to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules, squashing and maps of users, as exports(5) knows them. Apart from the server end so that
- * every combination can be tried without a file system.
+ * Rules, squashing and id maps of exports, as in exports(5). Independent of the server, so that
+ * tests can cover every combination without a file system.
  */
 #include "dataplane/fuse/server/fuse_rights.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
@@ -46,8 +46,7 @@ int fuse_rights_for(const struct launch_config *cfg, const struct launch_export 
 	return -EACCES;
 }
 
-/* The id that stands for this one on the other side; false: none does. Without a map all are the
- * same. */
+/* Maps an id to the other side; false: unmapped. Without a map, ids stay the same. */
 static bool map_in(const struct launch_ids *map, uint32_t n, uint32_t id, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -83,7 +82,7 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 		return (struct fuse_rights_ids){r->anonuid, r->anongid, true, true};
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
-	/* Who is root there and not here passed checks there that he would not pass here. */
+	/* A client's root that is another user here passed checks that this user would not pass. */
 	ids.checked = r->squash != LAUNCH_SQUASH_NONE || (uid == 0 && ids.uid != 0);
 	ids.squashed = false;
 	return ids;
@@ -125,7 +124,7 @@ int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret)
 
 /* ------------------------------------------------------------------ access control lists */
 
-/* As in linux/posix_acl_xattr.h, of which user space has only the header. */
+/* As in linux/posix_acl_xattr.h, which user space does not have. */
 #define ACL_VERSION 2
 #define ACL_TAG_USER 0x02
 #define ACL_TAG_GROUP 0x08

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers of the server end. A pool of its own, because requests and answers of 1 MiB are taken and
- * handed back at the rate of packets: memory that was touched is kept, up to a limit.
+ * The buffer pool of the server. Requests and replies of up to 1 MiB come and go at packet rate, so
+ * used memory is kept, up to a limit.
  */
 #include "dataplane/fuse/server/server_buf.h"
 #include "dataplane/rudp/rudp.h"
 #include <sys/mman.h>
 
-/* Data bytes and number of slots. The largest takes a message of 1 MiB and its headers. */
+/* Data bytes and number of slots. The largest fits a message of 1 MiB and its headers. */
 static const struct {
 	size_t data_bytes;
 	unsigned n_slots;
@@ -18,7 +18,7 @@ static const struct {
 };
 
 #define PEER_LARGE 0x8000U /* in buf_class.peers */
-_Static_assert(BUF_PEERS < PEER_LARGE, "a peer and a bit fit 16");
+_Static_assert(BUF_PEERS < PEER_LARGE, "a peer number and a flag fit 16 bits");
 
 size_t buf_pool_bytes(void)
 {
@@ -67,7 +67,7 @@ void buf_pool_done(struct buf_pool *p)
 	p->held = NULL;
 }
 
-/* Free slots of a class for messages that are large, or not. */
+/* Free slots of a class for a large or a small message. */
 static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool large)
 {
 	const struct buf_class *c = &p->classes[class];
@@ -78,8 +78,8 @@ static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool la
 	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
 }
 
-/* The class that serves len bytes for a peer now; BUF_CLASSES: none. A larger slot serves where the
- * fitting ones are all in use, but the largest are kept for messages that fit nowhere else. */
+/* The class that can serve len bytes for a peer now; BUF_CLASSES: none. A larger class serves if
+ * the fitting one is full, but the largest is reserved for messages that need it. */
 static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t len)
 {
 	bool large = len > RUDP_SMALL_BYTES;
@@ -180,7 +180,7 @@ void buf_pool_trim(struct buf_pool *p)
 
 		if (c->pinned)
 			continue;
-		/* The bottom of the stack was not touched since the last trim. */
+		/* The bottom of the stack was unused since the last trim. */
 		for (; c->n_clean < c->n_free_min; c->n_clean++)
 			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
 				c->slot_bytes, MADV_REMOVE);

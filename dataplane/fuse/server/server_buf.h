@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Message buffers of the server end: three sizes of slots in address space that is reserved once.
- * A slot's pages exist only while something was written into them; slots that go unused for a while
- * give theirs back. The last slot freed is the next one used, so the working set stays small. Never
- * grows, never calls malloc after buf_pool_init. One thread.
+ * Message buffers of the server: slots of three sizes in address space that is reserved once. A
+ * slot's pages are allocated at the first write; slots unused for a while return theirs. The slot
+ * freed last is used first, so the working set stays small. Never grows, and never calls malloc
+ * after buf_pool_init. One thread.
  */
 #ifndef PLENUM_SERVER_BUF_H
 #define PLENUM_SERVER_BUF_H
@@ -11,9 +11,9 @@
 #include "netcfg/base/base.h"
 
 #define BUF_CLASSES 3
-#define BUF_PEERS 16384 /* more than sessions can be */
-#define BUF_NOBODY 0	/* no peer: takes what there is */
-/* Before the data of each buffer: for the owner's bookkeeping. */
+#define BUF_PEERS 16384 /* above the number of sessions */
+#define BUF_NOBODY 0	/* no peer: without a limit */
+/* Room before the data of each buffer, for the owner's bookkeeping. */
 #define BUF_HEADROOM_BYTES 512
 
 struct buf_class {
@@ -22,20 +22,22 @@ struct buf_class {
 	uint8_t *base;
 	uint16_t *stack; /* free slots, the last freed on top */
 	unsigned n_free;
-	unsigned n_free_min; /* least n_free since the last trim: that many were never needed */
-	unsigned n_clean;    /* stack[0..n_clean) hold no pages */
-	uint16_t *peers;     /* whose each slot is; its highest bit: it holds a large message */
-	unsigned n_large;    /* slots that large messages have */
-	bool pinned;	     /* an RDMA device knows its pages: they stay */
+	unsigned
+		n_free_min; /* minimum of n_free since the last trim: that many were never needed */
+	unsigned n_clean;   /* stack[0..n_clean) hold no pages */
+	uint16_t *peers;    /* the peer that uses each slot; PEER_LARGE: for a large message */
+	unsigned n_large;   /* slots used by large messages */
+	bool pinned;	    /* registered with an RDMA device: pages stay */
 };
 
 struct buf_pool {
 	struct buf_class classes[BUF_CLASSES];
-	uint16_t (*held)[BUF_CLASSES][2]; /* by each peer: for small messages, for large ones */
+	uint16_t (
+		*held)[BUF_CLASSES][2]; /* slots used by each peer: for small and large messages */
 };
 
-/* memory: of buf_pool_bytes(), mapped shared, reserved only; the pool's until buf_pool_done(). 0;
- * -ENOMEM. */
+/* memory: buf_pool_bytes() of shared, reserved address space, the pool's until buf_pool_done().
+ * 0; -ENOMEM. */
 int buf_pool_init(struct buf_pool *p, uint8_t *memory);
 size_t buf_pool_bytes(void);
 void buf_pool_done(struct buf_pool *p);
@@ -44,18 +46,17 @@ void buf_pool_done(struct buf_pool *p);
 void *buf_pool_get(struct buf_pool *p, size_t len);
 /* Whether buf_pool_get would succeed. */
 bool buf_pool_fits(const struct buf_pool *p, size_t len);
-/* As these, for a peer (1 and up), which has its share of each size and no more, so that those who
- * give nothing back stop nobody; messages of more than 16 KiB leave a quarter to small ones. */
+/* As these, for a peer (1 and up) that is limited to a share of each class, so that peers that
+ * never return buffers cannot block others; messages above 16 KiB leave a quarter to small ones. */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
 /* Ignores NULL. data must be what buf_pool_get returned. */
 void buf_pool_put(struct buf_pool *p, void *data);
-/* The memory of classes from `first` on, whose pages stay from now on, whatever else becomes of it.
- */
+/* Returns the memory of the classes from `first` on and keeps its pages allocated from now on. */
 void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes);
 /* As buf_pool_get_for(), of the largest class. */
 void *buf_pool_get_largest(struct buf_pool *p, unsigned peer);
-/* Gives the pages of slots that were not needed since the last call back to the kernel. */
+/* Returns the pages of slots that were not needed since the last call to the kernel. */
 void buf_pool_trim(struct buf_pool *p);
 
 #endif

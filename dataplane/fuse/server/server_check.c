@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a request must look like before anything acts on it. Apart, and fuzzed alone, because what
- * comes after trusts its bytes: names that end, arguments that are all there.
+ * Validates requests. The code behind it relies on the result: terminated names and complete
+ * arguments. A fuzzer tests it alone.
  */
 #include "dataplane/fuse/server/server_check.h"
 #include <fcntl.h>
@@ -15,14 +15,14 @@ enum check_name {
 	NAME_NONE,
 	NAME_LOOKUP, /* one component, or . or .. */
 	NAME_ENTRY,  /* one component */
-	NAME_TARGET, /* what a symbolic link says: any text */
+	NAME_TARGET, /* the target of a symbolic link: any text */
 	NAME_XATTR,
 };
 
-struct check_rule { /* what follows struct fuse_in_header */
+struct check_rule { /* the layout behind struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
-	uint8_t n_handles; /* behind the request */
+	uint8_t n_handles; /* in the tail */
 	uint16_t arg_bytes;
 };
 
@@ -68,13 +68,12 @@ static const struct check_rule rules[] = {
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RENAME2] = RULE_N(2, sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
-	[FUSE_TMPFILE] =
-		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name means nothing */
+	[FUSE_TMPFILE] = RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name is ignored */
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
 	[FUSE_COPY_FILE_RANGE] = RULE_N(2, sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };
 
-/* Copies the fixed argument out: the message need not be aligned. */
+/* Copies the argument, because the message may be unaligned. */
 #define ARG(var, msg) \
 	memcpy(&(var), (const uint8_t *)(msg) + sizeof(struct fuse_in_header), sizeof(var))
 
@@ -100,14 +99,14 @@ static int check_name(enum check_name kind, const char *name, size_t len)
 	return 0;
 }
 
-/* Ends of files fit off_t. */
+/* File offsets and ends fit off_t. */
 static int check_range(uint64_t off, uint64_t len)
 {
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
-/* Other versions have arguments of other sizes, and what a flag that we do not know means to a
- * client's kernel would not be what we do. */
+/* Other versions have arguments of other sizes, and this server cannot act as an unknown flag
+ * demands. */
 static int check_init(const void *msg)
 {
 	struct fuse_init_in arg;
@@ -131,7 +130,8 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 
 		ARG(arg, msg);
 		if (args->flags & FUSE_PROTO_REQ_BULK)
-			rest = rest == 0 ? args->bulk.len : SIZE_MAX; /* still to be fetched */
+			rest = rest == 0 ? args->bulk.len
+					 : SIZE_MAX; /* the data still has to be fetched */
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
 			return -EINVAL;
 		return check_range(arg.offset, arg.size);
@@ -142,7 +142,7 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		if (arg.size > FUSE_PROTO_MAX_WRITE)
 			return -EINVAL;
-		/* Offsets of directories are cookies. */
+		/* Directory offsets are cookies. */
 		return opcode == FUSE_READ ? check_range(arg.offset, arg.size) : 0;
 	}
 	if (opcode == FUSE_SETXATTR) {
@@ -179,7 +179,8 @@ static bool check_flags(uint32_t opcode, uint16_t flags)
 	}
 }
 
-/* Memory of the client's: as it says, for its own device judges who may reach it. */
+/* The client's memory: only checked for consistency, because the client's own device controls
+ * access. */
 static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	if (len != sizeof(ret->bulk))
@@ -191,7 +192,7 @@ static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret
 		       : 0;
 }
 
-/* The handles behind the request: as many as it needs, each whole, and nothing behind them. */
+/* Checks the tail: the required number of complete handles and nothing behind them. */
 static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	struct fuse_proto_req_tail tail = {};
@@ -311,7 +312,7 @@ bool fuse_server_check_is_once(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-	case FUSE_FALLOCATE: /* another may have cut the file meanwhile */
+	case FUSE_FALLOCATE: /* another client may have truncated the file in between */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

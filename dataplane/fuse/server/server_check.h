@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Judges a request of a client before anything acts on it: that it is as long as it says, that its
- * arguments are all there, that names end, and that a name is one component. A kernel would
- * be trusted; a peer on the network is not. Pure: no state, no system calls, reads nothing outside
- * the bytes it is given. Called by fuse_server for each request; the target of a fuzzer.
+ * Validates a client's request before any other code uses it: its length, complete arguments,
+ * terminated names, and names of one component. A local kernel would be trusted; a network peer is
+ * not. Pure: no state, no system calls, reads only the given bytes. Called by the server for each
+ * request, and by a fuzzer.
  */
 #ifndef PLENUM_SERVER_CHECK_H
 #define PLENUM_SERVER_CHECK_H
@@ -11,10 +11,10 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* What stands behind a request: the objects that it is about. They point into its message. */
+/* The tail of a request: the handles of its objects, which point into its message. */
 struct fuse_server_args {
 	uint16_t flags; /* FUSE_PROTO_REQ_* */
-	uint8_t failed; /* legs by which its data did not come; not from the message */
+	uint8_t failed; /* legs that could not transfer its data; set by the server */
 	struct fuse_proto_bulk bulk;
 	struct {
 		uint8_t len;
@@ -22,16 +22,17 @@ struct fuse_server_args {
 	} handles[FUSE_PROTO_REQ_HANDLES_MAX];
 };
 
-/* 0: every argument of the request lies within its len bytes, NUL-terminated where it is a string,
- * and *ret has as many handles as it needs. -EBADMSG: not even a header, or its length or what is
- * behind it is wrong; -ENOSYS: an operation that is not served; -EPROTO: an INIT of another
- * version, or with flags that we do not speak; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG:
- * what the peer is to be told. msg need not be aligned. */
+/* 0: every argument of the request lies within its len bytes, strings are terminated, and *ret
+ * has all handles that the operation needs. -EBADMSG: no complete header, or a wrong length or
+ * tail; -ENOSYS: an unsupported operation; -EPROTO: an INIT of an unsupported version or with
+ * unknown flags; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG: the reply to the client. msg
+ * may be unaligned. */
 int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret);
-/* Bytes of reply data (without struct fuse_out_header, with the tail) that the request can need at
- * most. Only for requests that passed the check. */
+/* The maximum of reply data (without struct fuse_out_header, with the tail) that the request can
+ * need. Only for requests that passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
-/* Requests that must not be executed a second time with the effect or answer of the first lost. */
+/* Whether the request must not be executed twice: a repetition would change the effect or the
+ * reply. */
 bool fuse_server_check_is_once(const struct fuse_in_header *in);
 
 #endif

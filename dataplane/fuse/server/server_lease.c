@@ -41,7 +41,7 @@ void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
 
-	for (unsigned i = 0; i < srv->n_exports && srv->share.own->life == 0; i++)
+	for (unsigned i = 0; i < srv->n_exports && srv->share.own->incarnation == 0; i++)
 		if (has_mounts(srv, &srv->exports[i]))
 			srv->predecessor_leases_until_ns =
 				MAX_OF(srv->predecessor_leases_until_ns,
@@ -91,15 +91,15 @@ static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lea
 
 static bool is_idle(const struct share_slot *own, const struct server_lease *l, uint64_t now_ns)
 {
-	return (l->busy == 0 || l->life != own->life) && l->until_ns <= now_ns;
+	return (l->busy == 0 || l->incarnation != own->incarnation) && l->until_ns <= now_ns;
 }
 
 /* Changes of a former incarnation are over. */
 static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
-	if (l->life != own->life) {
+	if (l->incarnation != own->incarnation) {
 		share_set(&l->busy, 0U);
-		share_set(&l->life, own->life);
+		share_set(&l->incarnation, own->incarnation);
 	}
 	return l;
 }
@@ -129,7 +129,7 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 	share_set(&oldest->until_ns, 0UL);
 	share_set(&oldest->changed_ns, 0UL);
 	share_set(&oldest->busy, 0U);
-	share_set(&oldest->life, own->life);
+	share_set(&oldest->incarnation, own->incarnation);
 	oldest->changed = own->changes_forgotten;
 	share_set(&oldest->holder, 0UL);
 	share_set(&oldest->changer, 0UL);
@@ -159,7 +159,7 @@ static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint
 		bool busy = share_get(&l->busy) > 0;
 		uint64_t changed_ns;
 
-		if (busy && share_get(&l->life) == share_get(&o->life))
+		if (busy && share_get(&l->incarnation) == share_get(&o->incarnation))
 			return false;
 		changed_ns = share_get(&l->changed_ns);
 		if (changed_ns >= since_ns)
@@ -404,7 +404,8 @@ static bool grant_for_rename(struct server_req *q, struct server_lease *const l[
 
 static bool is_busy(const struct share_slot *o, const struct server_lease *l, uint64_t mount)
 {
-	return l && share_get(&l->busy) > 0 && share_get(&l->life) == share_get(&o->life) &&
+	return l && share_get(&l->busy) > 0 &&
+	       share_get(&l->incarnation) == share_get(&o->incarnation) &&
 	       share_get(&l->changer) != mount;
 }
 

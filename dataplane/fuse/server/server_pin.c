@@ -221,10 +221,10 @@ static bool may_be_open_elsewhere(const struct server_export *e, const struct fu
 	share_refresh(&srv->share);
 	for (uint32_t i = 0; i < srv->share.n_peers; i++) {
 		const struct share_slot *o = srv->share.peers[i];
-		uint32_t life = share_get(&o->life);
+		uint32_t incarnation = share_get(&o->incarnation);
 
 		if (has_reclaiming(o, in_grace) || share_has_open(o, key) ||
-		    share_get(&o->life) != life)
+		    share_get(&o->incarnation) != incarnation)
 			return true;
 	}
 	return false;

@@ -102,7 +102,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	share_set(&own->untracked_ns, now_ns);
 	share_set(&own->n_untracked, 0U);
 	own->changes_forgotten = own->untracked_changed = own->n_changes;
-	share_set(&own->life, own->life + 1);
+	share_set(&own->incarnation, own->incarnation + 1);
 	share_set(&own->seen_ns, now_ns);
 	/* Pairs with may_be_open_elsewhere() of server_pin.c in peers. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

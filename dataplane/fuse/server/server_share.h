@@ -31,13 +31,13 @@ struct server_lease {
 	uint64_t holder;  /* mount with the lease; LEASE_SEVERAL: several */
 	uint64_t changer; /* mount that changed it last or wants to; LEASE_SEVERAL: several */
 	uint32_t busy;	  /* changes in progress, of this incarnation of the slot */
-	uint32_t life;
+	uint32_t incarnation;
 };
 
 struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* heartbeat, clock_now_ns() */
 	uint64_t born_ns;	       /* start of this incarnation */
-	uint32_t life;		       /* incarnation; 0: never used */
+	uint32_t incarnation;	       /* incarnation; 0: never used */
 	uint32_t n_untracked;	       /* changes in progress without a slot in the lease table */
 	uint64_t untracked_ns;	       /* when the last such change ended */
 	uint64_t forgotten_ns;	       /* changes until then may have lost their slot */
