@@ -343,7 +343,7 @@ const struct inv_link *plan_bond_link(const struct plan_builder *b)
 {
 	const struct inv_link *l = inv_link_by_name(b->inv, b->bond.name);
 
-	return l && !plan_link_is_coming(l) && l->kind == INV_LINK_BOND ? l : NULL;
+	return l && !inv_link_is_planned(l) && l->kind == INV_LINK_BOND ? l : NULL;
 }
 
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,

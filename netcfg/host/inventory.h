@@ -372,6 +372,19 @@ struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL
 int inv_copy(const struct inventory *inv, struct inventory **ret);
 const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);
 const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex);
+
+/* First index of links that exist only in a plan; the kernel's indexes are positive ints. */
+#define INV_IFINDEX_PLANNED 0x80000000U
+
+static inline bool inv_ifindex_is_planned(uint32_t ifindex)
+{
+	return ifindex >= INV_IFINDEX_PLANNED;
+}
+
+static inline bool inv_link_is_planned(const struct inv_link *l)
+{
+	return inv_ifindex_is_planned(l->ifindex);
+}
 /* NULL: there is none. */
 const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci);
 /* The n-th VF of a PF. NULL: it does not exist. */

@@ -11,8 +11,7 @@
 #ifndef PLENUM_NETCFG_OBJECT_H
 #define PLENUM_NETCFG_OBJECT_H
 
-#include "netcfg/host/kernel.h"
-#include "netcfg/plan/plan.h"
+#include "netcfg/object/plan_step.h"
 
 /*
  * The order of a plan's steps. Links are created and configured before objects on them. Stale
@@ -51,12 +50,29 @@ enum object_presence {
 	OBJECT_OURS,
 };
 
-struct plan_builder;
+/* The planned host as the kinds see it: the inventory, and questions that only the plan can answer.
+ * The plan implements it, so that kinds depend on the host alone. */
+struct object_view {
+	const struct inventory *inv;
+	/* Whether Plenum added the address. */
+	bool (*addr_is_ours)(const struct object_view *v, const struct inv_addr *a);
+	/* True and why if a worker answers for the address itself. */
+	bool (*addr_is_workers)(const struct object_view *v, const struct ip_addr *ip, char *why,
+				size_t size);
+	/* Whether other programs use a link of ours, so that removing it would cut them off. */
+	bool (*link_serves_others)(const struct object_view *v, const struct inv_link *link);
+	/* Whether the link belongs to a leg that cannot be configured now; link may be NULL. */
+	bool (*link_waits)(const struct object_view *v, const struct inv_link *link);
+	/* Whether the configuration has a bond with that name. */
+	bool (*bond_is_planned)(const struct object_view *v, const char *name);
+	/* Whether a running worker has the function or one of its VFs open; fn may be NULL. */
+	bool (*function_is_held)(const struct object_view *v, const struct inv_function *fn);
+};
 
 struct object_kind {
 	const char *name;    /* one word, used in the journal, the record and JSON */
 	enum plan_verb verb; /* of desired steps: PLAN_ADD for objects, PLAN_SET for values */
-	/* The record of plan_owned.h keeps our changes: the kernel shows no other trace. */
+	/* The record of changes (plan_owned.h) keeps ours: the kernel shows no other trace. */
 	bool recorded;
 	bool disruptive;  /* changing its value may stop traffic */
 	bool on_function; /* its steps change a PCI function, not a link */
@@ -89,11 +105,11 @@ struct object_kind {
 	 * never. */
 	bool (*unannounced)(const struct plan_step *s);
 	/* Whether restoring the value would take something from a running worker. NULL: never. */
-	bool (*held)(const struct plan_builder *b, const struct plan_step *s);
+	bool (*held)(const struct object_view *v, const struct plan_step *s);
 
 	/* Only for objects: the i-th of the kind in the inventory, as the step that removes it. 1:
 	 * ours; 0: not ours; -ENOENT: no more. */
-	int (*ours)(const struct plan_builder *b, size_t i, struct plan_step *ret);
+	int (*ours)(const struct object_view *v, size_t i, struct plan_step *ret);
 	/* Whether the kernel rejects `want` while `have` exists. NULL: never. */
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);
 };

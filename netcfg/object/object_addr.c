@@ -4,8 +4,6 @@
  * there the record says which are ours.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,47 +86,18 @@ static bool addr_same(const struct plan_step *a, const struct plan_step *b)
 	return is(&have, b);
 }
 
-bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have)
+static int addr_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
-	const struct plan_owned *owned = b->ctx->owned;
-
-	if (have->proto == PLENUM_RTPROT)
-		return true;
-	if (b->inv->addr_owner_known || have->proto != 0 || !owned)
-		return false;
-	for (size_t i = 0; i < owned->n; i++)
-		if (owned->steps[i].kind == &object_addr && is(have, &owned->steps[i]))
-			return true;
-	return false;
-}
-
-/* The worker that answers for this address itself, or NULL. */
-static const struct plan_worker *worker_of(const struct plan *p, const struct ip_addr *ip)
-{
-	for (size_t i = 0; i < p->n_workers; i++)
-		for (size_t k = 0; k < p->workers[i].n_ports; k++)
-			if (ip_addr_equal(&p->workers[i].ports[k].ip.addr, ip))
-				return &p->workers[i];
-	return NULL;
-}
-
-static int addr_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
-{
-	const struct plan_worker *w;
 	const struct inv_addr *have;
 
-	if (i >= b->inv->n_addrs)
+	if (i >= v->inv->n_addrs)
 		return -ENOENT;
-	have = &b->inv->addrs[i];
-	if (!plan_addr_is_ours(b, have))
+	have = &v->inv->addrs[i];
+	if (!v->addr_is_ours(v, have))
 		return 0;
 	ret->change = (struct kernel_change){
 		.kind = KERNEL_ADDR, .ifindex = have->ifindex, .addr = *have};
-	w = worker_of(b->plan, &have->ip.addr);
-	if (w && w->effective != SPEC_TRANSPORT_UDP)
-		snprintf(ret->reason, sizeof(ret->reason),
-			 "worker %u (%s) now answers for this IP, so the kernel must not", w->id,
-			 spec_transport_to_string(w->effective));
+	(void)v->addr_is_workers(v, &have->ip.addr, ret->reason, sizeof(ret->reason));
 	return 1;
 }
 

@@ -4,7 +4,6 @@
  * its alias. Its settings and ports are kinds of their own.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/plan_project.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +52,7 @@ static enum object_presence bond_present(const struct inventory *inv, const stru
 	const struct inv_link *l = inv_link_by_name(inv, s->change.bond.name);
 	const struct inv_bond *b = l ? inv_bond_find(inv, l->ifindex) : NULL;
 
-	if (!b || plan_link_is_coming(l) || b->setting.mode != s->change.bond.setting.mode)
+	if (!b || inv_link_is_planned(l) || b->setting.mode != s->change.bond.setting.mode)
 		return OBJECT_ABSENT;
 	return !l->alias[0] || kernel_link_is_ours(l) ? OBJECT_OURS : OBJECT_PRESENT;
 }
@@ -63,16 +62,16 @@ static bool bond_same(const struct plan_step *a, const struct plan_step *b)
 	return strcmp(a->change.bond.name, b->change.bond.name) == 0;
 }
 
-static int bond_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+static int bond_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_link *l;
 
-	if (i >= b->inv->n_bonds)
+	if (i >= v->inv->n_bonds)
 		return -ENOENT;
-	l = inv_link_by_index(b->inv, b->inv->bonds[i].ifindex);
+	l = inv_link_by_index(v->inv, v->inv->bonds[i].ifindex);
 	/* A desired bond that cannot be changed as desired stays as it is. */
-	if (!l || plan_link_is_coming(l) || !kernel_link_is_ours(l) ||
-	    strcmp(l->name, b->bond.name) == 0 || plan_link_serves_others(b, l))
+	if (!l || inv_link_is_planned(l) || !kernel_link_is_ours(l) ||
+	    v->bond_is_planned(v, l->name) || v->link_serves_others(v, l))
 		return 0;
 	ret->change = (struct kernel_change){.kind = KERNEL_BOND};
 	memcpy(ret->change.bond.name, l->name, sizeof(l->name));
@@ -80,7 +79,7 @@ static int bond_ours(const struct plan_builder *b, size_t i, struct plan_step *r
 	ret->change.bond.mac = l->mac;
 	ret->change.bond.up = l->up;
 	ret->change.bond.mtu = l->mtu;
-	ret->change.bond.setting = b->inv->bonds[i].setting;
+	ret->change.bond.setting = v->inv->bonds[i].setting;
 	return 1;
 }
 

@@ -5,7 +5,6 @@
  * it.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,11 +103,11 @@ static bool master_unannounced(const struct plan_step *s)
 }
 
 /* Other programs use our bond: its ports stay as long as it exists. */
-static bool master_held(const struct plan_builder *b, const struct plan_step *s)
+static bool master_held(const struct object_view *v, const struct plan_step *s)
 {
-	const struct inv_link *bond = inv_link_by_name(b->inv, s->change.master.value);
+	const struct inv_link *bond = inv_link_by_name(v->inv, s->change.master.value);
 
-	return bond && plan_link_serves_others(b, bond);
+	return bond && v->link_serves_others(v, bond);
 }
 
 const struct object_kind object_master = {

@@ -4,7 +4,6 @@
  * driver. Later steps refer to the functions that these steps create as "VF n of PF".
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,9 +118,9 @@ static void pci_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.pci_value.value));
 }
 
-static bool pci_held(const struct plan_builder *b, const struct plan_step *s)
+static bool pci_held(const struct object_view *v, const struct plan_step *s)
 {
-	return plan_function_is_held(b, inv_function_by_ref(b->inv, s->link));
+	return v->function_is_held(v, inv_function_by_ref(v->inv, s->link));
 }
 
 /* Reading the number of VFs blocks while the kernel creates some, which takes long; lost VFs are

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A route in any table. Ours have our protocol number. */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,13 +119,13 @@ static bool route_same(const struct plan_step *a, const struct plan_step *b)
 	return kernel_route_equal(&ra, &rb);
 }
 
-static int route_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+static int route_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_route *have;
 
-	if (i >= b->inv->n_routes)
+	if (i >= v->inv->n_routes)
 		return -ENOENT;
-	have = &b->inv->routes[i];
+	have = &v->inv->routes[i];
 	ret->change =
 		(struct kernel_change){.kind = KERNEL_ROUTE, .ifindex = have->oif, .route = *have};
 	return have->proto == PLENUM_RTPROT;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A routing rule from a source address to a table. Ours have our protocol number. */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,13 +86,13 @@ static bool rule_same(const struct plan_step *a, const struct plan_step *b)
 	return is(&a->change.rule, &b->change.rule);
 }
 
-static int rule_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+static int rule_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_rule *have;
 
-	if (i >= b->inv->n_rules)
+	if (i >= v->inv->n_rules)
 		return -ENOENT;
-	have = &b->inv->rules[i];
+	have = &v->inv->rules[i];
 	ret->change = (struct kernel_change){.kind = KERNEL_RULE, .rule = *have};
 	return have->proto == PLENUM_RTPROT && !have->more;
 }

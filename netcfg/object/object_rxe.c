@@ -4,7 +4,6 @@
  * kernel keeps, so no record is needed.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -67,15 +66,15 @@ static bool rxe_settled(const struct plan_step *s)
 	return strcmp(s->change.rxe.was, s->change.rxe.name) == 0;
 }
 
-static int rxe_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+static int rxe_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_rdma *p;
 
-	if (i >= b->inv->n_rdma)
+	if (i >= v->inv->n_rdma)
 		return -ENOENT;
-	p = &b->inv->rdma[i];
+	p = &v->inv->rdma[i];
 	if (!kernel_rdma_is_ours(p->device) || !p->ifindex ||
-	    plan_link_waits(b, inv_link_by_index(b->inv, p->ifindex)))
+	    v->link_waits(v, inv_link_by_index(v->inv, p->ifindex)))
 		return 0;
 	ret->change = (struct kernel_change){.kind = KERNEL_RXE, .ifindex = p->ifindex};
 	memcpy(ret->change.rxe.name, p->device, sizeof(p->device));

@@ -4,7 +4,6 @@
  * and before a driver gets it, since drivers read the MAC once.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,11 +114,11 @@ static void vf_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.vf.value, later->change.vf.value, sizeof(s->change.vf.value));
 }
 
-static bool vf_held(const struct plan_builder *b, const struct plan_step *s)
+static bool vf_held(const struct object_view *v, const struct plan_step *s)
 {
-	const struct inv_link *pf = inv_link_by_index(b->inv, s->change.ifindex);
+	const struct inv_link *pf = inv_link_by_index(v->inv, s->change.ifindex);
 
-	return pf && plan_function_is_held(b, inv_function_vf(b->inv, pf->pci, s->change.vf.vf));
+	return pf && v->function_is_held(v, inv_function_vf(v->inv, pf->pci, s->change.vf.vf));
 }
 
 const struct object_kind object_vf = {

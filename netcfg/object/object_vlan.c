@@ -4,8 +4,6 @@
  * needed.
  */
 #include "netcfg/object/object.h"
-#include "netcfg/plan/plan_project.h"
-#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +38,7 @@ static enum object_presence vlan_present(const struct inventory *inv, const stru
 {
 	const struct inv_link *l = kernel_vlan_find(inv, s->change.ifindex, s->change.vlan.id);
 
-	if (!l || plan_link_is_coming(l))
+	if (!l || inv_link_is_planned(l))
 		return OBJECT_ABSENT;
 	return kernel_link_is_ours(l) ||
 			       (!l->alias[0] && !l->up && strcmp(l->name, s->change.vlan.name) == 0)
@@ -55,15 +53,15 @@ static bool vlan_same(const struct plan_step *a, const struct plan_step *b)
 
 /* A leg of the spec that cannot be configured now keeps its VLAN, and so do other programs that
  * use it. */
-static int vlan_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+static int vlan_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_link *l;
 
-	if (i >= b->inv->n_links)
+	if (i >= v->inv->n_links)
 		return -ENOENT;
-	l = &b->inv->links[i];
-	if (l->kind != INV_LINK_VLAN || !l->lower || plan_link_is_coming(l) ||
-	    !kernel_link_is_ours(l) || plan_link_waits(b, l) || plan_link_serves_others(b, l))
+	l = &v->inv->links[i];
+	if (l->kind != INV_LINK_VLAN || !l->lower || inv_link_is_planned(l) ||
+	    !kernel_link_is_ours(l) || v->link_waits(v, l) || v->link_serves_others(v, l))
 		return 0;
 	ret->change = (struct kernel_change){
 		.kind = KERNEL_VLAN, .ifindex = l->lower, .vlan = {.id = l->vlan}};

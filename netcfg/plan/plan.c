@@ -137,7 +137,7 @@ static void check_management(struct plan_builder *b)
 static void resolve_link(const char *ifname, uint32_t *ifindex, const struct inventory *inv)
 {
 	const struct inv_link *l =
-		plan_ifindex_is_coming(*ifindex) ? inv_link_by_name(inv, ifname) : NULL;
+		inv_ifindex_is_planned(*ifindex) ? inv_link_by_name(inv, ifname) : NULL;
 
 	if (l)
 		*ifindex = l->ifindex;

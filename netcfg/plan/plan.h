@@ -14,6 +14,7 @@
 #include "netcfg/base/reason.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/object/plan_step.h"
 #include "netcfg/spec/spec.h"
 #include <jansson.h>
 
@@ -27,30 +28,6 @@
 /* Minimum 2 MiB hugepages of one DPDK worker; ports with large MTUs need more. */
 #define PLAN_HUGEPAGES_PER_WORKER 32
 #define PLAN_HUGEPAGE_KIB 2048
-
-enum plan_verb {
-	PLAN_ADD,
-	PLAN_DEL,
-	PLAN_SET,
-	PLAN_RESTORE, /* sets the value found before Plenum first changed it */
-	PLAN_VERB_MAX
-};
-
-struct object_kind; /* object.h */
-
-struct plan_step {
-	const struct object_kind *kind;
-	enum plan_verb verb;
-	unsigned phase;			/* enum object_phase */
-	char leg[PLENUM_NAME_MAX];	/* leg that needs the step; "": the host */
-	char ifname[IFNAMSIZ];		/* its interface; "": none */
-	char link[KERNEL_LINK_REF_MAX]; /* the link to change; looked up again when the step runs */
-	/* The request to the kernel. ifindex and old value are those of the inventory; the step
-	 * captures the current ones when it runs. */
-	struct kernel_change change;
-	char reason[160]; /* one sentence */
-	bool disruptive;  /* traffic may stop, so the apply needs a confirmation */
-};
 
 enum plan_kernel_port {
 	PLAN_AF_PACKET,

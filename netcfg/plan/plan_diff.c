@@ -76,8 +76,101 @@ static void name_link(const struct plan_builder *b, struct plan_step *s)
 			memcpy(s->leg, b->legs[i].net->name, sizeof(s->leg));
 }
 
+/* ---- the plan as the kinds of objects see it ---- */
+
+bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have)
+{
+	const struct plan_owned *owned = b->ctx->owned;
+
+	if (have->proto == PLENUM_RTPROT)
+		return true;
+	if (b->inv->addr_owner_known || have->proto != 0 || !owned)
+		return false;
+	for (size_t i = 0; i < owned->n; i++) {
+		const struct kernel_change *c = &owned->steps[i].change;
+
+		if (owned->steps[i].kind == &object_addr && c->ifindex == have->ifindex &&
+		    c->addr.ip.len == have->ip.len &&
+		    ip_addr_equal(&c->addr.ip.addr, &have->ip.addr))
+			return true;
+	}
+	return false;
+}
+
+struct plan_view {
+	struct object_view view; /* first */
+	const struct plan_builder *b;
+};
+
+static const struct plan_builder *builder_of(const struct object_view *v)
+{
+	return ((const struct plan_view *)v)->b;
+}
+
+static bool view_addr_is_ours(const struct object_view *v, const struct inv_addr *a)
+{
+	return plan_addr_is_ours(builder_of(v), a);
+}
+
+/* The worker with a port on that address, or NULL. */
+static const struct plan_worker *worker_of(const struct plan *p, const struct ip_addr *ip)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t k = 0; k < p->workers[i].n_ports; k++)
+			if (ip_addr_equal(&p->workers[i].ports[k].ip.addr, ip))
+				return &p->workers[i];
+	return NULL;
+}
+
+static bool view_addr_is_workers(const struct object_view *v, const struct ip_addr *ip, char *why,
+				 size_t size)
+{
+	const struct plan_worker *w = worker_of(builder_of(v)->plan, ip);
+
+	if (!w || w->effective == SPEC_TRANSPORT_UDP)
+		return false;
+	snprintf(why, size, "worker %u (%s) now answers for this IP, so the kernel must not", w->id,
+		 spec_transport_to_string(w->effective));
+	return true;
+}
+
+static bool view_link_serves_others(const struct object_view *v, const struct inv_link *link)
+{
+	return plan_link_serves_others(builder_of(v), link);
+}
+
+static bool view_link_waits(const struct object_view *v, const struct inv_link *link)
+{
+	return plan_link_waits(builder_of(v), link);
+}
+
+static bool view_bond_is_planned(const struct object_view *v, const char *name)
+{
+	return strcmp(name, builder_of(v)->bond.name) == 0;
+}
+
+static bool view_function_is_held(const struct object_view *v, const struct inv_function *fn)
+{
+	return plan_function_is_held(builder_of(v), fn);
+}
+
+static struct plan_view view_of(const struct plan_builder *b)
+{
+	return (struct plan_view){.view = {.inv = b->inv,
+					   .addr_is_ours = view_addr_is_ours,
+					   .addr_is_workers = view_addr_is_workers,
+					   .link_serves_others = view_link_serves_others,
+					   .link_waits = view_link_waits,
+					   .bond_is_planned = view_bond_is_planned,
+					   .function_is_held = view_function_is_held},
+				  .b = b};
+}
+
+/* ---- stale objects ---- */
+
 static int emit_stale(const struct plan_builder *b, struct found *f, const struct object_kind *kind)
 {
+	const struct plan_view v = view_of(b);
 	int r = 0;
 
 	for (size_t i = 0; kind->ours && r >= 0; i++) {
@@ -85,7 +178,7 @@ static int emit_stale(const struct plan_builder *b, struct found *f, const struc
 
 		snprintf(s.reason, sizeof(s.reason),
 			 "Plenum created it and the configuration no longer needs it");
-		r = kind->ours(b, i, &s);
+		r = kind->ours(&v.view, i, &s);
 		if (r <= 0 || wanted(b, &s))
 			continue;
 		name_link(b, &s);
@@ -188,6 +281,7 @@ static bool place_is_gone(const struct plan_builder *b, const struct plan_step *
 
 static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e)
 {
+	const struct plan_view v = view_of(b);
 	const struct inv_link *link =
 		e->link[0] && !e->kind->on_function ? follow_link(b, e) : NULL;
 	const struct plan_step *w;
@@ -205,7 +299,7 @@ static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e
 	if (e->kind->settled(e) ||
 	    (e->kind->disruptive && link && plan_link_serves_others(b, link)))
 		return VERDICT_DISOWN;
-	return e->kind->held && e->kind->held(b, e) ? VERDICT_DEFER : VERDICT_RESTORE;
+	return e->kind->held && e->kind->held(&v.view, e) ? VERDICT_DEFER : VERDICT_RESTORE;
 }
 
 static int disown(struct plan *p, const struct plan_step *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plan as JSON with all that `plenum plan` shows; plan_render.c turns it into text. */
 #include "netcfg/object/object.h"
+#include "netcfg/plan/plan.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 int plan_project_add(struct plan_builder *b, const struct inv_link *l)
 {
 	struct inv_link *slot;
-	uint32_t ifindex = PLAN_IFINDEX_COMING;
+	uint32_t ifindex = INV_IFINDEX_PLANNED;
 
 	if (!b->projected && inv_copy(b->inv, &b->projected) < 0)
 		return -ENOMEM;

@@ -10,19 +10,6 @@
 
 #include "netcfg/plan/planner.h"
 
-/* First provisional index; the kernel's indexes are positive ints. */
-#define PLAN_IFINDEX_COMING 0x80000000U
-
-static inline bool plan_ifindex_is_coming(uint32_t ifindex)
-{
-	return ifindex >= PLAN_IFINDEX_COMING;
-}
-
-static inline bool plan_link_is_coming(const struct inv_link *l)
-{
-	return plan_ifindex_is_coming(l->ifindex);
-}
-
 /* Adds a copy of l to b->inv with the settings that the kernel gives to new links. Invalidates
  * pointers borrowed from b->inv. 0, -ENOMEM. */
 int plan_project_add(struct plan_builder *b, const struct inv_link *l);

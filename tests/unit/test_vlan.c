@@ -40,7 +40,7 @@ static void test_made_and_given_back(void **state)
 	assert_int_equal(inv_link_by_index(inv, HOST_VETH1)->mtu, 1500);
 	/* What was planned on a link to come is of the one that came. */
 	assert_string_equal(p->legs[0].ifname, "veth0.100");
-	assert_true(plan_ifindex_is_coming(p->legs[0].ifindex));
+	assert_true(inv_ifindex_is_planned(p->legs[0].ifindex));
 	plan_resolve(p, inv);
 	assert_int_equal(p->legs[0].ifindex, l->ifindex);
 	assert_int_equal(p->workers[0].ports[0].ifindex, l->ifindex);
