@@ -53,5 +53,5 @@ void ha_backup_vf_check(const struct spec *s, struct diag *d)
 int ha_backup_vf_legs(struct plan_builder *b)
 {
 	b->plan->hold_s = b->spec->ha_hold_s ? b->spec->ha_hold_s : HOLD_S;
-	return ha_dual_leg_legs(b);
+	return planner_legs_add(b);
 }

@@ -261,7 +261,7 @@ static int backup_legs(struct plan_builder *b)
 
 static int backup_want(struct plan_builder *b)
 {
-	return ha_is_backup_of_vfs(b->given) ? ha_dual_leg_want(b) : plan_bond_want(b);
+	return ha_is_backup_of_vfs(b->given) ? planner_want_legs(b) : plan_bond_want(b);
 }
 
 const struct planner_ops ha_lacp_planner = {

@@ -26,27 +26,7 @@ static void dual_leg_check(const struct spec *s, struct diag *d)
 		}
 }
 
-int ha_dual_leg_legs(struct plan_builder *b)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < b->spec->n_nets && r == 0; i++)
-		r = planner_leg_add(b, i);
-	return r;
-}
-
-int ha_dual_leg_want(struct plan_builder *b)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < b->n_legs && r == 0; i++)
-		r = planner_want_leg(b, &b->legs[i]);
-	return r;
-}
-
 const struct planner_ops ha_dual_leg_planner = {
 	.mode = SPEC_HA_DUAL_LEG,
 	.check = dual_leg_check,
-	.legs = ha_dual_leg_legs,
-	.want = ha_dual_leg_want,
 };

@@ -26,14 +26,8 @@ static int none_legs(struct plan_builder *b)
 	return r;
 }
 
-static int none_want(struct plan_builder *b)
-{
-	return b->n_legs ? planner_want_leg(b, &b->legs[0]) : 0;
-}
-
 const struct planner_ops ha_none_planner = {
 	.mode = SPEC_HA_NONE,
 	.check = none_check,
 	.legs = none_legs,
-	.want = none_want,
 };

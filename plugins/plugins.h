@@ -30,9 +30,6 @@ void ha_refuse_hold(const struct spec *s, struct diag *d);
 bool ha_is_backup_of_vfs(const struct spec *s);
 void ha_backup_vf_check(const struct spec *s, struct diag *d);
 int ha_backup_vf_legs(struct plan_builder *b);
-/* Shared with modes in which every device is a leg. */
-int ha_dual_leg_legs(struct plan_builder *b);
-int ha_dual_leg_want(struct plan_builder *b);
 
 extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
 	nic_mlx5;

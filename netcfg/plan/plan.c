@@ -208,14 +208,14 @@ static int build(struct plan_builder *b)
 	if (r == 0 && ops->reasons)
 		ops->reasons(b);
 	if (r == 0)
-		r = ops->legs(b);
+		r = ops->legs ? ops->legs(b) : planner_legs_add(b);
 	if (r == 0)
 		r = plan_workers_build(b);
 	if (r < 0)
 		return r;
 	if (b->d->n_errors > n_errors)
 		return -EINVAL;
-	r = ops->want(b);
+	r = ops->want ? ops->want(b) : planner_want_legs(b);
 	if (r == 0)
 		r = plan_setting_conflicts_check(b);
 	if (r == 0)

@@ -653,3 +653,12 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	leg_append(b, &leg);
 	return 0;
 }
+
+int planner_legs_add(struct plan_builder *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->spec->n_nets && r == 0; i++)
+		r = planner_leg_add(b, i);
+	return r;
+}

@@ -342,3 +342,12 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_routes(b, leg);
 	return r;
 }
+
+int planner_want_legs(struct plan_builder *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_legs && r == 0; i++)
+		r = planner_want_leg(b, &b->legs[i]);
+	return r;
+}

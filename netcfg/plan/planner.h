@@ -87,9 +87,10 @@ struct planner_ops {
 	 * host. NULL: none. */
 	void (*reasons)(struct plan_builder *b);
 	/* Fills legs from spec->nets. Errors of the spec go to d; problems of the host become leg
-	 * states. 0, -ENOMEM. */
+	 * states. NULL: every data device is a leg. 0, -ENOMEM. */
 	int (*legs)(struct plan_builder *b);
-	/* Adds the desired state; called only if d has no error. 0, -ENOMEM. */
+	/* Adds the desired state; called only if d has no error. NULL: that of every leg. 0,
+	 * -ENOMEM. */
 	int (*want)(struct plan_builder *b);
 };
 
@@ -102,6 +103,8 @@ const struct planner_ops *planner_find(enum spec_ha mode);
  * plan, and to b->legs if it can be configured. 0, also after an error in d.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
+/* The same for every data device. */
+int planner_legs_add(struct plan_builder *b);
 /* Adds only the row of the plan, for a leg that cannot be configured. */
 void planner_leg_show(struct plan_builder *b, size_t i);
 /* The network with that name; NULL: not defined. */
@@ -113,6 +116,8 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 /* Adds everything that a leg with its own addresses needs: kernel settings, link, addresses,
  * source routes and rules. 0, -ENOMEM. */
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
+/* The same for every leg. */
+int planner_want_legs(struct plan_builder *b);
 /* Appends a desired step for an object of that kind (object.h) on the leg's link; the caller fills
  * in the change. NULL: out of memory. */
 struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
