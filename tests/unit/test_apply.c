@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Apply against a host in memory: idempotence, rollback after a failure at every write, and
- * recovery after a SIGKILL at every write. For the latter the applying process is a child whose
- * changes are carried out by the parent, so that the host outlives it.
+ * Applies against a host in memory: idempotence, rollback after a failure at every write, and
+ * recovery after SIGKILL at every write. For the latter, a child process applies and the parent
+ * carries out its changes, so that the host outlives the child.
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/plan/boot_stamp.h"
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 struct fixture {
-	struct inventory *inv; /* as the host was at first */
+	struct inventory *inv; /* the original host */
 	struct spec *spec;
 	struct kernel *k;
 	char dir[32], journal[48];
@@ -29,7 +29,7 @@ static int setup(void **state)
 
 	plugins_register();
 	f->inv = host_new();
-	/* Something of ours that is stale, so that removals are part of every run. */
+	/* Adds a stale object of ours, so that every run includes removals. */
 	host_add_route(f->inv, 9, PLENUM_RTPROT, "10.30.0.0/16", NULL, HOST_VETH1);
 	host_add_route(f->inv, 254, 2, "10.10.0.0/16", NULL, HOST_VETH1);
 	f->inv->routes[f->inv->n_routes - 1].src = host_addr("10.10.9.9");
@@ -77,7 +77,7 @@ static struct plan *plan_now(struct fixture *f)
 	return p;
 }
 
-/* The host as text, without the number of the snapshot. */
+/* The host as text without the snapshot number. */
 static char *host_text(struct fixture *f)
 {
 	struct diag d = DIAG_INIT;
@@ -171,7 +171,7 @@ static void test_failure_at_every_step_is_rolled_back(void **state)
 	plan_free(p);
 }
 
-/* A rollback that fails leaves the journal; a later recovery finishes it. */
+/* A failed rollback leaves the journal, and a later recovery completes it. */
 static void test_stuck_rollback_is_finished_later(void **state)
 {
 	struct fixture *f = *state;
@@ -193,8 +193,8 @@ static void test_stuck_rollback_is_finished_later(void **state)
 	plan_free(p);
 }
 
-/* What came into being between plan and apply is kept where it is exactly as wanted, and an error
- * where it is not. */
+/* An object created between plan and apply is kept if it is exactly as desired, else it is an
+ * error. */
 static void test_exists_already(void **state)
 {
 	struct fixture *f = *state;
@@ -211,7 +211,7 @@ static void test_exists_already(void **state)
 	before = host_text(f);
 	kernel_fake_fail(f->k, p->n_steps, 1, -EIO, NULL);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
-	assert_host_is(f, before); /* the rollback did not take it away */
+	assert_host_is(f, before); /* the rollback kept it */
 	free(before);
 	while (!step_is(&p->steps[i], "route-add"))
 		i++;
@@ -223,7 +223,8 @@ static void test_exists_already(void **state)
 	plan_free(p);
 }
 
-/* All done, but not as wanted: the host is as before, and what others made meanwhile is theirs. */
+/* All steps done but the verification fails: the rollback restores the host and keeps foreign
+ * objects. */
 static void test_rollback_keeps_what_was_kept(void **state)
 {
 	struct fixture *f = *state;
@@ -246,7 +247,7 @@ static void test_rollback_keeps_what_was_kept(void **state)
 	assert_int_equal(o.n_rolled_back, p->n_steps - 1);
 	assert_int_equal(access(f->journal, F_OK), -1);
 	assert_host_is(f, before);
-	/* The same where the journal alone remembers. */
+	/* The same from the journal alone. */
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
 	kernel_fake_fail(f->k, 1, 0, -EIO, "no");
 	assert_int_equal(apply_rollback(a, &o), -EIO);
@@ -258,7 +259,7 @@ static void test_rollback_keeps_what_was_kept(void **state)
 	plan_free(p);
 }
 
-/* What is gone already when its removal comes is as good as removed. */
+/* An object that is already gone counts as removed. */
 static void test_gone_already(void **state)
 {
 	struct fixture *f = *state;
@@ -282,7 +283,7 @@ static void test_gone_already(void **state)
 	plan_free(p);
 }
 
-/* The child's side of the seam: every call is a message to the parent, which owns the host. */
+/* kernel_ops of the child: each call is a message to the parent, which owns the host. */
 struct proxy_call {
 	enum { PROXY_FIND, PROXY_READ, PROXY_CHANGE } what;
 	char ref[KERNEL_LINK_REF_MAX];
@@ -291,7 +292,7 @@ struct proxy_call {
 };
 
 static int proxy_fd;
-static uint64_t proxy_kill_at; /* the child dies instead of the nth change (from 1), or after it */
+static uint64_t proxy_kill_at; /* the child dies instead of change n (from 1), or after it */
 static bool proxy_kill_after;
 static uint64_t proxy_n;
 
@@ -388,7 +389,7 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* What a writer that dies in the middle of a line leaves. */
+/* Journals left by a writer that died within a line. */
 static void tear_last_line(struct fixture *f)
 {
 	FILE *out = fopen(f->journal, "ae");
@@ -449,14 +450,14 @@ static void test_journals_of_others(void **state)
 	assert_non_null(strstr(o.why, "line 1"));
 	write_journal(f, "\x01\x02garbage\n\n", 0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
-	/* Of an earlier boot: what it says is gone. */
+	/* A journal of an earlier boot is ignored. */
 	write_journal(f,
 		      "plenum-journal 2 boot x netns 1\n"
 		      "begin 0 addr-add veth0 10.10.1.10/16 112 0 0\n",
 		      0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	assert_non_null(strstr(o.why, "ignored"));
-	/* Its writer is alive. */
+	/* The journal of a live writer is not touched. */
 	write_journal(f, "", 0);
 	fd = open(f->journal, O_RDWR | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -468,7 +469,7 @@ static void test_journals_of_others(void **state)
 	free(before);
 }
 
-/* Who sets what only comes and goes has no former value to give back: the line is named. */
+/* A set of an object without value is an invalid line; the error names it. */
 static void test_journal_with_a_verb_of_another_kind(void **state)
 {
 	static const char *const steps[] = {
@@ -492,7 +493,7 @@ static void test_journal_with_a_verb_of_another_kind(void **state)
 	free(before);
 }
 
-/* A disk that is full from any byte of the journal on. What fits is not left torn behind. */
+/* A disk that becomes full at any byte of the journal: no partial line stays. */
 static void test_journal_on_a_full_disk(void **state)
 {
 	struct fixture *f = *state;

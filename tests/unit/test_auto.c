@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport: auto on a host with two PFs: who is taken to VFs and when, what is agreed and returns,
- * whose VF is which, and what the worker says of what it does not have.
+ * transport: auto on a host with two PFs: which workers move to VFs and when, which accepted moves
+ * return, which VF each worker has, and the reasons of fallbacks.
  */
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/transport_choice.h"
@@ -106,7 +106,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* By that file; as an apply that somebody asks for, or as the agent plans by itself. */
+/* Plans with that spec, as an operator's apply or as the agent by itself. */
 static const struct plan_worker *plan(struct host *h, const char *yaml, bool asked)
 {
 	static const char forced[1][PLENUM_NAME_MAX] = {"veth0"};
@@ -148,7 +148,7 @@ static const struct plan_worker *on_core(const struct host *h, unsigned core)
 	return NULL;
 }
 
-/* The VFs that the plan makes of a PF; 0: none. */
+/* The number of VFs that the plan creates on a PF; 0: none. */
 static int vfs_made(const struct host *h, const char *pf)
 {
 	for (size_t i = 0; i < h->plan->n_steps; i++) {
@@ -161,7 +161,7 @@ static int vfs_made(const struct host *h, const char *pf)
 	return 0;
 }
 
-/* As if that plan had been carried out. */
+/* Changes the inventory as if the plan had been applied. */
 static void make_vfs(struct host *h, uint32_t n)
 {
 	static const char *const pfs[] = {PF_A, PF_B};
@@ -189,7 +189,7 @@ static void check_udp(const struct plan_worker *w, const char *code)
 	assert_true(plan_worker_is_content(w));
 }
 
-/* Of what was agreed: that is no mere note. */
+/* Concerns an accepted move, so it is not a mere note. */
 static void check_lost(const struct plan_worker *w, const char *code)
 {
 	assert_string_equal(w->reason.code, code);
@@ -212,9 +212,9 @@ static void check_vf(const struct plan_worker *w, size_t port, const char *ref)
 	assert_false(w->ports[port].kernel_owned);
 }
 
-/* ---- when ---- */
+/* ---- when workers move ---- */
 
-static void test_stays_until_somebody_asks(void **state)
+static void test_worker_stays_until_an_apply(void **state)
 {
 	struct host *h = *state;
 	const struct plan_worker *w = plan(h, HEAD AUTO(1), false);
@@ -234,13 +234,13 @@ static void test_stays_until_somebody_asks(void **state)
 	assert_int_equal(vfs_made(h, PF_B), 1);
 	keep(h);
 	check_vf(plan(h, HEAD AUTO(1), false), 0, PF_A "/vf0");
-	assert_int_equal(h->plan->n_moves, 0); /* no news: nobody is asked again */
+	assert_int_equal(h->plan->n_moves, 0); /* unchanged: no new move */
 	plan(h, HEAD AUTO(1), true);
 	assert_int_equal(h->plan->n_moves, 0);
 }
 
-/* What was agreed waits for what it lacks, is no error and not forgotten. */
-static void test_agreed_returns(void **state)
+/* An accepted transport stays recorded while a resource is missing, without an error. */
+static void test_accepted_transport_returns(void **state)
 {
 	static const char yaml[] = HEAD AUTO(1) "policy: {on-fallback: refuse}\n";
 	struct host *h = *state;
@@ -263,15 +263,15 @@ static void test_agreed_returns(void **state)
 	h->inv->cores[1].isolated = true;
 	check_vf(plan(h, yaml, false), 0, PF_A "/vf0");
 	assert_true(plan_worker_is_content(on_core(h, 1)));
-	/* What nobody has agreed to is missed by nobody. */
+	/* A transport that no apply accepted is not reported as missing. */
 	transport_choice_done(&h->agreed);
 	h->inv->hugepages[0].free = 8;
 	check_udp(plan(h, yaml, true), "no-hugepages");
 	assert_int_equal(h->plan->n_needs, 0);
 }
 
-/* Without anybody who is to confirm it. */
-static void test_moves_where_somebody_can_tell(void **state)
+/* Without an operator who confirms. */
+static void test_worker_moves_if_a_peer_can_verify(void **state)
 {
 	struct host *h = *state;
 	const struct plan_worker *w;
@@ -319,7 +319,7 @@ static void test_legs_do_not_pin_each_other(void **state)
 	struct inv_link *late = link_of(h, HOST_VETH1);
 	const struct plan_worker *w;
 
-	/* One that may have no VFs is waited for, and no longer than that. */
+	/* An absent leg that may have no VFs delays the move until it appears. */
 	inv_text_set(late->name, sizeof(late->name), "else");
 	w = plan(h, HEAD AUTO(1), true);
 	assert_int_equal(w->effective, SPEC_TRANSPORT_UDP);
@@ -329,14 +329,14 @@ static void test_legs_do_not_pin_each_other(void **state)
 	check_udp(plan(h, HEAD AUTO(1), false), "vf-unused");
 	plan(h, HEAD AUTO(1), true);
 	keep(h);
-	/* Who has VFs goes on by the leg that is there, at a start too. */
+	/* A worker with VFs stays on them via the remaining leg, also after a restart. */
 	inv_text_set(late->name, sizeof(late->name), "else");
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
 	assert_int_equal(w->n_ports, 1);
 	keep(h);
-	/* And when the other comes as one that has none. */
-	/* With all of them gone it is not told to be another either. */
+	/* The other leg appears without VFs. */
+	/* With all legs absent the worker keeps its transport. */
 	inv_text_set(link_of(h, HOST_VETH0)->name, sizeof(late->name), "gone");
 	w = plan(h, HEAD AUTO(1), false);
 	assert_int_equal(w->effective, SPEC_TRANSPORT_DPDK);
@@ -348,15 +348,15 @@ static void test_legs_do_not_pin_each_other(void **state)
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
 	assert_true(w->ports[1].kernel_owned);
-	assert_false(plan_worker_is_content(w)); /* it had one */
-	/* Nobody is taken to that. */
+	assert_false(plan_worker_is_content(w)); /* it had a VF */
+	/* No worker moves there. */
 	transport_choice_done(&h->agreed);
 	check_udp(plan(h, HEAD AUTO(1), true), "no-vf");
 	assert_int_equal(vfs_made(h, PF_A), 0);
 }
 
-/* The one leg of which it has a VF goes, and comes back: nobody's mounts are at stake for that. */
-static void test_its_one_leg_with_a_vf_is_away(void **state)
+/* The only leg with a VF disappears and returns: mounts are not at risk. */
+static void test_absent_leg_with_the_only_vf(void **state)
 {
 	static const char record[] = "plenum-agreed 1 boot x netns 1\n"
 				     "core 1 transport dpdk\n"
@@ -369,7 +369,7 @@ static void test_its_one_leg_with_a_vf_is_away(void **state)
 	pf_of(h, PF_B)->max_vfs = link_of(h, HOST_VETH1)->max_vfs = 0;
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
-	assert_true(plan_worker_is_content(w)); /* nobody agreed to one of leg-b */
+	assert_true(plan_worker_is_content(w)); /* no apply accepted a VF of leg-b */
 	inv_text_set(away->name, sizeof(away->name), "gone");
 	w = plan(h, HEAD AUTO(1), false);
 	assert_int_equal(w->effective, SPEC_TRANSPORT_DPDK);
@@ -377,13 +377,13 @@ static void test_its_one_leg_with_a_vf_is_away(void **state)
 	keep(h);
 	inv_text_set(away->name, sizeof(away->name), "veth0");
 	check_vf(plan(h, HEAD AUTO(1), false), 0, PF_A "/vf0");
-	/* There, and without VFs, it is no reason to poll the kernel's interfaces. */
+	/* A leg without VFs is not a reason to poll kernel interfaces. */
 	pf_of(h, PF_A)->iommu_group = INV_IOMMU_NONE;
 	check_lost(plan(h, HEAD AUTO(1), false), "no-iommu");
 }
 
-/* What is agreed is a core, a leg and its device: not what somebody has put in its place, nor what
- * the file says since. */
+/* An accepted move covers a core, a leg and its device, but not a replacement device nor a changed
+ * spec. */
 static void test_another_device_waits_for_an_apply(void **state)
 {
 	static const char one[] = "host: host-a\n"
@@ -397,7 +397,7 @@ static void test_another_device_waits_for_an_apply(void **state)
 
 	plan(h, one, true);
 	keep(h);
-	/* A leg more, as by an edited file at a reboot. */
+	/* One more leg, as from a spec edited before a reboot. */
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
 	assert_true(w->ports[1].kernel_owned);
@@ -428,7 +428,7 @@ static void test_another_device_waits_for_an_apply(void **state)
 	check_vf(plan(h, one, false), 0, "0000:3d:00.0/vf0");
 }
 
-/* ---- whose VF is which ---- */
+/* ---- assignment of VFs ---- */
 
 static void test_numbers_stay(void **state)
 {
@@ -438,7 +438,7 @@ static void test_numbers_stay(void **state)
 
 	plan(h, both, false);
 	check_vf(on_core(h, 2), 0, PF_A "/vf0");
-	assert_int_equal(vfs_made(h, PF_A), 1); /* and not one for who has agreed to none */
+	assert_int_equal(vfs_made(h, PF_A), 1); /* and none for workers without an accepted move */
 	keep(h);
 	plan(h, both, true); /* worker 1 comes before it, and after it */
 	check_vf(on_core(h, 1), 0, PF_A "/vf1");
@@ -446,7 +446,8 @@ static void test_numbers_stay(void **state)
 	assert_int_equal(vfs_made(h, PF_A), 2);
 	keep(h);
 	make_vfs(h, 2);
-	/* One that fails keeps its own for another try, and costs nobody his. */
+	/* A worker that failed keeps its VF for another attempt and costs no other worker its VF.
+	 */
 	failed = *on_core(h, 2);
 	assert_int_equal(plan_failures_add(&h->failures, &failed, "no"), 0);
 	failed = *on_core(h, 1);
@@ -460,7 +461,7 @@ static void test_numbers_stay(void **state)
 	plan(h, both, false);
 	check_vf(on_core(h, 1), 0, PF_A "/vf1");
 	check_vf(on_core(h, 2), 0, PF_A "/vf0");
-	/* More than there are would take all away that workers have open. */
+	/* Creating more VFs would remove all VFs that workers have open. */
 	strcpy(h->held[0], "0000:40:00.0");
 	h->n_held = 1;
 	plan(h, three, true);
@@ -476,8 +477,8 @@ static void test_numbers_stay(void **state)
 	assert_int_equal(vfs_made(h, PF_A), 3);
 }
 
-/* One by name that is new does not take those away that others have open. */
-static void test_busy_costs_nobody_his_vf(void **state)
+/* A new worker that names a transport does not remove VFs that others have open. */
+static void test_busy_vfs_stay(void **state)
 {
 	struct host *h = *state;
 
@@ -492,7 +493,7 @@ static void test_busy_costs_nobody_his_vf(void **state)
 	assert_string_equal(on_core(h, 0)->reason.code, "vfs-busy");
 }
 
-static void test_no_more_than_there_are(void **state)
+static void test_no_more_vfs_than_exist(void **state)
 {
 	struct host *h = *state;
 
@@ -504,8 +505,8 @@ static void test_no_more_than_there_are(void **state)
 	assert_int_equal(vfs_made(h, PF_A), 1);
 }
 
-/* What was written since takes numbers away, and the next plan is the same as this one. */
-static void test_fewer_numbers_are_dealt_anew(void **state)
+/* A changed spec reduces the number of VFs, and the next plan is stable. */
+static void test_fewer_vfs_are_reassigned(void **state)
 {
 	static const char two[] = "host: host-a\n"
 				  "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16}]\n"
@@ -527,8 +528,8 @@ static void test_fewer_numbers_are_dealt_anew(void **state)
 	}
 }
 
-/* Memory is theirs who ask by name, wherever they are in the file. */
-static void test_named_have_memory_first(void **state)
+/* Workers that name a transport get hugepages first, wherever they are in the spec. */
+static void test_named_transports_get_memory_first(void **state)
 {
 	struct host *h = *state;
 
@@ -540,18 +541,18 @@ static void test_named_have_memory_first(void **state)
 	assert_int_equal(vfs_made(h, PF_A), 1);
 }
 
-/* ---- what it is not worth ---- */
+/* ---- limits of auto ---- */
 
-static void test_way_out_is_left_alone(void **state)
+static void test_default_route_prevents_vfs(void **state)
 {
 	struct host *h = *state;
 
-	set_driver(h, "ice"); /* which promises to go on meanwhile */
+	set_driver(h, "ice"); /* its driver does not interrupt the link */
 	host_add_route(h->inv, 254, 3, "0.0.0.0/0", "10.10.0.1", HOST_VETH0);
 	h->forced = true;
 	check_udp(plan(h, HEAD AUTO(1), true), "default-route");
 	assert_int_equal(vfs_made(h, PF_A) + vfs_made(h, PF_B), 0);
-	/* Nor by what was agreed when it was not so. */
+	/* Nor by a move accepted under other conditions. */
 	h->inv->n_routes--;
 	plan(h, HEAD AUTO(1), true);
 	keep(h);
@@ -560,7 +561,7 @@ static void test_way_out_is_left_alone(void **state)
 	assert_int_equal(vfs_made(h, PF_A), 0);
 }
 
-static void test_polling_wants_a_core(void **state)
+static void test_polling_needs_an_isolated_core(void **state)
 {
 	struct host *h = *state;
 	const struct plan_worker *w;
@@ -579,8 +580,8 @@ static void test_polling_wants_a_core(void **state)
 	assert_string_equal(w->reason.code, "core-shared");
 	assert_true(plan_worker_is_content(w));
 	keep(h);
-	/* And to the better one when that can be had and somebody asks: by the memory that it has.
-	 */
+	/* A worker moves to a better transport once it is available and an operator asks, with the
+	 * memory that it has. */
 	h->inv->cores[1].isolated = true;
 	h->inv->hugepages[0].free = PLAN_HUGEPAGES_PER_WORKER + 16;
 	w = plan(h, HEAD AUTO(1), false);
@@ -625,14 +626,14 @@ static void test_record(void **state)
 	assert_int_equal(vf_of(&a, 1, "leg-b", PF_B), 1);
 	assert_int_equal(vf_of(&a, 2, "leg-b", PF_B), 0);
 	assert_null(transport_choice_find(&a, 1, "leg-b", PF_A));
-	/* What is no record costs nobody what is known. */
+	/* An invalid record does not discard the known one. */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_true(asprintf(&spoilt, "%s%s", text, bad[i]) > 0);
 		assert_int_equal(transport_choice_parse(&a, spoilt), -EBADMSG);
 		assert_int_equal(a.n, h->agreed.n);
 		free(spoilt);
 	}
-	/* After a reboot what was agreed counts, and nobody has a VF yet. */
+	/* After a reboot accepted transports stay, and no worker has a VF yet. */
 	assert_int_equal(transport_choice_parse(&a, "plenum-agreed 1 boot x netns 1\n"
 						    "core 1 transport dpdk\n"
 						    "core 1 leg leg-a device " PF_A " vf 3\n"),
@@ -651,20 +652,20 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_stays_until_somebody_asks),
-		CASE(test_agreed_returns),
-		CASE(test_moves_where_somebody_can_tell),
+		CASE(test_worker_stays_until_an_apply),
+		CASE(test_accepted_transport_returns),
+		CASE(test_worker_moves_if_a_peer_can_verify),
 		CASE(test_none_are_wanted),
 		CASE(test_legs_do_not_pin_each_other),
-		CASE(test_its_one_leg_with_a_vf_is_away),
+		CASE(test_absent_leg_with_the_only_vf),
 		CASE(test_another_device_waits_for_an_apply),
 		CASE(test_numbers_stay),
-		CASE(test_busy_costs_nobody_his_vf),
-		CASE(test_no_more_than_there_are),
-		CASE(test_fewer_numbers_are_dealt_anew),
-		CASE(test_named_have_memory_first),
-		CASE(test_way_out_is_left_alone),
-		CASE(test_polling_wants_a_core),
+		CASE(test_busy_vfs_stay),
+		CASE(test_no_more_vfs_than_exist),
+		CASE(test_fewer_vfs_are_reassigned),
+		CASE(test_named_transports_get_memory_first),
+		CASE(test_default_route_prevents_vfs),
+		CASE(test_polling_needs_an_isolated_core),
 		CASE(test_record),
 	};
 

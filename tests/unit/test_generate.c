@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `plenum config generate` offers: whatever the host, the text validates, the plan of that
- * host accepts what it asks for, and where it asks for nothing it says why.
+ * `plenum config generate`: on any host the draft validates and the plan accepts it; if it offers
+ * no legs it says why.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static void fail_with(const struct diag *d, const char *yaml)
 	fail();
 }
 
-/* The draft for inv, which must validate and be planned without a word; frees inv. */
+/* The draft for inv, which must validate and be planned without diagnostics; frees inv. */
 static struct spec *draft(struct inventory *inv, char **ret_yaml)
 {
 	struct diag d = DIAG_INIT;
@@ -47,7 +47,7 @@ static struct spec *draft(struct inventory *inv, char **ret_yaml)
 	for (size_t i = 0; i < p->n_legs; i++)
 		if (p->legs[i].state != PLAN_LEG_USABLE)
 			fail_with(&d, *ret_yaml);
-	if (s->n_nets == 0) /* and why is said */
+	if (s->n_nets == 0) /* with the reason */
 		assert_true(strstr(*ret_yaml, "# Not used: ") ||
 			    strstr(*ret_yaml, "has no data device"));
 	plan_free(p);
@@ -69,7 +69,7 @@ static void test_draft_dual_leg(void **state)
 	assert_string_equal(s->nets[0].label, SPEC_LABEL_AUTO); /* no name is invented */
 	assert_int_equal(s->networks[1].range.first.bytes[1], 20);
 	assert_int_equal(s->networks[1].range.prefix_len, 16);
-	assert_int_equal(s->networks[0].mtu, 9000); /* as it is */
+	assert_int_equal(s->networks[0].mtu, 9000); /* unchanged */
 	assert_int_equal(s->ha, SPEC_HA_DUAL_LEG);
 	assert_int_equal(s->n_workers, 1);
 	assert_int_equal(s->workers[0].cores[0], 2); /* isolated, beside the device */
@@ -77,7 +77,7 @@ static void test_draft_dual_leg(void **state)
 	free(yaml);
 }
 
-/* What each link has, whatever that is; one that is too small for workers is not offered. */
+/* The MTU of each link; a link that is too small for workers is not offered. */
 static void test_draft_mtu(void **state)
 {
 	static const uint32_t mtus[] = {1280, 1500, 4200, 9000, 9216, 1279, 576};
@@ -124,7 +124,7 @@ static void test_draft_without_devices(void **state)
 	free(yaml);
 }
 
-/* One device for everything: its address is shared, and what does not show is said. */
+/* A single device: its address is shared, and the draft lists what to check. */
 static void test_draft_shares_the_only_device(void **state)
 {
 	struct inventory *inv = inv_new();
@@ -154,7 +154,7 @@ static void test_draft_shares_the_only_device(void **state)
 	free(yaml);
 }
 
-/* What belongs to the management, in a bridge or beneath a VLAN, is never offered. */
+/* Links under the management interface, in a bridge or below a VLAN, are never offered. */
 static void test_draft_spares_the_management(void **state)
 {
 	struct inventory *inv = host_new();
@@ -208,7 +208,7 @@ static void test_draft_of_odd_hosts(void **state)
 	}
 }
 
-/* Who is logged in says which interface is the management's; else nothing is taken by guess. */
+/* An SSH connection determines the management interface; otherwise the draft does not guess. */
 static void test_draft_without_a_default_route(void **state)
 {
 	struct inventory *inv = host_new();
@@ -237,7 +237,7 @@ static void test_draft_without_a_default_route(void **state)
 	free(yaml);
 }
 
-/* What carries connections of the host is no leg, and the plan's words say so. */
+/* A link with connections of the host is no leg, and the draft gives the plan's reason. */
 static void test_draft_spares_what_is_in_use(void **state)
 {
 	struct inventory *inv = host_new();
@@ -256,7 +256,7 @@ static void test_draft_spares_what_is_in_use(void **state)
 	free(yaml);
 }
 
-/* Only cores that are there are named, in the comments too. */
+/* The draft, including comments, names only cores that are online. */
 static void test_draft_names_cores_that_are_online(void **state)
 {
 	struct inventory *inv = host_new();
@@ -272,7 +272,7 @@ static void test_draft_names_cores_that_are_online(void **state)
 	free(yaml);
 }
 
-/* Nothing is guessed in the comments either. */
+/* Comments contain no guesses either. */
 static void test_draft_invents_nothing(void **state)
 {
 	struct inventory *inv = host_new();
@@ -326,8 +326,8 @@ static bool draft_of_recorded(const char *json, bool as_hardware)
 	return has_legs;
 }
 
-/* Each host that was recorded for the plan's golden cases. Beside hardware a veth is no data
- * device, so they are taken for hardware too. */
+/* Each recorded host of the golden plans. Veth links count as hardware here, because beside
+ * hardware they are no data devices. */
 static void test_draft_of_recorded_hosts(void **state)
 {
 	DIR *dir = opendir(TOP_SRCDIR "/tests/golden/plan");

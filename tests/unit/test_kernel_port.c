@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What workers on kernel interfaces have and say where nothing is asked for. What is, golden cases
- * say. */
+/* Workers on kernel interfaces without a configured kernel-port: their ports and notes. Golden
+ * cases cover the configured ones. */
 #include "netcfg/plan/nic_use.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
@@ -18,7 +18,7 @@ static const char yaml[] = "host: host-a\n"
 			   "  - {role: compute, cores: [1, 2], transport: dpdk,\n"
 			   "     exports: [{name: x, path: /srv}]}\n";
 
-/* Two legs are there, two may come. */
+/* Two legs exist, two more may appear. */
 static const char four[] = "host: host-a\n"
 			   "management: {interface: eth0}\n"
 			   "networks:\n"
@@ -66,8 +66,7 @@ static void put(struct inv_link *l, const char *af_xdp)
 	inv_text_set(l->af_xdp, sizeof(l->af_xdp), af_xdp);
 }
 
-/* AF_XDP is never taken unasked; where it would need no copies and could be had, the note says so.
- */
+/* Auto never chooses AF_XDP; if it would avoid copies, the note says so. */
 static void test_kernel_port_auto(void **state)
 {
 	static const char *const says[] = {"", "copy", "zero-copy", "none"};
@@ -100,7 +99,7 @@ static void test_kernel_port_auto(void **state)
 	inv_free(inv);
 }
 
-/* The note is of the first leg, also where another's name begins with that one's. */
+/* The note describes the first leg, even if the name of another leg begins with its name. */
 static void test_kernel_port_note(void **state)
 {
 	struct inventory *inv = host_new();
@@ -137,7 +136,8 @@ static void expect_pages(const struct spec *s, const struct inventory *inv, unsi
 	plan_free(p);
 }
 
-/* None for a worker that has AF_XDP on each leg; all of them as soon as one leg may need DPDK. */
+/* No hugepages for a worker with AF_XDP on each leg; all of them as soon as one leg may need DPDK.
+ */
 static void test_kernel_port_hugepages(void **state)
 {
 	const unsigned all = PLAN_HUGEPAGES_PER_WORKER;
@@ -158,7 +158,7 @@ static void test_kernel_port_hugepages(void **state)
 	put(&inv->links[3], "none");
 	expect_pages(s, inv, all, all);
 	put(&inv->links[3], "");
-	/* Also of a leg that may come, and of none that is not wanted. */
+	/* Also for a leg that may appear, but not for a disabled one. */
 	memcpy(b->device, "nosuch", sizeof("nosuch"));
 	expect_pages(s, inv, 0, all);
 	b->kernel_port = SPEC_KERNEL_PORT_AF_PACKET;
@@ -171,8 +171,7 @@ static void test_kernel_port_hugepages(void **state)
 	inv_free(inv);
 }
 
-/* As many as its ports take, which long frames and many legs make more of; none on the host's own
- * address. */
+/* Hugepages grow with long frames and many legs; legs on the host's own address need none. */
 static void test_kernel_port_hugepages_of_ports(void **state)
 {
 	const unsigned least = PLAN_HUGEPAGES_PER_WORKER;
@@ -196,8 +195,8 @@ static void test_kernel_port_hugepages_of_ports(void **state)
 	inv_free(inv);
 }
 
-/* What a running worker does not hold is not free for others when it ends; where the first has
- * failed at it, the next has the interfaces. */
+/* Hugepages that a running worker does not hold do not become free when it stops; if the first
+ * worker failed with AF_XDP, the next gets the interfaces. */
 static void test_kernel_port_hugepages_of_others(void **state)
 {
 	struct inventory *inv = host_new();
@@ -219,14 +218,14 @@ static void test_kernel_port_hugepages_of_others(void **state)
 	plan_free(second);
 	plan_failures_clear(&failures);
 	s->nets[1].kernel_port = SPEC_KERNEL_PORT_AF_PACKET;
-	inv->hugepages[0].free = 0; /* the second worker's will be free again, which is one's */
+	inv->hugepages[0].free = 0; /* those of the second worker, enough for one, become free */
 	assert_int_equal(plan_build(s, inv, &(struct plan_context){.running = first}, &d, &second),
 			 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_string_equal(second->workers[1].reason.code, "no-hugepages");
 	plan_free(second);
-	/* What an earlier agent has started goes on as it is. */
+	/* Workers of a previous agent keep running. */
 	assert_int_equal(
 		plan_build(s, inv,
 			   &(struct plan_context){.held_hugepages = 2 * PLAN_HUGEPAGES_PER_WORKER},
@@ -241,7 +240,7 @@ static void test_kernel_port_hugepages_of_others(void **state)
 	inv_free(inv);
 }
 
-/* Each leg's reason is said. */
+/* The reason covers each leg. */
 static void test_kernel_port_reasons(void **state)
 {
 	struct inventory *inv = host_new();

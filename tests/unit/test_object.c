@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A kind of object that no program knows: the number of VFs of a function. It is this file and the
- * line in the table below; the libraries are those of every other test. Its steps make links that
- * later steps of the same plan speak of before they are there.
+ * Tests the extension point with a kind of object that no program has: the number of VFs of a
+ * function. It needs only this file and the line in the table below; the libraries are those of
+ * other tests. Its steps create links that later steps of the same plan refer to.
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
@@ -82,10 +82,10 @@ static const struct object_kind object_vfs = {
 const struct object_kind *const object_kinds[] = {&object_vfs, &object_link, &object_addr};
 const size_t object_kinds_n = ARRAY_SIZE(object_kinds);
 
-/* ---- the host: a function whose VFs come and go with the number ---- */
+/* ---- the host: a function with a variable number of VFs ---- */
 
 struct host {
-	struct kernel kernel; /* as the plan sees it */
+	struct kernel kernel; /* as the plan knows it */
 	struct kernel *fake;
 	char dir[32], journal[48];
 };
@@ -174,7 +174,7 @@ static char *host_json(struct host *h)
 	return text;
 }
 
-/* ---- an HA mode that wants a VF on its only leg, and its data IP there ---- */
+/* ---- an HA mode that puts a VF and its data IP on its only leg ---- */
 
 static int vf_legs(struct plan_builder *b)
 {
@@ -283,7 +283,7 @@ static void test_failure_at_every_step(void **state)
 	spec_free(s);
 }
 
-/* The journal of a killed apply is rolled back by kinds and names alone. */
+/* Recovers the journal of a killed apply by kinds and names alone. */
 static void test_recovered_from_the_journal(void **state)
 {
 	struct host *h = *state;

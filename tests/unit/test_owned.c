@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of owned values on a host in memory: what leaves the configuration is given back as it
- * was found, what others have taken over since is not, and a kill at any moment of the commit
+ * The record of owned values on a host in memory: values that leave the configuration are
+ * restored, values that other programs changed are not, and a kill at any moment of a commit
  * neither loses nor invents a value.
  */
 #include "netcfg/apply/apply.h"
@@ -59,7 +59,7 @@ static int teardown(void **state)
 
 	unlink(f->journal);
 	unlink(f->record);
-	assert_int_equal(rmdir(f->dir), 0); /* so nothing else is left in it */
+	assert_int_equal(rmdir(f->dir), 0); /* nothing else is left in it */
 	plan_owned_done(&f->owned);
 	kernel_free(f->k);
 	inv_free(f->inv);
@@ -88,7 +88,7 @@ static char *host_json(struct fixture *f)
 	return text;
 }
 
-/* A plan for the host as it is, with the record as it is on disk. */
+/* Plans for the present host with the record on disk. */
 static struct plan *plan_on(struct fixture *f, const char *yaml, const struct inventory *inv,
 			    struct spec **ret_spec)
 {
@@ -114,7 +114,7 @@ static struct plan *plan_now(struct fixture *f, const char *yaml, struct spec **
 	return p;
 }
 
-/* Applied, verified, committed; and then there is nothing to do. Returns the number of steps. */
+/* Applies, verifies and commits; the next plan is empty. Returns the number of steps. */
 static size_t apply(struct fixture *f, const char *yaml)
 {
 	const struct plan_context ctx = {.owned = &f->owned};
@@ -178,7 +178,7 @@ static char *with_mtu(const char *mtu)
 	return text;
 }
 
-/* From found to wanted, to something else wanted, to nothing: all is as it was found. */
+/* From the found value to one and another configured value, and back to the found one. */
 static void test_given_back_as_found(void **state)
 {
 	struct fixture *f = *state;
@@ -203,7 +203,8 @@ static void test_given_back_as_found(void **state)
 	free(after);
 }
 
-/* The reason says it, and the steps come when nothing of ours depends on the values any more. */
+/* The reason says that a value is restored; these steps come after all objects that depend on it.
+ */
 static void test_restores_come_last(void **state)
 {
 	struct fixture *f = *state;
@@ -226,8 +227,8 @@ static void test_restores_come_last(void **state)
 	spec_free(s);
 }
 
-/* Values that others have set since, and a link that others use by now, are theirs. */
-static void test_taken_over_by_others(void **state)
+/* Values changed and links used by other programs are not restored. */
+static void test_values_of_others_stay(void **state)
 {
 	struct fixture *f = *state;
 	struct inv_addr theirs = {.ifindex = HOST_VETH0,
@@ -249,13 +250,13 @@ static void test_taken_over_by_others(void **state)
 		inv_sysctl_value(kernel_fake_inventory(f->k), "net/ipv4/conf/veth1/arp_filter"),
 		"0");
 	assert_int_equal(f->owned.n, 0);
-	/* Set to our value once more, it is still not ours. */
+	/* A value that another program sets to ours again is still not ours. */
 	assert_int_equal(kernel_do_link(f->k, HOST_VETH1, KERNEL_LINK_MTU, 9000, NULL), 0);
 	assert_int_equal(apply(f, NOTHING_YAML), 0);
 }
 
-/* Another link of the same name never had our values, even where it has them by chance. */
-static void test_another_link_of_the_name(void **state)
+/* A new link with the same name has none of our values, even if equal by chance. */
+static void test_new_link_with_the_name_has_no_values(void **state)
 {
 	struct fixture *f = *state;
 	struct inventory *inv;
@@ -277,8 +278,8 @@ static void test_another_link_of_the_name(void **state)
 	inv_free(inv);
 }
 
-/* The same link by another name: udev has come to it late. */
-static void test_renamed_link(void **state)
+/* The same link after a rename by udev. */
+static void test_renamed_link_keeps_its_values(void **state)
 {
 	struct fixture *f = *state;
 	struct inventory *inv;
@@ -317,7 +318,7 @@ static void test_renamed_link(void **state)
 	inv_free(inv);
 }
 
-/* A leg that is in the spec, but must not be touched today, keeps what it has. */
+/* A leg of the spec that must not be touched now keeps its values. */
 static void test_refused_leg_keeps_its_values(void **state)
 {
 	struct fixture *f = *state;
@@ -350,7 +351,7 @@ static void append_file(const char *path, const char *text, const char *more)
 	fclose(out);
 }
 
-/* The journal of an apply of yaml, whose steps are all done, and which is then committed. */
+/* The journal of a completed, then committed apply of yaml. */
 static char *journal_of(struct fixture *f, const char *yaml)
 {
 	struct apply *a = NULL;
@@ -368,8 +369,8 @@ static char *journal_of(struct fixture *f, const char *yaml)
 	return text;
 }
 
-/* Killed after its commit line, before the record, and before the journal was removed: the record
- * follows, once. From nothing, and where values change, go and are given back. */
+/* Killed after the commit line, before the record or before the journal was removed: recovery
+ * completes the record once. From nothing, and with changed, removed and restored values. */
 static void test_killed_in_the_commit(void **state)
 {
 	static const char *const steps[] = {HOST_YAML, NOTHING_YAML};
@@ -404,7 +405,7 @@ static void test_killed_in_the_commit(void **state)
 	}
 }
 
-/* Killed before that line, or in it: all is rolled back, and the record is the old one. */
+/* Killed before or within that line: everything is rolled back and the record stays. */
 static void test_killed_before_the_commit(void **state)
 {
 	struct fixture *f = *state;
@@ -431,7 +432,7 @@ static void test_killed_before_the_commit(void **state)
 	free(before);
 }
 
-/* A rollback leaves the record as it was. */
+/* A rollback does not change the record. */
 static void test_rollback_records_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -454,8 +455,8 @@ static void test_rollback_records_nothing(void **state)
 	spec_free(s);
 }
 
-/* Before Linux 5.18 nobody but the record knows which addresses are ours. */
-static void test_addresses_without_owner(void **state)
+/* Before Linux 5.18 only the record knows which addresses are ours. */
+static void test_addresses_without_owner_are_in_the_record(void **state)
 {
 	struct fixture *f = *state;
 	struct inv_addr theirs = {.ifindex = HOST_VETH0, .ip = host_prefix("10.10.7.7/16")};
@@ -499,7 +500,7 @@ static void test_unreadable_records(void **state)
 	append_file(f->record, "", "");
 	assert_int_equal(plan_owned_load(&f->owned, f->record, &d), 0);
 	assert_int_equal(d.n, 4);
-	/* Of another boot: nothing of it is true any more, and nothing is wrong with it. */
+	/* A record of another boot is empty and not an error. */
 	append_file(f->record, "plenum-owned 1 boot x netns 1\n", "3 link-set veth0 up 0 1\n");
 	assert_int_equal(plan_owned_load(&f->owned, f->record, &d), 0);
 	assert_int_equal(d.n, 4);
@@ -509,8 +510,8 @@ static void test_unreadable_records(void **state)
 	diag_done(&d);
 }
 
-/* Without a place for the record the host still gets its network, and somebody hears of it. */
-static void test_record_cannot_be_written(void **state)
+/* If the record cannot be written, the host still gets its network, and a warning says so. */
+static void test_unwritable_record_fails_no_apply(void **state)
 {
 	struct fixture *f = *state;
 	struct apply *a = NULL;
@@ -536,17 +537,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_given_back_as_found),
 		CASE(test_restores_come_last),
-		CASE(test_taken_over_by_others),
-		CASE(test_another_link_of_the_name),
-		CASE(test_renamed_link),
+		CASE(test_values_of_others_stay),
+		CASE(test_new_link_with_the_name_has_no_values),
+		CASE(test_renamed_link_keeps_its_values),
 		CASE(test_refused_leg_keeps_its_values),
 		CASE(test_killed_in_the_commit),
 		CASE(test_killed_before_the_commit),
 		CASE(test_rollback_records_nothing),
-		cmocka_unit_test_setup_teardown(test_addresses_without_owner, setup_old_kernel,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_addresses_without_owner_are_in_the_record,
+						setup_old_kernel, teardown),
 		CASE(test_unreadable_records),
-		CASE(test_record_cannot_be_written),
+		CASE(test_unwritable_record_fails_no_apply),
 	};
 
 	return cmocka_run_group_tests_name("owned values", tests, NULL, NULL);

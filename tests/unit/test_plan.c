@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the golden cases cannot say: order, ownership, stability, memory. Texts are theirs. */
+/* Tests of planning beyond the golden cases: order, ownership, stability, memory. The golden cases
+ * test the texts. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
@@ -77,7 +78,7 @@ static void test_fresh_host(void **state)
 	inv_free(inv);
 }
 
-/* Nothing that others made is touched, whatever it is. */
+/* The plan never changes foreign objects. */
 static void test_foreign_objects_stay(void **state)
 {
 	struct inventory *inv = host_new();
@@ -108,7 +109,7 @@ static void test_foreign_objects_stay(void **state)
 	inv_free(inv);
 }
 
-static void test_stale_objects_go(void **state)
+static void test_stale_objects_are_removed(void **state)
 {
 	struct inventory *inv = host_new();
 	struct inv_addr *a = inv_addr_add(inv);
@@ -133,7 +134,8 @@ static void test_stale_objects_go(void **state)
 	inv_free(inv);
 }
 
-/* The kernel holds an IPv6 address once: one with another prefix must go before. */
+/* The kernel allows an IPv6 address once per link: one with another prefix must be removed first.
+ */
 static void test_ipv6_prefix_change(void **state)
 {
 	static const char yaml[] = "networks: [{name: a, range: 'fd00:a::10-fd00:a::20/64'}]\n"
@@ -160,8 +162,8 @@ static void test_ipv6_prefix_change(void **state)
 	inv_free(inv);
 }
 
-/* Duplicate detection that fails after the apply, as when the cable comes late, is the leg's
- * reason; the address stays, and nothing is done again and again. */
+/* Duplicate address detection that fails after the apply, as when a cable is plugged in later,
+ * becomes the reason of the leg; the address stays, and the plan is not repeated. */
 static void test_duplicate_found_late(void **state)
 {
 	static const char yaml[] =
@@ -202,7 +204,7 @@ static void set_sysctl(struct inventory *inv, const char *key, const char *value
 	fail();
 }
 
-/* The value planned for veth0's rp_filter, or -1 where it is left alone. */
+/* The value planned for rp_filter of veth0, or -1 if it stays. */
 static int planned_rp_filter(const char *all, const char *own)
 {
 	struct inventory *inv = host_new();
@@ -223,7 +225,7 @@ static int planned_rp_filter(const char *all, const char *own)
 	return value;
 }
 
-static void test_rp_filter_is_the_larger(void **state)
+static void test_rp_filter_uses_the_larger_value(void **state)
 {
 	assert_int_equal(planned_rp_filter("0", "0"), -1);
 	assert_int_equal(planned_rp_filter("0", "1"), 2);
@@ -244,7 +246,7 @@ static char *yaml_with(const char *find, const char *replace)
 	return text;
 }
 
-/* The plan goes on without leg i, and says so. */
+/* Expects that the plan continues without leg i and gives the reason. */
 static void expect_leg(const char *yaml, const struct inventory *inv, size_t i,
 		       enum plan_leg_state state, const char *code, const char *text)
 {
@@ -275,8 +277,8 @@ static void expect_leg_with(const char *find, const char *replace, size_t i,
 	inv_free(inv);
 }
 
-/* Something stacked on the leg that carries the host is protected as the leg itself would be. */
-static void test_what_the_host_stands_on(void **state)
+/* A stacked link on the leg that carries the host protects the leg as well. */
+static void test_host_dependencies_refuse_a_leg(void **state)
 {
 	struct inventory *inv = host_new();
 
@@ -289,11 +291,12 @@ static void test_what_the_host_stands_on(void **state)
 	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", 10);
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
 		   "veth1 carries the host's default route via veth1.7");
-	/* Also where it is a VRF's, or IPv6's. */
+	/* Also for default routes of a VRF or of IPv6. */
 	inv->routes[inv->n_routes - 1].table = 100;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
 		   "default route in table 100");
-	/* What is not changed cannot suffer: the link has that MTU, or is down. */
+	/* Links that do not change need no protection: the MTU is already right, or the link is
+	 * down. */
 	inv->links[3].mtu = 9000;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
 	inv->links[3].mtu = 1500;
@@ -324,7 +327,7 @@ static void expect_forced(const struct inventory *inv, const char *name, enum pl
 	spec_free(s);
 }
 
-/* What would be cut off is named; who names it back takes it upon himself, and that alone. */
+/* The reason names the dependency; --force with that name overrides it and no other. */
 static void test_force_overrides_what_it_names(void **state)
 {
 	static const char link[PLENUM_NAME_MAX] = "veth1", other[PLENUM_NAME_MAX] = "eth0",
@@ -337,7 +340,7 @@ static void test_force_overrides_what_it_names(void **state)
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
 	expect_forced(inv, dependency, PLAN_LEG_USABLE, "");
 	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0 was not needed");
-	/* The route is one thing, a login by the same link another. */
+	/* A default route and a login via the same link are two dependencies. */
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("198.51.100.7/24")};
 	*inv_conns_add(inv) =
@@ -345,13 +348,13 @@ static void test_force_overrides_what_it_names(void **state)
 	expect_forced(inv, dependency, PLAN_LEG_REFUSED, "");
 	expect_forced(inv, second, PLAN_LEG_REFUSED, "");
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
-	/* Where nothing is in the way that is said. */
+	/* A warning says that --force was not needed. */
 	inv->links[3].mtu = 9000;
 	expect_forced(inv, link, PLAN_LEG_USABLE, "--force veth1 was not needed");
 	inv_free(inv);
 }
 
-/* A leg in service is not torn down for what appears beside it: the MTU stays as it is. */
+/* A leg in service stays despite new problems beside it: the MTU stays as it is. */
 static void test_leg_in_service_stays(void **state)
 {
 	struct inventory *inv = host_new();
@@ -422,8 +425,8 @@ static void test_mtu_limit(void **state)
 	inv_free(inv);
 }
 
-/* A leg refuses router advertisements, which the host itself must not live by. */
-static void test_host_lives_by_advertisements(void **state)
+/* A leg ignores router advertisements, so the host must not depend on them. */
+static void test_host_with_router_advertisements_refuses(void **state)
 {
 	struct inventory *inv = host_new();
 	struct inv_conns *c;
@@ -432,7 +435,8 @@ static void test_host_lives_by_advertisements(void **state)
 	assert_int_equal(inv_sysctl_add(inv, "net/ipv6/conf/veth1/accept_ra", "1"), 0);
 	host_add_route(inv, 254, INV_PROTO_RA, "::/0", "fe80::1", HOST_VETH1);
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
-	inv->routes[0].proto = PLENUM_RTPROT; /* eth0's own default route is none of the host's */
+	inv->routes[0].proto =
+		PLENUM_RTPROT; /* eth0's default route belongs to a leg's table, not to the host */
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
 		   "veth1 gets its IPv6 routes from router advertisements");
 	inv->routes[0].proto = INV_PROTO_BOOT;
@@ -444,8 +448,8 @@ static void test_host_lives_by_advertisements(void **state)
 	inv_free(inv);
 }
 
-/* The ports of one function share its PCI address: none of them is guessed. */
-static void test_ambiguous_device(void **state)
+/* Ports of one PCI function share its address: the plan does not guess one. */
+static void test_ambiguous_device_is_refused(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("device: veth1", "device: \"0000:3b:00.0\"");
@@ -459,7 +463,7 @@ static void test_ambiguous_device(void **state)
 	inv_free(inv);
 }
 
-/* Which legs are there changes no address, table or rule of those that stay. */
+/* Absent legs change no address, table or rule of the others. */
 static void test_addresses_are_stable(void **state)
 {
 	struct inventory *both = host_new(), *second = host_new();
@@ -487,9 +491,9 @@ static void test_addresses_are_stable(void **state)
 	inv_free(second);
 }
 
-/* A leg moves to another device on a kernel that forgets who added an address: the record knows
- * that the one on the old device is ours, and goes. */
-static void test_moved_leg_is_not_in_its_own_way(void **state)
+/* A leg moves to another device on a kernel that does not keep the owner of addresses: the record
+ * says that the address on the old device is ours, so the plan removes it. */
+static void test_moved_leg_does_not_conflict_with_itself(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("device: veth1", "device: ens9");
@@ -516,8 +520,8 @@ static void test_moved_leg_is_not_in_its_own_way(void **state)
 	inv_free(inv);
 }
 
-/* An address that others have is one port less, not a leg less. */
-static void test_taken_address(void **state)
+/* A foreign address costs one port, not the leg. */
+static void test_foreign_address_costs_one_port(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("cores: [1]", "cores: [1, 2]");
@@ -539,8 +543,8 @@ static void test_taken_address(void **state)
 	inv_free(inv);
 }
 
-/* What a DPDK worker is started with does not depend on the legs that are there. */
-static void test_dpdk_without_legs(void **state)
+/* The launch of a DPDK worker does not depend on the available legs. */
+static void test_dpdk_launch_ignores_absent_legs(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("transport: udp", "transport: dpdk");
@@ -558,8 +562,8 @@ static void test_dpdk_without_legs(void **state)
 	inv_free(inv);
 }
 
-/* With no leg at all the plan stands: the workers say why they wait. */
-static void test_no_leg_is_usable(void **state)
+/* Without any leg there is still a plan, and the workers give the reason. */
+static void test_plan_without_usable_leg(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s;
@@ -580,9 +584,9 @@ static void test_no_leg_is_usable(void **state)
 	inv_free(inv);
 }
 
-/* The link that is the leg has another name: udev was late, or somebody renamed it. It goes on,
- * and an agent that starts anew does not guess. */
-static void test_renamed(void **state)
+/* The link of a leg is renamed, by udev or by an operator. The leg stays in service, but a
+ * restarted agent does not guess. */
+static void test_renamed_link_stays_in_service(void **state)
 {
 	struct inventory *inv = host_new();
 	struct diag d = DIAG_INIT;
@@ -604,7 +608,7 @@ static void test_renamed(void **state)
 	diag_done(&d);
 }
 
-/* A second plan, made while the workers of the first hold their hugepages, is the same. */
+/* A second plan made while the workers of the first hold their hugepages equals the first. */
 static void test_running_workers_hold_hugepages(void **state)
 {
 	struct inventory *inv = host_new();
@@ -638,7 +642,7 @@ static void test_running_workers_hold_hugepages(void **state)
 	free(yaml);
 }
 
-/* What the plan's reader adds is printed behind the steps, and is something to do. */
+/* Actions added by the agent are printed after the steps and count as changes. */
 static void test_actions_are_printed(void **state)
 {
 	struct inventory *inv = host_new();
@@ -666,7 +670,7 @@ static void test_actions_are_printed(void **state)
 	inv_free(inv);
 }
 
-/* What could not be had once is not chosen again, until somebody asks again. */
+/* A failed attempt is not repeated until an operator asks for it. */
 static void test_failed_dpdk_is_not_chosen(void **state)
 {
 	struct inventory *inv = host_new();
@@ -696,7 +700,7 @@ static void test_failed_dpdk_is_not_chosen(void **state)
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	plan_free(third);
 	s->on_fallback = SPEC_FALLBACK_DEGRADE;
-	s->workers[0].cores[1] = 0; /* another worker under the same number has not failed */
+	s->workers[0].cores[1] = 0; /* a different worker with the same id has not failed */
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	plan_free(third);
@@ -751,21 +755,21 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fresh_host),
 		cmocka_unit_test(test_foreign_objects_stay),
-		cmocka_unit_test(test_stale_objects_go),
+		cmocka_unit_test(test_stale_objects_are_removed),
 		cmocka_unit_test(test_ipv6_prefix_change),
 		cmocka_unit_test(test_duplicate_found_late),
-		cmocka_unit_test(test_rp_filter_is_the_larger),
-		cmocka_unit_test(test_what_the_host_stands_on),
+		cmocka_unit_test(test_rp_filter_uses_the_larger_value),
+		cmocka_unit_test(test_host_dependencies_refuse_a_leg),
 		cmocka_unit_test(test_force_overrides_what_it_names),
 		cmocka_unit_test(test_leg_in_service_stays),
-		cmocka_unit_test(test_host_lives_by_advertisements),
-		cmocka_unit_test(test_ambiguous_device),
+		cmocka_unit_test(test_host_with_router_advertisements_refuses),
+		cmocka_unit_test(test_ambiguous_device_is_refused),
 		cmocka_unit_test(test_addresses_are_stable),
-		cmocka_unit_test(test_moved_leg_is_not_in_its_own_way),
-		cmocka_unit_test(test_taken_address),
-		cmocka_unit_test(test_dpdk_without_legs),
-		cmocka_unit_test(test_no_leg_is_usable),
-		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_moved_leg_does_not_conflict_with_itself),
+		cmocka_unit_test(test_foreign_address_costs_one_port),
+		cmocka_unit_test(test_dpdk_launch_ignores_absent_legs),
+		cmocka_unit_test(test_plan_without_usable_leg),
+		cmocka_unit_test(test_renamed_link_stays_in_service),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_running_workers_hold_hugepages),

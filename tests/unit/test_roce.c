@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The defaults of RoCE on a host in memory: set on a device that is there and on one that the same
- * plan makes, given back, and refused where the device has no such RoCE.
+ * RoCE defaults on a host in memory: set on existing devices and on those that the same plan
+ * creates, restored, and refused without such RoCE.
  */
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
@@ -70,8 +70,8 @@ static void test_set_and_given_back(void **state)
 	spec_free(nothing);
 }
 
-/* The VLAN's is that of the link below, which soft-RoCE gets in the same plan; it goes as a whole.
- */
+/* A VLAN uses the device of its parent, which gets soft-RoCE in the same plan; both are removed
+ * together. */
 static void test_of_a_device_that_the_plan_makes(void **state)
 {
 	struct host *h = *state;

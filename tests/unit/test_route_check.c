@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which way the data leave a host whose plan was applied to the letter, beside rules of others. */
+/* Route check: how data leave a host whose plan was applied exactly, despite foreign rules. */
 #include "netcfg/apply/route_check.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 
-/* A host as HOST_YAML wants it, by hand: two legs in service. */
+/* A host configured by hand as HOST_YAML asks: two legs in service. */
 static struct inventory *host_in_service(void)
 {
 	static const char *const ips[] = {"10.10.1.10", "10.20.1.10"};
@@ -32,7 +32,7 @@ static struct inventory *host_in_service(void)
 	return inv;
 }
 
-/* The legs of the plan on this host, once the kernel was asked. */
+/* The legs of the plan after the kernel's route lookup. */
 static struct plan *asked(struct inventory *inv, struct spec **ret_spec)
 {
 	struct spec *s = host_spec(HOST_YAML);
@@ -72,13 +72,13 @@ static void add_rule(struct inventory *inv, uint32_t priority, uint32_t table, c
 	inv_sort(inv);
 }
 
-static void test_straight(void **state)
+static void test_undiverted_leg_is_usable(void **state)
 {
 	struct inventory *inv = host_in_service();
 
 	expect(inv, PLAN_LEG_USABLE, NULL);
-	add_rule(inv, 8000, 52, "10.10.0.0/16"); /* behind ours */
-	add_rule(inv, 5210, 53, "10.10.0.0/16"); /* its table knows nothing */
+	add_rule(inv, 8000, 52, "10.10.0.0/16"); /* after our rules */
+	add_rule(inv, 5210, 53, "10.10.0.0/16"); /* its table is empty */
 	expect(inv, PLAN_LEG_USABLE, NULL);
 	inv_free(inv);
 }
@@ -97,8 +97,8 @@ static void test_foreign_rule_is_named(void **state)
 	inv_free(inv);
 }
 
-/* A route to nowhere in a table that is asked first. */
-static void test_way_is_closed(void **state)
+/* An unreachable route in a table that is looked up first. */
+static void test_unreachable_route_is_reported(void **state)
 {
 	struct inventory *inv = host_in_service();
 	struct inv_route *r;
@@ -112,7 +112,7 @@ static void test_way_is_closed(void **state)
 	inv_free(inv);
 }
 
-/* Without a carrier there is no way, and a better reason. */
+/* Without carrier, that is the reason instead. */
 static void test_leg_with_a_reason_keeps_it(void **state)
 {
 	struct inventory *inv = host_in_service();
@@ -136,9 +136,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_straight),
+		cmocka_unit_test(test_undiverted_leg_is_usable),
 		cmocka_unit_test(test_foreign_rule_is_named),
-		cmocka_unit_test(test_way_is_closed),
+		cmocka_unit_test(test_unreachable_route_is_reported),
 		cmocka_unit_test(test_leg_with_a_reason_keeps_it),
 	};
 

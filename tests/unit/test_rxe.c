@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soft-RoCE devices on a host in memory: made on what a leg or its VLAN is on, waited for until the
- * data IPs are GIDs, given back as the host was; what others have made stays and serves.
+ * soft-RoCE devices on a host in memory: created on a leg's device or the parent of its VLAN,
+ * awaited until data IPs are GIDs, and removed; foreign devices stay and are used.
  */
 #include "netcfg/feature/plan_rxe.h"
 #include "plugins/plugins.h"
@@ -21,7 +21,7 @@ static const char none[] = "host: host-a\n"
 			   "networks: [{name: data-b, range: fd00:b::10-fd00:b::40/64}]\n"
 			   "net: [{name: leg-b, device: eth9, network: data-b}]\n";
 
-/* The host with what `edit` makes of it. */
+/* The host after `edit`. */
 static void host_edit(struct host *h, void (*edit)(struct inventory *inv))
 {
 	struct inventory *inv = collect(h);
@@ -69,7 +69,7 @@ static int setup(void **state)
 	return r;
 }
 
-/* The device on the link; "": there is none. Borrowed from the fake. */
+/* The RDMA device on the link; "": none. Borrowed from the fake. */
 static const char *device_of(struct host *h, uint32_t ifindex)
 {
 	const struct inventory *inv = kernel_fake_inventory(h->fake);
@@ -120,7 +120,7 @@ static void test_made_and_given_back(void **state)
 	spec_free(nothing);
 }
 
-/* An apply is not over before its addresses can be used by RDMA. */
+/* An apply waits until RDMA can use its addresses. */
 static void test_gids_are_waited_for(void **state)
 {
 	struct host *h = *state;
@@ -181,8 +181,8 @@ static void has_lost_it(struct inventory *inv)
 			inv->rdma[i--] = inv->rdma[--inv->n_rdma];
 }
 
-/* The kernel is still removing it: nothing is to be done yet, and another look is worth it until
- * there is. One that lives on no link of this host's only keeps its name. */
+/* While the kernel removes the device there is nothing to do, but another check is due. A device
+ * on no link of this host only blocks its name. */
 static void test_one_that_leaves_is_waited_for(void **state)
 {
 	struct host *h = *state;
@@ -235,7 +235,7 @@ static void test_device_of_others_serves(void **state)
 	spec_free(nothing);
 }
 
-/* The device is found by its link, whatever it is called; a new one takes a name that is free. */
+/* The device is found by its link, whatever its name; a new one gets a free name. */
 static void test_links_were_renamed(void **state)
 {
 	struct host *h = *state;

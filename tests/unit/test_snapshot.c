@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Snapshots of every recorded host of the golden plans: the plan from one has the same steps, also
- * once it has been written and read again, and nothing of whose host it was is left in it.
+ * Snapshots of every recorded host of the golden plans: the plan from a snapshot has the same
+ * steps, also after writing and reading it, and nothing in it identifies the host.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -42,7 +42,7 @@ static struct inventory *from_json(const char *json)
 	return inv;
 }
 
-/* The text of the plan, or of its errors. */
+/* The plan as text, or its errors. */
 static char *plan_text(const struct spec *s, const struct inventory *inv)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -61,7 +61,7 @@ static struct inventory *snapshot(const struct inventory *inv, const struct spec
 	return copy;
 }
 
-/* Reasons may name what was replaced; but each line of one plan is a line of the other. */
+/* Reasons may contain replaced names, but each line of one plan matches a line of the other. */
 static size_t count_lines(const char *text)
 {
 	size_t n = 0;
@@ -181,7 +181,7 @@ static void test_nothing_of_the_owner_is_left(void **state)
 	spec_free(s);
 }
 
-/* What was in one subnet still is, and what was not is not. */
+/* Addresses share a subnet afterwards if and only if they did before. */
 static void test_subnets_stay_subnets(void **state)
 {
 	static const char *const texts[] = {"192.0.2.5/24",  "192.0.2.77/24", "192.0.3.5/23",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VFs on a host in memory: made, given MACs and drivers in one plan, rolled back from every step,
- * recovered, planned again as nothing, and given back as they were found.
+ * VFs on a host in memory: created with MACs and drivers in one plan, rolled back from every step,
+ * recovered, stable in a second plan, and restored.
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/plan/plan_owned.h"
@@ -16,7 +16,7 @@
 struct host {
 	struct kernel *fake;
 	char dir[32], journal[48], record[48];
-	bool wants; /* what the mode of HA below asks for */
+	bool wants; /* what the HA mode below asks for */
 	char held[1][16];
 	size_t n_held; /* functions that workers have open */
 };
@@ -246,8 +246,8 @@ static void host_vanishes(void *user, uint64_t nth)
 	assert_int_equal(kernel_fake_remove_link(h->fake, HOST_VETH0), 0);
 }
 
-/* Somebody pulls the card out, or its firmware dies, before any of the writes: nothing is left to
- * roll back, and the plan that follows does without the leg. */
+/* The card is removed, or its firmware dies, before any of the writes: nothing is left to roll
+ * back, and the next plan works without the leg. */
 static void test_device_vanishes(void **state)
 {
 	struct host *h = *state;
@@ -310,8 +310,8 @@ static void test_nothing_to_do_and_given_back(void **state)
 	spec_free(s);
 }
 
-/* What a worker has open is not taken from under it, nor is the PF's number of VFs changed; the
- * rest is given back, and all of it once the worker is gone. */
+/* The plan takes no VF that a worker has open and keeps the number of VFs of its PF; everything
+ * else is restored, and the rest once the worker is gone. */
 static void test_nothing_is_taken_from_a_worker(void **state)
 {
 	struct host *h = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VLAN links on a host in memory: planned before they exist, made, found again, given back as the
- * host was; what others have made or come to use stays.
+ * VLAN links on a host in memory: planned before they exist, created, recognized and removed;
+ * foreign VLANs and VLANs in use by other programs stay.
  */
 #include "netcfg/plan/plan_project.h"
 #include "plugins/plugins.h"
@@ -38,7 +38,7 @@ static void test_made_and_given_back(void **state)
 	assert_int_equal(l->mtu, 9000);
 	assert_int_equal(inv_link_by_index(inv, HOST_VETH0)->mtu, 9000);
 	assert_int_equal(inv_link_by_index(inv, HOST_VETH1)->mtu, 1500);
-	/* What was planned on a link to come is of the one that came. */
+	/* Values planned on a future link belong to the created one. */
 	assert_string_equal(p->legs[0].ifname, "veth0.100");
 	assert_true(inv_ifindex_is_planned(p->legs[0].ifindex));
 	plan_resolve(p, inv);
@@ -54,7 +54,7 @@ static void test_made_and_given_back(void **state)
 	spec_free(nothing);
 }
 
-/* A process that is killed anywhere leaves a journal, and by that the host becomes as it was. */
+/* A process killed at any write leaves a journal that restores the host. */
 static void test_recovered_from_every_step(void **state)
 {
 	struct host *h = *state;
@@ -67,7 +67,7 @@ static void test_recovered_from_every_step(void **state)
 		struct apply *a = NULL;
 		char *after;
 
-		/* From here on the process cannot roll back itself: what it did stays. */
+		/* From here on the process cannot roll back: its changes stay. */
 		kernel_fake_fail(h->fake, i + 1, 0, -EIO, "no");
 		assert_int_equal(apply_run(h->fake, p, h->journal, &a, &o), -EIO);
 		kernel_fake_fail(h->fake, 0, 0, 0, NULL);
@@ -81,7 +81,7 @@ static void test_recovered_from_every_step(void **state)
 	spec_free(s);
 }
 
-/* Killed between making and marking it: nobody uses the link, and it goes with the journal. */
+/* Killed between creating and marking the link: it is unused, and the journal removes it. */
 static void test_unmarked_is_what_a_killed_process_left(void **state)
 {
 	struct host *h = *state;
@@ -108,7 +108,7 @@ static void test_unmarked_is_what_a_killed_process_left(void **state)
 	inv_free(inv);
 }
 
-/* What others have put on a link of ours keeps it. */
+/* Foreign objects on our link keep it. */
 static void test_link_in_use_stays(void **state)
 {
 	struct host *h = *state;
@@ -128,14 +128,14 @@ static void test_link_in_use_stays(void **state)
 	assert_null(inv_link_by_name(inv, "veth1.200"));
 	inv_free(inv);
 	assert_int_equal(n_left(h, nothing), 0);
-	/* Asked for again, it is ours as ever. */
+	/* If configured again, it is ours as before. */
 	plan_free(apply(h, s));
 	assert_int_equal(n_left(h, s), 0);
 	spec_free(s);
 	spec_free(nothing);
 }
 
-/* Foreign deletion: the link and all that was on it comes back. */
+/* If another program deletes the link, it is restored with all objects on it. */
 static void test_deleted_by_others_is_made_again(void **state)
 {
 	struct host *h = *state;
