@@ -16,8 +16,8 @@
  * worker is not abandoned again and again. */
 #define CHOICE_NS (200 * NSEC_PER_MSEC)
 #define CHOICE_DOUBLINGS_MOST 4U
-#define REFUSED_AGAIN_NS \
-	(400 * NSEC_PER_MSEC) /* an unchanged refusal is reported again after this */
+/* An unchanged refusal is reported again after this. */
+#define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
 
 static uint32_t stamp_of(uint64_t now)
 {

@@ -3,8 +3,8 @@
 #include "dataplane/rudp/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-#define BASE_PERIOD_NS \
-	(10 * NSEC_PER_SEC) /* remeasure the minimum unless it is seen again within this */
+/* Remeasure the minimum unless it is seen again within this. */
+#define BASE_PERIOD_NS (10 * NSEC_PER_SEC)
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U
 

@@ -20,12 +20,11 @@
  * JOINED, LABEL, SHARE). */
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22) /* under one key: half of what RFC 9001 allows */
-#define RUDP_SECURE_FORGED_MAX                                                              \
-	(1ULL << 36) /* authentication failures before the session rejects all packets, RFC \
-			9001, 6.6 */
+/* Authentication failures before the session rejects all packets, RFC 9001, 6.6. */
+#define RUDP_SECURE_FORGED_MAX (1ULL << 36)
 #define RUDP_SECURE_JOIN_MOST 2048U /* payload bytes: copies packets of 1500 bytes, not of 9000 */
-#define RUDP_SECURE_WINDOW \
-	1024U /* replay window of the control counter; older numbers are dropped */
+/* Replay window of the control counter; older numbers are dropped. */
+#define RUDP_SECURE_WINDOW 1024U
 
 struct rudp_secure {
 	enum rudp_security mode;

@@ -12,8 +12,8 @@
 #include "dataplane/datagram.h"
 #include "netcfg/base/base.h"
 
-#define RUDP_SOURCES_MAX \
-	DATAGRAM_SOURCES_MAX /* source port 0 is the port's own address; all answers go to it */
+/* Source port 0 is the port's own address; all answers go to it. */
+#define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
 struct rudp_src_ports {	  /* zeros: only source port 0, none of the peer's known */
 	uint8_t n;	  /* of our own, beside source port 0 */

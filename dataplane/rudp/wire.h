@@ -57,8 +57,8 @@ enum wire_type {
 #define WIRE_F_PROVE 0x01 /* path validation: repeat JOIN with this cookie */
 
 /* Flags of LABEL. */
-#define WIRE_F_HEARD \
-	0x01 /* the echo, which confirms that a label, address or source port arrived */
+/* The echo, which confirms that a label, address or source port arrived. */
+#define WIRE_F_HEARD 0x01
 #define WIRE_F_ADDRESS 0x02 /* carries an address in the form of ACCEPT, instead of a label */
 #define WIRE_F_SOURCE 0x04  /* either way: probes the UDP source port that it comes from */
 

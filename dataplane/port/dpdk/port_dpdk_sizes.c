@@ -9,8 +9,8 @@
 #define AWAY_USEC 1000ULL   /* a worker returns to a port within this, even with large requests */
 #define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
 #define MBPS_UNKNOWN 10000U /* assumed if the device does not report it */
-#define QUEUE_MBPS \
-	25000U /* more than one ring of a NIC carries, writing one packet after another */
+/* More than one ring of a NIC carries, writing one packet after another. */
+#define QUEUE_MBPS 25000U
 #define DESCRIPTORS_MAX 4096U
 #define SEND_MAX 1024U /* rudp paces to the link's rate, so more never wait */
 #define DESCRIPTORS_LEAST 128U
