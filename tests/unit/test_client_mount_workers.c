@@ -607,7 +607,7 @@ static void test_finishing_worker_says_goodbye(void **state)
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
 	respond(e.g, 0, 0, "the data", 8);
 	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
-	e.area->gone = 1;
+	e.area->unmounted = 1;
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), -ENODEV);
 	goodbye_ends_it(&e);
 }
@@ -623,7 +623,7 @@ static void test_worker_without_a_session_says_goodbye(void **state)
 	e.g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(e.g->f, e.g->now_ns);
 	assert_null(fuse_client_session(e.g->f));
-	e.area->gone = 1;
+	e.area->unmounted = 1;
 	reset_all(e.g, e.g->now_ns);
 	session.up = session.closed = false;
 	assert_int_equal(fuse_client_pull(e.g->f, true, e.g->now_ns), -ENODEV);

@@ -106,7 +106,7 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	bool no_xattrs = entry->generation & FUSE_PROTO_NO_XATTRS;
 	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
 	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
-	uint64_t now_ns = s->born_ns + a->age_ns;
+	uint64_t now_ns = s->arrived_ns + a->age_ns;
 	struct client_handle h;
 	struct client_node *node;
 
@@ -126,7 +126,7 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 		client_cache_reset_node(&f->cache, node);
 	client_cache_written_drop(&f->cache, node);
 	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_resent(s);
-	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !is_resent(s), s->born_ns);
+	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !is_resent(s), s->arrived_ns);
 	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
 		entry->nodeid = 0;
 		*ret = NULL;
@@ -144,7 +144,7 @@ static int entry_take(struct fuse_client *f, const struct client_slot *s, struct
 		client_cache_kernel_valid_set(&f->cache, node, now_ns + valid_ns(entry));
 	}
 	if (is_empty && s->opcode == FUSE_MKDIR && !is_resent(s))
-		client_cache_empty_dir_set(&f->cache, node, s->born_ns);
+		client_cache_empty_dir_set(&f->cache, node, s->arrived_ns);
 	*ret = node;
 	return 0;
 }
@@ -182,7 +182,7 @@ static void created_note(struct fuse_client *f, const struct client_slot *s,
 		return;
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	if (in.flags & O_EXCL)
-		client_cache_created_set(&f->cache, n, &entry->attr, s->born_ns);
+		client_cache_created_set(&f->cache, n, &entry->attr, s->arrived_ns);
 }
 
 static int answer_entry(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
@@ -217,7 +217,7 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
 			      struct fuse_entry_out *entry)
 {
-	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .born_ns = l->sent_ns};
+	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .arrived_ns = l->sent_ns};
 	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
 	struct client_handle skipped;
 	struct client_node *node;
@@ -305,7 +305,7 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	as.open_flags = open_flags;
 	as.uid = in.uid;
 	as.gid = in.gid;
-	file = is_resent(s) ? client_file_twin(&f->files, out.fh, as.incarnation) : NULL;
+	file = is_resent(s) ? client_file_of_server_fh(&f->files, out.fh, as.incarnation) : NULL;
 	if (file && !(open_flags & O_APPEND)) /* as it was opened then */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
@@ -443,7 +443,8 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 		return -EIO;
 	client_node_seen(s->nodes[0], &out.attr);
 	client_cache_no_xattrs_set(&f->cache, s->nodes[0],
-				   out.dummy & FUSE_PROTO_NO_XATTRS && !is_resent(s), s->born_ns);
+				   out.dummy & FUSE_PROTO_NO_XATTRS && !is_resent(s),
+				   s->arrived_ns);
 	out.dummy = 0;
 	out.attr_valid = ATTR_VALID_S;
 	out.attr_valid_nsec = 0;
@@ -490,7 +491,7 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 	 * reported. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
-	return file && client_node_lost_tell(node, &file->lost);
+	return file && client_node_lost_report(node, &file->lost);
 }
 
 /*
@@ -518,7 +519,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 	}
 	if (a->has_dir_attr && n_changes == s->n_changes && !is_resent(s) &&
 	    S_ISDIR(a->dir_attr.mode) && client_attr_is_valid(&a->dir_attr))
-		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->born_ns);
+		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->arrived_ns);
 }
 
 struct answer_effects { /* to be undone if the kernel rejects the answer */
@@ -639,7 +640,8 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 	if (a->is_end && (s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS) &&
 	    s->n_changes == s->nodes[0]->n_changes && !is_resent(s) &&
 	    client_dirents_end(a->body, a->body_len, s->opcode == FUSE_READDIRPLUS, &off))
-		client_cache_dir_end_set(&f->cache, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
+		client_cache_dir_end_set(&f->cache, s->nodes[0], s->refs.fhs[0], off,
+					 s->arrived_ns);
 }
 
 /*
@@ -697,7 +699,7 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 {
 	if (s->opcode == FUSE_WRITE && a->has_attr && !is_resent(s) && S_ISREG(a->attr.mode) &&
 	    client_attr_is_valid(&a->attr))
-		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->born_ns);
+		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
 /* Applies side information of the answer, and the changes that the request may have made. */
@@ -740,7 +742,7 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	}
 	if (s->bulk_legs && client_rdma_retry(f, s, &a))
 		return;
-	a.age_ns = now_ns - s->born_ns;
+	a.age_ns = now_ns - s->arrived_ns;
 	if (answer_recall(f, s, a.out.error))
 		return;
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;

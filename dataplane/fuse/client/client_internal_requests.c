@@ -119,35 +119,6 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
 	return false;
 }
 
-/* A request waits while the server opens a local directory: its own, or one that the request may
- * leave without names. */
-static int internal_holds(struct fuse_client *f, struct client_slot *s)
-{
-	const struct client_file *file =
-		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
-	uint32_t i;
-
-	if (!file || file->opened_by == 0 || file->incarnation == f->server.incarnation ||
-	    file->flags & CLIENT_FILE_DEAD)
-		return client_local_dir_holds(f, s) ? -ENOMEM : 0;
-	i = client_file_index(&f->files, file);
-	if (!f->reopen_again && !client_internal_is_reopening(f, i))
-		(void)client_internal_reopen(f, i);
-	return -ENOMEM;
-}
-
-int client_internal_error(const struct fuse_client *f, const struct client_slot *s, int error)
-{
-	const struct client_file *file =
-		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
-	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
-
-	if (error != -ESTALE || !file || file->opened_by == 0 || file->incarnation != 0 ||
-	    !(file->flags & CLIENT_FILE_DEAD))
-		return error;
-	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
-}
-
 /* Reopens all files before any other request, so that the server knows the open files when it is
  * asked to remove one. */
 static void reopen_all(struct fuse_client *f, uint64_t now_ns)
@@ -156,7 +127,7 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 
 	if (now_ns < f->retry_ns)
 		return;
-	while (!f->gone &&
+	while (!f->unmounted &&
 	       (i = client_file_next_stale(&f->files, f->reopen_next, f->server.incarnation)) !=
 		       CLIENT_FILE_NONE) {
 		if (!client_internal_reopen(f, i))
@@ -351,18 +322,3 @@ void client_internal_begin(struct fuse_client *f, uint64_t now_ns)
 	if (f->link == CLIENT_REOPEN)
 		reopen_all(f, now_ns);
 }
-
-/* Local directories that could not be opened at the server are due again. */
-static void internal_flush(struct fuse_client *f, uint64_t now_ns)
-{
-	if (!f->reopen_again || now_ns < f->retry_ns)
-		return;
-	f->reopen_again = false;
-	f->retry_ns = 0;
-	f->flush_wanted = true;
-}
-
-const struct client_stage client_internal_stage = {
-	.holds = internal_holds,
-	.flush = internal_flush,
-};

@@ -99,7 +99,7 @@ static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 
 	for (s = f->oldest.newer; s != &f->oldest; s = newer) {
 		newer = s->newer;
-		if (s->interrupted || (full && now_ns - s->born_ns >= CLIENT_KILLED_NS))
+		if (s->interrupted || (full && now_ns - s->arrived_ns >= CLIENT_KILLED_NS))
 			slot_look(f, s, now_ns);
 	}
 }
@@ -124,7 +124,7 @@ static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 
 	while (f->oldest.newer != &f->oldest) {
 		struct client_slot *s = f->oldest.newer;
-		uint64_t due = s->born_ns + f->soft_ns;
+		uint64_t due = s->arrived_ns + f->soft_ns;
 
 		if (away && s->state == CLIENT_SLOT_PENDING)
 			due = MIN_OF(due, gone_ns);
@@ -148,7 +148,7 @@ static uint64_t interrupt_expire(struct fuse_client *f, uint64_t now_ns)
 		due = MIN_OF(due, f->look_ns);
 	}
 	if (f->oldest.newer != &f->oldest) {
-		uint64_t long_ns = MAX_OF(f->oldest.newer->born_ns + CLIENT_LONG_NS, f->long_ns);
+		uint64_t long_ns = MAX_OF(f->oldest.newer->arrived_ns + CLIENT_LONG_NS, f->long_ns);
 
 		if (now_ns >= long_ns) {
 			look_all(f, true, now_ns);

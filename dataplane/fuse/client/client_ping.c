@@ -25,7 +25,7 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	/* Each request was followed by a pause already; a longer one would delay the server's
 	 * next test. */
 	if (p->is_servers)
-		p->rest_ns = now_ns + WISH_REST_NS;
+		p->pause_until_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
 }
 
@@ -93,13 +93,13 @@ void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t s
 }
 
 /* Not during another test: the server repeats its request. */
-static void wish_begin(struct fuse_client *f, uint64_t now_ns)
+static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
 	const struct launch_ping wish = p->wish;
 	const bool busy = p->run.id || p->waits;
 
-	if (!wish.id || (!busy && now_ns < p->rest_ns))
+	if (!wish.id || (!busy && now_ns < p->pause_until_ns))
 		return;
 	p->wish.id = 0;
 	if (!busy && fuse_client_ping(f, &wish, now_ns) == 0)
@@ -134,9 +134,9 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	struct client_ping *p = &f->ping;
 	enum port_rdma_reason why;
 
-	wish_begin(f, now_ns);
+	requested_begin(f, now_ns);
 	if (!p->run.id || p->over)
-		return p->wish.id ? p->rest_ns : UINT64_MAX;
+		return p->wish.id ? p->pause_until_ns : UINT64_MAX;
 	if (now_ns >= p->until_ns) {
 		ping_over(f, -ETIMEDOUT, "", now_ns);
 		return now_ns;

@@ -6,8 +6,8 @@
  * shows later changes, and once: a reader that rewinds asks the server. The kernel takes an
  * answer's attributes as newer than its own, so a file of which it has learned something since gets
  * an entry with its name only. If the server leases the names of a directory, the client caches a
- * copy and answers later opens from it: the server opens such a directory only when a read goes
- * beyond the copy. Owns process memory only: a successor asks the server.
+ * copy, from which client_local_dir.c answers later opens. Owns process memory only: a successor
+ * asks the server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define PREFETCH_NS (100 * NSEC_PER_MSEC)
 #define PREFETCH_BYTES                 \
 	((size_t)FUSE_PROTO_LIST_MAX + \
 	 FUSE_PROTO_LIST_MAX / FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX))
@@ -23,12 +22,8 @@
 #define MEMORY_BYTES \
 	((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES) /* and one answer */
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
-/* A directory is opened locally only while its names are leased for long enough to list it and
- * to look at its entries: expired entries would be looked up one by one, while the server
- * returns all at once. */
-#define DIR_CACHE_NS (CLIENT_CACHE_NS - PREFETCH_NS)
-/* The same holds if the kernel has learned something of more than one in this many entries: a
- * program that has read a file asks for its times. */
+/* A cached directory is not used if the kernel has learned something of more than one in this many
+ * entries: a program that has read a file asks for its times. */
 #define DIR_CACHE_STALE 8U
 /* Programs that open directories without reading them are expected to continue: after the n-th
  * unread prefetch in a row, the next 2^n - 1 opens request none. */
@@ -55,13 +50,13 @@ static int prefetch_init(struct fuse_client *f)
 	for (unsigned i = 0; i < CLIENT_PREFETCHES; i++)
 		p->items[i].bytes = p->memory + i * PREFETCH_BYTES;
 	p->dir_cache_bytes = p->memory + (CLIENT_PREFETCHES + 1) * PREFETCH_BYTES;
-	f->nodes.beside[2] = p->shown;
+	f->nodes.companions[2] = p->shown;
 	return 0;
 }
 
 static void prefetch_done(struct fuse_client *f)
 {
-	f->nodes.beside[2] = NULL;
+	f->nodes.companions[2] = NULL;
 	if (f->prefetch.memory)
 		munmap(f->prefetch.memory, MEMORY_BYTES);
 	if (f->prefetch.shown)
@@ -114,7 +109,7 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 {
 	uint64_t hash = client_node_hash(&f->nodes, node->handle, node->handle_len);
 
-	return (uint64_t *)&f->prefetch.gone[hash % CLIENT_GONE];
+	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
 }
 
 /* Its node number will not be reused, so its count must be kept by handle. Prefetches older than
@@ -268,13 +263,12 @@ static bool dir_cache_is_useful(const struct fuse_client *f, const struct client
 	return n_stale * DIR_CACHE_STALE <= n;
 }
 
-/* NULL: the directory is not cached, or the kernel knows newer entries. */
-static const struct client_dir_cache *dir_cache_get(struct fuse_client *f, uint64_t nodeid,
+const struct client_dir_cache *client_dir_cache_get(struct fuse_client *f, uint64_t nodeid,
 						    const struct client_node *node, uint64_t now_ns)
 {
 	const struct client_dir_cache *k = dir_cache_of(f, nodeid);
 
-	return k->nodeid == nodeid && now_ns - k->sent_ns < DIR_CACHE_NS &&
+	return k->nodeid == nodeid && now_ns - k->sent_ns < CLIENT_DIR_CACHE_NS &&
 			       k->n_changes == node->n_changes &&
 			       f->prefetch.dir_cache_at - k->at <= DIR_CACHE_BYTES &&
 			       k->n_shown >= f->prefetch.n_shown_all &&
@@ -313,8 +307,8 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 	of.body = p->bytes;
 	*p = (struct client_prefetch){.used = true,
 				      .fh = fh,
-				      .opened_ns = s->born_ns,
-				      .sent_ns = s->born_ns,
+				      .opened_ns = s->arrived_ns,
+				      .sent_ns = s->arrived_ns,
 				      .n_shown = s->n_shown,
 				      .n_changes = s->n_changes,
 				      .a = of,
@@ -334,7 +328,7 @@ void client_prefetch_none(struct fuse_client *f, const struct client_slot *s)
 	if (asked == 0)
 		return;
 	f->prefetch.large[nodeid % CLIENT_LARGE].nodeid = nodeid;
-	f->prefetch.large[nodeid % CLIENT_LARGE].until_ns = s->born_ns + LARGE_NS;
+	f->prefetch.large[nodeid % CLIENT_LARGE].until_ns = s->arrived_ns + LARGE_NS;
 }
 
 void client_prefetch_close(struct fuse_client *f, uint64_t fh)
@@ -354,7 +348,7 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
 		     const struct client_node *node, uint64_t now_ns)
 {
-	return now_ns - p->opened_ns < PREFETCH_NS && p->n_changes == node->n_changes &&
+	return now_ns - p->opened_ns < CLIENT_PREFETCH_NS && p->n_changes == node->n_changes &&
 	       f->n_deferred == 0 && p->n_shown >= f->prefetch.n_shown_all &&
 	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
@@ -403,7 +397,7 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 	struct client_prefetch *p = prefetch_of(f, read->fh);
 	uint8_t *msg = f->prefetch.memory + CLIENT_PREFETCHES * PREFETCH_BYTES;
 	struct fuse_out_header out = {.unique = in->unique};
-	struct client_answer given = {.body = msg + sizeof(out)};
+	struct client_answer answer = {.body = msg + sizeof(out)};
 	bool plus = in->opcode == FUSE_READDIRPLUS;
 
 	if (!p->used || p->fh != read->fh)
@@ -416,16 +410,16 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 		return false;
 	}
 	p->a.age_ns = now_ns - p->sent_ns;
-	given.body_len = prefetch_fill(f, p, plus, given.body,
-				       MIN_OF((size_t)read->size, PREFETCH_BYTES - sizeof(out)));
-	if (given.body_len == 0)
+	answer.body_len = prefetch_fill(f, p, plus, answer.body,
+					MIN_OF((size_t)read->size, PREFETCH_BYTES - sizeof(out)));
+	if (answer.body_len == 0)
 		return false;
 	f->prefetch.n_unread = 0;
-	out.len = (uint32_t)(sizeof(out) + given.body_len);
+	out.len = (uint32_t)(sizeof(out) + answer.body_len);
 	memcpy(msg, &out, sizeof(out));
 	if (!client_reply(f, msg, out.len)) {
 		if (plus)
-			client_answer_undo_entries(f, &given);
+			client_answer_undo_entries(f, &answer);
 		return true;
 	}
 	p->used = p->a.body_len > 0;
@@ -434,11 +428,10 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 	return true;
 }
 
-/* ------------------------------------------------------------------ opening directories locally */
+/* ------------------------------------------------------------------ the directory cache */
 
-/* A prefetch for the new file handle, copied from the cache. */
-static void prefetch_copy(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
-			  uint64_t now_ns)
+void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_cache *k,
+				uint64_t fh, uint64_t now_ns)
 {
 	struct client_prefetch *p = prefetch_of(f, fh);
 	struct client_answer a = dir_cache_entries(&f->prefetch, k);
@@ -459,190 +452,6 @@ static void prefetch_copy(struct fuse_client *f, const struct client_dir_cache *
 	f->prefetch.n_touched++;
 }
 
-/* Odd, since kernels use even request numbers. */
-static uint32_t request_of(const struct fuse_in_header *in)
-{
-	return (uint32_t)in->unique | 1;
-}
-
-/* A predecessor may have answered this open without the kernel receiving it: return the same
- * file. */
-static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
-{
-	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
-	struct {
-		struct fuse_out_header out;
-		struct fuse_open_out open;
-	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
-
-	if (!file)
-		return false;
-	reply.open.fh = client_file_fh(&f->files, file);
-	if (!client_reply(f, &reply, sizeof(reply)))
-		client_file_close(&f->files, file);
-	return true;
-}
-
-/* ------------------------------------------------------------------ local directories */
-
-/*
- * A directory cannot be removed while it has names and no other client removes them. A removed
- * directory stays usable for clients that the server knows to have it open: so the client opens it
- * at the server before its lease on the names ends, and before it removes the last name itself; at
- * the latest when it would need the entries again, so that the server has time to open it.
- */
-
-/* NULL: it is closed, or open at the server. */
-static const struct client_file *local_dir_file(const struct fuse_client *f,
-						const struct client_local_dir *a)
-{
-	const struct client_file *file = client_file_get(&f->files, a->fh);
-
-	return file && !(file->flags & (CLIENT_FILE_DEAD | CLIENT_FILE_CLOSING)) &&
-			       file->incarnation != f->server.incarnation
-		       ? file
-		       : NULL;
-}
-
-static void local_dirs_trim(struct fuse_client *f)
-{
-	struct client_prefetches *p = &f->prefetch;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < p->n_local_dirs; i++)
-		if (local_dir_file(f, &p->local_dirs[i]))
-			p->local_dirs[n++] = p->local_dirs[i];
-	p->n_local_dirs = n;
-}
-
-/* False: not possible now. */
-static bool local_dir_reopen(struct fuse_client *f, const struct client_local_dir *a)
-{
-	uint32_t i = (uint32_t)a->fh;
-
-	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
-}
-
-/* Opens local directories at the server before other clients may remove them. */
-static void local_dir_flush(struct fuse_client *f, uint64_t now_ns)
-{
-	struct client_prefetches *p = &f->prefetch;
-
-	if (p->n_local_dirs == 0)
-		return;
-	local_dirs_trim(f);
-	for (unsigned i = 0; i < p->n_local_dirs; i++) {
-		if (now_ns >= p->local_dirs[i].due_ns &&
-		    (f->reopen_again || !local_dir_reopen(f, &p->local_dirs[i])))
-			return;
-	}
-}
-
-static uint64_t local_dir_due(struct fuse_client *f, uint64_t now_ns)
-{
-	uint64_t due = UINT64_MAX;
-
-	for (unsigned i = 0; i < f->prefetch.n_local_dirs; i++)
-		if (f->prefetch.local_dirs[i].due_ns > now_ns)
-			due = MIN_OF(due, f->prefetch.local_dirs[i].due_ns);
-	return due;
-}
-
-static bool removes_name(uint32_t opcode)
-{
-	return opcode == FUSE_UNLINK || opcode == FUSE_RMDIR || opcode == FUSE_RENAME ||
-	       opcode == FUSE_RENAME2;
-}
-
-/* If the server cannot open it just now, removals proceed anyway: they may free resources. */
-bool client_local_dir_holds(struct fuse_client *f, const struct client_slot *s)
-{
-	struct client_prefetches *p = &f->prefetch;
-	bool holds = false;
-
-	if (p->n_local_dirs == 0 || !removes_name(s->opcode))
-		return false;
-	for (unsigned i = 0; i < p->n_local_dirs; i++) {
-		struct client_local_dir *a = &p->local_dirs[i];
-		const struct client_file *file = local_dir_file(f, a);
-
-		if (!file || file->nodeid != s->refs.nodeids[0] || f->reopen_again)
-			continue;
-		(void)local_dir_reopen(f, a);
-		if (a->n_names > 1)
-			a->n_names--;
-		else
-			holds = true;
-	}
-	return holds;
-}
-
-/* A removal in it is in flight: the number of its names is unknown. */
-static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
-{
-	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
-		if (f->slots[i].state == CLIENT_SLOT_SENT && f->slots[i].nodes[0] == node &&
-		    removes_name(f->slots[i].opcode))
-			return true;
-	return false;
-}
-
-static bool local_dirs_have_room(struct fuse_client *f)
-{
-	if (f->prefetch.n_local_dirs == CLIENT_LOCAL_DIRS_MAX)
-		local_dirs_trim(f);
-	return f->prefetch.n_local_dirs < CLIENT_LOCAL_DIRS_MAX;
-}
-
-static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
-			  uint64_t now_ns)
-{
-	f->prefetch.local_dirs[f->prefetch.n_local_dirs++] = (struct client_local_dir){
-		.fh = fh,
-		.due_ns = MIN_OF(now_ns + PREFETCH_NS, k->sent_ns + DIR_CACHE_NS),
-		.n_names = k->n_names};
-}
-
-/* Opens a directory whose cached entries are valid. */
-static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
-			   uint64_t now_ns)
-{
-	struct {
-		struct fuse_out_header out;
-		struct fuse_open_out open;
-	} reply = {.out = {.len = sizeof(reply)}};
-	struct client_file as = {.flags = CLIENT_FILE_DIR}, *file;
-	const struct client_dir_cache *k;
-	const struct client_node *node;
-	struct fuse_open_in open;
-
-	if (len < sizeof(*in) + sizeof(open))
-		return false;
-	memcpy(&open, f->read_buf + sizeof(*in), sizeof(open));
-	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
-		return open_repeat(f, in);
-	node = client_node_get(&f->nodes, in->nodeid);
-	now_ns = client_clock_refresh(f, now_ns);
-	k = node && f->link == CLIENT_READY ? dir_cache_get(f, in->nodeid, node, now_ns) : NULL;
-	if (!k || is_losing_names(f, node) || !local_dirs_have_room(f))
-		return false;
-	as.open_flags = open.flags;
-	as.uid = in->uid;
-	as.gid = in->gid;
-	as.opened_by = request_of(in);
-	as.server_fh = f->server.verifier;
-	file = client_file_new(&f->files, client_node_get(&f->nodes, in->nodeid), &as);
-	if (!file)
-		return false;
-	prefetch_copy(f, k, client_file_fh(&f->files, file), now_ns);
-	local_dir_add(f, k, client_file_fh(&f->files, file), now_ns);
-	reply.out.unique = in->unique;
-	reply.open.fh = client_file_fh(&f->files, file);
-	if (!client_reply(f, &reply, sizeof(reply)))
-		client_file_close(&f->files, file);
-	return true;
-}
-
 /* A mount worker gets no requests of directories. */
 static bool prefetch_is_on(const struct fuse_client *f)
 {
@@ -653,9 +462,5 @@ const struct client_stage client_prefetch_stage = {
 	.is_on = prefetch_is_on,
 	.init = prefetch_init,
 	.done = prefetch_done,
-	.opcodes = CLIENT_STAGE_OPCODE(FUSE_OPENDIR),
-	.take = local_dir_take,
-	.flush = local_dir_flush,
-	.due = local_dir_due,
 	.down = prefetch_down,
 };

@@ -190,7 +190,7 @@ static void rdma_flush(struct fuse_client *f, uint64_t now_ns)
 	unsigned n;
 	size_t len;
 
-	if (!r->peer || r->waits || now_ns < ask_at(r) || f->gone)
+	if (!r->peer || r->waits || now_ns < ask_at(r) || f->unmounted)
 		return;
 	r->asked_ns = now_ns;
 	r->retry_ns = now_ns + (r->mixed ? RDMA_MIXED_NS : RDMA_RETRY_NS);
@@ -322,7 +322,7 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 }
 
 /* The server has lost its half: request a new pair at once. */
-static void leg_gone(struct client_rdma *r, unsigned port)
+static void leg_lost(struct client_rdma *r, unsigned port)
 {
 	if (!(port_rdma_ready(r->peer) & 1U << port))
 		return;
@@ -357,7 +357,7 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	busy = out.error == -EBUSY || out.error == -ENOMEM;
 	for (unsigned i = 0; i < r->n_ports; i++) {
 		if (r->checked & 1U << i && !busy)
-			leg_gone(r, i);
+			leg_lost(r, i);
 		if (!(r->asked & 1U << i))
 			continue;
 		port_rdma_drop(r->peer, i);
@@ -411,7 +411,7 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	uint8_t legs;
 
 	s->bulk_legs = 0;
-	if (!r->peer || s->bulk_not)
+	if (!r->peer || s->bulk_failed)
 		return false;
 	legs = port_rdma_ready(r->peer);
 	bytes = legs ? bulk_bytes(f, s) : 0;
@@ -485,7 +485,7 @@ bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struc
 		return false;
 	if (write)
 		legs_failed(f, s, s->bulk_legs);
-	s->bulk_not = !f->rdma.only;
+	s->bulk_failed = !f->rdma.only;
 	if (s->answered) /* the kernel has its reply, and nothing was begun */
 		client_slot_free(f, s);
 	else

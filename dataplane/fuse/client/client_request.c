@@ -114,10 +114,10 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 	}
 	s->n_shown = f->prefetch.n_shown;
 	if (s->opcode == FUSE_OPENDIR)
-		client_prefetch_request(s,
-					in.unique & FUSE_PROTO_UNIQUE_RESEND
-						? 0
-						: client_prefetch_bytes(f, in.nodeid, s->born_ns));
+		client_prefetch_request(
+			s, in.unique & FUSE_PROTO_UNIQUE_RESEND
+				   ? 0
+				   : client_prefetch_bytes(f, in.nodeid, s->arrived_ns));
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
 	name_note(f, s);
 	return 0;
@@ -230,7 +230,7 @@ static bool cached_written(struct fuse_client *f, const struct client_node *node
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)
 {
 	return !(node->flags & CLIENT_NODE_CTIME_DEFERRED) &&
-	       client_cache_no_xattrs_said(&f->cache, node, now_ns) &&
+	       client_cache_no_xattrs_reported(&f->cache, node, now_ns) &&
 	       client_cache_written(&f->cache, node, now_ns, ret, ret_for_ns) &&
 	       !client_dispatch_has_pending(f, node);
 }

@@ -65,7 +65,7 @@ static void slot_begin(struct fuse_client *f, struct client_slot *s, uint32_t le
 	f->n_used++;
 	slot_reset(s);
 	s->req_len = len;
-	s->born_ns = now_ns;
+	s->arrived_ns = now_ns;
 	f->n_unanswered++;
 	s->newer = &f->oldest;
 	s->older = f->oldest.older;
@@ -107,8 +107,8 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	return s;
 }
 
-struct client_slot *client_slot_lend(struct fuse_client *f, uint8_t *req, uint32_t len,
-				     uint64_t now_ns)
+struct client_slot *client_slot_borrow(struct fuse_client *f, uint8_t *req, uint32_t len,
+				       uint64_t now_ns)
 {
 	struct client_slot *s = f->free;
 

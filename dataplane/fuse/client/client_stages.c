@@ -8,11 +8,22 @@
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 static const struct client_stage *const stages[] = {
-	&client_mount_worker_stage, &client_tables_stage,	&client_init_stage,
-	&client_request_stage,	    &client_cache_stage,	&client_internal_stage,
-	&client_prefetch_stage,	    &client_closed_files_stage, &client_deferred_ctime_stage,
-	&client_rdma_stage,	    &client_ping_stage,		&client_interrupt_stage,
-	&client_dispatch_stage,	    &client_forward_stage,
+	/* clang-format off */
+	&client_mount_worker_stage,
+	&client_tables_stage,
+	&client_init_stage,
+	&client_request_stage,
+	&client_cache_stage,
+	&client_prefetch_stage,
+	&client_local_dir_stage,
+	&client_closed_files_stage,
+	&client_deferred_ctime_stage,
+	&client_rdma_stage,
+	&client_ping_stage,
+	&client_interrupt_stage,
+	&client_dispatch_stage,
+	&client_forward_stage,
+	/* clang-format on */
 };
 
 int client_stages_init(struct fuse_client *f)

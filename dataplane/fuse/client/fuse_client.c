@@ -230,7 +230,7 @@ void fuse_client_set_unlabelled(struct fuse_client *f)
 
 void fuse_client_set_unmounted(struct fuse_client *f)
 {
-	f->gone = true;
+	f->unmounted = true;
 }
 
 int fuse_client_fd(const struct fuse_client *f)
@@ -284,7 +284,7 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 	if (write(f->fd, msg, len) >= 0)
 		return true;
 	if (errno == ENODEV)
-		f->gone = true;
+		f->unmounted = true;
 	return false;
 }
 
@@ -356,7 +356,7 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	}
 	e = client_request_bind(f, s);
 	if (e < 0)
-		client_slot_fail(f, s, client_internal_error(f, s, e));
+		client_slot_fail(f, s, client_local_dir_error(f, s, e));
 	else if (!client_offer(f, s, now_ns))
 		client_slot_queue(f, s);
 }
@@ -425,7 +425,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	for (st = f->on.poll; *st; st++)
 		n_forwarded += (*st)->poll(f, all, now_ns);
 	most = all ? CLIENT_PULL_BURST : MIN_OF(client_read_burst_hint(f), CLIENT_PULL_BURST);
-	while (!f->gone && taken < most && client_has_room(f)) {
+	while (!f->unmounted && taken < most && client_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, CLIENT_READ_BYTES);
 		struct fuse_in_header h;
 
@@ -437,7 +437,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 			break;
 		}
 		if (n <= 0) {
-			f->gone = true;
+			f->unmounted = true;
 			break;
 		}
 		f->n_read++;
@@ -457,7 +457,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 		(*st)->polled(f, taken + n_forwarded, now_ns);
 	for (st = f->on.full; *st && !client_has_room(f); st++)
 		(*st)->full(f);
-	if (f->gone) {
+	if (f->unmounted) {
 		client_goodbye(f);
 		return -ENODEV;
 	}
@@ -539,7 +539,7 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 			client_slot_free(f, s);
 		} else if (e < 0 && e != -ENOMEM) {
 			launch_stat_add(&f->stats->request_errors, 1);
-			client_slot_fail(f, s, client_internal_error(f, s, e));
+			client_slot_fail(f, s, client_local_dir_error(f, s, e));
 		}
 	}
 }
@@ -549,7 +549,7 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
  * the session ends. If they use up too many slots, end the session: a new one may be luckier. A
  * mount worker has fewer slots, and its owner has others.
  */
-static void client_unclog(struct fuse_client *f, uint64_t now_ns)
+static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 {
 	unsigned n = 0;
 
@@ -564,7 +564,7 @@ static void client_unclog(struct fuse_client *f, uint64_t now_ns)
 
 /* A server that is away when the mount ends gets the goodbye if it returns soon; otherwise the
  * session would hold a place there for nothing. */
-static uint64_t client_gone_tick(struct fuse_client *f, uint64_t now_ns)
+static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_unfinished =
 		f->session ? f->link != CLIENT_READY : f->state.head->served && !f->bye_done;
@@ -594,13 +594,13 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		client_session_drop(f, now_ns);
 	for (st = f->on.tick; *st; st++)
 		(*st)->tick(f, now_ns);
-	if (f->gone) {
+	if (f->unmounted) {
 		client_goodbye(f);
-		return client_gone_tick(f, now_ns);
+		return client_unmounted_tick(f, now_ns);
 	}
 	for (st = f->on.expire; *st; st++)
 		due = MIN_OF(due, (*st)->expire(f, now_ns));
-	client_unclog(f, now_ns);
+	client_end_stuck_session(f, now_ns);
 	client_redirect_tick(f, now_ns);
 	if (!f->session &&
 	    (!client_mount_worker_may_connect(f, now_ns) || client_connect(f, now_ns) < 0))
@@ -712,7 +712,7 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 		client_away(f, now_ns);
 	if (s->kind != CLIENT_SLOT_KERNEL) {
 		client_internal_answer(f, s, status == 0 ? buf : NULL, len, now_ns);
-		if (f->gone)
+		if (f->unmounted)
 			client_goodbye(f);
 	} else if (status == 0)
 		client_answer_take(f, s, buf, len, now_ns);

@@ -72,13 +72,13 @@ struct client_slot {
 	uint32_t n_changes; /* the first node's count when the request was sent */
 	uint32_t n_written; /* client_cache_written_count() of that node at that time */
 	uint64_t n_shown;   /* client_prefetches' count when the request was taken */
-	uint64_t born_ns;
+	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when its process was first seen dying; 0: never */
 	bool interrupted;   /* its process had a signal */
 	/* Offered over these legs: bulk_len bytes, when client_rdma.serial was bulk_serial. */
 	uint8_t bulk_legs;
-	bool bulk_not; /* its data go in packets: RDMA has failed for it */
-	bool resent;   /* resent on another session than before */
+	bool bulk_failed; /* its data go in packets: RDMA has failed for it */
+	bool resent;	  /* resent on another session than before */
 	uint32_t bulk_len, bulk_serial;
 	bool answered;	      /* the kernel already has its reply; the server's is still due */
 	bool accepted;	      /* the kernel accepted the reply */
@@ -154,7 +154,7 @@ struct client_ping {
 	uint32_t serial;	 /* client_rdma.serial when the request was sent, */
 	uint64_t sent_ns;	 /* and the time */
 	uint64_t until_ns, due_ns;
-	uint64_t rest_ns; /* no test for the server starts earlier */
+	uint64_t pause_until_ns; /* no test for the server starts earlier */
 	struct fuse_proto_ping asked;
 	struct client_ping_msg {
 		struct fuse_in_header in;
@@ -183,10 +183,16 @@ struct client_deferred_ctime {
 	bool sent;
 };
 
+/* How long prefetched entries are used. */
+#define CLIENT_PREFETCH_NS (100 * NSEC_PER_MSEC)
+/* A directory is opened locally only while its names are leased for long enough to list it and
+ * to look at its entries: expired entries would be looked up one by one, while the server
+ * returns all at once. */
+#define CLIENT_DIR_CACHE_NS (CLIENT_CACHE_NS - CLIENT_PREFETCH_NS)
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
 #define CLIENT_SHOWN_MAX 4096U
-#define CLIENT_GONE 1024U
+#define CLIENT_FORGOTTEN 1024U
 #define CLIENT_LARGE 64U
 #define CLIENT_LOCAL_DIRS_MAX 64U
 
@@ -232,9 +238,10 @@ struct client_prefetches {
 	uint64_t n_shown;
 	uint64_t *shown;
 	uint64_t n_shown_all;
-	uint64_t gone[CLIENT_GONE]; /* the same for nodes that the kernel has forgotten, by hash */
-	unsigned n_unread, n_skip;  /* prefetches in a row that were not read; opens that will not
-				       ask for one */
+	uint64_t forgotten[CLIENT_FORGOTTEN]; /* the same for nodes that the kernel has forgotten,
+						 by hash */
+	unsigned n_unread, n_skip; /* prefetches in a row that were not read; opens that will not
+				      ask for one */
 	struct {
 		uint64_t nodeid, until_ns;
 	} large[CLIENT_LARGE]; /* directories that were too large for a prefetch; not asked for
@@ -268,7 +275,7 @@ struct fuse_client {
 	struct client_prefetches prefetch;
 	enum client_link link;
 	bool unlabelled;
-	bool gone; /* unmounted */
+	bool unmounted;
 	bool bye_sent, bye_done;
 	bool flush_wanted;     /* pending slots may be sendable */
 	uint64_t bye_until_ns; /* no goodbye after this time to an absent server */
@@ -409,8 +416,6 @@ void client_internal_interrupt(struct fuse_client *f, const struct client_slot *
 /* Opens one file at the server. False: not possible now. */
 bool client_internal_reopen(struct fuse_client *f, uint32_t file);
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
-/* The error for the kernel if a request cannot be sent for that reason. */
-int client_internal_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* workers/: what the rest of the client calls. Those of the owner do nothing without mount
  * workers. */
@@ -473,8 +478,6 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    const struct client_node *node, const struct fuse_read_in *read,
 			    uint64_t now_ns);
 void client_prefetch_close(struct fuse_client *f, uint64_t fh);
-/* Whether the request must wait until a local directory is open at the server. */
-bool client_local_dir_holds(struct fuse_client *f, const struct client_slot *s);
 /* The kernel is about to learn something of the node; of unknown nodes. */
 void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid);
 void client_prefetch_note_shown_all(struct fuse_client *f);
@@ -485,6 +488,20 @@ void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_n
 /* Whether the kernel learned something of the node after that count. */
 bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_node *node,
 			      uint64_t n_shown);
+
+/* The cached entries of the directory. NULL: not cached, or the kernel knows newer entries. */
+const struct client_dir_cache *client_dir_cache_get(struct fuse_client *f, uint64_t nodeid,
+						    const struct client_node *node,
+						    uint64_t now_ns);
+/* A prefetch for the new file handle, copied from the cache. */
+void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_cache *k,
+				uint64_t fh, uint64_t now_ns);
+
+/* client_local_dir.c: directories that are open locally. */
+
+/* The error for the kernel of a request that failed with `error`: a local directory may have
+ * another one. */
+int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 
@@ -534,8 +551,8 @@ void client_slots_done(struct fuse_client *f);
  * ones the buffer changes hands. NULL: no slot or no buffer. */
 struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns);
 /* A slot for a request whose bytes stay where they are; there must be a free one. */
-struct client_slot *client_slot_lend(struct fuse_client *f, uint8_t *req, uint32_t len,
-				     uint64_t now_ns);
+struct client_slot *client_slot_borrow(struct fuse_client *f, uint8_t *req, uint32_t len,
+				       uint64_t now_ns);
 /* A slot for an internal request, with a header of that opcode, a new request number and an
  * argument of arg_len bytes. NULL: none. */
 struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot_kind kind,

@@ -38,8 +38,8 @@ int client_cache_init(struct client_cache *k, struct client_nodes *nodes)
 		client_cache_done(k);
 		return -ENOMEM;
 	}
-	nodes->beside[0] = k->no_xattrs;
-	nodes->beside[1] = k->kernel_valid;
+	nodes->companions[0] = k->no_xattrs;
+	nodes->companions[1] = k->kernel_valid;
 	for (unsigned i = 0; i < CLIENT_CACHE_EMPTY_DIRS; i++)
 		k->empty_dirs[i].names = k->names + (size_t)i * NAMES_WORDS;
 	return 0;
@@ -48,7 +48,7 @@ int client_cache_init(struct client_cache *k, struct client_nodes *nodes)
 void client_cache_done(struct client_cache *k)
 {
 	if (k->nodes)
-		k->nodes->beside[0] = k->nodes->beside[1] = NULL;
+		k->nodes->companions[0] = k->nodes->companions[1] = NULL;
 	if (k->no_xattrs)
 		munmap(k->no_xattrs, NO_XATTRS_BYTES);
 	if (k->kernel_valid)
@@ -112,8 +112,8 @@ bool client_cache_no_xattrs(const struct client_cache *k, const struct client_no
 	return v & 1 && now_ns - (v >> 1) < CLIENT_CACHE_NS;
 }
 
-bool client_cache_no_xattrs_said(const struct client_cache *k, const struct client_node *n,
-				 uint64_t now_ns)
+bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
+				     uint64_t now_ns)
 {
 	return now_ns - (*no_xattrs_of(k, n) >> 1) < CLIENT_CACHE_NS;
 }

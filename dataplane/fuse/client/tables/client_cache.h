@@ -92,8 +92,8 @@ void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_nod
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
 /* Whether the server has recently reported whether it has any. */
-bool client_cache_no_xattrs_said(const struct client_cache *k, const struct client_node *n,
-				 uint64_t now_ns);
+bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
+				     uint64_t now_ns);
 
 /* The kernel is about to cache its name and attributes until then. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,

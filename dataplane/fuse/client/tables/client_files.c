@@ -118,8 +118,8 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
 	return file;
 }
 
-struct client_file *client_file_twin(const struct client_files *t, uint64_t server_fh,
-				     uint64_t incarnation)
+struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
+					     uint64_t incarnation)
 {
 	for (uint32_t i = 0; i < t->state->head->n_files; i++) {
 		struct client_file *file = client_file_at(t, i);

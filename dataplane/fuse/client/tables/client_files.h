@@ -28,8 +28,8 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
 				    const struct client_file *as);
 /* The existing record of this server handle, made by a predecessor whose answer the kernel never
  * received. Linear search: for resent requests only. */
-struct client_file *client_file_twin(const struct client_files *t, uint64_t server_fh,
-				     uint64_t incarnation);
+struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
+					     uint64_t incarnation);
 /* The same for a directory that this request opened locally. */
 struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
 					  uint32_t listed);

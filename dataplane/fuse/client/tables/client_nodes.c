@@ -18,7 +18,7 @@
 #define HASH_PAGE (4096U / (uint32_t)sizeof(uint32_t))
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
-#define CHUNK_BESIDE_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
+#define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
 /* Forgotten nodes are often looked up again: this many empty chunks keep their memory, 1.2 MB. */
 #define EMPTY_MAX 16U
 /* A saturated lookup count never returns to 0. */
@@ -188,9 +188,10 @@ static void chunk_release(struct client_nodes *t, uint32_t c)
 	client_publish(&t->state->head->reuse, reuse);
 	client_publish(&t->state->head->released[c], 1);
 	pages_give_back(node_at(t, first), CHUNK_BYTES, MADV_REMOVE);
-	for (unsigned k = 0; k < ARRAY_SIZE(t->beside); k++)
-		if (t->beside[k])
-			pages_give_back(t->beside[k] + first, CHUNK_BESIDE_BYTES, MADV_DONTNEED);
+	for (unsigned k = 0; k < ARRAY_SIZE(t->companions); k++)
+		if (t->companions[k])
+			pages_give_back(t->companions[k] + first, CHUNK_COMPANION_BYTES,
+					MADV_DONTNEED);
 	t->chunks[c].free = 0;
 	chunk_push(t, &t->released, c);
 }
@@ -546,7 +547,7 @@ uint32_t client_node_lost_sample(const struct client_node *n)
 	return n->lost >> 1 > 0 && !(n->lost & 1) ? n->lost - 2 : n->lost;
 }
 
-bool client_node_lost_tell(struct client_node *n, uint32_t *sample)
+bool client_node_lost_report(struct client_node *n, uint32_t *sample)
 {
 	if (n->lost >> 1 == *sample >> 1)
 		return false;

@@ -25,8 +25,8 @@ struct client_nodes {
 	/* Lists of chunks: with used and free records; with free ones only; without memory. */
 	uint32_t partial, empty, released;
 	uint32_t n_empty;
-	uint64_t *beside[3]; /* arrays of other modules, a word per record, released together with
-				the records */
+	uint64_t *companions[3]; /* arrays of other modules, a word per record, released together
+				with the records */
 	uint64_t seed;
 };
 
@@ -75,6 +75,6 @@ void client_nodes_lose(struct client_nodes *t);
  * no caller has seen it. */
 uint32_t client_node_lost_sample(const struct client_node *n);
 /* Whether to report a loss to a caller of fsync; counts as reported then. */
-bool client_node_lost_tell(struct client_node *n, uint32_t *sample);
+bool client_node_lost_report(struct client_node *n, uint32_t *sample);
 
 #endif

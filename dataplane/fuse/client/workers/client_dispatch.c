@@ -692,7 +692,7 @@ unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 		}
 		if (w->away_ns == 0)
 			w->away_ns = now_ns;
-		if (now_ns - w->away_ns < NSEC_PER_SEC || f->gone)
+		if (now_ns - w->away_ns < NSEC_PER_SEC || f->unmounted)
 			continue;
 		files_close_unneeded(w);
 		return i + 1;
@@ -733,10 +733,10 @@ void client_dispatch_report_unmounted(struct fuse_client *f)
 {
 	/* Once: the bell wakes us too. */
 	if (!f->dispatch ||
-	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->gone))
+	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
 		return;
 	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
-		mount_worker_set(&f->dispatch->workers[i].area->gone, 1U);
+		mount_worker_set(&f->dispatch->workers[i].area->unmounted, 1U);
 	mount_worker_ring(f->dispatch->bell_fd);
 }
 

@@ -377,7 +377,7 @@ static void decide(struct fuse_client *f, uint64_t now_ns)
 
 	if (client_trial_is_due(&d->trial, now_ns))
 		client_trial_look(&d->trial, f->n_read + workers_read(f), f->n_behind, now_ns);
-	reads = (d->trial.all || d->always) && !d->settling && !f->resend_due && !f->gone &&
+	reads = (d->trial.all || d->always) && !d->settling && !f->resend_due && !f->unmounted &&
 		f->link == CLIENT_READY && !client_dispatch_by_rdma(f);
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->reads) == reads))
 		return;

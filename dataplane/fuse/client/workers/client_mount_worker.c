@@ -220,8 +220,9 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	int r;
 
 	/* Its tail is written behind it. */
-	s = client_slot_lend(f, mount_worker_buf_at(f->area, f->reads, i),
-			     MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
+	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
+			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
+			       now_ns);
 	s->worker_slot = i + 1;
 	r = slot_bind(f, s, again || slot->unique & RESEND);
 	client_slot_queue(f, s);
@@ -238,7 +239,7 @@ static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
 	struct client_slot *s =
-		client_slot_lend(f, mount_worker_buf_at(f->area, f->reads, i), 0, now_ns);
+		client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i), 0, now_ns);
 	struct fuse_out_header out;
 
 	s->worker_slot = i + 1;
@@ -275,7 +276,7 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 bool client_mount_worker_takes_new(const struct fuse_client *f)
 {
 	return f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS &&
-	       !f->finishing && !f->quiescing && !f->gone;
+	       !f->finishing && !f->quiescing && !f->unmounted;
 }
 
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
@@ -288,9 +289,9 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	if (mount_worker_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (mount_worker_get(&a->gone))
-		f->gone = true;
-	if (f->gone) {
+	if (mount_worker_get(&a->unmounted))
+		f->unmounted = true;
+	if (f->unmounted) {
 		client_goodbye(f);
 		return -ENODEV;
 	}
@@ -354,13 +355,13 @@ bool client_mount_worker_return(struct client_slot *s)
 	return s->returned;
 }
 
-static void return_pending(struct fuse_client *f, uint64_t born_before_ns)
+static void return_pending(struct fuse_client *f, uint64_t arrived_before_ns)
 {
 	struct client_slot *s, *next;
 
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
-		if (s->born_ns <= born_before_ns && client_mount_worker_return(s))
+		if (s->arrived_ns <= arrived_before_ns && client_mount_worker_return(s))
 			client_slot_free(f, s);
 	}
 }
@@ -488,8 +489,8 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	f->finishing = f->area &&
-		       (has_unfinished(f) || f->gone); /* a goodbye takes no place at the server */
+	f->finishing = f->area && (has_unfinished(f) ||
+				   f->unmounted); /* a goodbye takes no place at the server */
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
 	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;
@@ -528,7 +529,7 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
-	if (!f->gone) { /* after the unmount, the server ends the session */
+	if (!f->unmounted) { /* after the unmount, the server ends the session */
 		yield_to_owner(f, now_ns);
 		session_check_purpose(f, now_ns);
 	}

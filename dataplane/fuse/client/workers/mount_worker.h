@@ -95,9 +95,9 @@ struct mount_worker_area { /* zeros: empty */
 	uint32_t ready;		       /* it has a server that supports mount workers */
 	uint32_t asleep;	       /* asleep, or about to sleep: it needs the bell */
 	/* Written by the owner. */
-	_Alignas(64) uint32_t gone; /* unmounted */
-	uint32_t full;		    /* the owner waits for a free slot, and needs the bell */
-	uint32_t served;	    /* the owner has a server that supports mount workers */
+	_Alignas(64) uint32_t unmounted;
+	uint32_t full;	 /* the owner waits for a free slot, and needs the bell */
+	uint32_t served; /* the owner has a server that supports mount workers */
 	/* A bit per slot, or for all files whose places have the same remainder: there may be
 	 * something to look at. A new process looks at all. */
 	_Alignas(64) uint64_t posted;

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Local directories: while the server leases the names of a directory, the client opens it from the
+ * directory cache, without the server. A directory cannot be removed while it has names and no
+ * other client removes them. A removed directory stays usable for clients that the server knows to
+ * have it open: so the client opens it at the server before its lease on the names ends, and before
+ * it removes the last name itself; at the latest when it would need the entries again, so that the
+ * server has time to open it.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+
+/* Odd, since kernels use even request numbers. */
+static uint32_t request_of(const struct fuse_in_header *in)
+{
+	return (uint32_t)in->unique | 1;
+}
+
+/* A predecessor may have answered this open without the kernel receiving it: return the same
+ * file. */
+static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
+{
+	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
+	struct {
+		struct fuse_out_header out;
+		struct fuse_open_out open;
+	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
+
+	if (!file)
+		return false;
+	reply.open.fh = client_file_fh(&f->files, file);
+	if (!client_reply(f, &reply, sizeof(reply)))
+		client_file_close(&f->files, file);
+	return true;
+}
+
+/* ------------------------------------------------------------------ at the server */
+
+/* NULL: it is closed, or open at the server. */
+static const struct client_file *local_dir_file(const struct fuse_client *f,
+						const struct client_local_dir *a)
+{
+	const struct client_file *file = client_file_get(&f->files, a->fh);
+
+	return file && !(file->flags & (CLIENT_FILE_DEAD | CLIENT_FILE_CLOSING)) &&
+			       file->incarnation != f->server.incarnation
+		       ? file
+		       : NULL;
+}
+
+static void local_dirs_trim(struct fuse_client *f)
+{
+	struct client_prefetches *p = &f->prefetch;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->n_local_dirs; i++)
+		if (local_dir_file(f, &p->local_dirs[i]))
+			p->local_dirs[n++] = p->local_dirs[i];
+	p->n_local_dirs = n;
+}
+
+/* False: not possible now. */
+static bool local_dir_reopen(struct fuse_client *f, const struct client_local_dir *a)
+{
+	uint32_t i = (uint32_t)a->fh;
+
+	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
+}
+
+/* Opens local directories at the server before other clients may remove them. */
+static void local_dir_flush(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_prefetches *p = &f->prefetch;
+
+	if (f->reopen_again && now_ns >= f->retry_ns) {
+		f->reopen_again = false;
+		f->retry_ns = 0;
+		f->flush_wanted = true;
+	}
+	if (p->n_local_dirs == 0)
+		return;
+	local_dirs_trim(f);
+	for (unsigned i = 0; i < p->n_local_dirs; i++) {
+		if (now_ns >= p->local_dirs[i].due_ns &&
+		    (f->reopen_again || !local_dir_reopen(f, &p->local_dirs[i])))
+			return;
+	}
+}
+
+static uint64_t local_dir_due(struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned i = 0; i < f->prefetch.n_local_dirs; i++)
+		if (f->prefetch.local_dirs[i].due_ns > now_ns)
+			due = MIN_OF(due, f->prefetch.local_dirs[i].due_ns);
+	return due;
+}
+
+static bool removes_name(uint32_t opcode)
+{
+	return opcode == FUSE_UNLINK || opcode == FUSE_RMDIR || opcode == FUSE_RENAME ||
+	       opcode == FUSE_RENAME2;
+}
+
+/* If the server cannot open it just now, removals proceed anyway: they may free resources. */
+static bool names_hold(struct fuse_client *f, const struct client_slot *s)
+{
+	struct client_prefetches *p = &f->prefetch;
+	bool holds = false;
+
+	if (p->n_local_dirs == 0 || !removes_name(s->opcode))
+		return false;
+	for (unsigned i = 0; i < p->n_local_dirs; i++) {
+		struct client_local_dir *a = &p->local_dirs[i];
+		const struct client_file *file = local_dir_file(f, a);
+
+		if (!file || file->nodeid != s->refs.nodeids[0] || f->reopen_again)
+			continue;
+		(void)local_dir_reopen(f, a);
+		if (a->n_names > 1)
+			a->n_names--;
+		else
+			holds = true;
+	}
+	return holds;
+}
+
+/* A request waits while the server opens a local directory: its own, or one that the request may
+ * leave without names. */
+static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
+{
+	const struct client_file *file =
+		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	uint32_t i;
+
+	if (!file || file->opened_by == 0 || file->incarnation == f->server.incarnation ||
+	    file->flags & CLIENT_FILE_DEAD)
+		return names_hold(f, s) ? -ENOMEM : 0;
+	i = client_file_index(&f->files, file);
+	if (!f->reopen_again && !client_internal_is_reopening(f, i))
+		(void)client_internal_reopen(f, i);
+	return -ENOMEM;
+}
+
+int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error)
+{
+	const struct client_file *file =
+		s->refs.n_fhs > 0 ? client_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
+
+	if (error != -ESTALE || !file || file->opened_by == 0 || file->incarnation != 0 ||
+	    !(file->flags & CLIENT_FILE_DEAD))
+		return error;
+	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* A removal in it is in flight: the number of its names is unknown. */
+static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
+{
+	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
+		if (f->slots[i].state == CLIENT_SLOT_SENT && f->slots[i].nodes[0] == node &&
+		    removes_name(f->slots[i].opcode))
+			return true;
+	return false;
+}
+
+static bool local_dirs_have_room(struct fuse_client *f)
+{
+	if (f->prefetch.n_local_dirs == CLIENT_LOCAL_DIRS_MAX)
+		local_dirs_trim(f);
+	return f->prefetch.n_local_dirs < CLIENT_LOCAL_DIRS_MAX;
+}
+
+static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *k, uint64_t fh,
+			  uint64_t now_ns)
+{
+	f->prefetch.local_dirs[f->prefetch.n_local_dirs++] = (struct client_local_dir){
+		.fh = fh,
+		.due_ns = MIN_OF(now_ns + CLIENT_PREFETCH_NS, k->sent_ns + CLIENT_DIR_CACHE_NS),
+		.n_names = k->n_names};
+}
+
+/* Opens a directory whose cached entries are valid. */
+static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
+			   uint64_t now_ns)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_open_out open;
+	} reply = {.out = {.len = sizeof(reply)}};
+	struct client_file as = {.flags = CLIENT_FILE_DIR}, *file;
+	const struct client_dir_cache *k;
+	const struct client_node *node;
+	struct fuse_open_in open;
+
+	if (len < sizeof(*in) + sizeof(open))
+		return false;
+	memcpy(&open, f->read_buf + sizeof(*in), sizeof(open));
+	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
+		return open_repeat(f, in);
+	node = client_node_get(&f->nodes, in->nodeid);
+	now_ns = client_clock_refresh(f, now_ns);
+	k = node && f->link == CLIENT_READY ? client_dir_cache_get(f, in->nodeid, node, now_ns)
+					    : NULL;
+	if (!k || is_losing_names(f, node) || !local_dirs_have_room(f))
+		return false;
+	as.open_flags = open.flags;
+	as.uid = in->uid;
+	as.gid = in->gid;
+	as.opened_by = request_of(in);
+	as.server_fh = f->server.verifier;
+	file = client_file_new(&f->files, client_node_get(&f->nodes, in->nodeid), &as);
+	if (!file)
+		return false;
+	client_prefetch_from_cache(f, k, client_file_fh(&f->files, file), now_ns);
+	local_dir_add(f, k, client_file_fh(&f->files, file), now_ns);
+	reply.out.unique = in->unique;
+	reply.open.fh = client_file_fh(&f->files, file);
+	if (!client_reply(f, &reply, sizeof(reply)))
+		client_file_close(&f->files, file);
+	return true;
+}
+
+/* A mount worker gets no requests of directories. */
+static bool local_dir_is_on(const struct fuse_client *f)
+{
+	return !f->area;
+}
+
+const struct client_stage client_local_dir_stage = {
+	.is_on = local_dir_is_on,
+	.opcodes = CLIENT_STAGE_OPCODE(FUSE_OPENDIR),
+	.take = local_dir_take,
+	.holds = local_dir_holds,
+	.flush = local_dir_flush,
+	.due = local_dir_due,
+};
