@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host in memory on which tests apply plans with a journal and a record, and look at what has
- * become of it.
+ * A host in memory on which tests apply plans with a journal and a record, and inspect the result.
  */
 #ifndef PLENUM_TESTS_APPLY_HOST_H
 #define PLENUM_TESTS_APPLY_HOST_H
@@ -100,7 +99,7 @@ static inline size_t n_left(struct host *h, const struct spec *s)
 	return n;
 }
 
-/* With nothing wanted any more the host is, to the last value, what it was. */
+/* Applies an empty configuration: the host must equal the original in every value. */
 static inline void gives_all_back(struct host *h, const struct spec *nothing, const char *before)
 {
 	char *after;

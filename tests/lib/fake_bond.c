@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with bonds and their ports: drivers/net/bonding, with a switch that answers.
- * Apart from kernel_fake.c for its length. */
+/* Simulates bonds and their ports (drivers/net/bonding), with a switch that speaks LACP. */
 #include "tests/lib/fake_bond.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"
@@ -228,7 +227,7 @@ bool fake_bond_carrier(const struct inventory *inv, const struct inv_link *bond)
 	return false;
 }
 
-/* The carrier of a bond is that of its ports, that of a VLAN is the bond's. */
+/* A bond has the carrier of its ports, a VLAN that of its bond. */
 void fake_bonds_follow(struct inventory *inv)
 {
 	for (size_t i = 0; i < inv->n_links; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What drivers do with settings of their devices: those that the inventory gives a link are had,
- * and taken in their limits. Apart from kernel_fake.c for its length. */
+/* Simulates device settings of drivers: the settings that the inventory gives a link, within their
+ * limits. */
 #include "tests/lib/fake_device.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_devlink.h"
@@ -28,7 +28,7 @@ static int dscp_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
-/* Shares that do not make 100, or none: drivers refuse that. */
+/* Bandwidth shares that do not add up to 100 or 0: drivers reject them. */
 static int ets_change(struct inv_dcb *dcb, const struct kernel_device *v)
 {
 	char text[INV_DEVICE_VALUE_MAX];
@@ -64,7 +64,7 @@ static int pfc_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
-/* As drivers/infiniband/ulp/ipoib: the mode brings the MTU into its limits, and keeps it there. */
+/* As drivers/infiniband/ulp/ipoib: the mode limits the MTU. */
 #define DATAGRAM_MTU_MAX 2044
 
 bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu)

@@ -8,7 +8,7 @@
 /* As struct kernel_ops has change and read. */
 int fake_device_change(struct inventory *inv, const struct kernel_change *c);
 int fake_device_read(const struct inventory *inv, struct kernel_change *c);
-/* The mode of IPoIB has no room for it. */
+/* The IPoIB mode does not allow the MTU. */
 bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu);
 
 #endif

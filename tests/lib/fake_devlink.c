@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What drivers do with parameters of devlink, and rdma_cm with its defaults: those that the
- * inventory has are had, of their types and modes. Apart from fake_device.c for its length. */
+/* Simulates devlink parameters of drivers and the defaults of rdma_cm: those of the inventory,
+ * with their types and modes. */
 #include "tests/lib/fake_devlink.h"
 #include "netcfg/host/inventory_build.h"
 #include <string.h>
@@ -8,12 +8,12 @@
 static struct inv_devlink_param *param_of(const struct inventory *inv,
 					  const struct kernel_change *c)
 {
-	/* The array is ours to change; the lookup only lends it as const. */
+	/* The array is writable; the lookup returns it as const. */
 	return (struct inv_devlink_param *)inv_devlink_param_find(inv, c->pci, c->devlink.name,
 								  c->devlink.mode);
 }
 
-/* As drivers/net/ethernet/intel/ice: of RoCE and iWARP one at most is on. */
+/* As drivers/net/ethernet/intel/ice: at most one of RoCE and iWARP is on. */
 static bool is_excluded(const struct inventory *inv, const struct kernel_change *c)
 {
 	const struct inv_devlink_param *other =
@@ -48,7 +48,7 @@ int fake_devlink_read(const struct inventory *inv, struct kernel_change *c)
 	return 0;
 }
 
-/* rdma_cm has a device as soon as it is there; v2 is what it takes first. */
+/* rdma_cm knows a device as soon as it exists, with v2 as default. */
 static struct inv_rdma *port_of(const struct inventory *inv, uint32_t ifindex)
 {
 	struct inv_rdma *p = (struct inv_rdma *)inv_rdma_find(inv, ifindex);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parameters of drivers and defaults of RoCE on the host in memory: used by fake_device.c. */
+/* Driver parameters and RoCE defaults of the host in memory; used by fake_device.c. */
 #ifndef PLENUM_NETCFG_FAKE_DEVLINK_H
 #define PLENUM_NETCFG_FAKE_DEVLINK_H
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a host routes, from its inventory alone: rules by priority, in each table the longest prefix
- * with the lowest metric (kernel document networking/policy-routing). Apart from kernel_fake
- * because it only reads.
+ * Simulates route lookups on an inventory: rules by priority, in each table the longest prefix
+ * with the lowest metric (kernel document networking/policy-routing).
  */
 #include "tests/lib/fake_lookup.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The rules that every host has (ip-rule(8)); recorded hosts may leave them out. The local table is
- * asked first of all: its routes are the addresses themselves. */
+/* The default rules (ip-rule(8)), which recorded hosts may omit. The local table is first: its
+ * routes are the addresses themselves. */
 static const struct inv_rule default_rules[] = {
 	{.priority = 32766, .table = INV_TABLE_MAIN},
 	{.priority = 32767, .table = INV_TABLE_DEFAULT},
@@ -32,7 +31,7 @@ static bool has_address(const struct inventory *inv, const struct ip_addr *a, ui
 	return false;
 }
 
-/* Whether the kernel passes over routes of a link without carrier. */
+/* Whether the kernel ignores routes of links without carrier. */
 static bool linkdown_ignored(const struct question *q, const struct inv_link *l)
 {
 	const char *family = q->to->family == AF_INET ? "ipv4" : "ipv6";
@@ -87,7 +86,7 @@ static bool rule_fits(const struct question *q, const struct inv_rule *rule)
 	return rule->from.len == 0 || (q->from && ip_prefix_contains(&rule->from, q->from));
 }
 
-/* The rule after `last` (NULL: the first) that fits, by priority; of equals the earlier one. */
+/* The next matching rule after `last` (NULL: the first), by priority; of equals the earlier one. */
 static const struct inv_rule *rule_next(const struct question *q, const struct inv_rule *last)
 {
 	const struct inv_rule *best = NULL;

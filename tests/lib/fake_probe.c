@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Duplicate address detection on a host in memory: apart, because others are no part of a host. */
+/* Simulates other hosts for duplicate address detection. */
 #include "tests/lib/fake_probe.h"
 #include "netcfg/base/base.h"
 #include <string.h>

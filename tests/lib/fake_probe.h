@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Other hosts that have addresses, seen from the host in memory. Part of kernel_fake. */
+/* Other hosts that use addresses, as the host in memory sees them. Part of kernel_fake. */
 #ifndef PLENUM_TESTS_FAKE_PROBE_H
 #define PLENUM_TESTS_FAKE_PROBE_H
 
 #include "netcfg/host/kernel.h"
 
-/* Who answers from now on, by ip and by, on every link of every host in memory; borrowed. 0:
- * nobody, as at first. */
+/* The hosts that answer from now on (ip and MAC), on every link of every host in memory; borrowed.
+ * 0: none, the default. */
 void fake_probe_others(const struct kernel_probe *others, size_t n);
-/* How often somebody has asked. */
+/* Number of probes so far. */
 unsigned fake_probe_count(void);
 /* struct kernel_ops' probe. */
 int fake_probe(struct kernel *k, struct kernel_probe *probes, size_t n, const struct mac_addr *own,

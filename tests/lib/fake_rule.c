@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with policy rules: two that are equal there are not. Apart from kernel_fake.c for
- * its length. */
+/* Simulates policy rules: Linux rejects a second equal rule. */
 #include "tests/lib/fake_rule.h"
 #include "netcfg/host/inventory_build.h"
 #include <string.h>

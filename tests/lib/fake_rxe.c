@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with soft-RoCE: drivers/infiniband/sw/rxe and the GID tables of its core. Apart
- * from kernel_fake.c for its length. Recorded devices of other drivers are left alone. */
+/* Simulates soft-RoCE: drivers/infiniband/sw/rxe and the GID tables. Leaves recorded devices of
+ * other drivers alone. */
 #include "tests/lib/fake_rxe.h"
 #include "netcfg/host/inventory_build.h"
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void gid_add(struct inventory *inv, const struct inv_rdma *p, uint32_t in
 	struct inv_gid *g = inv_gid_add(inv);
 
 	if (!g)
-		abort(); /* a test that is out of memory */
+		abort(); /* the test is out of memory */
 	*g = (struct inv_gid){
 		.port = p->port, .index = index, .gid = a->ip.addr, .ifindex = a->ifindex};
 	memcpy(g->device, p->device, sizeof(g->device));

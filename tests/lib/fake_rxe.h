@@ -8,7 +8,8 @@
 /* As struct kernel_ops has change and read. */
 int fake_rxe_change(struct inventory *inv, const struct kernel_change *c);
 int fake_rxe_read(const struct inventory *inv, struct kernel_change *c);
-/* After any change: devices whose links are gone go too, and GIDs are what the addresses are. */
+/* Called after any change: removes devices whose links are gone, and derives GIDs from addresses.
+ */
 void fake_rxe_follow(struct inventory *inv);
 
 #endif

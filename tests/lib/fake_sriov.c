@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux and a NIC's driver do with VFs: made, given settings and drivers, taken away. Apart
- * from the rest of the host in memory, which knows links only. */
+/* Simulates VFs as Linux and a NIC driver handle them: created, configured, bound to drivers,
+ * removed. */
 #include "tests/lib/fake_sriov.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel_fake.h"
@@ -34,7 +34,7 @@ static int function_link_remove(struct kernel *k, struct inventory *inv, const c
 	return l ? kernel_fake_remove_link(k, l->ifindex) : 0;
 }
 
-/* A VF's kernel driver makes a link for it. */
+/* The kernel driver of a VF creates its link. */
 static int function_link_add(struct kernel *k, struct inventory *inv, const struct inv_function *fn)
 {
 	const struct inv_link *pf = link_of_function(inv, fn->physfn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The SR-IOV part of the host in memory, over its inventory: struct kernel_ops' change and read of
- * KERNEL_PCI and KERNEL_VF. k: where links come and go with their VFs. Used by kernel_fake alone.
+ * VFs of the host in memory: struct kernel_ops' change and read of KERNEL_PCI and KERNEL_VF. k:
+ * the host, whose links appear and disappear with their VFs. Used only by kernel_fake.
  */
 #ifndef PLENUM_TESTS_LIB_FAKE_SRIOV_H
 #define PLENUM_TESTS_LIB_FAKE_SRIOV_H

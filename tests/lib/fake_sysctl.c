@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with settings: numbers taken, those of new links copied from "default". Apart
- * from kernel_fake.c for its length. */
+/* Simulates kernel settings: accepts numbers, and copies those of new links from "default". */
 #include "tests/lib/fake_sysctl.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"

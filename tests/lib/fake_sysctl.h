@@ -8,7 +8,7 @@
 /* struct kernel_ops' change and read for sysctls. */
 int fake_sysctl_change(struct inventory *inv, const struct kernel_sysctl *s);
 int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s);
-/* What a link that goes loses (link_settings_add_new() is what it got). */
+/* Removes the settings of a removed link (link_settings_add_new() added them). */
 void fake_settings_remove(struct inventory *inv, const char *ifname);
 
 #endif

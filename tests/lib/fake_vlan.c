@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with VLAN links: net/8021q. Apart from kernel_fake.c for its length. */
+/* Simulates VLAN links (net/8021q). */
 #include "tests/lib/fake_vlan.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel counts on. Here a link that is made again has its old number, so that a host can be
- * compared with what it was. */
+/* The kernel would use a new index. Here a recreated link gets its old index, so that hosts can be
+ * compared. */
 uint32_t fake_next_ifindex(const struct inventory *inv)
 {
 	uint32_t next = 1;
@@ -17,7 +17,7 @@ uint32_t fake_next_ifindex(const struct inventory *inv)
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (inv->links[i].ifindex == next) {
 			next++;
-			i = SIZE_MAX; /* from the first again: they are in no order */
+			i = SIZE_MAX; /* start over: they are in no order */
 		}
 	return next;
 }

@@ -8,9 +8,9 @@
 /* struct kernel_ops' change for VLANs. */
 int fake_vlan_add(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 int fake_vlan_remove(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
-/* The number of a link that is about to be made. */
+/* The index for a new link. */
 uint32_t fake_next_ifindex(const struct inventory *inv);
-/* The VLANs on a link never have a larger MTU than it has. */
+/* Limits the MTU of VLANs to that of their parent. */
 void fake_vlan_follow_mtu(struct inventory *inv, const struct inv_link *lower);
 
 #endif

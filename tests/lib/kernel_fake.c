@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux does with each change, and what follows from it on its own. Apart from the real thing
- * so that tests need neither root nor a namespace; kernel_netns compares the two. */
+/* Simulates the effects of each change in Linux, so that tests need neither root nor a namespace;
+ * kernel_netns compares both. */
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_bond.h"
@@ -26,7 +26,7 @@ struct fake {
 	char fail_why[KERNEL_WHY_MAX];
 	void (*on_write)(void *user, uint64_t nth);
 	void *on_write_user;
-	int event_fd; /* -1: nobody watches */
+	int event_fd; /* -1: no watcher */
 	struct kernel_event *events;
 	size_t n_events;
 };
@@ -48,7 +48,7 @@ static int ended(int r, char *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-/* Each write begins here: counts it, and lets it fail where the test asked for that. */
+/* Every write starts here: counts it, and lets it fail if the test asked for that. */
 static int write_begin(struct kernel *k, char *why)
 {
 	struct fake *f = fake_of(k);
@@ -110,7 +110,7 @@ static bool same_subnet(const struct inv_addr *a, const struct inv_addr *b)
 	return a->ifindex == b->ifindex && prefix_equal(&na, &nb);
 }
 
-/* The route that the kernel adds to an address of a link that is up. */
+/* The route that the kernel adds for an address of a link that is up. */
 static struct inv_route connected_route(const struct inv_addr *a)
 {
 	bool v4 = a->ip.addr.family == AF_INET;
@@ -164,7 +164,7 @@ static void connected_del(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
-/* Routes that prefer a source address which is gone go with it, in the main table only. */
+/* Removes routes that prefer a removed source address, in the main table only. */
 static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 {
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -176,7 +176,7 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
-	for (size_t i = 0; i < f->inv->n_links; i++) /* VLANs go down with it, and stay so */
+	for (size_t i = 0; i < f->inv->n_links; i++) /* VLANs go down with it and stay down */
 		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
 			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -297,7 +297,7 @@ static struct inv_addr *addr_get(struct fake *f, const struct inv_addr *a)
 	return NULL;
 }
 
-/* The primary of a subnet is gone: its secondaries follow, or the first of them takes over. */
+/* After its primary, a subnet's secondaries are removed too, or the first becomes primary. */
 static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 {
 	const struct inv_link *l = link_get(f, gone->ifindex);
@@ -365,7 +365,7 @@ static int addr_change(struct fake *f, const struct kernel_change *c, char *why)
 	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, c->foreign, why);
 }
 
-/* The link via which gw is a neighbour, 0: none; oif 0: any link will do. */
+/* The link on which gw is a neighbour, 0: none; oif 0: any link. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
 	if (ip_addr_is_link_local(&r->gateway)) /* every link has that subnet */
@@ -495,7 +495,7 @@ static int bond_value_change(struct fake *f, const struct kernel_change *c, char
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
-/* A link goes down to be a port or none any more, and up again with what it has then. */
+/* A link goes down to become a port or to leave a bond, and up again afterwards. */
 static int master_change(struct fake *f, const struct kernel_change *c, char *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host for the tests of plan and apply: eth0 with the default route, the loopback, and two plain
- * legs veth0 and veth1; four cores; 64 free hugepages. And a configuration that fits it.
+ * A host for tests of plan and apply: eth0 with the default route, the loopback, and two plain
+ * legs veth0 and veth1; four cores; 64 free hugepages; with a matching configuration.
  */
 #ifndef PLENUM_TESTS_TEST_PLAN_HOST_H
 #define PLENUM_TESTS_TEST_PLAN_HOST_H

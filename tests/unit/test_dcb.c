@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings of devices: how they are written; dcbnl's messages, answers as Linux makes them and
- * requests byte for byte as dcb(8) sends them; and a host in memory on which they are set, found
- * changed by others and given back.
+ * DCB settings of devices: their text form; dcbnl messages, with answers as Linux sends them and
+ * requests byte for byte as dcb(8) sends them; and a host in memory on which they are set, changed
+ * by other programs and restored.
  */
 #include "netcfg/linux/kernel_dcb.h"
 #include "plugins/plugins.h"
@@ -10,7 +10,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 
-/* ---- how they are written ---- */
+/* ---- text form ---- */
 
 static void test_words(void **state)
 {
@@ -73,7 +73,7 @@ static struct nlmsghdr *answer(char *buf, uint8_t command)
 	return h;
 }
 
-/* As dcbnl_ieee_fill() of Linux 6.2 and later has it. */
+/* As dcbnl_ieee_fill() of Linux 6.2 and later sends it. */
 static struct nlmsghdr *ieee_answer(char *buf, bool with_trust)
 {
 	const struct ieee_ets ets = {.willing = 1,
@@ -126,10 +126,9 @@ static void test_answers(void **state)
 	assert_true(kernel_dcb_parse(ieee_answer(buf, false), &s));
 	kernel_dcb_fill(&s, &dcb);
 	assert_string_equal(dcb.trust, "");
-	/* Whose driver has only the older form. */
+	/* A driver with only the older form. */
 	assert_false(kernel_dcb_parse(answer(buf, DCB_CMD_IEEE_GET), &s));
-	/* The result of a change is in the answer, cut to a byte; the ack is a success all the
-	 * same. */
+	/* The answer holds the result of a change, cut to a byte; its ack is always a success. */
 	h = answer(buf, DCB_CMD_IEEE_SET);
 	mnl_attr_put_u8(h, DCB_ATTR_IEEE, (uint8_t)-EINVAL);
 	assert_int_equal(kernel_dcb_result(h), -EINVAL);
@@ -148,7 +147,8 @@ static struct kernel_change change_of(enum device_attr attr, uint8_t dscp, const
 	return c;
 }
 
-/* Of 'dcb app add dev v0 dscp-prio 24:3' and of its del; what netlink.c fills in is left out. */
+/* The request of 'dcb app add dev v0 dscp-prio 24:3' and of its del, without the fields that
+ * netlink.c fills in. */
 static void test_requests_are_those_of_dcb(void **state)
 {
 	static const uint8_t attrs[] = {7,  0, 1,  0,	 'v', '0', 0, 0, /* the name */
@@ -172,7 +172,7 @@ static void test_requests_are_those_of_dcb(void **state)
 	}
 }
 
-/* What a driver told of an answer that it is asked for: what is not asked for stays as it was. */
+/* A change request keeps the values of the driver's answer that it does not concern. */
 static void test_requests_change_one_thing(void **state)
 {
 	char said[1024], buf[DCB_REQUEST_BYTES_MAX];
@@ -195,7 +195,7 @@ static void test_requests_change_one_thing(void **state)
 	assert_int_equal(will.pfc.delay, 7);
 	assert_false(will.has_ets);
 	assert_int_equal(kernel_dcb_request(&now, &c, "eth0", 1, buf), 0);
-	/* Two priorities become one: the new one comes first. */
+	/* Two priorities become one: the new one is added first. */
 	c = change_of(DEVICE_DSCP, 24, "4");
 	assert_true(kernel_dcb_request(&now, &c, "eth0", 0, buf) > 0);
 	now.dscp[24] |= 1U << 4;
@@ -264,7 +264,7 @@ static void test_set_and_given_back(void **state)
 	assert_string_equal(dcb->trust, "dscp");
 	assert_string_equal(dcb->dscp, "24:3,26:4");
 	assert_string_equal(dcb->ets, "0:50:012457;3:50:3;6:strict:6");
-	/* What the VLAN is on has it. */
+	/* The parent of the VLAN has the setting. */
 	dcb = inv_dcb_find(kernel_fake_inventory(h->fake), HOST_VETH1);
 	assert_string_equal(dcb->pfc, "3");
 	assert_string_equal(dcb->trust, "pcp");

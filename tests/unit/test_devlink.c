@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devlink: the kernel's answers read, made here and recorded; requests taken apart again; and a
- * host in memory whose NIC's parameters are set for what the legs ask, found changed, given back,
- * or named as what only an operator can do.
+ * devlink: parsing answers of the kernel, made here and recorded; parsing requests; and a host in
+ * memory whose NIC parameters are set for legs, changed by other programs, restored, or reported
+ * as actions for the operator.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -75,8 +75,7 @@ static void test_device_and_its_firmware(void **state)
 	inv_free(inv);
 }
 
-/* What Linux 6.12 told of a device of netdevsim, its simulation of a NIC: all dumps, one after the
- * other. */
+/* Recorded dumps of a netdevsim device (a simulated NIC) of Linux 6.12, one after the other. */
 static void test_recorded(void **state)
 {
 	const char *dir = getenv("srcdir");
@@ -156,7 +155,7 @@ static void put_param(struct nlmsghdr *h, const char *name, uint8_t type, uint8_
 	mnl_attr_nest_end(h, param);
 }
 
-/* The types as netlink's policies number them; of a flag the presence is the value. */
+/* Types as numbered by netlink policies; the value of a flag is its presence. */
 static void test_parameters_there_and_back(void **state)
 {
 	static const uint8_t u8 = 200;
@@ -260,7 +259,7 @@ static void param_add(struct inventory *inv, const char *name, const char *mode,
 	strcpy(p->value, value);
 }
 
-/* veth0 becomes a NIC of that driver, with an RDMA port or without. */
+/* Makes veth0 a NIC of that driver, with or without an RDMA port. */
 static struct inventory *nic(struct host *h, const char *driver, const char *rdma)
 {
 	struct inventory *inv = collect(h);
@@ -314,12 +313,12 @@ static void test_runtime_is_set_and_given_back(void **state)
 	param_add(inv, "enable_roce", "runtime", "false");
 	param_add(inv, "enable_iwarp", "runtime", "false");
 	host_becomes(h, inv);
-	plan_free(apply(h, plain)); /* a leg that asks for nothing of it gets nothing */
+	plan_free(apply(h, plain)); /* a leg that asks for nothing gets nothing */
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "false");
 	plan_free(apply(h, s));
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "true");
 	assert_int_equal(n_left(h, s), 0);
-	/* Others set it back: noticed, named, set again. */
+	/* Another program resets it: detected, reported, set again. */
 	p = plan_now(h, s);
 	assert_false(plan_has_drifted(h->fake, p));
 	assert_int_equal(h->fake->ops->change(h->fake, &c, NULL), 0);
@@ -342,7 +341,7 @@ static void test_runtime_is_set_and_given_back(void **state)
 	spec_free(nothing);
 }
 
-/* Every write fails once; what was done is undone, and the next plan does it all. */
+/* Each write fails once; the steps done are rolled back, and the next plan does everything. */
 static void test_failed_at_every_step(void **state)
 {
 	struct host *h = *state;
@@ -409,12 +408,12 @@ static void test_next_start_is_the_operators(void **state)
 						 "devlink dev reload pci/" PF);
 	assert_false(p->needs[0].reboot);
 	plan_free(p);
-	/* Set, and still without effect. */
+	/* Set, but without effect yet. */
 	p = plan_now(h, s);
 	assert_int_equal(p->n_steps, 0);
 	assert_int_equal(p->n_needs, 1);
 	plan_free(p);
-	/* Once the driver has started anew there is an RDMA port. */
+	/* After a restart of the driver there is an RDMA port. */
 	inv = nic(h, "mlx5_core", "mlx5_0");
 	host_becomes(h, inv);
 	p = plan_now(h, s);
@@ -465,7 +464,7 @@ static void test_no_vfs_behind_a_switch_in_the_nic(void **state)
 	spec_free(s);
 }
 
-/* VFs that are there, of which one shares its group with a device that another driver has. */
+/* VFs, one of which shares its IOMMU group with a device of another driver. */
 static void test_no_vfs_in_a_group_of_others(void **state)
 {
 	struct host *h = *state;
@@ -489,7 +488,7 @@ static void test_no_vfs_in_a_group_of_others(void **state)
 				snprintf(fn->pci, sizeof(fn->pci), "0000:3b:01.%u", vf);
 				inv_text_set(fn->physfn, sizeof(fn->physfn), PF);
 				fn->vf = vf;
-				fn->iommu_group = 7; /* both: that is in nobody's way */
+				fn->iommu_group = 7; /* the driver of both VFs, which is harmless */
 				m = inv_iommu_add(inv);
 				m->group = 7;
 				memcpy(m->pci, fn->pci, sizeof(m->pci));
@@ -520,7 +519,7 @@ static void test_no_vfs_in_a_group_of_others(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
 
-/* ---- what is known until devlink says that it changed ---- */
+/* ---- cached values until devlink announces a change ---- */
 
 static unsigned n_looks;
 
@@ -534,7 +533,7 @@ static int look_at_devices(struct inventory *inv)
 	return 0;
 }
 
-/* One more look at the host: how often the drivers have been asked by then. */
+/* Collects once more: the number of driver queries so far. */
 static unsigned looks_after(struct devlink_watch *w)
 {
 	struct inventory *inv = inv_new();
@@ -570,7 +569,7 @@ static void test_drivers_are_asked_when_something_changed(void **state)
 	int fds[2];
 
 	n_looks = 0;
-	assert_int_equal(looks_after(&w), 1); /* nobody would say */
+	assert_int_equal(looks_after(&w), 1); /* no event would announce it */
 	assert_int_equal(looks_after(&w), 2);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	w.fd = fds[0];
@@ -584,16 +583,16 @@ static void test_drivers_are_asked_when_something_changed(void **state)
 		assert_int_equal(looks_after(&w), 4 + i);
 		assert_int_equal(looks_after(&w), 4 + i);
 	}
-	/* How far an update is, and what became of packets, is no change. */
+	/* Progress of an update and packet traps are not changes. */
 	tell(fds[1], DEVLINK_CMD_FLASH_UPDATE_STATUS);
 	tell(fds[1], DEVLINK_CMD_TRAP_GET);
 	assert_int_equal(send(fds[1], "x", 1, 0), 1);
 	assert_int_equal(looks_after(&w), 8);
-	/* Nor is what came between two looks lost because nobody asked for events. */
+	/* Changes between two inventories are not lost without an event listener. */
 	tell(fds[1], DEVLINK_CMD_FLASH_UPDATE_END);
 	assert_int_equal(looks_after(&w), 9);
 	assert_int_equal(events, ARRAY_SIZE(changes));
-	/* Not every change is told. */
+	/* The kernel does not announce every change. */
 	devlink_watch_forget(&w);
 	assert_int_equal(looks_after(&w), 10);
 	assert_int_equal(looks_after(&w), 10);

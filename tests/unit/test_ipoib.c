@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The mode of IPoIB: read of rtnetlink's number, and on a host in memory set before an MTU that
- * needs it or after one that it does not allow, and given back the other way round.
+ * The IPoIB mode: read from its rtnetlink number, and on a host in memory set before an MTU that
+ * needs it or after one that it does not allow, and restored in reverse order.
  */
 #include "netcfg/linux/rtnl.h"
 #include "plugins/plugins.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Duplicate address detection: its frames to the byte, and what an apply on a host in memory makes
- * of the answers.
+ * Duplicate address detection: its frames byte for byte, and what an apply on a host in memory
+ * does with the answers.
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/apply/apply_probe.h"
@@ -24,11 +24,11 @@ static void test_arp_probe(void **state)
 	assert_int_equal(probe_write(&ip, &ours, buf, &to), sizeof(want));
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_int_equal(to.bytes[0] & to.bytes[5], 0xff);
-	/* Another host that probes for it as well wants it too. */
+	/* Another host that probes for the address wants it too: a conflict. */
 	assert_true(probe_parse_arp(buf, sizeof(want), &got, &by));
 	assert_true(ip_addr_equal(&got, &ip));
 	assert_memory_equal(by.bytes, ours.bytes, 6);
-	/* An answer: the sender has it. */
+	/* An answer: the sender uses the address. */
 	buf[7] = 2;
 	memcpy(buf + 8, theirs.bytes, 6);
 	memcpy(buf + 14, ip.bytes, 4);
@@ -36,18 +36,18 @@ static void test_arp_probe(void **state)
 	assert_true(probe_parse_arp(buf, sizeof(want), &got, &by));
 	assert_true(ip_addr_equal(&got, &ip));
 	assert_memory_equal(by.bytes, theirs.bytes, 6);
-	/* Who asks for it as a neighbour does not have it. */
+	/* A host that asks for the address as a neighbour does not use it. */
 	buf[7] = 1;
 	memcpy(buf + 14, host_addr("10.1.1.99").bytes, 4);
 	memcpy(buf + 24, ip.bytes, 4);
 	assert_true(probe_parse_arp(buf, sizeof(want), &got, &by));
 	assert_false(ip_addr_equal(&got, &ip));
 	assert_false(probe_parse_arp(buf, sizeof(want) - 1, &got, &by));
-	buf[4] = 8; /* InfiniBand's stations are longer */
+	buf[4] = 8; /* InfiniBand hardware addresses are longer */
 	assert_false(probe_parse_arp(buf, sizeof(want), &got, &by));
 }
 
-/* The sum over pseudo header and message, the checksum included, is all ones (RFC 1071). */
+/* The sum over pseudo header and message, including the checksum, is all ones (RFC 1071). */
 static uint16_t icmp6_sum(const uint8_t *p, size_t len)
 {
 	uint32_t sum = (uint32_t)(len - 40) + 58;
@@ -77,7 +77,7 @@ static void test_neighbour_solicitation(void **state)
 	assert_memory_equal(buf + 48, ip.bytes, 16);
 	assert_int_equal(icmp6_sum(buf, 64), 0xffff);
 	assert_memory_equal(to.bytes, "\x33\x33\xff\x12\x34\x56", 6);
-	/* Another host's detection is a claim; its question for a neighbour is none. */
+	/* A detection probe of another host is a claim; its neighbour solicitation is not. */
 	assert_true(probe_parse_nd(buf, 64, &theirs, &got, &by));
 	assert_true(ip_addr_equal(&got, &ip));
 	assert_memory_equal(by.bytes, theirs.bytes, 6);
@@ -172,8 +172,8 @@ static struct apply *apply_links(struct world *w, const struct plan *p, struct a
 	return a;
 }
 
-/* The other host's address is given to nobody; the rest goes on under the same journal, and a
- * rollback of it all leaves the host as it was. */
+/* No worker gets the address in use; the rest continues under the same journal, and a rollback
+ * restores the host. */
 static void apply_with_conflict(struct world *w, bool commit)
 {
 	struct plan *p = plan_with(w->k, w->spec, NULL), *rest;
@@ -219,7 +219,7 @@ static void test_conflict(void **state)
 	apply_with_conflict(w, true);
 }
 
-/* A worker of ours that has answered for the address itself until now is no other host. */
+/* Our own worker that answered for the address so far is not another host. */
 static void test_own_station(void **state)
 {
 	struct world *w = *state;
@@ -238,7 +238,7 @@ static void test_own_station(void **state)
 	plan_free(p);
 }
 
-/* All addresses are asked for at once, those that are there not again. */
+/* All new addresses are probed at once, existing ones not again. */
 static void test_only_new_ones_are_asked_for(void **state)
 {
 	struct world *w = *state;
@@ -259,7 +259,7 @@ static void test_only_new_ones_are_asked_for(void **state)
 	diag_done(&d);
 }
 
-/* Without a carrier nobody can be asked, and that is said; the address is added all the same. */
+/* Without carrier the probe is impossible, and a warning says so; the address is still added. */
 static void test_no_carrier_is_said(void **state)
 {
 	struct world *w = *state;
@@ -276,7 +276,7 @@ static void test_no_carrier_is_said(void **state)
 	diag_done(&d);
 }
 
-/* What fails after the links rolls them back too. */
+/* A failure after the links rolls them back, too. */
 static void test_failure_after_the_links(void **state)
 {
 	struct world *w = *state;
