@@ -75,7 +75,7 @@ static bool is_fight(const struct drift_place *p, uint64_t now)
 	return p->n >= DRIFT_FIGHT && now - p->at_ns[p->n % DRIFT_FIGHT] < DRIFT_WINDOW_NS;
 }
 
-/* ---- who it may be ---- */
+/* ---- the likely culprit ---- */
 
 static void report(struct agent *a)
 {

@@ -85,8 +85,8 @@ unsigned reconcile_confirm_s(const struct agent *a)
 	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
 
-/* Whether the apply waits only until the workers reach their previous peers again; nobody has to
- * confirm it. */
+/* Whether the apply waits only until the workers reach their previous peers again, without an
+ * operator's confirmation. */
 static bool is_reachability_only(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;

@@ -5,19 +5,20 @@
 
 #include "agent/agent.h"
 
-/* Somebody asked for it, so failed configurations are retried. */
+/* An operator asked for it, so failed configurations are retried. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;
 }
 
-/* A repair of the running configuration that nobody asked for. */
+/* A repair of the running configuration, without a request. */
 static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* Somebody asked for exactly this configuration: it gets a ticket and may have to be confirmed. */
+/* An operator asked for exactly this configuration: it gets a ticket and may have to be confirmed.
+ */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return (rec->run.trigger == RECONCILE_API || rec->run.trigger == RECONCILE_RELOAD) &&
@@ -54,7 +55,7 @@ int reconcile_on_orphan_timer(void *user);
 /* Handles the end of a reconcile: problems, state, events, retry time and the client's answer.
  * error: its result. */
 void reconcile_conclude(struct agent *a, int error);
-/* Adds the running reconcile to the history, if somebody asked for it. */
+/* Adds a requested reconcile to the history. */
 void reconcile_enter(struct agent *a);
 /* Answers a client whose reconcile does not start. */
 void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error);
@@ -115,7 +116,7 @@ int reconcile_ticket(struct agent *a, struct applier_task *task);
 /* ---- peers of workers (reachability.c) ---- */
 
 int reachability_init(struct agent *a);
-/* Nobody will confirm this apply: only workers that a peer answers may move to VFs. */
+/* No operator will confirm this apply: only workers that a peer answers may move to VFs. */
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec);
 /* The cores of workers that are answered by a peer which stays in spec. 0 and *ret, owned by the

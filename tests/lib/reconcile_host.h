@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An agent without its process for the tests of the walk: the real monitor, supervisor and applier
- * on a host in memory, with workers that start and say nothing.
+ * An agent inside the test process: the real monitor, supervisor and applier on a host in memory,
+ * with workers that start and report nothing.
  */
 #ifndef PLENUM_TESTS_RECONCILE_HOST_H
 #define PLENUM_TESTS_RECONCILE_HOST_H
@@ -22,7 +22,8 @@ struct fixture {
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
 	char host[64], worker[64], killed[64];
-	uint64_t sabotage_at; /* number of the write after which somebody takes an address away */
+	uint64_t sabotage_at; /* number of the write after which another program removes an address
+			       */
 };
 
 /* ---- the host, which the applier changes in a process of its own ---- */
@@ -103,9 +104,7 @@ static inline void write_file(struct fixture *f, const char *text)
 	assert_int_equal(file_write(f->file, text, strlen(text), 0600), 0);
 }
 
-/* One that starts and says nothing. */
-/* Nothing is wrong: this worker never says that it is ready, so the agent's state comes no further.
- */
+/* The state without problems: the test's worker never reports ready, so the agent stays in it. */
 #define AGENT_WELL AGENT_STARTING
 static const char worker[] = "#!/bin/sh\nexec tail -f /dev/null\n";
 
@@ -119,7 +118,7 @@ static inline int setup(void **state)
 
 	plugins_register();
 	log_set_level(LOG_LEVEL_ERR);
-	strcpy(f->dir, "/tmp/plenum-walk-XXXXXX");
+	strcpy(f->dir, "/tmp/plenum-reconcile-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->file, sizeof(f->file), "%s/plenum.yaml", f->dir);
 	snprintf(f->state_dir, sizeof(f->state_dir), "%s/state", f->dir);
@@ -193,28 +192,28 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* Serves the loop until no walk is on its way. */
-static inline void wait_for_walk(struct fixture *f)
+/* Runs the loop until no reconcile is running. */
+static inline void wait_for_reconcile(struct fixture *f)
 {
 	while (reconcile_is_active(&f->a))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
-static inline int walk(struct fixture *f, enum reconcile_trigger t)
+static inline int reconcile_now(struct fixture *f, enum reconcile_trigger t)
 {
 	reconcile_ask(&f->a, t);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	return f->a.reconcile.run.error;
 }
 
-/* Serves it until an apply waits for a confirmation, or until none does. */
-static inline void turn_until_it_waits(struct fixture *f)
+/* Run the loop until an apply is pending, or until none is. */
+static inline void turn_until_pending(struct fixture *f)
 {
 	while (!f->a.reconcile.pending.applier || reconcile_is_active(&f->a))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
-static inline void turn_until_it_ends(struct fixture *f)
+static inline void turn_until_decided(struct fixture *f)
 {
 	while (f->a.reconcile.pending.applier || reconcile_is_active(&f->a))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
@@ -226,7 +225,7 @@ static inline struct sup_worker *host_worker(struct fixture *f)
 	return (struct sup_worker *)sup_first(f->a.sup);
 }
 
-/* It serves, and has one path to a client: as it never says itself. */
+/* Makes the worker look up, with one path to a client. */
 static inline struct launch_stats *host_serve(struct sup_worker *w)
 {
 	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
@@ -238,7 +237,7 @@ static inline struct launch_stats *host_serve(struct sup_worker *w)
 	w->stats = page;
 	w->state = SUP_UP;
 	w->up_since_ns = clock_now_ns();
-	page->heartbeat_ns = UINT64_MAX; /* it is never stuck */
+	page->heartbeat_ns = UINT64_MAX; /* never hung */
 	page->n_paths = 1;
 	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
 	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");
@@ -249,8 +248,8 @@ static inline struct launch_stats *host_serve(struct sup_worker *w)
 	return page;
 }
 
-/* This agent dies, without a word to anybody; another one takes its place. */
-static inline void die_and_come_back(struct fixture *f)
+/* The agent dies without notice; another one takes its place. */
+static inline void restart_agent(struct fixture *f)
 {
 	struct agent *a = &f->a;
 

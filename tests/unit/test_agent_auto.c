@@ -95,7 +95,7 @@ static int setup_pfs(void **state)
 	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
 	inv_free(inv);
 	write_file(f, AUTO_YAML);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	return 0;
 }
 
@@ -191,21 +191,21 @@ static void try(struct fixture *f, unsigned confirm_s)
 {
 	come_up(f, 1);
 	ask(f, confirm_s);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	come_up(f, 1);
 }
 
 static void apply(struct fixture *f)
 {
 	try(f, 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(f->a.reconcile.run.error, 0);
 }
 
 static void decide(struct fixture *f, bool keep)
 {
 	assert_int_equal(reconcile_pending_decide(&f->a, keep, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 }
 
 static void test_only_who_asks_moves_it(void **state)
@@ -216,7 +216,7 @@ static void test_only_who_asks_moves_it(void **state)
 
 	check_sockets(f);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		assert_int_equal(walk(f, others[i]), 0);
+		assert_int_equal(reconcile_now(f, others[i]), 0);
 		check_sockets(f);
 		assert_string_equal(f->a.running.plan->workers[0].reason.code, "vf-unused");
 	}
@@ -224,7 +224,7 @@ static void test_only_who_asks_moves_it(void **state)
 	check_vfs(f);
 	assert_true(agreed(f));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		assert_int_equal(walk(f, others[i]), 0);
+		assert_int_equal(reconcile_now(f, others[i]), 0);
 		check_vfs(f);
 	}
 }
@@ -234,12 +234,12 @@ static void test_the_next_agent_finds_it_so(void **state)
 {
 	struct fixture *f = *state;
 
-	die_and_come_back(f);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	restart_agent(f);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_sockets(f);
 	apply(f);
-	die_and_come_back(f);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	restart_agent(f);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_vfs(f);
 	assert_int_equal(f->a.reconcile.run.n_steps, 0);
 	assert_true(agreed(f));
@@ -256,7 +256,7 @@ static void test_on_trial(void **state)
 	check_sockets(f);
 	/* What the files say runs: nothing is wrong with them. */
 	assert_int_equal(f->a.problems.n_all, 0);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_sockets(f);
 	try(f, 600);
 	decide(f, true);
@@ -274,7 +274,7 @@ static void test_worker_fails_on_trial(void **state)
 	assert_true(reconcile_is_on_trial(&f->a, 1));
 	assert_false(reconcile_is_on_trial(&f->a, 2));
 	reachability_refuse(&f->a, 1, "it does not attach");
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	check_sockets(f);
 	assert_true(event_has(&f->a, "it does not attach"));
 	apply(f);
@@ -292,7 +292,7 @@ static void test_policy(void **state)
 	/* The same VFs, by another back end: no step of the plan disturbs anybody. */
 	set_host(f, "ice", true);
 	write_file(f, AUTO_YAML "policy: {confirm: 60s}\n");
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_null(f->a.reconcile.pending.applier);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	try(f, 0);
@@ -330,12 +330,12 @@ static void test_without_a_witness(void **state)
 
 	come_up(f, 1)->paths[0].up = 0;
 	ask(f, 0);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_null(f->a.reconcile.pending.applier);
 	check_sockets(f);
 	assert_string_equal(f->a.running.plan->workers[0].reason.code, "no-witness");
 	ask(f, 600);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	check_on_vfs(f);
 	w = worker_on(f, 1);
 	assert_int_not_equal(w->state, SUP_UP);
@@ -382,7 +382,7 @@ static void test_worker_does_not_come_up(void **state)
 			ask(f, 0);
 		else
 			reconcile_ask_client(&f->a, &forced); /* whoever answers does not count */
-		turn_until_it_waits(f);
+		turn_until_pending(f);
 		assert_true(f->a.reconcile.reachability.alone);
 		fall(f);
 		while (f->a.reconcile.pending.applier) {
@@ -390,10 +390,10 @@ static void test_worker_does_not_come_up(void **state)
 			assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 		}
 		set_worker(f, worker);
-		turn_until_it_ends(f);
+		turn_until_decided(f);
 		check_sockets(f);
 		assert_true(event_has(&f->a, "since its move to VFs: exit status 1"));
-		assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+		assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	}
 }
 
@@ -404,18 +404,18 @@ static void test_nobody_vouches_for_another(void **state)
 	struct launch_stats *page;
 
 	write_file(f, TWO_YAML);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	come_up(f, 1);
 	come_up(f, 2)->paths[0].up = 0;
 	ask(f, 0);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_int_equal(f->a.running.plan->workers[1].effective, SPEC_TRANSPORT_UDP);
 	page = come_up(f, 1);
 	page->paths[0].up = 0;
 	page = come_up(f, 2);
 	worker_on(f, 2)->started_ns = clock_now_ns(); /* what comes to it is news */
 	time_is_up(f);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	check_sockets(f);
 	assert_true(event_has(&f->a, "host-b no longer answers worker 1 on leg-a"));
 }
@@ -427,9 +427,9 @@ static void test_trial_is_inherited(void **state)
 
 	for (int keep = 0; keep < 2; keep++) {
 		try(f, 600);
-		die_and_come_back(f);
+		restart_agent(f);
 		reconcile_start(&f->a);
-		turn_until_it_waits(f);
+		turn_until_pending(f);
 		check_on_vfs(f);
 		assert_false(agreed(f));
 		assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"),
@@ -458,16 +458,16 @@ static void test_kept_by_its_ticket(void **state)
 	/* One of an agent that knew nothing of it takes nothing back. */
 	assert_int_equal(file_write(a->reconcile.records.pending_path, old, strlen(old), 0600), 0);
 	assert_int_equal(unlink(a->reconcile.records.outcome_path), 0);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_true(agreed(f));
 	assert_int_equal(
 		file_write(a->reconcile.records.pending_path, ticket, strlen(ticket), 0600), 0);
 	assert_int_equal(unlink(a->reconcile.records.choice_path), 0);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_true(agreed(f));
 	check_vfs(f);
 }
@@ -481,11 +481,11 @@ static void test_reset_on_trial(void **state)
 	try(f, 600);
 	host_save(f);
 	pid = applier_pid(f->a.reconcile.pending.applier);
-	die_and_come_back(f);
+	restart_agent(f);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	reconcile_start(&f->a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	check_sockets(f);
 }
 
@@ -527,7 +527,7 @@ static void test_memory_counts(void **state)
 	apply(f);
 	spoil(f);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		assert_int_equal(walk(f, all[i]), 0);
+		assert_int_equal(reconcile_now(f, all[i]), 0);
 		check_vfs(f);
 	}
 	assert_int_equal(f->a.problems.n_all, 0);
@@ -546,27 +546,27 @@ static void test_record_cannot_be_read(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	die_and_find_it(f);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_vfs(f);
 	assert_true(
 		problem_has(&f->a, "running workers with transport: auto keep their transport"));
 	assert_int_equal(f->a.reconcile.run.n_steps, 0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(problem_has(&f->a, "cannot read the record"));
 	assert_true(loop_timer_armed(f->a.reconcile.pacing.debounce));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(f->a.problems.n_all, 0);
 	/* Who removes one that is spoilt takes what runs for it. */
 	spoil(f);
 	die_and_find_it(f);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_vfs(f);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(agreed(f));
 	assert_int_equal(f->a.problems.n_all, 0);
@@ -581,9 +581,9 @@ static void test_record_is_spoilt(void **state)
 
 	apply(f);
 	spoil(f);
-	die_and_come_back(f);
+	restart_agent(f);
 	end_workers(f);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(problem_has(&f->a, "'plenum apply' writes a new record"));
 	text = read_text(f->a.reconcile.records.choice_path);
@@ -606,10 +606,10 @@ static void test_record_cannot_be_written(void **state)
 	assert_false(agreed(f));
 	assert_true(problem_has(&f->a, "a restart returns workers"));
 	assert_true(loop_timer_armed(f->a.reconcile.pacing.debounce));
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(rmdir(beside), 0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_true(agreed(f));
 	assert_int_equal(f->a.problems.n_all, 0);
@@ -623,7 +623,7 @@ static void test_loss_is_said(void **state)
 
 	apply(f);
 	set_host(f, "igb", false); /* which can only be polled */
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
 	assert_true(event_has(&f->a, "worker 1: dpdk unavailable, using fallback: core-shared"));
 	come_up(f, 1);
@@ -631,7 +631,7 @@ static void test_loss_is_said(void **state)
 	assert_true(problem_has(&f->a, "worker 1: core-shared"));
 	assert_true(agreed(f));
 	set_host(f, "igb", true);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_on_vfs(f);
 	assert_true(event_has(&f->a, "worker 1: dpdk available again"));
 	come_up(f, 1);

@@ -26,10 +26,10 @@ static void begin(struct fixture *f, unsigned confirm_s)
 	const struct reconcile_client client = {
 		.id = 0, .by = "uid 0, pid 7", .confirm_s = confirm_s};
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	reconcile_ask_client(&f->a, &client);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 }
 
 static bool running_has(struct fixture *f, const char *text)
@@ -91,7 +91,7 @@ static void test_it_waits(void **state)
 	assert_false(reconcile_is_active(a));
 	assert_int_equal(a->reconcile.queue.n_clients, 0);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(last_good_has(f, "10.10.2.10"));
 	assert_true(event_has(a, "confirmed by uid 0, pid 9"));
@@ -115,12 +115,12 @@ static void check_rolled_back(struct fixture *f)
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "apply 2 (files, by uid 0, pid 7) was rolled back"));
 	writes = a->kernel->n_writes;
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
-	assert_int_equal(walk(f, RECONCILE_START), -ECANCELED);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -ECANCELED);
 	assert_int_equal(a->kernel->n_writes, writes);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(a, "was rolled back"));
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_false(problem_has(a, "was rolled back"));
 	assert_int_equal(a->state, AGENT_WELL);
@@ -132,7 +132,7 @@ static void test_rolled_back_by_word(void **state)
 
 	begin(f, 600);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(event_has(&f->a, "rolled back by uid 0, pid 9"));
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	check_rolled_back(f);
@@ -143,7 +143,7 @@ static void test_rolled_back_by_time(void **state)
 	struct fixture *f = *state;
 
 	begin(f, 1);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(event_has(&f->a, "not confirmed within 1 s"));
 	check_rolled_back(f);
 }
@@ -157,7 +157,7 @@ static void test_a_reload_that_waited_tries_nothing_again(void **state)
 	begin(f, 600);
 	reconcile_ask(&f->a, RECONCILE_RELOAD);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	check_rolled_back(f);
 }
@@ -171,7 +171,7 @@ static void test_a_reload_that_waited_reads_what_is_new(void **state)
 	write_file(f, HOST_YAML "policy: {on-fallback: degrade, confirm: 60s}\n");
 	reconcile_ask(&f->a, RECONCILE_RELOAD);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(running_has(f, "confirm: 60s"));
 	assert_int_equal(f->a.state, AGENT_WELL);
@@ -184,11 +184,11 @@ static void test_what_failed_is_not_done_unconfirmed(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
 	reconcile_ask_client(a, &client);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
 	assert_int_equal(a->reconcile.run.error, -EIO);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
@@ -205,16 +205,16 @@ static void test_what_runs_after_all_is_an_entry(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
 	reconcile_ask_client(a, &client);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 	while (!running_has(f, "10.10.2.10"))
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	e = history_find(&a->reconcile.records.history, 3);
 	assert_non_null(e);
 	assert_string_equal(e->what, "files, tried again");
@@ -231,10 +231,10 @@ static void test_history_names_the_key(void **state)
 	struct agent *a = &f->a;
 	const struct history_entry *e;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, "bogus: 1\n");
 	reconcile_ask_client(a, &client);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	e = history_find(&a->reconcile.records.history, 2);
 	assert_non_null(e);
 	assert_int_equal(e->outcome, HISTORY_FAILED);
@@ -256,7 +256,7 @@ static void test_what_workers_could_not_be_given_is_not_tried_again(void **state
 	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &former), 0);
 	a->running.spec = former;
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	spec_free((struct spec *)was); /* of which the plan borrowed */
 	check_rolled_back(f);
 }
@@ -268,7 +268,7 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 	begin(f, 600);
 	host_save(f); /* nothing of what it did is in the memory of the one that recovers */
 	kill(applier_pid(f->a.reconcile.pending.applier), SIGKILL);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(&f->a,
@@ -287,15 +287,15 @@ static void test_rolled_back_to_what_could_not_be_written(void **state)
 	assert_int_equal(unlink(rec->records.last_good), 0);
 	assert_int_equal(mkdir(rec->records.last_good, 0700), 0); /* which no file replaces */
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(event_has(&f->a, "running.yaml: Is a directory"));
 	write_file(f, HOST_YAML);
 	reconcile_ask_client(&f->a, &client);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_int_equal(rmdir(rec->records.last_good), 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_false(running_has(f, "10.20.1.10"));
 	assert_true(running_has(f, "10.10.2.10"));
 }
@@ -306,16 +306,16 @@ static void test_the_next_agent_adopts_it(void **state)
 	struct agent *a = &f->a;
 
 	begin(f, 600);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
 	assert_int_equal(applier_stage(a->reconcile.applier), APPLIER_APPLYING);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_int_equal(a->reconcile.pending.entry, 2);
 	assert_string_equal(a->reconcile.pending.by, "uid 0, pid 7");
 	assert_false(last_good_has(f, "10.10.2.10"));
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(last_good_has(f, "10.10.2.10"));
 	assert_true(host_has(f, "10.10.2.10/16"));
@@ -351,20 +351,20 @@ static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
 	siginfo_t si;
 	pid_t pid;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	ask_for_one_that_stops(a, &client);
 	pid = applier_pid(a->reconcile.applier);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
 	assert_int_equal(applier_stage(a->reconcile.applier), APPLIER_APPLYING);
 	assert_int_equal(access(a->reconcile.records.pending_path, F_OK), 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(host_has(f, "10.10.2.10/16"));
 }
@@ -378,15 +378,15 @@ static void test_one_that_was_killed_before_it_began(void **state)
 	siginfo_t si;
 	pid_t pid;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	ask_for_one_that_stops(a, &client);
 	pid = applier_pid(a->reconcile.applier);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
 	assert_int_equal(kill(pid, SIGKILL), 0);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(host_has(f, "10.20.1.10/16"));
@@ -407,15 +407,15 @@ static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
 	begin(f, 600);
 	assert_int_equal(a->reconcile.inputs.conflicts.n, 1);
 	assert_false(host_has(f, "10.10.2.10/16"));
-	die_and_come_back(f);
+	restart_agent(f);
 	assert_int_equal(a->reconcile.inputs.conflicts.n, 0);
 	reconcile_start(a);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	fake_probe_others(NULL, 0);
 	assert_int_equal(a->reconcile.inputs.conflicts.n, 1);
 	assert_true(ip_addr_equal(&a->reconcile.inputs.conflicts.entries[0].ip, &other.ip));
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 }
 
 static void test_the_next_agent_finds_how_it_ended(void **state)
@@ -424,11 +424,11 @@ static void test_the_next_agent_finds_how_it_ended(void **state)
 	struct agent *a = &f->a;
 
 	begin(f, 1);
-	die_and_come_back(f);
+	restart_agent(f);
 	while (access(a->reconcile.records.applier_socket, F_OK) == 0)
 		loop_turn(a->loop, 10 * NSEC_PER_MSEC);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
 	check_rolled_back(f);
 }
@@ -443,11 +443,11 @@ static void test_nobody_lives(void **state)
 	begin(f, 600);
 	host_save(f);
 	pid = applier_pid(a->reconcile.pending.applier);
-	die_and_come_back(f);
+	restart_agent(f);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 	assert_true(problem_has(a, "was rolled back: it was interrupted"));
 	assert_true(running_has(f, "10.20.1.10"));
@@ -465,13 +465,13 @@ static void test_what_was_kept_stays_so(void **state)
 	ticket = read_text(a->reconcile.records.pending_path);
 	assert_non_null(ticket);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(
 		file_write(a->reconcile.records.pending_path, ticket, strlen(ticket), 0600), 0);
 	assert_int_equal(unlink(a->reconcile.records.outcome_path), 0);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_int_equal(a->problems.n_all, 0);
@@ -486,24 +486,24 @@ static void test_a_start_is_no_apply(void **state)
 
 	begin(f, 600);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_int_equal(a->reconcile.records.history.n, 2);
 	write_file(f, HOST_YAML);
 	for (unsigned i = 0; i < 2; i++) {
-		die_and_come_back(f);
+		restart_agent(f);
 		host_load(f);
 		assert_int_equal(kernel_fake_replace(a->kernel, f->inv), 0); /* a new boot */
 		reconcile_start(a);
-		wait_for_walk(f);
+		wait_for_reconcile(f);
 		assert_true(running_has(f, "10.20.1.10"));
 		assert_true(a->reconcile.run.n_steps > 0);
 		assert_int_equal(a->reconcile.records.history.n, 2);
 	}
 	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
-	die_and_come_back(f);
+	restart_agent(f);
 	write_file(f, OTHER_YAML);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_int_equal(a->reconcile.records.history.n, 3);
 }
@@ -523,7 +523,7 @@ static void test_policy(void **state)
 	struct agent *a = &f->a;
 
 	write_file(f, HOST_YAML "policy: {confirm: 600s}\n");
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_null(a->reconcile.pending.applier);
 	write_file(f, HOST_YAML "  - {role: compute, cores: [2], transport: udp}\n"
 				"policy: {confirm: 600s}\n");
@@ -534,7 +534,7 @@ static void test_policy(void **state)
 	apply_for(f, &client);
 	assert_non_null(a->reconcile.pending.applier);
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 7"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(running_has(f, "10.10.2.10"));
 	/* Now there is no policy any more. */
 	write_file(f, HOST_YAML);
@@ -575,13 +575,13 @@ static void test_each_decides_about_his_own(void **state)
 	assert_true(is_refused_as(a, 1, 0, true, -EPERM,
 				  "apply 1 does not wait for a confirmation, apply 2 (files, by "
 				  "uid 0, pid 7) does; use 'plenum confirm 2'"));
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM, "'plenum confirm 2'"));
 	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(is_refused_as(
 		a, 2, 0, true, -ENOENT,
 		"no apply waits for a confirmation: apply 2 is 'rolled back' in 'plenum history'"));
@@ -599,10 +599,10 @@ static void stage_and_begin(struct fixture *f)
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(store_put_staged(&f->a.store, OTHER_YAML, strlen(OTHER_YAML), &d), 0);
 	reconcile_ask_client(&f->a, &client);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 }
 
 static int files_checked(struct fixture *f)
@@ -626,13 +626,13 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	assert_int_equal(files_checked(f), 0);
 	write_file(f, "# by hand\n" OTHER_YAML);
 	assert_int_equal(files_checked(f), -ESTALE);
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_int_equal(files_checked(f), -ESTALE);
 	/* One whose confirmation was on its way already. */
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(file_has(f->file, "# by hand"));
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_true(last_good_has(f, "10.10.2.10"));
@@ -641,7 +641,7 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	assert_true(store_has_staged(&a->store));
 	/* He has been told: now it is replaced. */
 	reconcile_ask_client(a, &again);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_false(file_has(f->file, "# by hand"));
 	assert_false(store_has_staged(&a->store));
 	assert_int_equal(a->state, AGENT_WELL);
@@ -657,7 +657,7 @@ static void test_a_file_that_is_replaced_by_force(void **state)
 	store_forget_base(&f->a.store);
 	assert_int_equal(files_checked(f), 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	snprintf(former, sizeof(former), "%s~", f->file);
 	assert_false(file_has(f->file, "# by hand"));
 	assert_true(file_has(former, "# by hand"));
@@ -672,7 +672,7 @@ static void test_back_to_a_number(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, OTHER_YAML);
 	apply_for(f, &client);
 	assert_true(host_has(f, "10.10.2.10/16"));
@@ -690,9 +690,9 @@ static void test_back_to_a_number(void **state)
 	assert_true(problem_has(
 		a, "the running configuration differs from the files since apply 3 (rollback "
 		   "to 1, by uid 0, pid 7)"));
-	die_and_come_back(f);
+	restart_agent(f);
 	reconcile_start(a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(a, "the running configuration differs from the files"));
 	apply_for(f, &nowhere);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Devices that come and go, and what that means for workers. */
+/* Legs that vanish and return, and the effect on workers. */
 #include "tests/lib/reconcile_host.h"
 
 static char *replaced(const char *text, const char *find, const char *with)
@@ -13,7 +13,7 @@ static char *replaced(const char *text, const char *find, const char *with)
 	return made;
 }
 
-/* The device is pulled out: its addresses and routes go with it. */
+/* Removes the device with its addresses and routes. */
 static void remove_link(struct fixture *f, uint32_t ifindex)
 {
 	struct inventory *inv = NULL;
@@ -70,11 +70,11 @@ static void goes_and_comes(struct fixture *f)
 	const struct sup_worker *w;
 	pid_t pid;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = sup_first(a->sup);
 	pid = w->pid;
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_int_equal(a->running.plan->workers[0].n_ports, 1);
 	assert_true(problem_has(a, "leg leg-b (veth1) is absent: not-found"));
@@ -82,16 +82,16 @@ static void goes_and_comes(struct fixture *f)
 	assert_int_equal(w->pid, pid);
 	assert_int_equal(w->config.n_ports, 2);
 	add_link(f, 9, "veth1");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->reconcile.run.n_steps > 0, 1);
 	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
 	assert_int_equal(w->pid, pid);
 }
 
-/* A worker that sends by sockets keeps its ports while a leg is away, and is to be told of it, not
- * restarted, when it is back. */
-static void test_leg_goes_and_comes(void **state)
+/* A worker with kernel sockets keeps its ports while a leg is absent and takes it back without a
+ * restart. */
+static void test_udp_worker_takes_a_leg_back(void **state)
 {
 	struct fixture *f = *state;
 	const struct sup_worker *w;
@@ -101,12 +101,12 @@ static void test_leg_goes_and_comes(void **state)
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->started->ports[1].ifindex, HOST_VETH1); /* until it is up */
 	assert_int_equal(w->state, SUP_STARTING);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STARTING);
 }
 
-/* So does one with devices of its own, which cannot be told and is not restarted at once. */
-static void test_device_goes_and_comes(void **state)
+/* A worker with DPDK devices keeps its ports too, but needs a restart, which is postponed. */
+static void test_dpdk_worker_is_restarted_later(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *yaml = replaced(HOST_YAML, "transport: udp", "transport: dpdk");
@@ -119,13 +119,13 @@ static void test_device_goes_and_comes(void **state)
 	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_true(loop_timer_armed(a->reconcile.pacing.debounce)); /* it is looked at again */
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);		     /* who asks does not wait */
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);     /* who asks does not wait */
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->state, SUP_STOPPING);
 }
 
-/* So does one that sends by DPDK: its transport does not depend on the legs that are there. */
-static void test_all_legs_go(void **state)
+/* A DPDK worker keeps its transport when all legs vanish. */
+static void test_dpdk_worker_keeps_its_transport(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *yaml = replaced(HOST_YAML, "transport: udp", "transport: dpdk");
@@ -133,35 +133,35 @@ static void test_all_legs_go(void **state)
 	pid_t pid;
 
 	write_file(f, yaml);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = sup_first(f->a.sup);
 	pid = w->pid;
 	assert_int_equal(w->config.transport, LAUNCH_DPDK);
 	remove_link(f, HOST_VETH0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(w->config.n_ports, 2);
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->pid, pid);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_int_equal(w->config.n_ports, 2);
 }
 
-/* A worker that was made to let go of a device is started anew for it, once. */
-static void test_device_is_had_again(void **state)
+/* A worker that had to release a device is restarted once for it. */
+static void test_released_device_causes_one_restart(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	struct sup_worker *w;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = (struct sup_worker *)sup_first(a->sup);
 	w->released[1] = true;
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(w->state, SUP_STARTING); /* too young */
 	assert_int_equal(w->config.ports[1].again, 0);
 	assert_true(loop_timer_armed(a->reconcile.pacing.debounce));
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STOPPING);
 	assert_int_equal(w->config.ports[0].again, 0);
 	assert_int_equal(w->config.ports[1].again, 1);
@@ -169,12 +169,12 @@ static void test_device_is_had_again(void **state)
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
 	assert_false(w->released[1]);
 	assert_int_equal(w->started->ports[1].again, 1);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_int_equal(w->config.ports[1].again, 1);
 }
 
-/* Without any leg the worker waits, and says why; the others' errors are not its own. */
+/* A worker without a leg waits and gives the reason; errors of others are not its own. */
 static void test_worker_waits_for_a_leg(void **state)
 {
 	struct fixture *f = *state;
@@ -183,7 +183,7 @@ static void test_worker_waits_for_a_leg(void **state)
 
 	remove_link(f, HOST_VETH0);
 	remove_link(f, HOST_VETH1);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(sup_first(a->sup)->state, SUP_FAILED);
 	assert_int_equal(sup_count_processes(a->sup), 0);
 	assert_int_equal(status_collect(a, &st), 0);
@@ -192,24 +192,24 @@ static void test_worker_waits_for_a_leg(void **state)
 	assert_non_null(strstr(st.legs[0].reason, "this host has no device veth0"));
 	status_done(&st);
 	add_link(f, 9, "veth1");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 1);
 	assert_string_equal(sup_first(a->sup)->config.ports[0].leg, "leg-b");
 	assert_int_equal(a->state, AGENT_DEGRADED);
 }
 
-/* Who makes a leg's device the management interface wants the worker off it now. */
-static void test_refused_leg_is_left_at_once(void **state)
+/* A leg whose device becomes the management interface is left at once. */
+static void test_management_device_is_left_at_once(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *step = replaced(HOST_YAML, "interface: eth0", "interface: veth1");
 	autofree char *yaml = replaced(step, "device: veth1", "device: \"02:00:00:00:00:04\"");
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 2);
 	write_file(f, yaml);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_string_equal(f->a.running.plan->legs[1].reason.code, "management");
 	assert_int_equal(sup_first(f->a.sup)->state, SUP_STOPPING);
 	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 1);
@@ -218,12 +218,16 @@ static void test_refused_leg_is_left_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_leg_goes_and_comes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_device_goes_and_comes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_all_legs_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_device_is_had_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_udp_worker_takes_a_leg_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dpdk_worker_is_restarted_later, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_dpdk_worker_keeps_its_transport, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_released_device_causes_one_restart, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_leg_is_left_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_management_device_is_left_at_once, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests_name("agent_legs", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Applies that cut off who answered the workers, on a host in memory: the pages of the workers are
- * this test's to write. What a wrong VLAN does to VFs is for the lab to show.
+ * Applies that cut off peers of workers, on a host in memory; the test writes the workers'
+ * statistics pages. Wrong VLANs on VFs are tested in the lab.
  */
 #include "tests/lib/reconcile_host.h"
 
@@ -17,16 +17,16 @@
 static void apply_for(struct fixture *f, const struct reconcile_client *client)
 {
 	reconcile_ask_client(&f->a, client);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 }
 
-/* One runs that serves a client; then the data IP changes, which on this leg only workers know. */
+/* A worker serves a client; then the data IP changes, which on this leg only workers notice. */
 static struct launch_stats *begin(struct fixture *f, const struct reconcile_client *client)
 {
 	struct launch_stats *page;
 
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(host_worker(f)->config.transport, LAUNCH_DPDK);
 	page = host_serve(host_worker(f));
 	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
@@ -41,19 +41,19 @@ static bool runs(struct fixture *f, const char *ip)
 	return yaml && strstr(yaml, ip);
 }
 
-/* The worker was not restarted: the test says that it runs on. */
+/* Makes the worker look as if it was not restarted. */
 static void goes_on(struct fixture *f)
 {
 	host_worker(f)->state = SUP_UP;
 }
 
-/* As if it had been waited for long enough. */
+/* Lets the wait expire. */
 static void time_is_up(struct fixture *f)
 {
 	f->a.reconcile.reachability.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
 }
 
-static void test_kept_when_packets_come(void **state)
+static void test_kept_when_the_peer_answers(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
@@ -66,15 +66,15 @@ static void test_kept_when_packets_come(void **state)
 	/* Nobody has to confirm it; nor can anybody, before they are known to answer. */
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(runs(f, "10.10.2.10"));
 	assert_true(event_has(&f->a, "all peers that answered the workers before still answer"));
 	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 	assert_false(f->a.reconcile.reachability.alone);
 }
 
-/* A path that is up because nothing was missed on it yet says nothing. */
-static void test_rolled_back_when_none_come(void **state)
+/* A path that is still up without new packets proves nothing. */
+static void test_rolled_back_when_the_peer_is_silent(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
@@ -82,15 +82,15 @@ static void test_rolled_back_when_none_come(void **state)
 	begin(f, &client);
 	goes_on(f);
 	time_is_up(f);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(runs(f, "10.10.1.10"));
 	assert_true(problem_has(&f->a, "host-b no longer answers worker 1 on leg-a."));
 	assert_int_equal(history_find(&f->a.reconcile.records.history, 2)->outcome,
 			 HISTORY_ROLLED_BACK);
 }
 
-/* The switch drops what is longer than before. */
-static void test_rolled_back_when_frames_are_cut(void **state)
+/* The switch drops longer frames. */
+static void test_rolled_back_when_long_frames_are_lost(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
@@ -100,13 +100,13 @@ static void test_rolled_back_when_frames_are_cut(void **state)
 	page->paths[0].rx_packets += 10;
 	page->paths[0].mtu = 1500; /* what is found is said when the search is over */
 	time_is_up(f);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(runs(f, "10.10.1.10"));
 	assert_true(problem_has(&f->a, "with frames of the leg's MTU"));
 }
 
-/* Somebody else decides, but not for a host that is cut off. */
-static void test_with_a_confirmation(void **state)
+/* A confirmation is refused while a peer is cut off. */
+static void test_confirmation_is_refused_while_cut_off(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -119,7 +119,7 @@ static void test_with_a_confirmation(void **state)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_non_null(f->a.reconcile.pending.applier); /* still to be confirmed */
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	/* Whom the change has cut off may have to change, too: until the end of the window. */
 	page = host_serve(host_worker(f));
 	apply_for(f, &client);
@@ -133,12 +133,12 @@ static void test_with_a_confirmation(void **state)
 		strstr(f->a.reconcile.reachability.lost, "host-b no longer answers worker 1"));
 	page->paths[0].rx_packets += 2;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(runs(f, "10.10.2.10"));
 }
 
-/* He was missed for a moment, as most are: that is not why it is taken back later. */
-static void test_who_answers_late_is_no_reason(void **state)
+/* A peer that answers late is not the reason of a later rollback. */
+static void test_late_answer_is_not_a_reason(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -151,15 +151,15 @@ static void test_who_answers_late_is_no_reason(void **state)
 	while (f->a.reconcile.reachability.n > 0)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	e = history_find(&f->a.reconcile.records.history, 2);
 	assert_int_equal(e->outcome, HISTORY_ROLLED_BACK);
 	assert_non_null(strstr(e->text, "rolled back by uid 0, pid 9"));
 	assert_null(strstr(e->text, "does not answer"));
 }
 
-/* Somebody else's apply waits while the workers look, as it does while the kernel's probes do. */
-static void test_a_second_one_waits(void **state)
+/* A second apply waits during the workers' check, as during the kernel's probes. */
+static void test_second_apply_waits(void **state)
 {
 	const struct reconcile_client first = {.by = "uid 0, pid 7"},
 				      second = {.by = "uid 0, pid 8"};
@@ -179,10 +179,10 @@ static void test_a_second_one_waits(void **state)
 	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 	goes_on(f);
 	page->paths[0].rx_packets += 2;
-	turn_until_it_ends(f); /* its applier writes to the host that ends with this test */
+	turn_until_decided(f); /* its applier writes to the host that ends with this test */
 }
 
-/* This agent dies, and another one finds its worker and its applier, which go on. */
+/* The agent dies; another one adopts its worker and applier. */
 static void die_and_be_found(struct fixture *f)
 {
 	struct agent *a = &f->a;
@@ -197,8 +197,8 @@ static void die_and_be_found(struct fixture *f)
 	goes_on(f);
 }
 
-/* Nor does a confirmation that comes to the next agent cut anybody off. */
-static void test_the_next_agent_knows_whom_they_miss(void **state)
+/* The next agent refuses a confirmation too while a peer is cut off. */
+static void test_next_agent_refuses_confirmation_too(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -219,14 +219,14 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_string_equal(reachability_unreachable(&f->a), "");
 	assert_true(runs(f, "10.10.2.10"));
 	assert_int_equal(history_find(&rec->records.history, 2)->outcome, HISTORY_APPLIED);
 }
 
-/* And where nobody else is to confirm it the next agent's workers do. */
-static void test_the_next_agent_confirms_by_its_workers(void **state)
+/* Without an operator's confirmation the next agent's workers confirm. */
+static void test_next_agent_confirms_by_its_workers(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
@@ -237,13 +237,13 @@ static void test_the_next_agent_confirms_by_its_workers(void **state)
 	while (!f->a.reconcile.reachability.paths[0].counted)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	page->paths[0].rx_packets += 2;
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_true(runs(f, "10.10.2.10"));
 	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
 }
 
-/* What a peer calls itself gets into no file that an agent reads as its configuration. */
-static void test_a_hostile_name_is_not_written(void **state)
+/* A hostile peer name is not written to the ticket, which is read as a configuration. */
+static void test_hostile_name_is_not_written(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -251,7 +251,7 @@ static void test_a_hostile_name_is_not_written(void **state)
 	autofree char *text = NULL;
 
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	page = host_serve(host_worker(f));
 	page->n_paths = 2;
 	page->paths[1] = page->paths[0];
@@ -263,10 +263,10 @@ static void test_a_hostile_name_is_not_written(void **state)
 	assert_non_null(strstr(text, "peer host-b"));
 	assert_null(strstr(text, "eve"));
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 }
 
-static void test_nobody_is_asked(void **state)
+static void test_unaffected_peers_cause_no_wait(void **state)
 {
 	const struct reconcile_client forced = {
 		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
@@ -294,16 +294,16 @@ static void test_nobody_is_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_kept_when_packets_come),
-		TEST(test_rolled_back_when_none_come),
-		TEST(test_rolled_back_when_frames_are_cut),
-		TEST(test_with_a_confirmation),
-		TEST(test_who_answers_late_is_no_reason),
-		TEST(test_a_second_one_waits),
-		TEST(test_the_next_agent_knows_whom_they_miss),
-		TEST(test_the_next_agent_confirms_by_its_workers),
-		TEST(test_a_hostile_name_is_not_written),
-		TEST(test_nobody_is_asked),
+		TEST(test_kept_when_the_peer_answers),
+		TEST(test_rolled_back_when_the_peer_is_silent),
+		TEST(test_rolled_back_when_long_frames_are_lost),
+		TEST(test_confirmation_is_refused_while_cut_off),
+		TEST(test_late_answer_is_not_a_reason),
+		TEST(test_second_apply_waits),
+		TEST(test_next_agent_refuses_confirmation_too),
+		TEST(test_next_agent_confirms_by_its_workers),
+		TEST(test_hostile_name_is_not_written),
+		TEST(test_unaffected_peers_cause_no_wait),
 	};
 
 	return cmocka_run_group_tests_name("agent_vouch", tests, NULL, NULL);

@@ -5,12 +5,12 @@
 #include "tests/lib/reconcile_host.h"
 #include <sys/mman.h>
 
-static void test_start_and_again(void **state)
+static void test_second_start_writes_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->applied.number, 1);
 	assert_true(a->applied.steps > 0);
@@ -19,7 +19,7 @@ static void test_start_and_again(void **state)
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
 	for (enum reconcile_trigger t = RECONCILE_RELOAD; t <= RECONCILE_KERNEL; t++) {
-		assert_int_equal(walk(f, t), 0);
+		assert_int_equal(reconcile_now(f, t), 0);
 		assert_int_equal(a->reconcile.run.n_writes, 0);
 	}
 	assert_int_equal(a->applied.number, 1);
@@ -39,49 +39,49 @@ static void test_foreign_change_is_repaired(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->applied.number, 2);
 	assert_true(event_has(a, "address 10.20.1.10/16 was removed from leg-b (veth1) by another "
 				 "program; repairing"));
 }
 
-/* The files stay wrong, whatever else succeeds, until they are right. */
+/* The problem of invalid files remains until they are fixed, even if other runs succeed. */
 static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	pid_t pid;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	pid = sup_first(a->sup)->pid;
 	write_file(f, HOST_YAML "nonsense: 1\n");
-	assert_int_equal(walk(f, RECONCILE_RELOAD), -EINVAL);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), -EINVAL);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
 	assert_int_equal(a->problems.n_all, 1);
 	assert_int_equal(a->reconcile.run.n_writes, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->applied.number, 2);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->problems.n_all, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 }
 
-static void test_missing_device(void **state)
+static void test_missing_device_degrades(void **state)
 {
 	struct fixture *f = *state;
 
 	write_file(f, "networks: [{name: n, range: 10.1.1.1-10.1.1.9/24}]\n"
 		      "net: [{name: l, device: eth7, network: n}]\n");
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(f->a.reconcile.run.n_writes, 0);
 	assert_int_equal(f->a.running.plan->legs[0].state, PLAN_LEG_ABSENT);
 	assert_int_equal(f->a.state, AGENT_DEGRADED);
@@ -103,13 +103,13 @@ static char *host_json(struct fixture *f)
 	return text;
 }
 
-static void test_failed_step_leaves_all_as_it_was(void **state)
+static void test_failed_step_is_rolled_back(void **state)
 {
 	struct fixture *f = *state;
 	char *before = host_json(f), *after;
 
 	kernel_fake_fail(f->a.kernel, 5, 1, -EIO, "made of cheese");
-	assert_int_equal(walk(f, RECONCILE_START), -EIO);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -EIO);
 	assert_true(event_has(&f->a, "made of cheese"));
 	assert_int_equal(f->a.applied.number, 0);
 	assert_null(sup_first(f->a.sup));
@@ -119,7 +119,7 @@ static void test_failed_step_leaves_all_as_it_was(void **state)
 	free(after);
 }
 
-/* Somebody takes an address away right after it was all there. */
+/* Another program removes an address right after the apply. */
 static void sabotage(void *user, uint64_t nth)
 {
 	struct inv_addr gone = {.ifindex = HOST_VETH0, .ip = host_prefix("10.10.1.10/16")};
@@ -147,7 +147,7 @@ static void test_unverified_is_rolled_back(void **state)
 	inv_free(inv);
 	spec_free(spec);
 	kernel_fake_on_write(f->a.kernel, sabotage, f);
-	assert_int_equal(walk(f, RECONCILE_START), -ETIMEDOUT);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -ETIMEDOUT);
 	assert_true(event_has(&f->a, "steps were rolled back"));
 	assert_int_equal(f->a.applied.number, 0);
 	assert_null(sup_first(f->a.sup));
@@ -158,8 +158,8 @@ static void test_unverified_is_rolled_back(void **state)
 	diag_done(&d);
 }
 
-/* Before the first write somebody makes the very address that is wanted; after the last one the
- * other leg's goes, so that the whole is rolled back. */
+/* Another program adds the desired address before the first write, and removes the other leg's
+ * after the last one, so that the apply is rolled back. */
 static void meddle(void *user, uint64_t nth)
 {
 	struct inv_addr made = {.ifindex = HOST_VETH0,
@@ -190,7 +190,7 @@ static void test_rollback_leaves_what_others_made(void **state)
 	inv_free(inv);
 	spec_free(spec);
 	kernel_fake_on_write(f->a.kernel, meddle, f);
-	assert_int_equal(walk(f, RECONCILE_START), -ETIMEDOUT);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -ETIMEDOUT);
 	assert_true(event_has(&f->a, "steps were rolled back"));
 	host_load(f);
 	for (size_t i = 0; i < kernel_fake_inventory(f->a.kernel)->n_addrs; i++) {
@@ -203,22 +203,22 @@ static void test_rollback_leaves_what_others_made(void **state)
 	diag_done(&d);
 }
 
-/* A leg that is no longer asked for is given back as it was found. */
-static void test_what_leaves_is_given_back(void **state)
+/* A leg removed from the configuration gets its original settings back. */
+static void test_removed_leg_is_restored(void **state)
 {
 	struct fixture *f = *state;
 	char *before = host_json(f), *after;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, "host: host-a\n");
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	after = host_json(f);
 	assert_string_equal(after, before);
 	free(before);
 	free(after);
 }
 
-/* Killed once, in the middle; the host is as it was at that moment. */
+/* The applier is killed once in the middle; the host keeps that state. */
 static void die(void *user, uint64_t nth)
 {
 	struct fixture *f = user;
@@ -236,7 +236,7 @@ static void test_killed_applier_is_rolled_back(void **state)
 	char *before = host_json(f), *after;
 
 	kernel_fake_on_write(f->a.kernel, die, f);
-	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -EINTR);
 	assert_true(problem_has(&f->a, "killed by SIGKILL"));
 	assert_true(problem_has(&f->a, "rolled back 3 steps of an interrupted apply"));
 	assert_int_equal(f->a.applied.number, 0);
@@ -247,22 +247,22 @@ static void test_killed_applier_is_rolled_back(void **state)
 	free(after);
 }
 
-/* What a killed agent left is rolled back before the first walk. */
-static void test_start_recovers_first(void **state)
+/* The journal of a killed agent is rolled back before the first reconcile. */
+static void test_start_rolls_back_journal_first(void **state)
 {
 	struct fixture *f = *state;
 
 	kernel_fake_on_write(f->a.kernel, die, f);
-	assert_int_equal(walk(f, RECONCILE_START), -EINTR);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -EINTR);
 	assert_int_equal(unlink(f->killed), 0);
 	f->a.reconcile.pacing.files.blocked = false;
 	reconcile_start(&f->a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(f->a.reconcile.run.error, -EINTR);
 	assert_int_equal(unlink(f->killed), 0);
 	kernel_fake_on_write(f->a.kernel, NULL, NULL);
 	reconcile_start(&f->a);
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
@@ -273,42 +273,42 @@ static void forget_all(struct fixture *f)
 	generation_swap(&f->a, &(struct generation){0});
 }
 
-static void test_bad_file_at_the_start(void **state)
+static void test_invalid_file_at_start_runs_last_good(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	forget_all(f);
 	write_file(f, "nonsense: 1\n");
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_non_null(a->running.spec);
 	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(a->state, AGENT_WELL);
 }
 
-/* What ran before cannot run either: it is said once why. */
-static void test_nothing_can_run(void **state)
+/* The previous configuration fails too: its reason is reported once. */
+static void test_no_configuration_can_run(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	forget_all(f);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	kernel_fake_fail(a->kernel, 1, 0, -EIO, "made of cheese");
-	assert_true(walk(f, RECONCILE_START) < 0);
+	assert_true(reconcile_now(f, RECONCILE_START) < 0);
 	assert_null(a->running.spec);
 	assert_int_equal(a->problems.n_all, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 }
 
-/* What the files want and the host cannot do is tried again when the host has changed. */
-static void test_refused_reload_is_tried_again(void **state)
+/* A configuration that the host cannot carry out is retried when the host changes. */
+static void test_failed_reload_is_retried(void **state)
 {
 	static const struct inv_core more[] = {{.id = 0, .online = true},
 					       {.id = 1, .online = true},
@@ -319,9 +319,9 @@ static void test_refused_reload_is_tried_again(void **state)
 	struct agent *a = &f->a;
 	struct inventory *inv = NULL, grown;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n");
-	assert_int_equal(walk(f, RECONCILE_RELOAD), -EINVAL);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), -EINVAL);
 	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_int_equal(inv_copy(kernel_fake_inventory(a->kernel), &inv), 0);
@@ -330,7 +330,7 @@ static void test_refused_reload_is_tried_again(void **state)
 	grown.n_cores = ARRAY_SIZE(more);
 	assert_int_equal(kernel_fake_replace(a->kernel, &grown), 0);
 	inv_free(inv);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->running.n_desired, 2);
 	assert_int_equal(a->state, AGENT_WELL);
 }
@@ -342,8 +342,8 @@ static void note_forget(struct kernel *k)
 	n_forgotten++;
 }
 
-/* Who mends a NIC by hand and applies is not told of what it was before. */
-static void test_who_asks_has_all_looked_at_anew(void **state)
+/* An apply reads the host again, so a NIC repaired by hand is seen. */
+static void test_apply_reads_the_host_again(void **state)
 {
 	static struct kernel_ops ops;
 	struct fixture *f = *state;
@@ -352,22 +352,22 @@ static void test_who_asks_has_all_looked_at_anew(void **state)
 	ops.forget = note_forget;
 	f->a.kernel->ops = &ops;
 	n_forgotten = 0;
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(n_forgotten, 1);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(n_forgotten, 1);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(n_forgotten, 2);
 }
 
-/* One that fails on the host is not tried again by the notifications that its rollback makes. */
-static void test_failing_apply_does_not_spin(void **state)
+/* A failed apply is not retried because of its own rollback's notifications. */
+static void test_failing_apply_is_paced(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
 	kernel_fake_fail(a->kernel, 5, 1, -EIO, "made of cheese");
-	assert_int_equal(walk(f, RECONCILE_START), -EIO);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -EIO);
 	a->reconcile.run.n_writes = 0;
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_false(reconcile_is_active(a));
@@ -383,13 +383,13 @@ static bool wants_any(const struct agent *a)
 	return false;
 }
 
-static void test_no_apply_revives_workers_in_a_stop(void **state)
+static void test_apply_starts_no_workers_while_stopping(void **state)
 {
 	const struct reconcile_client nobody = {.id = 0};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_true(reconcile_is_active(a));
@@ -398,7 +398,7 @@ static void test_no_apply_revives_workers_in_a_stop(void **state)
 	reconcile_stop(a);
 	sup_stop_all(a->sup);
 	assert_false(wants_any(a));
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(a->reconcile.run.error, -ESHUTDOWN);
 	reconcile_ask_client(a, &nobody);
 	reconcile_ask(a, RECONCILE_RELOAD);
@@ -406,22 +406,22 @@ static void test_no_apply_revives_workers_in_a_stop(void **state)
 	assert_false(wants_any(a));
 }
 
-/* What is applied is what was staged when that was asked for, also where something else is done
+/* A queued apply uses the configuration staged at its request, even if another reconcile runs
  * first. */
-static void test_nobody_stages_before_an_apply_that_waits(void **state)
+static void test_staging_is_refused_before_a_queued_apply(void **state)
 {
 	const struct reconcile_client first = {.by = "uid 0, pid 7"};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_true(reconcile_is_active(a));
 	assert_false(reconcile_holds_staged(a));
 	reconcile_ask_client(a, &first);
 	assert_true(reconcile_holds_staged(a));
-	wait_for_walk(f);
+	wait_for_reconcile(f);
 	assert_int_equal(a->reconcile.queue.n_clients, 0);
 	assert_false(reconcile_holds_staged(a));
 }
@@ -434,22 +434,22 @@ static bool has_action(const struct plan *p, const char *text)
 	return false;
 }
 
-static void test_actions(void **state)
+static void test_actions_are_listed(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *p;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	p = f->a.running.plan;
 	assert_int_equal(p->n_actions, 2);
 	assert_true(has_action(p, "start worker 1 (compute on core 1)"));
 	assert_true(has_action(p, "export x (/srv)"));
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	assert_int_equal(f->a.running.plan->n_actions, 0);
 	write_file(f,
 		   HOST_YAML "  - {role: frontend, cores: [2], mounts: [{path: /m, from: h/x}]}\n"
 			     "peers: [{name: h, ips: [10.10.1.99]}]\n");
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	p = f->a.running.plan;
 	assert_int_equal(p->n_actions, 2);
 	assert_true(has_action(p, "start worker 2 (frontend on core 2)"));
@@ -463,7 +463,7 @@ static void test_status_texts(void **state)
 	json_t *o;
 	char *text;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	o = status_to_json(&st);
 	assert_string_equal(json_string_value(json_object_get(o, "state")), "starting");
@@ -510,8 +510,7 @@ static bool list_has(const json_t *list, const char *text)
 	return false;
 }
 
-/* The first worker of a start, as one that is up: what it says is on *ret_page, which may be NULL.
- */
+/* The first worker, made to look up; its statistics page in *ret_page, which may be NULL. */
 static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **ret_page)
 {
 	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
@@ -519,7 +518,7 @@ static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **
 	struct sup_worker *w;
 
 	assert_ptr_not_equal(page, MAP_FAILED);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = (struct sup_worker *)sup_first(f->a.sup);
 	if (w->stats)
 		munmap((void *)w->stats, sizeof(*page));
@@ -530,15 +529,16 @@ static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **
 	return w;
 }
 
-/* Nor while the mount of one is not served, until that counts as missing; anew after each apply. */
-static void test_running_is_said_once_all_is_there(void **state)
+/* The agent is RUNNING only after all mounts are served or reported missing; the same after each
+ * apply. */
+static void test_running_only_after_all_mounts_are_served(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	struct launch_stats *page;
 	struct sup_worker *w;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	agent_check_health(a); /* as whoever asks meanwhile does */
 	assert_int_equal(a->state, AGENT_STARTING);
 	w = worker_is_up(f, &page);
@@ -552,7 +552,7 @@ static void test_running_is_said_once_all_is_there(void **state)
 	strcpy(w->config.mounts[0].path, "/m");
 	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
-	assert_int_equal(walk(f, RECONCILE_RELOAD), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	w->state = SUP_UP;
 	w->config.n_mounts = 1;
 	strcpy(w->config.mounts[0].path, "/m");
@@ -563,8 +563,8 @@ static void test_running_is_said_once_all_is_there(void **state)
 	assert_int_equal(a->state, AGENT_RUNNING);
 }
 
-/* Each leg's is said with its name wherever one looks, whatever else there is to say. */
-static void test_reasons_of_two_legs(void **state)
+/* Reasons of both legs appear, with the leg's name, besides other reasons. */
+static void test_reasons_name_both_legs(void **state)
 {
 	static const char a[] = "leg-a: no-af-xdp: AF_PACKET is used",
 			  b[] = "leg-b: no such device";
@@ -608,9 +608,8 @@ static void test_reasons_of_two_legs(void **state)
 	status_done(&st);
 }
 
-/* One mount is refused, which says so; its session's paths do not, unless the leg is dead for all.
- */
-static void test_paths_of_a_refused_mount(void **state)
+/* The paths of a refused mount's session are not reported, unless the leg is down for all. */
+static void test_refused_mount_hides_its_paths(void **state)
 {
 	struct fixture *f = *state;
 	struct launch_stats *page;
@@ -633,8 +632,8 @@ static void test_paths_of_a_refused_mount(void **state)
 	assert_non_null(health_path_reason(&f->a.health, w->id, leg, "peer"));
 }
 
-/* A worker that serves for a moment after each start is not well, and no restart hides that. */
-static void test_deaths_in_a_row(void **state)
+/* A worker that keeps dying is degraded even while it serves between two deaths. */
+static void test_repeated_deaths_degrade(void **state)
 {
 	struct fixture *f = *state;
 	const struct health_entry *e;
@@ -671,8 +670,8 @@ static void test_deaths_in_a_row(void **state)
 		assert_int_not_equal(e[i].kind, HEALTH_STATE);
 }
 
-/* Only what an agent can have told it, before this one or now. */
-static void test_ports_that_a_worker_claims(void **state)
+/* A worker may claim only ports that an agent gave it, earlier or now. */
+static void test_only_given_ports_are_believed(void **state)
 {
 	struct fixture *f = *state;
 	struct launch_config *has;
@@ -680,7 +679,7 @@ static void test_ports_that_a_worker_claims(void **state)
 	struct sup_worker *w;
 	uint32_t n;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = (struct sup_worker *)sup_first(f->a.sup);
 	has = w->started;
 	n = has->n_ports;
@@ -707,8 +706,8 @@ static void test_ports_that_a_worker_claims(void **state)
 	assert_int_equal(has->ports[n].ifindex, port.ifindex);
 }
 
-/* The page is the worker's to write, and what is taken from it is told to the others. */
-static void test_only_sound_faults_are_adopted(void **state)
+/* Workers write the page, and adopted faults go to other workers: only valid ones are taken. */
+static void test_only_valid_faults_are_adopted(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -725,7 +724,7 @@ static void test_only_sound_faults_are_adopted(void **state)
 	json_t *o;
 
 	assert_ptr_not_equal(page, MAP_FAILED);
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	faults_init(&a->faults, &(struct faults_setup){a->loop, &a->events, a->sup});
 	w = (struct sup_worker *)sup_first(a->sup);
 	if (w->stats)
@@ -756,40 +755,41 @@ static void test_only_sound_faults_are_adopted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_start_and_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_start_writes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_change_is_repaired, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing_and_stays_a_problem,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_missing_device_degrades, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_step_is_rolled_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_what_leaves_is_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_removed_leg_is_restored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_file_at_the_start, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nothing_can_run, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_who_asks_has_all_looked_at_anew, setup,
+		cmocka_unit_test_setup_teardown(test_start_rolls_back_journal_first, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_refused_reload_is_tried_again, setup,
+		cmocka_unit_test_setup_teardown(test_invalid_file_at_start_runs_last_good, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_failing_apply_does_not_spin, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_apply_revives_workers_in_a_stop, setup,
+		cmocka_unit_test_setup_teardown(test_no_configuration_can_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_apply_reads_the_host_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_reload_is_retried, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failing_apply_is_paced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_apply_starts_no_workers_while_stopping, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_nobody_stages_before_an_apply_that_waits,
+		cmocka_unit_test_setup_teardown(test_staging_is_refused_before_a_queued_apply,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_running_is_said_once_all_is_there, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_running_only_after_all_mounts_are_served,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_actions_are_listed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reasons_of_two_legs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_paths_of_a_refused_mount, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_deaths_in_a_row, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
+		cmocka_unit_test_setup_teardown(test_reasons_name_both_legs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_mount_hides_its_paths, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_repeated_deaths_degrade, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_given_ports_are_believed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_only_valid_faults_are_adopted, setup,
 						teardown),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workers that an apply on trial removes: what they know is kept until somebody has decided, and no
- * longer. Apart from test_agent_confirm.c: what is seen here is the supervisor's list.
+ * Workers that a pending apply removes: their state is kept until it is confirmed, and no longer.
+ * Checks the supervisor's list.
  */
 #include "agent/supervise/supervise_internal.h"
 #include "tests/lib/reconcile_host.h"
@@ -10,7 +10,7 @@
 
 #define HELD_FD 200 /* a descriptor of the second worker's export */
 
-/* Of the second of two workers, which the next configuration does not want. */
+/* The second of two workers, which the next configuration removes. */
 static const struct sup_worker *second_worker(const struct agent *a)
 {
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
@@ -27,7 +27,7 @@ static ino_t state_of(const struct sup_worker *w)
 	return st.st_ino;
 }
 
-/* A file that is open at a client and has no name any more. */
+/* An unlinked file that is open at a client. */
 static void hold_one(struct sup *s)
 {
 	autoclose int root = open("/", O_PATH | O_CLOEXEC);
@@ -41,7 +41,7 @@ static bool is_held(void)
 	return fcntl(HELD_FD, F_GETFD) >= 0;
 }
 
-/* An apply that waits has removed it, and its process has ended. What it knows. */
+/* A pending apply removed the worker, and its process has exited; its state. */
 static ino_t begin_without_second(struct fixture *f)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
@@ -50,14 +50,14 @@ static ino_t begin_without_second(struct fixture *f)
 
 	write_file(f, HOST_YAML "  - {role: compute, cores: [0], transport: udp, exports: [{name: "
 				"y, path: /srv}]}\n");
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	w = second_worker(&f->a);
 	assert_true(w && w->state == SUP_STARTING);
 	state = state_of(w);
 	hold_one(f->a.sup);
 	write_file(f, HOST_YAML);
 	reconcile_ask_client(&f->a, &client);
-	turn_until_it_waits(f);
+	turn_until_pending(f);
 	assert_false(second_worker(&f->a)->wanted);
 	if (second_worker(&f->a)->pid > 0) /* it does not hear that it is to stop */
 		kill(second_worker(&f->a)->pid, SIGKILL);
@@ -78,8 +78,8 @@ static bool is_shown(const struct agent *a, uint32_t id)
 	return found;
 }
 
-/* Its peers know it again, and it them, where the apply is undone. */
-static void test_a_worker_on_trial_comes_back(void **state)
+/* After a rollback the worker and its peers know each other. */
+static void test_removed_worker_returns_after_rollback(void **state)
 {
 	struct fixture *f = *state;
 	const ino_t knows = begin_without_second(f);
@@ -89,7 +89,7 @@ static void test_a_worker_on_trial_comes_back(void **state)
 	assert_true(state_of(w) == knows);
 	assert_false(is_shown(&f->a, 2));
 	assert_int_equal(reconcile_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	w = second_worker(&f->a);
 	assert_true(w && w->wanted && w->state == SUP_STARTING);
 	assert_true(state_of(w) == knows);
@@ -97,7 +97,7 @@ static void test_a_worker_on_trial_comes_back(void **state)
 	assert_true(is_held());
 }
 
-static void test_a_worker_on_trial_is_forgotten(void **state)
+static void test_removed_worker_is_forgotten_when_kept(void **state)
 {
 	struct fixture *f = *state;
 
@@ -105,13 +105,13 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 	assert_non_null(second_worker(&f->a));
 	assert_true(is_held());
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
-	turn_until_it_ends(f);
+	turn_until_decided(f);
 	assert_null(second_worker(&f->a));
 	assert_false(is_held());
 }
 
-/* A rollback has decided, and what ran before does not run yet: what is kept for it is kept. */
-static void test_on_trial_until_it_runs(void **state)
+/* After a rollback was ordered, the state is kept until the previous configuration runs. */
+static void test_state_is_kept_until_the_rollback_runs(void **state)
 {
 	struct fixture *f = *state;
 	struct reconcile *rec = &f->a.reconcile;
@@ -132,10 +132,12 @@ static void test_on_trial_until_it_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_comes_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_is_forgotten, setup,
+		cmocka_unit_test_setup_teardown(test_removed_worker_returns_after_rollback, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_on_trial_until_it_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_removed_worker_is_forgotten_when_kept, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_state_is_kept_until_the_rollback_runs, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests_name("agent_trial", tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void begin_with(struct world *o, struct fixture *f, bool keys)
 	char why[256];
 
 	*o = (struct world){.f = f};
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	o->w = (struct sup_worker *)sup_first(f->a.sup);
 	o->w->state = SUP_UP;
 	assert_int_equal(capture_new(&setup, &o->c), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Foreign changes: how they are named, when they are a fight, how they are paced, and which network
- * manager is told to leave what alone.
+ * Drift: how changes by other programs are described, counted as fights and paced, and which
+ * network manager is named with which setting.
  */
 #include "agent/drift.h"
 #include "agent/health/managers.h"
@@ -19,7 +19,7 @@ static void remove_rule(struct fixture *f, const char *from)
 	assert_int_equal(kernel_do_rule_del(f->a.kernel, &gone, NULL), 0);
 }
 
-static void test_each_change_has_its_words(void **state)
+static void test_each_change_is_described(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -29,7 +29,7 @@ static void test_each_change_has_its_words(void **state)
 				 .oif = HOST_VETH0,
 				 .dst = host_prefix("10.10.0.0/16")};
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	host_load(f);
 	kernel_route_normalize(&gone);
 	assert_int_equal(kernel_do_route_del(a->kernel, &gone, NULL), 0);
@@ -37,24 +37,24 @@ static void test_each_change_has_its_words(void **state)
 			 0);
 	assert_int_equal(kernel_do_link(a->kernel, HOST_VETH1, KERNEL_LINK_MTU, 1400, NULL), 0);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_true(event_has(a, "route 10.10.0.0/16 on leg-a (veth0) in table 7000 was removed by "
 				 "another program; repairing"));
 	assert_true(event_has(a, "net/ipv4/conf/veth1/arp_filter of leg-b (veth1) was set to 0 (1 "
 				 "is wanted) by another program"));
 	assert_true(event_has(a, "the mtu of leg-b (veth1) was set to 1400 (9000 is wanted)"));
 	assert_true(event_has(a, "rule 7000: from 10.10.1.10 lookup table 7000 was removed"));
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_int_equal(a->reconcile.run.n_writes, 0);
 }
 
-/* What nobody is notified of is found by looking at it alone. */
-static void test_unannounced(void **state)
+/* Changes without a kernel notification are found by polling. */
+static void test_changes_without_notification_are_found(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	host_load(f);
 	assert_true(a->running.plan->n_unannounced > 4);
 	assert_false(plan_has_drifted(a->kernel, a->running.plan));
@@ -67,35 +67,35 @@ static void test_unannounced(void **state)
 	assert_true(loop_timer_armed(a->reconcile.pacing.debounce));
 }
 
-/* A device that was made anew has lost its addresses to nobody. */
-static void test_what_is_new_is_no_drift(void **state)
+/* A recreated device is not drift. */
+static void test_recreated_device_is_not_drift(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	struct inv_link link;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	host_load(f);
 	link = *inv_link_by_index(kernel_fake_inventory(a->kernel), HOST_VETH1);
 	assert_int_equal(kernel_fake_remove_link(a->kernel, HOST_VETH1), 0);
 	link.ifindex = 40;
 	assert_int_equal(kernel_fake_add_link(a->kernel, &link), 0);
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_true(a->reconcile.run.n_writes > 0);
 	assert_false(event_has(a, "another program"));
 }
 
-static void test_fight(void **state)
+static void test_repeated_repairs_are_a_fight(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
 	a->drift.root = "/nowhere";
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	for (unsigned i = 1; i <= DRIFT_FIGHT; i++) {
 		assert_int_equal(a->state, AGENT_WELL);
 		remove_rule(f, "10.10.1.10/32");
-		assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+		assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 		assert_true(drift_delay_ns(&a->drift) == RECONCILE_DEBOUNCE_NS);
 	}
 	assert_int_equal(a->state, AGENT_DEGRADED);
@@ -113,21 +113,21 @@ static void test_fight(void **state)
 	assert_true(event_has(a, "no other program has changed the agent's settings for a minute"));
 }
 
-static void test_pace(void **state)
+static void test_repairs_are_paced(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	a->drift.spent_ns = clock_now_ns() + (DRIFT_BURST - 2) * DRIFT_REFILL_NS;
 	for (int i = 0; i < 3; i++) {
 		assert_true(drift_delay_ns(&a->drift) == RECONCILE_DEBOUNCE_NS);
 		remove_rule(f, "10.10.1.10/32");
-		assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+		assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	}
 	assert_in_range(drift_delay_ns(&a->drift), RECONCILE_DEBOUNCE_NS, DRIFT_REFILL_NS);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_true(drift_delay_ns(&a->drift) > RECONCILE_DEBOUNCE_NS);
 }
 
@@ -204,7 +204,7 @@ static bool nobody(const struct root *r, enum managers_matter m)
 	return !managers_explain(r->dir, m, "eth1", 7, buf, sizeof(buf)) && buf[0];
 }
 
-static void test_networkd(void **state)
+static void test_networkd_is_named(void **state)
 {
 	struct root *r = *state;
 
@@ -233,7 +233,7 @@ static void test_networkd(void **state)
 	assert_true(nobody(r, MANAGERS_ROUTES));
 }
 
-static void test_other_managers(void **state)
+static void test_other_managers_are_named(void **state)
 {
 	struct root *r = *state;
 
@@ -252,8 +252,8 @@ static void test_other_managers(void **state)
 	assert_true(explains(r, MANAGERS_LINKS, "denyinterfaces eth1"));
 }
 
-/* The first repair finds nobody: it is known by the next one, not by the next minute. */
-static void test_who_is_found_late_is_named(void **state)
+/* A manager that records the link late is named with the next repair, not a minute later. */
+static void test_late_manager_is_named(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -263,13 +263,13 @@ static void test_who_is_found_late_is_named(void **state)
 	assert_int_equal(root_setup(&of_root), 0);
 	r = of_root;
 	a->drift.root = r->dir;
-	assert_int_equal(walk(f, RECONCILE_START), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_false(event_has(a, "systemd-networkd removes"));
 	put_process(r, "90", "systemd-network\n", "net:[1]");
 	remove_rule(f, "10.10.1.10/32");
-	assert_int_equal(walk(f, RECONCILE_KERNEL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	assert_true(event_has(a, "systemd-networkd removes rules"));
 	a->drift.root = NULL;
 	assert_int_equal(root_teardown(&of_root), 0);
@@ -278,14 +278,17 @@ static void test_who_is_found_late_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each_change_has_its_words, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unannounced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_new_is_no_drift, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fight, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_who_is_found_late_is_named, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_networkd, root_setup, root_teardown),
-		cmocka_unit_test_setup_teardown(test_other_managers, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(test_each_change_is_described, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changes_without_notification_are_found, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_recreated_device_is_not_drift, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_repeated_repairs_are_a_fight, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_repairs_are_paced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_manager_is_named, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_networkd_is_named, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(test_other_managers_are_named, root_setup,
+						root_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

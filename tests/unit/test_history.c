@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of applies: what it keeps over a restart, that it is bounded, and that a torn file costs
- * the list alone. */
+/* The history of applies: it survives a restart, is bounded, and a torn file loses only the list.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void reopen(struct history *h)
 	assert_int_equal(history_open(h, dir), 0);
 }
 
-static void test_entries_outlive_the_agent(void **state)
+static void test_entries_survive_a_restart(void **state)
 {
 	struct history h = {.n = 0};
 	const struct history_entry *e;
@@ -73,8 +73,8 @@ static void test_entries_outlive_the_agent(void **state)
 	history_done(&h);
 }
 
-/* Of which nothing else tells what became of them. */
-static void test_what_was_never_ended_is_unknown(void **state)
+/* Entries left open by a previous agent. */
+static void test_open_entries_become_unknown(void **state)
 {
 	struct history h = {.n = 0};
 
@@ -94,9 +94,9 @@ static void test_what_was_never_ended_is_unknown(void **state)
 	history_done(&h);
 }
 
-/* Each start of the agent is an entry with what ran before it; and of what runs the end, or the
- * configuration, could perhaps not be written. */
-static void test_the_one_before_is_another(void **state)
+/* A start adds an entry with the running configuration; the end or configuration of the running one
+ * may be missing. */
+static void test_previous_entry_has_another_configuration(void **state)
 {
 	struct history h = {.n = 0};
 	char path[64];
@@ -120,8 +120,8 @@ static void test_the_one_before_is_another(void **state)
 	history_done(&h);
 }
 
-/* A list that begins anew has numbers that were used: none leads to what it was then. */
-static void test_a_number_has_no_older_configuration(void **state)
+/* A new list reuses numbers; they must not lead to old configurations. */
+static void test_reused_number_has_no_old_configuration(void **state)
 {
 	struct history h = {.n = 0};
 	char path[64];
@@ -138,7 +138,7 @@ static void test_a_number_has_no_older_configuration(void **state)
 	history_done(&h);
 }
 
-static void test_the_oldest_go_with_their_configuration(void **state)
+static void test_oldest_entries_are_dropped_with_their_files(void **state)
 {
 	struct history h = {.n = 0};
 	json_t *o;
@@ -160,7 +160,7 @@ static void test_the_oldest_go_with_their_configuration(void **state)
 	history_done(&h);
 }
 
-static void test_what_cannot_be_read_is_left_out(void **state)
+static void test_invalid_lines_are_skipped(void **state)
 {
 	static const char *const texts[] = {"", "nonsense\n", "plenum-history 2 9\n",
 					    "plenum-history 1 x\n"};
@@ -188,16 +188,15 @@ static void test_what_cannot_be_read_is_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_entries_outlive_the_agent, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_was_never_ended_is_unknown, setup,
+		cmocka_unit_test_setup_teardown(test_entries_survive_a_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_entries_become_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_previous_entry_has_another_configuration,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reused_number_has_no_old_configuration, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_the_one_before_is_another, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_number_has_no_older_configuration, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_the_oldest_go_with_their_configuration, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_what_cannot_be_read_is_left_out, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_oldest_entries_are_dropped_with_their_files,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_lines_are_skipped, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);

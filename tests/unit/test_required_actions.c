@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What only the machine's operator can give: found while planning, once each, with the commands of
- * the distribution; and what was tried in vain, which is not tried again in this boot.
+ * Actions that only the operator can take: found while planning, once each, with the distribution's
+ * commands; and failures that are not retried in this boot.
  */
 #include "agent/apply/progress.h"
 #include "agent/health/required_actions.h"
@@ -137,7 +137,7 @@ static void test_firmware_switch(void **state)
 			    "mstconfig -y -d " PF " set SRIOV_EN=1 NUM_OF_VFS=4");
 }
 
-/* The kernel has said no to four. */
+/* The kernel refused four VFs. */
 static void test_refused_vfs(void **state)
 {
 	struct host *h = *state;
@@ -188,7 +188,7 @@ static void test_attempts_are_kept(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* ---- what takes long ---- */
+/* ---- slow steps ---- */
 
 static void test_progress(void **state)
 {
