@@ -20,8 +20,8 @@ link() {
 	lab_link "$@"
 }
 
-# within SECONDS CMD...: tries until it succeeds, fails at the deadline. SECONDS is more than it takes where nothing
-# else runs; nobody knows what else does, so the deadline is four times that.
+# within SECONDS CMD...: tries until it succeeds, fails at the deadline. SECONDS is more than it takes on an idle
+# machine; the load of the machine is unknown, so the deadline is four times that.
 within() {
 	local deadline=$((${EPOCHREALTIME/./} + $1 * 4000000))
 	shift
@@ -60,7 +60,7 @@ addresses() { # addresses LEG...: 10.LEG.0.1 on host-a, 10.LEG.0.2 on host-b, ..
 	done
 }
 
-# bond HOST N OPTIONS...: bond0 of eth1 and eth2 with 10.50.0.N; what was there goes
+# bond HOST N OPTIONS...: makes bond0 of eth1 and eth2 with 10.50.0.N, and replaces an existing one
 bond() {
 	local host=$1 n=$2
 	shift 2
@@ -84,7 +84,7 @@ lab_case_field() { # lab_case_field CASE about|wants|soak
 	sed -n "s/^# $2: *//p" "$lab_cases/$1"
 }
 
-# lab_all_cases: those that are not left to the soak, or with an argument those that are
+# lab_all_cases: the cases outside the soak, or with an argument those of the soak
 lab_all_cases() {
 	local name
 	for name in $(ls "$lab_cases"); do
@@ -96,7 +96,7 @@ lab_all_cases() {
 	done
 }
 
-# lab_case_wants CASE: all of them, one way only to say each
+# lab_case_wants CASE: all its wants in one canonical form
 lab_case_wants() {
 	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 isolated='' want
 	for want in $(lab_case_field "$1" wants); do
@@ -108,7 +108,7 @@ lab_case_wants() {
 	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory isolated=$isolated"
 }
 
-# lab_run_case CASE [LOGS]: in a process of its own, with the lab up
+# lab_run_case CASE [LOGS]: runs it in a separate process, with the lab up
 lab_run_case() {
 	[ -e "$lab_cases/${1:?case: which?}" ] || lab_die "no case '$1' in $lab_cases"
 	lab_case_logs=${2:-$LAB_BUILD/tests/lab/logs/$1}
@@ -121,7 +121,7 @@ lab_run_case() {
 	case_run
 }
 
-lab_case_blame() { # the innermost line of the case that was running
+lab_case_blame() { # the innermost line of the case that failed
 	local i
 	for ((i = 1; i < ${#BASH_SOURCE[@]}; i++)); do
 		[ "${BASH_SOURCE[i]%/*}" = "$lab_cases" ] || continue
@@ -152,7 +152,7 @@ lab_reset() {
 	done
 }
 
-lab_collect() { # lab_collect LOGS: what helps to understand a failure
+lab_collect() { # lab_collect LOGS: keeps what helps to understand a failure
 	local host
 	for host in $(lab_host_names "$hosts"); do
 		lab_console "$host" >"$1/$host.console" 2>&1 || :
@@ -164,7 +164,7 @@ lab_collect() { # lab_collect LOGS: what helps to understand a failure
 	done
 }
 
-lab_say() { # lab_say RESULT CASE SECONDS [REASON-TO-SKIP | LOGS [WHAT-FAILED]]: its line, written whole
+lab_say() { # lab_say RESULT CASE SECONDS [REASON-TO-SKIP | LOGS [WHAT-FAILED]]: prints the result line in one write
 	local about
 	about=$(lab_case_field "$2" about)
 	case $1 in
@@ -194,7 +194,7 @@ lab_case_result() {
 	fi
 }
 
-# lab_group NUMBER WANTS CASE...: boots what they want and runs them one after the other.
+# lab_group NUMBER WANTS CASE...: boots the hosts that WANTS describes and runs the cases one after the other.
 lab_group() {
 	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory isolated options=()
 	shift 2
@@ -212,7 +212,7 @@ lab_group() {
 		rm -rf "${lab_logs:?}/$1"
 		mkdir -p "$lab_logs/$1"
 		if ! lab_reset >"$lab_logs/$1/reset" 2>&1; then
-			echo "# before $1 the hosts could not be put back as they were; booting them anew ($lab_logs/$1/reset)"
+			echo "# before $1 the hosts could not be reset; booting them again ($lab_logs/$1/reset)"
 			{ lab_down && lab_up "${options[@]}"; } >"$logs" 2>&1
 		fi
 		lab_case_result "$1" "$lab_logs/$1"
@@ -223,7 +223,7 @@ lab_group() {
 	lab_down
 }
 
-# What ends a group early, a host that does not boot above all, fails the cases that are left.
+# Fails the remaining cases when a group ends early, for example because a host does not boot.
 lab_group_ends() {
 	local name
 	[ ${#lab_left[@]} -gt 0 ] || return 0
@@ -233,7 +233,7 @@ lab_group_ends() {
 	tail -n 15 "$lab_left_log" | sed 's/^/#   /'
 }
 
-# How many labs fit side by side: two cores and 4 GiB of memory each.
+# How many labs fit side by side: each needs two cores and 4 GiB of memory.
 lab_jobs() {
 	awk -v cores="$(nproc)" '/MemAvailable/ { n = int($2 / 4194304); c = int(cores / 2); n = c < n ? c : n; print n < 1 ? 1 : n }' /proc/meminfo
 }

@@ -10,7 +10,7 @@
  * takes the first that no other `run` holds, by the lock HOST.lock.N. It passes standard input in,
  * output and errors out as they come, and exits as the command did; 124 after the time limit (the
  * command is killed), 125 when the channel itself fails. A command dies with its `run`. Frames
- * carry the session's random number, so that what a dead session left in the port is never taken
+ * carry the session's random number, so that remains of a dead session in the port are never taken
  * for an answer: a reader that finds anything else skips forward byte by byte. Of input no more is
  * under way than the command was said to take, so the virtual host always reads its port.
  */
@@ -72,7 +72,7 @@ struct channel {
 	size_t n_in;
 };
 
-/* Takes the next whole frame out of what was read. 1: *ret is filled, 0: more is needed. */
+/* Takes the next whole frame out of the received bytes. 1: *ret is filled, 0: more is needed. */
 static int channel_next(struct channel *c, struct frame *ret)
 {
 	size_t at = 0;
@@ -131,7 +131,7 @@ struct command {
 
 struct server {
 	struct channel ch;
-	/* Edge-triggered around the port, which polls as hung up all the time that nobody is there.
+	/* Edge-triggered around the port, which polls as hung up whenever it has no client.
 	 */
 	int events;
 	struct command command;
@@ -353,7 +353,7 @@ static void server_read(struct server *s)
 
 /* Kills the command of a client that is gone. Returns for how long to wait for events, in ms. To
  * look at the port takes what has come out of the driver's queue: an interrupt that follows finds
- * nothing new there and wakes nobody, so what has come is read now. */
+ * nothing new there and wakes no reader, so the pending data are read now. */
 static int server_watch(struct server *s)
 {
 	struct pollfd p = {.fd = s->ch.fd, .events = POLLIN};
@@ -486,7 +486,7 @@ static int client_connect(const char *path)
 	return fd;
 }
 
-/* Connects to the first of the host's ports that nobody holds; the lock goes with this process. */
+/* Connects to the first free port of the host; the lock ends with this process. */
 static int client_take_port(const char *host)
 {
 	char path[PATH_MAX], lock[PATH_MAX];
@@ -566,7 +566,7 @@ static int client_frame(struct client *c, const struct frame *f)
 		return c->killed ? EXIT_TIMEOUT : (unsigned char)f->data[0];
 	if ((f->type == FRAME_OUTPUT && write_all(STDOUT_FILENO, f->data, f->len)) ||
 	    (f->type == FRAME_ERRORS && write_all(STDERR_FILENO, f->data, f->len)))
-		return EXIT_CHANNEL; /* whoever read it is gone: the command dies with us */
+		return EXIT_CHANNEL; /* the reader is gone: the command dies with this process */
 	return -1;
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by lab: one lab's virtual hosts. Everything of a lab lives in mount, process and network namespaces whose
-# process 1, the keeper, ends with the script that made it or with `lab down`: with it the kernel ends
-# QEMU, the switches, the mounts and the sockets, whatever happened. $lab_state is a folder with the
-# keeper's pid and what was asked for; every process of the lab holds its lock, so one that
-# nobody holds was left by a lab that was killed, and goes with the next command that makes a lab.
+# process 1, the keeper, ends with the script that made it or with `lab down`: with it the kernel ends QEMU, the
+# switches, the mounts and the sockets, whatever happened. $lab_state is a folder with the keeper's pid and the
+# requested options; every process of the lab holds its lock, so an unlocked one was left by a lab that was killed, and
+# the next command that makes a lab removes it.
 
 lab_state_root=/run/plenum-lab
 exec {lab_lifeline_w}>/dev/null # while open, lab_up's lab lives
@@ -62,7 +62,7 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 		lab_qemu "$name" &
 	done
 	echo up >"$lab_state/ready"
-	# Commands come as lines. When the last writer is gone the lab ends, unless it was told to stay.
+	# Commands are read as lines. When the last writer closes the pipe the lab ends, unless it received `keep`.
 	while :; do
 		exec 6<"$lab_state/lifeline"
 		while read -r number name <&6; do
@@ -76,13 +76,13 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 	done
 }
 
-lab_qemu() { # lab_qemu HOST: becomes it
+lab_qemu() { # lab_qemu HOST: replaces this process by the host's QEMU
 	local name=$1 args=() leg port index number power
 	. "$lab_state/wants"
 	# QEMU's emulator with a thread a CPU can lose timers, and trips over memory that moves while it runs.
 	[ "$accel" != tcg ] || accel=tcg,thread=single
 	number=$(lab_host_names 3 | grep -n "^$name\$" | cut -d: -f1)
-	exec {power}>"$lab_root/lab-run/$name.power" # locked as long as it runs
+	exec {power}>"$lab_root/lab-run/$name.power" # locked while QEMU runs
 	flock -w 60 "$power"
 	echo $BASHPID >"$lab_root/lab-run/$name.pid"
 	rm -f "$lab_root/lab-run/$name".{m,[0-9],qmp,chan.*} 2>/dev/null || :
@@ -103,7 +103,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 	done
 	args+=(-drive "file=/lab-run/$name.disk,format=raw,if=none,id=disk" -device virtio-blk-pci,drive=disk)
 	# Without erms and fsrm kernel and library copy by other means than 'rep movsb', which the emulator does byte by
-	# byte: six times as quick.
+	# byte: six times faster.
 	# no_timer_check: on a busy machine the kernel's short wait for a tick can pass without one, and it panics.
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
 		-machine q35 -accel "$accel" -cpu max,la57=off,erms=off,fsrm=off -smp "$cpus" -m "$memory" \
@@ -165,7 +165,7 @@ lab_up() {
 	done
 }
 
-# Makes $lab_state and locks it; whoever inherits the lock is of the lab. Removes what killed labs left.
+# Makes $lab_state and locks it; a process that inherits the lock belongs to the lab. Removes what killed labs left.
 lab_claim() {
 	local dir lock mutex
 	mkdir -p "$lab_state_root"
@@ -212,7 +212,7 @@ lab_sh() {
 	! [ -t 0 ] || ! [ -t 1 ] || { options+=(--tty) && set -- env "TERM=${TERM:-linux}" "$@"; }
 	lab_need_host "$host"
 	[ -S "$lab_run/$host.chan.0" ] || lab_wait_socket "$lab_run/$host.chan.0" || lab_die "$host is off: lab boot $host"
-	# It lets go of the lab's life.
+	# Closes the lifeline, so that the shell does not keep the lab alive.
 	"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$lab_run/$host" -- "$@" {lab_lifeline_w}>&- || status=$?
 	[ $status != 125 ] || lab_runs "$host" || lab_die "$host is off: lab boot $host"
 	return $status

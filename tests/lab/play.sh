@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by lab: two virtual hosts with agents running, for whoever wants to look around.
+# Sourced by lab: two virtual hosts with agents running, for interactive use.
 
-lab_play_rc() { # what the shell in host-a begins with
+lab_play_rc() { # the start script of the shell in host-a
 	cat <<RC
 PATH=$LAB_BUILD/agent:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 PS1='\\[\\e[1m\\]\\h:\\w#\\[\\e[0m\\] '

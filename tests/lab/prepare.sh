@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by lab: what the virtual hosts boot from, made once and cached in $LAB_DIR. A Debian 13 folder
-# made by debootstrap gives QEMU 10.0.13 or later (older ones have no igb NIC, or one whose virtual
-# functions are dead) and a kernel with bonding, VLAN, netem, igbvf, vfio and soft-RoCE. Each step leaves a
-# mark when it is whole, so an interrupted run goes on where it stopped.
+# Sourced by lab: makes the system that the virtual hosts boot, once, and caches it in $LAB_DIR. A Debian 13 folder made
+# by debootstrap gives QEMU 10.0.13 or later (older ones have no igb NIC, or one whose virtual functions are dead) and a
+# kernel with bonding, VLAN, netem, igbvf, vfio and soft-RoCE. Each step leaves a mark when it is complete, so an
+# interrupted run continues where it stopped.
 
 lab_root=$LAB_DIR/root
 
-# Where this machine's apt gets Debian itself from.
+# The archive that this machine's apt gets Debian from.
 lab_mirror() {
 	local mirror
 	mirror=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
@@ -15,7 +15,7 @@ lab_mirror() {
 	echo "$mirror"
 }
 
-# lab_apt ARGS...: apt-get that waits its turn: not all of its locks can be waited for by an option.
+# lab_apt ARGS...: apt-get that waits its turn: apt has no option to wait for all of its locks.
 lab_apt() {
 	local deadline=$((SECONDS + 900)) log
 	log=$(mktemp "$LAB_DIR/apt.XXXXXX")
@@ -31,7 +31,7 @@ lab_apt() {
 	rm -f "$log"
 }
 
-# What the preparation runs, and what the cases run in the virtual hosts (they see this machine's root).
+# Programs that the preparation runs, and that the cases run in the virtual hosts (they see this machine's root).
 lab_packages() {
 	local package missing=() wanted=(debootstrap cpio xz-utils python3 kmod pciutils iproute2 ethtool iputils-ping jq
 		nftables dpdk dpdk-dev rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
@@ -44,7 +44,7 @@ lab_packages() {
 	lab_apt install -y --no-install-recommends "${missing[@]}"
 }
 
-# Makes the folder. In a process namespace and with mounts of its own: whatever ends it, none of it goes on.
+# Makes the folder. It runs in separate process and mount namespaces, which end with this process in every case.
 lab_bootstrap() {
 	local proxy=''
 	eval "$(apt-config shell proxy Acquire::http::Proxy)"
@@ -59,7 +59,7 @@ lab_bootstrap() {
 }
 
 # lab_tree NAME PACKAGE...: packages as a folder to unpack in a host: installed here they would take over this machine's
-# own network, or serve files from it. What of them is installed here all the same is not in the folder; the hosts see it.
+# own network, or serve files from it. The folder leaves out packages that are installed here; the hosts see those.
 lab_tree() {
 	local tree=$LAB_DIR/$1 package
 	shift
@@ -74,7 +74,7 @@ lab_tree() {
 	touch "$tree/.complete"
 }
 
-# lab_tree_unpack HOST NAME PACKAGE...: what is in the folder is in the host. Made now where nothing has asked for it yet.
+# lab_tree_unpack HOST NAME PACKAGE...: unpacks the folder in the host. Makes it now if it does not exist yet.
 lab_tree_unpack() {
 	local host=$1 name=$2 lock
 	shift
@@ -95,7 +95,7 @@ lab_prepare() {
 		lab_bootstrap >>"$LAB_DIR/prepare.log" 2>&1 || lab_die "debootstrap failed: $LAB_DIR/prepare.log"
 	fi
 	if [ ! -e "$LAB_DIR/network-manager/.complete" ]; then
-		# One case is the poorer for it, which says so too.
+		# Only one case needs it, and that case reports it as well.
 		lab_tree network-manager network-manager dbus >>"$LAB_DIR/prepare.log" 2>&1 || echo "lab: NetworkManager could not be had: $LAB_DIR/prepare.log" >&2
 	fi
 	if [ ! -e "$lab_root/.initramfs" ] || [ "$here/prepare.sh" -nt "$lab_root/.initramfs" ]; then
@@ -110,7 +110,7 @@ lab_kernel() {
 	ls "$lab_root/lib/modules" | sort -V | tail -n 1
 }
 
-# The initramfs mounts the machine's root over 9p, puts an overlay on it and goes on there.
+# The initramfs mounts the machine's root over 9p, puts an overlay on it and starts the system there.
 lab_initramfs() {
 	local tree module file kver
 	tree=$(mktemp -d "$LAB_DIR/initramfs.XXXXXX")
