@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans tell everything: every key of the schema is changed once on a host where all is applied and
- * all workers run, and the plan must say what that does: a step, a worker's restart, or a line that
- * says that only the agent heeds it. A new key of the schema wants a row here.
+ * Plans show every effect: each key of the schema is changed once on a fully applied host with all
+ * workers running, and the plan must show a step, a worker's restart, or a line that only the agent
+ * uses the key. A new key needs a row here.
  */
 #include "agent/actions.h"
 #include "agent/agent.h"
@@ -170,7 +170,7 @@ static const struct row rows[] = {
 	{"net.shared-ip", NULL, NULL, TELLS_LATER},
 };
 
-/* A host with everything applied, and a supervisor all of whose workers are as wanted. */
+/* A fully applied host, and a supervisor whose workers all run as desired. */
 static struct rig {
 	struct kernel *k;
 	struct inventory *inv;
@@ -420,7 +420,7 @@ static unsigned walk(const struct spec_table *t, const char *prefix)
 	return n;
 }
 
-static void test_nothing_to_do_means_that_nothing_happens(void **state)
+static void test_empty_plan_changes_nothing(void **state)
 {
 	struct spec *s = parse(base_yaml);
 	struct plan *p = plan_for(s);
@@ -432,13 +432,14 @@ static void test_nothing_to_do_means_that_nothing_happens(void **state)
 	spec_free(s);
 }
 
-static void test_every_key_is_told(void **state)
+static void test_every_key_is_in_the_plan(void **state)
 {
 	assert_true(walk(&spec_schema, "") > 40);
 }
 
-/* Who is being restarted gets nothing besides: the plan is empty as soon as that has begun. */
-static void test_who_runs_is_given_a_leg_and_who_is_restarted_is_not(void **state)
+/* A worker that is being restarted gets no further actions: the plan is empty once the restart has
+ * begun. */
+static void test_only_running_workers_get_a_leg(void **state)
 {
 	struct spec *s = parse(base_yaml);
 	struct sup_worker *w = rig.sup.workers;
@@ -468,8 +469,8 @@ static void test_who_runs_is_given_a_leg_and_who_is_restarted_is_not(void **stat
 	spec_free(s);
 }
 
-/* The same start has the same lines, whoever plans it. */
-static void test_a_start_looks_the_same_from_both_sides(void **state)
+/* Agent and command line plan a start with the same lines. */
+static void test_start_is_planned_equally_by_agent_and_cli(void **state)
 {
 	struct sup nobody = {.workers = NULL};
 	struct actions_task t = {NULL, rig.spec, rig.wants, rig.n_wants, true};
@@ -488,10 +489,10 @@ static void test_a_start_looks_the_same_from_both_sides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_to_do_means_that_nothing_happens),
-		cmocka_unit_test(test_every_key_is_told),
-		cmocka_unit_test(test_who_runs_is_given_a_leg_and_who_is_restarted_is_not),
-		cmocka_unit_test(test_a_start_looks_the_same_from_both_sides),
+		cmocka_unit_test(test_empty_plan_changes_nothing),
+		cmocka_unit_test(test_every_key_is_in_the_plan),
+		cmocka_unit_test(test_only_running_workers_get_a_leg),
+		cmocka_unit_test(test_start_is_planned_equally_by_agent_and_cli),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent's parts that need no process: events, files of the run directory, carriers. */
+/* Parts of the agent that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
 #include "agent/base/child_task.h"
 #include "agent/supervise/exports.h"
@@ -99,7 +99,7 @@ static const char *event_text(const struct events *ev, uint64_t seq)
 	return ev->ring[seq % EVENTS_KEPT].text;
 }
 
-/* A cable with a loose contact leaves the words of the others, and errors, in the ring. */
+/* A flapping link does not displace errors and other events from the ring. */
 static void test_events_flood_is_damped(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
@@ -163,8 +163,8 @@ static void test_second_agent_is_refused(void **state)
 	rundir_done(&second);
 }
 
-/* The child that a killed agent has just forked still has the lock. */
-static void test_killed_agent_is_waited_for(void **state)
+/* A child that a killed agent forked still holds the lock for a moment. */
+static void test_lock_of_killed_agent_is_awaited(void **state)
 {
 	struct rundir rd;
 	pid_t owner = 0, agent, heir = 0;
@@ -264,7 +264,7 @@ static void test_record_survives(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void test_what_a_record_names_is_ended(void **state)
+static void test_recorded_processes_are_ended(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
 	struct rundir_process recorded = {.worker_id = 3, .launch_version = LAUNCH_VERSION};
@@ -320,7 +320,7 @@ static void read_key(const struct rundir *rd, char key[LAUNCH_KEY_BYTES])
 	assert_int_equal(pread(fd, key, LAUNCH_KEY_BYTES, 0), LAUNCH_KEY_BYTES);
 }
 
-/* A reboot takes the run directory; what clients were given before must still be right. */
+/* A reboot loses the run directory; handles given to clients must stay valid. */
 static void test_key_is_made_once(void **state)
 {
 	char key[LAUNCH_KEY_BYTES], again[LAUNCH_KEY_BYTES], why[256], path[160], other[160];
@@ -347,7 +347,7 @@ static void test_key_is_made_once(void **state)
 	rundir_done(&rd);
 }
 
-/* By its name alone, whoever serves it; and a hold by its key alone. */
+/* An export is kept by its name, a pinned file by its key. */
 static void test_exports_keep_what_moves(void **state)
 {
 	struct launch_config *c = calloc(1, sizeof(*c));
@@ -402,9 +402,9 @@ static void test_exports_keep_what_moves(void **state)
 	free(c);
 }
 
-/* What all compute workers map: none of them can take it from the others, and those of another
- * version, who may still be at work, have another. */
-static void test_the_share_of_workers(void **state)
+/* The memory shared by all compute workers: none can steal it, and workers of another version have
+ * their own. */
+static void test_shared_memory_of_workers(void **state)
 {
 	struct exports x = {0}, next = {0};
 	int fd = exports_state(&x, EXPORTS_SHARE), kept;
@@ -451,7 +451,7 @@ static void test_garbage_record(void **state)
 	rundir_done(&rd);
 }
 
-/* The head of each line is the same in every version; what follows it is not taken. */
+/* The head of each line is equal in all versions; the rest is ignored. */
 static void test_record_of_another_version(void **state)
 {
 	static const struct {
@@ -483,7 +483,7 @@ static void test_record_of_another_version(void **state)
 	}
 }
 
-/* A record that cannot be written is no reason to run without the worker. */
+/* A worker runs even if the record cannot be written. */
 static void test_full_run_directory(void **state)
 {
 	struct rundir_process p = {.pid = getpid(), .worker_id = 1, .launch_version = 1};
@@ -527,7 +527,7 @@ static void count_news(void *user, const struct inv_link *link, bool usable)
 	(*n)++;
 }
 
-/* More links than any host has legs; those that are gone are forgotten. */
+/* More links than any host has legs; removed ones are forgotten. */
 static void test_carriers(void **state)
 {
 	struct inv_link links[200] = {{0}};
@@ -615,8 +615,8 @@ static void run_job(struct child_task_seen *s)
 	assert_int_equal(s->n_fds, 1);
 }
 
-/* All that it said is heard before its end, and it holds nothing of ours. */
-static void test_job_says_all_and_holds_nothing(void **state)
+/* All messages of a child task arrive before its end, and it holds no descriptors of the agent. */
+static void test_child_task_delivers_all_messages(void **state)
 {
 	struct child_task_seen s = {0};
 	int fd = fcntl(STDERR_FILENO, F_DUPFD, CHECKED_FD);
@@ -627,7 +627,7 @@ static void test_job_says_all_and_holds_nothing(void **state)
 	close(fd);
 }
 
-static void test_killed_job(void **state)
+static void test_killed_child_task(void **state)
 {
 	struct child_task_seen s = {.wait = true};
 
@@ -636,7 +636,7 @@ static void test_killed_job(void **state)
 	assert_string_equal(s.how, "killed by SIGKILL");
 }
 
-/* ---- what workers are told ---- */
+/* ---- launch configurations ---- */
 
 static void wants_of(const char *text, struct spec **ret_spec, struct launch_config **ret)
 {
@@ -701,20 +701,21 @@ int main(void)
 		cmocka_unit_test(test_events_ring),
 		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed_agent_is_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lock_of_killed_agent_is_awaited, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_record_survives, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_a_record_names_is_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recorded_processes_are_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
 		cmocka_unit_test(test_exports_keep_what_moves),
-		cmocka_unit_test(test_the_share_of_workers),
+		cmocka_unit_test(test_shared_memory_of_workers),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_run_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
 		cmocka_unit_test(test_carriers),
-		cmocka_unit_test(test_job_says_all_and_holds_nothing),
-		cmocka_unit_test(test_killed_job),
+		cmocka_unit_test(test_child_task_delivers_all_messages),
+		cmocka_unit_test(test_killed_child_task),
 		cmocka_unit_test(test_clients_of_exports),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport: auto through the walk: that only an apply which somebody asks for takes a worker to
- * VFs, that it is kept only where the worker is seen to run with them, and that what was agreed to
- * is on disk when it is kept, and not before, whatever dies or cannot be read or written.
+ * transport: auto in a reconcile: only a requested apply moves a worker to VFs, it is kept only if
+ * the worker runs with them, and the accepted choice is recorded exactly when it is kept, despite
+ * deaths and I/O errors.
  */
 #include "tests/lib/reconcile_host.h"
 
@@ -47,8 +47,7 @@ static void add_pf(struct inventory *inv, uint32_t ifindex, const char *pci)
 	}
 }
 
-/* What an applier has done is there to be seen while it waits: that is when ports are given their
- * VFs. */
+/* Makes VFs appear while the applier waits, when ports get theirs. */
 static pid_t agent_pid;
 static struct kernel_ops shared_ops;
 static struct kernel_ops own_ops;
@@ -99,7 +98,7 @@ static int setup_pfs(void **state)
 	return 0;
 }
 
-/* Other PFs, and another core for the worker. */
+/* Uses other PFs and another core. */
 static void set_host(struct fixture *f, const char *driver, bool isolated)
 {
 	struct inventory *inv = NULL;
@@ -126,7 +125,7 @@ static bool agreed(const struct fixture *f)
 	return text && strstr(text, "core 1 transport dpdk\n");
 }
 
-/* As many as the PF has now. */
+/* The PF's number of VFs. */
 static uint32_t vfs_of(struct fixture *f, const char *pci)
 {
 	const struct inventory *inv;
@@ -150,7 +149,7 @@ static void check_on_vfs(const struct fixture *f)
 	assert_string_equal(f->a.running.plan->workers[0].ports[1].vf, PF_B "/vf0");
 }
 
-/* As seen when the applier has ended, which has the host in memory until then. */
+/* Checked after the applier ended, which holds the host in memory until then. */
 static void check_vfs(struct fixture *f)
 {
 	check_on_vfs(f);
@@ -167,7 +166,7 @@ static struct sup_worker *worker_on(struct fixture *f, uint32_t core)
 	return NULL;
 }
 
-/* The process that it is to be has taken the place of the one that it was. */
+/* The new worker process has replaced the old one. */
 static struct launch_stats *come_up(struct fixture *f, uint32_t core)
 {
 	struct sup_worker *w = worker_on(f, core);
@@ -186,7 +185,7 @@ static void ask(struct fixture *f, unsigned confirm_s)
 	reconcile_ask_client(&f->a, &client);
 }
 
-/* Up to where it waits; its worker runs, and a client answers it as before. */
+/* Runs until the apply is pending, its worker is up and a client answers it. */
 static void try(struct fixture *f, unsigned confirm_s)
 {
 	come_up(f, 1);
@@ -208,7 +207,7 @@ static void decide(struct fixture *f, bool keep)
 	turn_until_decided(f);
 }
 
-static void test_only_who_asks_moves_it(void **state)
+static void test_only_an_apply_moves_it(void **state)
 {
 	static const enum reconcile_trigger others[] = {RECONCILE_KERNEL, RECONCILE_FALLBACK,
 							RECONCILE_RELOAD, RECONCILE_START};
@@ -229,8 +228,8 @@ static void test_only_who_asks_moves_it(void **state)
 	}
 }
 
-/* An agent that comes later, or is of a later version, finds it as it was. */
-static void test_the_next_agent_finds_it_so(void **state)
+/* A later agent, of any version, keeps the transport. */
+static void test_next_agent_keeps_the_transport(void **state)
 {
 	struct fixture *f = *state;
 
@@ -245,7 +244,7 @@ static void test_the_next_agent_finds_it_so(void **state)
 	assert_true(agreed(f));
 }
 
-static void test_on_trial(void **state)
+static void test_move_is_pending_until_decided(void **state)
 {
 	struct fixture *f = *state;
 
@@ -264,8 +263,8 @@ static void test_on_trial(void **state)
 	assert_true(agreed(f));
 }
 
-/* It does not start with its VF: who waits for a decision waits without a worker. */
-static void test_worker_fails_on_trial(void **state)
+/* The worker fails with its VF: the apply is rolled back at once, so that the worker runs. */
+static void test_failing_worker_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +280,7 @@ static void test_worker_fails_on_trial(void **state)
 	assert_false(reconcile_is_on_trial(&f->a, 1));
 }
 
-/* The policy's time counts, whatever the drivers promise. */
+/* The policy's confirmation time applies. */
 static void test_policy(void **state)
 {
 	struct fixture *f = *state;
@@ -303,7 +302,7 @@ static void test_policy(void **state)
 	assert_false(agreed(f));
 }
 
-/* Of a file that is as it was, and without a step: it is waited for as somebody wants. */
+/* A move alone, without a changed file or a step, waits for the requested confirmation. */
 static void test_confirm_of_a_move_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -320,10 +319,10 @@ static void test_confirm_of_a_move_alone(void **state)
 	assert_true(agreed(f));
 }
 
-/* ---- who can tell ---- */
+/* ---- verification by peers ---- */
 
-/* Nobody answers it: only somebody who looks himself takes it further, once it runs. */
-static void test_without_a_witness(void **state)
+/* A worker without a peer moves only with an operator's confirmation, once it runs. */
+static void test_move_without_a_peer_needs_confirmation(void **state)
 {
 	struct fixture *f = *state;
 	struct sup_worker *w;
@@ -346,7 +345,7 @@ static void test_without_a_witness(void **state)
 	assert_true(agreed(f));
 }
 
-/* As if it had been waited for long enough. */
+/* Lets the wait expire. */
 static void time_is_up(struct fixture *f)
 {
 	f->a.reconcile.reachability.busy_ns = clock_now_ns() - 2 * RECONCILE_PROBE_NS;
@@ -357,7 +356,7 @@ static void set_worker(struct fixture *f, const char *text)
 	assert_int_equal(file_write(f->worker, text, strlen(text), 0700), 0);
 }
 
-/* The one that it is to be has taken the place of the one that it was, and ended. */
+/* The new worker process has replaced the old one and exited. */
 static void fall(struct fixture *f)
 {
 	struct sup_worker *w = worker_on(f, 1);
@@ -397,8 +396,8 @@ static void test_worker_does_not_come_up(void **state)
 	}
 }
 
-/* Its client answers the other worker of the host, and it no more. */
-static void test_nobody_vouches_for_another(void **state)
+/* The client answers another worker of the host, not the moved one. */
+static void test_another_worker_proves_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct launch_stats *page;
@@ -420,8 +419,8 @@ static void test_nobody_vouches_for_another(void **state)
 	assert_true(event_has(&f->a, "host-b no longer answers worker 1 on leg-a"));
 }
 
-/* The trial is the next agent's as well, down to the end. */
-static void test_trial_is_inherited(void **state)
+/* The next agent continues the pending apply to its end. */
+static void test_next_agent_continues_the_check(void **state)
 {
 	struct fixture *f = *state;
 
@@ -443,8 +442,8 @@ static void test_trial_is_inherited(void **state)
 	check_vfs(f);
 }
 
-/* Killed between the word that keeps it and the record. */
-static void test_kept_by_its_ticket(void **state)
+/* Killed between confirmation and record. */
+static void test_ticket_keeps_the_choice(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -472,8 +471,8 @@ static void test_kept_by_its_ticket(void **state)
 	check_vfs(f);
 }
 
-/* The machine is reset while somebody had to decide: nobody has. */
-static void test_reset_on_trial(void **state)
+/* The machine is reset while the apply was pending: it counts as not confirmed. */
+static void test_reset_rolls_back_the_move(void **state)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -491,7 +490,7 @@ static void test_reset_on_trial(void **state)
 
 /* ---- the record ---- */
 
-/* This agent dies, and the next one finds the worker. */
+/* The agent dies; the next one adopts the worker. */
 static void die_and_find_it(struct fixture *f)
 {
 	struct agent *a = &f->a;
@@ -502,7 +501,7 @@ static void die_and_find_it(struct fixture *f)
 	assert_int_equal(reconcile_init(a), 0);
 }
 
-/* Those that the dead agent's successor was to end have ended. */
+/* The workers that the successor stopped have exited. */
 static void end_workers(struct fixture *f)
 {
 	for (const struct sup_worker *w = sup_first(f->a.sup); w; w = sup_first(f->a.sup)) {
@@ -517,8 +516,8 @@ static void spoil(struct fixture *f)
 	assert_int_equal(file_write(f->a.reconcile.records.choice_path, "spoilt\n", 7, 0600), 0);
 }
 
-/* Whoever spoils it while an agent runs changes nothing. */
-static void test_memory_counts(void **state)
+/* Damage to the record while an agent runs has no effect. */
+static void test_damaged_record_has_no_effect(void **state)
 {
 	static const enum reconcile_trigger all[] = {RECONCILE_KERNEL, RECONCILE_FALLBACK,
 						     RECONCILE_RELOAD};
@@ -533,9 +532,8 @@ static void test_memory_counts(void **state)
 	assert_int_equal(f->a.problems.n_all, 0);
 }
 
-/* Nor does one that cannot be read at the start, to a worker that runs; it is read when it can be.
- */
-static void test_record_cannot_be_read(void **state)
+/* An unreadable record at the start leaves running workers alone; it is read when possible. */
+static void test_unreadable_record_keeps_transports(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *text = NULL, *path = NULL;
@@ -572,9 +570,9 @@ static void test_record_cannot_be_read(void **state)
 	assert_int_equal(f->a.problems.n_all, 0);
 }
 
-/* Where nothing runs there is nothing to be kept: sockets, until it can be read or somebody asks.
- */
-static void test_record_is_spoilt(void **state)
+/* Without running workers an unreadable record means UDP until it can be read or an apply is
+ * requested. */
+static void test_damaged_record_means_udp(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *text = NULL;
@@ -594,8 +592,8 @@ static void test_record_is_spoilt(void **state)
 	assert_int_equal(f->a.problems.n_all, 0);
 }
 
-/* Nor does a full disk take anybody back; that the next boot will is said until it is mended. */
-static void test_record_cannot_be_written(void **state)
+/* A full disk changes no transport; that a reboot would is reported until it is fixed. */
+static void test_unwritable_record_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	autofree char *beside = NULL;
@@ -615,9 +613,9 @@ static void test_record_cannot_be_written(void **state)
 	assert_int_equal(f->a.problems.n_all, 0);
 }
 
-/* ---- what is lost ---- */
+/* ---- lost transports ---- */
 
-static void test_loss_is_said(void **state)
+static void test_lost_transport_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -644,23 +642,23 @@ static void test_loss_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_only_who_asks_moves_it),
-		TEST(test_the_next_agent_finds_it_so),
-		TEST(test_on_trial),
-		TEST(test_worker_fails_on_trial),
+		TEST(test_only_an_apply_moves_it),
+		TEST(test_next_agent_keeps_the_transport),
+		TEST(test_move_is_pending_until_decided),
+		TEST(test_failing_worker_rolls_back),
 		TEST(test_policy),
 		TEST(test_confirm_of_a_move_alone),
-		TEST(test_without_a_witness),
+		TEST(test_move_without_a_peer_needs_confirmation),
 		TEST(test_worker_does_not_come_up),
-		TEST(test_nobody_vouches_for_another),
-		TEST(test_trial_is_inherited),
-		TEST(test_kept_by_its_ticket),
-		TEST(test_reset_on_trial),
-		TEST(test_memory_counts),
-		TEST(test_record_cannot_be_read),
-		TEST(test_record_is_spoilt),
-		TEST(test_record_cannot_be_written),
-		TEST(test_loss_is_said),
+		TEST(test_another_worker_proves_nothing),
+		TEST(test_next_agent_continues_the_check),
+		TEST(test_ticket_keeps_the_choice),
+		TEST(test_reset_rolls_back_the_move),
+		TEST(test_damaged_record_has_no_effect),
+		TEST(test_unreadable_record_keeps_transports),
+		TEST(test_damaged_record_means_udp),
+		TEST(test_unwritable_record_is_reported),
+		TEST(test_lost_transport_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

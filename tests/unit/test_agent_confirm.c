@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Applies that wait for a confirmation, on a host in memory: who may decide and when, what a later
- * agent makes of one that is under way or has ended, and that nothing that was rolled back is tried
- * again by itself. What the kernel makes of it is tests/e2e/agent_confirm's to see.
+ * Pending applies on a host in memory: who may decide and when, how a later agent continues or
+ * finishes one, and that a rolled-back configuration is not retried. tests/e2e/agent_confirm tests
+ * them on a real kernel.
  */
 #include "tests/lib/fake_probe.h"
 #include "tests/lib/reconcile_host.h"
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-/* Of another configuration, on the same links; what is there is replaced. */
+/* Replaces the configuration on the same links. */
 #define OTHER_YAML                                                         \
 	"host: host-a\n"                                                   \
 	"networks:\n"                                                      \
@@ -20,7 +20,7 @@
 	"workers:\n"                                                       \
 	"  - {role: compute, cores: [1], transport: udp, exports: [{name: x, path: /srv}]}\n"
 
-/* The first one is kept without a word; the second waits. */
+/* The first apply is kept without a confirmation; the second becomes pending. */
 static void begin(struct fixture *f, unsigned confirm_s)
 {
 	const struct reconcile_client client = {
@@ -67,8 +67,8 @@ static enum history_outcome outcome(struct fixture *f, uint64_t number)
 	return e ? e->outcome : HISTORY_OUTCOME_MAX;
 }
 
-/* What is waited for is written nowhere, and nobody else applies meanwhile. */
-static void test_it_waits(void **state)
+/* A pending apply is not written to the files, and no second apply starts. */
+static void test_pending_apply_is_not_written(void **state)
 {
 	const struct reconcile_client second = {.by = "uid 1, pid 8"};
 	struct fixture *f = *state;
@@ -102,7 +102,7 @@ static void test_it_waits(void **state)
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
 }
 
-/* What ran before runs, the files stay as they are, and only somebody who asks tries them again. */
+/* The previous configuration runs, the files stay, and only a request retries them. */
 static void check_rolled_back(struct fixture *f)
 {
 	struct agent *a = &f->a;
@@ -126,7 +126,7 @@ static void check_rolled_back(struct fixture *f)
 	assert_int_equal(a->state, AGENT_WELL);
 }
 
-static void test_rolled_back_by_word(void **state)
+static void test_operator_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 
@@ -138,7 +138,7 @@ static void test_rolled_back_by_word(void **state)
 	check_rolled_back(f);
 }
 
-static void test_rolled_back_by_time(void **state)
+static void test_timeout_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 
@@ -148,9 +148,8 @@ static void test_rolled_back_by_time(void **state)
 	check_rolled_back(f);
 }
 
-/* A reload that was asked for while it waited does not do once more what was undone: whom it cut
- * off would be so for good. */
-static void test_a_reload_that_waited_tries_nothing_again(void **state)
+/* A reload queued during a pending apply does not repeat the apply that was rolled back. */
+static void test_queued_reload_does_not_retry(void **state)
 {
 	struct fixture *f = *state;
 
@@ -162,8 +161,8 @@ static void test_a_reload_that_waited_tries_nothing_again(void **state)
 	check_rolled_back(f);
 }
 
-/* It is one for what somebody has written since. */
-static void test_a_reload_that_waited_reads_what_is_new(void **state)
+/* It applies files that were edited since. */
+static void test_queued_reload_reads_edited_files(void **state)
 {
 	struct fixture *f = *state;
 
@@ -177,8 +176,8 @@ static void test_a_reload_that_waited_reads_what_is_new(void **state)
 	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
-/* What was to be confirmed and fails half-way is not done a moment later without a word. */
-static void test_what_failed_is_not_done_unconfirmed(void **state)
+/* An apply that needs a confirmation and fails is not retried without one. */
+static void test_failed_apply_is_not_retried_unconfirmed(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -196,9 +195,8 @@ static void test_what_failed_is_not_done_unconfirmed(void **state)
 	check_rolled_back(f);
 }
 
-/* What failed, and runs after all since the agent has tried it again, is in the list: it can be
- * undone. */
-static void test_what_runs_after_all_is_an_entry(void **state)
+/* A failed apply that a retry brings up gets an entry, so that it can be rolled back. */
+static void test_successful_retry_is_an_entry(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
 	const struct history_entry *e;
@@ -223,7 +221,7 @@ static void test_what_runs_after_all_is_an_entry(void **state)
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 }
 
-/* Who reads the history has not seen the error: it names the key. */
+/* The error in the history names the key. */
 static void test_history_names_the_key(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
@@ -241,8 +239,8 @@ static void test_history_names_the_key(void **state)
 	assert_non_null(strstr(e->text, "bogus: unknown key"));
 }
 
-/* The workers could not be given it: what is not tried again is what was applied. */
-static void test_what_workers_could_not_be_given_is_not_tried_again(void **state)
+/* Where workers did not get the new configuration, the applied one is still the one not retried. */
+static void test_failed_second_half_is_not_retried(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct fixture *f = *state;
@@ -261,7 +259,7 @@ static void test_what_workers_could_not_be_given_is_not_tried_again(void **state
 	check_rolled_back(f);
 }
 
-static void test_a_killed_applier_is_no_confirmation(void **state)
+static void test_killed_applier_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 
@@ -276,8 +274,8 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 	assert_int_equal(access(f->a.journal, F_OK), -1);
 }
 
-/* What could not be written is not forgotten: what is undone after that leaves it. */
-static void test_rolled_back_to_what_could_not_be_written(void **state)
+/* A last good configuration that could not be written is still the target of a rollback. */
+static void test_rollback_to_unwritten_last_good(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -300,7 +298,7 @@ static void test_rolled_back_to_what_could_not_be_written(void **state)
 	assert_true(running_has(f, "10.10.2.10"));
 }
 
-static void test_the_next_agent_adopts_it(void **state)
+static void test_next_agent_adopts_pending_apply(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -323,7 +321,7 @@ static void test_the_next_agent_adopts_it(void **state)
 
 static bool stop_child;
 
-/* In each child, before it has done anything. */
+/* Called in each child before it does anything. */
 static void in_child(void)
 {
 	if (stop_child)
@@ -342,8 +340,8 @@ static void ask_for_one_that_stops(struct agent *a, const struct reconcile_clien
 	stop_child = false;
 }
 
-/* The agent is killed when it has forked its applier, and that has not done a thing yet. */
-static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
+/* The agent is killed right after it forked its applier. */
+static void test_next_agent_adopts_new_applier(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -369,8 +367,8 @@ static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
 	assert_true(host_has(f, "10.10.2.10/16"));
 }
 
-/* Nor had it any time at all: nothing was changed, and nothing will be. */
-static void test_one_that_was_killed_before_it_began(void **state)
+/* The applier is killed before its first step: nothing was changed, and nothing will be. */
+static void test_killed_before_the_first_step(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
 	struct fixture *f = *state;
@@ -394,8 +392,8 @@ static void test_one_that_was_killed_before_it_began(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* Which of the data IPs are others', so that no worker is started with one that is not there. */
-static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
+/* Address conflicts are passed on, so that no worker starts with a missing address. */
+static void test_next_agent_knows_address_conflicts(void **state)
 {
 	static struct kernel_probe other = {
 		.by = {{2, 9, 9, 9, 9, 9}}}; /* an applier may ask last */
@@ -418,7 +416,7 @@ static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
 	turn_until_decided(f);
 }
 
-static void test_the_next_agent_finds_how_it_ended(void **state)
+static void test_next_agent_reads_the_outcome(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -433,8 +431,8 @@ static void test_the_next_agent_finds_how_it_ended(void **state)
 	check_rolled_back(f);
 }
 
-/* A reset of the machine: nobody lives who could have rolled it back. */
-static void test_nobody_lives(void **state)
+/* A machine reset: no process is left that could roll back. */
+static void test_reset_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -454,8 +452,8 @@ static void test_nobody_lives(void **state)
 	assert_int_equal(access(a->journal, F_OK), -1);
 }
 
-/* A reset behind the word that keeps it, before its ticket is gone. */
-static void test_what_was_kept_stays_so(void **state)
+/* A reset after the confirmation, before the ticket is removed. */
+static void test_reset_after_confirmation_keeps(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -478,8 +476,8 @@ static void test_what_was_kept_stays_so(void **state)
 	assert_int_equal(a->state, AGENT_WELL);
 }
 
-/* Starts with what ran before are no news: they push nothing out, and hide nothing. */
-static void test_a_start_is_no_apply(void **state)
+/* A start with the last configuration adds no history entry. */
+static void test_start_adds_no_entry(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -515,7 +513,7 @@ static void apply_for(struct fixture *f, const struct reconcile_client *client)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
-/* By policy those wait that touch what is there, and only where somebody asks for them. */
+/* The policy's confirmation applies only to disruptive requested applies. */
 static void test_policy(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"};
@@ -543,7 +541,7 @@ static void test_policy(void **state)
 	assert_true(running_has(f, "10.20.1.10"));
 }
 
-/* A configuration by its number; the files are as they were, and it is said that they differ. */
+/* A rollback to a number leaves the files, and reports that they differ. */
 static bool is_refused_as(const struct agent *a, uint64_t number, uid_t uid, bool keep, int error,
 			  const char *text)
 {
@@ -556,8 +554,8 @@ static bool is_refused_as(const struct agent *a, uint64_t number, uid_t uid, boo
 	return false;
 }
 
-/* Of two operators each decides about his own, or names the other's. */
-static void test_each_decides_about_his_own(void **state)
+/* Each operator decides about their own apply, or names the other's number. */
+static void test_only_the_owner_decides_without_a_number(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
@@ -615,8 +613,8 @@ static int files_checked(struct fixture *f)
 	return r;
 }
 
-/* Who edits the file while what is staged waits is not overruled by a confirmation. */
-static void test_a_file_that_is_edited_meanwhile(void **state)
+/* A confirmation does not overwrite a file edited while the apply was pending. */
+static void test_edited_file_is_not_overwritten(void **state)
 {
 	const struct reconcile_client again = {.by = "uid 0, pid 11"};
 	struct fixture *f = *state;
@@ -647,7 +645,7 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	assert_int_equal(a->state, AGENT_WELL);
 }
 
-static void test_a_file_that_is_replaced_by_force(void **state)
+static void test_force_overwrites_edited_file(void **state)
 {
 	struct fixture *f = *state;
 	char former[80];
@@ -664,7 +662,7 @@ static void test_a_file_that_is_replaced_by_force(void **state)
 	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
-static void test_back_to_a_number(void **state)
+static void test_rollback_to_a_number(void **state)
 {
 	const struct reconcile_client client = {.by = "uid 0, pid 7"},
 				      back = {.by = "uid 0, pid 7", .back_to = 1},
@@ -708,30 +706,30 @@ static void test_back_to_a_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_it_waits),
-		TEST(test_rolled_back_by_word),
-		TEST(test_rolled_back_by_time),
-		TEST(test_a_reload_that_waited_tries_nothing_again),
-		TEST(test_a_reload_that_waited_reads_what_is_new),
-		TEST(test_what_failed_is_not_done_unconfirmed),
+		TEST(test_pending_apply_is_not_written),
+		TEST(test_operator_rolls_back),
+		TEST(test_timeout_rolls_back),
+		TEST(test_queued_reload_does_not_retry),
+		TEST(test_queued_reload_reads_edited_files),
+		TEST(test_failed_apply_is_not_retried_unconfirmed),
 		TEST(test_history_names_the_key),
-		TEST(test_what_runs_after_all_is_an_entry),
-		TEST(test_what_workers_could_not_be_given_is_not_tried_again),
-		TEST(test_a_killed_applier_is_no_confirmation),
-		TEST(test_rolled_back_to_what_could_not_be_written),
-		TEST(test_the_next_agent_adopts_it),
-		TEST(test_the_next_agent_adopts_one_that_was_just_begun),
-		TEST(test_one_that_was_killed_before_it_began),
-		TEST(test_the_next_agent_knows_whose_addresses_are_taken),
-		TEST(test_the_next_agent_finds_how_it_ended),
-		TEST(test_nobody_lives),
-		TEST(test_what_was_kept_stays_so),
-		TEST(test_a_start_is_no_apply),
+		TEST(test_successful_retry_is_an_entry),
+		TEST(test_failed_second_half_is_not_retried),
+		TEST(test_killed_applier_rolls_back),
+		TEST(test_rollback_to_unwritten_last_good),
+		TEST(test_next_agent_adopts_pending_apply),
+		TEST(test_next_agent_adopts_new_applier),
+		TEST(test_killed_before_the_first_step),
+		TEST(test_next_agent_knows_address_conflicts),
+		TEST(test_next_agent_reads_the_outcome),
+		TEST(test_reset_rolls_back),
+		TEST(test_reset_after_confirmation_keeps),
+		TEST(test_start_adds_no_entry),
 		TEST(test_policy),
-		TEST(test_back_to_a_number),
-		TEST(test_each_decides_about_his_own),
-		TEST(test_a_file_that_is_edited_meanwhile),
-		TEST(test_a_file_that_is_replaced_by_force),
+		TEST(test_rollback_to_a_number),
+		TEST(test_only_the_owner_decides_without_a_number),
+		TEST(test_edited_file_is_not_overwritten),
+		TEST(test_force_overwrites_edited_file),
 	};
 
 	return cmocka_run_group_tests_name("agent_confirm", tests, NULL, NULL);

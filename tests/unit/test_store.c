@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration's files: what is staged, what a commit makes of it, and that a kill before any
- * system call of one leaves the old configuration or the new one to whoever reads the files.
+ * The configuration store: staging, commits, and that a kill before any system call of a commit
+ * leaves readers the old or the new configuration.
  */
 #include "agent/apply/store.h"
 #include "agent/supervise/rundir.h"
@@ -72,7 +72,7 @@ static int teardown(void **state)
 	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The result of one operation; what it says is checked where it matters. */
+/* The result of one operation; its message is checked where it matters. */
 static int add(const char *name, const char *ips)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -118,7 +118,7 @@ static int apply(void)
 	return r;
 }
 
-/* "leg-a leg-b": the devices of a configuration, "invalid" where it is none. */
+/* "leg-a leg-b": the legs of a configuration; "invalid" where it is invalid. */
 static const char *nets_of(struct store_source from)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -220,7 +220,7 @@ static void test_an_invalid_net_changes_nothing(void **state)
 	assert_string_equal(next(), "leg-a leg-b");
 }
 
-/* One device as it would be, in JSON. */
+/* One leg of the staged configuration, in JSON. */
 static char *next_net(const char *name)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -271,7 +271,7 @@ static void test_a_leg_of_a_file_is_changed_beside_it(void **state)
 	assert_false(store_has_staged(&st));
 }
 
-static void test_a_change_is_judged_as_a_whole(void **state)
+static void test_change_is_validated_as_a_whole(void **state)
 {
 	static const struct {
 		const char *name, *json;
@@ -366,7 +366,7 @@ static void test_a_whole_configuration_is_staged(void **state)
 	assert_false(exists("etc/plenum.d.next"));
 }
 
-/* What runs, written as one file, stands for the drop-ins that it came from. */
+/* The running configuration, staged as one file, replaces the drop-ins that it came from. */
 static void test_the_running_one_can_be_staged(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -395,7 +395,7 @@ static void test_the_running_one_can_be_staged(void **state)
 	assert_true(exists("etc/plenum.d~/README"));
 }
 
-static void test_what_cannot_be_written_is_named_before_the_apply(void **state)
+static void test_unwritable_path_is_named_before_the_apply(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
@@ -423,8 +423,8 @@ static void do_stage(void *arg)
 		_exit(1);
 }
 
-/* As an apply does when it begins: what it finds in the files is what it may replace. Whoever is
- * killed while he does leaves his own work, which is not somebody else's. */
+/* Notes the base as an apply does when it begins. A kill meanwhile must not look like another
+ * program's edit. */
 static void note_base(void)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -432,7 +432,8 @@ static void note_base(void)
 	assert_int_equal(store_note_base(&st, &d), 0);
 }
 
-/* Kills `change` at each of its system calls, from the state that `make` makes anew each time. */
+/* Kills `change` at each of its system calls, starting each time from the state that `make`
+ * creates. */
 static void kill_each(void **state, void (*make)(void), void (*change)(void *),
 		      const char *(*look)(void), const char *old, const char *new)
 {
@@ -497,7 +498,7 @@ static void make_staged_whole_alone(void)
 	assert_int_equal(put("networks: [{name: data-a, range: 10.91.1.10-10.91.1.20/24}]\n"), 0);
 }
 
-static void test_a_kill_while_nets_are_committed(void **state)
+static void test_kill_while_legs_are_committed(void **state)
 {
 	kill_each(state, make_staged_nets, do_apply, on_disk, "leg-a", "leg-a leg-b");
 }
@@ -537,7 +538,7 @@ static void test_a_kill_while_a_net_is_staged(void **state)
 	}
 }
 
-/* What somebody has edited is seen at the next look, also where a file comes or goes. */
+/* Edits, new files and removed files are noticed at the next comparison. */
 static void test_edited_files_are_seen(void **state)
 {
 	const char *error = NULL, *text = store_look(&st, &error);
@@ -568,15 +569,15 @@ int main(void)
 		IN_A_FOLDER(test_nets_are_staged_until_apply),
 		IN_A_FOLDER(test_nets_can_be_discarded),
 		IN_A_FOLDER(test_a_leg_of_a_file_is_changed_beside_it),
-		IN_A_FOLDER(test_a_change_is_judged_as_a_whole),
+		IN_A_FOLDER(test_change_is_validated_as_a_whole),
 		IN_A_FOLDER(test_a_network_comes_and_goes_with_its_leg),
 		IN_A_FOLDER(test_a_change_of_a_leg_that_is_gone),
 		IN_A_FOLDER(test_an_invalid_net_changes_nothing),
 		IN_A_FOLDER(test_a_whole_configuration_is_staged),
 		IN_A_FOLDER(test_the_running_one_can_be_staged),
-		IN_A_FOLDER(test_what_cannot_be_written_is_named_before_the_apply),
+		IN_A_FOLDER(test_unwritable_path_is_named_before_the_apply),
 		IN_A_FOLDER(test_edited_files_are_seen),
-		IN_A_FOLDER(test_a_kill_while_nets_are_committed),
+		IN_A_FOLDER(test_kill_while_legs_are_committed),
 		IN_A_FOLDER(test_a_kill_while_a_removal_is_committed),
 		IN_A_FOLDER(test_a_kill_while_all_is_committed),
 		IN_A_FOLDER(test_a_kill_while_one_file_is_committed),
