@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server end, operation by operation, as a client's kernel would ask. */
+/* Tests each operation of the server, as requested by a client's kernel. */
 #include "tests/lib/server_test.h"
 #include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 
 static void lookup_knows_and_misses(void **state)
@@ -89,7 +90,7 @@ static void many_requests_at_once(void **state)
 	free(bytes);
 }
 
-/* More answers than there are buffers for: they wait until some are acknowledged. */
+/* Requests wait for buffers until the client acknowledges replies. */
 static void requests_beyond_capacity_wait(void **state)
 {
 	enum { N = 80, LEN = 1 << 20 };
@@ -132,7 +133,7 @@ static void calls_that_are_gone_are_not_answered(void **state)
 			rig_poll(&rig);
 		assert_false(rig.call->answered);
 	}
-	/* The session ends while requests are at work. */
+	/* The session ends while requests are running. */
 	rig_send(&rig, rig.call, &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(in)});
 	fuse_server_client_gone(rig.client);
 	while (fuse_server_in_flight(rig.server) > 0)
@@ -171,14 +172,14 @@ static void created_files_belong_to_the_user(void **state)
 	dir = rig_entry_node(&rig);
 	assert_int_equal(stat(rig_path(&rig, "d"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
-	/* In a set-group-id directory the group is the directory's. */
+	/* In a set-group-id directory, new files get the directory's group. */
 	assert_int_equal(chown(rig_path(&rig, "d"), 0, 99), 0);
 	assert_int_equal(chmod(rig_path(&rig, "d"), 02750), 0);
 	assert_int_equal(rig_create(&rig, dir, "f", O_RDWR, 0666, &node, &fh), 0);
 	assert_int_equal(stat(rig_path(&rig, "d/f"), &st), 0);
 	assert_int_equal(st.st_uid, 1234);
 	assert_int_equal(st.st_gid, 99);
-	/* The checks were the client's: what root owns can be written. */
+	/* The client has checked permissions, so a file of root is writable. */
 	rig_put_text(&rig, "r", "root's");
 	assert_int_equal(chmod(rig_path(&rig, "r"), 0600), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "r", &node), 0);
@@ -287,9 +288,8 @@ static void unlinked_files_live_while_open(void **state)
 	assert_int_equal(attr.size, 5);
 }
 
-/* By what comes with an open the client knows whether its cached pages are those of the file: not
- * where the file's times may not tell. */
-static void opens_say_what_was_opened(void **state)
+/* The attributes in the reply let the client check its cached pages; absent if ctime is too new. */
+static void opens_return_attributes_when_they_are_settled(void **state)
 {
 	struct timespec now;
 	uint64_t node, fh;
@@ -313,8 +313,8 @@ static void opens_say_what_was_opened(void **state)
 	assert_true(!rig.opened || rig.opened_attr.ctimensec == st.st_ctim.tv_nsec);
 }
 
-/* Our descriptors that show something without a name. */
-static unsigned count_nameless(void)
+/* This process's descriptors of unlinked objects. */
+static unsigned count_unlinked(void)
 {
 	DIR *d = opendir("/proc/self/fd");
 	const struct dirent *de;
@@ -332,9 +332,8 @@ static unsigned count_nameless(void)
 	return n;
 }
 
-/* What was removed has its space given back, though it was known here: at once where we removed it,
- * soon where that was done behind our back. */
-static void removed_files_give_their_space_back(void **state)
+/* At once if a client removed the file, soon if a local user did. */
+static void removed_files_free_their_space(void **state)
 {
 	uint64_t node, fh, now = clock_now_ns(), end = now + RIG_DEADLINE_NS;
 
@@ -344,19 +343,19 @@ static void removed_files_give_their_space_back(void **state)
 		assert_int_equal(rig_release(&rig, node, fh), 0);
 	}
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "b"), 0);
-	while (count_nameless() > 0 && clock_now_ns() < end) /* a hand closes the last one */
+	while (count_unlinked() > 0 && clock_now_ns() < end) /* a hand closes the last one */
 		rig_poll(&rig);
-	assert_int_equal(count_nameless(), 0);
+	assert_int_equal(count_unlinked(), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "a", &node), 0);
 	assert_int_equal(unlink(rig_path(&rig, "a")), 0);
-	assert_int_equal(count_nameless(), 1);
+	assert_int_equal(count_unlinked(), 1);
 	for (unsigned i = 0; i < 10; i++) /* seconds pass */
 		fuse_server_poll(rig.server, now += 2 * NSEC_PER_SEC, true);
-	assert_int_equal(count_nameless(), 0);
+	assert_int_equal(count_unlinked(), 0);
 }
 
-/* Whoever finds a file without a name at an open looks its name up again. */
-static void what_has_no_name_is_not_opened(void **state)
+/* The client's kernel then looks the name up again. */
+static void unlinked_files_are_not_opened(void **state)
 {
 	uint64_t node, dir, fh, x;
 	autoclose int fd = -1, dir_fd = -1;
@@ -372,7 +371,7 @@ static void what_has_no_name_is_not_opened(void **state)
 	assert_int_equal(rig_open(&rig, node, O_RDWR | O_TRUNC, &fh), -ESTALE);
 	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &fh), -ESTALE);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &x), -ENOENT);
-	/* By way of what is open it is: as /proc/PID/fd has it. */
+	/* Via an open file it works, as via /proc/PID/fd. */
 	rig_put_text(&rig, "g", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "g", &node), 0);
 	assert_int_equal(rig_open(&rig, node, O_RDONLY, &x), 0);
@@ -380,7 +379,44 @@ static void what_has_no_name_is_not_opened(void **state)
 	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), 0);
 }
 
-/* A request that waits for a buffer is not begun any more; one at work goes on. */
+/* The helpers share this process's descriptor table: limits them to it as it is, without holes. */
+static void descriptors_fill(void)
+{
+	struct rlimit limit;
+	int last = 0, fd;
+
+	for (fd = 0; fd < 4096; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			last = fd;
+	while ((fd = dup(0)) < last)
+		;
+	close(fd);
+	for (pid_t pid, i = 0; (pid = fs_helper_pid(rig.helpers, (unsigned)i)) > 0; i++) {
+		assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &limit), 0);
+		limit.rlim_cur = (rlim_t)last + 1;
+		assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &limit, NULL), 0);
+	}
+}
+
+static void a_full_descriptor_table_evicts_cached_descriptors(void **state)
+{
+	enum { N = 100 };
+	uint64_t node, fh;
+	char name[16];
+
+	rig_put_text(&rig, "one more", "x");
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		rig_put_text(&rig, name, "x");
+		assert_int_equal(rig_lookup(&rig, ROOT, name, &node), 0);
+	}
+	descriptors_fill();
+	assert_int_equal(rig_lookup(&rig, ROOT, "one more", &node), 0);
+	descriptors_fill();
+	assert_int_equal(rig_create(&rig, ROOT, "new", O_RDWR, 0644, &node, &fh), 0);
+}
+
+/* A request that waits for a buffer is cancelled; one that has started continues. */
 static void interrupted_requests_do_not_begin(void **state)
 {
 	enum { N = 80, LEN = 1 << 20 };
@@ -453,8 +489,8 @@ static void times_and_owners_of_links_are_their_own(void **state)
 	assert_true(st.st_mtim.tv_sec > 1000000);
 }
 
-/* Another file system below the export is served too, though it has handles of its own. */
-static void mounts_below_are_crossed(void **state)
+/* A file system mounted below the export is served, too. */
+static void file_systems_below_the_export_are_served(void **state)
 {
 	uint64_t dir, node, fh, found;
 	struct fuse_attr attr, root;
@@ -619,7 +655,7 @@ static void extended_attributes_pass(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_REMOVEXATTR, node, .name = "user.ab"), -ENODATA);
 	assert_int_equal(rig_do(&rig, FUSE_GETXATTR, node, RIG_ARG(get), .name = "user.ab"),
 			 -ENODATA);
-	/* What only the host's root may see is none of any client's. */
+	/* Attributes that only the host's root sees are hidden from clients. */
 	assert_int_equal(rig_do(&rig, FUSE_SETXATTR, node, RIG_ARG(set), .name = "trusted.a",
 				.data = "value", .data_len = 5),
 			 -EPERM);
@@ -691,7 +727,7 @@ static void descriptors_are_not_leaked(void **state)
 #f " on an overlay", f, setup, teardown, overlay \
 	}
 
-/* A stacked file system of our own, in a mount namespace that ends with us. */
+/* Mounts an overlay in a private mount namespace. */
 static int make_overlay(char *dir)
 {
 	char opts[256], path[128];
@@ -732,14 +768,15 @@ int main(void)
 		EVERYWHERE(attributes_are_set),
 		EVERYWHERE(names_are_renamed_and_removed),
 		EVERYWHERE(unlinked_files_live_while_open),
-		EVERYWHERE(opens_say_what_was_opened),
-		ON("/tmp", removed_files_give_their_space_back),
-		ON("/dev/shm", removed_files_give_their_space_back),
-		EVERYWHERE(what_has_no_name_is_not_opened),
+		EVERYWHERE(opens_return_attributes_when_they_are_settled),
+		ON("/tmp", removed_files_free_their_space),
+		ON("/dev/shm", removed_files_free_their_space),
+		EVERYWHERE(unlinked_files_are_not_opened),
+		BOTH(a_full_descriptor_table_evicts_cached_descriptors),
 		ON("/tmp", interrupted_requests_do_not_begin),
 		EVERYWHERE(symbolic_links_are_never_followed),
 		EVERYWHERE(times_and_owners_of_links_are_their_own),
-		ON("/tmp", mounts_below_are_crossed),
+		ON("/tmp", file_systems_below_the_export_are_served),
 		EVERYWHERE(large_directories_are_read_once),
 		EVERYWHERE(directories_are_read_from_where_the_client_says),
 		EVERYWHERE(extended_attributes_pass),
@@ -750,7 +787,7 @@ int main(void)
 	if (!rig_can())
 		return 0;
 	if (!have)
-		strcpy(overlay, "/tmp"); /* this kernel stacks nothing: twice on the disk then */
+		strcpy(overlay, "/tmp"); /* no overlay in this kernel: test the disk twice */
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	if (have) {
 		*strrchr(overlay, '/') = '\0';

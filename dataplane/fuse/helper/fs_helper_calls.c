@@ -452,7 +452,8 @@ static int call_claim_and_run(struct helper *self)
 	r = call_check(self);
 	if (r == 0)
 		r = call_do(self);
-	if (r == -EAGAIN && c->flags & HELPER_EXPECT) {
+	/* The kernel allocates a descriptor before it makes any change. */
+	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) || r == -EMFILE || r == -ENFILE) {
 		if (self->claim.rec) /* the caller retries */
 			journal_return(&self->claim, c->ticket);
 		return r;

@@ -195,8 +195,9 @@ struct server_req {
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
-	bool errors_end; /* an error of the call is the answer */
-	bool submitted;	 /* with its record: the hand closes that */
+	bool freed_descriptors; /* the retry after EMFILE; there is only one */
+	bool errors_end;	/* an error of the call is the answer */
+	bool submitted;		/* with its record: the hand closes that */
 	bool no_victim;
 	uint16_t name_at; /* in the arguments */
 	void (*retry_op)(struct server_req *q);
@@ -637,7 +638,6 @@ void server_op_fsync(struct server_req *q);
 void server_op_fallocate(struct server_req *q);
 void server_op_lseek(struct server_req *q);
 void server_op_copy(struct server_req *q);
-void server_op_opendir(struct server_req *q);
 void server_op_readdir(struct server_req *q);
 void server_op_readdirplus(struct server_req *q);
 /* An OPENDIR whose answer is to have all entries, where they are few. */

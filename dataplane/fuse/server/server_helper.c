@@ -121,6 +121,17 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
+/* Worker and helpers share one descriptor table. If it is full, the cached descriptors are given up
+ * and the request is retried once. */
+static bool frees_descriptors(struct server_req *q, int error)
+{
+	if ((error != -EMFILE && error != -ENFILE) || q->freed_descriptors || q->file)
+		return false;
+	q->freed_descriptors = true;
+	server_nodes_shrink(q->client->server);
+	return true;
+}
+
 static void req_back(struct server_req *q, const struct helper_result *r, int fd)
 {
 	bool errors_end = q->errors_end;
@@ -128,7 +139,10 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->helper_call = NULL;
 	q->errors_end = false;
 	call_release(q);
-	if (r->error == -ECANCELED) {
+	if (frees_descriptors(q, r->error)) {
+		q->submitted = false; /* the helper has made no change and returned the record */
+		server_req_requeue(q);
+	} else if (r->error == -ECANCELED) {
 		/* Another process owns the record now and carries out, or has carried out, the
 		 * request. */
 		q->resent = true;
