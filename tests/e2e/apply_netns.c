@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plan and apply on a real kernel: every test has a network namespace of its own with two legs
- * (veth pairs), which goes when the process does. A second apply must write nothing; a failure or a
- * SIGKILL at any write must leave the host as it was. Needs root.
+ * Plan and apply on a real kernel: every test has a separate network namespace with two legs (veth
+ * pairs), which ends with the process. A second apply must write nothing; a failure or a SIGKILL at
+ * any write must leave the host as it was. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ struct fixture {
 	char dir[32], journal[48];
 };
 
-/* What commands say goes to standard error: output stays TAP. */
+/* Output of commands goes to standard error: standard output stays TAP. */
 static int run(const char *command)
 {
 	char line[512];
@@ -93,7 +93,7 @@ static int setup(void **state)
 
 	if (!f || unshare(CLONE_NEWNET) < 0)
 		return -1;
-	/* addrgenmode none: no link-local addresses that come and go on their own. leg0 is down. */
+	/* addrgenmode none: no automatic link-local addresses. leg0 is down. */
 	if (run("ip link add leg0 type veth peer name far0 && "
 		"ip link add leg1 type veth peer name far1 && "
 		"for l in leg0 leg1 far0 far1; do ip link set $l addrgenmode none; done && "
@@ -156,7 +156,7 @@ static struct plan *plan_now(struct fixture *f, const struct spec *s)
 	return p;
 }
 
-/* All that an apply may change, as text. */
+/* Everything that an apply may change, as text. */
 static char *host_text(struct fixture *f)
 {
 	struct inventory *inv = collect(f);
@@ -234,7 +234,8 @@ static void test_twice_ipv4(void **state)
 	struct fixture *f = *state;
 
 	apply(f, ipv4_yaml);
-	/* What the whole is for: each source leaves by its own leg, whatever the destination. */
+	/* The purpose of it all: each source address leaves by its leg, whatever the
+	 * destination. */
 	assert_int_equal(run("ip route get 10.10.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
 			     "ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1' && "
 			     "ip route get 10.20.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
@@ -265,8 +266,8 @@ static void test_twice_ipv6(void **state)
 			 0);
 }
 
-/* Another host on leg0's network: a process in a namespace of its own, whose link `other` is joined
- * to far0 by a bridge. */
+/* Another host on leg0's network: a process in a separate namespace, whose link `other` is
+ * joined to far0 by a bridge. */
 static pid_t neighbour_start(void)
 {
 	char line[256];
@@ -313,8 +314,8 @@ static bool neighbour_until(pid_t pid, const char *command)
 
 #define OTHER_HAS(what) "ip -6 addr show dev other " what " | grep -q fd00:a::10"
 
-/* Two hosts with one address: who comes second is refused, with the address named, and is as it was
- * before. Who came first keeps it, and a third one hears of it too. */
+/* Two hosts with one address: the second is refused, with the address named, and stays as
+ * before. The first keeps the address, and a third host gets the error too. */
 static void test_duplicate_ipv6(void **state)
 {
 	struct fixture *f = *state;
@@ -349,7 +350,7 @@ static void test_duplicate_ipv6(void **state)
 	neighbour_stop(other);
 }
 
-/* Waits for the answer to an echo request: what was sent before it has been taken in by then. */
+/* Waits for the answer to an echo request: the kernel has processed all that was sent before it. */
 static bool echo_is_answered(int fd, const struct sockaddr_in6 *to)
 {
 	static const uint8_t echo[8] = {128};
@@ -367,8 +368,8 @@ static bool echo_is_answered(int fd, const struct sockaddr_in6 *to)
 	return false;
 }
 
-/* A router's advertisement from the neighbour: "I am your way out, for half an hour"; and an echo
- * request to leg0's data IP where that is there to answer it. */
+/* A router advertisement from the neighbour with a lifetime of half an hour; and an echo request
+ * to leg0's data IP if that exists to answer it. */
 static void advertise_router(pid_t neighbour, bool echo)
 {
 	pid_t pid = fork();
@@ -404,7 +405,7 @@ static void advertise_router(pid_t neighbour, bool echo)
 
 #define RA_ROUTE "ip -6 route show default proto ra | grep -q 'dev leg0'"
 
-/* A router on the data network does not become this host's way out. */
+/* A router on the data network does not become this host's default router. */
 static void test_router_advertisement(void **state)
 {
 	struct fixture *f = *state;
@@ -415,7 +416,7 @@ static void test_router_advertisement(void **state)
 
 	assert_true(neighbour_until(other, "ip addr add fd00:a::20/64 dev other nodad"));
 	assert_true(neighbour_until(other, "ip -6 addr show dev other -tentative | grep -q fe80"));
-	/* As hosts are, it would: else this proves nothing. */
+	/* With the kernel's defaults it would: otherwise the test proves nothing. */
 	while (run(RA_ROUTE) != 0) {
 		assert_true(clock_now_ns() < deadline);
 		advertise_router(other, false);
@@ -434,8 +435,8 @@ static void test_router_advertisement(void **state)
 	neighbour_stop(other);
 }
 
-/* From one configuration to another and back to none: nothing of ours stays, nothing of others
- * goes. */
+/* From one configuration to another and back to none: all our objects are removed, all foreign
+ * ones stay. */
 static void test_changes_of_configuration(void **state)
 {
 	struct fixture *f = *state;
@@ -462,7 +463,8 @@ static void test_changes_of_configuration(void **state)
 	free(text);
 }
 
-/* With its cable pulled a leg's traffic goes nowhere, not out by the management's default route. */
+/* With its cable pulled a leg's traffic is dropped, and does not use the management's default
+ * route. */
 static void test_no_leak_without_carrier(void **state)
 {
 	struct fixture *f = *state;
@@ -477,13 +479,13 @@ static void test_no_leak_without_carrier(void **state)
 			     "! ip route get 198.51.100.1 from 10.10.1.10 && "
 			     "ip link set far0 down"),
 			 0);
-	/* The kernel tells its routes of a lost carrier a moment later. */
+	/* The kernel updates its routes a moment after it loses a carrier. */
 	assert_true(run_until("! ip route get 10.10.9.9 from 10.10.1.10"));
 	assert_int_equal(run("ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1'"), 0);
 	apply(f, no_gateway_yaml); /* a pulled cable is no difference to repair */
 }
 
-/* Like apply, with the record of what was found. */
+/* Like apply, with the record of the state before the apply. */
 static void apply_recorded(struct fixture *f, const char *yaml)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
@@ -511,7 +513,7 @@ static void apply_recorded(struct fixture *f, const char *yaml)
 	inv_free(inv);
 }
 
-/* What leaves the configuration is as it was found: links, their MTU, settings. */
+/* Links, their MTU and settings that leave the configuration are restored as they were found. */
 static void test_given_back(void **state)
 {
 	static const char *const yamls[] = {ipv4_yaml, ipv6_yaml, same_subnet_yaml};
@@ -523,7 +525,8 @@ static void test_given_back(void **state)
 		apply_recorded(f, nothing_yaml);
 		assert_host_is(f, before);
 	}
-	/* Straight from one to another, and a leg that others use in the end stays up. */
+	/* Directly from one configuration to another, and a leg that others use in the end stays
+	 * up. */
 	apply_recorded(f, ipv4_yaml);
 	apply_recorded(f, renumbered_yaml);
 	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0"), 0);
@@ -539,7 +542,7 @@ static void test_given_back(void **state)
 	unlink(path);
 }
 
-/* What others do to our objects is seen and repaired. */
+/* Changes of our objects by others are detected and repaired. */
 static void test_repair(void **state)
 {
 	struct fixture *f = *state;
@@ -606,8 +609,8 @@ static const struct kernel_ops trip_ops = {
 	.change = trip_change,
 };
 
-/* The host carries an applied configuration, and the plan to the next one has steps of all kinds.
- * Takes leg1's work down with it: the more there is to roll back the better. */
+/* The host carries an applied configuration, and the plan to the next one has steps of all
+ * kinds. It takes leg1 out of use as well, to have more to roll back. */
 static struct plan *plan_of_all_kinds(struct fixture *f, struct spec **ret_spec)
 {
 	static const char *const ops[] = {"sysctl-set", "link-set",  "addr-add", "addr-del",
@@ -654,7 +657,7 @@ static void test_failure_at_every_write(void **state)
 	spec_free(s);
 }
 
-/* From nothing to IPv6, where the kernel has its own ideas of routes and addresses. */
+/* From nothing to IPv6, where the kernel adds routes and addresses by itself. */
 static void test_failure_at_every_write_ipv6(void **state)
 {
 	struct fixture *f = *state;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random histories of two clients of one export, judged by what plenum-consistency(7) promises:
+ * Random histories of two clients of one export, judged by plenum-consistency(7):
  *	fshistory MOUNT MOUNT EXPORT SEED OPERATIONS
  * Most operations come one after the other, from either mount; some come as a pair, one from each
- * at the same moment, and must have gone as if one had come first. The export is looked at from
- * behind to see what is really there. A seed makes the same choices again, as far as the outcomes
- * are the same. Ends with 0, or with 1 and the operation that nothing allows, after those before.
+ * at the same moment, and must have results as if one had come first. The export is also read
+ * directly to see its real contents. A seed makes the same choices again, as long as the outcomes
+ * are the same. Exits with 0, or with 1 and the operation that violates the model, after those
+ * before it.
  */
 #include "tests/e2e/fshistory.h"
 
@@ -222,7 +223,7 @@ static void run(const struct op *op, struct outcome *o)
 	o->ended_ns = now_ns();
 }
 
-/* ------------------------------------------------------------------ what is really there */
+/* ------------------------------------------------------------------ the export's contents */
 
 /* One name against the model; the inode's number is learnt. */
 static const char *look_name(struct model *m, const struct path *p)
@@ -290,7 +291,7 @@ static const char *look(struct model *m)
 
 static struct path random_path(void)
 {
-	/* Few names, so that the two often mean the same. */
+	/* Few names, so that both clients often use the same. */
 	return (struct path){rnd(3) == 0 ? (int)rnd(DIRS) : NOTHING, rnd(NAMES)};
 }
 
@@ -395,7 +396,7 @@ static void one(const struct op *op)
 		wrong(what, want);
 }
 
-/* A directory's name may be a second old at the other client: from then on it is not. */
+/* A directory's name may be a second old at the other client: wait until it is not. */
 static void dir_op(void)
 {
 	uint64_t until_ns;
@@ -424,8 +425,8 @@ static void *second(void *arg)
 	return arg;
 }
 
-/* What the client's kernel makes of one operation: a write that is no append comes in two parts
- * where it crosses a page. */
+/* The parts that the client's kernel makes of one operation: a write without O_APPEND comes in
+ * two parts where it crosses a page. */
 static unsigned parts_of(const struct op *op, const struct outcome *o, struct op parts[2],
 			 struct outcome outcomes[2])
 {
@@ -447,7 +448,7 @@ static unsigned parts_of(const struct op *op, const struct outcome *o, struct op
 	return 2;
 }
 
-/* The parts come in this order: bit i of `order` says whose the i-th is. */
+/* The parts come in this order: bit i of `order` says which operation the i-th belongs to. */
 static const char *in_order(struct model *m, unsigned order, struct op parts[2][2],
 			    struct outcome outcomes[2][2], unsigned n, long *ret)
 {
@@ -466,7 +467,7 @@ static const char *in_order(struct model *m, unsigned order, struct op parts[2][
 	return what ? what : look(m);
 }
 
-/* Names were looked at before and after the other operation: what may come of that. */
+/* Names were looked up before and after the other operation: the possible results of that. */
 static bool looked_apart(struct model *m, const struct op *op, long r, const int a[2],
 			 const int b[2])
 {
@@ -486,8 +487,8 @@ static bool looked_apart(struct model *m, const struct op *op, long r, const int
 	return a[0] != NOTHING && model_link(m, a[0], &op->b);
 }
 
-/* An operation on two names that fails, or finds both to be one file, has looked at each at a
- * moment of its own; link(2) has found its file before it makes the name. */
+/* An operation on two names that fails, or finds both to be one file, has looked up each at a
+ * different moment; link(2) has found its file before it makes the name. */
 static const char *with_moments(struct model *m, unsigned apart)
 {
 	const struct op *op = &pair_ops[apart];
@@ -513,8 +514,8 @@ static bool is_of_two_names(const struct op *op)
 	return op->kind == OP_LINK || op->kind == OP_RENAME;
 }
 
-/* Both orders explain what was seen. They differ at most in what was between, and in files without
- * a name, which nobody can look at from behind. */
+/* Both orders explain the results. They differ at most in intermediate states, and in files
+ * without a name, which the export does not show. */
 static void accept_both(struct model *m, const struct model *other)
 {
 	for (unsigned c = 0; c < CLIENTS; c++)
@@ -531,7 +532,7 @@ static void accept_both(struct model *m, const struct model *other)
 		}
 }
 
-/* All orders that there are; those that explain what was seen stay in `orders`. Their number. */
+/* Tries all orders; those that explain the results stay in `orders`. Returns their number. */
 static unsigned explain(const char **ret_what, long *ret_want)
 {
 	static struct outcome outcomes[2][2];
@@ -576,7 +577,8 @@ static void two(void)
 	pthread_barrier_wait(&pair_begins);
 	run(&pair_ops[0], &pair_outcomes[0]);
 	pthread_barrier_wait(&pair_ends);
-	/* Either may have been answered before the other's change, and have heard it after that. */
+	/* Either may have been answered before the other's change, and have received the answer
+	 * after it. */
 	pair_outcomes[0].ended_ns = pair_outcomes[1].ended_ns =
 		MAX_OF(pair_outcomes[0].ended_ns, pair_outcomes[1].ended_ns);
 	for (unsigned i = 0; i < 2; i++)

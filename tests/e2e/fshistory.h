@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What plenum-consistency(7) promises, as a model that can be asked: the names and contents that
- * the server has after every operation in turn, what each client may still see of the past, and
- * whether the outcome of an operation is one that may be. No system calls. Used by fshistory.c.
+ * The model of plenum-consistency(7): the names and contents that the server has after every
+ * operation in turn, the past states that each client may still see, and whether the outcome of an
+ * operation is allowed. No system calls. Used by fshistory.c.
  */
 #ifndef PLENUM_TESTS_E2E_FSHISTORY_H
 #define PLENUM_TESTS_E2E_FSHISTORY_H
@@ -14,12 +14,12 @@
 #define NAMES 6U	/* names of files in the root and in each directory: n0... */
 #define SLOTS 6U	/* open files of a client */
 #define INODES 96U	/* more than names and open files can hold */
-#define VERSIONS 100U	/* of a file, as far back as anybody may look */
-#define FILE_BIG 12000U /* files that have grown so large are cut */
+#define VERSIONS 100U	/* of a file, as far back as a client may see */
+#define FILE_BIG 12000U /* larger files are truncated */
 #define IO_BYTES 16384U
 #define PAGE 4096U
 #define NOTHING (-1)
-#define ATTR_AGE_NS (1100 * NSEC_PER_MSEC) /* what the chapter allows, and a clock's tick */
+#define ATTR_AGE_NS (1100 * NSEC_PER_MSEC) /* the limit in the manual page, and a clock's tick */
 
 struct path {
 	int dir; /* NOTHING: the root */
@@ -52,7 +52,7 @@ struct op {
 	struct path a, b;
 	int flags; /* OPEN: O_*; RENAME: RENAME_* */
 	uint32_t off, len;
-	uint32_t skip; /* WRITE: of its data, what another part has written */
+	uint32_t skip; /* WRITE: bytes of its data that another part has written */
 };
 
 struct outcome {
@@ -71,7 +71,7 @@ struct content { /* never changed: versions share it */
 };
 
 struct version {
-	uint64_t seq, at_ns; /* from then on no client is told of an older one */
+	uint64_t seq, at_ns; /* from then on no client gets an older version */
 	struct content *content;
 	unsigned by; /* the client that made it, and what it changed */
 	uint32_t from, to;
@@ -88,7 +88,7 @@ struct inode {
 
 struct slot {
 	int inode;	   /* NOTHING: closed */
-	bool append, lost; /* lost: what it may see is no longer known; to be closed */
+	bool append, lost; /* lost: the versions it may see are no longer known; to be closed */
 	uint64_t open_seq;
 };
 
@@ -104,9 +104,9 @@ void model_copy(struct model *to, const struct model *from);
 void model_done(struct model *m);
 /* The inode behind a name, NOTHING where there is none. */
 int model_find(const struct model *m, const struct path *p);
-/* Gives a file that has names another one. False: it has none, or that one is not free. */
+/* Gives a file that has names another one. False: it has none, or that name is taken. */
 bool model_link(struct model *m, int inode, const struct path *p);
-/* The bytes that a write of this operation writes; never 0, so that holes are told apart. */
+/* The bytes that a write of this operation writes; never 0, so that holes are distinguishable. */
 void model_data(const struct op *op, unsigned char *ret);
 /*
  * Does the operation and judges its outcome: NULL, or what is wrong with it in a few words. *ret:
@@ -114,8 +114,8 @@ void model_data(const struct op *op, unsigned char *ret);
  */
 const char *model_step(struct model *m, const struct op *op, const struct outcome *o, long *ret);
 bool content_is(const struct content *a, const struct content *b);
-/* Two operations at once may have come in either order, and both models explain them: what a file
- * was between the two in the other one may have been seen, too. */
+/* Two simultaneous operations may have come in either order, and both models explain them: a
+ * client may also have seen the intermediate state of the other order. */
 void model_add_moments(struct model *m, int inode, const struct model *other, int other_inode);
 /* The newest content of a file. */
 const struct content *model_content(const struct model *m, int inode);

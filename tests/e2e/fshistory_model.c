@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The model of fshistory: each function does one operation as one file system would that all
- * clients share, and says what is wrong with what the client was told. Where the chapter lets a
- * client see the past, what it saw must have been true at one moment of that past.
+ * clients share, and reports a wrong result of the client. Where the manual page lets a client see
+ * the past, what it saw must have been true at one moment of that past.
  */
 #include "tests/e2e/fshistory.h"
 
@@ -250,7 +250,7 @@ const struct content *model_content(const struct model *m, int inode)
 	return n->versions[n->n_versions - 1].content;
 }
 
-/* Whoever may have to look further back than is kept is told to let go. */
+/* Drops the oldest version if there is no room; open files that may still see it become lost. */
 static void versions_make_room(struct model *m, int inode)
 {
 	struct inode *n = &m->inodes[inode];
@@ -392,7 +392,7 @@ static unsigned version_at(const struct inode *n, uint64_t seq)
 	return v;
 }
 
-/* Whoever changed a byte sees no older one. */
+/* A client that changed a byte sees no older one. */
 static unsigned first_for(const struct inode *n, unsigned first, unsigned client, uint32_t at)
 {
 	for (unsigned v = n->n_versions; v-- > first;)
@@ -413,9 +413,8 @@ static bool byte_may_be(const struct inode *n, unsigned first, uint32_t at, unsi
 	return false;
 }
 
-/* Of a file that was cut the reader's kernel may have the pages before a border, and learn at the
- * border that there is no more: the end lay behind it at one moment and before it at a later one.
- */
+/* Of a truncated file the reader's kernel may have the pages before a border, and find the end
+ * of the file at the border: the end lay behind it at one moment and before it at a later one. */
 static bool border_may_be(const struct inode *n, unsigned first, const struct op *op, uint32_t end)
 {
 	unsigned own = first_for(n, first, op->client, end);
@@ -469,8 +468,9 @@ static const char *judge_read(const struct model *m, const struct op *op, const 
 	return NULL;
 }
 
-/* What the client itself left, where of two operations at once the other came later than is taken
- * for granted here: who wrote may have heard with it what the file was like just then. */
+/* The size that the client itself left, where of two simultaneous operations the other came
+ * later than this model assumes: the writer's answer may have carried the file's size at that
+ * moment. */
 static uint32_t size_alone(const struct inode *n, unsigned v)
 {
 	unsigned base = v, client = n->versions[v].by;
@@ -490,8 +490,8 @@ static uint32_t size_alone(const struct inode *n, unsigned v)
 	return size;
 }
 
-/* Sizes may be as old as the chapter says, but not older than what the client itself did, nor than
- * its open. */
+/* Sizes may be as old as the manual page allows, but not older than the client's own changes,
+ * nor than its open. */
 static const char *judge_fstat(const struct model *m, const struct op *op, const struct outcome *o,
 			       long *ret)
 {
@@ -510,7 +510,7 @@ static const char *judge_fstat(const struct model *m, const struct op *op, const
 	for (unsigned v = n->n_versions; v-- > first;) {
 		const struct version *w = &n->versions[v];
 
-		/* What came at the same moment as its own may have come after it. */
+		/* A change at the same moment as the client's own may have come after it. */
 		if (knows && w->at_ns != w[1].at_ns)
 			break;
 		if (o->size == w->content->size ||
@@ -551,7 +551,7 @@ static const char *judge_open(const struct model *m, const struct op *op, const 
 
 	if (*ret < 0)
 		return NULL;
-	/* One that is made bears no number of another. */
+	/* A new inode has a number that no other has. */
 	for (int i = 0; i < (int)INODES; i++)
 		if (i != inode && m->inodes[i].used && m->inodes[i].ino == o->ino)
 			return "the file that it opens";

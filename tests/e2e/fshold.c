@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that has a file open while servers come and go: `fshold FILE`. It reads one command a
- * line and answers each with a line: "ok", what was read, or the name of the error. Apart from the
- * shell because that cannot sync what it has open.
+ * Keeps a file open while servers come and go: `fshold FILE`. It reads one command a line and
+ * answers each with a line: "ok", the data, or the name of the error. A separate program because
+ * the shell cannot sync a file that it has open.
  *
  *	write TEXT	at the file's end, by pwrite
  *	read		the file's first 100 bytes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kills a process when a system call of its has just changed a name or a file, and it knows nothing
- * of that yet: the n-th of them from now. Of what is killed at random points few are met there.
+ * Kills a process right after one of its system calls has changed a name or a file, before the
+ * process knows the result: the n-th such call from now. Random kills seldom hit these points.
  *
  *	fskill PID N
  */
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	signal(SIGALRM, on_alarm);
 	if (helper_trace_begin(pid) < 0)
 		return 1;
-	alarm(1); /* it does nothing just now: then anywhere */
+	alarm(1); /* the process is idle: kill it at any point */
 	for (;;) {
 		long nr = helper_trace_next(pid);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two clients work on the same few names with operations that must run exactly once, while somebody
- * kills what is between them and the file system. What each was told is kept in the order in which
- * it asked and heard; in the end a model tries all orders in which the operations can have taken
- * place, one at a time, each between its question and its answer. If none explains all answers and
- * what stands there in the end, something ran twice, or not at all.
+ * Two clients work on the same few names with operations that must run exactly once, while the test
+ * kills processes between them and the file system. The program records the requests and answers of
+ * each in their order; in the end a model tries all orders in which the operations can have taken
+ * place, one at a time, each between its request and its answer. If no order explains all answers
+ * and the final state of the folder, an operation ran twice, or not at all.
  *
  *	fsonce SECONDS SEED FOLDER-OF-CLIENT-1 FOLDER-OF-CLIENT-2 FOLDER-ON-THE-SERVER [eio]
  *
- * Appends to one more file are records with a number: each that was confirmed is there once. With
- * eio the answer EIO is taken for what it says, that nobody knows; never for once more.
+ * Appends to one more file are records with a number: each confirmed one is there once. With eio
+ *the answer EIO means an unknown result; never that the operation ran twice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ struct client {
 	int index, dir, log;
 	uint64_t seed;
 	unsigned n_appends;
-	bool unknown[EVENTS_MAX]; /* appends of which nobody knows */
+	bool unknown[EVENTS_MAX]; /* appends with an unknown result */
 };
 
 static uint64_t pseudo_random(uint64_t *seed)
@@ -115,8 +115,8 @@ static int op_do(const struct client *c, const struct event *e)
 
 static void append(struct client *c)
 {
-	char text[32]; /* 16 bytes, so that no record crosses a page: what is torn is another test's
-			*/
+	char text[32]; /* 16 bytes, so that no record crosses a page: another test covers torn
+			  records */
 	int len = snprintf(text, sizeof(text), "%d %013u\n", c->index, c->n_appends + 1);
 
 	if (write(c->log, text, (size_t)len) == len)
@@ -141,7 +141,7 @@ static void *client_run(void *arg)
 		e.name2 = (uint8_t)((e.name + 1 + (dice >> 16) % (NAMES - 1)) % NAMES);
 		e.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 		if (dice >> 24 & 1)
-			e.op = MAKE; /* else there is never anything */
+			e.op = MAKE; /* otherwise no file ever exists */
 		if (!event_add(&e))
 			break;
 		e.error = op_do(c, &e);
@@ -157,12 +157,12 @@ static void *client_run(void *arg)
 /* ------------------------------------------------------------------ the model */
 
 /*
- * A state in which the files can be, and which of the questions asked have been carried out.
+ * A possible state of the files, and which of the sent requests have been carried out.
  *
- * A client's kernel looks up the two names of a rename one after the other, and what it then asks
- * the server is about these. So a name that is missing, or in the way, need not have been so at the
- * same moment as the other; and where both show the same file, which was renamed in between, it
- * does nothing and says that it has. That is as with any file system of a network.
+ * A client's kernel looks up the two names of a rename one after the other, and sends its request
+ * with the results. So a missing or existing name need not have been so at the same moment as the
+ * other; and where both show the same file, which was renamed in between, the kernel reports
+ * success without a request. Any network file system behaves so.
  */
 struct world {
 	uint32_t names[NAMES];
@@ -202,7 +202,7 @@ static void world_done(struct world w, unsigned c, int error)
 	world_add(&w);
 }
 
-/* All that can come of the question if it is carried out now. */
+/* All possible results if the request is carried out now. */
 static void world_apply(const struct world *was, const struct event *e)
 {
 	struct world w = *was;
@@ -236,7 +236,7 @@ static void world_apply(const struct world *was, const struct event *e)
 	world_done(w, c, 0);
 }
 
-/* Each question that was asked may be carried out now. */
+/* Each sent request may be carried out now. */
 static void worlds_step(const struct event *const asked[CLIENTS])
 {
 	for (unsigned i = 0; i < n_worlds; i++)
@@ -245,7 +245,7 @@ static void worlds_step(const struct event *const asked[CLIENTS])
 				world_apply(&worlds[i], asked[c]);
 }
 
-/* Those that have given this answer to this client remain. */
+/* Keeps the worlds that have given this answer to this client. */
 static void worlds_answer(const struct event *e)
 {
 	unsigned n = 0;
@@ -273,7 +273,7 @@ static void event_print(const struct event *e)
 		e->answer ? strerror(e->error) : "");
 }
 
-/* A file whose making ended with EIO was made, and its number never written. */
+/* A file whose creation ended with EIO exists, without its number. */
 static bool end_is(const uint32_t names[NAMES], const uint32_t end[NAMES])
 {
 	for (unsigned i = 0; i < NAMES; i++)
@@ -334,7 +334,7 @@ static void end_look(int dir, uint32_t end[NAMES])
 	}
 }
 
-/* Each client's records are there in order, whole and once. */
+/* Each client's records are there in order, complete and once. */
 static bool log_check(int dir, const struct client *c)
 {
 	unsigned next[CLIENTS] = {1, 1}, number;

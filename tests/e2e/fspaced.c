@@ -59,7 +59,7 @@ static void pace(int file, long a_second, long count)
 	for (long i = 0; i < count; i++) {
 		if (poll(&(struct pollfd){.fd = timer, .events = POLLIN}, 1, 0) == 1 &&
 		    read(timer, &gone, sizeof(gone)) != (ssize_t)sizeof(gone))
-			die("timer"); /* went by while the last one was read */
+			die("timer"); /* expired during the last read */
 		if (read(timer, &gone, sizeof(gone)) != (ssize_t)sizeof(gone))
 			die("timer");
 		if (pread(file, buf, BYTES, (off_t)(i % 256 * BYTES)) != (ssize_t)BYTES)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What POSIX programs expect of a file system, one small check each, in a fresh folder below DIR:
+ * Checks what POSIX programs expect of a file system, one small check each, in a fresh folder below
+ * DIR:
  *	fsposix DIR
- * Prints TAP. Run on a local folder it tells what that machine's file systems can do at all; run
- * on the mount it must tell the same. Needs root (checks become other users).
+ * Prints TAP. On a local folder it shows what that machine's file systems support; on the mount the
+ * result must be the same. Needs root (checks become other users).
  */
 #include "tests/e2e/fsposix.h"
 

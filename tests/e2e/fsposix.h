@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The harness of fsposix: a check that fails says where and ends there. A check is a function
- * check_NAME, run in a fresh folder of its own, and has a line in the list below.
+ * The harness of fsposix: a failing check reports where and ends there. A check is a function
+ * check_NAME, run in a fresh folder, and has a line in the list below.
  */
 #ifndef PLENUM_TESTS_FSPOSIX_H
 #define PLENUM_TESTS_FSPOSIX_H
@@ -84,7 +84,7 @@ extern char fsposix_message[256];
 int make_file(const char *name, const char *text);
 struct stat st_of(const char *name);
 void expect_text(const char *name, const char *text);
-/* Runs fn as another user in a child; its message comes back. */
+/* Runs fn as another user in a child, and passes its message on. */
 void as_other(void (*fn)(void));
 
 #endif

@@ -62,8 +62,8 @@ void check_direct_io(void)
 	free(b);
 }
 
-/* Of one file that is open by O_DIRECT and without, whoever came first: each reads, and has mapped,
- * what the other has written. */
+/* One file that is open by O_DIRECT and without, in either order: each reads, and has mapped,
+ * the other's writes. */
 static void direct_beside(int first, int second)
 {
 	const size_t size = 16 * 4096;
@@ -275,7 +275,7 @@ static void expect_bytes(int fd, const char *map, char want)
 	CHECK(!map || (map[4095] == want && map[4096] == want));
 }
 
-/* Who only writes may go past the pages that readers have, who were there before or come later. */
+/* A write-only user may go past the pages of readers, who were there before or come later. */
 void check_readers_and_writers(void)
 {
 	static char old[8192], text[2];

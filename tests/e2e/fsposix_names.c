@@ -197,7 +197,7 @@ void check_seekdir(void)
 	closedir(d);
 }
 
-/* Entries removed while a folder is read: none of the others is missed (rm -r does this). */
+/* Removing entries while reading a folder skips none of the others (rm -r does this). */
 void check_remove_while_reading(void)
 {
 	char name[32];

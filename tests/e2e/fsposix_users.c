@@ -27,7 +27,7 @@ void check_chmod_chown(void)
 	CHECK(chmod("f", 04751) == 0 && (st_of("f").st_mode & 07777) == 04751);
 	CHECK(chown("f", OTHER_UID, OTHER_GID) == 0);
 	CHECK(st_of("f").st_uid == OTHER_UID && st_of("f").st_gid == OTHER_GID);
-	CHECK((st_of("f").st_mode & 07777) == 0751); /* set-id bits go with the owner */
+	CHECK((st_of("f").st_mode & 07777) == 0751); /* a change of owner removes the set-id bits */
 	CHECK(fchmod(fd, 0600) == 0 && fchown(fd, 0, (gid_t)-1) == 0);
 	CHECK(st_of("f").st_uid == 0 && st_of("f").st_gid == OTHER_GID);
 	close(fd);
@@ -155,7 +155,7 @@ void check_large_xattr(void)
 	CHECK(setxattr("f", "user.large", in, sizeof(in), 0) == 0);
 	CHECK(getxattr("f", "user.large", out, sizeof(out)) == (ssize_t)sizeof(out));
 	CHECK(memcmp(in, out, sizeof(in)) == 0);
-	/* The server's worker has not the privilege that these need (plenum-worker(8)). */
+	/* The server's worker lacks the privilege that these need (plenum-worker(8)). */
 	CHECK_ERRNO(setxattr("f", "trusted.large", in, 8, 0), EPERM);
 }
 

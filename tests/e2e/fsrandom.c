@@ -53,7 +53,7 @@ static void describe(const char *fmt, ...)
 	va_end(args);
 }
 
-/* Results as one number: what was returned, or the negative error. */
+/* Results as one number: the return value, or the negative error. */
 static void same(const long r[2])
 {
 	if (r[0] != r[1])

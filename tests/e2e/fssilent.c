@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `fssilent DIR`: mounts a file system there that answers nothing, as one whose server or disk is
- * gone: whoever opens the directory waits. It prints "ok", and serves until it is killed; the mount
- * is the caller's to unmount.
+ * `fssilent DIR`: mounts a file system on DIR that answers nothing, like one whose server or disk
+ * is gone: opening the directory blocks. It prints "ok", and serves until it is killed; the caller
+ * must unmount.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What kernel_linux tells of a real kernel without changing it: inventories of hosts that are odd,
- * large or in motion, the settings of legs, connections, and which way packets leave.
+ * Reads a real kernel via kernel_linux without changing it: inventories of hosts that are odd,
+ * large or changing, the settings of legs, connections, and route lookups.
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/linux/sysfs.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* What the kernel answers, and the fake over the same inventory. Result and route are equal. */
+/* Compares the kernel's answer with that of the fake over the same inventory. */
 static int lookup_both(struct kernel *k, const char *from, const char *to, uint32_t oif,
 		       struct inv_route *ret)
 {
@@ -84,7 +84,7 @@ static void test_route_lookup(void **state)
 	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1:2::7", 0, &r), -EHOSTUNREACH);
 	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1:3::7", 0, &r), -EACCES);
 	assert_int_equal(lookup_both(k, NULL, "fd00:7::7", 0, &r), -ENETUNREACH);
-	/* A rule of others that is asked earlier diverts it. */
+	/* A foreign rule of higher priority diverts it. */
 	assert_int_equal(run("ip route add default dev far0 table 77 && "
 			     "ip rule add from 10.99.0.0/24 table 77 priority 5270"),
 			 0);
@@ -154,7 +154,7 @@ static void assert_setting(struct kernel *k, enum link_setting s, const char *co
 	inv_free(inv);
 }
 
-/* Each setting that a plan can want is looked at, of a link and of all, and is the one that its
+/* Each setting that a plan can change is read, for a link and for all, and is the one that its
  * name says. */
 static void test_settings_are_collected(void **state)
 {
@@ -179,7 +179,7 @@ static void test_settings_are_collected(void **state)
 	}
 }
 
-/* Settings of links whose names have dots and more are reached too. */
+/* Settings of links with dots and other special characters in their names are found too. */
 static void test_odd_names(void **state)
 {
 	struct kernel *k = *state;
@@ -224,7 +224,8 @@ static void test_many_links(void **state)
 	inv_free(inv);
 }
 
-/* While links come and go, what stays is in every inventory: a dump is whole or is asked again. */
+/* While links come and go, the stable ones are in every inventory: an interrupted dump is
+ * repeated. */
 static void test_links_in_motion(void **state)
 {
 	enum { STEADY = 150, ROUNDS = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes by kernel_linux on a real kernel, and what its watch tells of them; the host in memory is
- * compared with it. What is only looked at is in inventory_netns.
+ * Changes a real kernel via kernel_linux, and checks its watch; compares the host in memory with
+ * it. inventory_netns covers the reading side.
  */
 #include "tests/e2e/kernel_netns.h"
 #include "netcfg/linux/rtnl.h"
@@ -90,7 +90,7 @@ static void test_addr(void **state)
 	assert_int_equal(kernel_do_addr_del(k, &a, why), -EADDRNOTAVAIL);
 }
 
-/* The route as the inventory tells it, or NULL. */
+/* The route in the inventory, or NULL. */
 static const struct inv_route *route_find(const struct inventory *inv, struct inv_route want)
 {
 	kernel_route_normalize(&want);
@@ -277,7 +277,7 @@ static void test_watch(void **state)
 	assert_int_equal(k->ops->watch_read(k, see, &s), 0);
 }
 
-/* A link that udev or an administrator renames is told under its new name. */
+/* A link that udev or an administrator renames is reported under its new name. */
 static void test_watch_rename(void **state)
 {
 	struct kernel *k = *state;
@@ -288,7 +288,8 @@ static void test_watch_rename(void **state)
 	await(k, &s, &s.renamed);
 }
 
-/* More notifications than the socket holds: the reader is told so, and the watch goes on. */
+/* More notifications than the socket holds: the reader gets the overflow, and the watch
+ * continues. */
 static void test_watch_overflow(void **state)
 {
 	struct kernel *k = *state;
@@ -319,7 +320,7 @@ static void test_watch_overflow(void **state)
 	rtnl_watch_close(w);
 }
 
-/* udev's message as libudev sends it; the agent hears of a link that udev is done with. */
+/* udev's message as libudev sends it; the agent is notified when udev has finished a link. */
 static void test_watch_udev(void **state)
 {
 	static const char properties[] = "ACTION=add\0SUBSYSTEM=net\0INTERFACE=" LEG "\0IFINDEX=77";
@@ -343,7 +344,7 @@ static void test_watch_udev(void **state)
 	await(k, &s, &s.udev);
 }
 
-/* Addresses, routes and rules of two inventories, with a word for what differs. */
+/* Compares addresses, routes and rules of two inventories, with a word for the message. */
 static void assert_same_objects(const struct inventory *a, const struct inventory *b)
 {
 	assert_int_equal(a->n_addrs, b->n_addrs);
@@ -360,7 +361,8 @@ static void assert_same_objects(const struct inventory *a, const struct inventor
 		assert_true(kernel_rule_equal(&a->rules[i], &b->rules[i]));
 }
 
-/* The same changes one after the other on both hosts: results and what is there then are equal. */
+/* The same changes one after the other on both hosts: results and the state afterwards are
+ * equal. */
 static void test_fake_is_faithful(void **state)
 {
 	struct kernel *real = *state, *fake;
@@ -378,7 +380,7 @@ static void test_fake_is_faithful(void **state)
 
 	a = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.1/24")};
 	b = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.2/24")};
-	/* IPv6 takes its own time to settle, which the fake does not play. */
+	/* IPv6 needs time to settle, which the fake does not imitate. */
 	assert_int_equal(kernel_do_sysctl(real, "net/ipv6/conf/all/disable_ipv6", "1", NULL), 0);
 	before = collect(real);
 	assert_int_equal(kernel_fake_new(before, &fake), 0);

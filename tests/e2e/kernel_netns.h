@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of the kernel seam stand on: every test has a network namespace of its own with a
- * veth pair, leg0 and far0, which goes when the process does. Needs root.
+ * The base of the tests of the kernel seam: every test has a separate network namespace with a veth
+ * pair, leg0 and far0, which ends with the process. Needs root.
  */
 #ifndef PLENUM_TESTS_KERNEL_NETNS_H
 #define PLENUM_TESTS_KERNEL_NETNS_H
@@ -19,7 +19,7 @@
 
 #define LEG "leg0"
 
-/* Output of cmocka stays TAP: what commands say goes to standard error. */
+/* Output of cmocka stays TAP: output of commands goes to standard error. */
 static inline int run(const char *command)
 {
 	char line[1024];

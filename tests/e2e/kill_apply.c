@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kills an agent, or its applier, or both, exactly before the n-th thing that an apply changes. A
- * program of its own because only a tracer stops a process between two system calls and needs
- * nothing in what is traced for it.
+ * Kills an agent, or its applier, or both, exactly before the n-th change of an apply. A separate
+ * program because only a tracer stops a process between two system calls without support in the
+ * traced program.
  *
  *	kill_apply AGENT COUNTED WHAT N[+M] VICTIM
  *
- * Follows process AGENT and its children, and says `ready` when it does. COUNTED is whose changes
- * count, `agent` or `applier`; WHAT is `kernel` (messages that change something, and settings) or
- * `all` (files, names of files and messages to other processes, too); VICTIM is `agent`, `applier`
- * or `both`. With +M the next applier, which rolls back, is killed before its M-th change. Says
- * who was killed before what, or, where SIGTERM ends it first, how many changes there were.
+ * Follows process AGENT and its children, and prints `ready` when it does. COUNTED is the process
+ * whose changes count, `agent` or `applier`; WHAT is `kernel` (messages that change something, and
+ * settings) or `all` (files, names of files and messages to other processes, too); VICTIM is
+ * `agent`, `applier` or `both`. With +M the next applier, which rolls back, is killed before its
+ * M-th change. Prints which process was killed before which change, or, where SIGTERM ends it
+ * first, how many changes there were.
  */
 #include "netcfg/base/base.h"
 #include <fcntl.h>
@@ -33,7 +34,7 @@
 static struct {
 	pid_t agent, applier;
 	bool of_agent, all, kill_agent, kill_applier;
-	unsigned n, next_n; /* before which one; of the next applier, 0: none */
+	unsigned n, next_n; /* the change to kill before; next_n of the next applier, 0: none */
 	unsigned seen;
 } task;
 
@@ -44,7 +45,7 @@ static bool read_memory(pid_t pid, uint64_t at, void *buf, size_t len)
 	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)len;
 }
 
-/* ---- what a system call changes ---- */
+/* ---- the changes of a system call ---- */
 
 /* Whether fd is a socket of rtnetlink. */
 static bool is_rtnetlink(pid_t pid, int fd)
@@ -68,7 +69,8 @@ static bool is_of(pid_t pid, int fd, unsigned magic)
 	return statfs(path, &fs) == 0 && (unsigned)fs.f_type == magic;
 }
 
-/* A message: of rtnetlink it counts where it asks for a change, other ones among all. */
+/* True for a message that changes something: for rtnetlink a request for a change, otherwise any
+ * message. */
 static bool message_changes(pid_t pid, const uint64_t *args, uint64_t text, char *ret_what)
 {
 	struct nlmsghdr h;
@@ -188,7 +190,8 @@ static bool kill_victims(pid_t pid, const char *what)
 	return task.n == 0;
 }
 
-/* Whose calls are looked at; a child counts from when it has the applier's name. */
+/* True for processes whose calls are examined; a child counts from when it has the applier's
+ * name. */
 static bool is_looked_at(pid_t pid)
 {
 	return task.of_agent ? pid == task.agent : pid != task.agent;
@@ -228,7 +231,7 @@ static bool on_stop(pid_t pid, int status)
 	return false;
 }
 
-/* Until all is done, nobody is left, or SIGTERM, which like SIGCHLD is blocked. */
+/* Runs until all is done, no process is left, or SIGTERM, which like SIGCHLD is blocked. */
 static void follow(const sigset_t *news)
 {
 	int status, signal = SIGCHLD;

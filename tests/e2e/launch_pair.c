@@ -146,7 +146,7 @@ static void states_make(struct worker_proc *w)
 		die("memfd_create");
 }
 
-/* Its agent has lost it, and all pinned files. */
+/* Its agent has lost the worker's state, and all pinned files. */
 static void worker_forget(struct worker_proc *w)
 {
 	close(w->state_fd);
@@ -359,7 +359,7 @@ static void worker_adopt(struct worker_proc *w)
 	w->alive = alive[1];
 }
 
-/* As the agent does: a file that was deleted while open lives by our descriptor. */
+/* As the agent does: this descriptor keeps a file that was deleted while open. */
 static void worker_hold(struct worker_proc *w, const struct launch_msg *m, int fd)
 {
 	w = w == &workers[BACK2] ? &workers[BACK] : w; /* per export, whichever worker asks */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A switch as far as LLDP goes: sends one frame from an interface.
+ * Imitates the LLDP of a switch: sends one frame from an interface.
  *
  *	lldp_send IFNAME CHASSIS-MAC PORT NAME [TTL-SECONDS]
  *
- * NAME "-": it says none. Written against the standard, and not with what reads the frames.
+ * NAME "-": no system name. Written from the standard, independent of the agent's parser.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -29,7 +29,7 @@ static void add(struct frame *f, const void *bytes, size_t len)
 	f->len += len;
 }
 
-/* subtype < 0: it has none */
+/* subtype < 0: without a subtype */
 static void add_tlv(struct frame *f, unsigned type, int subtype, const void *bytes, size_t len)
 {
 	const uint8_t byte = (uint8_t)subtype;

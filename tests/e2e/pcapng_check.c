@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a pcapng file as its specification has it and knows nothing of who wrote it; says one line
- * for each interface and one for the whole:
+ * Reads a pcapng file by the specification, independent of our writer; prints one line for each
+ * interface and one for the whole:
  *
  *	interface N NAME link L snap S in I out O udp U plenum P seen S dropped D
  *	packets N bytes N span_ns N
  *
  * plenum: UDP datagrams that begin as those of plenum-protocol(7). Exit status 1, and the reason,
- * where a block, an option or a packet is not what it should be.
+ * where a block, an option or a packet is invalid.
  */
 #include "netcfg/base/base.h"
 #include "netcfg/base/file.h"
@@ -127,7 +127,7 @@ static void read_interface(struct reader *r, const uint8_t *b, uint32_t len)
 		bad(r, "an interface without a name, or of other times than nanoseconds");
 }
 
-/* From the IP header on. */
+/* Starts at the IP header. */
 static void read_ip(const struct reader *r, struct interface *i, const uint8_t *p, uint32_t kept,
 		    uint32_t wire)
 {
