@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of a pool of hands for tests, which go on as no worker does: hands that are late to end
- * have the descriptors of the process that started them, and would act on what has their numbers by
- * then.
+ * Ends a helper pool in a test and waits for its processes: unlike a worker, the test continues,
+ * and late helpers share its descriptor table and would act on reused descriptor numbers.
  */
 #ifndef PLENUM_TESTS_HELPER_END_H
 #define PLENUM_TESTS_HELPER_END_H

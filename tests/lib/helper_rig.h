@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker that only gives calls to its hands, for tests of these: an export in a fresh directory
- * of the disk's file system, a pool, one call at a time or several.
+ * A worker that only submits calls, for tests of the I/O helpers: an export in a fresh directory on
+ * disk, and a helper pool.
  */
 #ifndef PLENUM_TESTS_HELPER_RIG_H
 #define PLENUM_TESTS_HELPER_RIG_H
@@ -31,7 +31,7 @@ struct rig {
 	struct fs_helper *helpers;
 	unsigned mount; /* in the journal */
 	uint8_t *arena;
-	uint64_t unique; /* of the last request that must run once */
+	uint64_t unique; /* of the last journalled request */
 };
 
 static const uint8_t rig_mount_id[16] = {42};
@@ -62,7 +62,7 @@ static inline struct rig *rig_new(void)
 	static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
 	struct rig *g = calloc(1, sizeof(*g));
 
-	/* Not /tmp, which may be of a kind that gives no handles. */
+	/* not /tmp, whose file system may lack file handles */
 	snprintf(g->dir, sizeof(g->dir), "/var/tmp/plenum-helpers-XXXXXX");
 	assert_non_null(mkdtemp(g->dir));
 	assert_int_equal(chmod(g->dir, 0777), 0);
@@ -106,7 +106,7 @@ static inline void rig_on_done(void *user, struct helper_call *call)
 	*(struct helper_call **)user = call;
 }
 
-/* The next call that comes back. */
+/* The next call that returns. */
 static inline struct helper_call *rig_wait(struct rig *g)
 {
 	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
@@ -122,7 +122,7 @@ static inline struct helper_call *rig_wait(struct rig *g)
 	}
 }
 
-/* Error of the call; *ret, if wanted, the call as it came back. Frees it. */
+/* Error of the call; *ret, if not NULL: the returned call. Frees it. */
 static inline int rig_do(struct rig *g, struct helper_call *c, struct helper_call *ret)
 {
 	int r;
@@ -138,7 +138,7 @@ static inline int rig_do(struct rig *g, struct helper_call *c, struct helper_cal
 	return r;
 }
 
-/* Makes the call one that must run once, and that is not a repetition. */
+/* Journals the call as a new request. */
 static inline void rig_once(struct rig *g, struct helper_call *c)
 {
 	assert_int_equal(journal_begin(fs_helper_journal(g->helpers, 0), g->mount, ++g->unique,
@@ -154,7 +154,7 @@ static inline const char *rig_path(const struct rig *g, const char *name)
 	return path;
 }
 
-/* For tests that begin with a pool that runs. */
+/* For tests that start with a running pool. */
 static inline int rig_setup(void **state)
 {
 	struct rig *g = rig_new();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Holds a process before a system call of its, as a disk would that hangs there, so that a test can
- * do something meanwhile, and then let it go on or kill it: each point at which its world can
- * change, or it can die, is met by number.
+ * Stops a process before its system calls, as a hanging disk would, so that a test can act in
+ * between and then continue or kill the process at each numbered point.
  */
 #ifndef PLENUM_TESTS_HELPER_TRACE_H
 #define PLENUM_TESTS_HELPER_TRACE_H
@@ -16,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From linux/ptrace.h, which does not go together with sys/ptrace.h. */
+/* From linux/ptrace.h, which conflicts with sys/ptrace.h. */
 struct helper_trace_info {
 	uint8_t op, pad[3];
 	uint32_t arch;
@@ -24,7 +23,7 @@ struct helper_trace_info {
 	uint64_t nr, args[6];
 };
 
-/* It goes on until helper_trace_next(). 0; negative errno: nothing can be traced here. */
+/* The process runs until helper_trace_next(). 0; negative errno: tracing is impossible here. */
 static inline int helper_trace_begin(pid_t pid)
 {
 	int status;
@@ -36,7 +35,7 @@ static inline int helper_trace_begin(pid_t pid)
 	return 0;
 }
 
-/* Lets it go on up to the entry of its next system call: its number; -1: it has ended. */
+/* Continues to the entry of the next system call: its number; -1: the process has ended. */
 static inline long helper_trace_next(pid_t pid)
 {
 	int status;
@@ -55,7 +54,7 @@ static inline long helper_trace_next(pid_t pid)
 	}
 }
 
-/* Up to the entry of this one. False: it has ended. */
+/* Continues to the entry of this system call. False: the process has ended. */
 static inline bool helper_trace_until(pid_t pid, long nr)
 {
 	long at;
@@ -73,9 +72,9 @@ static inline void helper_trace_end(pid_t pid)
 
 #ifdef __x86_64__
 #define HELPER_TRACE_INJECTS 1
-/* Held before a system call, it makes this one in its place; at the next helper_trace_next() it
- * stands before its own again. What the arguments point at must be in its own memory, as what is
- * static here is in a process that was forked. What the call returns. */
+/* Makes another system call in a process stopped before its own, and returns the result; at the
+ * next helper_trace_next() the process stops before its own call again. Pointer arguments must
+ * be valid in the process, such as static data of a forked one. */
 static inline long helper_trace_inject(pid_t pid, long nr, const long args[6])
 {
 	struct user_regs_struct own, regs;
@@ -98,7 +97,7 @@ static inline long helper_trace_inject(pid_t pid, long nr, const long args[6])
 		return -ESRCH;
 	r = (long)regs.rax;
 	own.rax = own.orig_rax;
-	own.rip -= 2; /* the instruction that it came by */
+	own.rip -= 2; /* repeats the system call instruction */
 	if (ptrace(PTRACE_SETREGS, pid, NULL, &own) < 0)
 		return -ESRCH;
 	return r;

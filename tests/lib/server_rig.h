@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client for tests of the server end: sends FUSE requests as a frontend would, one at a time or
- * several, and takes the answers. Tests speak of nodes and file handles as a kernel does; the rig
- * keeps what they are at the server, and opens files again at one that has forgotten them. Stands
- * in for the transport (rudp_respond and the like). Each rig has an export in a fresh directory, by
- * default of the disk's file system.
+ * A client for tests of the server: sends FUSE requests as a frontend does, one or several at a
+ * time, and receives the replies. Tests use node numbers and file handles as a kernel does; the rig
+ * maps them to the server's and reopens files at a successor. It replaces the transport
+ * (rudp_respond and others). Each rig has an export in a fresh directory, on disk by default.
  */
 #ifndef PLENUM_TESTS_SERVER_RIG_H
 #define PLENUM_TESTS_SERVER_RIG_H
@@ -32,11 +31,11 @@
 #define RIG_DEADLINE_NS (20 * NSEC_PER_SEC)
 #define RIG_NODES_MAX 16384U
 #define RIG_FILES_MAX 16384U
-#define RIG_FH 0x1000000U /* file handles of the rig's, plus their place */
+#define RIG_FH 0x1000000U /* the rig's file handles: this plus an index */
 
 struct rudp_call {
 	void *user;
-	bool answered, hold; /* hold: the answer is not acknowledged */
+	bool answered, hold; /* hold: do not acknowledge the reply */
 	void *token;
 	size_t len;
 	uint8_t reply[RUDP_MSG_BYTES_MAX];
@@ -49,43 +48,43 @@ struct rig {
 	struct fuse_handle *nodes; /* by node number; the first is the root's */
 	unsigned n_nodes;
 	struct rig_file {
-		uint64_t node, fh; /* fh: the server's; 0: closed, or not there any more */
+		uint64_t node, fh; /* fh: the server's; 0: closed or lost */
 		uint32_t flags;
 	} * files;
 	unsigned n_files;
 	struct fuse_proto_server identity;
-	uint64_t own_unique; /* of the rig's own requests */
-	int reopen_r;	     /* what the last that could not be opened again was told */
+	uint64_t own_unique; /* for the rig's internal requests */
+	int reopen_r;	     /* error of the last failed reopen */
 	int key_fd;
-	uint64_t boot; /* names this run of the host */
+	uint64_t boot; /* identifies the host's boot */
 	struct fs_helper *helpers;
 	struct fuse_server *server;
 	struct fuse_server_client *client;
 	struct fuse_hello hello;
 	uint64_t unique; /* of the last request */
-	bool resend;	 /* the next request is marked as sent before */
+	bool resend;	 /* marks the next request as sent before */
 	uint32_t uid, gid;
 	struct rudp_call *call; /* of rig_do */
-	/* What is held for the server end, as the agent would. */
-	struct rig *holder; /* another one is told; NULL: this one is */
-	bool deaf;	    /* wants to hear nothing just now */
+	/* Files pinned for the server, as by the agent. */
+	struct rig *holder; /* the rig with the pins; NULL: this one */
+	bool deaf;	    /* refuses messages now */
 	struct rig_held {
 		uint64_t key;
 		int fd;
 	} held[8];
 	unsigned n_held;
-	bool holds_late; /* what is to be held waits for rig_hear_late() */
+	bool holds_late; /* delays the next pin until rig_hear_late() */
 	struct rig_held late;
-	/* The last reply's data, and what stands behind it. */
+	/* The last reply's data and its tail. */
 	const void *data;
 	size_t len;
 	const uint8_t *tail;
 	size_t tail_len;
-	bool opened; /* what the last rig_open brought with it */
+	bool opened; /* the last rig_open returned attributes */
 	struct fuse_attr opened_attr;
 };
 
-static struct fuse_server *rig_back; /* where acknowledgements go */
+static struct fuse_server *rig_back; /* receives acknowledgements */
 
 void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *token)
 {
@@ -104,7 +103,7 @@ unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info 
 	return 0;
 }
 
-static void (*rig_on_close)(struct rudp_session *s); /* NULL: nobody looks */
+static void (*rig_on_close)(struct rudp_session *s); /* NULL: ignored */
 
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 {
@@ -151,7 +150,7 @@ static inline void rig_wait(struct rig *g, const struct rudp_call *call)
 	}
 }
 
-/* Hands one message over; `call` is answered now or later. */
+/* Delivers one message; `call` is answered now or later. */
 static inline void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t len)
 {
 	void *buf = fuse_server_buf_get(g->server, 0, len);
@@ -162,7 +161,7 @@ static inline void rig_send_raw(struct rig *g, struct rudp_call *call, const voi
 	fuse_server_request(g->client, call, buf, len);
 }
 
-struct rig_req { /* parts that are not there: 0 */
+struct rig_req { /* parts: absent if 0 */
 	uint32_t op;
 	uint64_t node;
 	const void *arg;
@@ -172,10 +171,10 @@ struct rig_req { /* parts that are not there: 0 */
 	size_t data_len;
 	uint16_t flags; /* FUSE_PROTO_REQ_* */
 	uint64_t unique;
-	struct fuse_proto_bulk bulk; /* behind the handles, where it has a length */
+	struct fuse_proto_bulk bulk; /* behind the handles, if its length is not 0 */
 };
 
-/* The number that the client gives to what has this handle. */
+/* The client's number for the object with this handle. */
 static inline uint64_t rig_node(struct rig *g, const uint8_t *bytes, size_t len)
 {
 	struct fuse_handle h = {.len = (uint8_t)len};
@@ -194,7 +193,7 @@ static inline uint64_t rig_node(struct rig *g, const uint8_t *bytes, size_t len)
 
 static inline size_t rig_put_handle(const struct rig *g, uint8_t *to, uint64_t node)
 {
-	if (node == 0 || node > g->n_nodes) { /* the client has no such node */
+	if (node == 0 || node > g->n_nodes) { /* an unknown node */
 		to[0] = sizeof(node);
 		memcpy(to + 1, &node, sizeof(node));
 	} else {
@@ -240,7 +239,7 @@ static inline void rig_patch_fh(const struct rig *g, uint8_t *at)
 	memcpy(at, &g->files[fh - RIG_FH].fh, sizeof(fh));
 }
 
-/* File handles in the arguments become the server's. */
+/* Replaces the rig's file handles in the arguments by the server's. */
 static inline void rig_patch(const struct rig *g, uint32_t op, uint8_t *arg)
 {
 	switch (op) {
@@ -333,7 +332,7 @@ static inline int rig_do_(struct rig *g, const struct rig_req *r)
 #define rig_do(g, o, n, ...) rig_do_((g), &(struct rig_req){.op = (o), .node = (n), ##__VA_ARGS__})
 #define RIG_ARG(a) .arg = &(a), .arg_len = sizeof(a)
 
-/* The i-th handle of the last answer's tail, as a node. what: the flags that the tail must have. */
+/* The i-th handle in the last reply's tail, as a node. what: the expected flags of the tail. */
 static inline uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what)
 {
 	struct fuse_proto_resp_tail t;
@@ -353,7 +352,7 @@ static inline uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what)
 	return rig_node(g, p + 1, p[0]);
 }
 
-/* Without opening anything again. */
+/* Does not reopen files. */
 static inline int rig_init_session(struct rig *g)
 {
 	struct fuse_init_in in = {
@@ -374,7 +373,7 @@ static inline int rig_init_session(struct rig *g)
 	return 0;
 }
 
-/* What the server says that it is; all that is open is opened again at another one than before. */
+/* Reads the server's identity, and reopens all files if it is a new one. */
 static inline void rig_reopen(struct rig *g)
 {
 	struct fuse_proto_server was = g->identity;
@@ -416,7 +415,7 @@ static inline void rig_connect(struct rig *g)
 	rig_reopen(g);
 }
 
-/* Who holds hears this one's words, that it held back, later than another's. */
+/* Delivers the delayed pin, after another rig's messages. */
 static inline void rig_hear_late(struct rig *g)
 {
 	struct rig *holder = g->holder ? g->holder : g;
@@ -481,7 +480,8 @@ static inline void rig_start(struct rig *g)
 	rig_connect(g);
 }
 
-/* Another process takes over: only the state descriptor goes on, and what the client knows. */
+/* Ends the server as for a successor: only the state descriptor and the client's knowledge
+ * remain. */
 static inline void rig_stop(struct rig *g)
 {
 	fuse_server_client_gone(g->client);
@@ -492,10 +492,10 @@ static inline void rig_stop(struct rig *g)
 static inline void rig_setup(struct rig *g, const char *base)
 {
 	*g = (struct rig){.own_unique = 1ULL << 62};
-	/* The server end of the test before this one was of this thread. */
+	/* The previous test's server ran in this thread. */
 	setfsuid(0);
 	setfsgid(0);
-	/* Shared, for tests whose server end is a child. */
+	/* shared, because some tests run the server in a child */
 	g->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*g->nodes), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	g->files = mmap(NULL, RIG_FILES_MAX * sizeof(*g->files), PROT_READ | PROT_WRITE,
@@ -506,7 +506,7 @@ static inline void rig_setup(struct rig *g, const char *base)
 	assert_int_equal(chmod(g->dir, 0755), 0);
 	g->cfg.n_exports = 1;
 	strcpy(g->cfg.exports[0].name, "scratch");
-	g->cfg.exports[0].n_clients = g->cfg.n_clients = 1; /* everybody, as who they are */
+	g->cfg.exports[0].n_clients = g->cfg.n_clients = 1; /* all clients, without squashing */
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
 	g->cfg.exports[0].state_fd = memfd_create("state", MFD_CLOEXEC);
@@ -543,7 +543,7 @@ static inline void rig_teardown(struct rig *g)
 	munmap(g->files, RIG_FILES_MAX * sizeof(*g->files));
 }
 
-/* The usual requests. */
+/* Common requests. */
 
 static inline uint64_t rig_entry_node(struct rig *g)
 {
@@ -569,7 +569,7 @@ static inline uint64_t rig_file(struct rig *g, uint64_t node, uint64_t fh, uint3
 	return RIG_FH + i;
 }
 
-/* RELEASE; the file is forgotten whatever the answer. */
+/* RELEASE; forgets the file whatever the reply. */
 static inline int rig_release(struct rig *g, uint64_t node, uint64_t fh)
 {
 	struct fuse_release_in in = {.fh = fh};
@@ -686,15 +686,15 @@ static inline void rig_put_text(const struct rig *g, const char *name, const cha
 	fclose(f);
 }
 
-/* In a program's list: test f, with what the file calls setup and teardown, in a folder of base; on
- * a disk and in memory. */
+/* Entries of a program's list: test f with the file's setup and teardown, in a directory of
+ * base; BOTH: on disk and in memory. */
 #define ON(base, f)                                                                       \
 	{                                                                                 \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)(const char *)base \
 	}
 #define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
-/* Else it is said why not. */
+/* Prints the reason if not. */
 static inline bool rig_can(void)
 {
 	if (geteuid() != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rig of tests of the server end that want no more than one, made anew for each of them where
- * its initial state says. Included by one file of a program.
+ * One rig for tests of the server, created for each test whose initial state names a directory.
+ * Included by one file of a program.
  */
 #ifndef PLENUM_TESTS_SERVER_TEST_H
 #define PLENUM_TESTS_SERVER_TEST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hands: each call, whom it is made as, what is signed and what is refused, and what becomes of
- * all when a process ends or hangs. The processes are real. Needs root.
+ * The I/O helpers with real processes: each call, identities, signatures and refusals, and the
+ * behaviour when a process ends or hangs. Needs root.
  */
 #include "tests/lib/helper_rig.h"
 #include "tests/lib/helper_trace.h"
@@ -65,7 +65,7 @@ static void test_names(void **state)
 	c = rig_call(g, HELPER_MKNOD, again.fd, "pipe");
 	c->mode = S_IFIFO | 0600;
 	assert_int_equal(rig_do(g, c, NULL), 0);
-	/* A pipe is never opened: that would wait. */
+	/* Opening a pipe is refused, because it would block. */
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_LOOKUP, again.fd, "pipe"), &made), 0);
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_OPEN, made.fd, NULL), NULL), -EINVAL);
 	close(made.fd);
@@ -74,7 +74,7 @@ static void test_names(void **state)
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_UNLINK, again.fd, "link"), NULL), 0);
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_RMDIR, g->root_fd, "d"), NULL), 0);
 	close(again.fd);
-	/* Not above the export, nor by names of more than one component. */
+	/* Not above the export, and not by names of several components. */
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_LOOKUP, g->root_fd, ".."), &made), 0);
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_LOOKUP, g->root_fd, "."), &again), 0);
 	assert_memory_equal(made.result.handle, again.result.handle, made.result.handle_len);
@@ -92,7 +92,7 @@ static void test_rename(void **state)
 
 	assert_int_equal(make_file(g, "a", 0644, &a), 0);
 	assert_int_equal(make_file(g, "b", 0644, &b), 0);
-	/* What goes is not what was expected to go. */
+	/* The victim is not the expected object. */
 	c = rig_call(g, HELPER_RENAME, g->root_fd, "a");
 	c->b.fd = g->root_fd;
 	snprintf(c->name2, sizeof(c->name2), "b");
@@ -125,7 +125,7 @@ static void test_rename(void **state)
 	memcpy(c->b.handle, a.result.handle, a.result.handle_len);
 	assert_int_equal(rig_do(g, c, &gone), 0);
 	assert_int_equal(gone.result.attr.nlink, 2);
-	/* One object has one handle, by whatever name. */
+	/* An object has the same handle under every name. */
 	assert_memory_equal(gone.result.handle, a.result.handle, a.result.handle_len);
 	close(a.fd);
 	close(b.fd);
@@ -139,7 +139,7 @@ static void test_create(void **state)
 
 	assert_int_equal(make_file(g, "f", 0640, &first), 0);
 	assert_true(first.result.flags & HELPER_RESULT_CREATED);
-	assert_int_equal(write(first.fd, "hello", 5), 5); /* the table of descriptors is one */
+	assert_int_equal(write(first.fd, "hello", 5), 5); /* the descriptor table is shared */
 	assert_int_equal(make_file(g, "f", 0640, NULL), -EEXIST);
 	c = rig_call(g, HELPER_CREATE, g->root_fd, "f");
 	c->oflags = O_RDWR;
@@ -182,7 +182,7 @@ static void test_open(void **state)
 	assert_int_equal(rig_do(g, c, &o), 0);
 	assert_int_equal(write(o.fd, "x", 1), 1);
 	close(o.fd);
-	/* A file without a name: the client's kernel shall look up again; unless it had it open. */
+	/* An unlinked file: the client's kernel must look up again, unless it had the file open. */
 	assert_int_equal(unlink(rig_path(g, "f")), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		c = rig_call(g, HELPER_OPEN, -1, NULL);
@@ -192,7 +192,7 @@ static void test_open(void **state)
 		assert_int_equal(rig_do(g, c, NULL), i ? 0 : -ESTALE);
 	}
 	close(f.fd);
-	/* Now it is gone for good, and its handle means no other file. */
+	/* Now it is freed, and its handle reaches no other file. */
 	assert_int_equal(make_file(g, "g", 0644, NULL), 0);
 	c = rig_call(g, HELPER_OPEN_PATH, -1, NULL);
 	c->a.len = f.result.handle_len;
@@ -226,7 +226,7 @@ static void test_attributes(void **state)
 	assert_int_equal(o.result.attr.gid, 88);
 	assert_int_equal(o.result.attr.size, 12345);
 	assert_int_equal(o.result.attr.mtime, 1000);
-	/* By handle, without a descriptor: the same. */
+	/* The same by handle, without a descriptor. */
 	c = rig_call(g, HELPER_SETATTR, -1, NULL);
 	c->a.len = f.result.handle_len;
 	memcpy(c->a.handle, f.result.handle, f.result.handle_len);
@@ -249,7 +249,7 @@ static void test_attributes(void **state)
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_REMOVEXATTR, f.fd, "user.a"), NULL), 0);
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_REMOVEXATTR, f.fd, "user.a"), NULL),
 			 -ENODATA);
-	/* What is the server's administrator's is not the client's. */
+	/* The administrator's attributes are hidden from clients. */
 	assert_int_equal(setxattr(rig_path(g, "f"), "trusted.x", "1", 1, 0), 0);
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_GETXATTR, f.fd, "trusted.x"), NULL),
 			 -ENODATA);
@@ -279,7 +279,7 @@ static void test_data(void **state)
 		assert_int_equal(o.result.count, 100000);
 		assert_int_equal(o.result.attr.size, 100000 * (i + 1));
 	}
-	/* As a local user's write would have. */
+	/* As after a local user's write. */
 	assert_int_equal(o.result.attr.mode & 07777, 0767);
 	assert_int_equal(make_file(g, "t", 0644, &t), 0);
 	c = rig_call(g, HELPER_COPY, f.fd, NULL);
@@ -301,7 +301,7 @@ static void test_data(void **state)
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_CLOSE, f.fd, NULL), NULL), 0);
 	assert_int_equal(fcntl(f.fd, F_GETFD), -1);
 	close(t.fd);
-	/* Not out of memory that is not for it. */
+	/* Data outside the arena is refused. */
 	c = rig_call(g, HELPER_APPEND, g->root_fd, NULL);
 	c->data = &c;
 	c->data_size = 8;
@@ -364,16 +364,15 @@ static void test_readdir(void **state)
 
 /* ------------------------------------------------------------------ who may what */
 
-static void test_checked(void **state)
+static void test_permission_checks(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, *c;
 
 	assert_int_equal(make_file(g, "f", 0600, &f), 0);
 	assert_int_equal(mkdir(rig_path(g, "d"), 0700), 0);
-	/* The client's kernel has checked: any user's call is made. Or it has not. Either may
-	 * follow the other at the same hand, which opens what is named by its handle as none of
-	 * them. */
+	/* Calls with and without a permission check alternate on the same helper, which opens
+	 * handles with its own privileges each time. */
 	for (unsigned i = 0; i < 20; i++) {
 		bool checked = i & 1;
 
@@ -392,8 +391,8 @@ static void test_checked(void **state)
 	close(f.fd);
 }
 
-/* Who cannot be, as nobody's number is, has nothing done in the name of who was before. */
-static void test_nobody(void **state)
+/* An invalid id does nothing in the former user's name. */
+static void test_invalid_ids(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call *c;
@@ -444,7 +443,7 @@ static void test_signatures(void **state)
 		memcpy(c->a.handle, f.result.handle, f.result.handle_len);
 		assert_int_equal(rig_do(g, c, NULL), -ESTALE);
 	}
-	/* A file outside, whose handle is known, without our signature. */
+	/* A file outside the export, with a known handle but without our signature. */
 	h->handle_bytes = 64;
 	assert_int_equal(name_to_handle_at(AT_FDCWD, "/var/tmp", h, &mount_id, 0), 0);
 	c = rig_call(g, HELPER_OPEN_PATH, -1, NULL);
@@ -454,7 +453,7 @@ static void test_signatures(void **state)
 	memcpy(c->a.handle + 3, h->f_handle, h->handle_bytes);
 	c->a.len = (uint8_t)(3 + h->handle_bytes + HELPERS_SIGNATURE_BYTES);
 	assert_int_equal(rig_do(g, c, NULL), -ESTALE);
-	/* A successor with the same key and the same export knows it. */
+	/* A successor with the same key and export accepts it. */
 	g->helpers = helpers_end(g->helpers);
 	rig_pool_start(g);
 	c = rig_call(g, HELPER_OPEN_PATH, -1, NULL);
@@ -463,7 +462,7 @@ static void test_signatures(void **state)
 	assert_int_equal(rig_do(g, c, &o), 0);
 	close(o.fd);
 	assert_memory_equal(o.result.handle, f.result.handle, f.result.handle_len);
-	/* With another key, or as another export, not. */
+	/* Another key or another export does not. */
 	g->helpers = helpers_end(g->helpers);
 	assert_int_equal(pwrite(g->key_fd, "?", 1, 0), 1);
 	rig_pool_start(g);
@@ -475,7 +474,7 @@ static void test_signatures(void **state)
 
 /* ------------------------------------------------------------------ lives */
 
-static void test_once(void **state)
+static void test_runs_once(void **state)
 {
 	struct rig *g = *state;
 	struct journal *j = fs_helper_journal(g->helpers, 0);
@@ -496,7 +495,7 @@ static void test_once(void **state)
 	assert_int_equal(journal_begin(j, g->mount, g->unique, FUSE_MKDIR, true, &rec, &ticket),
 			 JOURNAL_ANSWER);
 	assert_int_equal(rec->result.error, -EEXIST);
-	/* A ticket is for one call. */
+	/* A ticket is valid for one call. */
 	c = rig_call(g, HELPER_MKDIR, g->root_fd, "other");
 	rig_once(g, c);
 	rec = c->record;
@@ -509,7 +508,7 @@ static void test_once(void **state)
 	assert_int_equal(access(rig_path(g, "third"), F_OK), -1);
 }
 
-/* A call that hangs holds up its hand; two hold up their lane, and no other. */
+/* A hanging call blocks its helper; two block their queue, but no other queue. */
 static void test_hung(void **state)
 {
 	struct rig *g = *state;
@@ -541,7 +540,7 @@ static void test_hung(void **state)
 	fs_helper_submit(g->helpers, c, HELPERS_SLOW);
 	assert_ptr_equal(rig_wait(g), c);
 	fs_helper_call_free(g->helpers, c);
-	/* Who asked may give up, but not over what has begun. */
+	/* A client may interrupt a call, but not one that has started. */
 	fs_helper_interrupt(g->helpers, stuck);
 	fs_helper_interrupt(g->helpers, hung[0]);
 	assert_ptr_equal(rig_wait(g), stuck);
@@ -557,8 +556,8 @@ static void test_hung(void **state)
 	assert_int_equal(access(rig_path(g, "stuck"), F_OK), -1);
 }
 
-/* The watcher does not run until its worker has given the pool away: it ends without touching what
- * the worker, which lives, has open. */
+/* The watcher first runs after the worker has freed the pool: it exits without touching the
+ * worker's descriptors. */
 static void test_late_watcher(void **state)
 {
 	struct rig *g = *state;
@@ -571,7 +570,8 @@ static void test_late_watcher(void **state)
 	assert_int_equal(waitpid(watcher, NULL, WUNTRACED), watcher);
 	g->helpers = fs_helper_free(g->helpers);
 	sigemptyset(&set);
-	for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) /* with the numbers of the pool's, too */
+	for (unsigned i = 0; i < ARRAY_SIZE(fds);
+	     i++) /* also reuses the pool's descriptor numbers */
 		fds[i] = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	kill(watcher, SIGCONT);
 	assert_int_equal(waitpid(watcher, NULL, 0), watcher);
@@ -585,7 +585,7 @@ static void test_late_watcher(void **state)
 
 static const char *const late_names[] = {"late0", "late1", "late2"};
 
-/* In a child: binds name, has a hand begin a call, and another wait for one, and waits. */
+/* In a child: binds the name, starts one call, queues another and waits. */
 static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
 {
 	int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -613,8 +613,8 @@ static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
 }
 
 /*
- * A worker with a socket is killed while its hands hang, one before its change and one after it:
- * its successor gets the address at once, waits for what was begun, and runs what was not.
+ * A worker with a socket is killed while its helpers hang, one before its change and one after: the
+ * successor gets the address at once, waits for the started calls and runs the queued one.
  */
 static void test_worker_killed(void **state)
 {
@@ -652,14 +652,14 @@ static void test_worker_killed(void **state)
 	for (uint64_t i = 1; i < 3; i++)
 		assert_int_equal(journal_begin(j, g->mount, i, FUSE_MKDIR, true, &rec, &ticket),
 				 JOURNAL_WAIT);
-	/* No hand had begun it, and none does any more: it is ours to run. */
+	/* No helper has started it, nor will: the successor runs it. */
 	assert_int_equal(journal_begin(j, g->mount, 3, FUSE_MKDIR, true, &rec, &ticket),
 			 JOURNAL_RUN);
 	for (unsigned i = 1; i < 3; i++) {
 		struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pids[i], 0),
 				   .events = POLLIN};
 
-		/* It does what it was at, and ends, for its worker has. */
+		/* It completes its call and exits, because its worker has ended. */
 		helper_trace_end(pids[i]);
 		assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
 		close(p.fd);
@@ -691,7 +691,7 @@ static void test_memory(void **state)
 		    sscanf(line, "Private_Clean: %lu", &kib) == 1)
 			sum += kib;
 	fclose(f);
-	print_message("# a hand has %lu KiB of its own\n", sum);
+	print_message("# a helper has %lu KiB of its own\n", sum);
 #ifndef __SANITIZE_ADDRESS__
 	assert_true(sum < 1024);
 #endif
@@ -702,10 +702,14 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_names),	T(test_rename),	       T(test_create),	T(test_open),
-		T(test_data),	T(test_attributes),    T(test_readdir), T(test_checked),
-		T(test_once),	T(test_signatures),    T(test_hung),	T(test_late_watcher),
-		T(test_memory), T(test_worker_killed), T(test_nobody),
+		T(test_names),	     T(test_rename),
+		T(test_create),	     T(test_open),
+		T(test_data),	     T(test_attributes),
+		T(test_readdir),     T(test_permission_checks),
+		T(test_runs_once),   T(test_signatures),
+		T(test_hung),	     T(test_late_watcher),
+		T(test_memory),	     T(test_worker_killed),
+		T(test_invalid_ids),
 	};
 
 	if (geteuid() != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What wakes the worker: calls that hands are done with, and the ends of their processes; and that
- * nothing else does. The processes are real. Needs root.
+ * Wake-ups of the worker, with real processes: completed calls and ended processes wake it, nothing
+ * else does. Needs root.
  */
 #include "tests/lib/helper_rig.h"
 
@@ -13,7 +13,7 @@ static void none_done(void *user, struct helper_call *call)
 	fail();
 }
 
-/* System calls by which this process has read anything; -1: the kernel does not count them. */
+/* Read system calls of this process; -1: the kernel does not count them. */
 static long n_reads(void)
 {
 	FILE *f = fopen("/proc/self/io", "re");
@@ -27,8 +27,8 @@ static long n_reads(void)
 	return n;
 }
 
-/* Who was woken is not woken again for it, and who was not does not ask. */
-static void test_wakes(void **state)
+/* One wake-up per result, and no read without a wake-up. */
+static void test_wake_ups_are_exact(void **state)
 {
 	struct rig *g = *state;
 	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
@@ -37,7 +37,7 @@ static void test_wakes(void **state)
 
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(rig_do(g, rig_call(g, HELPER_GETATTR, g->root_fd, NULL), NULL), 0);
-	do { /* a hand may still be about to say so */
+	do { /* a helper may still be signalling */
 		assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
 		assert_true(clock_now_ns() < end);
 	} while (poll(&p, 1, 100) > 0);
@@ -50,20 +50,20 @@ static void test_wakes(void **state)
 	assert_true(n_reads() - before - 2 * by_looking <= 8);
 }
 
-/* Who polls, and naps by the descriptor, reads there all that was written. */
-static void test_polls(void **state)
+/* A polling worker that naps on the descriptor reads every wake-up. */
+static void test_polling_reads_wake_ups(void **state)
 {
 	struct rig *g = *state;
 	struct pollfd p = {.fd = fs_helper_fd(g->helpers), .events = POLLIN};
 	struct helper_call *c, *done = NULL;
 
-	for (unsigned i = 0; i < 20; i++) { /* what its start has to tell may be late */
+	for (unsigned i = 0; i < 20; i++) { /* the start may signal late */
 		g->helpers = helpers_end(g->helpers);
 		rig_pool_start(g);
 		p.fd = fs_helper_fd(g->helpers);
 		assert_int_equal(poll(&p, 1, 10), 0);
 	}
-	/* A hand is done with the first call after the last sleep. */
+	/* A helper completes the first call after the last sleep. */
 	assert_int_equal(fs_helper_poll(g->helpers, true, none_done, NULL), 0);
 	c = rig_call(g, HELPER_GETATTR, g->root_fd, NULL);
 	fs_helper_submit(g->helpers, c, HELPERS_QUICK);
@@ -72,7 +72,7 @@ static void test_polls(void **state)
 	assert_ptr_equal(done, c);
 	fs_helper_call_free(g->helpers, c);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	/* A call is taken back before a hand has it. */
+	/* Cancels a call before a helper takes it. */
 	for (unsigned i = 1; i <= 2; i++) {
 		kill(fs_helper_pid(g->helpers, i), SIGSTOP);
 		assert_true(waitpid(fs_helper_pid(g->helpers, i), NULL, WUNTRACED) > 0);
@@ -89,7 +89,7 @@ static void test_polls(void **state)
 		kill(fs_helper_pid(g->helpers, i), SIGCONT);
 }
 
-/* The end of any process is seen, of the one that watches too. */
+/* The end of every process is detected, also of the watcher. */
 static void test_killed(void **state)
 {
 	struct rig *g = *state;
@@ -110,7 +110,8 @@ static void test_killed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {T(test_wakes), T(test_polls), T(test_killed)};
+	const struct CMUnitTest tests[] = {T(test_wake_ups_are_exact),
+					   T(test_polling_reads_wake_ups), T(test_killed)};
 
 	if (geteuid() != 0) {
 		print_message("1..0 # SKIP needs root\n");

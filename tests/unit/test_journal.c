@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The journal: each state that a death can leave a record in, and what a successor makes of it.
- * Deaths are real: of children that hold a life.
+ * The journal: every state that a death can leave a record in, and what a successor does with it.
+ * The deaths are real, of registered child processes.
  */
 #include "dataplane/fuse/helper/fuse_journal.h"
 
@@ -55,7 +55,7 @@ static enum journal_verdict begin(struct world *w, uint64_t unique, bool again,
 	return journal_begin(&w->j, w->mount, unique, FUSE_MKDIR, again, ret, ret_ticket);
 }
 
-/* A child that takes a life and carries the request out, as far as upto, and stays there. */
+/* A child that registers, executes the request up to a state, and stays there. */
 static pid_t helper_start(struct world *w, uint64_t unique, bool again, enum journal_state upto)
 {
 	int ready[2];
@@ -108,13 +108,13 @@ static void test_answer(void **state)
 	assert_int_equal(rec->result.count, 7);
 	journal_ack(rec);
 	assert_int_equal(journal_state_get(rec), JOURNAL_ACKED);
-	/* The client has it, and may still ask: its frontend may have died with it. */
+	/* An acknowledged reply is kept: the client may ask again if its frontend died. */
 	assert_int_equal(begin(w, 10, true, &again, &other), JOURNAL_ANSWER);
 	assert_int_equal(journal_begin(&w->j, w->mount, 10, FUSE_UNLINK, true, &again, &other),
 			 JOURNAL_MISMATCH);
 }
 
-/* Queued with a worker that died: the successor has it, and the dead worker's hand cannot. */
+/* Queued by a worker that died: the successor adopts it, and the dead worker's helper cannot. */
 static void test_started_is_taken_over(void **state)
 {
 	struct world *w = *state;
@@ -140,12 +140,12 @@ static void test_running(void **state)
 
 	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_WAIT);
 	helper_kill(pid);
-	/* It had changed nothing. */
+	/* It had made no change. */
 	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
 }
 
-static void test_perhaps(void **state)
+static void test_intent(void **state)
 {
 	struct world *w = *state;
 	pid_t pid = helper_start(w, 13, false, JOURNAL_INTENT);
@@ -155,7 +155,7 @@ static void test_perhaps(void **state)
 
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_WAIT);
 	helper_kill(pid);
-	/* Who judges it may be killed too: it stays suspect. */
+	/* If the helper that resolves it is killed, too, it stays suspect. */
 	helper_kill(helper_start(w, 13, true, JOURNAL_INTENT));
 	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 1);
@@ -163,8 +163,8 @@ static void test_perhaps(void **state)
 	assert_int_equal(journal_state_get(rec), JOURNAL_RUNNING);
 }
 
-/* A life that another has taken since does not make the dead one's record look attended. */
-static void test_life_used_again(void **state)
+/* A reused owner number does not make the dead owner's record look owned. */
+static void test_reused_owner_number(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec;
@@ -191,7 +191,7 @@ static void test_cancel(void **state)
 	assert_int_equal(journal_state_get(again), JOURNAL_STARTED);
 }
 
-/* The last answers stay as long as they can: a mount has no more requests on their way. */
+/* The newest replies are kept as long as possible: a mount has no more requests in flight. */
 static void test_ring(void **state)
 {
 	struct world *w = *state;
@@ -209,8 +209,8 @@ static void test_ring(void **state)
 			assert_int_equal(begin(w, 1000 + i - k, true, &rec, &ticket),
 					 JOURNAL_ANSWER);
 	}
-	/* Requests that nobody ends do not take what others need, and are not taken themselves
-	 * while one lives that might end them. */
+	/* Unfinished requests do not take the records that others need, and are kept while their
+	 * owner is alive. */
 	journal_owner_register(&w->j, 1);
 	for (uint64_t i = 0; i < JOURNAL_RECORDS; i++) {
 		assert_int_equal(begin(w, 9000 + i, false, &rec, &ticket), JOURNAL_RUN);
@@ -219,8 +219,8 @@ static void test_ring(void **state)
 	assert_int_equal(begin(w, 10000, false, &rec, &ticket), JOURNAL_FULL);
 }
 
-/* A hand is killed with a lock, and who comes next has its number: not its lock. */
-static void test_locks_end_with_a_life(void **state)
+/* A helper is killed with a lock; the next owner of its number does not inherit it. */
+static void test_locks_end_with_their_owner(void **state)
 {
 	struct world *w = *state;
 	uint32_t *locks = journal_locks(&w->j);
@@ -253,10 +253,10 @@ static void test_mounts(void **state)
 	assert_int_equal(journal_mount_get(&w->j, id_a, &again), 0);
 	assert_int_equal(again, w->mount);
 	assert_int_equal(begin(w, 20, false, &rec, &ticket), JOURNAL_RUN);
-	/* Another mount's request of the same number is another request. */
+	/* The same number of another mount is another request. */
 	assert_int_equal(journal_begin(&w->j, b, 20, FUSE_RMDIR, true, &rec, &ticket), JOURNAL_RUN);
 	assert_int_equal(fstat(w->fd, &st), 0);
-	assert_true(st.st_blocks * 512 < 128 << 10); /* what is not used is not there */
+	assert_true(st.st_blocks * 512 < 128 << 10); /* unused records take no memory */
 	journal_mount_drop(&w->j, b);
 	assert_int_equal(journal_mount_get(&w->j, id_b, &b), 0);
 	assert_int_equal(journal_begin(&w->j, b, 20, FUSE_RMDIR, true, &rec, &ticket), JOURNAL_RUN);
@@ -264,7 +264,7 @@ static void test_mounts(void **state)
 	assert_int_equal(JOURNAL_OWNER(rec->word), 0);
 }
 
-/* In a child whose clock says two days later. False: this host has no such clock. */
+/* In a child whose clock is two days ahead. False: the host has no time namespaces. */
 static bool later(bool (*what)(struct world *w), struct world *w)
 {
 	int status = 0;
@@ -277,7 +277,7 @@ static bool later(bool (*what)(struct world *w), struct world *w)
 
 		if (fd < 0 || write(fd, "boottime 172800 0", 17) < 0)
 			_exit(77);
-		pid = fork(); /* children are in it */
+		pid = fork(); /* its children are in the namespace */
 		if (pid == 0)
 			_exit(what(w) ? 0 : 1);
 		_exit(waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1);
@@ -298,7 +298,7 @@ static bool one_more_is_the_second(struct world *w)
 	uint8_t id[16];
 	unsigned n, first;
 
-	/* The first has a session, though nothing that is journalled was asked for in days. */
+	/* The first mount has a session, but no journalled request for days. */
 	journal_mount_seen(&w->j, w->mount);
 	id_make(id, JOURNAL_MOUNTS_MAX);
 	return journal_mount_get(&w->j, id, &n) == 0 && n == w->mount + 1 &&
@@ -319,10 +319,10 @@ static void test_mounts_fill(void **state)
 	id_make(id, JOURNAL_MOUNTS_MAX);
 	assert_int_equal(journal_mount_get(&w->j, id, &n), -ENOSPC);
 	if (!later(one_more_is_the_second, w))
-		print_message("without a clock of its own: what is away for a day is not tried\n");
+		print_message("no time namespaces: mounts away for a day are not tested\n");
 }
 
-static void test_worker_lives(void **state)
+static void test_worker_is_alive(void **state)
 {
 	struct world *w = *state;
 	int ready[2];
@@ -375,14 +375,14 @@ int main(void)
 		T(test_answer),
 		T(test_started_is_taken_over),
 		T(test_running),
-		T(test_perhaps),
-		T(test_life_used_again),
+		T(test_intent),
+		T(test_reused_owner_number),
 		T(test_cancel),
 		T(test_mounts_fill),
 		T(test_ring),
-		T(test_locks_end_with_a_life),
+		T(test_locks_end_with_their_owner),
 		T(test_mounts),
-		T(test_worker_lives),
+		T(test_worker_is_alive),
 		T(test_other_version),
 	};
 

@@ -41,7 +41,7 @@ static int check(uint32_t opcode, const void *body, size_t len)
 			       : opcode != FUSE_INIT && opcode != FUSE_INTERRUPT);
 }
 
-static void headers_are_whole(void **state)
+static void headers_must_be_complete(void **state)
 {
 	struct fuse_in_header in = {.len = sizeof(in), .opcode = FUSE_DESTROY};
 
@@ -58,7 +58,7 @@ static void headers_are_whole(void **state)
 	assert_int_equal(check(4711, "", 0), -ENOSYS);
 }
 
-static void handles_are_as_many_as_needed(void **state)
+static void the_number_of_handles_is_checked(void **state)
 {
 	struct fuse_rename_in ren = {.newdir = 1};
 	struct fuse_write_in write = {};
@@ -116,7 +116,7 @@ static void handles_are_as_many_as_needed(void **state)
 			 -EBADMSG);
 }
 
-static void names_are_one_component(void **state)
+static void names_with_slashes_are_refused(void **state)
 {
 	char name[300];
 
@@ -142,7 +142,7 @@ static void names_are_one_component(void **state)
 	assert_int_equal(check(FUSE_RENAME, "12345678a\0b/c", 14), -EINVAL);
 }
 
-static void data_is_as_long_as_it_says(void **state)
+static void the_data_length_is_checked(void **state)
 {
 	struct {
 		struct fuse_write_in in;
@@ -174,7 +174,7 @@ static void data_is_as_long_as_it_says(void **state)
 	assert_int_equal(check(FUSE_SETXATTR, &x, 14), -E2BIG);
 }
 
-static void what_must_not_run_twice_is_known(void **state)
+static void requests_that_must_not_run_twice_are_known(void **state)
 {
 	struct fuse_write_in w = {.flags = O_APPEND};
 	struct fuse_fallocate_in f = {.length = 1};
@@ -190,7 +190,7 @@ static void what_must_not_run_twice_is_known(void **state)
 	assert_true(fuse_server_check_is_once((void *)msg));
 }
 
-static void buffers_are_bounded_and_given_back(void **state)
+static void buffers_are_bounded_and_return_their_pages(void **state)
 {
 	struct buf_pool p;
 	uint8_t *memory;
@@ -282,14 +282,14 @@ static void files_are_closed_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_are_whole),
+		cmocka_unit_test(headers_must_be_complete),
 		cmocka_unit_test(files_are_closed_together),
-		cmocka_unit_test(handles_are_as_many_as_needed),
+		cmocka_unit_test(the_number_of_handles_is_checked),
 		cmocka_unit_test(buffers_are_shared),
-		cmocka_unit_test(names_are_one_component),
-		cmocka_unit_test(data_is_as_long_as_it_says),
-		cmocka_unit_test(what_must_not_run_twice_is_known),
-		cmocka_unit_test(buffers_are_bounded_and_given_back),
+		cmocka_unit_test(names_with_slashes_are_refused),
+		cmocka_unit_test(the_data_length_is_checked),
+		cmocka_unit_test(requests_that_must_not_run_twice_are_known),
+		cmocka_unit_test(buffers_are_bounded_and_return_their_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two server ends that serve one export together, as workers of one compute entry do. */
+/* Two workers that serve one export together, as the cores of one compute entry do. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/memfd.h"
 #include "tests/lib/server_rig.h"
@@ -8,14 +8,14 @@
 
 static struct rig cores[CORES];
 
-/* The core that is spoken to from here on. */
+/* Selects the core that later requests go to. */
 static struct rig *at(unsigned i)
 {
 	rig_back = cores[i].server;
 	return &cores[i];
 }
 
-/* What a new mount knows of leases. */
+/* Connects a new mount that supports leases. */
 static void join(unsigned i)
 {
 	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {FUSE_PROTO_FEATURES}};
@@ -88,7 +88,7 @@ static void put(const char *name)
 	fclose(f);
 }
 
-static bool is_lent(unsigned i, const char *name)
+static bool is_leased(unsigned i, const char *name)
 {
 	struct rig *g = at(i);
 	struct fuse_entry_out e;
@@ -98,8 +98,8 @@ static bool is_lent(unsigned i, const char *name)
 	return e.generation & FUSE_PROTO_LEASED;
 }
 
-/* What one has lent the other does not change before the client believes it no more. */
-static void changes_wait_for_what_another_core_lent(void **state)
+/* A core delays a change until a lease that its peer granted has expired. */
+static void changes_wait_for_leases_of_another_core(void **state)
 {
 	uint64_t asked_ns;
 	struct rig *g;
@@ -108,14 +108,14 @@ static void changes_wait_for_what_another_core_lent(void **state)
 	join(0);
 	join(1);
 	asked_ns = clock_now_ns();
-	assert_true(is_lent(0, "f"));
+	assert_true(is_leased(0, "f"));
 	g = at(1);
 	rig_send(g, g->call, &(struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
 	for (unsigned i = 0; i < 10; i++)
 		rig_poll(g);
 	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) {
 		assert_false(g->call->answered);
-		assert_false(is_lent(0, "f")); /* from now on to nobody else */
+		assert_false(is_leased(0, "f")); /* no further grants */
 	}
 	g = at(1);
 	assert_int_equal(rig_result(g, g->call), 0);
@@ -123,8 +123,8 @@ static void changes_wait_for_what_another_core_lent(void **state)
 	assert_int_equal(rig_do(at(0), FUSE_LOOKUP, ROOT, .name = "f"), -ENOENT);
 }
 
-/* What has just been changed at one is lent by the other to who changed it alone. */
-static void what_another_core_changes_is_not_lent(void **state)
+/* After a change at one core, its peer grants leases only to the mount that made it. */
+static void objects_changed_by_another_core_are_not_leased(void **state)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
 	struct share_slot *other = cores[1].server->share.own;
@@ -136,17 +136,17 @@ static void what_another_core_changes_is_not_lent(void **state)
 	join(1);
 	assert_int_equal(rig_lookup(at(1), ROOT, "f", &node), 0);
 	assert_int_equal(rig_do(at(1), FUSE_SETATTR, node, RIG_ARG(in)), 0);
-	assert_false(is_lent(0, "f"));
-	assert_true(is_lent(0, "g"));
-	/* Something without a place is at work there: it could be this. */
+	assert_false(is_leased(0, "f"));
+	assert_true(is_leased(0, "g"));
+	/* A change without a slot is in progress there: it could be this object. */
 	share_set(&other->n_untracked, 1U);
-	assert_false(is_lent(0, "g"));
+	assert_false(is_leased(0, "g"));
 	share_set(&other->n_untracked, 0U);
-	assert_true(is_lent(0, "g"));
+	assert_true(is_leased(0, "g"));
 }
 
-/* A change that was at work when its core was killed is over when there is a successor. */
-static void a_killed_core_leaves_nothing_at_work(void **state)
+/* A change in progress ends with the incarnation of the killed core. */
+static void changes_end_with_their_killed_core(void **state)
 {
 	struct share_slot *other;
 	uint64_t node;
@@ -160,15 +160,15 @@ static void a_killed_core_leaves_nothing_at_work(void **state)
 		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
 			if (other->keys[i][j])
 				share_set(&other->leases[i][j].busy, 1U);
-	assert_false(is_lent(0, "f"));
+	assert_false(is_leased(0, "f"));
 	at(1);
 	rig_stop(&cores[1]);
 	rig_start(&cores[1]);
-	assert_true(is_lent(0, "f"));
+	assert_true(is_leased(0, "f"));
 }
 
-/* Removed at one, open at the other: it is held, and let go when it is closed there. */
-static void what_is_open_at_another_core_is_held(void **state)
+/* Unlinked at one core while open at the other: pinned, and released when closed there. */
+static void files_open_at_another_core_are_pinned(void **state)
 {
 	uint64_t node, fh, end_ns = clock_now_ns() + RIG_DEADLINE_NS;
 
@@ -207,12 +207,12 @@ static void begin_anew(unsigned i, int share_fd)
 	rig_stop(&cores[i]);
 	cores[i].cfg.share_fd = share_fd;
 	rig_start(&cores[i]);
-	assert_int_equal(rig_getattr(&cores[i], ROOT, &attr), 0); /* it has said what it has */
+	assert_int_equal(rig_getattr(&cores[i], ROOT, &attr), 0); /* it has reclaimed its files */
 }
 
-/* Its successor is there later than another core that is new, which has no clients, and may not
- * even know that there was one. */
-static void what_an_ended_core_had_open_is_kept(void **state)
+/* A new core without clients must not release the files of an ended core whose successor comes
+ * later. */
+static void files_of_an_ended_core_stay_pinned(void **state)
 {
 	autoclose int fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
 	int other_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST),
@@ -229,7 +229,7 @@ static void what_an_ended_core_had_open_is_kept(void **state)
 	begin_anew(1, share_fd);
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
-	/* One that has come back without the export does not speak for it. */
+	/* A core that returns without the export does not represent it. */
 	slot = share_slot_of(&cores[1].server->share, cores[0].cfg.worker_id);
 	share_set(&slot->n_reclaiming, 0U);
 	share_set(&slot->n_in_grace, 0U);
@@ -253,8 +253,8 @@ static void what_an_ended_core_had_open_is_kept(void **state)
 	close(other_fd);
 }
 
-/* Who holds hears that it is to let go before it hears that it is to hold: by two ways. */
-static void what_is_asked_for_late_is_let_go(void **state)
+/* The agent reads the release before the late request to pin. */
+static void late_pins_are_released(void **state)
 {
 	uint64_t node[2], fh[2], end_ns = clock_now_ns() + RIG_DEADLINE_NS;
 
@@ -282,7 +282,7 @@ static void what_is_asked_for_late_is_let_go(void **state)
 	}
 }
 
-/* So many clients of each core have not said what they have open. */
+/* Marks so many mounts of each core as reclaiming and in grace. */
 static void suspect(unsigned n)
 {
 	for (unsigned i = 0; i < CORES; i++) {
@@ -294,8 +294,8 @@ static void suspect(unsigned n)
 	}
 }
 
-/* However many cores suspect that a client of theirs has it open. */
-static void suspicion_has_one_limit(void **state)
+/* The limit of provisional pins covers all cores. */
+static void provisional_pins_have_one_limit(void **state)
 {
 	struct state_pin *held = cores[0].server->exports[0].state->holds;
 
@@ -326,9 +326,9 @@ static int accept_at(unsigned i, const struct fuse_hello *h, struct fuse_server_
 	return fuse_server_accept(at(i)->server, NULL, &from, hello, sizeof(hello), ret);
 }
 
-/* A mount stays with its core while that may come back; then another takes it, and knows what was
- * done for it. */
-static void mounts_go_to_another_core_and_are_known(void **state)
+/* A mount stays with its core while that may return; then a peer adopts it and replays its
+ * requests. */
+static void another_core_adopts_mounts_and_replays(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 	struct fuse_hello hello = cores[0].hello;
@@ -341,7 +341,7 @@ static void mounts_go_to_another_core_and_are_known(void **state)
 			 0);
 	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EREMOTE);
 	assert_string_equal(fuse_server_elsewhere(cores[1].server), "10.0.0.1/1234");
-	/* One that keeps silent may yet do what it was asked. */
+	/* A silent core may still run requests. */
 	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_AWAY_NS);
 	assert_int_equal(accept_at(1, &hello, &cores[1].client), -EBUSY);
 	at(0);
@@ -356,7 +356,7 @@ static void mounts_go_to_another_core_and_are_known(void **state)
 	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d", .unique = unique),
 			 0);
 	assert_int_equal(rig_do(g, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "d"), -EEXIST);
-	/* It is that one's from now on, though the first is back. */
+	/* The peer keeps it when the first core returns. */
 	g = &cores[0];
 	g->hello.mount_id[0] = 'y';
 	rig_start(g);
@@ -366,7 +366,7 @@ static void mounts_go_to_another_core_and_are_known(void **state)
 	g->client = keep;
 }
 
-/* What is done once a second. */
+/* What fuse_server_poll() does once a second. */
 static void tick(struct fuse_server *b)
 {
 	b->trimmed_ns = b->moving_ns = 0;
@@ -374,16 +374,16 @@ static void tick(struct fuse_server *b)
 	fuse_server_poll(b, clock_now_ns(), true);
 }
 
-/* The first core has another mount from here on. */
+/* Adds another mount to the first core. */
 static void another_mount(struct rig *g)
 {
 	g->hello.mount_id[0] = 'y';
 	assert_int_equal(rig_accept(at(0)), 0);
 }
 
-/* Who goes nowhere is not served beside what another core does for the same mount, and gets it when
- * that is over. */
-static void mounts_are_given_when_nothing_is_at_work(void **state)
+/* A client that does not follow redirects is refused while a peer runs requests of its mount,
+ * and served afterwards. */
+static void mounts_move_when_idle(void **state)
 {
 	struct fuse_server *first = at(0)->server;
 	struct server_mount *m = first->mounts;
@@ -414,8 +414,8 @@ static void mounts_are_given_when_nothing_is_at_work(void **state)
 	another_mount(&cores[0]);
 }
 
-/* On a disk that hangs it never is, and the client is served where it was. */
-static void mounts_stay_where_something_hangs(void **state)
+/* On a hanging disk the requests never end, and the mount stays at its core. */
+static void mounts_with_hanging_requests_stay(void **state)
 {
 	struct fuse_server *first = at(0)->server;
 	struct server_mount *m = first->mounts;
@@ -435,8 +435,8 @@ static void mounts_stay_where_something_hangs(void **state)
 	m->n_refs--;
 }
 
-/* What comes late in a session of before is not done once more. */
-static void older_sessions_are_served_no_more(void **state)
+/* A late request in an older session must not run again. */
+static void older_sessions_are_not_served(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 	struct rig *g = at(0);
@@ -455,8 +455,8 @@ static void older_sessions_are_served_no_more(void **state)
 	assert_int_equal(access(rig_path(g, "d"), F_OK), 0);
 }
 
-/* It is open nowhere between the two cores, and has no name. */
-static void what_is_open_moves_with_its_mount(void **state)
+/* The file is unlinked, and open nowhere while the mount moves. */
+static void open_files_move_with_their_mount(void **state)
 {
 	uint64_t node, fh, end_ns = clock_now_ns() + RIG_DEADLINE_NS;
 	struct fuse_server *first = at(0)->server, *second = cores[1].server;
@@ -493,8 +493,8 @@ static void what_is_open_moves_with_its_mount(void **state)
 	another_mount(g);
 }
 
-/* A place that was a mount's is another's: who knew it for the first leaves it alone. */
-static void what_is_known_of_a_place_is_the_mounts(void **state)
+/* A record that was reused for another mount is left alone. */
+static void reused_mount_records_are_left_alone(void **state)
 {
 	struct server_mount *m = at(0)->server->mounts;
 	struct state_mount *rec = &m->export->state->mounts[m->journal];
@@ -517,9 +517,9 @@ static void set_busy(struct share_slot *o, uint32_t busy)
 				share_set(&o->leases[i][j].busy, busy);
 }
 
-/* Whoever moves a name believes it where it then is; who changes that folder at this moment has not
- * seen so. */
-static void names_do_not_move_to_where_another_core_is_at_work(void **state)
+/* A renaming client caches the entry in the target folder, so it waits for a peer's change of
+ * that folder. */
+static void renames_wait_for_changes_by_another_core(void **state)
 {
 	struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0700};
 	struct fuse_rename2_in in = {};
@@ -529,12 +529,13 @@ static void names_do_not_move_to_where_another_core_is_at_work(void **state)
 	put("f");
 	join(0);
 	join(1);
-	assert_int_equal(mkdir(rig_path(at(1), "d"), 0755), 0); /* no client believes it empty */
+	assert_int_equal(mkdir(rig_path(at(1), "d"), 0755),
+			 0); /* no client has a lease on its names */
 	assert_int_equal(rig_lookup(at(1), ROOT, "d", &node), 0);
 	assert_int_equal(rig_do(at(1), FUSE_SETATTR, node, RIG_ARG(mode)), 0);
 	set_busy(cores[1].server->share.own, 1);
 	asked_ns = clock_now_ns();
-	assert_true(is_lent(0, "f"));
+	assert_true(is_leased(0, "f"));
 	g = at(0);
 	assert_int_equal(rig_lookup(g, ROOT, "d", &in.newdir), 0);
 	rig_send(g, g->call,
@@ -549,8 +550,8 @@ static void names_do_not_move_to_where_another_core_is_at_work(void **state)
 	assert_true(clock_now_ns() - asked_ns < NSEC_PER_SEC);
 }
 
-/* It may have been done by a hand that outlived its core, while others were lent the same. */
-static void answers_of_before_wait_for_what_is_lent(void **state)
+/* A helper that outlived its core may have executed the request while a peer granted leases. */
+static void replays_wait_for_leases(void **state)
 {
 	struct share_slot *own = cores[0].server->share.own;
 	uint64_t unique = cores[0].own_unique += 2, asked_ns;
@@ -565,7 +566,7 @@ static void answers_of_before_wait_for_what_is_lent(void **state)
 		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
 			share_set(&own->leases[i][j].changed_ns, 0UL);
 	asked_ns = clock_now_ns();
-	assert_true(is_lent(1, "f"));
+	assert_true(is_leased(1, "f"));
 	g = at(0);
 	g->resend = true;
 	assert_int_equal(rig_do(g, FUSE_UNLINK, ROOT, .name = "f", .unique = unique), 0);
@@ -573,8 +574,8 @@ static void answers_of_before_wait_for_what_is_lent(void **state)
 	assert_int_equal(access(rig_path(g, "f"), F_OK), 0);
 }
 
-/* Those that are new go where there are fewest; who does not go where it is sent stays. */
-static void mounts_are_spread(void **state)
+/* New mounts go to the core with the fewest; clients that do not follow redirects stay. */
+static void mounts_are_balanced_across_cores(void **state)
 {
 	struct fuse_hello hello = cores[0].hello;
 	struct fuse_server_client *client;
@@ -590,7 +591,7 @@ static void mounts_are_spread(void **state)
 	hello.follows_redirects = false;
 	assert_int_equal(accept_at(0, &hello, &client), 0);
 	fuse_server_client_gone(client);
-	/* Nor where as many clients are, of whatever export, as may be. */
+	/* Nor to a core that has no place left. */
 	share_set(&cores[1].server->share.own->n_live_max, cores[1].server->n_live);
 	hello.mount_id[0] = 't';
 	hello.follows_redirects = true;
@@ -598,8 +599,8 @@ static void mounts_are_spread(void **state)
 	fuse_server_client_gone(client);
 }
 
-/* Who was given away and comes back, since it does not reach the other one, stays. */
-static void mounts_that_come_back_stay(void **state)
+/* A mount that was handed over and returns, because its client cannot reach the peer, stays. */
+static void mounts_that_return_stay(void **state)
 {
 	struct fuse_server *first = at(0)->server;
 	struct fuse_hello hello = cores[0].hello;
@@ -618,9 +619,9 @@ static void mounts_that_come_back_stay(void **state)
 	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
 }
 
-/* One that was taken over makes nothing shorter that the others have mapped, and one of another
- * layout touches nothing. */
-static void no_core_ends_the_others(void **state)
+/* A core never truncates memory that its peers have mapped, and touches no memory of another
+ * layout. */
+static void no_core_truncates_shared_memory(void **state)
 {
 	const int fd = cores[0].cfg.share_fd;
 	autoclose int other = memfd_new_shared("other", 8192);
@@ -645,27 +646,27 @@ static void no_core_ends_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON("/dev/shm", changes_wait_for_what_another_core_lent),
-		ON("/dev/shm", what_another_core_changes_is_not_lent),
-		ON("/dev/shm", a_killed_core_leaves_nothing_at_work),
-		ON("/tmp", what_is_open_at_another_core_is_held),
-		ON("/dev/shm", what_is_open_at_another_core_is_held),
-		ON("/tmp", what_an_ended_core_had_open_is_kept),
-		ON("/dev/shm", what_an_ended_core_had_open_is_kept),
-		ON("/tmp", what_is_asked_for_late_is_let_go),
-		ON("/tmp", suspicion_has_one_limit),
-		ON("/dev/shm", mounts_go_to_another_core_and_are_known),
-		ON("/dev/shm", no_core_ends_the_others),
-		ON("/dev/shm", mounts_are_spread),
-		ON("/dev/shm", mounts_that_come_back_stay),
-		ON("/dev/shm", mounts_are_given_when_nothing_is_at_work),
-		ON("/dev/shm", mounts_stay_where_something_hangs),
-		ON("/dev/shm", older_sessions_are_served_no_more),
-		ON("/tmp", what_is_open_moves_with_its_mount),
-		ON("/dev/shm", what_is_open_moves_with_its_mount),
-		ON("/dev/shm", what_is_known_of_a_place_is_the_mounts),
-		ON("/dev/shm", names_do_not_move_to_where_another_core_is_at_work),
-		ON("/dev/shm", answers_of_before_wait_for_what_is_lent),
+		ON("/dev/shm", changes_wait_for_leases_of_another_core),
+		ON("/dev/shm", objects_changed_by_another_core_are_not_leased),
+		ON("/dev/shm", changes_end_with_their_killed_core),
+		ON("/tmp", files_open_at_another_core_are_pinned),
+		ON("/dev/shm", files_open_at_another_core_are_pinned),
+		ON("/tmp", files_of_an_ended_core_stay_pinned),
+		ON("/dev/shm", files_of_an_ended_core_stay_pinned),
+		ON("/tmp", late_pins_are_released),
+		ON("/tmp", provisional_pins_have_one_limit),
+		ON("/dev/shm", another_core_adopts_mounts_and_replays),
+		ON("/dev/shm", no_core_truncates_shared_memory),
+		ON("/dev/shm", mounts_are_balanced_across_cores),
+		ON("/dev/shm", mounts_that_return_stay),
+		ON("/dev/shm", mounts_move_when_idle),
+		ON("/dev/shm", mounts_with_hanging_requests_stay),
+		ON("/dev/shm", older_sessions_are_not_served),
+		ON("/tmp", open_files_move_with_their_mount),
+		ON("/dev/shm", open_files_move_with_their_mount),
+		ON("/dev/shm", reused_mount_records_are_left_alone),
+		ON("/dev/shm", renames_wait_for_changes_by_another_core),
+		ON("/dev/shm", replays_wait_for_leases),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

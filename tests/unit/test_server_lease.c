@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the server end lends to a client, and that nobody else changes it meanwhile. */
+/* Leases of the server: no other client changes what a client may cache. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/server_rig.h"
 
 static struct rig rig;
 static struct fuse_server_client *clients[2];
 
-/* The one who sends from here on. */
+/* Selects the client that sends later requests. */
 static void as(unsigned i)
 {
 	rig.client = clients[i];
 }
 
-/* Another mount, with what it knows. */
+/* Connects another mount with these features. */
 static struct fuse_server_client *join(uint8_t mount, uint32_t features)
 {
 	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {features}};
@@ -48,7 +48,7 @@ static void put(const char *name)
 	fclose(f);
 }
 
-static bool is_lent(const char *name)
+static bool is_leased(const char *name)
 {
 	struct fuse_entry_out e;
 
@@ -57,7 +57,7 @@ static bool is_lent(const char *name)
 	return e.generation & FUSE_PROTO_LEASED;
 }
 
-static void only_files_of_one_name_are_lent(void **state)
+static void only_files_with_one_name_are_leased(void **state)
 {
 	char path[96];
 
@@ -68,31 +68,30 @@ static void only_files_of_one_name_are_lent(void **state)
 	assert_int_equal(link(rig_path(&rig, "linked"), path), 0);
 	snprintf(path, sizeof(path), "%s/d", rig.dir);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_true(is_lent("f"));
-	assert_true(is_lent("f"));
-	assert_false(is_lent("d"));
+	assert_true(is_leased("f"));
+	assert_true(is_leased("f"));
+	assert_false(is_leased("d"));
 	as(1);
-	assert_true(is_lent("f")); /* to several at a time */
-	assert_false(is_lent("linked"));
+	assert_true(is_leased("f")); /* several mounts may have a lease */
+	assert_false(is_leased("linked"));
 	fuse_server_client_gone(clients[1]);
 	clients[1] = join('b', 0);
-	assert_false(is_lent("f"));
+	assert_false(is_leased("f"));
 }
 
-/* The request waits; what it is about is lent to nobody meanwhile, nor to any but who changed it.
- */
+/* The request waits for the lease; meanwhile only the changing mount gets a lease on the object. */
 static void changed_after(struct rig_req r)
 {
 	uint64_t asked_ns;
 
 	as(0);
 	asked_ns = clock_now_ns();
-	assert_true(is_lent("f"));
+	assert_true(is_leased("f"));
 	as(1);
 	rig_send(&rig, rig.call, &r);
 	for (unsigned i = 0; i < 10; i++)
 		rig_poll(&rig);
-	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) { /* else this machine was away for long */
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) { /* unless the machine was slow */
 		struct rudp_call *other = calloc(1, sizeof(*other));
 		struct fuse_entry_out e;
 
@@ -110,7 +109,7 @@ static void changed_after(struct rig_req r)
 	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
 }
 
-static void attributes_change_when_nobody_believes_them(void **state)
+static void attribute_changes_wait_for_leases(void **state)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
 	uint64_t node;
@@ -121,13 +120,13 @@ static void attributes_change_when_nobody_believes_them(void **state)
 	changed_after((struct rig_req){.op = FUSE_SETATTR, .node = node, RIG_ARG(in)});
 }
 
-static void names_go_when_nobody_believes_them(void **state)
+static void removals_wait_for_leases(void **state)
 {
 	put("f");
 	changed_after((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
 }
 
-static void names_move_when_nobody_believes_them(void **state)
+static void renames_wait_for_leases(void **state)
 {
 	struct fuse_rename2_in in = {.newdir = ROOT};
 
@@ -137,7 +136,7 @@ static void names_move_when_nobody_believes_them(void **state)
 		.op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "g", .name2 = "f"});
 }
 
-static void files_are_cut_when_nobody_believes_them(void **state)
+static void truncations_wait_for_leases(void **state)
 {
 	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
 
@@ -145,8 +144,8 @@ static void files_are_cut_when_nobody_believes_them(void **state)
 	changed_after((struct rig_req){.op = FUSE_CREATE, .node = ROOT, RIG_ARG(in), .name = "f"});
 }
 
-/* Who moves a name believes it where it is now, and others wait for as long. */
-static void names_stay_lent_where_they_go(void **state)
+/* A renamed entry stays cached under its new name, and other clients wait as long. */
+static void renamed_entries_stay_leased(void **state)
 {
 	struct fuse_mkdir_in mk = {.mode = 0755};
 	struct fuse_rename2_in in = {0};
@@ -157,7 +156,7 @@ static void names_stay_lent_where_they_go(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(mk), .name = "d"), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "d", &node), 0);
 	asked_ns = clock_now_ns();
-	assert_true(is_lent("f"));
+	assert_true(is_leased("f"));
 	in.newdir = node;
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "f"),
 			 0);
@@ -178,7 +177,7 @@ static bool is_made_empty(const char *name)
 	return e.generation & FUSE_PROTO_EMPTY;
 }
 
-/* The other makes a name in a folder that the first has just made, and waits. */
+/* The second client waits to create a name in a folder that the first has just made. */
 static void made_after(struct rig_req r, bool by_second)
 {
 	uint64_t asked_ns, node;
@@ -195,28 +194,28 @@ static void made_after(struct rig_req r, bool by_second)
 	rig_send(&rig, rig.call, &r);
 	for (unsigned i = 0; i < 10; i++)
 		rig_poll(&rig);
-	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* else this machine was away for long */
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* unless the machine was slow */
 		assert_false(rig.call->answered);
 	assert_int_equal(rig_result(&rig, rig.call), 0);
 	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
-	/* Peace is kept. */
+	/* Further leases are suspended. */
 	as(0);
 	assert_false(is_made_empty("e"));
 }
 
-static void folders_are_filled_when_nobody_believes_them_empty(void **state)
+static void creations_wait_for_leases_on_empty_folders(void **state)
 {
 	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
 
 	made_after((struct rig_req){.op = FUSE_CREATE, RIG_ARG(in), .name = "f"}, false);
 }
 
-static void links_are_made_when_nobody_believes_there_are_none(void **state)
+static void links_wait_for_leases_on_empty_folders(void **state)
 {
 	made_after((struct rig_req){.op = FUSE_SYMLINK, .name = "l", .name2 = "to"}, false);
 }
 
-static void names_move_where_nobody_believes_there_are_none(void **state)
+static void renames_wait_for_leases_on_empty_folders(void **state)
 {
 	struct fuse_rename2_in in = {0};
 
@@ -227,8 +226,8 @@ static void names_move_where_nobody_believes_there_are_none(void **state)
 		true);
 }
 
-/* Who believes it empty fills it, and others may use what is there. */
-static void who_made_a_folder_fills_it(void **state)
+/* The client that made the folder fills it, and others use its entries. */
+static void the_maker_of_a_folder_fills_it_at_once(void **state)
 {
 	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
 	struct fuse_setattr_in set = {.valid = FATTR_MODE, .mode = 0700};
@@ -242,7 +241,7 @@ static void who_made_a_folder_fills_it(void **state)
 	assert_int_equal(rig_lookup(&rig, node, "f", &child), 0);
 	assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(set)), 0);
 	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(in), .name = "beside"), 0);
-	/* Nothing is said to who would not know what it means. */
+	/* A client without the feature gets no lease. */
 	fuse_server_client_gone(clients[1]);
 	clients[1] = join('b', FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_EMPTY);
 	assert_false(is_made_empty("e"));
@@ -251,7 +250,7 @@ static void who_made_a_folder_fills_it(void **state)
 
 /* ---- folders that are listed */
 
-/* The folder is opened, and the client told what is in it: whether it may believe that. */
+/* Opens the folder with a listing. True: with a lease on its names. */
 static bool is_listed(uint64_t node)
 {
 	struct fuse_open_in in = {.flags = O_DIRECTORY, .open_flags = FUSE_PROTO_LIST_MAX};
@@ -274,7 +273,8 @@ static uint64_t folder_make(const char *name)
 	return node;
 }
 
-/* What one has listed the other changes, and waits; an empty folder, since files would be lent. */
+/* The second client waits to change what the first has listed; in an empty folder, because files
+ * would get leases of their own. */
 static void listed_before(struct rig_req r)
 {
 	uint64_t asked_ns;
@@ -286,13 +286,13 @@ static void listed_before(struct rig_req r)
 	rig_send(&rig, rig.call, &r);
 	for (unsigned i = 0; i < 10; i++)
 		rig_poll(&rig);
-	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* else this machine was away for long */
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* unless the machine was slow */
 		assert_false(rig.call->answered);
 	assert_int_equal(rig_result(&rig, rig.call), 0);
 	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
 }
 
-static void names_are_made_when_nobody_has_listed_them(void **state)
+static void creations_wait_for_leases_on_listings(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 
@@ -301,7 +301,7 @@ static void names_are_made_when_nobody_has_listed_them(void **state)
 		.op = FUSE_MKDIR, .node = folder_make("d"), RIG_ARG(in), .name = "e"});
 }
 
-static void folders_go_when_nobody_has_listed_them(void **state)
+static void rmdir_waits_for_leases_on_listings(void **state)
 {
 	char path[96];
 
@@ -310,8 +310,8 @@ static void folders_go_when_nobody_has_listed_them(void **state)
 	listed_before((struct rig_req){.op = FUSE_RMDIR, .node = ROOT, .name = "d"});
 }
 
-/* Files of several names, which are not lent themselves. */
-static void files_go_when_nobody_has_listed_them(void **state)
+/* Files with several names get no lease of their own. */
+static void unlink_waits_for_leases_on_listings(void **state)
 {
 	char path[96];
 
@@ -321,7 +321,7 @@ static void files_go_when_nobody_has_listed_them(void **state)
 	listed_before((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
 }
 
-static void folders_move_when_nobody_has_listed_them(void **state)
+static void renames_wait_for_leases_on_the_source_listing(void **state)
 {
 	struct fuse_rename2_in in = {0};
 	char path[96];
@@ -336,7 +336,7 @@ static void folders_move_when_nobody_has_listed_them(void **state)
 		.op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "e", .name2 = "f"});
 }
 
-static void folders_move_to_where_nobody_has_listed_them(void **state)
+static void renames_wait_for_leases_on_the_target_listing(void **state)
 {
 	struct fuse_rename2_in in = {.newdir = ROOT};
 	uint64_t asked_ns, node;
@@ -357,8 +357,8 @@ static void folders_move_to_where_nobody_has_listed_them(void **state)
 	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
 }
 
-/* Who has listed it goes on with it at once, and so do others with what is in it. */
-static void who_has_listed_a_folder_changes_it(void **state)
+/* The client that listed the folder changes it at once, and so do others with its entries. */
+static void the_client_that_listed_a_folder_changes_it_at_once(void **state)
 {
 	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
 	uint64_t start_ns = clock_now_ns(), node;
@@ -374,28 +374,28 @@ static void who_has_listed_a_folder_changes_it(void **state)
 	}
 	assert_true(is_listed(ROOT));
 	as(1);
-	assert_false(is_listed(ROOT)); /* what the other is about to do again */
+	assert_false(is_listed(ROOT)); /* the other client would change it again */
 	assert_int_equal(rig_do(&rig, FUSE_CREATE, node, RIG_ARG(in), .name = "f"), 0);
-	/* Nothing is said to who would not know what it means. */
+	/* A client without the feature gets no lease. */
 	fuse_server_client_gone(clients[0]);
 	clients[0] = join('a', FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_NAMES);
 	assert_false(is_listed(ROOT));
 	assert_true(clock_now_ns() - start_ns < 10 * NSEC_PER_SEC);
 }
 
-/* Then nothing is lent for a while, lest many have to wait. */
-static void peace_is_kept(void **state)
+/* After a conflict, no leases are granted for a while. */
+static void leases_are_suspended_after_a_conflict(void **state)
 {
 	put("f");
 	put("g");
 	changed_after((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
 	as(0);
-	assert_false(is_lent("g"));
+	assert_false(is_leased("g"));
 	as(1);
-	assert_false(is_lent("g"));
+	assert_false(is_leased("g"));
 }
 
-/* Its own changes the client's kernel knows, and new names make nothing untrue. */
+/* A client's kernel knows its own changes, and new names invalidate nothing. */
 static void own_changes_do_not_wait(void **state)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
@@ -405,21 +405,21 @@ static void own_changes_do_not_wait(void **state)
 
 	put("f");
 	as(0);
-	assert_true(is_lent("f"));
+	assert_true(is_leased("f"));
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(in)), 0);
-		assert_true(is_lent("f"));
+		assert_true(is_leased("f"));
 	}
 	as(1);
 	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(create), .name = "new"), 0);
-	/* What another has made, and where, is its own for now. */
+	/* An object and its folder are leased only to the client that made it, for now. */
 	as(0);
-	assert_false(is_lent("new"));
-	assert_false(is_lent("f"));
+	assert_false(is_leased("new"));
+	assert_false(is_leased("f"));
 }
 
-/* The server end is another process; whose requests follow comes again. */
+/* Restarts the server; the client whose requests follow reconnects. */
 static void successor(uint8_t first, uint8_t second)
 {
 	fuse_server_client_gone(clients[0]);
@@ -434,27 +434,27 @@ static void successor(uint8_t first, uint8_t second)
 	clients[1] = join(second, FUSE_PROTO_FEATURES);
 }
 
-/* A successor cannot know what was lent, but to a single mount. */
-static void a_successor_waits_for_what_was_lent(void **state)
+/* A successor without the table waits, except for a single mount. */
+static void a_successor_waits_for_leases_of_several_mounts(void **state)
 {
 	uint64_t start_ns = clock_now_ns();
 
 	put("f");
 	as(0);
-	assert_true(is_lent("f"));
+	assert_true(is_leased("f"));
 	successor('a', 'b');
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
 }
 
-/* And then others who come soon enough may not change it. */
-static void a_successor_waits_for_what_was_lent_to_one(void **state)
+/* Other clients that reconnect early still wait. */
+static void other_mounts_wait_for_the_lease_of_a_single_one(void **state)
 {
 	uint64_t start_ns = clock_now_ns();
 
 	put("f");
 	as(0);
-	assert_true(is_lent("f"));
+	assert_true(is_leased("f"));
 	for (const struct server_mount *m = rig.server->mounts; m; m = m->next)
 		if (m->id[0] != 'a')
 			m->export->state->mounts[m->journal].used = 0;
@@ -463,9 +463,9 @@ static void a_successor_waits_for_what_was_lent_to_one(void **state)
 	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
 }
 
-/* What has no place among all that others believe is believed by nobody: who changes it does not
- * wait for a place, which others could keep for ever, and leaves nothing behind. */
-static void a_full_table_holds_up_nobody(void **state)
+/* An object without a slot in a full table has no lease, so a change of it does not wait and
+ * leaves nothing behind. */
+static void a_full_lease_table_delays_no_change(void **state)
 {
 	struct fuse_rename2_in in = {.newdir = ROOT};
 	struct share_slot *own = rig.server->share.own;
@@ -481,38 +481,38 @@ static void a_full_table_holds_up_nobody(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "h"),
 			 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "h"), 0);
-	assert_false(is_lent("g"));
+	assert_false(is_leased("g"));
 	assert_int_equal(own->n_untracked, 0);
 	memset(own->keys, 0, sizeof(own->keys));
 	memset(own->leases, 0, sizeof(own->leases));
-	assert_true(is_lent("g"));
+	assert_true(is_leased("g"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON("/tmp", only_files_of_one_name_are_lent),
-		ON("/dev/shm", only_files_of_one_name_are_lent),
-		ON("/dev/shm", attributes_change_when_nobody_believes_them),
-		ON("/tmp", names_go_when_nobody_believes_them),
-		ON("/dev/shm", names_move_when_nobody_believes_them),
-		ON("/dev/shm", files_are_cut_when_nobody_believes_them),
-		ON("/dev/shm", names_stay_lent_where_they_go),
-		ON("/dev/shm", folders_are_filled_when_nobody_believes_them_empty),
-		ON("/dev/shm", links_are_made_when_nobody_believes_there_are_none),
-		ON("/tmp", names_move_where_nobody_believes_there_are_none),
-		ON("/tmp", who_made_a_folder_fills_it),
-		ON("/dev/shm", names_are_made_when_nobody_has_listed_them),
-		ON("/tmp", folders_go_when_nobody_has_listed_them),
-		ON("/dev/shm", files_go_when_nobody_has_listed_them),
-		ON("/dev/shm", folders_move_when_nobody_has_listed_them),
-		ON("/dev/shm", folders_move_to_where_nobody_has_listed_them),
-		ON("/dev/shm", who_has_listed_a_folder_changes_it),
-		ON("/dev/shm", peace_is_kept),
+		ON("/tmp", only_files_with_one_name_are_leased),
+		ON("/dev/shm", only_files_with_one_name_are_leased),
+		ON("/dev/shm", attribute_changes_wait_for_leases),
+		ON("/tmp", removals_wait_for_leases),
+		ON("/dev/shm", renames_wait_for_leases),
+		ON("/dev/shm", truncations_wait_for_leases),
+		ON("/dev/shm", renamed_entries_stay_leased),
+		ON("/dev/shm", creations_wait_for_leases_on_empty_folders),
+		ON("/dev/shm", links_wait_for_leases_on_empty_folders),
+		ON("/tmp", renames_wait_for_leases_on_empty_folders),
+		ON("/tmp", the_maker_of_a_folder_fills_it_at_once),
+		ON("/dev/shm", creations_wait_for_leases_on_listings),
+		ON("/tmp", rmdir_waits_for_leases_on_listings),
+		ON("/dev/shm", unlink_waits_for_leases_on_listings),
+		ON("/dev/shm", renames_wait_for_leases_on_the_source_listing),
+		ON("/dev/shm", renames_wait_for_leases_on_the_target_listing),
+		ON("/dev/shm", the_client_that_listed_a_folder_changes_it_at_once),
+		ON("/dev/shm", leases_are_suspended_after_a_conflict),
 		ON("/dev/shm", own_changes_do_not_wait),
-		ON("/dev/shm", a_successor_waits_for_what_was_lent),
-		ON("/dev/shm", a_successor_waits_for_what_was_lent_to_one),
-		ON("/dev/shm", a_full_table_holds_up_nobody),
+		ON("/dev/shm", a_successor_waits_for_leases_of_several_mounts),
+		ON("/dev/shm", other_mounts_wait_for_the_lease_of_a_single_one),
+		ON("/dev/shm", a_full_lease_table_delays_no_change),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

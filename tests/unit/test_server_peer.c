@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the server end lets nobody do: peers of other versions, with other rights, with garbage. */
+/* What the server refuses: peers of other versions, without rights, or with malformed requests. */
 #include "tests/lib/server_test.h"
 #include <sys/xattr.h>
 
-static void accept_says_why_not(void **state)
+static void refused_sessions_get_a_reason(void **state)
 {
 	struct fuse_hello h = rig.hello;
 	struct fuse_server_client *c = NULL;
@@ -19,16 +19,17 @@ static void accept_says_why_not(void **state)
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes), &c),
 			 -ENOENT);
-	strcpy(h.server_host, "storage-9"); /* whom the file names is more than what it wants */
+	strcpy(h.server_host,
+	       "storage-9"); /* the configured name contains more than the expected one */
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_server_accept(rig.server, NULL, NULL, bytes, sizeof(bytes), &c),
 			 -EREMCHG);
 	assert_null(c);
 }
 
-/* Versions and flags other than ours end the session before anything is done for it. An older
- * client's MKNOD had 8 bytes of arguments: its name would begin where ours has a mask. */
-static void only_our_version_is_spoken(void **state)
+/* Other versions and flags end the session first. MKNOD of an older version had 8 bytes of
+ * arguments, so its name would start at our mask. */
+static void other_versions_are_refused(void **state)
 {
 	static const struct {
 		uint32_t major, minor;
@@ -51,8 +52,7 @@ static void only_our_version_is_spoken(void **state)
 		char names[32];
 	} mk = {.in = {.mode = S_IFREG | 0644}, .names = "inside"};
 
-	/* Where a name began before minor version 12 stands a way out, to what nobody else makes.
-	 */
+	/* The name of such a MKNOD would be a path out of the export; nothing is created. */
 	memcpy(&mk.in.umask, "../x", 4);
 	memcpy(&mk.in.padding, "-was", 4);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -74,7 +74,7 @@ static void only_our_version_is_spoken(void **state)
 	}
 }
 
-static void read_only_mounts_are(void **state)
+static void read_only_mounts_cannot_write(void **state)
 {
 	uint64_t node, fh;
 
@@ -91,7 +91,7 @@ static void read_only_mounts_are(void **state)
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), 1);
 }
 
-/* INIT anew, with what the client says that it knows; what of it is in force. */
+/* A new INIT with these features: those in force. */
 static uint32_t features_of(uint32_t wanted)
 {
 	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {wanted}};
@@ -105,7 +105,7 @@ static uint32_t features_of(uint32_t wanted)
 	return out.unused[0];
 }
 
-/* The folder that came with the last answer; false: none did. */
+/* Attributes of the folder in the last reply; false: none. */
 static bool folder_came(struct fuse_attr *ret)
 {
 	struct fuse_proto_resp_tail t = {};
@@ -118,8 +118,8 @@ static bool folder_came(struct fuse_attr *ret)
 	return true;
 }
 
-/* Who may open a folder is asked each time where the server judges it. */
-static void names_are_not_for_who_is_judged(void **state)
+/* Every open of a folder is checked where the server checks permissions. */
+static void checked_clients_get_no_listing_leases(void **state)
 {
 	struct launch_client *c = &rig.cfg.clients[0];
 
@@ -132,7 +132,7 @@ static void names_are_not_for_who_is_judged(void **state)
 				 ~(FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_NAMES));
 }
 
-static void folders_come_to_who_knows_them(void **state)
+static void folder_attributes_need_the_feature(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 	struct fuse_attr attr;
@@ -149,7 +149,7 @@ static void folders_come_to_who_knows_them(void **state)
 	assert_int_equal(attr.nlink, st.st_nlink);
 	assert_int_equal(attr.mode, st.st_mode);
 	assert_int_equal(attr.ctimensec, st.st_ctim.tv_nsec);
-	/* What is given again is of another moment. */
+	/* A replay describes an earlier time. */
 	rig.resend = true;
 	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "b"), 0);
 	assert_false(folder_came(&attr));
@@ -158,7 +158,7 @@ static void folders_come_to_who_knows_them(void **state)
 	assert_int_equal(stat(rig.dir, &st), 0);
 	assert_int_equal(attr.nlink, st.st_nlink);
 	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "b"), -ENOENT);
-	assert_int_equal(rig_lookup(&rig, ROOT, "a", &x), 0); /* nothing changed: no folder */
+	assert_int_equal(rig_lookup(&rig, ROOT, "a", &x), 0); /* unchanged, so no folder */
 }
 
 static bool lookup_is_bare(const char *name)
@@ -170,8 +170,8 @@ static bool lookup_is_bare(const char *name)
 	return e.generation == FUSE_PROTO_NO_XATTRS;
 }
 
-/* By a hand, and from memory. */
-static void bare_is_what_has_no_attributes(void **state)
+/* Via a helper and from memory. */
+static void objects_without_xattrs_are_marked(void **state)
 {
 	struct fuse_getattr_in in = {};
 	struct fuse_attr_out out;
@@ -179,9 +179,9 @@ static void bare_is_what_has_no_attributes(void **state)
 
 	rig_put_text(&rig, "f", "x");
 	assert_true(lookup_is_bare("f"));
-	(void)lookup_is_bare("f"); /* on a disk memory does not tell */
+	(void)lookup_is_bare("f"); /* from disk, memory does not suffice */
 	if (setxattr(rig_path(&rig, "f"), "user.x", "v", 1, 0) < 0)
-		return; /* a file system without */
+		return; /* a file system without extended attributes */
 	assert_false(lookup_is_bare("f"));
 	assert_false(lookup_is_bare("f"));
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
@@ -223,7 +223,7 @@ static void the_export_cannot_be_left(void **state)
 	assert_int_equal(node, dir);
 	assert_int_equal(rig_mkdir(&rig, ROOT, "..", &node), -EINVAL);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, dir, .name = ".."), -EINVAL);
-	/* A directory that somebody moved away does not lead out. */
+	/* A directory moved out of the export does not lead out. */
 	assert_int_equal(rename(rig_path(&rig, "d"), "/tmp/back-moved"), 0);
 	assert_int_equal(rig_lookup(&rig, dir, "..", &node), -ESTALE);
 	assert_int_equal(rmdir("/tmp/back-moved"), 0);
@@ -247,8 +247,8 @@ static void pipes_and_devices_are_not_opened(void **state)
 	assert_int_equal(rig_open(&rig, rig_entry_node(&rig), O_RDONLY, &fh), -EINVAL);
 }
 
-/* No bit of a handle can be another, and no handle of one export is good for another. */
-static void handles_cannot_be_made_up(void **state)
+/* Handles with any flipped bit, and handles of another export, are refused. */
+static void forged_handles_are_refused(void **state)
 {
 	struct fuse_attr attr;
 	struct fuse_handle h;
@@ -257,7 +257,7 @@ static void handles_cannot_be_made_up(void **state)
 	rig_put_text(&rig, "f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	h = rig.nodes[node - 1];
-	for (unsigned turn = 0; turn < 2; turn++) { /* known to the server, and not */
+	for (unsigned turn = 0; turn < 2; turn++) { /* known to the server, then unknown */
 		for (unsigned i = 0; i < h.len * 8U; i++) {
 			rig.nodes[node - 1].bytes[i / 8] ^= (uint8_t)(1U << i % 8);
 			assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
@@ -280,8 +280,8 @@ static void handles_cannot_be_made_up(void **state)
 	assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
 }
 
-/* Every length of every operation, each byte of it garbage: an answer, never a crash. */
-static void garbage_is_answered(void **state)
+/* Every length of every operation with random bytes gets a reply and no crash. */
+static void malformed_requests_get_replies(void **state)
 {
 	static _Alignas(8) uint8_t msg[300 + FUSE_PROTO_REQ_TAIL_MAX];
 	struct fuse_in_header *in = (void *)msg;
@@ -301,7 +301,7 @@ static void garbage_is_answered(void **state)
 			in->opcode = op;
 			in->unique &= INT64_MAX;
 			n = len;
-			if (len % 5) /* what it is about is right */
+			if (len % 5) /* valid handles */
 				n += rig_put_tail(
 					&rig, msg + len,
 					&(struct rig_req){.op = op, .node = len % 3 ? node : ROOT});
@@ -319,7 +319,7 @@ static uint16_t tail_flags(void)
 	return t.flags;
 }
 
-/* Reads the root by answers of that size to its end. How many said that they were the last. */
+/* Reads the root to its end with replies of that size. Number of replies with the end flag. */
 static unsigned ends_told(uint32_t opcode, uint32_t size)
 {
 	const size_t head = opcode == FUSE_READDIRPLUS ? sizeof(struct fuse_entry_out) : 0;
@@ -333,7 +333,7 @@ static unsigned ends_told(uint32_t opcode, uint32_t size)
 		assert_int_equal(rig_do(&rig, opcode, ROOT, RIG_ARG(in)), 0);
 		if (rig.len == 0)
 			break;
-		/* Nothing comes behind an end. */
+		/* Nothing follows the end. */
 		assert_int_equal(n, 0);
 		n += tail_flags() & FUSE_PROTO_RESP_END ? 1 : 0;
 		for (size_t at = 0; at < rig.len;) {
@@ -349,7 +349,7 @@ static unsigned ends_told(uint32_t opcode, uint32_t size)
 	return n;
 }
 
-static void ends_come_to_who_knows_them(void **state)
+static void the_end_flag_needs_the_feature(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 	char name[16];
@@ -367,7 +367,7 @@ static void ends_come_to_who_knows_them(void **state)
 	assert_true(ends_told(FUSE_READDIRPLUS, 1000) <= 1);
 }
 
-/* A WRITE of five bytes, which asks what the file is like after it. False: that was not said. */
+/* A WRITE of five bytes that asks for attributes. False: none in the reply. */
 static bool written_says(uint64_t node, struct fuse_write_in in, uint16_t flags,
 			 struct fuse_attr *ret)
 {
@@ -387,7 +387,7 @@ static bool written_says(uint64_t node, struct fuse_write_in in, uint16_t flags,
 	return true;
 }
 
-static void writes_say_what_the_file_is_like(void **state)
+static void writes_return_attributes(void **state)
 {
 	struct fuse_write_in in = {.size = 5};
 	struct fuse_attr attr;
@@ -402,7 +402,7 @@ static void writes_say_what_the_file_is_like(void **state)
 	assert_int_equal(attr.mode, st.st_mode);
 	assert_int_equal(attr.mtimensec, st.st_mtim.tv_nsec);
 	assert_int_equal(attr.ctimensec, st.st_ctim.tv_nsec);
-	/* After all that the write does. */
+	/* Taken after every effect of the write. */
 	in.write_flags = FUSE_WRITE_KILL_SUIDGID;
 	assert_int_equal(chmod(rig_path(&rig, "f"), 04755), 0);
 	assert_true(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
@@ -411,13 +411,13 @@ static void writes_say_what_the_file_is_like(void **state)
 	in.flags = O_APPEND;
 	assert_true(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
 	assert_int_equal(attr.size, 10);
-	/* What is given again is of another moment. */
+	/* A replay describes an earlier time. */
 	rig.resend = true;
 	assert_false(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
 }
 
-/* How many entries come with the opening of the root, whose file handle is as good as ever; 0: it
- * has none with it. */
+/* Number of entries in the reply to an open of the root, whose file handle works as usual; 0:
+ * none. */
 static unsigned entries_with_open(uint32_t room)
 {
 	struct fuse_open_in open = {.open_flags = room};
@@ -436,7 +436,7 @@ static unsigned entries_with_open(uint32_t room)
 	in.fh = rig_file(&rig, ROOT, o.fh, O_DIRECTORY);
 	assert_int_equal(rig_do(&rig, FUSE_READDIRPLUS, ROOT, RIG_ARG(in)), 0);
 	assert_true(rig.len > 0);
-	/* The same names at the same places, and each with its file. */
+	/* The same names at the same offsets, each with its handle. */
 	for (size_t at = 0; at < len; n++) {
 		const size_t head = sizeof(struct fuse_entry_out);
 		struct fuse_entry_out e;
@@ -454,7 +454,7 @@ static unsigned entries_with_open(uint32_t room)
 	return n;
 }
 
-static void entries_come_with_the_opening(void **state)
+static void opendir_returns_short_listings(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
 	char name[32];
@@ -469,7 +469,7 @@ static void entries_come_with_the_opening(void **state)
 	assert_int_equal(features_of(UINT32_MAX), FUSE_PROTO_FEATURES);
 	assert_int_equal(entries_with_open(0), 0);
 	assert_int_equal(entries_with_open(FUSE_PROTO_LIST_MAX), 22);
-	/* All or none. */
+	/* All entries or none. */
 	assert_int_equal(entries_with_open(1000), 0);
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "another-folder-%03u", i);
@@ -478,7 +478,7 @@ static void entries_come_with_the_opening(void **state)
 	assert_int_equal(entries_with_open(FUSE_PROTO_LIST_MAX), 0);
 }
 
-/* Of both kinds, more of them than are open, one twice. */
+/* Files and directories, one twice, and more than are open. */
 static void files_are_closed_together(void **state)
 {
 	struct {
@@ -507,7 +507,7 @@ static void files_are_closed_together(void **state)
 
 #define GUESTS 8U
 
-static struct fuse_server_client *guests[GUESTS]; /* by place of their sessions; NULL: none */
+static struct fuse_server_client *guests[GUESTS]; /* by session index; NULL: none */
 static char guest_sessions[GUESTS];
 
 static void guest_leaves(struct rudp_session *s)
@@ -519,7 +519,7 @@ static void guest_leaves(struct rudp_session *s)
 	guests[i] = NULL;
 }
 
-/* It has said who it is, and nothing else. */
+/* Sends a hello and nothing else. */
 static int guest_knocks(unsigned i, enum fuse_hello_purpose lane)
 {
 	struct fuse_hello h = rig.hello;
@@ -553,14 +553,14 @@ static void guests_go(void)
 	fuse_server_poll(rig.server, clock_now_ns(), true);
 }
 
-/* The rig's own mount has a place, too. */
-static void lanes_leave_places_to_mounts(void **state)
+/* The test's own mount takes a place, too. */
+static void mount_workers_leave_places_to_mounts(void **state)
 {
 	rig.cfg.sessions = 8;
 	rig_on_close = guest_leaves;
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(guest_comes(i, FUSE_HELLO_MOUNT_WORKER), 0);
-	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT_WORKER), -EDQUOT); /* two are kept */
+	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT_WORKER), -EDQUOT); /* two are reserved */
 	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(6, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(7, FUSE_HELLO_MOUNT_WORKER), -EDQUOT);
@@ -572,14 +572,14 @@ static void lanes_leave_places_to_mounts(void **state)
 	rig_on_close = NULL;
 }
 
-static void mounts_take_places_of_lanes(void **state)
+static void mounts_take_places_of_mount_workers(void **state)
 {
 	rig.cfg.sessions = 4;
 	rig_on_close = guest_leaves;
 	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT_WORKER), 0);
 	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT_WORKER), 0);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
-	assert_true(guests[0] && guests[1] && guests[2]); /* there was one */
+	assert_true(guests[0] && guests[1] && guests[2]); /* one was free */
 	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
 	assert_true(!guests[0] != !guests[1]);
 	assert_int_equal(guest_comes(4, FUSE_HELLO_MOUNT), 0);
@@ -590,22 +590,22 @@ static void mounts_take_places_of_lanes(void **state)
 	rig_on_close = NULL;
 }
 
-/* What a lane has begun nobody else can end: it comes in however full it is, and takes no place. */
-static void lanes_end_what_they_have_begun(void **state)
+/* A mount worker that finishes its requests is always admitted and takes no place. */
+static void mount_workers_finish_their_requests(void **state)
 {
 	rig.cfg.sessions = 2;
 	rig_on_close = guest_leaves;
 	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
 	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT_WORKER_FINISHING), 0);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), -ENOSPC);
-	assert_non_null(guests[1]); /* its place is none */
+	assert_non_null(guests[1]); /* takes no place */
 	guest_leaves((struct rudp_session *)&guest_sessions[0]);
 	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
 	guests_go();
 	rig_on_close = NULL;
 }
 
-static void silent_lanes_give_their_places(void **state)
+static void silent_mount_workers_lose_their_places(void **state)
 {
 	rig.cfg.sessions = 4;
 	rig_on_close = guest_leaves;
@@ -618,8 +618,8 @@ static void silent_lanes_give_their_places(void **state)
 	rig_on_close = NULL;
 }
 
-/* More than can without a place: those take places as lanes have them. */
-static void not_all_can_owe(void **state)
+/* Beyond the limit, such sessions take places as mount workers do. */
+static void finishing_sessions_are_limited(void **state)
 {
 	struct fuse_server_client *some[LAUNCH_SESSIONS_OWING];
 
@@ -646,26 +646,26 @@ static void not_all_can_owe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON("/tmp", accept_says_why_not),
-		ON("/tmp", only_our_version_is_spoken),
-		BOTH(read_only_mounts_are),
-		BOTH(names_are_not_for_who_is_judged),
-		BOTH(folders_come_to_who_knows_them),
-		BOTH(writes_say_what_the_file_is_like),
-		BOTH(bare_is_what_has_no_attributes),
+		ON("/tmp", refused_sessions_get_a_reason),
+		ON("/tmp", other_versions_are_refused),
+		BOTH(read_only_mounts_cannot_write),
+		BOTH(checked_clients_get_no_listing_leases),
+		BOTH(folder_attributes_need_the_feature),
+		BOTH(writes_return_attributes),
+		BOTH(objects_without_xattrs_are_marked),
 		BOTH(nothing_before_init_or_after_destroy),
 		ON("/tmp", the_export_cannot_be_left),
 		BOTH(pipes_and_devices_are_not_opened),
-		BOTH(handles_cannot_be_made_up),
-		BOTH(garbage_is_answered),
+		BOTH(forged_handles_are_refused),
+		BOTH(malformed_requests_get_replies),
 		BOTH(files_are_closed_together),
-		BOTH(ends_come_to_who_knows_them),
-		ON("/tmp", lanes_leave_places_to_mounts),
-		ON("/tmp", mounts_take_places_of_lanes),
-		ON("/tmp", lanes_end_what_they_have_begun),
-		ON("/tmp", silent_lanes_give_their_places),
-		ON("/tmp", not_all_can_owe),
-		BOTH(entries_come_with_the_opening),
+		BOTH(the_end_flag_needs_the_feature),
+		ON("/tmp", mount_workers_leave_places_to_mounts),
+		ON("/tmp", mounts_take_places_of_mount_workers),
+		ON("/tmp", mount_workers_finish_their_requests),
+		ON("/tmp", silent_mount_workers_lose_their_places),
+		ON("/tmp", finishing_sessions_are_limited),
+		BOTH(opendir_returns_short_listings),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

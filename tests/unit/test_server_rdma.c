@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests whose data are to go by RDMA, at a server that has none, has lost it, or has enough to
- * do with it: nothing is lost. */
+/* Requests with RDMA data at a server without RDMA, with failed pairs or with busy pairs: no
+ * data is lost. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/server_rig.h"
 #include "tests/lib/verbs_fake.h"
 
 #define BYTES (256U << 10)
 #define LEGS 3
-#define WRITES 12U /* more than a pair takes at once */
+#define WRITES 12U /* more than one pair takes at once */
 
 static uint8_t data[BYTES];
 static struct port_rdma *devices;
@@ -50,8 +50,8 @@ static void pairs_are_refused(void **state)
 		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = n), -EIO);
 }
 
-/* The answer has the data, and says that no leg works. */
-static void reads_come_by_packets(void **state)
+/* The reply has the data and reports that no leg works. */
+static void reads_fall_back_to_packets(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -69,8 +69,8 @@ static void reads_come_by_packets(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* Where they may come by no other way they do not come. */
-static void reads_are_asked_for_again(void **state)
+/* If the client accepts only RDMA, it must repeat the request. */
+static void rdma_only_reads_must_be_repeated(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -82,7 +82,7 @@ static void reads_are_asked_for_again(void **state)
 	assert_int_equal(g->len, 0);
 	assert_int_equal(done_of(g).failed, LEGS);
 	assert_int_equal(done_of(g).again, 1);
-	/* A few bytes at the file's end are nothing for RDMA. */
+	/* A few bytes at the end of the file do not use RDMA. */
 	in.offset = BYTES - 100;
 	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = flags, .bulk = bulk), 0);
 	assert_int_equal(g->len, 100);
@@ -92,8 +92,8 @@ static void reads_are_asked_for_again(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* Nothing was begun: the file is as it was. */
-static void writes_are_asked_for_again(void **state)
+/* The file is unchanged. */
+static void failed_rdma_writes_must_be_repeated(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -104,7 +104,7 @@ static void writes_are_asked_for_again(void **state)
 			 -EREMOTEIO);
 	assert_int_equal(rig_read(g, node, fh, 0, BYTES), BYTES);
 	assert_memory_equal(g->data, data, BYTES);
-	/* Part of the data with the request, or another length than it says: refused as it is. */
+	/* Data in the request, or a wrong length: refused. */
 	in.size = BYTES - 1;
 	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
 				.bulk = {.addr = 4096, .len = BYTES, .legs = LEGS}),
@@ -114,7 +114,7 @@ static void writes_are_asked_for_again(void **state)
 				.data = data, .data_len = 8,
 				.bulk = {.addr = 4096, .len = BYTES - 8, .legs = LEGS}),
 			 -EINVAL);
-	/* Memory that does not exist, and an operation that has no bulk data. */
+	/* Invalid memory, and an operation without bulk data. */
 	assert_int_equal(rig_do(g, FUSE_WRITE, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_BULK,
 				.bulk = {.addr = UINT64_MAX - 8, .len = BYTES, .legs = LEGS}),
 			 -EIO);
@@ -124,7 +124,7 @@ static void writes_are_asked_for_again(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* A pair with the client; what the server fetches waits until the test lets it come. */
+/* Pairs with the client; transfers wait until the test completes them. */
 static void pair_up(struct rig *g)
 {
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
@@ -175,7 +175,7 @@ static void expect_all(struct rig *g, int error)
 	assert_int_equal(fuse_server_in_flight(g->server), 0);
 }
 
-/* Pairs that work and have enough to do are no reason for a client to give them up. */
+/* The client keeps pairs that are busy. */
 static void busy_pairs_are_waited_for(void **state)
 {
 	static const uint16_t flags[] = {FUSE_PROTO_REQ_BULK,
@@ -196,7 +196,7 @@ static void busy_pairs_are_waited_for(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* READs that come by no other way, until some wait for the pair. */
+/* Starts READs that accept only RDMA until some wait for the pair. */
 static void reads_begin(struct rig *g, uint64_t node, uint64_t fh)
 {
 	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
@@ -231,7 +231,7 @@ static void expect_reads(struct rig *g, uint32_t len, uint8_t failed)
 	assert_int_equal(fuse_server_in_flight(g->server), 0);
 }
 
-/* Who takes them by no other way would else have them read again and again. */
+/* Otherwise the client would repeat the reads again and again. */
 static void reads_wait_for_busy_pairs(void **state)
 {
 	struct rig *g = *state;
@@ -253,7 +253,7 @@ static void reads_wait_for_busy_pairs(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-static void clients_go_while_reads_wait(void **state)
+static void clients_end_while_reads_wait(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -272,7 +272,7 @@ static void clients_go_while_reads_wait(void **state)
 	rig_connect(g);
 }
 
-static void pairs_that_fail_are_not(void **state)
+static void failed_pairs_are_not_waited_for(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -286,8 +286,8 @@ static void pairs_that_fail_are_not(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* The packet core makes pairs: nobody has it for himself, and who is refused uses up nothing. */
-static void asks_are_limited(void **state)
+/* Making pairs is limited per client, and refused requests cost nothing. */
+static void requests_for_pairs_are_limited(void **state)
 {
 	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION};
 	const size_t head = offsetof(struct fuse_proto_rdma, legs);
@@ -296,7 +296,8 @@ static void asks_are_limited(void **state)
 	uint64_t spent;
 
 	pair_up(g);
-	g->client->session = (struct rudp_session *)g; /* whose paths and security the rig tells */
+	g->client->session =
+		(struct rudp_session *)g; /* the test supplies its paths and security */
 	while (n < 1000 && rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head) == 0)
 		n++;
 	assert_in_range(n, 8, 900);
@@ -306,16 +307,16 @@ static void asks_are_limited(void **state)
 		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head),
 				 -EBUSY);
 	assert_true(g->server->rdma_spent_ns == spent);
-	g->client->rdma_spent_ns = 0; /* a while later */
+	g->client->rdma_spent_ns = 0; /* later */
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), 0);
-	/* All clients together. */
+	/* The limit for all clients together. */
 	g->client->rdma_spent_ns = 0;
 	g->server->rdma_spent_ns = clock_now_ns() + 100 * NSEC_PER_SEC;
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), -EBUSY);
 	g->client->session = NULL;
 }
 
-/* Of the last answer. */
+/* From the last reply. */
 static struct fuse_proto_rdma_leg answered_leg(const struct rig *g)
 {
 	struct fuse_proto_rdma p;
@@ -326,8 +327,8 @@ static struct fuse_proto_rdma_leg answered_leg(const struct rig *g)
 	return p.legs[0];
 }
 
-/* A client asks after its pair by our number of it; that is never too often. */
-static void pairs_are_asked_after(void **state)
+/* A client may check its pair at any time. */
+static void clients_can_check_pairs(void **state)
 {
 	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
 	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
@@ -349,7 +350,7 @@ static void pairs_are_asked_after(void **state)
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
 	assert_int_not_equal(answered_leg(g).status, 0);
 	rdma.legs[0].leg = 0;
-	/* Clients of version 1 know no questions but for pairs; what is newer is not known here. */
+	/* Clients of version 1 cannot check pairs; unknown versions are refused. */
 	rdma.version = 1;
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
 	rdma.version = FUSE_PROTO_RDMA_VERSION + 1;
@@ -361,8 +362,8 @@ static void pairs_are_asked_after(void **state)
 	g->client->session = NULL;
 }
 
-/* Who goes while some are under way and some wait leaves nothing behind. */
-static void clients_go_while_they_wait(void **state)
+/* A client that ends with transfers in flight and waiting leaves nothing behind. */
+static void clients_end_while_transfers_wait(void **state)
 {
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
@@ -407,7 +408,7 @@ static struct fuse_proto_ping ping_answer(struct rig *g)
 	return a;
 }
 
-/* After the rest that the server takes. */
+/* After the server's pause. */
 static void ping_rested(struct rig *g)
 {
 	g->server->ping.pause_until_ns = 0;
@@ -420,7 +421,7 @@ static void pings_are_timed(void **state)
 	uint64_t fh, node;
 
 	pair_up(g);
-	node = file_with_data(g, &fh); /* its data lie in the buffer that is used now */
+	node = file_with_data(g, &fh); /* its data is in the buffer used now */
 	for (p.what = FUSE_PROTO_PING_WRITE; p.what < FUSE_PROTO_PING_WHAT_MAX; p.what++) {
 		ping_rested(g);
 		ping_send(g, &p);
@@ -429,7 +430,7 @@ static void pings_are_timed(void **state)
 			const uint8_t *from = (const void *)(uintptr_t)verbs.wrs[0].sge.addr;
 
 			assert_int_equal(g->server->ping.n_under_way, n < 2 ? 2 : 1);
-			/* Nothing of anybody else's goes to the client. */
+			/* No data of other clients reaches this client. */
 			for (uint32_t i = 0; p.what == FUSE_PROTO_PING_WRITE && i < BYTES; i++)
 				assert_int_equal(from[i], 0);
 			assert_int_equal(verbs.wrs[0].wr.wr.rdma.remote_addr, 4096);
@@ -441,7 +442,7 @@ static void pings_are_timed(void **state)
 		assert_int_equal(a.count, 5);
 		assert_int_equal(fuse_server_in_flight(g->server), 0);
 	}
-	/* It rests three times as long as that took. */
+	/* The pause is three times the test's duration. */
 	g->server->ping.pause_until_ns = clock_now_ns() + NSEC_PER_SEC;
 	ping_send(g, &p);
 	assert_int_equal(rig_result(g, g->call), -EIO);
@@ -452,7 +453,7 @@ static void pings_are_timed(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-/* Files come first: a pair that has enough to do takes none, and is none the worse for it. */
+/* Files take precedence: a busy pair refuses tests and stays usable. */
 static void pings_wait_for_files(void **state)
 {
 	struct rig *g = *state;
@@ -472,13 +473,13 @@ static void pings_wait_for_files(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
-static void pings_that_fail(void **state)
+static void failed_pings_report_why(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 64);
 
 	pair_up(g);
-	p.leg = 1; /* there is no such pair */
+	p.leg = 1; /* no such pair */
 	ping_send(g, &p);
 	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_FAILED);
 	p.leg = 0;
@@ -496,7 +497,7 @@ static void pings_are_checked(void **state)
 	const struct fuse_proto_ping good = PING(FUSE_PROTO_PING_WRITE, 64);
 	struct fuse_proto_ping bad[10];
 
-	ping_send(g, &good); /* there is no RDMA */
+	ping_send(g, &good); /* no RDMA */
 	assert_int_equal(rig_result(g, g->call), -ENOSYS);
 	pair_up(g);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
@@ -523,7 +524,7 @@ static void pings_are_checked(void **state)
 	assert_int_equal(verbs.n_wrs, 0);
 }
 
-/* What the client is told when it asks after its pair. */
+/* The order that the client sees when it checks its pair. */
 static struct fuse_proto_wish n_reported(struct rig *g)
 {
 	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
@@ -553,7 +554,7 @@ static void order(struct rig *g, uint64_t now_ns)
 	assert_int_equal(fuse_server_ping(g->client, &ordered, now_ns, &why), -EBUSY);
 }
 
-/* The client asks for `count`, of which all are done. */
+/* The client runs `count` operations of the order. */
 static void wish_done(struct rig *g, uint32_t count)
 {
 	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 4096);
@@ -568,9 +569,8 @@ static void wish_done(struct rig *g, uint32_t count)
 	assert_int_equal(ping_answer(g).count, count);
 }
 
-/* A client is told what is left until all is done; what it asks for of that counts, nothing else.
- */
-static void clients_are_had_ping(void **state)
+/* The client sees what remains until all is done; only its tests for the order count. */
+static void ordered_pings_are_run_by_the_client(void **state)
 {
 	struct fuse_proto_ping other = PING(FUSE_PROTO_PING_WRITE, 64);
 	struct rig *g = *state;
@@ -589,18 +589,18 @@ static void clients_are_had_ping(void **state)
 		assert_int_equal(n_reported(g).len, 4096);
 	}
 	other.count = 1;
-	ping_send(g, &other); /* its own operator's */
+	ping_send(g, &other); /* started by the client's operator */
 	verbs_end(0, IBV_WC_SUCCESS);
 	rig_poll(g);
 	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
-	wish_done(g, 1); /* a shorter one of its operator's, or what came of a lost session */
+	wish_done(g, 1); /* shorter, or repeated after a lost session */
 	assert_int_equal(n_reported(g).count, 6);
 	wish_done(g, 3);
 	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
 	assert_int_equal(n_reported(g).count, 3);
 	assert_false(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
-	wish_done(g, 5); /* more than is left: not of this one */
+	wish_done(g, 5); /* more than remains: not part of the order */
 	wish_done(g, 3);
 	assert_int_equal(n_reported(g).what, 0);
 	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
@@ -612,8 +612,8 @@ static void clients_are_had_ping(void **state)
 	assert_false(fuse_server_ping_take(g->server, 2, &p, &due));
 }
 
-/* The pair fails; the client never asks; it goes. There is none, and the reason is known. */
-static void clients_do_not_ping(void **state)
+/* The pair fails, the client never asks, or it ends: the result has the reason. */
+static void ordered_pings_that_do_not_run_report_why(void **state)
 {
 	struct fuse_proto_ping read = PING(FUSE_PROTO_PING_READ, 4096);
 	enum port_rdma_reason why = PORT_RDMA_OK;
@@ -640,7 +640,7 @@ static void clients_do_not_ping(void **state)
 	assert_int_equal(why, PORT_RDMA_PEER);
 }
 
-static void pairs_go_before_they_ping(void **state)
+static void ordered_pings_end_with_the_pair(void **state)
 {
 	struct rig *g = *state;
 	struct launch_ping p;
@@ -648,14 +648,14 @@ static void pairs_go_before_they_ping(void **state)
 
 	pair_up(g);
 	order(g, 1);
-	fuse_server_path_down(g->client, 0); /* and the pair with it */
+	fuse_server_path_down(g->client, 0); /* and so does the pair */
 	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.status, -EIO);
 	assert_string_equal(p.reason, "rdma-peer-without");
 }
 
-/* And where the cause is here, it is named. */
-static void devices_go_before_they_ping(void **state)
+/* A local cause is named. */
+static void ordered_pings_end_with_the_device(void **state)
 {
 	struct rig *g = *state;
 	struct launch_ping p;
@@ -671,7 +671,7 @@ static void devices_go_before_they_ping(void **state)
 	assert_string_equal(p.reason, "rdma-off");
 }
 
-static void clients_go_before_they_ping(void **state)
+static void ordered_pings_end_with_the_client(void **state)
 {
 	struct rig *g = *state;
 	struct launch_ping p;
@@ -686,8 +686,8 @@ static void clients_go_before_they_ping(void **state)
 	rig_connect(g);
 }
 
-/* Its memory is the device's until that has done with it; then nothing is left. */
-static void clients_go_while_they_ping(void **state)
+/* The device owns the memory until completion; then nothing is left. */
+static void clients_end_during_pings(void **state)
 {
 	struct rig *g = *state;
 	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_WRITE, 4096);
@@ -728,26 +728,29 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pairs_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(reads_come_by_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(reads_are_asked_for_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(asks_are_limited, setup, teardown),
-		cmocka_unit_test_setup_teardown(pairs_are_asked_after, setup, teardown),
-		cmocka_unit_test_setup_teardown(writes_are_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_fall_back_to_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(rdma_only_reads_must_be_repeated, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests_for_pairs_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_can_check_pairs, setup, teardown),
+		cmocka_unit_test_setup_teardown(failed_rdma_writes_must_be_repeated, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(busy_pairs_are_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_wait_for_busy_pairs, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_go_while_reads_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(pairs_that_fail_are_not, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_go_while_they_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_end_while_reads_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(failed_pairs_are_not_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_end_while_transfers_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(pings_are_timed, setup, teardown),
 		cmocka_unit_test_setup_teardown(pings_wait_for_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(pings_that_fail, setup, teardown),
+		cmocka_unit_test_setup_teardown(failed_pings_report_why, setup, teardown),
 		cmocka_unit_test_setup_teardown(pings_are_checked, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_go_while_they_ping, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_are_had_ping, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_do_not_ping, setup, teardown),
-		cmocka_unit_test_setup_teardown(clients_go_before_they_ping, setup, teardown),
-		cmocka_unit_test_setup_teardown(pairs_go_before_they_ping, setup, teardown),
-		cmocka_unit_test_setup_teardown(devices_go_before_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_end_during_pings, setup, teardown),
+		cmocka_unit_test_setup_teardown(ordered_pings_are_run_by_the_client, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ordered_pings_that_do_not_run_report_why, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ordered_pings_end_with_the_client, setup, teardown),
+		cmocka_unit_test_setup_teardown(ordered_pings_end_with_the_pair, setup, teardown),
+		cmocka_unit_test_setup_teardown(ordered_pings_end_with_the_device, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server end dies and another goes on: with kept answers and held files from its state, with
- * the rest from its clients.
+ * A server ends and a successor continues, with recorded replies and pinned files from the state
+ * and everything else from the clients.
  */
 #include "dataplane/fuse/server/server_state.h"
 #include "tests/lib/server_test.h"
@@ -16,7 +16,7 @@ static void restart(void)
 	rig_start(&rig);
 }
 
-static void nodes_and_open_files_go_on(void **state)
+static void nodes_and_open_files_survive(void **state)
 {
 	uint64_t node, fh, dir, found;
 	struct fuse_attr attr;
@@ -32,7 +32,7 @@ static void nodes_and_open_files_go_on(void **state)
 	assert_true(S_ISDIR(attr.mode));
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &found), 0);
 	assert_int_equal(found, node);
-	/* New ones do not collide with the old. */
+	/* New handles do not collide with old ones. */
 	assert_int_equal(rig_create(&rig, dir, "g", O_RDWR, 0644, &found, &fh), 0);
 	assert_true(found != node && found != dir);
 }
@@ -51,15 +51,14 @@ static void renamed_files_are_found(void **state)
 	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 1);
 }
 
-/* When what the agent did not hear is told again. */
+/* Retries what the agent did not accept. */
 static void poll_later(void)
 {
 	fuse_server_poll(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
 }
 
-/* One that lost its last name while it was open, by a removal, by another that took its name, or
- * that never had one. It is held until it is closed. */
-static void removed_files_go_on(void **state)
+/* Unlinked while open, replaced while open, or created without a name: pinned until closed. */
+static void removed_open_files_survive(void **state)
 {
 	struct fuse_rename2_in ren = {.newdir = ROOT};
 	uint64_t node[3], fh[3], other, other_fh;
@@ -86,7 +85,7 @@ static void removed_files_go_on(void **state)
 	assert_int_equal(rig.n_held, 2);
 	assert_int_equal(rig_release(&rig, node[0], fh[0]), 0);
 	assert_int_equal(rig.n_held, 1);
-	/* Who holds it does not listen: it is told later. */
+	/* The agent accepts nothing now; retried later. */
 	rig.deaf = true;
 	assert_int_equal(rig_release(&rig, node[1], fh[1]), 0);
 	rig.deaf = false;
@@ -94,8 +93,8 @@ static void removed_files_go_on(void **state)
 	assert_int_equal(rig.n_held, 0);
 }
 
-/* Names that are removed elsewhere, and what is open nowhere, are not held. */
-static void only_open_files_without_names_are_held(void **state)
+/* Files unlinked at another place, and files not open, are not pinned. */
+static void only_unlinked_open_files_are_pinned(void **state)
 {
 	struct fuse_link_in link = {0};
 	uint64_t node, fh;
@@ -108,7 +107,7 @@ static void only_open_files_without_names_are_held(void **state)
 	assert_int_equal(rig_release(&rig, node, fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "l"), 0);
 	assert_int_equal(rig.n_held, 0);
-	/* Where the name goes behind the server's back the file ends with the process. */
+	/* A file unlinked by a local user ends with the process. */
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
 	restart();
@@ -116,8 +115,8 @@ static void only_open_files_without_names_are_held(void **state)
 	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -EBADF);
 }
 
-/* A predecessor that died between closing and letting go; a mount that goes with all it has. */
-static void what_is_held_is_let_go(void **state)
+/* A predecessor that died between close and release; a mount that ends with its files. */
+static void pins_are_released(void **state)
 {
 	struct fuse_attr attr;
 	uint64_t node, fh;
@@ -129,7 +128,7 @@ static void what_is_held_is_let_go(void **state)
 	rig.deaf = false;
 	assert_int_equal(rig.n_held, 1);
 	restart();
-	assert_int_equal(rig.n_held, 1); /* until all have said what they have open */
+	assert_int_equal(rig.n_held, 1); /* until all have reclaimed their files */
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
 	fuse_server_poll(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 0);
@@ -148,8 +147,8 @@ static void poll_after_s(unsigned seconds)
 	fuse_server_poll(rig.server, clock_now_ns() + seconds * NSEC_PER_SEC, true);
 }
 
-/* Who has a file open may come back later than another removes it; but not for ever. */
-static void what_may_be_open_is_held(void **state)
+/* A client may return after another one has removed its file, within the grace period. */
+static void files_that_may_be_open_are_pinned(void **state)
 {
 	struct fuse_rename2_in ren = {.newdir = ROOT};
 	uint64_t node[3], fh;
@@ -161,14 +160,14 @@ static void what_may_be_open_is_held(void **state)
 		assert_int_equal(rig_release(&rig, node[i], fh), 0);
 	}
 	rig_stop(&rig);
-	rig.hello.mount_id[0]++; /* another client is the first to come */
+	rig.hello.mount_id[0]++; /* another client returns first */
 	rig_start(&rig);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_int_equal(rig.n_held, 1);
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(ren), .name = "h", .name2 = "g"),
 			 0);
 	assert_int_equal(rig.n_held, 2);
-	/* This process dies over it, and the next gives the same time again. */
+	/* This process dies, and its successor grants a new grace period. */
 	rig_stop(&rig);
 	rig_start(&rig);
 	poll_after_s(60);
@@ -180,7 +179,7 @@ static void what_may_be_open_is_held(void **state)
 	rig.hello.mount_id[0]--;
 }
 
-static void directory_streams_go_on(void **state)
+static void directory_streams_survive(void **state)
 {
 	struct fuse_read_in in = {.size = 1000};
 	unsigned count = 0;
@@ -210,7 +209,7 @@ static void directory_streams_go_on(void **state)
 	assert_int_equal(count, 202);
 }
 
-static void answers_are_given_again(void **state)
+static void recorded_replies_are_replayed(void **state)
 {
 	uint64_t node, again, fh, fh2;
 	static const uint32_t resent = O_RDWR | O_EXCL;
@@ -233,7 +232,7 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &again, &fh2), 0);
 	assert_int_equal(node, again);
 	assert_int_equal(fh, fh2);
-	/* What it opened it opens again at a successor. */
+	/* The client reclaims the opened file. */
 	restart();
 	rig.resend = true;
 	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &again, &fh2), 0);
@@ -251,8 +250,8 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), -ENOENT);
 }
 
-/* A file that another has cut meanwhile is not made longer by the second copy. */
-static void an_allocation_is_not_made_again(void **state)
+/* A repeated allocation does not extend a file truncated since. */
+static void an_allocation_is_not_repeated(void **state)
 {
 	struct fuse_fallocate_in in = {.length = 4096};
 	uint64_t node;
@@ -272,8 +271,8 @@ static void an_allocation_is_not_made_again(void **state)
 	assert_int_equal(st.st_size, 7);
 }
 
-/* An error would have the client's kernel make it once more. */
-static void a_created_file_that_is_gone_is_not_made_again(void **state)
+/* An error would make the client's kernel create another file. */
+static void a_removed_created_file_is_not_created_again(void **state)
 {
 	uint64_t node, fh;
 	struct stat st;
@@ -288,8 +287,8 @@ static void a_created_file_that_is_gone_is_not_made_again(void **state)
 	assert_int_equal(stat(rig_path(&rig, "f"), &st), -1);
 }
 
-/* A second copy of a request that is still at work is not run beside it. */
-static void requests_at_work_are_adopted(void **state)
+/* A repetition of a running request is not executed in parallel. */
+static void running_requests_are_adopted(void **state)
 {
 	struct fuse_write_in in = {.size = 3, .flags = O_RDWR | O_APPEND};
 	struct rudp_call *second = calloc(1, sizeof(*second));
@@ -316,7 +315,7 @@ static void requests_at_work_are_adopted(void **state)
 	free(second);
 }
 
-/* They are answered also where the first session's end is noticed later than the second's begin. */
+/* Also if the first session's end is noticed after the second one's start. */
 static void adopted_requests_outlive_their_session(void **state)
 {
 	struct fuse_write_in in = {.size = 3, .flags = O_RDWR | O_APPEND};
@@ -344,8 +343,8 @@ static void adopted_requests_outlive_their_session(void **state)
 	free(second);
 }
 
-/* Answers that the client has not acknowledged outlive many that it has. */
-static void unacknowledged_answers_are_kept(void **state)
+/* Unacknowledged replies outlive many acknowledged ones. */
+static void unacknowledged_replies_are_kept(void **state)
 {
 	struct rudp_call *held = calloc(1, sizeof(*held));
 	struct fuse_mkdir_in in = {.mode = 0755};
@@ -366,7 +365,7 @@ static void unacknowledged_answers_are_kept(void **state)
 	free(held);
 }
 
-static void many_nodes_go_on(void **state)
+static void many_nodes_survive(void **state)
 {
 	enum { N = 2000 };
 	uint64_t *nodes = calloc(N, sizeof(*nodes)), found;
@@ -422,8 +421,8 @@ static void mounts_do_not_share_files(void **state)
 	fuse_server_client_gone(first);
 }
 
-/* Each of many mounts has its own answers, also at a successor. */
-static void many_mounts_are_told_apart(void **state)
+/* Each mount has its own replies, also at a successor. */
+static void many_mounts_have_separate_replies(void **state)
 {
 	enum { N = 100 };
 	uint64_t node;
@@ -436,7 +435,7 @@ static void many_mounts_are_told_apart(void **state)
 			memcpy(rig.hello.mount_id, &i, sizeof(i));
 			rig_connect(&rig);
 			snprintf(name, sizeof(name), "d%u", i);
-			rig.unique = turn ? 1002 : 1000; /* each has the same */
+			rig.unique = turn ? 1002 : 1000; /* the same numbers in each */
 			rig.resend = turn;
 			assert_int_equal(rig_mkdir(&rig, ROOT, name, &node), 0);
 		}
@@ -444,7 +443,7 @@ static void many_mounts_are_told_apart(void **state)
 	}
 }
 
-static void foreign_state_is_thrown_away(void **state)
+static void foreign_state_is_discarded(void **state)
 {
 	static const uint8_t junk[100000] = {1, 2, 3};
 	struct fuse_attr attr;
@@ -454,7 +453,7 @@ static void foreign_state_is_thrown_away(void **state)
 	assert_int_equal(pwrite(rig.cfg.exports[0].state_fd, junk, sizeof(junk), 0), sizeof(junk));
 	rig_start(&rig);
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
-	/* One that is ours but damaged: no crash, and the root is served. */
+	/* Our own format, but damaged: no crash, and the root is served. */
 	rig_stop(&rig);
 	for (off_t at = 0; at < 1 << 20; at += 4001)
 		assert_true(pwrite(rig.cfg.exports[0].state_fd, "\x55\xaa\x7f", 3, at) == 3);
@@ -462,7 +461,7 @@ static void foreign_state_is_thrown_away(void **state)
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
 }
 
-/* Killed between any two instructions, at work: what it answered for holds. */
+/* Killed at random points: every reply holds. */
 static void a_killed_server_has_a_successor(void **state)
 {
 	struct {
@@ -507,7 +506,7 @@ static void a_killed_server_has_a_successor(void **state)
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		assert_true(WIFSIGNALED(status));
-		rig.n_nodes = shared->n_nodes; /* the client lives */
+		rig.n_nodes = shared->n_nodes; /* the client survives */
 		rig.n_files = shared->n_files;
 		rig_start(&rig);
 		for (unsigned i = 0; i < shared->n; i++)
@@ -518,9 +517,8 @@ static void a_killed_server_has_a_successor(void **state)
 	munmap(shared, sizeof(*shared));
 }
 
-/* All that the server knew is gone: clients' files are theirs all the same, and none is another's.
- */
-static void a_server_that_lost_all_finds_all(void **state)
+/* All state is lost: clients keep their files and get no others. */
+static void clients_keep_files_when_all_state_is_lost(void **state)
 {
 	uint64_t db, db_fh, today, today_fh;
 	struct stat st;
@@ -537,7 +535,7 @@ static void a_server_that_lost_all_finds_all(void **state)
 	assert_int_equal(st.st_size, 0);
 }
 
-/* File handles that a predecessor gave mean nothing, whatever they are. */
+/* File handles of a predecessor are invalid. */
 static void file_handles_end_with_the_server(void **state)
 {
 	uint64_t node, fh, was[20];
@@ -551,8 +549,8 @@ static void file_handles_end_with_the_server(void **state)
 		assert_int_equal(rig_read(&rig, node, was[i], 0, 10), -EBADF);
 }
 
-/* The number of a removed file's inode is given to another: the old handle is not good for it. */
-static void a_removed_file_is_never_another(void **state)
+/* An inode number is reused: the old handle does not reach the new file. */
+static void handles_of_removed_files_reach_no_other(void **state)
 {
 	struct fuse_attr old = {}, attr;
 	uint64_t node, fh, other;
@@ -582,7 +580,7 @@ static void a_removed_file_is_never_another(void **state)
 	assert_true(other != node);
 }
 
-static void a_server_says_who_it_is(void **state)
+static void a_server_identifies_itself(void **state)
 {
 	struct fuse_proto_server was = rig.identity;
 	char other[] = "/tmp/back-other-XXXXXX";
@@ -594,7 +592,7 @@ static void a_server_says_who_it_is(void **state)
 	restart();
 	assert_true(was.incarnation != rig.identity.incarnation);
 	assert_true(was.verifier == rig.identity.verifier);
-	/* Another folder under the export's name: what was written is not in it. */
+	/* Another folder under the export's name: fsync cannot promise earlier writes. */
 	rig_stop(&rig);
 	assert_non_null(mkdtemp(other));
 	rig.cfg.exports[0].dir_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -607,8 +605,8 @@ static void a_server_says_who_it_is(void **state)
 	rig_start(&rig);
 }
 
-/* Two have a file open that has no name; one comes back and closes it before the other is back. */
-static void a_held_file_waits_for_all_its_clients(void **state)
+/* Two clients have an unlinked file open; one returns and closes it before the other returns. */
+static void a_pinned_file_waits_for_all_its_clients(void **state)
 {
 	struct fuse_server_client *first = rig.client;
 	struct fuse_open_in in = {.flags = O_RDWR};
@@ -638,8 +636,8 @@ static void a_held_file_waits_for_all_its_clients(void **state)
 	fuse_server_client_gone(first);
 }
 
-/* A lane that does not come back: its owner says what both had open. */
-static void lanes_are_not_waited_for(void **state)
+/* A mount worker does not return: its mount reclaims the files of both. */
+static void mount_workers_need_not_reclaim(void **state)
 {
 	struct fuse_server_client *owner = rig.client;
 	uint64_t node, fh;
@@ -662,8 +660,8 @@ static void lanes_are_not_waited_for(void **state)
 	}
 }
 
-/* The lane comes first, and closes the file. */
-static void a_lane_does_not_speak_for_its_owner(void **state)
+/* The mount worker returns first and closes the file. */
+static void a_mount_worker_does_not_reclaim_for_its_mount(void **state)
 {
 	uint64_t node, fh;
 
@@ -690,31 +688,31 @@ static void a_lane_does_not_speak_for_its_owner(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(nodes_and_open_files_go_on),
+		BOTH(nodes_and_open_files_survive),
 		BOTH(renamed_files_are_found),
-		BOTH(removed_files_go_on),
-		BOTH(only_open_files_without_names_are_held),
-		BOTH(what_is_held_is_let_go),
-		BOTH(what_may_be_open_is_held),
-		ON("/tmp", directory_streams_go_on),
-		BOTH(answers_are_given_again),
-		BOTH(an_allocation_is_not_made_again),
-		BOTH(a_created_file_that_is_gone_is_not_made_again),
-		BOTH(requests_at_work_are_adopted),
+		BOTH(removed_open_files_survive),
+		BOTH(only_unlinked_open_files_are_pinned),
+		BOTH(pins_are_released),
+		BOTH(files_that_may_be_open_are_pinned),
+		ON("/tmp", directory_streams_survive),
+		BOTH(recorded_replies_are_replayed),
+		BOTH(an_allocation_is_not_repeated),
+		BOTH(a_removed_created_file_is_not_created_again),
+		BOTH(running_requests_are_adopted),
 		BOTH(adopted_requests_outlive_their_session),
-		ON("/tmp", unacknowledged_answers_are_kept),
-		BOTH(many_nodes_go_on),
+		ON("/tmp", unacknowledged_replies_are_kept),
+		BOTH(many_nodes_survive),
 		ON("/tmp", an_unmounted_mount_is_forgotten),
 		ON("/tmp", mounts_do_not_share_files),
-		ON("/tmp", many_mounts_are_told_apart),
-		ON("/tmp", foreign_state_is_thrown_away),
-		BOTH(a_server_that_lost_all_finds_all),
+		ON("/tmp", many_mounts_have_separate_replies),
+		ON("/tmp", foreign_state_is_discarded),
+		BOTH(clients_keep_files_when_all_state_is_lost),
 		BOTH(file_handles_end_with_the_server),
-		BOTH(a_removed_file_is_never_another),
-		ON("/tmp", a_server_says_who_it_is),
-		BOTH(a_held_file_waits_for_all_its_clients),
-		BOTH(lanes_are_not_waited_for),
-		BOTH(a_lane_does_not_speak_for_its_owner),
+		BOTH(handles_of_removed_files_reach_no_other),
+		ON("/tmp", a_server_identifies_itself),
+		BOTH(a_pinned_file_waits_for_all_its_clients),
+		BOTH(mount_workers_need_not_reclaim),
+		BOTH(a_mount_worker_does_not_reclaim_for_its_mount),
 		BOTH(a_killed_server_has_a_successor),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * As whom the server end acts: squashing, users who are believed no more than they have to be, maps
- * both ways, set-id bits, privileges and space that only root has. Needs root.
+ * The identity of requests: squashing, untrusted users, id maps in both directions, set-id bits,
+ * privileges and reserved space. Needs root.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/server_test.h"
@@ -21,7 +21,7 @@ static void as(uint32_t uid, uint32_t gid)
 	rig.gid = gid;
 }
 
-/* The client comes again, under this rule. */
+/* Reconnects the client under this rule. */
 static void rule(enum launch_squash squash)
 {
 	struct launch_client *c = &rig.cfg.clients[0];
@@ -50,7 +50,7 @@ static void put_dir(const char *name, uint32_t uid, uint32_t gid, mode_t mode)
 	assert_int_equal(chmod(rig_path(&rig, name), mode), 0);
 }
 
-/* In a process of its own: this thread has lost what it takes to the server end. */
+/* In a child process: this thread has given up privileges to the server. */
 static void set_mode(const char *name, mode_t mode)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -114,7 +114,7 @@ static int make_node(uint64_t dir, const char *name, mode_t mode)
 	return rig_do(&rig, FUSE_MKNOD, dir, RIG_ARG(in), .name = name);
 }
 
-static void root_is_nobody_where_it_is_squashed(void **state)
+static void root_squash_maps_root(void **state)
 {
 	uint64_t node, fh, dir;
 
@@ -144,14 +144,14 @@ static void root_is_nobody_where_it_is_squashed(void **state)
 	assert_int_equal(stat_of("drop/new").st_gid, NOBODY);
 	assert_int_equal(make_node(dir, "null", S_IFCHR | 0666), -EPERM);
 	assert_int_equal(make_node(dir, "pipe", S_IFIFO | 0666), 0);
-	as(1000, 1000); /* what is sticky is the owner's to remove */
+	as(1000, 1000); /* only the owner removes it from a sticky directory */
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, dir, .name = "new"), -EPERM);
 	as(0, 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, dir, .name = "new"), 0);
 }
 
-/* A client that makes up its users gets no further than one of them would. */
-static void no_user_is_root(void **state)
+/* A client that invents users gets only the rights of one of them. */
+static void clients_cannot_invent_root(void **state)
 {
 	put("secret", 0, 0, 0600);
 	put("roots", 0, 0, 0660);
@@ -162,7 +162,7 @@ static void no_user_is_root(void **state)
 	assert_int_equal(open_as("secret", O_RDONLY, 1000, 1000), -EACCES);
 	assert_int_equal(open_as("mine", O_RDWR, 1000, 1000), 0);
 	assert_int_equal(open_as("mine", O_RDWR, 1001, 1000), -EACCES);
-	/* The groups that a user has besides the first are the client's to know, but not root's. */
+	/* The client names a user's supplementary groups, except root's. */
 	assert_int_equal(open_as("ours", O_RDWR, 1000, 1000), 0);
 	assert_int_equal(open_as("roots", O_RDWR, 1000, 1000), -EACCES);
 	assert_int_equal(open_as("roots", O_RDWR, 1000, 0), -EACCES);
@@ -170,13 +170,12 @@ static void no_user_is_root(void **state)
 	as(1000, 1000);
 	assert_int_equal(make_node(find("dir"), "f", S_IFREG | 0600), 0);
 	assert_int_equal(stat_of("dir/f").st_uid, 1000);
-	assert_int_equal(set("mine", FATTR_GID, 0, 0, 500),
-			 0); /* a group that he is said to be in */
+	assert_int_equal(set("mine", FATTR_GID, 0, 0, 500), 0); /* one of the user's groups */
 	assert_int_equal(set("mine", FATTR_GID, 0, 0, 0), -EPERM);
 	assert_int_equal(set("mine", FATTR_UID, 0, 1001, 0), -EPERM);
 }
 
-static void everybody_is_nobody_where_all_are_squashed(void **state)
+static void all_squash_maps_every_user(void **state)
 {
 	uint64_t node, fh;
 
@@ -192,7 +191,7 @@ static void everybody_is_nobody_where_all_are_squashed(void **state)
 	assert_int_equal(stat_of("dir/f").st_uid, NOBODY);
 }
 
-static void without_squashing_the_client_has_judged(void **state)
+static void without_squashing_the_client_checks_permissions(void **state)
 {
 	uint64_t node, fh;
 
@@ -207,8 +206,8 @@ static void without_squashing_the_client_has_judged(void **state)
 	assert_int_equal(stat_of("f").st_uid, 77);
 }
 
-/* Between the judged requests of one user, another's find the thread as it should be. */
-static void users_do_not_rub_off(void **state)
+/* Requests of different users alternate on one thread. */
+static void identities_do_not_leak_between_requests(void **state)
 {
 	uint64_t node, fh;
 
@@ -227,14 +226,14 @@ static void users_do_not_rub_off(void **state)
 		assert_int_equal(open_as("ours", O_RDONLY, uid, uid), 0);
 		assert_int_equal(open_as("ours", O_RDONLY, 0, uid), -EACCES);
 	}
-	/* What the server does for itself it still may. */
+	/* The server's own operations keep working. */
 	rig_stop(&rig);
 	rig_start(&rig);
 	as(0, 0);
 	assert_int_equal(open_as("ours", O_RDONLY, 1, 1), 0);
 }
 
-static void the_owner_opens_again(void **state)
+static void owners_can_reclaim_their_files(void **state)
 {
 	uint64_t node, fh, other, other_fh;
 
@@ -300,7 +299,7 @@ static void users_are_mapped_both_ways(void **state)
 	assert_int_equal(there[16] | there[17] << 8, 5009);
 	assert_int_equal(rig_do(&rig, FUSE_GETXATTR, node, RIG_ARG(gin), .name = name), 0);
 	assert_memory_equal(rig.data, acl, sizeof(acl));
-	acl[16] = 99; /* nobody here */
+	acl[16] = 99; /* an unmapped id */
 	assert_int_equal(rig_do(&rig, FUSE_SETXATTR, node, .arg = &xin, .arg_len = 8, .name = name,
 				.data = acl, .data_len = sizeof(acl)),
 			 -EINVAL);
@@ -315,11 +314,11 @@ static void owners_are_mapped_when_they_change(void **state)
 	assert_int_equal(set("f", FATTR_UID, 0, 7, 0), 0);
 	assert_int_equal(stat_of("f").st_uid, 5007);
 	assert_int_equal(set("f", FATTR_UID, 0, 10, 0), -EINVAL);
-	as(0, 0); /* root there is 5000 here */
+	as(0, 0); /* the client's root is 5000 here */
 	assert_int_equal(set("f", FATTR_UID, 0, 1, 0), -EPERM);
 }
 
-static void who_fits_no_rule_is_refused(void **state)
+static void clients_without_a_rule_are_refused(void **state)
 {
 	struct launch_client *c = &rig.cfg.clients[0];
 	struct fuse_server_client *client = NULL;
@@ -350,7 +349,7 @@ static void who_fits_no_rule_is_refused(void **state)
 			 -EACCES);
 }
 
-static void set_id_bits_go_as_locally(void **state)
+static void set_id_bits_are_cleared_as_locally(void **state)
 {
 	static const struct {
 		mode_t mode, after;
@@ -393,8 +392,8 @@ static void set_id_bits_go_as_locally(void **state)
 			}
 }
 
-/* Root's share of a full disk is not for the writes of users, whoever wrote before them. */
-static void users_do_not_get_the_reserve(void **state)
+/* Users' writes never use root's reserved space. */
+static void users_cannot_use_reserved_space(void **state)
 {
 	char dir[] = "/tmp/back-disk-XXXXXX", cmd[256];
 	uint64_t node, fh, off = 0, roots, roots_fh;
@@ -427,7 +426,7 @@ static void users_do_not_get_the_reserve(void **state)
 	} while (n == (int)sizeof(block));
 	assert_true(n == -ENOSPC || n >= 0);
 	assert_true(off > 8 << 20 && off < 12 << 20);
-	as(0, 0); /* who has it still has it */
+	as(0, 0); /* a privileged user keeps the capability */
 	assert_int_equal(rig_write(&rig, roots, roots_fh, 0, O_RDWR, block, sizeof(block)),
 			 sizeof(block));
 	rig_teardown(&rig);
@@ -436,8 +435,8 @@ static void users_do_not_get_the_reserve(void **state)
 	rig_setup(&rig, NULL);
 }
 
-/* Who cannot be, as nobody's number is, writes nothing in the name of who was before. */
-static void who_cannot_be_writes_nothing(void **state)
+/* An invalid id writes nothing in the former user's name. */
+static void invalid_ids_write_nothing(void **state)
 {
 	uint64_t node, fh;
 	char text[8] = "";
@@ -459,7 +458,7 @@ static void who_cannot_be_writes_nothing(void **state)
 	assert_int_equal(rig_release(&rig, node, fh), 0);
 }
 
-/* For good, of this process: it is asked for nothing that needs it. */
+/* Permanently for this process, which does not need it. */
 static void capability_drop(unsigned cap)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -471,8 +470,8 @@ static void capability_drop(unsigned cap)
 	assert_int_equal(syscall(SYS_capset, &head, data), 0);
 }
 
-/* Nor who would keep the privileges of who was before; the next time it is tried again. */
-static void who_keeps_privileges_writes_nothing(void **state)
+/* A failure to drop privileges prevents the write; the next request retries. */
+static void a_failed_privilege_drop_prevents_writes(void **state)
 {
 	uint32_t *permitted = &rig.server->permitted[CAP_SYS_PACCT / 32];
 	uint64_t node, fh;
@@ -483,7 +482,7 @@ static void who_keeps_privileges_writes_nothing(void **state)
 	assert_int_equal(rig_create(&rig, node, "file", O_RDWR, 0666, &node, &fh), 0);
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "x", 1), 1);
 	capability_drop(CAP_SYS_PACCT);
-	*permitted |= 1U << CAP_SYS_PACCT; /* it takes what it had for what it has */
+	*permitted |= 1U << CAP_SYS_PACCT; /* makes it believe that it still has them */
 	as(1001, 1000);
 	assert_int_equal(rig_write(&rig, node, fh, 1, O_RDWR, "x", 1), -EPERM);
 	assert_int_equal(rig_write(&rig, node, fh, 1, O_RDWR, "x", 1), -EPERM);
@@ -496,19 +495,20 @@ static void who_keeps_privileges_writes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(root_is_nobody_where_it_is_squashed),
-		BOTH(no_user_is_root),
-		BOTH(everybody_is_nobody_where_all_are_squashed),
-		BOTH(without_squashing_the_client_has_judged),
-		BOTH(users_do_not_rub_off),
-		BOTH(the_owner_opens_again),
+		BOTH(root_squash_maps_root),
+		BOTH(clients_cannot_invent_root),
+		BOTH(all_squash_maps_every_user),
+		BOTH(without_squashing_the_client_checks_permissions),
+		BOTH(identities_do_not_leak_between_requests),
+		BOTH(owners_can_reclaim_their_files),
 		BOTH(users_are_mapped_both_ways),
 		BOTH(owners_are_mapped_when_they_change),
-		BOTH(who_fits_no_rule_is_refused),
-		BOTH(set_id_bits_go_as_locally),
-		BOTH(who_cannot_be_writes_nothing),
-		ON("/dev/shm", who_keeps_privileges_writes_nothing), /* elsewhere hands write */
-		ON("/tmp", users_do_not_get_the_reserve),
+		BOTH(clients_without_a_rule_are_refused),
+		BOTH(set_id_bits_are_cleared_as_locally),
+		BOTH(invalid_ids_write_nothing),
+		ON("/dev/shm", a_failed_privilege_drop_prevents_writes), /* on other file systems
+									    helpers write */
+		ON("/tmp", users_cannot_use_reserved_space),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the server end reads: what came together by one system call, and by a ring that can do
- * nothing else. */
+/* How the server reads: batches in one system call, via a ring that can do nothing else. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/server_test.h"
 #include <dlfcn.h>
@@ -10,9 +9,9 @@
 #define READS 8U
 #define READ_BYTES 4096U
 
-static bool is_busy; /* the kernel, once */
+static bool is_busy; /* the kernel returns EBUSY once */
 
-/* Instead of the library's. */
+/* Replaces the library's. */
 int io_uring_submit_and_get_events(struct io_uring *ring)
 {
 	int (*submit)(struct io_uring * r);
@@ -31,7 +30,7 @@ static struct io_uring *ring_of_rig(void)
 	return &rig.server->ring;
 }
 
-/* Reads that io_uring was given, all in all. */
+/* Number of reads submitted to io_uring. */
 static unsigned n_given(void)
 {
 	return *ring_of_rig()->sq.khead;
@@ -39,7 +38,7 @@ static unsigned n_given(void)
 
 /* ------------------------------------------------------------------ what the ring may do */
 
-/* A ring's result for an entry that prep() makes. */
+/* The ring's result for an entry made by prep(). */
 #define RING_RESULT(prep)                                                    \
 	({                                                                   \
 		struct io_uring_sqe *sqe = io_uring_get_sqe(ring_of_rig());  \
@@ -55,8 +54,8 @@ static unsigned n_given(void)
 		ring_result;                                                 \
 	})
 
-/* Who has taken the worker over has its ring, too: a way around the filter of system calls. */
-static void the_ring_reads_and_does_nothing_else(void **state)
+/* An attacker in the worker must not use the ring to bypass the system call filter. */
+static void the_ring_only_reads(void **state)
 {
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	char buf[64] = "as it was";
@@ -70,7 +69,7 @@ static void the_ring_reads_and_does_nothing_else(void **state)
 		if (op == IORING_OP_READ)
 			continue;
 		res = RING_RESULT(io_uring_prep_rw(op, sqe, fd, buf, 16, 0));
-		/* The second: this kernel has none of that number. */
+		/* The second: an opcode unknown to this kernel. */
 		assert_true(res == -EACCES || (res == -EINVAL && op > IORING_OP_LINKAT));
 	}
 	assert_int_equal(RING_RESULT(io_uring_prep_openat(sqe, AT_FDCWD, "/etc/passwd", 0, 0)),
@@ -82,7 +81,7 @@ static void the_ring_reads_and_does_nothing_else(void **state)
 	for (unsigned op = 0; op < 64; op++) {
 		assert_int_equal(
 			syscall(SYS_io_uring_register, ring_of_rig()->ring_fd, op, &iov, 1), -1);
-		/* Of those that this kernel has none is allowed, and it is enabled already. */
+		/* All registrations are refused, because the ring is already enabled. */
 		assert_true(errno == EACCES || errno == EINVAL || errno == EBADFD);
 	}
 	close(fd);
@@ -100,7 +99,7 @@ static uint8_t byte_at(unsigned i)
 	return (uint8_t)('a' + i % 26);
 }
 
-/* A file whose blocks are all different, and open. */
+/* An open file with distinct blocks. */
 static struct joined joined_new(void)
 {
 	static uint8_t block[READ_BYTES];
@@ -125,7 +124,7 @@ static void read_send(struct joined *j, unsigned i, uint32_t bytes)
 		 &(struct rig_req){.op = FUSE_READ, .node = j->node, RIG_ARG(in)});
 }
 
-/* They come in one turn, as from one look at a port. */
+/* All in one turn, as from one poll of a port. */
 static void reads_send(struct joined *j, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -151,16 +150,16 @@ static void joined_done(struct joined *j)
 	free(j->calls);
 }
 
-static void reads_that_came_together_are_done_together(void **state)
+static void simultaneous_reads_are_batched(void **state)
 {
 	struct joined j = joined_new();
 	unsigned was = n_given();
 
-	reads_send(&j, READS); /* the first tell how long the file is */
+	reads_send(&j, READS); /* the first reads determine the file's size */
 	reads_check(&j, READS);
 	assert_int_equal(n_given(), was);
 	reads_send(&j, READS);
-	assert_int_equal(n_given(), was); /* more may come */
+	assert_int_equal(n_given(), was); /* more may follow */
 	assert_false(j.calls[0].answered);
 	assert_int_equal(fuse_server_poll(rig.server, clock_now_ns(), false), READS);
 	assert_int_equal(n_given(), was + READS);
@@ -169,7 +168,7 @@ static void reads_that_came_together_are_done_together(void **state)
 	joined_done(&j);
 }
 
-static void one_read_is_done_by_a_call_of_its_own(void **state)
+static void a_single_read_is_a_system_call(void **state)
 {
 	struct joined j = joined_new();
 	unsigned was;
@@ -181,7 +180,7 @@ static void one_read_is_done_by_a_call_of_its_own(void **state)
 		read_send(&j, i, READ_BYTES);
 		assert_int_equal(rig_result(&rig, &j.calls[i]), 0);
 	}
-	/* Nor are large ones. */
+	/* Nor are large reads. */
 	for (unsigned i = 0; i < READS; i++)
 		read_send(&j, i, READS * READ_BYTES);
 	for (unsigned i = 0; i < READS; i++) {
@@ -193,11 +192,11 @@ static void one_read_is_done_by_a_call_of_its_own(void **state)
 	joined_done(&j);
 }
 
-static void what_waits_to_be_read_is_not_slept_over(void **state)
+static void pending_reads_prevent_sleep(void **state)
 {
 	struct joined j = joined_new();
 
-	while (!fuse_server_arm(rig.server)) /* of what was written before */
+	while (!fuse_server_arm(rig.server)) /* written before */
 		fuse_server_poll(rig.server, clock_now_ns(), false);
 	reads_send(&j, 1);
 	assert_false(fuse_server_arm(rig.server));
@@ -206,7 +205,7 @@ static void what_waits_to_be_read_is_not_slept_over(void **state)
 	joined_done(&j);
 }
 
-/* A block, the last 100 bytes and what is behind them. */
+/* Reads a block, the last 100 bytes and the range behind them. */
 static void ends_send(struct joined *j)
 {
 	for (unsigned i = READS - 3; i < READS; i++)
@@ -223,8 +222,8 @@ static void ends_check(struct joined *j)
 	}
 }
 
-/* The file has become shorter than it was read; and is released before any of it is done. */
-static void the_end_of_a_file_is_told(void **state)
+/* The file was truncated since the last read, and is closed before the reads end. */
+static void reads_end_at_the_end_of_the_file(void **state)
 {
 	struct joined j = joined_new();
 	struct rudp_call *gone = calloc(1, sizeof(*gone));
@@ -235,7 +234,7 @@ static void the_end_of_a_file_is_told(void **state)
 	reads_send(&j, READS);
 	reads_check(&j, READS);
 	assert_int_equal(truncate(rig_path(&rig, "f"), (off_t)(READS - 2) * READ_BYTES + 100), 0);
-	ends_send(&j); /* io_uring has them wait, for no good reason */
+	ends_send(&j); /* this io_uring delays them */
 	ends_check(&j);
 	was = n_given();
 	ends_send(&j);
@@ -243,7 +242,7 @@ static void the_end_of_a_file_is_told(void **state)
 	ends_check(&j);
 	assert_int_equal(n_given() - was, rig.server->exports[0].in_memory ? 1 : 3);
 	assert_int_equal(rig_result(&rig, gone), 0);
-	/* What takes the closed one's place begins anew. */
+	/* The next file in the same slot starts afresh. */
 	assert_int_equal(rig_open(&rig, j.node, O_RDONLY, &j.fh), 0);
 	was = n_given();
 	ends_send(&j);
@@ -265,8 +264,8 @@ static struct server_file *file_opened(void)
 	return NULL;
 }
 
-/* Who cannot take reads now is not taken for one that has them wait. */
-static void a_busy_ring_is_asked_again(void **state)
+/* A busy ring is not taken for one that delays reads. */
+static void a_busy_ring_is_retried(void **state)
 {
 	struct joined j = joined_new();
 
@@ -281,8 +280,8 @@ static void a_busy_ring_is_asked_again(void **state)
 	joined_done(&j);
 }
 
-/* Where reads cannot be had at once, that is tried once. */
-static void a_file_that_cannot_join_reads_alone(void **state)
+/* A file for which O_NONBLOCK fails is tried once. */
+static void files_that_cannot_be_batched_use_system_calls(void **state)
 {
 	struct joined j = joined_new();
 	struct server_file *f = file_opened();
@@ -292,7 +291,7 @@ static void a_file_that_cannot_join_reads_alone(void **state)
 	assert_true(path >= 0 && own >= 0);
 	reads_send(&j, READS);
 	reads_check(&j, READS);
-	assert_int_equal(dup2(path, f->fd), f->fd); /* has no flags to be set */
+	assert_int_equal(dup2(path, f->fd), f->fd); /* has no flags to set */
 	reads_send(&j, READS);
 	for (unsigned i = 0; i < READS; i++)
 		assert_int_equal(rig_result(&rig, &j.calls[i]), -EBADF);
@@ -308,8 +307,8 @@ static void a_file_that_cannot_join_reads_alone(void **state)
 	joined_done(&j);
 }
 
-/* A kernel that has a thread of its own read in memory is asked for each read. */
-static void who_would_wait_reads_alone(void **state)
+/* If the kernel reads memory in a thread, single system calls are used. */
+static void kernels_that_delay_reads_use_system_calls(void **state)
 {
 	struct joined j = joined_new();
 	struct server_file *f = file_opened();
@@ -321,15 +320,15 @@ static void who_would_wait_reads_alone(void **state)
 	reads_send(&j, READS);
 	reads_check(&j, READS);
 	assert_true(f->nonblock);
-	assert_int_equal(fcntl(f->fd, F_SETFL, 0), 0); /* what such a kernel makes of it */
-	/* Its thread may be as quick as we are, but not always. */
+	assert_int_equal(fcntl(f->fd, F_SETFL, 0), 0); /* as such a kernel sees it */
+	/* The kernel's thread is sometimes fast enough. */
 	for (unsigned i = 0; i < 2000 && !late; i++) {
 		reads_send(&j, READS);
 		late = fuse_server_poll(rig.server, clock_now_ns(), false) < (int)READS;
 		reads_check(&j, READS);
 	}
 	if (!late)
-		skip(); /* this kernel reads at once, whatever the file is */
+		skip(); /* this kernel always reads at once */
 	assert_true(rig.server->exports[0].ring_unfit);
 	was = n_given();
 	reads_send(&j, READS);
@@ -338,8 +337,8 @@ static void who_would_wait_reads_alone(void **state)
 	joined_done(&j);
 }
 
-/* The client goes, and then the server end, while reads wait. */
-static void reads_that_nobody_waits_for_end(void **state)
+/* The client and then the server end while reads wait. */
+static void abandoned_reads_end(void **state)
 {
 	struct joined j = joined_new();
 
@@ -358,18 +357,18 @@ static void reads_that_nobody_waits_for_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON("/tmp", the_ring_reads_and_does_nothing_else),
-		ON("/dev/shm", reads_that_came_together_are_done_together),
-		ON("/dev/shm", one_read_is_done_by_a_call_of_its_own),
-		ON("/dev/shm", what_waits_to_be_read_is_not_slept_over),
-		ON("/tmp", what_waits_to_be_read_is_not_slept_over),
-		ON("/dev/shm", the_end_of_a_file_is_told),
-		ON("/tmp", the_end_of_a_file_is_told),
-		ON("/dev/shm", who_would_wait_reads_alone),
-		ON("/dev/shm", a_busy_ring_is_asked_again),
-		ON("/dev/shm", a_file_that_cannot_join_reads_alone),
-		ON("/dev/shm", reads_that_nobody_waits_for_end),
-		ON("/tmp", reads_that_nobody_waits_for_end),
+		ON("/tmp", the_ring_only_reads),
+		ON("/dev/shm", simultaneous_reads_are_batched),
+		ON("/dev/shm", a_single_read_is_a_system_call),
+		ON("/dev/shm", pending_reads_prevent_sleep),
+		ON("/tmp", pending_reads_prevent_sleep),
+		ON("/dev/shm", reads_end_at_the_end_of_the_file),
+		ON("/tmp", reads_end_at_the_end_of_the_file),
+		ON("/dev/shm", kernels_that_delay_reads_use_system_calls),
+		ON("/dev/shm", a_busy_ring_is_retried),
+		ON("/dev/shm", files_that_cannot_be_batched_use_system_calls),
+		ON("/dev/shm", abandoned_reads_end),
+		ON("/tmp", abandoned_reads_end),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
