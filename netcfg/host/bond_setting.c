@@ -150,14 +150,3 @@ int bond_setting_parse(const char *text, struct inv_bond_setting *ret)
 	*ret = s;
 	return 0;
 }
-
-bool bond_setting_equal(const struct inv_bond_setting *a, const struct inv_bond_setting *b)
-{
-	char va[IFNAMSIZ], vb[IFNAMSIZ];
-
-	for (enum bond_attr i = 0; i < BOND_ATTR_MAX; i++)
-		if (bond_attr_applies(i, a->mode) &&
-		    strcmp(bond_value_format(a, i, va), bond_value_format(b, i, vb)) != 0)
-			return false;
-	return a->mode == b->mode;
-}

@@ -35,7 +35,5 @@ int bond_value_parse(struct inv_bond_setting *s, enum bond_attr a, const char *t
 int bond_setting_format(const struct inv_bond_setting *s, char *buf, size_t size);
 /* Parses that form. 0; -EINVAL. */
 int bond_setting_parse(const char *text, struct inv_bond_setting *ret);
-/* Whether two bonds are equal in all settings of their mode. */
-bool bond_setting_equal(const struct inv_bond_setting *a, const struct inv_bond_setting *b);
 
 #endif

@@ -32,16 +32,6 @@ int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e)
 	return 0;
 }
 
-void plan_conflicts_forget(struct plan_conflicts *c, uint64_t before_ns)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		if (c->entries[i].found_ns >= before_ns)
-			c->entries[n++] = c->entries[i];
-	c->n = n;
-}
-
 void plan_conflicts_done(struct plan_conflicts *c)
 {
 	free(c->entries);

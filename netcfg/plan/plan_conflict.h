@@ -26,8 +26,6 @@ int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e);
 /* NULL: no conflict; c may be NULL. */
 const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 						const struct ip_addr *ip, const char *ifname);
-/* Removes entries found before that time. */
-void plan_conflicts_forget(struct plan_conflicts *c, uint64_t before_ns);
 void plan_conflicts_done(struct plan_conflicts *c);
 /* "another host (02:00:00:00:00:07) already uses 10.1.1.10 on eth1"; returns buf. */
 const char *plan_conflict_describe(const struct plan_conflict *c, char *buf, size_t size);

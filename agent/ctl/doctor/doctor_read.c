@@ -179,20 +179,6 @@ int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt
 	return r < 0 ? r : sysfs_read_number(p->sys, path, ret);
 }
 
-int doctor_sys_text(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
-{
-	char path[PATH_MAX];
-	va_list args;
-	int r;
-
-	va_start(args, fmt);
-	r = make_sys_path(p, path, fmt, args);
-	va_end(args);
-	if (r >= 0)
-		r = sysfs_read(p->sys, path, buf, size);
-	return r < 0 ? r : 0;
-}
-
 int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path)
 {
 	char text[1024];
