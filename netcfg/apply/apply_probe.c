@@ -120,8 +120,7 @@ static int take_answers(const struct inventory *inv, const struct probing *w,
 
 	for (size_t i = 0; i < w->n && r == 0; i++) {
 		const struct kernel_probe *p = &w->probes[i];
-		struct plan_conflict e = {
-			.ip = p->ip, .known = true, .by = p->by, .found_ns = clock_now_ns()};
+		struct plan_conflict e = {.ip = p->ip, .known = true, .by = p->by};
 
 		if (!p->taken)
 			continue;
@@ -168,7 +167,7 @@ int apply_probe_kernel(struct kernel *k, const struct plan *p, struct plan_confl
 
 		for (size_t j = 0; l && r == 0 && j < inv->n_addrs; j++) {
 			const struct inv_addr *a = &inv->addrs[j];
-			struct plan_conflict e = {.ip = a->ip.addr, .found_ns = clock_now_ns()};
+			struct plan_conflict e = {.ip = a->ip.addr};
 
 			if (!a->dad_failed || a->ifindex != l->ifindex ||
 			    !ip_addr_equal(&a->ip.addr, &s->change.addr.ip.addr))

@@ -13,7 +13,6 @@ struct plan_conflict {
 	char ifname[IFNAMSIZ]; /* interface that was probed */
 	bool known;	       /* the owner is known: its MAC follows */
 	struct mac_addr by;
-	uint64_t found_ns; /* clock_now_ns() */
 };
 
 struct plan_conflicts {

@@ -89,7 +89,6 @@ const char *spec_hash_to_string(enum spec_hash v);
 const char *spec_lacp_rate_to_string(enum spec_lacp_rate v);
 const char *spec_select_to_string(enum spec_select v);
 const char *spec_reselect_to_string(enum spec_reselect v);
-const char *spec_fallback_to_string(enum spec_fallback v);
 const char *spec_security_to_string(enum spec_security v);
 
 struct spec_network { /* where addresses come from */

@@ -162,11 +162,6 @@ const char *spec_reselect_to_string(enum spec_reselect v)
 	return name_of(reselect_names, ARRAY_SIZE(reselect_names), v);
 }
 
-const char *spec_fallback_to_string(enum spec_fallback v)
-{
-	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
-}
-
 const char *spec_security_to_string(enum spec_security v)
 {
 	return name_of(security_names, ARRAY_SIZE(security_names), v);

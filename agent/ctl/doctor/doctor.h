@@ -142,8 +142,6 @@ bool doctor_exists(const struct doctor_host *p, const char *fmt, ...) PLENUM_PRI
 /* Reads a file below /sys as the caller's network namespace shows it. 0; negative errno. */
 int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-int doctor_sys_text(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
-	PLENUM_PRINTF(4, 5);
 /* Whether the kernel has this version or a later one. */
 bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
 /* Whether the kernel has the module: built in, loaded or installed. */
