@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as the command line's file and, after a line "=====", as what a client wants changed of
- * its first device: what is printed then reads back, and is printed the same again.
+ * Any bytes as the command line's file and, after a line "=====", as a client's change of its first
+ * device: the printed result reads back, and prints the same again.
  */
 #include "netcfg/spec/spec_edit.h"
 #include "tests/fuzz/fuzz.h"
@@ -23,7 +23,7 @@ static struct spec_node *parse(const char *text, size_t len)
 	return n;
 }
 
-/* A text with characters that no key takes is refused before it is kept. */
+/* A text with characters that no key allows is refused before it is stored. */
 static bool is_printable(const struct spec_node *n)
 {
 	for (; n; n = n->next) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of a client that may be anything, carried out by the server end on an export of its own,
- * with a watcher outside it: whatever is touched there ends the process. Input: minor version and
- * flags of INIT (1 and 8 bytes); then records of operation, choice of nodes (two), choice of file
- * handle, how the tail is wrong, length (2 bytes) and as many bytes of arguments. Nodes and file
- * handles are chosen from those that answers have brought.
+ * Arbitrary requests of a client, carried out by the server end on a private export, with a watcher
+ * outside it: any access there ends the process. Input: minor version and flags of INIT (1 and 8
+ * bytes); then records of operation, choice of nodes (two), choice of file handle, kind of invalid
+ * tail, length (2 bytes) and as many bytes of arguments. Nodes and file handles are chosen from
+ * those in earlier answers.
  */
 #include "dataplane/fuse/helper/fs_helper.h"
 #include "dataplane/fuse/helper/fuse_handle.h"
@@ -25,7 +25,7 @@
 
 #define RECORDS_MAX 64
 #define RECORD_HEAD 7
-#define OP_RDMA 255 /* FUSE_PROTO_RDMA, which is no byte */
+#define OP_RDMA 255 /* FUSE_PROTO_RDMA, which is larger than a byte */
 #define OP_PING 254 /* FUSE_PROTO_RDMA_PING */
 #define KNOWN_MAX 32
 #define ARGS_MAX 512
@@ -145,7 +145,7 @@ static void empty(const char *dir)
 	nftw(dir, on_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* What happens to the export's own folder is told here, too, by its name. */
+/* Events of the export's own folder arrive here, too, with its name. */
 static void look(void)
 {
 	_Alignas(struct inotify_event) uint8_t events[4096];
@@ -187,7 +187,7 @@ static void setup(void)
 	snprintf(g.dir, sizeof(g.dir), "/tmp/fuzz-back-XXXXXX");
 	if (!mkdtemp(g.dir))
 		fail("no folder");
-	/* A file system of its own and small: what is allocated is not the host's. */
+	/* A small private file system: allocations do not use the host's. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("fuzz", g.dir, "tmpfs", 0, "size=8m,nr_inodes=1000") < 0)
 		fail("no file system");
@@ -197,7 +197,7 @@ static void setup(void)
 		fail("no export");
 	g.cfg.n_exports = 1;
 	strcpy(g.cfg.exports[0].name, "e");
-	g.cfg.exports[0].n_clients = g.cfg.n_clients = 1; /* everybody, as who they are */
+	g.cfg.exports[0].n_clients = g.cfg.n_clients = 1; /* all clients, without squashing */
 	strcpy(g.cfg.host, "host");
 	g.cfg.exports[0].dir_fd = open(g.export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	g.cfg.exports[0].state_fd = -1;
@@ -308,7 +308,7 @@ static bool session_begin(uint8_t minor, uint64_t flags)
 	return ours;
 }
 
-/* Whatever a client says of itself. */
+/* Checks the server's record of a client's hello. */
 static void hello_look(const uint8_t *data, size_t size)
 {
 	struct fuse_server_client *c;
@@ -361,7 +361,7 @@ static void request(const uint8_t *rec, const uint8_t *args, size_t len, bool in
 	n += put_handle(msg + n, rec[1]);
 	if (two)
 		n += put_handle(msg + n, rec[2]);
-	if (rec[4] & 8) { /* this server has no device: what it makes of it, it does in packets */
+	if (rec[4] & 8) { /* this server has no RDMA device: it answers in packets */
 		const struct fuse_proto_bulk bulk = {.addr = 4096, .len = rec[2] << 8, .legs = 3};
 
 		memcpy(msg + n, &bulk, sizeof(bulk));
@@ -380,7 +380,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t flags;
 	bool ours;
 
-	if (size < 1 + sizeof(flags) || geteuid() != 0) /* files are made for their users */
+	if (size < 1 + sizeof(flags) || geteuid() != 0) /* files are created for their users */
 		return 0;
 	if (!g.server)
 		setup();

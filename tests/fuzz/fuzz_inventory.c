@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a recorded inventory: one or errors, never both; what was read is written the same
- * again, and the draft made from it validates. */
+/* Any bytes as a recorded inventory: either an inventory or errors; an accepted one is written
+ * the same again, and the draft made from it validates. */
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
 #include "netcfg/plan/snapshot.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can be shown to others can be read by them, and is planned alike. */
+/* The anonymised inventory can be read back, and gives the same plan. */
 static void check_snapshot(const struct inventory *inv)
 {
 	static const uint64_t key[2] = {1, 2};

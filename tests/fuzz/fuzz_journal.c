@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a line of the journal or the record: a step or an error, never both half; a step
- * that was read is written and read again as the same, and turned round twice it is itself. */
+/* Any bytes as a line of the journal or the record: a complete step or an error; an accepted
+ * step is written and read again as the same, and inverted twice it is itself. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/boot_stamp.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,7 +15,7 @@ static void check_step(const struct plan_step *s)
 	char line[LINE_BYTES_MAX], again[LINE_BYTES_MAX], text[256];
 	struct plan_step back;
 
-	/* A word may be as long as its place in a step, and the line still fit. */
+	/* A word may be as long as its field in a step, and the line still fit. */
 	if (object_format(s, line, sizeof(line)) < 0 || object_parse(line, &back) < 0 ||
 	    object_format(&back, again, sizeof(again)) < 0 || strcmp(line, again) != 0)
 		abort();

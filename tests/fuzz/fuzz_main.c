@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs a fuzz target without libFuzzer: `fuzz_x [ROUNDS [SEED]]`. Every file of corpus/x first,
- * then ROUNDS mutations of them by a seeded generator, so that a failure can be had again.
- * Whatever crashes or trips a sanitizer ends the process; the input is left in fuzz_x.crash.
- * Prints TAP.
+ * then ROUNDS mutations of them by a seeded generator, so that a failure is reproducible. A crash
+ * or a sanitizer report ends the process; the input is left in fuzz_x.crash. Prints TAP.
  */
 #include "netcfg/base/base.h"
 #include "tests/fuzz/fuzz.h"
@@ -42,7 +41,7 @@ static size_t rng_below(size_t n)
 	return n ? (size_t)(rng_next() % n) : 0;
 }
 
-/* Remembers what runs, so that a crash leaves its input. */
+/* Remembers the current input, so that a crash leaves it. */
 static void run_one(const struct input *in)
 {
 	current = in;

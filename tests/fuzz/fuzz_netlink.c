@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
- */
+/* Any bytes as a datagram from the kernel: every parser of a netlink message accepts or refuses
+ * it. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/dependents.h"
 #include "netcfg/linux/ethtool.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whatever a driver says becomes text that can be read back, or nothing. */
+/* A driver's texts become text that can be read back, or nothing. */
 static void parse_dcb(struct inventory *inv, const struct nlmsghdr *h)
 {
 	uint8_t prios[DCB_DSCPS];
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct inventory *inv = inv_new();
 	struct kernel_event e;
 	size_t left = size;
-	/* Just as long as the input, so that a sanitizer sees a step too far. */
+	/* Exactly as long as the input, so that a sanitizer detects a read past the end. */
 	char *copy = malloc(size ? size : 1);
 
 	if (!inv || !copy)

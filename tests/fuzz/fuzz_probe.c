@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a packet that came while addresses are probed for: the first says which kind. What
- * is taken for a claim is one of a whole packet, and of an address of that family. */
+/* Any bytes as a packet that arrives while addresses are probed: the first selects the kind. A
+ * packet counts as a claim only if it is complete, and for an address of that family. */
 #include "netcfg/linux/probe.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct mac_addr from = {{2, 0, 0, 0, 0, 1}};
 	struct mac_addr by = {{0}};
 	struct ip_addr ip = {0};
-	uint8_t *packet; /* of exactly its length, so that reading past it is seen */
+	uint8_t *packet; /* of exactly its length, so that a read past the end is detected */
 	bool claim, v4;
 
 	if (size == 0)

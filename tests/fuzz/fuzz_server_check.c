@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a FUSE request: what passes the check has its strings and data within its bytes. */
+/* Any bytes as a FUSE request: if it passes the check its strings and data lie within its bytes. */
 #include "dataplane/fuse/server/server_check.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads what the operations would read. */
+/* Reads the same bytes as the operations do. */
 static void use(const uint8_t *msg, size_t len, const struct fuse_server_args *args)
 {
 	const struct fuse_in_header *in = (const void *)msg;
@@ -63,11 +63,11 @@ static void use(const uint8_t *msg, size_t len, const struct fuse_server_args *a
 	(void)fuse_server_check_is_once(in);
 }
 
-/* The first byte says how long the tail is. */
+/* The first byte is the length of the tail. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t len = size > 0 ? size - 1 : 0;
-	uint8_t *msg = malloc(len + 1); /* of this size, so that a byte too far is noticed */
+	uint8_t *msg = malloc(len + 1); /* of this size, so that a read past the end is detected */
 	struct fuse_server_args args;
 	struct fuse_in_header in;
 

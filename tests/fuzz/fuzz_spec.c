@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as plenum.yaml: a spec or errors, never both, and the normal form reads back. */
+/* Any bytes as plenum.yaml: either a spec or errors, and the normal form reads back. */
 #include "netcfg/spec/spec.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -157,7 +157,7 @@ static void start(void)
 	wire_put64(ends[1].number, ends[1].s->number);
 }
 
-/* Sets the fields without which the rest of a packet is not looked at. */
+/* Sets the fields without which the rest of a packet is ignored. */
 static void make_right(unsigned end, uint8_t *data, size_t len)
 {
 	const struct rudp_session *s = rudp_session_next(ends[end].r, NULL);

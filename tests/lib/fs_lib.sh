@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# A mounted file system for tests, without agents: sourced by the fs_* tests, run as root. Two network
-# namespaces joined by two legs (veth pairs into two bridges in a third); launch_pair starts and
-# restarts the two workers. Everything goes at the end of the script, however it comes. All files are in
-# memory, or below TMPDIR where FS_DISK is set.
+# A mounted file system for tests, without agents: sourced by the fs_* tests, run as root. Two network namespaces joined
+# by two legs (veth pairs into two bridges in a third); launch_pair starts and restarts the two workers. The script's
+# end removes everything, however it ends. All files are in memory, or below TMPDIR where FS_DISK is set.
 #
-#	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
+#	fs_up [LAUNCH_PAIR OPTION...]	starts everything; $mnt is the mount, $exp the export behind it
 #					FS_OPTIONS adds some, e.g. --dpdk; FS_NETWORKS_MADE is called
 #					before the workers start
 #	fs_up_two [LAUNCH_PAIR OPTION...]	the same with a second client, front2, and its mount $mnt2
 #	fs_tell LINE			a command for launch_pair
-#	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line. As with wait_until the deadline
-#					is four times that
+#	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair and sets $fs_line; like wait_until, four times SECONDS
+#					at most
 #	fs_leg front|back LEG up|down	a carrier
 #	try NAME COMMAND...		one TAP line
 #	skip NAME REASON
@@ -32,7 +31,7 @@ fs_need_root() {
 
 fs_down() {
 	local i
-	set +e # of who calls: all goes, whatever is gone already
+	set +e # the caller's: clean up everything, even if parts are gone
 	if [ -n "${fs_launcher:-}" ]; then
 		echo quit >&"${fs_in}" 2>/dev/null
 		for i in $(seq 300); do
@@ -72,7 +71,7 @@ fs_networks() {
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$n/24" dev "leg$leg"
 			# of front2 and back2
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$((n + 2))/24" dev "leg$leg"
-			[ "$h" = b ] || ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).5/24" dev "leg$leg" # of lane
+			[ "$h" = b ] || ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).5/24" dev "leg$leg" # of lane, the mount worker
 			if [ -n "${FS_WIRE:-}" ]; then # segments as on a wire
 				nsenter --net="/run/netns/$fs_name$h" ethtool -K "leg$leg" tso off gso off gro off
 				nsenter --net="/run/netns/${fs_name}s" ethtool -K "$h$leg" tso off gso off gro off
@@ -122,7 +121,7 @@ fs_wait_for() {
 	local pattern=$1 until=$((SECONDS + 4 * ${2:-60}))
 	while [ $SECONDS -le $until ]; do
 		if ! read -r -t 1 -u "$fs_out" fs_line; then
-			fs_begun+=$fs_line # the time was up in the middle of a line
+			fs_begun+=$fs_line # the second ended in the middle of a line
 		else
 			fs_line=$fs_begun$fs_line fs_begun=
 			case $fs_line in
@@ -132,7 +131,7 @@ fs_wait_for() {
 			esac
 		fi
 	done
-	echo "# waited in vain for: $pattern"
+	echo "# timed out waiting for: $pattern"
 	return 1
 }
 
@@ -142,13 +141,13 @@ fs_leg() {
 	ip -n "${fs_name}s" link set "$h$2" "$3"
 }
 
-# The reading end of a worker's memory and sleeps.
+# The pid by which tests read a worker's memory and sleeps.
 fs_pid() {
 	fs_tell pid "$1"
 	fs_wait_for "pid $1 *" && echo "${fs_line##* }"
 }
 
-try() { # in a shell of its own, where a test may change folders and variables
+try() { # in a separate shell, where a test may change folders and variables
 	local name=$1 out status=0
 	shift
 	out=$(tap_run "$@" 2>&1) || status=1
@@ -158,7 +157,7 @@ try() { # in a shell of its own, where a test may change folders and variables
 	}
 }
 
-fs_sanitizers() { # before fs_down, which takes the log with it
+fs_sanitizers() { # before fs_down, which removes the log
 	if [ -s "$fs_dir/log" ] && grep -q 'Sanitizer\|runtime error' "$fs_dir/log"; then
 		tap_result 1 "sanitizers are silent" || fs_fail_log
 	fi

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Hosts for tests, the demonstration and the measurements: sourced by bash scripts, run as root.
 #
-# A host is a set of namespaces of its own (network, mounts, host name, processes), so that the shipped
-# examples run in it unchanged: its /etc/plenum, /run, /mnt, /srv and /sys are its own. Its process 1 is
-# a keeper; when that dies, the kernel ends everything in the host and its mounts and devices vanish with
-# it, whatever killed the script. Another network namespace, the fabric, holds one bridge per leg
-# (the switches) and one for management.
+# A host is a separate set of namespaces (network, mounts, host name, processes), so that the shipped examples run in it
+# unchanged: it has a private /etc/plenum, /run, /mnt, /srv and /sys. Its process 1 is a keeper; when that dies, the
+# kernel ends everything in the host and removes its mounts and devices, however the script died. Another network
+# namespace, the fabric, holds one bridge per leg (the switches) and one for management.
 #
 #   hosts_up [HOST...]            bring up the fabric and the hosts (default: host-a host-b)
-#   hosts_down                    end them all; so does the end of the script, however it comes
-#   hosts_keep                    unless it has called this
+#   hosts_down                    end them all; the end of the script does the same, however it ends
+#   hosts_keep                    keep them after the end of the script
 #   host_run HOST CMD...          run a command in a host and wait
 #   host_pid HOST                 the keeper's pid: `nsenter -t PID -a` enters the host
 #   leg_carrier HOST LEG up|down  pull or plug the cable between a host and its switch; LEG counts from 1
@@ -29,13 +28,13 @@ hosts_fabric() {
 	hosts_exec nsenter --target "$(<"$hosts_state/fabric.pid")" --net -- "$@"
 }
 
-# hosts_keeper NAME UNSHARE_OPTIONS...: starts a keeper and writes its pid to NAME.pid. The keeper lives as
-# long as this script holds the other end of its lifeline, or for good once told `keep`.
+# hosts_keeper NAME UNSHARE_OPTIONS...: starts a keeper and writes its pid to NAME.pid. The keeper lives as long as this
+# script holds the other end of its lifeline, or for good after it has read `keep`.
 hosts_keeper() {
 	local name=$1 unshare_pid lifeline
 	shift
 	mkfifo "$hosts_state/$name.ready" "$hosts_state/$name.lifeline"
-	(hosts_let_go && exec setsid unshare --fork --kill-child "$@" -- bash -c '
+	(hosts_close_lifelines && exec setsid unshare --fork --kill-child "$@" -- bash -c '
 		trap : TERM INT HUP
 		exec 3<"$1.lifeline" 4<>"$1.lifeline"
 		echo up >"$1.ready"
@@ -61,8 +60,8 @@ hosts_keep() {
 	done
 }
 
-# In a child of the script: lets go of the lifelines, so that only the script holds them.
-hosts_let_go() {
+# In a child of the script: closes the lifelines, so that only the script holds them.
+hosts_close_lifelines() {
 	local lifeline
 	for lifeline in "${hosts_lifelines[@]}"; do
 		exec {lifeline}>&-
@@ -72,10 +71,10 @@ hosts_let_go() {
 
 hosts_exec() {
 	if [ "$BASH_SUBSHELL" -gt 0 ]; then
-		hosts_let_go
+		hosts_close_lifelines
 		"$@"
 	else
-		(hosts_let_go && exec "$@")
+		(hosts_close_lifelines && exec "$@")
 	fi
 }
 
@@ -89,7 +88,7 @@ host_run() {
 	hosts_exec nsenter --target "$(<"$hosts_state/$host.pid")" --net --mount --uts --pid --ipc -- "$@"
 }
 
-# host_mounts: runs inside a new host; gives it places of its own to write to.
+# host_mounts: runs inside a new host; gives it private directories to write to.
 host_mounts() {
 	mount --make-rprivate /
 	mount -t sysfs sysfs /sys
@@ -97,7 +96,7 @@ host_mounts() {
 	for dir in /run /mnt /srv; do
 		mount -t tmpfs -o mode=755,size=80% tmpfs "$dir"
 	done
-	for dir in /etc /var/lib; do # they are the machine's, what is written there is the host's
+	for dir in /etc /var/lib; do # the host sees the machine's files there, and keeps its writes private
 		mkdir -p "/run/own$dir/up" "/run/own$dir/work"
 		mount -t overlay -o "lowerdir=$dir,upperdir=/run/own$dir/up,workdir=/run/own$dir/work" overlay "$dir"
 	done
@@ -157,20 +156,20 @@ hosts_down() {
 	hosts_lifelines=()
 }
 
-# hugepages_hold: no other test changes their number until this one has ended.
+# hugepages_hold: no other test changes their number until this one ends.
 hugepages_hold() {
 	exec {hugepages_lock}>"${TMPDIR:-/tmp}/plenum-hugepages.lock"
 	flock "$hugepages_lock"
 }
 
-# hugepages_restore N: as many as there were. Pages of processes that have just ended come back a little
-# later, and would stay if the number were set before.
+# hugepages_restore N: sets the former number. Pages of processes that have just ended return a little later, and would
+# stay if the number were set before.
 hugepages_restore() {
 	wait_until 5 awk '/^HugePages_Total/ { total = $2 } /^HugePages_Free/ { free = $2 } END { exit total != free }' /proc/meminfo
 	echo "$1" >/proc/sys/vm/nr_hugepages
 }
 
-# hosts_wire: the legs carry frames of wire size only, as cables do; veth hands over 64 KiB otherwise.
+# hosts_wire: the legs carry frames of wire size only, as cables do; otherwise veth passes 64 KiB.
 hosts_wire() {
 	local file host leg
 	for file in "$hosts_state"/host-*.pid; do
@@ -194,8 +193,8 @@ leg_silent() {
 	fi
 }
 
-# wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline. SECONDS is more than it takes
-# where nothing else runs; nobody knows what else does, so the deadline is four times that.
+# wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline. SECONDS is more than it takes on an idle
+# machine; the load of the machine is unknown, so the deadline is four times that.
 wait_until() {
 	local deadline=$((${EPOCHREALTIME/./} + $1 * 4000000))
 	shift

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# A jq(1) whose -e is true only of an answer: sourced by bash scripts, in which it takes jq's place.
+# A jq(1) whose -e is true only if there is an answer: sourced by bash scripts, in which it replaces jq.
 #
-# jq 1.6 calls no input at all true, so a check of what an agent says passed while it said nothing.
+# jq 1.6 accepts an empty input as true, so a check of an agent's answer passed when the agent answered nothing.
 
 jq() {
 	local out status=0 arg

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What headers lay out, and the number that stands for it where two versions of the package meet.
+# The layout of headers as text, and the version number that names it where two versions of the package meet.
 layout_text() { # without comments, white space and numbers of versions
 	grep -vE 'define (LAUNCH|PORT)_VERSION' | tr -s '\n\t ' ' ' | sed -E 's#/\*([^*]|\*+[^*/])*\*+/##g' | tr -d ' '
 }

@@ -3,11 +3,11 @@
 #
 #	pause SECONDS	which may have a fraction
 #
-# A process for each pause is more than slow: bash remembers the pid of every process substitution that it
-# ever began, and once pids come round again puts the end of another child down to it. A `wait` for that
-# child then never ends. So nothing that is done in a loop uses one.
+# A process for each pause is slow, and worse: bash remembers the pid of every process substitution that it ever
+# started, and once pids repeat it attributes the end of another child to it. A `wait` for that child then never ends.
+# So no loop uses one.
 
-# A pipe that nobody writes to, open at both ends, without a name.
+# A pipe without a name, open at both ends, to which no process writes.
 pause_open() {
 	local dir
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/plenum-pause.XXXXXX") && mkfifo "$dir/never" && exec {pause_fd}<>"$dir/never"

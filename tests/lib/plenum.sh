@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by lab: Plenum in the virtual hosts, as `play` and the cases want it.
+# Sourced by lab: Plenum in the virtual hosts, for `play` and the cases.
 
-# matches PATTERN: grep -q that reads to the end. Under pipefail a writer whose reader left early has failed.
+# matches PATTERN: grep -q that reads to the end. Under pipefail a writer whose reader ends early fails.
 matches() {
 	local text
 	text=$(cat) && grep -q -- "$1" <<<"$text"
@@ -19,18 +19,18 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 	plenum "$host" -j "$@" | jq -r "$filter"
 }
 
-# agent_start HOST [SED-SCRIPT]: with its shipped example, edited by the script
+# agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script
 agent_start() {
 	local host=$1
 	sed "${2:-}" "$here/../../etc/examples/$host.yaml" | lab_sh "$host" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml &&
 		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
 }
 
-nothing_to_do() { # nothing_to_do HOST: it is as the file says
+nothing_to_do() { # nothing_to_do HOST: the host is as its file says
 	plenum "$1" plan | matches 'nothing to do'
 }
 
-workers_up() { # workers_up HOST: has it workers, and do all run?
+workers_up() { # workers_up HOST: true if it has workers and all of them run
 	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | matches true
 }
 
@@ -47,13 +47,14 @@ bytes_on() {
 	plenum_jq "$1" "[.paths[] | select(.leg == \"$2\") | .tx_bytes] | add // 0" status
 }
 
-# apply_edited HOST SED-SCRIPT [OPTION...]: applies its file as the script edits it; what that says goes to the logs
+# apply_edited HOST SED-SCRIPT [OPTION...]: applies its file as the script edits it; the output goes to the logs
 apply_edited() {
 	on "$1" sh -c "sed '$2' /etc/plenum/plenum.yaml >/run/staged" && plenum "$1" config stage /run/staged &&
 		plenum "$1" apply "${@:3}" >"$lab_case_logs/applied" 2>&1
 }
 
-# cut_off HOST SED-SCRIPT TEXT: so edited who answered before does not any more: it is rolled back by itself, and says why
+# cut_off HOST SED-SCRIPT TEXT: the edited configuration cuts off a peer that answered before; the agent rolls it back
+# by itself, with TEXT as the reason
 cut_off() {
 	local status=0 began=$SECONDS
 	apply_edited "$1" "$2" || status=$?

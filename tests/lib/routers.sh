@@ -5,8 +5,8 @@
 #   routers_up                    the fabric, the hosts, and router1 and router2, which forward
 #   router_leg LEG MAC            that leg's router has (new) cables to either side, with these last two bytes of its MACs
 #   router_silent LEG on|off      it forwards nothing, in either direction; every carrier stays
-#   router_dead LEG on|off        it does not answer who asks for its address either
-#   routers_config HOST < YAML    the host's example as it is in these subnets
+#   router_dead LEG on|off        nor does it answer ARP requests for its address
+#   routers_config HOST < YAML    writes the host's example, with the addresses of these subnets
 
 router_leg() {
 	local leg=$1 side
@@ -30,7 +30,7 @@ router_dead() {
 	done
 }
 
-routers_up() { # host-b's legs, and the far sides of the routers, are on switches of their own
+routers_up() { # host-b's legs, and the far sides of the routers, are on separate switches
 	local leg
 	hosts_up host-a host-b router1 router2 || return
 	for leg in 1 2; do
@@ -39,7 +39,7 @@ routers_up() { # host-b's legs, and the far sides of the routers, are on switche
 	done
 }
 
-routers_config() { # host-b is in subnets of its own
+routers_config() { # host-b is in other subnets
 	case $1 in
 	host-a) sed 's|range: 10\.\([12]\)0\.1\.\(10.*\)/24, |range: 10.\10.1.\2/24, gateway: 10.\10.1.254, |; s/ips: .*/ips: [10.10.2.20, 10.20.2.20]}/' ;;
 	host-b) sed 's|range: 10\.\([12]\)0\.1\.20-10\..*/24, |range: 10.\10.2.20-10.\10.2.29/24, gateway: 10.\10.2.254, |' ;;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Results of shell tests as TAP: sourced by bash scripts.
 #
-#	check NAME CMD...	one test: CMD runs in this very shell; where it fails what it said is shown, and the
-#				last commands that ran: which of a chain it was
+#	check NAME CMD...	one test: CMD runs in this shell; if it fails its output and the last commands are
+#				printed, which show the failing one of a chain
 #	skip NAME REASON
-#	tap_result STATUS NAME	the line of a test that ran otherwise, STATUS 0 for a pass; it is returned
+#	tap_result STATUS NAME	the line of a test that ran otherwise; STATUS 0 is a pass, and the return value
 #	tap_end			the plan; fails where a test has failed
-#	tap_blame		to be defined anew: says to standard output what else explains a failure
+#	tap_blame		may be redefined: prints what else explains a failure
 #
 # $work is the suite's own folder.
 
@@ -31,7 +31,7 @@ tap_result() {
 }
 
 tap_ran=()
-tap_note() { # of a loop that waits only what it waits for
+tap_note() { # a loop that waits is noted by its condition only
 	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | on:* | *':"$@"'* | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
 	[ ${#tap_ran[@]} -lt 6 ] || tap_ran=("${tap_ran[@]:1}")
 	tap_ran+=("${FUNCNAME[1]}: ${1//$'\n'/ }")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rudp over DPDK beside what testpmd forwards over the same device with no protocol behind it. Part of run;
-# apart because testpmd is worked by its prompt.
+# rudp over DPDK compared with testpmd, which forwards over the same device without a protocol. Part of run; a separate
+# file because testpmd is driven by its prompt.
 #
-# Both are two processes that share memory (memif), on a core each; a request and its answer are a packet
-# there and one back, as are a packet of testpmd's flowgen and what macswap returns of it. How long one takes is how
-# often a second a single packet goes round between macswap at both ends.
+# Both are two processes that share memory (memif), on a core each; a request and its answer are a packet there and one
+# back, as are a packet of testpmd's flowgen and its return by macswap. The latency is the inverse of how often a second
+# a single packet circulates between macswap at both ends.
 
 readonly dpdk_socket=@plenum-perf-testpmd
 
@@ -15,7 +15,7 @@ dpdk_down() {
 	hugepages_before=
 }
 
-dpdk_testpmd() { # dpdk_testpmd NAME CORE MAIN-CORE ROLE MODE: works by what is written to descriptor NAME_in
+dpdk_testpmd() { # dpdk_testpmd NAME CORE MAIN-CORE ROLE MODE: driven by descriptor NAME_in
 	local name=$1 core=$2 main=$3 role=$4 mode=$5
 	mkfifo "$work/$name.in"
 	stdbuf -oL dpdk-testpmd --in-memory --no-pci --no-telemetry -m 64 --lcores "0@$main,1@$core" \
@@ -24,16 +24,16 @@ dpdk_testpmd() { # dpdk_testpmd NAME CORE MAIN-CORE ROLE MODE: works by what is 
 	testpmd_pids+=($!)
 }
 
-dpdk_links() { # asks the client until it is connected
+dpdk_links() { # polls the client until it is connected
 	echo "show port info 0" >&8
 	grep -q '^Link status: up' "$work/flowgen.log"
 }
 
-dpdk_forwarded() { # has said how many packets came back
+dpdk_forwarded() { # testpmd has printed how many packets came back
 	grep -q 'Forward statistics' "$work/flowgen.log"
 }
 
-# Packets a second that went there and back, of as many as flowgen sends, or of one by macswap.
+# Packets a second there and back, of as many as flowgen sends, or of one by macswap.
 dpdk_forwarding() { # dpdk_forwarding flowgen|macswap
 	local start end mode=$1 tx_first=''
 	[ "$mode" != macswap ] || tx_first=' tx_first 1'

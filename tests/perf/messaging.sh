@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rudp beside the messaging libraries that one would take in its place, UCX and libfabric, each by its
-# project's own measuring program. Part of run; apart because they are other programs' doings.
+# rudp compared with the messaging libraries UCX and libfabric, each by its project's measuring program. Part of run; a
+# separate file because it drives other programs.
 #
-# Two namespaces and a veth pair like those of rudp_vs_tcp, client on core 0, server on core 1. The
-# libraries' programs play ping-pong of one size and tell half a round trip: a request of 64 bytes and
-# its answer of 4 KiB take a half of each size's.
+# Two namespaces and a veth pair like those of rudp_vs_tcp, client on core 0, server on core 1. The libraries' programs
+# play ping-pong of one size and print half a round trip: a request of 64 bytes and its answer of 4 KiB take a half of
+# each size's.
 
 readonly messaging_client=plenum-msg-c messaging_server=plenum-msg-s messaging_ip=10.99.9.2
 
@@ -26,7 +26,7 @@ messaging_up() {
 	ip -n $messaging_server link set lo up
 	ip -n $messaging_client link set leg up
 	ip -n $messaging_server link set leg up
-	# UCX takes no device whose state is not up, which the kernel may say a second after the first frame.
+	# UCX rejects a device that is not up, and the kernel may report that a second after the first frame.
 	wait_until 10 messaging_is_up || die "the namespaces' link does not come up"
 }
 
@@ -41,8 +41,7 @@ messaging_listens() { # messaging_listens PORT
 	ip netns exec $messaging_server ss -Hltn "sport = :$1" | grep -q .
 }
 
-# Starts the server, waits until it listens on PORT, runs the client against it. What the client prints is
-# the answer.
+# Starts the server, waits until it listens on PORT, runs the client against it, and prints the client's output.
 messaging_run() { # messaging_run PORT PROGRAM [ARGUMENT...]
 	local port=$1 server
 	shift
@@ -61,14 +60,14 @@ ucx_figure() { # ucx_figure FIELD TEST SIZE ITERATIONS [ARGUMENT...]
 		-n "$iterations" -w $((iterations / 10)) -f "$@" | awk -v field="$field" 'NF { v = $field } END { print v }'
 }
 
-# fi_pingpong's: bytes, sent, acknowledged, total, time, MB/s, microseconds a transfer.
+# The last line of fi_pingpong: bytes, sent, acknowledged, total, time, MB/s, microseconds a transfer.
 libfabric_latency() { # libfabric_latency SIZE
 	messaging_run 47592 fi_pingpong -p 'udp;ofi_rxd' -e rdm -S "$1" -I 5000 | awk 'END { print $7 }'
 }
 
 messaging_round() {
 	local out=$work/messaging.rudp.out name request answer
-	"$build/tests/perf/rudp_vs_tcp" --rounds 3 >"$out" # the first is cold
+	"$build/tests/perf/rudp_vs_tcp" --rounds 3 >"$out" # the first is a warm-up
 	for name in rudp TCP; do
 		awk -v name=$name '$1 == name && NF == 6 { print $2 }' "$out" >>"$work/messaging.small.$name"
 		awk -v name=$name '$1 == name && NF == 6 { print $5 }' "$out" >>"$work/messaging.bulk.$name"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Packets by our ports on a kernel interface beside what testpmd forwards by DPDK's drivers on the same one.
-# Part of run. Both ends of a veth pair are one thread's, of which each sends back what comes: port_packets
-# keeps a burst of 32 going round, testpmd's macswap one at each end. Rates by processor time: the rest is
-# for whoever else is on the machine.
+# Packets by our ports on a kernel interface compared with testpmd by DPDK's drivers on the same one. Part of run. One
+# thread has both ends of a veth pair and echoes at each: port_packets keeps a burst of 32 circulating, testpmd uses
+# macswap at each end. Rates are per processor time, which the machine's other load does not affect.
 
 packets_pid=''
 packets_down() {
@@ -11,7 +10,7 @@ packets_down() {
 	ip netns del plenum-packets 2>/dev/null || :
 }
 
-packets_up() { # a cable of its own for each arm, so that none finds what another has left
+packets_up() { # a separate cable for each arm, so that none inherits packets of another
 	packets_down
 	ip netns add plenum-packets
 	ip -n plenum-packets link add pk0 type veth peer name pk1
@@ -29,7 +28,7 @@ packets_ours() { # packets_ours WAY
 	awk '{ print $3 }' "$work/packets.line" >>"$work/packets.$1"
 }
 
-packets_said() { # packets_said N: the prompt has come back so often
+packets_said() { # packets_said N: the prompt has appeared that often
 	[ "$(grep -ac '^testpmd>' "$work/packets.log")" -ge "$1" ]
 }
 

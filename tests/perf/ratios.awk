@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Lines "PART LOAD PEER TIMES" as a picture: a bar for each, from the line of 1 to the right where we are
-# faster and to the left where the peer is; twice and half as fast are bars of one length.
+# Draws lines "PART LOAD PEER TIMES": a bar for each, from the line of 1 to the right where Plenum is faster and to the
+# left where the peer is; twice and half as fast are bars of one length.
 BEGIN {
 	split("#3b6ea5 #c8762b #5a8f4a #8a5a9e #a8423f", colours)
 	left = 150; middle = 420; width = 760; row = 16; octave = 50

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An end of rudp on one port for programs that measure it: the worker's turn, less the file system.
- * The server answers a request with as many bytes as the number that it begins with.
+ * An end of rudp on one port for programs that measure it: a worker's loop turn without the file
+ * system. The server answers a request with as many bytes as the number that it begins with.
  */
 #ifndef PLENUM_TESTS_PERF_RUDP_APP_H
 #define PLENUM_TESTS_PERF_RUDP_APP_H
@@ -19,7 +19,7 @@ struct app_config {
 	const char *ip;		 /* "10.99.9.1/24" */
 	const char *ifname;	 /* the kernel's interface below; "": none */
 	const char *device;	 /* DPDK's argument; "": none */
-	const struct port *port; /* is open already; NULL: as the above say */
+	const struct port *port; /* already open; NULL: open one as the above say */
 	unsigned mtu, core;
 	enum rudp_security security;
 	bool is_server;
@@ -38,20 +38,20 @@ struct app {
 	uint8_t request[APP_IN_FLIGHT_MAX][APP_REQUEST_BYTES_MAX];
 	uint8_t *bufs;	      /* memory of received messages */
 	const uint8_t *reply; /* APP_ANSWER_BYTES_MAX of them */
-	/* Takes a datagram that is none of rudp's; NULL: there are none. */
+	/* Takes a datagram that is not rudp's; NULL: there are none. */
 	bool (*bare)(struct app *a, const struct port_rx *d);
 	void *user;
 };
 
-/* These end the program, with a sentence, where they fail. */
+/* On failure these end the program, with a message. */
 struct app *app_new(const struct app_config *c);
 void app_connect(struct app *a, const char *ip);
 void app_die(const char *what);
 
 void app_turn(struct app *a);
-/* Asks for so many bytes; the slot's memory is the request's until the answer is there. */
+/* Requests so many bytes; the slot's memory belongs to the request until the answer arrives. */
 void app_ask(struct app *a, unsigned slot, uint32_t bytes);
-/* Of v, which it sorts. */
+/* The median of v, which it sorts. */
 double app_median(double *v, unsigned n);
 int app_compare_u32(const void *a, const void *b);
 
