@@ -3,6 +3,7 @@
  * step is written and read again as the same, and inverted twice it is itself. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/boot_stamp.h"
+#include "netcfg/plan/plan.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
