@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a FUSE request: if it passes the check its strings and data lie within its bytes. */
-#include "dataplane/fuse/server/server_check.h"
+#include "dataplane/fuse/server/base/server_check.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who may use an export, and as whom: rules in order, squashing, maps both ways, lists of access.
  */
-#include "dataplane/fuse/server/fuse_rights.h"
+#include "dataplane/fuse/server/base/fuse_rights.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

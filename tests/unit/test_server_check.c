@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a peer may send: each wrong length, missing end and bad name is told from the right ones. */
-#include "dataplane/fuse/server/server_buf.h"
-#include "dataplane/fuse/server/server_check.h"
+#include "dataplane/fuse/server/base/server_buf.h"
+#include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * A server ends and a successor continues, with recorded replies and pinned files from the state
  * and everything else from the clients.
  */
-#include "dataplane/fuse/server/server_state.h"
+#include "dataplane/fuse/server/base/server_state.h"
 #include "tests/lib/server_test.h"
 #include <sched.h>
 #include <signal.h>

@@ -5,6 +5,13 @@
  * requests.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_node.h"
+#include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_rdma.h"
+#include "dataplane/fuse/server/server_ring.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -18,12 +18,12 @@
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
-#include "dataplane/fuse/server/fuse_rights.h"
+#include "dataplane/fuse/server/base/fuse_rights.h"
+#include "dataplane/fuse/server/base/server_buf.h"
+#include "dataplane/fuse/server/base/server_check.h"
+#include "dataplane/fuse/server/base/server_share.h"
+#include "dataplane/fuse/server/base/server_state.h"
 #include "dataplane/fuse/server/fuse_server.h"
-#include "dataplane/fuse/server/server_buf.h"
-#include "dataplane/fuse/server/server_check.h"
-#include "dataplane/fuse/server/server_share.h"
-#include "dataplane/fuse/server/server_state.h"
 #include "dataplane/port/rdma/port_rdma.h"
 #include <fcntl.h>
 #include <liburing.h>
@@ -375,103 +375,6 @@ void server_retry_run(struct fuse_server *srv);
 void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
 		      const struct rudp_call *call);
 
-/* server_helper.c */
-/*
- * A helper call for the request, on its i-th object, as its user. NULL: the request was replied to,
- * or is queued for a retry. A request that must not run twice must not change anything before its
- * record is submitted.
- */
-struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
-/* Adds a second object. false: as NULL above, and the call is freed. */
-bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i);
-/* Uses this open file instead of the handle in the request. */
-void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
-/* Submits the call. once: with the request's record. Errors become the reply, other results are
- * passed to then(), which owns fd (-1: none). */
-void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
-			  bool once,
-			  void (*then)(struct server_req *q, const struct helper_result *r,
-				       int fd));
-/* The same, but then() also gets errors. */
-void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
-			      enum helpers_queue queue, bool once,
-			      void (*then)(struct server_req *q, const struct helper_result *r,
-					   int fd));
-/* Closes fd in a helper, because closing may take as long as the file is big. */
-void server_helper_close(struct server_export *e, int fd);
-int server_helpers_init(struct fuse_server *srv); /* obtains the roots' handles */
-int server_helpers_poll(struct fuse_server *srv, bool may_sleep);
-/* Asks the agent to pin all files that the export's state lists. */
-void server_helper_repin(struct server_export *e);
-
-/* server_reply.c */
-/* Success with len bytes at server_req_data. */
-void server_reply_data(struct server_req *q, size_t len);
-/* err: positive errno; 0: success without data. */
-void server_reply_err(struct server_req *q, int err);
-void server_reply_entry(struct server_req *q, const struct server_entry *e);
-void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool no_xattrs);
-/* Success for a request that changed names in its folder. */
-void server_reply_names(struct server_req *q);
-/* An open file: e if found or created by name, NULL if the request names the object; attr: NULL
- * if unsuitable for the client's cache check. */
-void server_reply_open(struct server_req *q, const struct server_entry *e,
-		       const struct fuse_attr *attr, uint64_t fh);
-/* attr: of the file after the write, or NULL. */
-void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_attr *attr);
-/* To a READ with RDMA memory: len bytes at server_req_data, of which `there` were transferred
- * already (all or none). */
-void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8_t failed);
-/* Asks the client to repeat a READ that no leg could transfer. */
-void server_reply_retry(struct server_req *q, uint8_t failed);
-void server_reply_init(struct server_req *q);
-/* len bytes of entries at server_req_data, with n handles (handles_len bytes, each after its
- * length). flags: FUSE_PROTO_RESP_* without data. */
-void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handles,
-			  size_t handles_len, unsigned n, uint16_t flags);
-
-/* server_rdma.c */
-void server_rdma_done(struct fuse_server *srv);
-/* FUSE_PROTO_RDMA: creates or checks queue pairs and replies. */
-void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Fetches the data of a WRITE via RDMA, then starts the request. */
-void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		       const struct fuse_server_args *args);
-/* Retries the waiting transfers. */
-void server_rdma_run(struct fuse_server *srv);
-/* Sends len bytes at server_req_data as the reply to a READ, via RDMA if offered. */
-void server_rdma_reply(struct server_req *q, size_t len);
-/* The offered legs that do not work; 0: none offered. */
-uint8_t server_rdma_failed(const struct server_req *q);
-void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call);
-void server_rdma_client_gone(struct fuse_server_client *c);
-
-/* server_ping.c */
-/* FUSE_PROTO_RDMA_PING: starts a test or refuses it. */
-void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* True: poll without sleeping, because a test is measured; limited to PING_WORK_NS. */
-bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
-/* The client no longer waits for the test's reply. */
-void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);
-void server_ping_client_gone(struct fuse_server_client *c);
-/* Fills in the ordered test, if any, for a client that checks the leg's pair. */
-void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
-
-/* server_ring.c */
-int server_ring_init(struct fuse_server *srv);
-void server_ring_done(struct fuse_server *srv);
-/* Queues q->op for io_uring until the next fuse_server_poll, which calls q->done with the
- * result. Everything but reads, and some reads from memory (large ones, those that io_uring
- * returned, and all if server_export.ring_unfit), is done at once and calls q->done before
- * returning. */
-void server_ring_start(struct server_req *q);
-/* Submits, reaps, calls done. Number of results. */
-int server_ring_poll(struct fuse_server *srv);
-/* Whether operations wait for the next poll. */
-bool server_ring_waits(const struct fuse_server *srv);
-/* Submits queued operations with the thread's current identity. */
-void server_ring_flush(struct fuse_server *srv);
-
 /* server_rights.c */
 /* Permanently gives up the capability to exceed quotas. 0; negative errno. */
 int server_creds_init(struct fuse_server *srv);
@@ -484,129 +387,6 @@ int server_rights_enter(struct server_req *q);
 /* Maps owner and group for the client. */
 void server_rights_attr(const struct server_req *q, const struct fuse_attr *from,
 			struct fuse_attr *ret);
-
-/* server_lease.c */
-/* The key of a file in the shared tables; 0: none. It omits the signature, because several
- * exports may show the same file. */
-uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len);
-/* Call once the predecessor's mounts are known. */
-void server_leases_restore(struct fuse_server *srv);
-/* Grants a lease on the file with this handle in the request's folder: no other client changes
- * the entry for a second from the client's request. False: refused. */
-bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
-			const struct fuse_attr *attr);
-/* Grants a lease on a folder that the request created: no other client creates a name there for
- * a second. */
-bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len);
-/* Grants a lease on the names of the folder that the request listed. */
-bool server_lease_names(struct server_req *q);
-/* Starts a change; prevents new leases on its objects until server_lease_changed. false: other
- * clients still have leases; retry later. */
-bool server_lease_change(struct server_req *q);
-void server_lease_changed(struct server_req *q);
-
-/* server_mount.c */
-/* Adopts the mounts in the export's state. */
-int server_mounts_restore(struct server_export *e);
-/* Finds or creates the mount. -EBUSY: former requests may still run, here or at another worker. */
-int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
-		     struct server_mount **ret);
-void server_mount_free(struct server_mount *m, bool forget_state);
-void server_mount_put(struct server_mount *m); /* frees it if gone and unused */
-/* The mount has reclaimed its open files. */
-void server_mount_reclaimed(struct server_mount *m);
-/* Frees mounts that had no session for a day or belong to another worker now. */
-void server_mounts_expire(struct fuse_server *srv);
-/* Makes c the mount's only served session. */
-void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
-/* Publishes how many mounts are reclaiming. */
-void server_mounts_publish(struct fuse_server *srv);
-/* Tells peers that open files stay open until a successor takes over. */
-void server_mounts_end(struct fuse_server *srv);
-/* Whether mounts of the export belong to a worker that does not represent them: it has not
- * appeared since this worker started (the shared memory may be new), or no longer has the
- * export. */
-bool server_mounts_unclaimed(const struct server_export *e);
-/*
- * Decides which worker serves the mount of a client at `from` (NULL: unknown). 0: this one;
- * -EREMOTE: another, see srv->elsewhere; -EBUSY: the client should retry.
- */
-int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
-/* Adds an open file; owns fd on success. *ret: the client's file handle. */
-int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint64_t *ret);
-/* Finds the open file fh, which must belong to the request's i-th object. -EBADF. */
-int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool dir,
-		    struct server_file **ret);
-void server_file_release(struct server_mount *m, uint64_t fh);
-void server_file_put(struct server_file *f); /* one user less */
-/* Whether the client has the node (may be NULL) open. */
-bool server_file_has_open(const struct server_mount *m, const struct server_node *n);
-/* The open file of a repeated open request; NULL: not open here. */
-struct server_file *server_file_opened(const struct server_req *q);
-
-/* Starts moving a mount to a peer with fewer mounts, or to the peer that has a client of it.
- * Call once a second. */
-void server_mounts_balance(struct fuse_server *srv);
-/* Hands over moving mounts that are idle. */
-void server_mounts_move(struct fuse_server *srv, uint64_t now_ns);
-
-/* server_pin.c */
-/* Pins the node's file if it is open, because it may lose or has lost its last name. fd: O_PATH. */
-void server_pin(struct server_node *n, int fd);
-/* Pins an object that is about to lose its last name; provisionally, if another worker's client
- * or one that has yet to reclaim may have it open. */
-void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
-/* Asks the agent again to pin the file with this handle. fd: O_PATH. */
-void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
-/* Whether mounts in their grace period may have files open. */
-bool server_pin_in_grace(const struct server_export *e);
-/* The node's last open file was closed. */
-void server_unpin(struct server_node *n);
-/* Releases pins of files that no client has open, after all mounts have reclaimed. */
-void server_pins_sweep(struct server_export *e, uint64_t now_ns);
-/* Whether clients of other workers or exports have any file, or this file, open. */
-bool server_pin_any_open_elsewhere(const struct server_export *e);
-bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
-/* Pins a file that has just lost its last name if it is open at another worker. */
-void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
-
-/* server_node.c */
-int server_nodes_init(struct fuse_server *srv);
-void server_nodes_done(struct fuse_server *srv);
-/* Closes half of the cached descriptors, because the table is full. */
-void server_nodes_shrink(struct fuse_server *srv);
-int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_export *cfg);
-/* Stores the export's root node. */
-int server_root_init(struct server_export *e, const struct helper_result *r);
-/* The node of the request's i-th handle; NULL: not cached. */
-struct server_node *server_req_node(const struct server_req *q, unsigned i);
-/* Its O_PATH descriptor, borrowed until the next node is requested. -1: only a helper can open
- * it. */
-int server_node_fd(struct server_node *n);
-int server_req_fd(const struct server_req *q,
-		  unsigned i); /* the same for the request's i-th object */
-/* Reference count: keeps the node cached. */
-void server_node_ref(struct server_node *n);
-void server_node_put(struct server_node *n);
-/* The node with this handle; NULL: not cached. len: without the signature. */
-struct server_node *server_node_find(const struct server_export *e, const uint8_t *handle,
-				     size_t len);
-/* The node with this signed handle; NULL: not cached. */
-struct server_node *server_node_signed(const struct server_export *e, const uint8_t *handle,
-				       size_t len);
-/* An object has lost a name; fd: its O_PATH descriptor (taken over) or -1. Frees an unlinked
- * file's node. Keeps unlinked pipes and directories for a while, because clients may use them
- * and no server tracks that. */
-void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
-/* Once a second: closes descriptors not used lately, which may hold unlinked files. */
-void server_nodes_idle(struct fuse_server *srv);
-/* The node of an object that a helper found or created; fd: its O_PATH descriptor (taken over),
- * or -1 to look it up by handle only. NULL: no memory, or neither handle nor fd. */
-struct server_node *server_node_of(struct server_export *e, const struct helper_result *r, int fd);
-/* Looks the name up in the kernel's cache. -EAGAIN: a helper is necessary. */
-int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
-/* Whether the open file has no extended attributes, if known without disk access. */
-bool server_has_no_xattrs(const struct server_export *e, int fd);
 
 /* The operations in the table of server_req.c: each ends in one reply, now or later. */
 void server_op_lookup(struct server_req *q);

@@ -5,6 +5,10 @@
  * file system, so they are passed through unchanged.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include <dirent.h>
 #include <string.h>
 

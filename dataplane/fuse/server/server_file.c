@@ -4,6 +4,13 @@
  * io_uring does what it can do without blocking this core; the I/O helpers do the rest.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_node.h"
+#include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_rdma.h"
+#include "dataplane/fuse/server/server_reply.h"
+#include "dataplane/fuse/server/server_ring.h"
 #include <limits.h>
 #include <linux/falloc.h>
 #include <string.h>

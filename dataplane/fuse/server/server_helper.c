@@ -4,7 +4,11 @@
  * result. This file handles calls that are scarce, descriptors that must stay open meanwhile and
  * the journal, so that the operations need not.
  */
+#include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_node.h"
+#include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include <poll.h>
 #include <string.h>
 

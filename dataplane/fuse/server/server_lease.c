@@ -8,6 +8,7 @@
  * change before it checks the others' grants. The table may be lost if all leases are given time to
  * expire first.
  */
+#include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "netcfg/base/hash.h"
 

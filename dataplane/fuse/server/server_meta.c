@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests on names and attributes: lookup, create, remove, rename, link, attributes, statfs. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_node.h"
+#include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>

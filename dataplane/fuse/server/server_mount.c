@@ -3,7 +3,12 @@
  * A client's mount and its open files. A mount outlives its sessions and, in the export's state,
  * this process; a client that reconnects to a successor opens its files again.
  */
+#include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_node.h"
+#include "dataplane/fuse/server/server_pin.h"
 #include "netcfg/base/hash.h"
 #include <stdio.h>
 #include <string.h>

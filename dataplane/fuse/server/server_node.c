@@ -4,7 +4,9 @@
  * name, as far as memory suffices; the I/O helpers do the rest. This is a cache: a handle is valid
  * without its node, except on file systems without file handles.
  */
+#include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
 #include "netcfg/base/hash.h"
 #include <linux/openat2.h>
 #include <string.h>

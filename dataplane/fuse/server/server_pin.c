@@ -3,7 +3,12 @@
  * Pinned files: asks the agent to keep a descriptor of each open file that is about to lose its
  * last name, so that its handle survives this process.
  */
+#include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_node.h"
 #include "netcfg/base/log.h"
 #include <string.h>
 

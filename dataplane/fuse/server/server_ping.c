@@ -7,6 +7,7 @@
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_rdma.h"
 
 #include <string.h>
 

@@ -5,7 +5,9 @@
  * fails is retried on the next leg, and via packets at last. A buffer belongs to the device until
  * the device reports completion.
  */
+#include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include <string.h>
 
 /* Smaller replies fit into one or two packets. */

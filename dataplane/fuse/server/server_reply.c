@@ -3,7 +3,10 @@
  * Builds replies: the kernel's structures, and the tail with the signed handles of nodes and
  * further parts of the protocol.
  */
+#include "dataplane/fuse/server/server_reply.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_node.h"
 #include <string.h>
 
 /* A tail under construction, behind len bytes of data; unaligned. */

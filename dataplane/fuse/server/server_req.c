@@ -4,6 +4,10 @@
  * operation, reply.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_lease.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_rdma.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include "netcfg/base/log.h"
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * system makes the decision.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_ring.h"
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/syscall.h>

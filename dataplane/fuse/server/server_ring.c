@@ -10,6 +10,7 @@
  * the pool has returned pages; they save the page lookup of reads that bypass the page cache, which
  * no read here does.
  */
+#include "dataplane/fuse/server/server_ring.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -4,6 +4,8 @@
  * value.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_reply.h"
 #include <string.h>
 
 static void xattr_then(struct server_req *q, const struct helper_result *r, int fd)

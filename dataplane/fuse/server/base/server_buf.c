@@ -3,7 +3,7 @@
  * The buffer pool of the server. Requests and replies of up to 1 MiB come and go at packet rate, so
  * used memory is kept, up to a limit.
  */
-#include "dataplane/fuse/server/server_buf.h"
+#include "dataplane/fuse/server/base/server_buf.h"
 #include "dataplane/rudp/rudp.h"
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
  * Validates requests. The code behind it relies on the result: terminated names and complete
  * arguments. A fuzzer tests it alone.
  */
-#include "dataplane/fuse/server/server_check.h"
+#include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Rules, squashing and id maps of exports, as in exports(5). Independent of the server, so that
  * tests can cover every combination without a file system.
  */
-#include "dataplane/fuse/server/fuse_rights.h"
+#include "dataplane/fuse/server/base/fuse_rights.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
 
 #include <endian.h>

@@ -2,7 +2,7 @@
 /*
  * Maps the persistent state of an export and resets a state of another version.
  */
-#include "dataplane/fuse/server/server_state.h"
+#include "dataplane/fuse/server/base/server_state.h"
 #include "netcfg/base/memfd.h"
 #include <sys/mman.h>
 #include <sys/stat.h>

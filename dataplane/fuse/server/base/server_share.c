@@ -3,7 +3,7 @@
  * The memory that the compute workers of a host share: maps it, joins it, and finds the peers in
  * it.
  */
-#include "dataplane/fuse/server/server_share.h"
+#include "dataplane/fuse/server/base/server_share.h"
 #include "netcfg/base/hash.h"
 #include <string.h>
 #include <sys/mman.h>

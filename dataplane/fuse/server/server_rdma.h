@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bulk data via RDMA (server_rdma.c) and RDMA tests (server_ping.c). */
+#ifndef PLENUM_SERVER_RDMA_H
+#define PLENUM_SERVER_RDMA_H
+
+#include "dataplane/fuse/server/fuse_server_internal.h"
+
+/* server_rdma.c */
+void server_rdma_done(struct fuse_server *srv);
+/* FUSE_PROTO_RDMA: creates or checks queue pairs and replies. */
+void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
+/* Fetches the data of a WRITE via RDMA, then starts the request. */
+void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		       const struct fuse_server_args *args);
+/* Retries the waiting transfers. */
+void server_rdma_run(struct fuse_server *srv);
+/* Sends len bytes at server_req_data as the reply to a READ, via RDMA if offered. */
+void server_rdma_reply(struct server_req *q, size_t len);
+/* The offered legs that do not work; 0: none offered. */
+uint8_t server_rdma_failed(const struct server_req *q);
+void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call);
+void server_rdma_client_gone(struct fuse_server_client *c);
+
+/* server_ping.c */
+/* FUSE_PROTO_RDMA_PING: starts a test or refuses it. */
+void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
+/* True: poll without sleeping, because a test is measured; limited to PING_WORK_NS. */
+bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
+/* The client no longer waits for the test's reply. */
+void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);
+void server_ping_client_gone(struct fuse_server_client *c);
+/* Fills in the ordered test, if any, for a client that checks the leg's pair. */
+void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
+
+#endif
