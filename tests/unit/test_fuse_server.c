@@ -343,7 +343,7 @@ static void removed_files_free_their_space(void **state)
 		assert_int_equal(rig_release(&rig, node, fh), 0);
 	}
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "b"), 0);
-	while (count_unlinked() > 0 && clock_now_ns() < end) /* a hand closes the last one */
+	while (count_unlinked() > 0 && clock_now_ns() < end) /* a helper closes the last one */
 		rig_poll(&rig);
 	assert_int_equal(count_unlinked(), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "a", &node), 0);

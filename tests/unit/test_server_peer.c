@@ -520,22 +520,22 @@ static void guest_leaves(struct rudp_session *s)
 }
 
 /* Sends a hello and nothing else. */
-static int guest_knocks(unsigned i, enum fuse_hello_purpose lane)
+static int guest_knocks(unsigned i, enum fuse_hello_purpose purpose)
 {
 	struct fuse_hello h = rig.hello;
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	h.mount_id[0] = (uint8_t)i;
-	h.purpose = lane;
+	h.purpose = purpose;
 	fuse_hello_put(bytes, &h);
 	return fuse_server_accept(rig.server, (struct rudp_session *)&guest_sessions[i], NULL,
 				  bytes, sizeof(bytes), &guests[i]);
 }
 
-static int guest_comes(unsigned i, enum fuse_hello_purpose lane)
+static int guest_comes(unsigned i, enum fuse_hello_purpose purpose)
 {
 	struct fuse_server_client *was = rig.client;
-	int r = guest_knocks(i, lane);
+	int r = guest_knocks(i, purpose);
 
 	if (r < 0)
 		return r;

@@ -337,7 +337,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 	return 0;
 }
 
-/* ------------------------------------------------------------------ a hand */
+/* ------------------------------------------------------------------ a helper */
 
 /* NULL: the queue is empty. */
 static struct helper_call *call_take(struct helper *self)

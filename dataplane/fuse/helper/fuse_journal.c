@@ -344,7 +344,8 @@ static void robust_list_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
-/* A former owner with this number was killed with these locks; nobody else would release them. */
+/* A former owner with this number was killed with these locks; no other process would release them.
+ */
 static void locks_stale_drop(struct journal *j, uint32_t owner)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
