@@ -35,12 +35,13 @@ static void explain(const struct worker *w, char *buf, size_t size)
 		buf[0] = '\0';
 	else if (b->works[0])
 		snprintf(buf, size,
-			 "on-backup: %.24s carries; %.24s has a link again, and carries if that "
-			 "lasts %llu s",
+			 "on-backup: %.20s carries traffic; %.20s has a link again and takes over "
+			 "if it lasts %llu s",
 			 leg, first,
 			 (unsigned long long)((b->hold_ns << b->doubled) / NSEC_PER_SEC));
 	else
-		snprintf(buf, size, "on-backup: %.32s carries, %.32s has no link", leg, first);
+		snprintf(buf, size, "on-backup: %.32s carries traffic, %.32s has no link", leg,
+			 first);
 }
 
 static void say(struct worker *w)

@@ -235,7 +235,7 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 				    .action = SECCOMP_RET_ERRNO | EPERM};
 	e = seccomp_filter_install(&f);
 	if (e < 0)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "the worker cannot be confined: its system calls: %s", strerror(-e));
+		snprintf(why, LAUNCH_REASON_MAX, "cannot confine the worker: seccomp filter: %s",
+			 strerror(-e));
 	return e;
 }

@@ -189,7 +189,7 @@ void worker_capture_end(struct worker *w)
 	packet_writer_done(&c->to);
 	munmap(c->to.ring, packet_ring_size(c->to.bytes));
 	*c = (struct worker_capture){0};
-	log_info("the capture of packets has ended");
+	log_info("packet capture has ended");
 }
 
 static bool is_sound(const struct launch_capture *lc)

@@ -140,7 +140,7 @@ void worker_release_look(struct worker *w, unsigned i)
 	w->released[i] = true;
 	w->ports[i].ops->close(&w->ports[i]);
 	w->port_open[i] = false;
-	snprintf(why, sizeof(why), "device-taken: %.20s: the host has taken %.32s back", port->leg,
+	snprintf(why, sizeof(why), "device-taken: %.20s: the host reclaimed %.32s", port->leg,
 		 port->device);
 	worker_release_report(w);
 	worker_link_judge(w, i);
@@ -333,10 +333,11 @@ static void mtu_format(const struct worker *w, struct rudp_session *s,
 	const char *leg = w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
 
 	if (i->mtu_found < i->mtu_most)
-		snprintf(buf, size, "%.20s: frames of %u do not reach %.40s, %u do", leg,
+		snprintf(buf, size,
+			 "%.20s: frames of %u bytes do not reach %.30s, frames of %u bytes do", leg,
 			 i->mtu_most, w->role->peer_name(w, s), i->mtu_found);
 	else
-		snprintf(buf, size, "%.20s: frames of %u reach %.40s", leg, i->mtu_most,
+		snprintf(buf, size, "%.20s: frames of %u bytes reach %.40s", leg, i->mtu_most,
 			 w->role->peer_name(w, s));
 }
 
@@ -365,12 +366,14 @@ static void sources_format(const struct worker *w, struct rudp_session *s,
 	const unsigned first = i->sources_lost ? (unsigned)__builtin_ctz(i->sources_lost) : 0;
 
 	if (i->sources_lost && w->port_open[port] && p->ops->source)
-		snprintf(buf, size, "%.20s: %d of %u UDP source ports do not reach %.20s, %u first",
+		snprintf(buf, size,
+			 "%.16s: packets from %d of %u UDP source ports do not reach %.20s, first: "
+			 "%u",
 			 lp->leg, __builtin_popcount(i->sources_lost), lp->udp_sources,
 			 w->role->peer_name(w, s), p->ops->source(p, first));
 	else
-		snprintf(buf, size, "%.20s: all %u UDP source ports reach %.20s", lp->leg,
-			 lp->udp_sources, w->role->peer_name(w, s));
+		snprintf(buf, size, "%.16s: packets from all %u UDP source ports reach %.20s",
+			 lp->leg, lp->udp_sources, w->role->peer_name(w, s));
 }
 
 /* A working path has become degraded, or recovered. */
@@ -408,7 +411,7 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 	if (e == RUDP_PATH_DOWN && code == -ENETDOWN)
 		snprintf(buf, size, ": this host's leg has no link");
 	else if (e == RUDP_PATH_DOWN && code == -ENOLINK)
-		snprintf(buf, size, ": %.64s says that its leg there has no link",
+		snprintf(buf, size, ": %.64s reports that its leg has no link",
 			 w->role->peer_name(w, s));
 	else if (code && code != -ECONNRESET) /* ECONNRESET only means that there is no session */
 		snprintf(buf, size, ": %.32s", strerror(-code));

@@ -323,7 +323,7 @@ void worker_fault_port(struct worker *w)
 	free(ptr_take(fs->slots));
 	free(ptr_take(fs->bytes));
 	if (!slots_make(fs, w->cfg))
-		log_err("delayed packets are lost for lack of memory");
+		log_err("out of memory: delayed packets were dropped");
 }
 
 static void end_one(struct worker *w, unsigned i, const char *how)

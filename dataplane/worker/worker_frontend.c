@@ -531,7 +531,7 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 	ip_addr_format(&from.ip, ip, sizeof(ip));
 	if (code == -EREMCHG)
 		snprintf(text, size,
-			 "wrong-peer: the peer at %s calls itself %.30s, the file says %.30s", ip,
+			 "wrong-peer: the peer at %s is named %.30s, not %.30s as configured", ip,
 			 word[0] ? word : "otherwise", m->peer);
 	else if (code == -EKEYREJECTED)
 		snprintf(text, size, "%s: the peer at %s %s", word[0] ? word : "key-mismatch", ip,
@@ -550,7 +550,7 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name);
 	else if (code == -ENXIO)
 		snprintf(text, size,
-			 "export-missing: the directory of export '%.30s' is not there on %.30s",
+			 "export-missing: the directory of export '%.30s' does not exist on %.30s",
 			 m->export_name, m->peer);
 	else if (code == -EACCES || code == -EPERM)
 		snprintf(text, size,
@@ -559,21 +559,20 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->peer, m->export_name);
 	else if (code == -ENOSPC && m->mount_worker)
 		snprintf(text, size,
-			 "server-full: %.30s keeps its free sessions for mounts and serves no "
-			 "mount worker; raise sessions of its worker there",
+			 "server-full: %.30s reserves its free sessions for mounts, not mount "
+			 "workers; raise sessions of its worker there",
 			 m->peer);
 	else if (code == -ENOSPC)
-		snprintf(
-			text, size,
-			"server-full: %.30s serves as many mounts as it may; raise sessions of its "
-			"worker there",
-			m->peer);
+		snprintf(text, size,
+			 "server-full: %.30s serves its maximum number of mounts; raise sessions "
+			 "of its "
+			 "worker there",
+			 m->peer);
 	else if (code == -EBUSY)
-		snprintf(
-			text, size,
-			"server-busy: the worker of %.30s that served export '%.30s' earlier still "
-			"executes requests, or hangs; retrying",
-			m->peer, m->export_name);
+		snprintf(text, size,
+			 "server-busy: the worker of %.30s that served export '%.30s' earlier "
+			 "still executes requests or is hung; retrying",
+			 m->peer, m->export_name);
 	else if (code == -EROFS)
 		snprintf(text, size,
 			 "read-only: %.30s lets this host only read export '%.30s'; set "

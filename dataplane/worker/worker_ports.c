@@ -19,14 +19,14 @@ static const char *refuse(const struct worker *w, unsigned index, const struct l
 	const struct launch_config *cfg = w->cfg;
 
 	if (!launch_takes_ports(cfg) || !w->ops->reopens)
-		return "this transport opens devices only at its start";
+		return "this transport opens devices only when the worker starts";
 	if (index > cfg->n_ports || index >= LAUNCH_PORTS_MAX)
-		return "its number is not the next one";
+		return "its number is out of sequence";
 	if (!text_ends(p->leg, sizeof(p->leg)) || !text_ends(p->label, sizeof(p->label)) ||
 	    !text_ends(p->ifname, sizeof(p->ifname)) || !text_ends(p->device, sizeof(p->device)))
 		return "the message is malformed";
 	if (index < cfg->n_ports && !launch_port_moves(&cfg->ports[index], p))
-		return "it has another address";
+		return "its address differs from that of the existing port";
 	return NULL;
 }
 

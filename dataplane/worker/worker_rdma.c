@@ -87,8 +87,8 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 static const char *instead(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
-		return "bulk data go in packets";
-	return used ? "bulk data go via RDMA of other legs" : "bulk data wait for RDMA";
+		return "bulk data use packets";
+	return used ? "bulk data use RDMA of other legs" : "bulk data wait for RDMA";
 }
 
 /* An event for each change; a host without RDMA gets none unless RDMA was asked for. */

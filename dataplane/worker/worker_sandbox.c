@@ -45,8 +45,7 @@ void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid)
 
 static int sandbox_fail(int e, char *why, const char *what)
 {
-	snprintf(why, LAUNCH_REASON_MAX, "the worker cannot be confined: %s: %s", what,
-		 strerror(-e));
+	snprintf(why, LAUNCH_REASON_MAX, "cannot confine the worker: %s: %s", what, strerror(-e));
 	return e;
 }
 

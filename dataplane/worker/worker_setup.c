@@ -20,14 +20,14 @@
 static int config_head_check(const struct launch_config *cfg, char *why)
 {
 	if (cfg->magic != LAUNCH_MAGIC) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration is not plenumd's");
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration was not written by plenumd");
 		return -EINVAL;
 	}
 	if (cfg->version == LAUNCH_VERSION && cfg->size == sizeof(*cfg))
 		return 0;
 	snprintf(why, LAUNCH_REASON_MAX,
-		 "plenumd is of another version than plenum-worker (it speaks %u, not %u); restart "
-		 "plenumd: mounts wait for that",
+		 "plenumd and plenum-worker have different versions (protocol %u and %u); restart "
+		 "plenumd: mounts wait until then",
 		 cfg->version, LAUNCH_VERSION);
 	return -EPROTO;
 }
@@ -41,12 +41,12 @@ int worker_config_read(int fd, struct launch_config **ret, char *why)
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < CONFIG_HEAD_BYTES) {
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "started without a configuration; plenumd starts workers");
+			 "no configuration: only plenumd can start plenum-worker");
 		return -EINVAL;
 	}
 	n = cfg ? pread(fd, cfg, sizeof(*cfg), 0) : -1;
 	if (n < CONFIG_HEAD_BYTES) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration cannot be read");
+		snprintf(why, LAUNCH_REASON_MAX, "cannot read the configuration");
 		return -EINVAL;
 	}
 	r = config_head_check(cfg, why);
@@ -102,11 +102,11 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	if (r < 0)
 		return r;
 	if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
-		what = "the configuration names no port, or too many";
+		what = "the configuration has no port or too many";
 	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_shared > LAUNCH_SHARED_MOUNTS_MAX ||
 		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
-		what = "the configuration names too many mounts or exports";
+		what = "the configuration has too many mounts or exports";
 	else if (cfg->sessions > LAUNCH_SESSIONS_MAX)
 		what = "the configuration asks for too many sessions";
 	else if (cfg->failover && cfg->transport == LAUNCH_UDP)
@@ -114,12 +114,12 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
 		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
 		 (cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
-		what = "the configuration names no key for its security, or too many";
+		what = "the number of keys does not fit the security mode";
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
 	else if (!worker_role_get(cfg->role)) /* a role that exists by name only */
-		what = "role drives is not served by this version; use compute";
+		what = "this version does not support role drives; use compute";
 	else if (!config_texts_end(cfg))
 		what = "the configuration is malformed";
 	if (!what)

@@ -732,7 +732,7 @@ static void test_a_failure_to_confine_is_reported(void **state)
 			_exit(2);
 		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) ==
 					      -EPERM &&
-				      strstr(why, "cannot be confined")
+				      strstr(why, "cannot confine the worker")
 			      ? 0
 			      : 1);
 	}

@@ -48,13 +48,13 @@ static void test_an_invalid_configuration_is_refused(void **state)
 	assert_int_equal(worker_config_check(&good, why), 0);
 	c = good;
 	c.magic = 0;
-	expect_refused(&c, "not plenumd's");
+	expect_refused(&c, "not written by plenumd");
 	c = good;
 	c.version++;
 	expect_error(&c, -EPROTO, "restart plenumd");
 	c = good;
 	c.size--;
-	expect_error(&c, -EPROTO, "another version");
+	expect_error(&c, -EPROTO, "different versions");
 	c = good;
 	c.n_ports = 0;
 	expect_refused(&c, "no port");
@@ -96,7 +96,7 @@ static void test_a_configuration_is_read_whole(void **state)
 	char why[LAUNCH_REASON_MAX] = "";
 
 	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL); /* empty */
-	assert_true(strstr(why, "plenumd starts workers") != NULL);
+	assert_true(strstr(why, "only plenumd can start") != NULL);
 	assert_int_equal(write(fd, &good, sizeof(good)), sizeof(good));
 	assert_int_equal(worker_config_read(fd, &cfg, why), 0);
 	assert_string_equal(cfg->host, "host-a");
