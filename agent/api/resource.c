@@ -124,19 +124,21 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = {
 		OPERATION("GET", "/v1/status", PRIVSEP_GET, "state, legs, mounts, paths"),
 		.what = PRIVSEP_STATUS,
-		.commands = {{"status", "", "show the state of legs, workers and paths",
-			       "Shows the last apply, the legs, how many workers are up, their paths to other hosts,\n"
-			       "and the reasons for every problem. Exit status 2: there is a problem: the state is not\n"
-			       "running, or a worker, a leg or a path is down. With -j the object holds the state and\n"
-			       "the exit status is 0.\n"}},
+		.commands = {{"status", "", "show the state, its reasons, legs and paths",
+			       "Shows the state of the agent with the reason for every problem, the last apply, the\n"
+			       "number of workers that are up, legs, mounts, paths to other hosts, and actions that only\n"
+			       "the operator can take. plenumd(8) explains each reason. Exit status 2: the state is\n"
+			       "starting or degraded; with -j the object has the state, and the exit status is 0.\n"}},
 	},
 	[RESOURCE_PROCESSES] = {
 		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
 		.what = PRIVSEP_PROCESSES,
 		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,REASON",
 		.commands = {{"processes", "[TABLE OPTION...]", "list the agent and its workers",
-			       "Lists the processes of this host: role, data IPs, status, transport, core, memory and\n"
-			       "uptime, and the reason if the transport is not the one asked for or the best possible.\n"}},
+			       "Lists the agent and its workers: role, data IPs, status, transport, core, memory and\n"
+			       "uptime, and the reason if a worker does not run, serves less than it should or uses a\n"
+			       "fallback. A reason in parentheses is a note: no action is needed. plenumd(8) explains\n"
+			       "each reason.\n"}},
 	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
@@ -149,10 +151,10 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_EVENTS] = {
 		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "what has happened"),
 		.waits = true,
-		.commands = {{"events", "[--follow] [--since N]", "list what happened",
+		.commands = {{"events", "[--follow] [--since N]", "list what has happened",
 			       "Lists the events that the agent remembers.\n\n"
-			       "  -f, --follow  print new events until interrupted, across restarts of the agent; with -j\n"
-			       "                one object per line\n"
+			       "  -f, --follow  also print new events until interrupted, across restarts of the agent;\n"
+			       "                with -j one object per line\n"
 			       "      --since N omit events before number N\n"}},
 	},
 	[RESOURCE_HISTORY] = {
@@ -160,8 +162,9 @@ const struct resource resources[RESOURCE_MAX] = {
 		.what = PRIVSEP_HISTORY,
 		.columns = "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON",
 		.commands = {{"history", "[TABLE OPTION...]", "list the last applies",
-			       "Lists the last applies: time, user, configuration and outcome. Applies that the agent\n"
-			       "started by itself are not listed.\n"}},
+			       "Lists the last twenty applies: time, user, configuration and outcome. Also lists starts\n"
+			       "of the agent with another configuration, and failed applies that the agent retried with\n"
+			       "success. Repairs of drift are events.\n"}},
 	},
 	[RESOURCE_PLAN] = {
 		OPERATION("GET", "/v1/plan", PRIVSEP_GET, "what an apply would do"),
@@ -207,7 +210,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.body = RESOURCE_BODY_LEG,
 		.commands = {{"net add", "DEVICE [OPTION...]", "stage a new leg",
-			       "Stages a new leg on a device. 'plenum apply' puts it into force and writes it to\n"
+			       "Stages a new leg on a device. 'plenum apply' configures it and writes it to\n"
 			       "plenum.d/50-cli.yaml; 'plenum restore' discards it. DEVICE is a PCI address, a MAC\n"
 			       "address or an interface name.\n\n"
 			       "      --name N      name of the leg; default: the interface name\n"
@@ -223,15 +226,17 @@ const struct resource resources[RESOURCE_MAX] = {
 		.version = RESOURCE_VERSION_REQUIRED,
 		.body = RESOURCE_BODY_LEG,
 		.commands = {{"net set", "NAME [OPTION...]", "stage changes to a leg",
-			       "Stages changes to a leg, in whichever file it is configured; the changes are written to\n"
-			       "plenum.d/50-cli.yaml only.\n\n"
+			       "Stages changes to a leg, whichever file defines it. 'plenum apply' writes the changes to\n"
+			       "plenum.d/50-cli.yaml and to no other file.\n\n"
 			       "      --device D    use another device\n"
 			       "      --unset LIST  keys to reset to the value in the file, or to the default\n"
 			       NET_OPTIONS_HELP},
 			     {"net label", "NAME LABEL", "stage the label of a leg",
-			       "Stages another label for a leg: the name of the switch behind it, or auto.\n"},
+			       "Stages the label of a leg: the name of the switch behind it, or auto for the name that\n"
+			       "the switch sends by LLDP.\n"},
 			     {"net disable", "NAME", "stage taking a leg out of use",
-			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table.\n"},
+			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table;\n"
+			       "the agent does not touch its device.\n"},
 			     {"net enable", "NAME", "stage taking a leg into use",
 			       "Stages that a disabled leg is used again.\n"}},
 	},
@@ -240,8 +245,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		NAMED(TEXT, net.name, "name"),
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.commands = {{"net remove", "NAME", "stage the removal of a leg",
-			       "Stages the removal of a leg that 'plenum net add' added; 'plenum apply' puts it into\n"
-			       "force.\n"}},
+			       "Stages the removal of a leg that 'plenum net add' added; 'plenum apply' removes it. To\n"
+			       "remove a leg of another file, edit that file.\n"}},
 	},
 	[RESOURCE_APPLY] = {
 		OPERATION("POST", "/v1/apply", PRIVSEP_APPLY, "apply"),
@@ -249,36 +254,37 @@ const struct resource resources[RESOURCE_MAX] = {
 		FIELDS(apply_fields),
 		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
-			       "failed apply is rolled back.\n\n"
+			       "failed apply is rolled back, and so is one after which a peer no longer answers.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
 			       "      --dry-run     only show what would be done\n"
-			       "      --force NAME  apply even if the host depends on it; NAME is the interface named by\n"
-			       "                    the refusal, or what depends on it, such as default-route\n"}},
+			       "      --force NAME  apply although the change cuts off a dependency of the host; NAME is the\n"
+			       "                    interface or the dependency that the refusal names, such as\n"
+			       "                    default-route; --force probes: although a peer stops answering\n"}},
 	},
 	[RESOURCE_CONFIRM] = {
 		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),
 		FIELDS(confirm_fields),
-		.commands = {{"confirm", "[NUMBER] [--force files]", "keep a change that waits for confirmation",
-			       "Keeps the change that waits for confirmation because of 'plenum apply --confirm' or\n"
-			       "policy.confirm: the change with NUMBER in 'plenum status', by default your own.\n\n"
+		.commands = {{"confirm", "[NUMBER] [--force files]", "keep the pending apply",
+			       "Keeps an apply that is pending because of 'plenum apply --confirm' or policy.confirm: the\n"
+			       "one with NUMBER in 'plenum status', by default your own.\n\n"
 			       "      --force files  confirm even if the configuration files have changed meanwhile;\n"
-			       "                    the changed files are kept beside, with ~ in their name\n"}},
+			       "                    the changed files are kept beside them, with ~ at the end of the name\n"}},
 	},
 	[RESOURCE_ROLLBACK] = {
 		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
 		FIELDS(rollback_fields),
-		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo a change",
-			       "Undoes the change that waits for confirmation: the change with NUMBER, by default your\n"
-			       "own. If no change waits, applies the configuration before the running one, or that of\n"
-			       "apply NUMBER in 'plenum history'; the configuration files stay as they are. The options\n"
-			       "are those of apply.\n"}},
+		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo an apply",
+			       "Undoes the pending apply with NUMBER, by default your own. If no apply is pending,\n"
+			       "returns to the configuration before the running one, or to that of apply NUMBER in\n"
+			       "'plenum history'; the configuration files stay as they are. The options are those of\n"
+			       "apply.\n"}},
 	},
 	[RESOURCE_STOP] = {
 		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
 		.body = RESOURCE_BODY_NONE,
 		.commands = {{"stop", "", "end mounts, workers and the agent",
-			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To\n"
-			       "end the agent only, use 'systemctl stop plenumd': workers and mounts keep running.\n"}},
+			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To end\n"
+			       "only the agent, use 'systemctl stop plenumd': workers and mounts continue.\n"}},
 	},
 	[RESOURCE_FAULTS] = {
 		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),
@@ -290,7 +296,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_FAULT_ADD] = {
 		OPERATION("POST", "/v1/faults", PRIVSEP_FAULT_ADD, "start a fault"),
 		FIELDS(fault_fields),
-		.commands = {{"fault add", "[--leg LEG] [--peer PEER] WHAT... --ttl TIME", "inject packet loss, delay, reordering",
+		.commands = {{"fault add", "[--leg LEG] [--peer PEER] FAULT... --ttl TIME", "inject packet loss, delay, reordering",
 			       "Makes the workers of this host drop, delay, duplicate or reorder packets, to test how\n"
 			       "the file system copes. Needs policy.fault-injection: true. A fault ends when its time is\n"
 			       "over, even if the agent does not run. RDMA traffic is not affected.\n\n"
@@ -319,11 +325,12 @@ const struct resource resources[RESOURCE_MAX] = {
 		.what = PRIVSEP_CAPTURE_BEGIN,
 		FIELDS(capture_fields),
 		.commands = {{"capture", "[--leg LEG] [--worker ID] [OPTION...] [-w FILE]", "write the workers' packets to a file",
-			       "Writes what the workers send and receive, also via DPDK, as pcapng for wireshark, tshark\n"
-			       "and tcpdump, until a limit is reached or it is interrupted. The dissector is in\n"
-			       "wireshark/plenum.lua. Packets are never delayed: packets that do not fit in the buffer\n"
-			       "are left out and counted. Needs the right to make changes.\n\n"
-			       "  -w, --write FILE  output file; -: standard output (default), not a terminal\n"
+			       "Writes the packets that workers send and receive, also via DPDK, as pcapng for wireshark,\n"
+			       "tshark and tcpdump, until a limit is reached or the command is interrupted. The dissector\n"
+			       "is wireshark/plenum.lua in Plenum's shared files. Packets are never delayed: packets that\n"
+			       "do not fit into the buffer are left out and counted. Needs the right to make changes.\n\n"
+			       "  -w, --write FILE  output file; - (default): standard output, which must not be a\n"
+			       "                    terminal\n"
 			       "      --leg LEG     capture on this leg only\n"
 			       "      --worker ID   capture this worker only, by its ID in 'plenum processes'\n"
 			       "      --seconds N   stop after this time; default 60\n"
@@ -349,14 +356,14 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_RDMA_PING_BEGIN] = {
 		OPERATION("POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, "start an RDMA test"),
 		FIELDS(ping_fields),
-		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer, leg by leg",
-			       "Makes a worker that mounts from the peer measure RDMA over each leg, in both directions:\n"
-			       "latency of single transfers and throughput of four at a time. Where RDMA does not work,\n"
-			       "shows the reason and what the doctor finds. Direction 'in': the peer writes into this\n"
-			       "host's memory, as for file reads; 'out': it reads from there. PEER is a name in peers or\n"
-			       "an address. Mounts have priority: the test uses at most a quarter of the time. Needs the\n"
-			       "right to make changes. Exit status 1: some transfers failed; 2: all transfers of a leg\n"
-			       "failed.\n\n"
+		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer on each leg",
+			       "Makes a worker that mounts from the peer, or that serves a mount there, measure RDMA over\n"
+			       "each leg, in both directions: latency of single transfers and throughput of four at a\n"
+			       "time. If a leg has no RDMA, prints the reason and the findings of the doctor. Direction\n"
+			       "'in': the peer writes into this host's memory, as for file reads; 'out': the peer reads\n"
+			       "from it. PEER is the name of the other host or one of its data IPs. Mounts have priority:\n"
+			       "the test uses at most a quarter of the time. Needs the right to make changes. Exit\n"
+			       "status 1: some transfers failed; 2: all transfers of a leg failed.\n\n"
 			       "      --leg LEG     test this leg only\n"
 			       "      --size BYTES  size of each transfer; default 64, and 65536 for four at a time\n"
 			       "      --count N     number of single transfers; default 100\n"}},

@@ -26,15 +26,15 @@ struct ctl_command {
 	"\n" \
 	"  -o, --output LIST   columns to print, comma-separated\n" \
 	"  -s, --sort COLUMN   sort by this column; -COLUMN sorts in reverse\n" \
-	"  -F, --filter COLUMN=TEXT, COLUMN!=TEXT, COLUMN~PART   print matching rows only\n" \
-	"      --no-header     print no headings\n" \
+	"  -F, --filter COLUMN=TEXT, COLUMN!=TEXT, COLUMN~PART   print only rows that match\n" \
+	"      --no-header     leave out the headings\n" \
 	"      --csv           print comma-separated values\n"
 
 static const struct resource_command local_texts[] = {
 	{"inventory", "[TABLE OPTION...] [--snapshot FILE [CONFIG]]", "list the devices of this host",
-	 "Shows links, addresses, routes, rules, cores and huge pages of this host, and what each\n"
-	 "device can be used for; with -o, -F or --csv only the devices. Needs no agent, no\n"
-	 "configuration and no privileges.\n\n"
+	 "Shows links, addresses, routes, rules, cores and hugepages of this host, and the uses that\n"
+	 "a leg could have for each device; with -o, -F or --csv only the devices. Needs no agent,\n"
+	 "no configuration and no privileges.\n\n"
 	 "      --snapshot FILE  write the inventory to FILE as JSON without private data: names,\n"
 	 "                       MAC addresses, and IP addresses outside the networks of CONFIG\n"
 	 "                       ("
@@ -42,13 +42,13 @@ static const struct resource_command local_texts[] = {
 	 ") are replaced; 'plenum plan --inventory'\n"
 	 "                       makes plans from it on any machine\n"},
 	{"rdma devices", "[TABLE OPTION...]", "list the RDMA devices",
-	 "Lists the ports of RDMA devices with their links and legs, the data they carried and the\n"
-	 "error counters that are not zero; then their GIDs. With -j also firmware, GUIDs and all\n"
-	 "counters. Needs no agent and no privileges.\n"},
-	{"plan", "[--inventory SNAPSHOT] [FILE]", "show what apply would do",
+	 "Lists the ports of RDMA devices with their links and legs, their traffic and the error\n"
+	 "counters that are not zero; then their addresses (GIDs). With -j also firmware, GUIDs and\n"
+	 "all counters. Needs no agent and no privileges.\n"},
+	{"plan", "[--inventory SNAPSHOT] [FILE]", "show what an apply would do",
 	 "Shows the steps from the actual to the desired state, each with its reason, and the\n"
-	 "workers that would run. Changes nothing. Without FILE the agent makes the plan; if none\n"
-	 "runs, or with FILE, this command makes it.\n\n"
+	 "workers that would run. Changes nothing. Without FILE the agent makes the plan; if no\n"
+	 "agent runs, or with FILE, this command makes it.\n\n"
 	 "      --inventory SNAPSHOT  plan for the host on which the snapshot was made\n"},
 	{"doctor", "[--peer HOST] [FILE]", "check the host and say what to fix",
 	 "Checks everything on this host that the data network depends on: kernel, cores, memory\n"
@@ -57,14 +57,14 @@ static const struct resource_command local_texts[] = {
 	 "("
 	 CONFIG_FILE
 	 " if no agent runs). Changes nothing. Needs no agent and no\n"
-	 "privileges, but finds less without. Exit status 2: a check failed; 1: a check warns.\n\n"
+	 "privileges, but finds less without them. Exit status 2: a check failed; 1: one warned.\n\n"
 	 "      --peer HOST   probe this peer only: a name in peers, or an address\n"},
-	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "measure round trips to a peer, leg by leg",
-	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one after\n"
-	 "the other, and shows the round trip times and how many requests were lost (no answer\n"
-	 "within 190 ms); for losses also what the doctor finds on the path. PEER is a name in\n"
-	 "peers or an address. Needs root. Exit status 1: some requests were lost; 2: all requests\n"
-	 "of a leg were lost.\n\n"
+	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "measure round trips to a peer on each leg",
+	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one leg\n"
+	 "after the other, and shows the round-trip times and how many requests were lost (no\n"
+	 "answer within 190 ms). If some were lost, also prints the findings of the doctor. PEER is\n"
+	 "a name in peers, a host with a session, or an address. Needs root. Exit status 1: some\n"
+	 "requests were lost; 2: all requests of a leg were lost.\n\n"
 	 "      --leg LEG     use this leg only\n"
 	 "      --size BYTES  size of the IP packet, sent without fragmentation; default 84;\n"
 	 "                    full: the MTU of the leg\n"
@@ -91,12 +91,12 @@ static const struct resource_command local_texts[] = {
 	 "      --running   the configuration that the agent applied last\n"
 	 "      --staged    the configuration that it would apply next\n"},
 	{"config generate", "", "print a first configuration",
-	 "Prints a first configuration for the devices of this host. It uses only what the plan of\n"
-	 "this host accepts; the rest is in comments with the reason.\n"},
+	 "Prints a first configuration for the devices of this host. It contains only settings that\n"
+	 "'plenum plan' accepts here; other devices are in comments, with the reason.\n"},
 	{"diff", "[FILE]", "compare configurations and the host",
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"
-	 "form. Without FILE also compares the host with the running configuration: the steps that\n"
-	 "would undo foreign changes. Exit status 1: there are differences.\n"},
+	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
+	 "as the steps that would repair it. Exit status 1: there are differences.\n"},
 	{"config schema", "", "print the JSON Schema",
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
 	{"secret generate", "[FILE]", "create a cluster key",
@@ -106,13 +106,13 @@ static const struct resource_command local_texts[] = {
 	 ". An existing file is not overwritten.\n"},
 	{"secret add", "[FILE]", "add the next cluster key",
 	 "First step of a key change: adds a new key after the one in use. Then copy FILE to all\n"
-	 "hosts and run 'plenum apply' there: all hosts accept both keys.\n"},
+	 "hosts and run 'plenum apply' there, in any order; after that all hosts accept both keys.\n"},
 	{"secret switch", "[FILE]", "use the next cluster key",
-	 "Second step of a key change: moves the second key first, which puts it into use. Then\n"
-	 "copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
+	 "Second step of a key change: moves the new key to the first place, which puts it into\n"
+	 "use. Then copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
 	{"secret drop", "[FILE]", "remove the former cluster key",
-	 "Last step of a key change: removes the second key, which is then no longer accepted.\n"
-	 "Then copy FILE to all hosts and run 'plenum apply' there.\n"},
+	 "Last step of a key change: removes the former key, which is then no longer accepted. Then\n"
+	 "copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
 	{"help", "[COMMAND]", "explain a command",
 	 "Explains a command, or lists all commands. Same as 'plenum COMMAND --help'.\n"},
 	{"version", "", "print the version",
@@ -183,7 +183,8 @@ static void print_usage(FILE *out)
 	fputs("\n  -j, --json       print JSON\n      --socket PATH  the agent's socket "
 	      "(" CTL_SOCKET
 	      ", or PLENUM_SOCKET)\n  -h, --help       explain the command, as 'plenum help "
-	      "COMMAND'\n\nExit status: 0 success, 1 differences or warnings, 2 problems found, 3 "
+	      "COMMAND'\n  -V, --version    print the version\n\nExit status: 0 success, 1 "
+	      "differences or warnings, 2 problems found, 3 "
 	      "rolled back, 64\nwrong usage, 65 invalid configuration or request, 66 not found, 69 "
 	      "no agent, 70 the agent\nfailed, 71 the host cannot be read, 74 output failed, 75 "
 	      "another change is in progress,\n77 no permission. See plenum(1).\n",
