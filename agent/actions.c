@@ -245,7 +245,8 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 			const struct launch_export *e = &w->config.exports[i];
 
 			if (!export_is_wanted(e, desired, n) && !export_was_reported(s, w, e))
-				r = plan_action_say(p, true, "not configured like this",
+				r = plan_action_say(p, true,
+						    "no longer configured with this name and path",
 						    "end export %.60s (%.100s)", e->name, e->path);
 		}
 	for (size_t i = 0; i < n; i++)
@@ -319,8 +320,9 @@ int actions_add(const struct sup *s, const struct actions_task *t, struct plan *
 	if (r >= 0)
 		r = compare_settings(t, p);
 	if (r >= 0 && p->n_deferred)
-		r = plan_action_say(p, false,
-				    "a worker still has them open; they follow when it closes them",
-				    "restore %zu settings of VFs", p->n_deferred);
+		r = plan_action_say(
+			p, false,
+			"a worker still uses these VFs; they are restored when it closes them",
+			"restore %zu settings of VFs", p->n_deferred);
 	return r;
 }

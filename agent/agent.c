@@ -257,7 +257,8 @@ static int on_stop_timer(void *user)
 	}
 	if (a->reconcile.applier)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "process %d is still %s; it finishes its apply without the agent",
+			   "the applier (process %d) is still %s; it finishes the apply without "
+			   "the agent",
 			   applier_pid(a->reconcile.applier),
 			   applier_stage_to_string(applier_stage(a->reconcile.applier)));
 	if (a->keeps_workers) {

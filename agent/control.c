@@ -52,7 +52,8 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 		break;
 	case -EPERM:
 		control_error(r, 409, "not-yours",
-			      "it is configured in a file, not by this command; edit the file",
+			      "a configuration file defines it, so this command cannot change it; "
+			      "edit the file",
 			      details);
 		break;
 	case -ESTALE:
@@ -578,7 +579,7 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
 	if (k < 0) /* the client or its API process has gone */
-		log_debug("answer to a client: %s", strerror(-k));
+		log_debug("cannot answer a client: %s", strerror(-k));
 }
 
 const char *control_text(struct control_reply *r)

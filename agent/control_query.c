@@ -141,7 +141,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 	memcpy(&reply, msg, sizeof(reply));
 	e = clients_answer(q->agent->clients, q->client.id, &reply, fd);
 	if (e < 0) /* the client or its API process has gone */
-		log_debug("answer to a client: %s", strerror(-e));
+		log_debug("cannot answer a client: %s", strerror(-e));
 }
 
 static void forget(struct control_query *q)

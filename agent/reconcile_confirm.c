@@ -186,8 +186,8 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
 		diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
-			 "cannot write %s: %s; without it the next agent could not tell how this "
-			 "apply ended, so it was not begun",
+			 "cannot write %s: %s; the apply was not started, because a restarted "
+			 "agent could not learn how it ended",
 			 rec->records.pending_path, strerror(-r));
 	return r;
 }
@@ -557,8 +557,8 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 	history_end(&rec->records.history, t->entry, HISTORY_APPLIED, t->n_steps,
 		    "by the previous agent", yaml);
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-		   "apply %" PRIu64
-		   " of the previous agent was finished by its applier and is kept",
+		   "the applier of the previous agent finished apply %" PRIu64
+		   "; the apply is kept",
 		   t->entry);
 	reconcile_choice_read(rec, text);
 	reconcile_choice_keep(a);

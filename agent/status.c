@@ -400,7 +400,7 @@ static void add_apply(const struct agent *a, struct status *st)
 
 	if (a->reconcile.applier)
 		snprintf(st->apply, sizeof(st->apply),
-			 "an apply is running: process %d is %s, %llu s after its request%s%s",
+			 "an apply is running: its process %d is %s, %llu s after the request%s%s",
 			 applier_pid(a->reconcile.applier),
 			 applier_stage_to_string(applier_stage(a->reconcile.applier)),
 			 (unsigned long long)((clock_now_ns() - a->reconcile.run.began_ns) /

@@ -65,7 +65,7 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 		return 0;
 	}
 	if (r < 0) {
-		log_err("message of the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
 		return r;
 	}
 	handle(a, &m, &passed);

@@ -72,7 +72,8 @@ static int check_request_line(struct head *h, const char *s, size_t len)
 		return fail(h, 400, "bad-request", "the first line is not an HTTP request");
 	for (size_t i = 0; i < n; i++)
 		if (!is_token_char(s[i]))
-			return fail(h, 400, "bad-request", "the method is not a word");
+			return fail(h, 400, "bad-request",
+				    "the method contains invalid characters");
 	target++;
 	version = memchr(target, ' ', len - n - 1);
 	if (!version)
@@ -95,10 +96,10 @@ static int check_length(struct head *h, const char *value, size_t len)
 	uint64_t v = 0;
 
 	if (h->has_length || len == 0 || len > 18)
-		return fail(h, 400, "bad-request", "Content-Length is not one number");
+		return fail(h, 400, "bad-request", "Content-Length is not a single number");
 	for (size_t i = 0; i < len; i++) {
 		if (value[i] < '0' || value[i] > '9')
-			return fail(h, 400, "bad-request", "Content-Length is not one number");
+			return fail(h, 400, "bad-request", "Content-Length is not a single number");
 		v = v * 10 + (uint64_t)(value[i] - '0');
 	}
 	h->has_length = true;

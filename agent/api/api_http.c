@@ -380,7 +380,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 	unsigned wait_s;
 
 	if (c->no_memory)
-		return refuse(c, 503, "busy", "there is no memory for the body");
+		return refuse(c, 503, "busy", "out of memory for the body");
 	rq.since = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "since");
 	rq.wait = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "wait");
 	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, find_unknown, &rq);

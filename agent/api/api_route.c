@@ -117,7 +117,8 @@ static int take_wait(const struct api_request *rq, struct privsep_msg *m, unsign
 		return fail(e, 400, "bad-query", "wait is not a number of seconds up to %d",
 			    API_WAIT_S_MAX);
 	if (rq->instance && hex(rq->instance, &m->get_events.instance) < 0)
-		return fail(e, 400, "bad-query", "instance is not one that an answer contained");
+		return fail(e, 400, "bad-query",
+			    "instance is invalid; send the instance from an earlier answer");
 	*wait_s = (unsigned)wait;
 	return 0;
 }
@@ -177,7 +178,7 @@ static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct 
 	if (r < 0)
 		return r;
 	if (json_object_size(o) == 0)
-		r = fail(e, 400, "bad-body", "the body has no key of an entry of net");
+		r = fail(e, 400, "bad-body", "the body contains no key of a net entry");
 	else if (rq->body_len > PRIVSEP_JSON_MAX)
 		r = fail(e, 413, "too-large", "the body is larger than %u bytes", PRIVSEP_JSON_MAX);
 	else
@@ -409,7 +410,7 @@ static int take_if_match(const struct api_request *rq, enum resource_version ver
 		memcpy(digits, text + 1, 16);
 	if (hex(digits, &m->if_match) < 0)
 		return fail(e, 400, "bad-request",
-			    "If-Match is not one ETag as in an answer, with its quotes, nor *");
+			    "If-Match must be * or one ETag of an earlier answer, with its quotes");
 	return 0;
 }
 

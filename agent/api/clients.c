@@ -142,7 +142,7 @@ static void refuse(int fd)
 
 	/* A short send is not worth a wait. */
 	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("refusal to a client: %s", strerror(errno));
+		log_debug("cannot send a refusal to a client: %s", strerror(errno));
 }
 
 /* ---- accepting connections ---- */
@@ -204,7 +204,7 @@ static void arrive(struct listener *l, int fd)
 	int r = peer_of(fd, &peer);
 
 	if (r < 0) {
-		log_debug("a client's credentials: %s", strerror(-r));
+		log_debug("cannot read a client's credentials: %s", strerror(-r));
 		close(fd);
 		return;
 	}
@@ -298,7 +298,8 @@ static int on_tick(void *user)
 		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
 			drop(c, cl);
 		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
-			child_role_end(c->roles[cl->role], "does not close what was dropped");
+			child_role_end(c->roles[cl->role],
+				       "did not close the connections that the agent dropped");
 	}
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		if (c->listeners[i].clients)
@@ -313,7 +314,7 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 				int fd)
 {
 	if (cl->state != CLIENT_NEW && cl->state != CLIENT_HELD)
-		return "a second request on one connection";
+		return "second request on one connection";
 	set_state(cl, CLIENT_ASKED);
 	c->setup.on_request(c->setup.user, cl, m, fd);
 	return NULL;
@@ -325,7 +326,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	struct client *cl = find(c, m->connection);
 
 	if (!cl || cl->role != child_role_kind(r))
-		return "a connection that it does not have";
+		return "unknown connection";
 	if (m->type == PRIVSEP_CLOSED) {
 		forget(c, cl);
 		return NULL;
@@ -336,7 +337,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	if (m->type != PRIVSEP_HELD)
 		return take_request(c, cl, m, fd);
 	if (cl->state != CLIENT_NEW)
-		return "a wait after a request";
+		return "wait message after a request";
 	set_state(cl, CLIENT_HELD);
 	return NULL;
 }

@@ -44,7 +44,7 @@ static void keep_net_admin(void)
 	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, caps) < 0)
-		log_debug("the applier keeps its privileges: %s", strerror(errno));
+		log_debug("the applier cannot drop its privileges: %s", strerror(errno));
 }
 
 static void send_diag(struct applier_channel *l, const struct diag *d)
@@ -245,7 +245,7 @@ static void leave_outcome(const struct applier_task *t, int error, const struct 
 	if (len < 0)
 		text = NULL;
 	if (!text || file_write(t->outcome, text, (size_t)len, 0600) < 0)
-		log_warning("cannot write %s; a later agent may not learn how this apply ended",
+		log_warning("cannot write %s; a restarted agent may not know how this apply ended",
 			    t->outcome);
 }
 

@@ -358,7 +358,7 @@ static void forget_committed(struct store *st)
 		      text_len != len || memcmp(text, whole, len) != 0))
 		return;
 	if (cli_is(st, cli ? cli : STORE_CLI_NONE) && store_drop_staged(st, &d) > 0)
-		log_debug("the staged configuration is on disk already");
+		log_debug("the staged configuration was already written to the files");
 }
 
 void store_recover(struct store *st)

@@ -78,7 +78,7 @@ static int parse_json(const char *json, size_t len, struct diag *d, struct spec_
 	if (r >= 0 && diag_has_errors(d))
 		r = -EINVAL;
 	if (r >= 0 && (!n || n->kind != SPEC_NODE_MAP))
-		r = complain(d, NULL, "expected an object with keys of an entry of net");
+		r = complain(d, NULL, "expected a JSON object with keys of a net entry");
 	if (r < 0) {
 		spec_node_free(n);
 		return r;
@@ -228,7 +228,7 @@ int store_net_set(struct store *st, const char *name, const char *json, size_t l
 		r = parse_json(json, len, d, &changes);
 	if (r >= 0 && spec_node_member(changes, "name"))
 		r = complain(d, "name",
-			     "a leg keeps its name; remove it and add it under the new one");
+			     "a leg cannot be renamed; remove it and add it under the new name");
 	if (r >= 0)
 		r = add_network(&e, changes, d);
 	if (r >= 0)

@@ -334,7 +334,7 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 		/* The kill comes first: otherwise this event would be sent to the same process. */
 		kill_child(r);
 		events_add(r->setup.events, LOG_LEVEL_ERR, "agent",
-			   "the %s process does not read (%s); ending it", name_of(r),
+			   "the %s process does not read its messages (%s); ending it", name_of(r),
 			   strerror(-k));
 	}
 	return k;

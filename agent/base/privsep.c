@@ -223,7 +223,7 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 	}
 	rule = &rules[m->type];
 	if (sender >= PRIVSEP_ROLE_MAX || !(rule->senders & FROM(sender)))
-		why = "not a message of this sender";
+		why = "message type not allowed from this sender";
 	else if (m->size != rule->size || len != HEAD_BYTES + rule->size)
 		why = "wrong size";
 	else if (rule->fd != has_fd)
@@ -271,7 +271,7 @@ int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int 
 	if (n == 0 && fd < 0)
 		return 0;
 	if (!whole) {
-		*ret_why = "too long, or too many descriptors";
+		*ret_why = "message too long, or too many descriptors";
 		return -EBADMSG;
 	}
 	r = privsep_check(sender, m, (size_t)n, fd >= 0, ret_why);

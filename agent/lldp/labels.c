@@ -157,7 +157,8 @@ static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t
 	if (n)
 		return &n->said;
 	if (!link)
-		reason_set(why, "lldp-unheard", "the agent does not listen on its link yet");
+		reason_set(why, "lldp-unheard",
+			   "the agent does not listen for LLDP on the leg's link yet");
 	else if (verdict == NEIGHBOURS_SEVERAL)
 		explain_several(link, why);
 	else

@@ -152,7 +152,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	bool news;
 
 	if (m->type != PRIVSEP_NEIGHBOUR)
-		return "a message that this role may not send";
+		return "message type not allowed for this role";
 	if (!link) /* sent before the process learned that the link is not wanted any more */
 		return NULL;
 	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());

@@ -420,11 +420,13 @@ static void end_process(const struct rundir_process *p, struct events *ev)
 
 	if (pidfd < 0)
 		return;
-	events_add(ev, LOG_LEVEL_NOTICE, "agent", "ending process %d of another agent", p->pid);
+	events_add(ev, LOG_LEVEL_NOTICE, "agent", "killing worker process %d of another agent",
+		   p->pid);
 	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0)
 		return;
 	if (poll(&pfd, 1, END_MS) <= 0)
-		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not exit", p->pid);
+		events_add(ev, LOG_LEVEL_WARNING, "agent",
+			   "worker process %d does not exit after SIGKILL", p->pid);
 }
 
 void rundir_clean(struct rundir *rd, struct events *ev)

@@ -66,7 +66,8 @@ static void fetch(const struct sup_worker *w, int their_fd, int *slot)
 	if (*slot < 0)
 		*slot = pidfd_getfd(w->pidfd, their_fd, 0);
 	if (*slot < 0)
-		log_debug("worker %u: descriptor %d: %s", w->id, their_fd, strerror(errno));
+		log_debug("cannot copy descriptor %d of worker %u: %s", their_fd, w->id,
+			  strerror(errno));
 }
 
 static void fetch_state(struct sup_worker *w)
@@ -159,7 +160,7 @@ static bool config_is_sane(const struct launch_config *c)
 	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
 }
 
-/* 0: it is in w->config, normalised; -EPROTO: it is of another version. */
+/* 0: it is in w->config, normalised; -EPROTO: it has another version. */
 static int read_config(struct sup_worker *w)
 {
 	struct launch_config *c = &w->config;
@@ -189,7 +190,7 @@ static void watch_or_kill(struct sup_worker *w)
 {
 	if (sup_watch(w) >= 0)
 		return;
-	sup_say(w, LOG_LEVEL_ERR, "pid %d cannot be watched; killing it", w->pid);
+	sup_say(w, LOG_LEVEL_ERR, "out of memory: pid %d cannot be watched; killing it", w->pid);
 	sup_kill(w);
 	sup_forget_process(w);
 	w->state = SUP_STOPPED;
@@ -199,7 +200,7 @@ static void watch_or_kill(struct sup_worker *w)
 /* Its successor gets its state, so it need not identify the agent. */
 void sup_do_replace(struct sup_worker *w)
 {
-	sup_say(w, LOG_LEVEL_NOTICE, "pid %d of another agent is replaced: %s", w->pid, w->reason);
+	sup_say(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
 	memset(&w->config, 0, sizeof(w->config));
 	sup_record(w, w->pid, &w->config);
 	cleanup_close(&w->control_fd);
@@ -296,7 +297,7 @@ static const char *complete(struct sup_worker *w)
 	fetch(w, LAUNCH_FD_CONFIG, &w->found.config_fd);
 	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
 	if (r == -EPROTO)
-		return "it is of another version";
+		return "it has another version";
 	if (r >= 0) {
 		fetch_share(w);
 		fetch_bells(w);
@@ -359,8 +360,8 @@ void sup_adopt(struct sup *s)
 	if (rd->record_version && rd->record_version != RUNDIR_RECORD_VERSION)
 		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
 			   "the record of workers and mounts has version %u, this agent's has %u: "
-			   "those "
-			   "that the service manager has not kept are ended and started again",
+			   "workers and mounts whose descriptors the service manager did not keep "
+			   "are restarted",
 			   rd->record_version, RUNDIR_RECORD_VERSION);
 	for (size_t i = 0; i < rd->n_processes; i++)
 		find_recorded(s, &rd->processes[i]);

@@ -460,7 +460,7 @@ static int open_key(struct sup_worker *w)
 		snprintf(w->reason, sizeof(w->reason),
 			 "%.100s/handle-key: %.40s; restore the file: with another key "
 			 "every open file of every client is stale",
-			 rd->state, fd == -EUCLEAN ? "is not a key" : strerror(-fd));
+			 rd->state, fd == -EUCLEAN ? "has an invalid format" : strerror(-fd));
 	return fd;
 }
 

@@ -437,33 +437,33 @@ static void breaks(const char *kind, const char *role, const char *expected)
 
 static void test_forged_connections_are_refused(void **state)
 {
-	breaks("forge", "api", "api process sent a forbidden message (a connection that it does");
-	breaks("after", "api", "api process sent a forbidden message (a connection that it does");
+	breaks("forge", "api", "api process sent a forbidden message (unknown connection");
+	breaks("after", "api", "api process sent a forbidden message (unknown connection");
 }
 
 static void test_the_read_only_child_cannot_make_changes(void **state)
 {
-	breaks("change", "api", "api process sent a forbidden message (not a message of this");
-	breaks("unasked", "api", "api process sent a forbidden message (not a message of this");
+	breaks("change", "api", "api process sent a forbidden message (message type not allowed");
+	breaks("unasked", "api", "api process sent a forbidden message (message type not allowed");
 }
 
 static void test_a_child_cannot_make_changes_without_a_client(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	breaks("unasked", "admin", "admin process sent a forbidden message (a connection that");
+	breaks("unasked", "admin", "admin process sent a forbidden message (unknown connection");
 }
 
 /* The child lives and answers but never closes its clients' connections, which would fill the
  * table for good. */
 static void test_a_child_that_keeps_connections_is_restarted(void **state)
 {
-	breaks("hoard", "api", "api process does not close what was dropped");
+	breaks("hoard", "api", "api process did not close the connections that the agent dropped");
 }
 
 static void test_a_second_request_is_refused(void **state)
 {
-	breaks("twice", "api", "api process sent a forbidden message (a second request");
+	breaks("twice", "api", "api process sent a forbidden message (second request");
 }
 
 static void test_a_forbidden_system_call_kills_the_child(void **state)
