@@ -51,7 +51,7 @@ static const char base_format[] =
 enum tells {
 	TELLS_STEP,   /* a step on the network */
 	TELLS_WORKER, /* a worker's restart or start, besides whatever else */
-	TELLS_KEYS,   /* that workers which go on are told of keys */
+	TELLS_KEYS,   /* running workers get a message with the keys */
 	TELLS_AGENT,  /* nothing but the agent's own line */
 	TELLS_LATER,  /* of a mode or kind of host that the base is not; tested where `why` says */
 };
@@ -84,7 +84,7 @@ static const struct row rows[] = {
 	{"net.device", "\"0000:3b:00.1\"", "veth1", TELLS_AGENT}, /* the same one */
 	{"net.network", "network: data-b", "network: data-c", TELLS_STEP},
 	{"net.label", "switch-b", "switch-x", TELLS_AGENT},
-	/* the base has VFs, which nobody shares */
+	/* the base has VFs, which are not shared */
 	{"net.kernel-port", "label: switch-b", "label: switch-b, kernel-port: af-xdp", TELLS_AGENT},
 	{"net.vfs", "label: switch-b", "label: switch-b, vfs: 5", TELLS_STEP},
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_WORKER},
@@ -166,7 +166,7 @@ static const struct row rows[] = {
 	{"cluster.security", "name: prod", "name: prod, security: encrypt", TELLS_WORKER},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
 	{"ha.", NULL, NULL, TELLS_LATER},
-	/* A leg without a subnet of its own, which this base has not: in its golden plans. */
+	/* A leg with a shared subnet, which this base does not have: tested in its golden plans. */
 	{"net.shared-ip", NULL, NULL, TELLS_LATER},
 };
 
@@ -321,7 +321,7 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-/* What an apply of this would do; the caller frees p, then s. */
+/* The plan of an apply of this spec; the caller frees p, then s. */
 static struct plan *plan_for(struct spec *s)
 {
 	struct launch_config *wants = NULL;

@@ -117,7 +117,7 @@ static void test_events_flood_is_damped(void **state)
 	events_keep(ev, LOG_LEVEL_NOTICE, "other", "the second");
 	assert_string_equal(event_text(ev, 2 + EVENTS_BURST), "an error");
 	assert_string_equal(event_text(ev, 3 + EVENTS_BURST), "the second");
-	/* Nothing more comes of it: who asks hears of the rest. */
+	/* The burst is used up: a read reports the suppressed rest. */
 	json_decref(events_to_json(ev, 0, 0));
 	assert_int_equal(ev->next, 4 + EVENTS_BURST);
 	event_now += EVENTS_REFILL_NS;
@@ -277,13 +277,13 @@ static void test_recorded_processes_are_ended(void **state)
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	recorded.pid = child;
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
-	/* A process with our child's pid but another start time is somebody else's. */
+	/* A process with our child's pid but another start time is a different process. */
 	rd.processes[0].start_time++;
 	rd.processes[0].adopted = false;
 	rundir_clean(&rd, ev);
 	assert_int_equal(kill(child, 0), 0);
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
-	rundir_clean(&rd, ev); /* what runs is adopted */
+	rundir_clean(&rd, ev); /* the running worker is adopted */
 	assert_int_equal(kill(child, 0), 0);
 	assert_int_equal(rd.n_processes, 1);
 	rd.processes[0].adopted = false;
@@ -338,7 +338,7 @@ static void test_key_is_made_once(void **state)
 	assert_int_equal(rundir_open(other, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	read_key(&rd, again);
 	assert_memory_equal(key, again, sizeof(key));
-	/* What is no key is not replaced by one that makes all handles stale. */
+	/* An invalid key is not replaced by a new one, which would make all handles stale. */
 	write_text(path, "short");
 	assert_int_equal(rundir_open_key(&rd), -EUCLEAN);
 	assert_int_equal(unlink(path), 0);
@@ -348,7 +348,7 @@ static void test_key_is_made_once(void **state)
 }
 
 /* An export is kept by its name, a pinned file by its key. */
-static void test_exports_keep_what_moves(void **state)
+static void test_a_moved_export_keeps_its_state(void **state)
 {
 	struct launch_config *c = calloc(1, sizeof(*c));
 	struct exports x = {0};
@@ -427,7 +427,7 @@ static void test_shared_memory_of_workers(void **state)
 	snprintf(name, sizeof(name), "export-%s", EXPORTS_SHARE);
 	assert_int_equal(exports_adopt_stored(&next, kept, name), 0);
 	assert_int_equal(exports_state(&next, EXPORTS_SHARE), kept);
-	/* What an export's workers have together is as long as the first makes it. */
+	/* The first worker sets the length of the state that an export's workers share. */
 	fd = exports_state(&x, "a");
 	assert_int_equal(ftruncate(fd, 8192), 0);
 	memfd_fix(fd);
@@ -686,7 +686,7 @@ static void test_clients_of_exports(void **state)
 	assert_int_equal(c->clients[4].squash, LAUNCH_SQUASH_ALL);
 	assert_int_equal(c->clients[4].anongid, 8);
 	assert_int_equal(c->clients[4].n_uids + c->clients[4].n_gids, 0);
-	/* What is compared byte by byte is the same twice. */
+	/* Fields that are compared byte by byte are equal twice. */
 	wants_of(text, &s_again, &again);
 	assert_memory_equal(c, again, sizeof(*c));
 	free(c);
@@ -707,7 +707,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_recorded_processes_are_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
-		cmocka_unit_test(test_exports_keep_what_moves),
+		cmocka_unit_test(test_a_moved_export_keeps_its_state),
 		cmocka_unit_test(test_shared_memory_of_workers),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),

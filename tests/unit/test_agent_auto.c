@@ -253,7 +253,7 @@ static void test_move_is_pending_until_decided(void **state)
 	assert_false(agreed(f));
 	decide(f, false);
 	check_sockets(f);
-	/* What the files say runs: nothing is wrong with them. */
+	/* The files contain the running configuration: they have no problem. */
 	assert_int_equal(f->a.problems.n_all, 0);
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	check_sockets(f);
@@ -380,7 +380,8 @@ static void test_worker_does_not_come_up(void **state)
 		if (i == 0)
 			ask(f, 0);
 		else
-			reconcile_ask_client(&f->a, &forced); /* whoever answers does not count */
+			reconcile_ask_client(&f->a,
+					     &forced); /* the answers of peers do not count */
 		turn_until_pending(f);
 		assert_true(f->a.reconcile.reachability.alone);
 		fall(f);
@@ -412,7 +413,7 @@ static void test_another_worker_proves_nothing(void **state)
 	page = come_up(f, 1);
 	page->paths[0].up = 0;
 	page = come_up(f, 2);
-	worker_on(f, 2)->started_ns = clock_now_ns(); /* what comes to it is news */
+	worker_on(f, 2)->started_ns = clock_now_ns(); /* restarted: its later results count */
 	time_is_up(f);
 	turn_until_decided(f);
 	check_sockets(f);
@@ -558,7 +559,7 @@ static void test_unreadable_record_keeps_transports(void **state)
 	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
 	check_vfs(f);
 	assert_int_equal(f->a.problems.n_all, 0);
-	/* Who removes one that is spoilt takes what runs for it. */
+	/* Removing an invalid record accepts the running transport. */
 	spoil(f);
 	die_and_find_it(f);
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);

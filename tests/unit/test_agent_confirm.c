@@ -534,7 +534,7 @@ static void test_policy(void **state)
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 7"), 0);
 	turn_until_decided(f);
 	assert_true(running_has(f, "10.10.2.10"));
-	/* Now there is no policy any more. */
+	/* The policy is removed now. */
 	write_file(f, HOST_YAML);
 	apply_for(f, &client);
 	assert_null(a->reconcile.pending.applier);
@@ -637,7 +637,7 @@ static void test_edited_file_is_not_overwritten(void **state)
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "the files were edited meanwhile"));
 	assert_true(store_has_staged(&a->store));
-	/* He has been told: now it is replaced. */
+	/* The operator has seen the warning: now it is replaced. */
 	reconcile_ask_client(a, &again);
 	wait_for_reconcile(f);
 	assert_false(file_has(f->file, "# by hand"));

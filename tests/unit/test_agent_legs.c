@@ -119,7 +119,7 @@ static void test_dpdk_worker_is_restarted_later(void **state)
 	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_true(loop_timer_armed(a->reconcile.pacing.debounce)); /* it is looked at again */
-	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);     /* who asks does not wait */
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);     /* the caller does not wait */
 	assert_int_equal(w->config.ports[1].ifindex, 9);
 	assert_int_equal(w->state, SUP_STOPPING);
 }

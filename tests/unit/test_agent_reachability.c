@@ -98,7 +98,7 @@ static void test_rolled_back_when_long_frames_are_lost(void **state)
 
 	goes_on(f);
 	page->paths[0].rx_packets += 10;
-	page->paths[0].mtu = 1500; /* what is found is said when the search is over */
+	page->paths[0].mtu = 1500; /* the result is reported when the search is over */
 	time_is_up(f);
 	turn_until_decided(f);
 	assert_true(runs(f, "10.10.1.10"));
@@ -276,13 +276,13 @@ static void test_unaffected_peers_cause_no_wait(void **state)
 	begin(f, &forced);
 	assert_null(f->a.reconcile.pending.applier);
 	assert_true(runs(f, "10.10.2.10"));
-	/* Who was not there before is not missed. */
+	/* A peer that did not answer before is not missed. */
 	host_worker(f)->state = SUP_UP;
 	host_serve(host_worker(f))->paths[0].up = 0;
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
 	apply_for(f, &client);
 	assert_null(f->a.reconcile.pending.applier);
-	/* What does not touch the leg does not wait for anybody. */
+	/* A change that does not touch the leg waits for no peer. */
 	host_serve(host_worker(f));
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40") "policy: {on-fallback: degrade}\n");
 	apply_for(f, &client);

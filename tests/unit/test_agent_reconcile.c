@@ -174,7 +174,7 @@ static void meddle(void *user, uint64_t nth)
 		assert_int_equal(kernel_do_addr_del(f->a.kernel, &gone, NULL), 0);
 }
 
-static void test_rollback_leaves_what_others_made(void **state)
+static void test_a_rollback_keeps_foreign_objects(void **state)
 {
 	struct fixture *f = *state;
 	struct diag d = DIAG_INIT;
@@ -479,7 +479,7 @@ static void test_status_texts(void **state)
 	assert_non_null(strstr(text, "plenum_applied_number 1\n"));
 	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
 	free(text);
-	/* What a worker says of its ports costs no more than these words. */
+	/* Invalid texts of a worker about its ports spoil only these values. */
 	st.processes[1].n_rdma = st.processes[1].n_ports = 1;
 	strcpy(st.processes[1].ports[0].leg, "\xff");
 	strcpy(st.processes[1].ports[0].s.by, "a\"} 1");
@@ -539,7 +539,7 @@ static void test_running_only_after_all_mounts_are_served(void **state)
 	struct sup_worker *w;
 
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
-	agent_check_health(a); /* as whoever asks meanwhile does */
+	agent_check_health(a); /* as any client's request does meanwhile */
 	assert_int_equal(a->state, AGENT_STARTING);
 	w = worker_is_up(f, &page);
 	agent_check_health(a);
@@ -762,7 +762,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_device_degrades, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_step_is_rolled_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
+		cmocka_unit_test_setup_teardown(test_a_rollback_keeps_foreign_objects, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_removed_leg_is_restored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,

@@ -59,7 +59,7 @@ static ino_t begin_without_second(struct fixture *f)
 	reconcile_ask_client(&f->a, &client);
 	turn_until_pending(f);
 	assert_false(second_worker(&f->a)->wanted);
-	if (second_worker(&f->a)->pid > 0) /* it does not hear that it is to stop */
+	if (second_worker(&f->a)->pid > 0) /* it ignores the stop */
 		kill(second_worker(&f->a)->pid, SIGKILL);
 	while (second_worker(&f->a) && second_worker(&f->a)->state != SUP_STOPPED)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);

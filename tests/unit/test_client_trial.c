@@ -148,7 +148,7 @@ static void test_an_aborted_trial_changes_nothing(void **state)
 	assert_int_equal(m.t.n_windows, 0);
 }
 
-/* Growing demand favours neither way, whoever serves it. */
+/* Growing demand favours neither mode. */
 static void test_growing_load_is_not_a_gain(void **state)
 {
 	struct machine m = {.one = 20000, .many = 20000, .batch = 8, .jitter = 10};

@@ -173,7 +173,7 @@ static void test_requests_are_those_of_dcb(void **state)
 }
 
 /* A change request keeps the values of the driver's answer that it does not concern. */
-static void test_requests_change_one_thing(void **state)
+static void test_requests_keep_other_values(void **state)
 {
 	char said[1024], buf[DCB_REQUEST_BYTES_MAX];
 	struct kernel_change c = change_of(DEVICE_ETS, 0, "0:100:0123456;7:strict:7");
@@ -251,7 +251,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void test_set_and_given_back(void **state)
+static void test_settings_are_set_and_restored(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted), *nothing = host_spec(none);
@@ -276,7 +276,7 @@ static void test_set_and_given_back(void **state)
 	spec_free(nothing);
 }
 
-static void test_changed_by_others_is_set_right(void **state)
+static void test_a_foreign_change_is_repaired(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted);
@@ -309,9 +309,9 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_requests_are_those_of_dcb),
-		cmocka_unit_test(test_requests_change_one_thing),
-		CASE(test_set_and_given_back),
-		CASE(test_changed_by_others_is_set_right),
+		cmocka_unit_test(test_requests_keep_other_values),
+		CASE(test_settings_are_set_and_restored),
+		CASE(test_a_foreign_change_is_repaired),
 	};
 
 	plugins_register();

@@ -156,7 +156,7 @@ static void put_param(struct nlmsghdr *h, const char *name, uint8_t type, uint8_
 }
 
 /* Types as numbered by netlink policies; the value of a flag is its presence. */
-static void test_parameters_there_and_back(void **state)
+static void test_parameters_round_trip(void **state)
 {
 	static const uint8_t u8 = 200;
 	static const uint32_t u32 = 4000000000U;
@@ -299,7 +299,7 @@ static const char *value_now(struct host *h, const char *name, const char *mode)
 	return inv_devlink_param_find(kernel_fake_inventory(h->fake), PF, name, mode)->value;
 }
 
-static void test_runtime_is_set_and_given_back(void **state)
+static void test_runtime_parameters_are_set_and_restored(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", roce-tos: 96"), *plain = wanted(""), *nothing = host_spec(none);
@@ -342,7 +342,7 @@ static void test_runtime_is_set_and_given_back(void **state)
 }
 
 /* Each write fails once; the steps done are rolled back, and the next plan does everything. */
-static void test_failed_at_every_step(void **state)
+static void test_every_failed_step_is_rolled_back(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", roce-mode: v2, roce-tos: 96");
@@ -376,7 +376,7 @@ static void test_failed_at_every_step(void **state)
 	spec_free(s);
 }
 
-static void test_choice_of_iwarp_stays(void **state)
+static void test_a_configured_iwarp_stays(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", roce-tos: 96");
@@ -390,7 +390,7 @@ static void test_choice_of_iwarp_stays(void **state)
 	spec_free(s);
 }
 
-static void test_next_start_is_the_operators(void **state)
+static void test_driver_restarts_are_left_to_the_operator(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", roce-tos: 96");
@@ -422,7 +422,7 @@ static void test_next_start_is_the_operators(void **state)
 	spec_free(s);
 }
 
-static void test_permanent_is_a_need_of_a_reboot(void **state)
+static void test_permanent_parameters_require_a_reboot(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", vfs: 4");
@@ -465,7 +465,7 @@ static void test_no_vfs_behind_a_switch_in_the_nic(void **state)
 }
 
 /* VFs, one of which shares its IOMMU group with a device of another driver. */
-static void test_no_vfs_in_a_group_of_others(void **state)
+static void test_no_vfs_in_a_foreign_iommu_group(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", vfs: 2");
@@ -560,7 +560,7 @@ static void on_event(void *user, const struct kernel_event *e)
 	++*(unsigned *)user;
 }
 
-static void test_drivers_are_asked_when_something_changed(void **state)
+static void test_drivers_are_queried_only_after_changes(void **state)
 {
 	static const uint8_t changes[] = {DEVLINK_CMD_NEW, DEVLINK_CMD_DEL, DEVLINK_CMD_PORT_NEW,
 					  DEVLINK_CMD_PORT_DEL, DEVLINK_CMD_PARAM_NEW};
@@ -606,16 +606,16 @@ int main(void)
 		cmocka_unit_test(test_device_and_its_firmware),
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_ports),
-		cmocka_unit_test(test_parameters_there_and_back),
+		cmocka_unit_test(test_parameters_round_trip),
 		cmocka_unit_test(test_values_of_another_type_are_not_sent),
-		cmocka_unit_test(test_drivers_are_asked_when_something_changed),
-		CASE(test_runtime_is_set_and_given_back),
-		CASE(test_failed_at_every_step),
-		CASE(test_choice_of_iwarp_stays),
-		CASE(test_next_start_is_the_operators),
-		CASE(test_permanent_is_a_need_of_a_reboot),
+		cmocka_unit_test(test_drivers_are_queried_only_after_changes),
+		CASE(test_runtime_parameters_are_set_and_restored),
+		CASE(test_every_failed_step_is_rolled_back),
+		CASE(test_a_configured_iwarp_stays),
+		CASE(test_driver_restarts_are_left_to_the_operator),
+		CASE(test_permanent_parameters_require_a_reboot),
 		CASE(test_no_vfs_behind_a_switch_in_the_nic),
-		CASE(test_no_vfs_in_a_group_of_others),
+		CASE(test_no_vfs_in_a_foreign_iommu_group),
 	};
 
 	plugins_register();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wireshark's dissector and the keys that are given to it: what rudp seals is deciphered by tshark,
- * with either cipher, over changes of keys, with numbers that no longer fit a header, and where a
- * packet was cut. What it has no key for stays closed. Skipped where there is no tshark.
+ * Wireshark's dissector with the keys given to it: tshark deciphers rudp's sealed packets, with
+ * either cipher, over changes of keys, with packet numbers longer than the header's field, and in
+ * truncated packets. Packets without a known key stay closed. Skipped without tshark.
  */
 #include "agent/supervise/pcapng.h"
 #include "dataplane/rudp/rudp_secure.h"
@@ -19,10 +19,10 @@
 
 #define PHASE 16 /* packets under one key */
 #define PACKETS 60U
-#define CUT_BYTES 112U /* that are kept of some */
+#define CUT_BYTES 112U /* bytes kept of truncated packets */
 #define HIGH (1ULL << 32)
 #define NO_KEY 3U
-#define ANNOUNCED_EVERY 12 /* so many packets there is an announcement of a request instead */
+#define ANNOUNCED_EVERY 12 /* one in so many packets is an announcement of a request instead */
 #define ANNOUNCED (PACKETS / ANNOUNCED_EVERY)
 
 static char folder[] = "/tmp/plenum-dissector.XXXXXX";
@@ -31,7 +31,7 @@ static FILE *keys;
 
 static void put_packet(uint64_t time_ns, const uint8_t *sealed, size_t len, size_t kept)
 {
-	/* IPv4 and UDP; nobody looks at their checksums */
+	/* IPv4 and UDP; their checksums are not checked */
 	uint8_t head[28] = {0x45, 0, 0, 0, 0,  0, 0, 0, 64,   17,   0,	  0,
 			    10,	  0, 0, 1, 10, 0, 0, 2, 0x1c, 0xf3, 0x1c, 0xf3};
 	const uint32_t wire = (uint32_t)(sizeof(head) + len);
@@ -78,7 +78,7 @@ static size_t seal(struct rudp_secure *x, uint64_t session, uint64_t number, uin
 	return seal_packet(x, number, &c, &d, pkt, ret);
 }
 
-/* What says that a long request wants to be sent; no chunk of it. */
+/* An announcement of a long request, without a chunk of it. */
 static size_t seal_announcement(struct rudp_secure *x, uint64_t session, uint64_t number,
 				uint8_t *ret)
 {
@@ -105,7 +105,8 @@ static void put_key(const struct rudp_secure *x, uint64_t session)
 	fputc('\n', keys);
 }
 
-/* Both ends of session `n` talk, and change their keys meanwhile: only the first is told. */
+/* Both ends of session `n` exchange packets, and change their keys meanwhile: only the first key
+ * is written to the file. */
 static void put_session(unsigned n, enum rudp_cipher cipher, uint64_t first)
 {
 	struct rudp_noise_keys k = {{(uint8_t)n, 2, 3}, {4, (uint8_t)n, 6}}, back;
@@ -140,7 +141,7 @@ static void write_files(void)
 	FILE *f;
 
 	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chmod(folder, 0755), 0); /* tshark may read as somebody else */
+	assert_int_equal(chmod(folder, 0755), 0); /* tshark may read it as another user */
 	snprintf(path, sizeof(path), "%s/keys", folder);
 	keys = fopen(path, "we");
 	assert_non_null(keys);
@@ -159,7 +160,7 @@ static void write_files(void)
 	pcapng_done(&out);
 }
 
-/* How many lines there are of those fields' values. */
+/* The number of lines with these values of the fields. */
 static unsigned count(const char *with, const char *want)
 {
 	char command[1024], line[256];

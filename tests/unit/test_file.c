@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole files: what is there after a replacement, after one that failed, and after a kill. */
+/* Complete files: their content after a replacement, after a failed one, and after a kill. */
 #include "netcfg/base/file.h"
 #include "tests/lib/kill_steps.h"
 
@@ -62,7 +62,7 @@ static void test_the_mode_is_kept(void **state)
 	assert_text("two");
 }
 
-static void test_a_link_stays_a_link(void **state)
+static void test_a_symbolic_link_stays_a_link(void **state)
 {
 	struct stat st;
 
@@ -91,7 +91,7 @@ static void test_limits_and_absent_files(void **state)
 	assert_text("");
 }
 
-static void test_prepared_is_not_there_yet(void **state)
+static void test_a_prepared_file_is_not_visible_yet(void **state)
 {
 	assert_int_equal(file_write(path, "one", 3, 0600), 0);
 	assert_int_equal(file_prepare(path, "two", 3, 0600), 0);
@@ -136,8 +136,8 @@ static void test_a_kill_leaves_old_or_new(void **state)
 	assert_true(n_old > 2 && n_new > 1);
 }
 
-/* As files of the kernel's take one: nothing is made or cut for it. */
-static void test_values_are_put(void **state)
+/* As for files of the kernel: writing a value neither creates nor truncates the file. */
+static void test_values_are_written_in_place(void **state)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC),
 	    full = open("/dev", O_PATH | O_CLOEXEC);
@@ -156,10 +156,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_the_mode_is_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_values_are_put, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_link_stays_a_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_values_are_written_in_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_symbolic_link_stays_a_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits_and_absent_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_prepared_is_not_there_yet, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_prepared_file_is_not_visible_yet, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_a_kill_leaves_old_or_new, setup, teardown),
 	};
 

@@ -155,7 +155,7 @@ static void test_draft_shares_the_only_device(void **state)
 }
 
 /* Links under the management interface, in a bridge or below a VLAN, are never offered. */
-static void test_draft_spares_the_management(void **state)
+static void test_management_links_are_not_offered(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml;
@@ -238,7 +238,7 @@ static void test_draft_without_a_default_route(void **state)
 }
 
 /* A link with connections of the host is no leg, and the draft gives the plan's reason. */
-static void test_draft_spares_what_is_in_use(void **state)
+static void test_a_link_in_use_is_not_offered(void **state)
 {
 	struct inventory *inv = host_new();
 	struct inv_conns *c = inv_conns_add(inv);
@@ -319,7 +319,7 @@ static bool draft_of_recorded(const char *json, bool as_hardware)
 		if (inv->links[i].kind == INV_LINK_VETH)
 			inv->links[i].kind = INV_LINK_PHYSICAL;
 	s = draft(inv, &yaml);
-	has_legs = s->n_nets > 0 && !s->nets[0].shared_ip; /* of its own */
+	has_legs = s->n_nets > 0 && !s->nets[0].shared_ip; /* a separate data network */
 	spec_free(s);
 	free(yaml);
 	diag_done(&d);
@@ -359,10 +359,10 @@ int main(void)
 		cmocka_unit_test(test_draft_mtu),
 		cmocka_unit_test(test_draft_without_devices),
 		cmocka_unit_test(test_draft_shares_the_only_device),
-		cmocka_unit_test(test_draft_spares_the_management),
+		cmocka_unit_test(test_management_links_are_not_offered),
 		cmocka_unit_test(test_draft_of_odd_hosts),
 		cmocka_unit_test(test_draft_without_a_default_route),
-		cmocka_unit_test(test_draft_spares_what_is_in_use),
+		cmocka_unit_test(test_a_link_in_use_is_not_offered),
 		cmocka_unit_test(test_draft_names_cores_that_are_online),
 		cmocka_unit_test(test_draft_invents_nothing),
 		cmocka_unit_test(test_draft_of_recorded_hosts),

@@ -116,7 +116,7 @@ static void test_previous_entry_has_another_configuration(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(history_kept_other(&h, "host: c\n"), 3);
 	assert_int_equal(history_kept_other(&h, "host: b\n"), 1);
-	assert_false(history_is_last(&h, "host: c\n")); /* nobody knows */
+	assert_false(history_is_last(&h, "host: c\n")); /* the running configuration is unknown */
 	history_done(&h);
 }
 

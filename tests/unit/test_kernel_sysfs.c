@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the machine at hand does not have, read from a recorded sysfs and recorded messages. */
+/* Reads sysfs features and kernel messages that the test machine lacks, from recordings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,7 +174,7 @@ static void test_virtual_function(void **state)
 	assert_int_equal(l.speed_mbps, 0);
 }
 
-static void test_virtio_has_its_parents_place(void **state)
+static void test_virtio_uses_its_parents_address(void **state)
 {
 	struct tree *t = *state;
 	struct inv_link l = link_named("eth0");
@@ -186,7 +186,7 @@ static void test_virtio_has_its_parents_place(void **state)
 	assert_int_equal(l.speed_mbps, 0);
 }
 
-static void test_no_device(void **state)
+static void test_a_link_without_device_is_valid(void **state)
 {
 	struct tree *t = *state;
 	struct inv_link l = link_named("odd0"), gone = link_named("gone0");
@@ -198,7 +198,7 @@ static void test_no_device(void **state)
 	assert_int_equal(gone.kind, INV_LINK_VIRTUAL);
 }
 
-/* The VF's group, and in it a device that xhci_hcd has. */
+/* Adds to the VF's group a device that belongs to xhci_hcd. */
 static void put_foreign_member(const struct tree *t)
 {
 	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
@@ -211,8 +211,8 @@ static void put_foreign_member(const struct tree *t)
 		 "../../../../bus/pci/drivers/xhci_hcd");
 }
 
-/* Functions are found with a link or without; a VF is numbered by its PF; who else is in the group
- * counts, but bridges do not. */
+/* Functions are found with a link or without; a VF is numbered by its PF; other members of the
+ * group count, except bridges. */
 static void test_functions(void **state)
 {
 	struct tree *t = *state;
@@ -220,7 +220,7 @@ static void test_functions(void **state)
 	const struct inv_function *pf, *vf;
 	char with[128];
 
-	assert_int_equal(sysfs_add_functions(t->root, inv), 0); /* no PCI at all */
+	assert_int_equal(sysfs_add_functions(t->root, inv), 0); /* without PCI */
 	assert_int_equal(inv->n_functions, 0);
 	put_link(t->root, "bus/pci/devices/0000:3b:00.0", "../../../" PF);
 	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
@@ -257,7 +257,7 @@ static void test_functions(void **state)
 	assert_string_equal(vf->pci, "0000:3b:02.0");
 	assert_string_equal(vf->driver, "vfio-pci");
 	assert_int_equal(vf->iommu_group, 41);
-	/* All but the bridge, with their drivers. */
+	/* All except the bridge, with their drivers. */
 	assert_int_equal(inv->n_iommu, 3);
 	assert_string_equal(inv_iommu_other(inv, vf, 0)->pci, "0000:3a:01.0");
 	assert_string_equal(inv_iommu_other(inv, vf, 0)->driver, "");
@@ -270,8 +270,8 @@ static void test_functions(void **state)
 	inv_free(inv);
 }
 
-/* What the kernel is told, in which order: the override comes before the driver lets go. */
-static void test_driver_change(void **state)
+/* The order of writes to the kernel: the override comes before the unbind. */
+static void test_a_driver_change_overrides_before_it_unbinds(void **state)
 {
 	struct tree *t = *state;
 	struct kernel_change c = {.kind = KERNEL_PCI,
@@ -295,7 +295,7 @@ static void test_driver_change(void **state)
 	assert_int_equal(pci_function_find(pci, "../../class", address), -ENODEV);
 	assert_int_equal(pci_read(pci, &c), 0);
 	assert_string_equal(c.pci_value.was, "");
-	/* A recorded tree binds nothing: the change asks, looks, and says what it sees. */
+	/* A recorded tree binds nothing: the change writes, checks, and reports what it found. */
 	assert_int_equal(pci_change(pci, &c, why), -EIO);
 	assert_string_equal(why, "0000:3b:02.0 is bound to no driver: driver vfio-pci refused it");
 	assert_true(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)) > 0);
@@ -306,7 +306,7 @@ static void test_driver_change(void **state)
 	assert_int_equal(pci_read(pci, &c), 0);
 	assert_string_equal(c.pci_value.was, "vfio-pci");
 	assert_int_equal(sysfs_read(t->root, VF "/reset", text, sizeof(text)), 0);
-	/* What a driver has let go of is reset. */
+	/* A function that its driver has released is reset. */
 	put(t->root, "bus/pci/drivers/vfio-pci/unbind", "");
 	strcpy(c.pci_value.value, "");
 	assert_int_equal(pci_change(pci, &c, why), -EIO);
@@ -325,8 +325,8 @@ static void test_driver_change(void **state)
 	close(pci);
 }
 
-/* Somebody else has a part of its IOMMU group: it is not even tried. */
-static void test_driver_change_in_a_shared_group(void **state)
+/* Another driver owns a part of its IOMMU group: the change is not attempted. */
+static void test_a_shared_group_keeps_its_driver(void **state)
 {
 	struct tree *t = *state;
 	struct kernel_change c = {.kind = KERNEL_PCI,
@@ -359,7 +359,7 @@ static void test_rdma_from_sysfs(void **state)
 	*inv_link_add(inv) = link_named("eth0");
 	inv->links[0].ifindex = 1;
 	inv->links[1].ifindex = 2;
-	/* The kernel at hand may have RDMA devices of its own: they have other links. */
+	/* The test machine may have RDMA devices: they have other links. */
 	kernel_rdma_collect(t->root, inv);
 	assert_string_equal(inv->links[0].rdma, "mlx5_0");
 	assert_string_equal(inv->links[1].rdma, "rxe0");
@@ -489,9 +489,9 @@ static void test_link_references(void **state)
 	assert_string_equal(name, "ens1f0v0"); /* untouched by what failed */
 }
 
-/* udev names a link: only where its daemon listens for links of this namespace, and only until it
- * is done. */
-static void test_udev(void **state)
+/* udev names a link: only if its daemon listens for links of this namespace, and only until it
+ * has finished. */
+static void test_udev_names_links_only_while_it_listens(void **state)
 {
 	static const char head[] = "sk               Eth Pid        Groups   Rmem     Wmem\n";
 	static const char route[] = "00000000bdf401f8 0   1          00000001 0        0\n";
@@ -511,17 +511,17 @@ static void test_udev(void **state)
 	put(t->root, "data/b8:0", "I:1234567\n");
 	snprintf(text, sizeof(text), "%s%s%s%s", head, route, library, kernel);
 	put(t->root, "netlink", text);
-	assert_false(udev_serves(t->root, t->root)); /* it hears of disks alone */
+	assert_false(udev_serves(t->root, t->root)); /* the daemon listens for disks only */
 	put(t->root, "data/n2", "I:1234567\nE:ID_NET_NAME=ens1\n");
 	put(t->root, "data/n3", "I:1234567\nE:ID_RENAMING=1\n");
 	assert_int_equal(unlinkat(t->root, "control", 0), 0);
-	assert_false(udev_serves(t->root, t->root)); /* it has gone */
+	assert_false(udev_serves(t->root, t->root)); /* the daemon has exited */
 	snprintf(text, sizeof(text), "%s%s%s", head, route, library);
 	put(t->root, "netlink", text);
 	udev_fill_links(t->root, t->root, inv);
 	assert_true(inv->links[2].initialized && inv->links[3].initialized);
 	put(t->root, "control", "");
-	assert_false(udev_serves(t->root, t->root)); /* it listens elsewhere */
+	assert_false(udev_serves(t->root, t->root)); /* the daemon listens elsewhere */
 	snprintf(text, sizeof(text), "%s%s%s%s", head, route, library, kernel);
 	put(t->root, "netlink", text);
 	assert_true(udev_serves(t->root, t->root));
@@ -536,7 +536,7 @@ static void test_udev(void **state)
 	inv_free(inv);
 }
 
-/* Lines of mountinfo as they were seen. */
+/* Recorded lines of mountinfo. */
 static void test_mounts(void **state)
 {
 	static const struct {
@@ -587,7 +587,7 @@ static struct message link_message(const char *name)
 	return m;
 }
 
-/* A representor tells its switch and port; a VRF its table. */
+/* A representor reports its switch and port; a VRF its table. */
 static void test_link_messages(void **state)
 {
 	static const uint8_t id[] = {0x00, 0xc0, 0xff, 0xee};
@@ -601,7 +601,7 @@ static void test_link_messages(void **state)
 	assert_string_equal(inv->links[0].port_name, "pf0vf3");
 	assert_string_equal(inv->links[0].switch_id, "00c0ffee");
 	assert_int_equal(inv->links[0].vrf_table, 0);
-	/* Attributes in attributes: what is built in a message without header is taken as data. */
+	/* Nested attributes: a message built without header is used as data. */
 	data.h.nlmsg_len = info.h.nlmsg_len = NLMSG_HDRLEN;
 	message_add(&data, IFLA_VRF_TABLE, &table, sizeof(table));
 	message_add(&info, IFLA_INFO_KIND, "vrf", sizeof("vrf"));
@@ -614,7 +614,7 @@ static void test_link_messages(void **state)
 	inv_free(inv);
 }
 
-/* Two VFs with what drivers tell, or do not, and a list that is cut off. */
+/* Two VFs with complete and partial data of their drivers, and a truncated list. */
 static void test_vf_messages(void **state)
 {
 	struct message m = link_message("ens1f0"), list = {.h = {.nlmsg_len = NLMSG_HDRLEN}};
@@ -640,10 +640,10 @@ static void test_vf_messages(void **state)
 	assert_int_equal(rtnl_parse_link(inv, &m.h), 0);
 	assert_int_equal(inv->n_vfs, 2);
 	assert_int_equal(inv->vfs[1].ifindex, 9);
-	assert_int_equal(inv->vfs[0].vlan, 0); /* too short to be one */
+	assert_int_equal(inv->vfs[0].vlan, 0); /* too short to be valid */
 	assert_int_equal(inv->vfs[1].vlan, 101);
 	assert_true(inv->vfs[0].spoof_check);
-	assert_false(inv->vfs[1].spoof_check); /* its driver does not know */
+	assert_false(inv->vfs[1].spoof_check); /* its driver does not report it */
 	assert_true(inv->vfs[1].trust);
 	assert_string_equal(kernel_vf_format(&inv->vfs[1], KERNEL_VF_MAC, text),
 			    "02:00:00:00:00:01");
@@ -680,7 +680,7 @@ static void test_ack(void **state)
 	}
 }
 
-/* Ports by kind and state; GIDs with the number that a program needs, without the empty places. */
+/* Ports by kind and state; GIDs with their index, without the empty entries. */
 static void test_rdma_ports(void **state)
 {
 	struct tree *t = *state;
@@ -743,10 +743,11 @@ static void test_ethtool(void **state)
 	mnl_attr_put_u32(h, ETHTOOL_A_CHANNELS_COMBINED_COUNT, 8);
 	mnl_attr_put_u32(h, ETHTOOL_A_CHANNELS_COMBINED_MAX, 63);
 	assert_int_equal(ethtool_parse(inv, h), 0);
-	h = ethtool_answer(buf, ETHTOOL_MSG_CHANNELS_GET_REPLY, 8); /* of no link here */
+	h = ethtool_answer(buf, ETHTOOL_MSG_CHANNELS_GET_REPLY,
+			   8); /* of a link that does not exist here */
 	assert_int_equal(ethtool_parse(inv, h), 0);
 	h = ethtool_answer(buf, ETHTOOL_MSG_LINKMODES_GET_REPLY, 7);
-	mnl_attr_put_u32(h, ETHTOOL_A_LINKMODES_DUPLEX, DUPLEX_HALF); /* not the right size */
+	mnl_attr_put_u32(h, ETHTOOL_A_LINKMODES_DUPLEX, DUPLEX_HALF); /* of the wrong size */
 	assert_int_equal(ethtool_parse(inv, h), 0);
 	assert_string_equal(l->duplex, "full");
 	assert_string_equal(l->fec, "rs");
@@ -761,17 +762,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_physical_function),
 		CASE(test_virtual_function),
-		CASE(test_virtio_has_its_parents_place),
-		CASE(test_no_device),
+		CASE(test_virtio_uses_its_parents_address),
+		CASE(test_a_link_without_device_is_valid),
 		CASE(test_functions),
-		CASE(test_driver_change),
-		CASE(test_driver_change_in_a_shared_group),
+		CASE(test_a_driver_change_overrides_before_it_unbinds),
+		CASE(test_a_shared_group_keeps_its_driver),
 		CASE(test_rdma_from_sysfs),
 		CASE(test_vf_messages),
 		CASE(test_cores),
 		CASE(test_hugepages),
 		CASE(test_link_references),
-		CASE(test_udev),
+		CASE(test_udev_names_links_only_while_it_listens),
 		cmocka_unit_test_setup_teardown(test_rdma_ports, setup, teardown),
 		cmocka_unit_test(test_ethtool),
 		cmocka_unit_test(test_lists),

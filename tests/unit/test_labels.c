@@ -307,7 +307,7 @@ static void test_the_table_of_an_earlier_agent_is_used(void **state)
 	assert_string_equal(label(f, "leg-a"), "switch-c");
 	link = neighbours_find(&f->heard, 4);
 	neighbours_forget(link, f->now);
-	neighbours_remember(link, table, f->now + 61 * SEC);  /* expired by then */
+	neighbours_remember(link, table, f->now + 61 * SEC);  /* expired at that time */
 	neighbours_remember(link, table, f->now - 61 * SEC);  /* of another boot */
 	snprintf(link->ifname, sizeof(link->ifname), "eth9"); /* another link has that number */
 	neighbours_remember(link, table, f->now);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Standard error goes into a file for the time of one message. */
+/* Redirects standard error to a file for one message. */
 static char written[4096];
 static int kept_fd, file_fd;
 

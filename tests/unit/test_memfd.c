@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nameless files between processes: what the receiver may rely on. */
+/* Nameless files between processes: the guarantees for the receiver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void test_sealed(void **state)
+static void test_a_sealed_file_cannot_change(void **state)
 {
 	char text[16] = "";
 	autoclose int fd = memfd_new_sealed("t", "text", 4);
@@ -29,7 +29,7 @@ static void test_sealed(void **state)
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1); /* and so it stays */
 }
 
-static void test_shared(void **state)
+static void test_a_shared_file_keeps_its_size(void **state)
 {
 	autoclose int fd = memfd_new_shared("s", 4096);
 	char *page;
@@ -46,8 +46,8 @@ static void test_shared(void **state)
 	munmap(page, 4096);
 }
 
-/* Several write to it: none can end the others, nor those that come later. */
-static void test_growing(void **state)
+/* Several processes write to it: none can shrink it for the others, nor for later ones. */
+static void test_a_growing_file_cannot_shrink(void **state)
 {
 	autoclose int fd = memfd_new_growing("g"), one = memfd_new_empty("e");
 
@@ -64,7 +64,7 @@ static void test_growing(void **state)
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
 	assert_int_equal(ftruncate(fd, 16384), 0); /* a later one may need more */
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-	memfd_fix(one); /* of an earlier agent: as it was */
+	memfd_fix(one); /* of an earlier agent: unchanged */
 	assert_false(memfd_is_fixed(one));
 	assert_int_equal(ftruncate(one, 4096), 0);
 	assert_int_equal(ftruncate(one, 0), 0);
@@ -73,9 +73,9 @@ static void test_growing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sealed),
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_a_sealed_file_cannot_change),
+		cmocka_unit_test(test_a_shared_file_keeps_its_size),
+		cmocka_unit_test(test_a_growing_file_cannot_shrink),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Conversations with a peer that plays the kernel over a socketpair: answers that are cut, late, of
- * another question, or never end. What the caller gets is whole or an error, and the next question
- * is answered.
+ * Conversations with a peer that imitates the kernel over a socketpair: answers that are cut, late,
+ * to another question, or without an end. The caller gets a complete answer or an error, and the
+ * next question is answered.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,13 +18,13 @@
 #include <sys/socket.h>
 
 #define TIMEOUT_NS (20 * NSEC_PER_SEC)
-#define SHORT_NS NSEC_PER_SEC /* where it is waited out */
+#define SHORT_NS NSEC_PER_SEC /* for a timeout */
 #define LARGE_BYTES 150000
 #define STEPS_MAX 8
 
-/* What one datagram of the peer holds, one letter a message: m an ordinary one, L a large one,
- * o one of another conversation, D that one's end, i one of an interrupted dump, v overrun, c one
- * that is cut off; d the end, x the end by an error, e the end of an interrupted dump. */
+/* The content of one datagram of the peer, one letter a message: m an ordinary one, L a large
+ * one, o one of another conversation, D that one's end, i one of an interrupted dump, v overrun,
+ * c a truncated one; d the end, x the end by an error, e the end of an interrupted dump. */
 struct script {
 	const char *datagrams[STEPS_MAX]; /* of the answer to one request */
 };
@@ -147,8 +147,8 @@ static int ask(struct netlink *nl, struct seen *s)
 	return netlink_talk(nl, &h, NLM_F_DUMP, see, s, why);
 }
 
-/* Each answer, what becomes of it, and that the next one is whole again. */
-static void test_answers(void **state)
+/* Each answer and its result, and that the next one is complete again. */
+static void test_answers_are_complete_or_errors(void **state)
 {
 	static const struct {
 		struct script script;
@@ -187,8 +187,8 @@ static void test_answers(void **state)
 	}
 }
 
-/* Who takes the messages may fail: the rest is read all the same, and not handed over. */
-static void test_taker_fails(void **state)
+/* The callback may fail: the rest is read all the same, and not passed on. */
+static void test_a_failing_callback_ends_no_conversation(void **state)
 {
 	static const struct script scripts[] = {{{"mm", "m", "d"}}, {{"md"}}, {{NULL}}};
 	struct seen s = {.answer = -ENOMEM};
@@ -203,8 +203,8 @@ static void test_taker_fails(void **state)
 	peer_stop(&p, nl);
 }
 
-/* The kernel is gone: an error, not a wait. */
-static void test_peer_is_gone(void **state)
+/* The peer is gone: an error, not a wait. */
+static void test_a_closed_peer_is_an_error(void **state)
 {
 	static const struct script scripts[] = {{{NULL}}};
 	struct seen s = {0};
@@ -217,8 +217,8 @@ static void test_peer_is_gone(void **state)
 	netlink_close(nl);
 }
 
-/* A dump of the kernel's own that nobody has read to its end does not make the next one fail. */
-static void test_dump_left_behind(void **state)
+/* A dump on this socket that was not read to its end does not make the next one fail. */
+static void test_an_unfinished_dump_does_not_fail_the_next(void **state)
 {
 	struct {
 		struct nlmsghdr h;
@@ -241,10 +241,10 @@ static void test_dump_left_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_taker_fails),
-		cmocka_unit_test(test_peer_is_gone),
-		cmocka_unit_test(test_dump_left_behind),
+		cmocka_unit_test(test_answers_are_complete_or_errors),
+		cmocka_unit_test(test_a_failing_callback_ends_no_conversation),
+		cmocka_unit_test(test_a_closed_peer_is_an_error),
+		cmocka_unit_test(test_an_unfinished_dump_does_not_fail_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,7 +328,7 @@ static void expect_forced(const struct inventory *inv, const char *name, enum pl
 }
 
 /* The reason names the dependency; --force with that name overrides it and no other. */
-static void test_force_overrides_what_it_names(void **state)
+static void test_force_overrides_only_its_argument(void **state)
 {
 	static const char link[PLENUM_NAME_MAX] = "veth1", other[PLENUM_NAME_MAX] = "eth0",
 			  dependency[PLENUM_NAME_MAX] = "default-route",
@@ -717,7 +717,7 @@ static void test_failed_dpdk_is_not_chosen(void **state)
 	free(yaml);
 }
 
-static void test_mounts_and_exports_are_dealt(void **state)
+static void test_mounts_and_exports_are_distributed(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with(
@@ -760,7 +760,7 @@ int main(void)
 		cmocka_unit_test(test_duplicate_found_late),
 		cmocka_unit_test(test_rp_filter_uses_the_larger_value),
 		cmocka_unit_test(test_host_dependencies_refuse_a_leg),
-		cmocka_unit_test(test_force_overrides_what_it_names),
+		cmocka_unit_test(test_force_overrides_only_its_argument),
 		cmocka_unit_test(test_leg_in_service_stays),
 		cmocka_unit_test(test_host_with_router_advertisements_refuses),
 		cmocka_unit_test(test_ambiguous_device_is_refused),
@@ -775,7 +775,7 @@ int main(void)
 		cmocka_unit_test(test_running_workers_hold_hugepages),
 		cmocka_unit_test(test_actions_are_printed),
 		cmocka_unit_test(test_failed_dpdk_is_not_chosen),
-		cmocka_unit_test(test_mounts_and_exports_are_dealt),
+		cmocka_unit_test(test_mounts_and_exports_are_distributed),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, setup, NULL);

@@ -147,7 +147,7 @@ static void test_refused_vfs(void **state)
 	assert_false(makes_vfs(h));
 	assert_string_equal(h->plan->legs[0].reason.code, "vfs-refused");
 	assert_string_equal(need(h, "vf-resources")->kernel_args, "pci=realloc");
-	h->pf->n_vfs = 4; /* somebody has made them all the same */
+	h->pf->n_vfs = 4; /* the operator has made them all the same */
 	plan(h);
 	assert_null(need(h, "vf-resources"));
 	h->pf->n_vfs = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who may use an export, and as whom: rules in order, squashing, maps both ways, lists of access.
- */
+/* Access to an export: rules in order, squashing, maps in both directions, access lists. */
 #include "dataplane/fuse/server/base/fuse_rights.h"
 
 #include <setjmp.h>
@@ -20,7 +19,8 @@ static int setup(void **state)
 		return -1;
 	export = &cfg->exports[0];
 	cfg->n_exports = 1;
-	export->first_client = 1; /* rule 0 is another export's, and would let in everybody */
+	export->first_client =
+		1; /* rule 0 belongs to another export, and would admit every client */
 	cfg->clients[0].squash = LAUNCH_SQUASH_NONE;
 	cfg->n_clients = 1;
 	return 0;
@@ -56,7 +56,7 @@ static void map_add(struct launch_client *c, bool groups, uint32_t client, uint3
 		c->n_uids++;
 }
 
-/* Which rule fits: its anonuid says. */
+/* The anonuid tells which rule matched. */
 static int rule_of(const char *host, const char *a, const char *b)
 {
 	struct ip_addr addrs[2];
@@ -90,7 +90,7 @@ static void the_first_rule_that_fits_counts(void **state)
 	assert_int_equal(rule_of("host-c.example.com", "10.2.0.1", NULL), -1);
 	assert_int_equal(rule_of("host-b", NULL, NULL), -1);
 	assert_int_equal(rule_of("host-a2", "10.2.0.1", "fd00:2::1"), -1);
-	/* A name that is an address is none. */
+	/* An address is not accepted as a name. */
 	assert_int_equal(rule_of("10.1.2.3", "10.2.0.1", NULL), -1);
 	assert_int_equal(rule_of("", "10.2.0.1", NULL), -1);
 	rule_add("", "")->anonuid = 6;
@@ -150,7 +150,7 @@ static void who_is_squashed(void **state)
 	assert_ids(1000, 100, 1000, 100, false, false);
 	c->squash = LAUNCH_SQUASH_ROOT;
 	assert_ids(0, 0, 77, 78, true, true);
-	assert_ids(0, 100, 77, 78, true, true); /* in no group of root's */
+	assert_ids(0, 100, 77, 78, true, true); /* in none of root's groups */
 	assert_ids(1000, 100, 1000, 100, true, false);
 	assert_ids(1000, 0, 1000, 78, true, false);
 	assert_ids(UINT32_MAX - 1, 5, UINT32_MAX - 1, 5, true, false);
@@ -238,7 +238,7 @@ static void lists_of_access_name_users(void **state)
 	assert_true(fuse_rights_is_acl("system.posix_acl_default"));
 	assert_false(fuse_rights_is_acl("user.posix_acl_access"));
 	r = rights();
-	assert_int_equal(fuse_rights_acl_in(&r, list, 3), 0); /* not ours to judge */
+	assert_int_equal(fuse_rights_acl_in(&r, list, 3), 0); /* left to the file system */
 	map_add(c, false, 1000, 5000, 1);
 	map_add(c, true, 20, 30, 1);
 	r = rights();

@@ -220,7 +220,7 @@ static void the_window_recovers_after_a_late_sample(void **state)
 		round_trip(&c, &pn, MS, 0, true);
 	assert_true(c.cwnd < before / 16);
 	before = c.cwnd;
-	round_trip(&c, &pn, 110 * US, 0, true); /* what the last cut took, and no more */
+	round_trip(&c, &pn, 110 * US, 0, true); /* bytes that the last cut took, and no more */
 	assert_true(c.cwnd > before && c.cwnd <= 2 * before);
 	c.acked = c.lost = 0; /* so that the loss is heavy */
 	round_trip(&c, &pn, 100 * US, 8, true);

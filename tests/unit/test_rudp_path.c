@@ -591,7 +591,7 @@ static void a_silent_leg_is_probed_before_it_goes_down(void **state)
 
 		CHECK(sim, sim_pass(sim, 1500 * MS));
 		link->cut_in = true;
-		CHECK(sim, sim_pass(sim, 2 * MS)); /* what came before is answered */
+		CHECK(sim, sim_pass(sim, 2 * MS)); /* earlier packets are answered */
 		stall_server(sim, ms * MS);
 		link->cut_in = false;
 		CHECK(sim, sim_pass(sim, 200 * MS));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Allow-lists of system calls: each case runs in a child, because a filter is for good. */
+/* Allow-lists of system calls: each case runs in a child, because a filter is permanent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static const int calls[] = {SYS_exit_group,	 SYS_exit,    SYS_getppid,     SYS_f
 			    SYS_rt_sigprocmask,	 SYS_madvise, SYS_munmap,      SYS_rseq,
 			    SYS_set_robust_list, SYS_write,   SYS_sigaltstack, SYS_mmap};
 
-/* The exit status of what runs in the child; -1: it was killed. */
+/* The exit status of the child's function; -1: it was killed. */
 static int in_child(int (*run)(void))
 {
 	pid_t pid = fork();
@@ -83,7 +83,7 @@ static int by_argument(void)
 	if (!refused(SYS_socket, AF_UNIX, SOCK_DGRAM, 0) ||
 	    !refused(SYS_socket, AF_INET, SOCK_STREAM, 0) || !refused(SYS_dup3, 0, 1, 0x81))
 		return 3;
-	/* What a rule looked at is not left behind for the comparisons after it. */
+	/* A value that one rule has loaded does not affect the comparisons after it. */
 	return syscall(SYS_dup3, 0, 1, 0x180) < 0 && errno == EINVAL ? 0 : 4;
 }
 
@@ -134,27 +134,27 @@ static int too_many(void)
 		       : 1;
 }
 
-static void test_list(void **state)
+static void test_only_listed_calls_are_allowed(void **state)
 {
 	assert_int_equal(in_child(listed_only), 0);
 }
 
-static void test_kill(void **state)
+static void test_a_forbidden_call_kills(void **state)
 {
 	assert_int_equal(in_child(killed), -1);
 }
 
-static void test_arguments(void **state)
+static void test_arguments_are_compared(void **state)
 {
 	assert_int_equal(in_child(by_argument), 0);
 }
 
-static void test_threads(void **state)
+static void test_all_threads_are_filtered(void **state)
 {
 	assert_int_equal(in_child(every_thread), 0);
 }
 
-static void test_size(void **state)
+static void test_a_filter_has_a_size_limit(void **state)
 {
 	assert_int_equal(in_child(too_many), 0);
 }
@@ -162,9 +162,11 @@ static void test_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	  cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_arguments), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_only_listed_calls_are_allowed),
+		cmocka_unit_test(test_a_forbidden_call_kills),
+		cmocka_unit_test(test_arguments_are_compared),
+		cmocka_unit_test(test_all_threads_are_filtered),
+		cmocka_unit_test(test_a_filter_has_a_size_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

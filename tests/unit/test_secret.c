@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster's key file: what is read, what is refused, what a change of key writes. */
+/* The cluster's key file: reading, refusing, and writing a new key. */
 #include "netcfg/base/secret.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define A "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define B "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff"
 
-static void test_parse(void **state)
+static void test_key_files_are_parsed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -30,7 +30,7 @@ static void test_parse(void **state)
 		{"# nothing\n", 0},
 		{A "0", 0},
 		{"0" A, 0},
-		{A "\n" A "\n", 0}, /* twice the same */
+		{A "\n" A "\n", 0}, /* the same key twice */
 		{A "\n" B "\n" A, 0},
 		{"G00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 0},
 		{"00", 0},
@@ -46,7 +46,7 @@ static void test_parse(void **state)
 	}
 }
 
-static void test_add_and_format(void **state)
+static void test_a_new_key_is_added_and_written(void **state)
 {
 	struct secret s = {.n = 0}, back;
 	autofree char *text = NULL;
@@ -63,7 +63,7 @@ static void test_add_and_format(void **state)
 	assert_int_equal(s.keys[0][0] | s.keys[1][5] | s.n, 0);
 }
 
-static void test_who_may_read(void **state)
+static void test_only_root_may_read_the_file(void **state)
 {
 	char path[] = "/tmp/plenum-secret.XXXXXX", why[256];
 	autoclose int fd = mkstemp(path);
@@ -90,9 +90,9 @@ static void test_who_may_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_add_and_format),
-		cmocka_unit_test(test_who_may_read),
+		cmocka_unit_test(test_key_files_are_parsed),
+		cmocka_unit_test(test_a_new_key_is_added_and_written),
+		cmocka_unit_test(test_only_root_may_read_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

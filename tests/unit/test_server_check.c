@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer may send: each wrong length, missing end and bad name is told from the right ones. */
+/* Messages of a peer: each wrong length, missing end and invalid name is distinguished from the
+ * valid ones. */
 #include "dataplane/fuse/server/base/server_buf.h"
 #include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
@@ -100,7 +101,7 @@ static void the_number_of_handles_is_checked(void **state)
 	assert_int_equal(args.flags, FUSE_PROTO_REQ_REOPEN);
 	msg[len] = 2;
 	assert_int_equal(fuse_server_check(msg, len + 12, &args), -EBADMSG);
-	/* Only what is written says what it is like then. */
+	/* Only writes carry attributes. */
 	msg[len] = FUSE_PROTO_REQ_ATTR;
 	assert_int_equal(fuse_server_check(msg, len + 12, &args), -EBADMSG);
 	assert_int_equal(check(FUSE_WRITE, &write, sizeof(write)), 0);

@@ -366,7 +366,7 @@ static void another_core_adopts_mounts_and_replays(void **state)
 	g->client = keep;
 }
 
-/* What fuse_server_poll() does once a second. */
+/* The part of fuse_server_poll() that runs once a second. */
 static void tick(struct fuse_server *b)
 {
 	b->trimmed_ns = b->moving_ns = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the server refuses: peers of other versions, without rights, or with malformed requests. */
+/* The server refuses peers of other versions, without rights, or with malformed requests. */
 #include "tests/lib/server_test.h"
 #include <sys/xattr.h>
 

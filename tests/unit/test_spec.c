@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What spec_load and spec_parse return. What they complain about is in tests/golden/spec. */
+/* Results of spec_load and spec_parse. tests/golden/spec covers their messages. */
 #include "netcfg/spec/spec.h"
 #include "netcfg/spec/spec_schema.h"
 
@@ -52,7 +52,7 @@ static struct spec *parse(const char *text)
 	return s;
 }
 
-/* The one error that a text has. */
+/* The only error of a text. */
 static void assert_error(const char *text, const char *want)
 {
 	struct diag d = DIAG_INIT;
@@ -92,7 +92,8 @@ static void test_examples_validate_and_round_trip(void **state)
 		if (r < 0)
 			diag_print(&d, stderr);
 		assert_int_equal(r, 0);
-		assert_int_equal(d.n, i == 0); /* as shipped it asks for nothing, and says so */
+		assert_int_equal(d.n,
+				 i == 0); /* the shipped file configures nothing, and says so */
 		once = spec_to_yaml(s);
 		assert_non_null(once);
 		s = spec_free(s);
@@ -200,7 +201,7 @@ static void test_absent_keys_have_their_defaults(void **state)
 	spec_free(s);
 }
 
-static void test_cores_are_written_in_many_ways(void **state)
+static void test_cores_have_several_notations(void **state)
 {
 	static const struct {
 		const char *text;
@@ -302,7 +303,7 @@ static void test_dropins_join_lists(void **state)
 	diag_done(&d);
 }
 
-static void test_dropins_contradict(void **state)
+static void test_contradicting_dropins_are_refused(void **state)
 {
 	struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
@@ -328,7 +329,7 @@ static void test_dropins_contradict(void **state)
 	diag_done(&d);
 }
 
-static void test_unreadable_files(void **state)
+static void test_unreadable_files_are_errors(void **state)
 {
 	struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
@@ -347,7 +348,7 @@ static void test_unreadable_files(void **state)
 	assert_int_equal(spec_load(file, NULL, &d, &s), -EINVAL);
 	assert_non_null(strstr(d.entries[d.n - 1].text, "104857600 bytes"));
 	assert_int_equal(d.n_errors, 4);
-	/* Read to its end it would take longer than this even on a slow machine. */
+	/* Reading all of it would take longer than this even on a slow machine. */
 	assert_true(clock_now_ns() - begin_ns < 5 * NSEC_PER_SEC);
 	assert_null(s);
 	diag_done(&d);
@@ -372,7 +373,7 @@ static void test_a_file_that_ends_early_is_refused_or_whole(void **state)
 	}
 }
 
-static void test_bytes_that_are_no_text(void **state)
+static void test_invalid_text_is_refused(void **state)
 {
 	struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
@@ -418,7 +419,7 @@ static void test_a_net_is_printed_as_json(void **state)
 	spec_free(s);
 }
 
-static void test_an_entry_changes_one_elsewhere(void **state)
+static void test_a_dropin_changes_an_entry_of_another_file(void **state)
 {
 	struct spec *s = parse("networks: [{name: net1, range: 10.0.0.1-10.0.0.9/24}]\n"
 			       "net-set: [{name: a, label: sw-b, vfs: 2, enabled: false}]\n"
@@ -446,7 +447,7 @@ static void test_an_entry_changes_one_elsewhere(void **state)
 		     "did you mean 'vfs'?");
 }
 
-static void test_text_that_looks_like_something_else_is_quoted(void **state)
+static void test_ambiguous_text_is_quoted(void **state)
 {
 	struct spec *s = parse("host: \"12\"\nmanagement: {interface: 'on'}\nnetworks:\n"
 			       "  - {name: 'null', range: 'fd00::1-fd00::9/64'}\n"
@@ -487,8 +488,8 @@ static void test_schema_is_json_and_names_every_key(void **state)
 		assert_non_null(strstr(schema, keys[i]));
 }
 
-/* What editors learn is what the reader takes. */
-static void test_schema_refuses_what_is_not_built(void **state)
+/* The schema for editors accepts the same values as the reader. */
+static void test_the_schema_refuses_unsupported_values(void **state)
 {
 	static const char *const roles[] = {"frontend", "compute"};
 	autofree char *text = spec_json_schema();
@@ -507,8 +508,8 @@ static void test_schema_refuses_what_is_not_built(void **state)
 	json_decref(schema);
 }
 
-/* The types of keys that are refused whole are read by nobody yet, and right all the same. */
-static void test_urls(void **state)
+/* Keys of types that are refused as a whole are not read yet, but their values are checked. */
+static void test_urls_are_checked(void **state)
 {
 	static const char *const bad[] = {"10.0.0.1:2379", "ftp://x", "http://", "https://a b"};
 	const struct spec_type_ops *ops = &spec_types[SPEC_TYPE_URLS];
@@ -527,19 +528,21 @@ int main(void)
 		cmocka_unit_test(test_examples_validate_and_round_trip),
 		cmocka_unit_test(test_every_member_is_filled),
 		cmocka_unit_test(test_absent_keys_have_their_defaults),
-		cmocka_unit_test(test_cores_are_written_in_many_ways),
+		cmocka_unit_test(test_cores_have_several_notations),
 		cmocka_unit_test_setup_teardown(test_dropins_join_lists, dir_setup, dir_teardown),
-		cmocka_unit_test_setup_teardown(test_dropins_contradict, dir_setup, dir_teardown),
-		cmocka_unit_test_setup_teardown(test_unreadable_files, dir_setup, dir_teardown),
+		cmocka_unit_test_setup_teardown(test_contradicting_dropins_are_refused, dir_setup,
+						dir_teardown),
+		cmocka_unit_test_setup_teardown(test_unreadable_files_are_errors, dir_setup,
+						dir_teardown),
 		cmocka_unit_test(test_a_file_that_ends_early_is_refused_or_whole),
-		cmocka_unit_test(test_bytes_that_are_no_text),
+		cmocka_unit_test(test_invalid_text_is_refused),
 		cmocka_unit_test(test_a_net_is_printed_as_json),
-		cmocka_unit_test(test_an_entry_changes_one_elsewhere),
-		cmocka_unit_test(test_text_that_looks_like_something_else_is_quoted),
+		cmocka_unit_test(test_a_dropin_changes_an_entry_of_another_file),
+		cmocka_unit_test(test_ambiguous_text_is_quoted),
 		cmocka_unit_test(test_manual_has_the_table_of_the_schema),
 		cmocka_unit_test(test_schema_is_json_and_names_every_key),
-		cmocka_unit_test(test_schema_refuses_what_is_not_built),
-		cmocka_unit_test(test_urls),
+		cmocka_unit_test(test_the_schema_refuses_unsupported_values),
+		cmocka_unit_test(test_urls_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

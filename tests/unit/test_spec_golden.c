@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Golden cases of tests/golden/spec: NAME.yaml is read and checked by the mode of `ha` that it has,
- * and what comes out (the messages, or the normal form) must be NAME.expect to the letter.
- * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
+ * Golden cases of tests/golden/spec: NAME.yaml is read and checked by the mode in its `ha`, and the
+ * result (the messages, or the normal form) must equal NAME.expect. PLENUM_UPDATE_GOLDEN=1 rewrites
+ * the files. Prints TAP itself: one test a case.
  */
 #include "plugins/plugins.h"
 
@@ -36,7 +36,7 @@ static char *read_file(const char *path, size_t *ret_len)
 	return text;
 }
 
-/* What reading the text gives, as one string. */
+/* The result of reading the text, as one string. */
 static char *outcome(const char *name, const char *text, size_t len)
 {
 	struct diag d = DIAG_INIT;

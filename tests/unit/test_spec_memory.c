@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reading a configuration while memory runs out, at every allocation in turn: an error each time,
- * never a crash, a leak (the sanitizers look) or half a spec. The linker routes our allocations
+ * never a crash, a leak (the sanitizers check) or half a spec. The linker routes our allocations
  * through the functions here.
  */
 #include "netcfg/spec/spec.h"
@@ -56,7 +56,7 @@ char *__wrap_strdup(const char *s)
 	return fails_now() ? NULL : __real_strdup(s);
 }
 
-/* One attempt; whether the allocation that shall fail was reached. */
+/* One attempt; true if the failing allocation was reached. */
 static bool attempt(const char *text, size_t len, long at)
 {
 	struct diag d = DIAG_INIT;
@@ -72,7 +72,7 @@ static bool attempt(const char *text, size_t len, long at)
 	assert_true((r == 0) == (s != NULL));
 	assert_true((r == 0) != diag_has_errors(&d));
 	if (n > at)
-		assert_true(r < 0); /* nothing that is allocated is dispensable */
+		assert_true(r < 0); /* every allocation is necessary */
 	spec_free(s);
 	diag_done(&d);
 	return n > at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configurations made by walking the schema: every key that it has comes up, with values of its
- * type, in every combination. One that is taken prints in a normal form that means the same; one
- * that is refused has an error that says where. PLENUM_SPEC_SEED replays a run.
+ * Configurations made by walking the schema: every key occurs, with values of its type, in every
+ * combination. An accepted one prints in a normal form with the same meaning; a refused one has an
+ * error with a position. PLENUM_SPEC_SEED replays a run.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -15,14 +15,14 @@
 
 #include <cmocka.h>
 
-#define VALID 1000 /* as many are taken, and round the whole way */
+#define VALID 1000 /* at least as many are accepted, and survive the round trip */
 
 struct maker {
 	uint64_t state;
 	FILE *out;
-	unsigned core;	 /* the next that nobody has */
-	unsigned number; /* of all sorts of things that must be unique */
-	unsigned index;	 /* of the list entry that is being made */
+	unsigned core;	 /* the next free core */
+	unsigned number; /* for all kinds of unique values */
+	unsigned index;	 /* of the current list entry */
 	enum spec_role role;
 };
 
@@ -36,7 +36,7 @@ static uint32_t any(struct maker *m, uint32_t n)
 
 /* ---- values ---- */
 
-/* Names refer to each other: the n-th entry of a list is called after it, and who refers to one
+/* Names refer to each other: the n-th entry of a list is named by its number, and a reference
  * means one of the first three. */
 static void make_name(struct maker *m, const struct spec_table *t, const struct spec_key *k)
 {
@@ -187,7 +187,8 @@ static void make_map(struct maker *m, const struct spec_table *t, unsigned depth
 
 static void make_list(struct maker *m, const struct spec_key *k, unsigned depth)
 {
-	/* What others mean by name is there whatever number they mean. */
+	/* Lists that are referred to by name have all their entries, whatever the references
+	 * are. */
 	const bool is_meant = strcmp(k->name, "networks") == 0 || strcmp(k->name, "peers") == 0;
 	const unsigned max = k->max ? MIN_OF(k->max, 3U) : 3;
 	const unsigned n = depth == 0 && is_meant ? max : 1 + any(m, max);
@@ -207,7 +208,7 @@ static void make_list(struct maker *m, const struct spec_key *k, unsigned depth)
 	fputc(']', m->out);
 }
 
-/* Classes that hold together: of any others hardly one would be valid. */
+/* Classes that fit together: of random combinations hardly one would be valid. */
 static void make_ets(struct maker *m)
 {
 	const unsigned alone = any(m, 8), share = 1 + any(m, 99);
@@ -248,7 +249,7 @@ static bool fits(const struct maker *m, const struct spec_key *k)
 	return true;
 }
 
-/* What cannot be left out without something else in its place: mostly it is there. */
+/* Keys that cannot be omitted without a replacement: mostly they are present. */
 static bool is_needed(struct maker *m, const struct spec_key *k)
 {
 	return (strcmp(k->name, "network") == 0 || strcmp(k->name, "secret-file") == 0) &&
@@ -257,7 +258,8 @@ static bool is_needed(struct maker *m, const struct spec_key *k)
 
 static void make_map(struct maker *m, const struct spec_table *t, unsigned depth)
 {
-	/* Of many keys that hang together a few each time, else nothing would ever be valid. */
+	/* Of many dependent keys only a few each time, otherwise hardly any result would be
+	 * valid. */
 	const uint32_t span = (uint32_t)MAX_OF(2 * t->n_keys, (size_t)8);
 	const char *between = "";
 
@@ -370,7 +372,7 @@ static void test_round_trip(void **state)
 	}
 	print_message("%u of %u are valid\n", taken, made);
 	assert_int_equal(taken, VALID);
-	/* Chance may leave some out, not many. */
+	/* Random choices may miss some, not many. */
 	for (size_t i = 0; i < n_keys; i++)
 		n_unseen += !seen[i];
 	print_message("%zu of %zu keys in none of them\n", n_unseen, n_keys);

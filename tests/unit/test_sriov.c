@@ -16,7 +16,7 @@
 struct host {
 	struct kernel *fake;
 	char dir[32], journal[48], record[48];
-	bool wants; /* what the HA mode below asks for */
+	bool wants; /* requested by the HA mode below */
 	char held[1][16];
 	size_t n_held; /* functions that workers have open */
 };
@@ -180,7 +180,7 @@ static void check_made(struct host *h)
 	inv_free(inv);
 }
 
-static void test_made_in_order_and_taken_back(void **state)
+static void test_vfs_are_created_in_order_and_removed(void **state)
 {
 	struct host *h = *state;
 	struct apply_outcome o;
@@ -207,7 +207,7 @@ static void test_made_in_order_and_taken_back(void **state)
 	spec_free(s);
 }
 
-static void test_failure_at_every_step(void **state)
+static void test_every_failed_step_is_rolled_back(void **state)
 {
 	struct host *h = *state;
 	struct apply *a = NULL;
@@ -248,7 +248,7 @@ static void host_vanishes(void *user, uint64_t nth)
 
 /* The card is removed, or its firmware dies, before any of the writes: nothing is left to roll
  * back, and the next plan works without the leg. */
-static void test_device_vanishes(void **state)
+static void test_a_vanished_device_loses_only_its_leg(void **state)
 {
 	struct host *h = *state;
 	struct inventory *whole = NULL;
@@ -278,7 +278,7 @@ static void test_device_vanishes(void **state)
 	spec_free(s);
 }
 
-static void test_nothing_to_do_and_given_back(void **state)
+static void test_a_second_plan_is_empty_and_all_is_restored(void **state)
 {
 	struct host *h = *state;
 	struct apply_outcome o;
@@ -312,7 +312,7 @@ static void test_nothing_to_do_and_given_back(void **state)
 
 /* The plan takes no VF that a worker has open and keeps the number of VFs of its PF; everything
  * else is restored, and the rest once the worker is gone. */
-static void test_nothing_is_taken_from_a_worker(void **state)
+static void test_a_workers_open_vf_stays(void **state)
 {
 	struct host *h = *state;
 	struct apply_outcome o;
@@ -356,11 +356,11 @@ static void test_nothing_is_taken_from_a_worker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_made_in_order_and_taken_back),
-		CASE(test_failure_at_every_step),
-		CASE(test_device_vanishes),
-		CASE(test_nothing_to_do_and_given_back),
-		CASE(test_nothing_is_taken_from_a_worker),
+		CASE(test_vfs_are_created_in_order_and_removed),
+		CASE(test_every_failed_step_is_rolled_back),
+		CASE(test_a_vanished_device_loses_only_its_leg),
+		CASE(test_a_second_plan_is_empty_and_all_is_restored),
+		CASE(test_a_workers_open_vf_stays),
 	};
 
 	return cmocka_run_group_tests_name("virtual functions", tests, NULL, NULL);

@@ -193,7 +193,7 @@ static void test_nets_can_be_discarded(void **state)
 	assert_string_equal(next(), "leg-a");
 	assert_int_equal(apply(), 0);
 	assert_string_equal(on_disk(), "leg-a");
-	/* What is added and removed again is no change. */
+	/* An entry that is added and removed again leaves no change. */
 	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
 	assert_int_equal(del("leg-b"), 0);
 	assert_false(store_has_staged(&st));
@@ -208,7 +208,7 @@ static void test_an_invalid_net_changes_nothing(void **state)
 
 	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
 	assert_int_equal(store_net_add(&st, json, strlen(json), &d), -EINVAL);
-	/* The message names the entry and the key, and no file that nobody can look at. */
+	/* The message names the entry and the key, and not the temporary file that was parsed. */
 	texts = store_diag_to_json(&st, &d);
 	assert_true(json_array_size(texts) > 0);
 	assert_non_null(
@@ -259,14 +259,14 @@ static void test_a_leg_of_a_file_is_changed_beside_it(void **state)
 	assert_int_equal(apply(), 0);
 	assert_true(exists("etc/plenum.d/50-cli.yaml"));
 	assert_next("leg-a", "\"label\": \"sw-x\"");
-	assert_int_equal(del("leg-a"), -EPERM); /* it is the file's all the same */
-	/* What is changed back leaves nothing behind. */
+	assert_int_equal(del("leg-a"), -EPERM); /* it is the file's entry all the same */
+	/* A change that is reverted leaves nothing staged. */
 	assert_int_equal(set("leg-a", "{\"enabled\": true, \"label\": null, \"ips\": null}"), 0);
 	assert_int_equal(apply(), 0);
 	assert_false(exists("etc/plenum.d/50-cli.yaml"));
 	assert_int_equal(file_read(path_of("etc/plenum.yaml"), 4096, &after, &len), 0);
 	assert_string_equal(before, after);
-	/* Nor does a change to what is so already. */
+	/* Nor does a change to the present value. */
 	assert_int_equal(set("leg-a", "{\"enabled\": true, \"device\": \"lega\"}"), 0);
 	assert_false(store_has_staged(&st));
 }
@@ -311,7 +311,7 @@ static void test_a_network_comes_and_goes_with_its_leg(void **state)
 	assert_int_equal(apply(), 0);
 	assert_int_equal(file_read(path_of("etc/plenum.d/50-cli.yaml"), 4096, &text, &len), 0);
 	assert_non_null(strstr(text, "gateway: 10.95.1.254"));
-	/* Our own entry is changed in its place. */
+	/* The staged entry itself is changed in place. */
 	assert_int_equal(set("leg-n", "{\"label\": \"sw-n\"}"), 0);
 	assert_next("leg-n", "\"label\": \"sw-n\"");
 	assert_int_equal(del("leg-n"), 0);
@@ -328,7 +328,7 @@ static void test_a_change_of_a_leg_that_is_gone(void **state)
 	assert_int_equal(set("leg-x", "{\"label\": \"sw-x\"}"), 0);
 	assert_int_equal(apply(), 0);
 	assert_int_equal(unlink(path_of("etc/plenum.d/60-more.yaml")), 0);
-	assert_string_equal(on_disk(), "invalid"); /* somebody is to know */
+	assert_string_equal(on_disk(), "invalid"); /* the error stays visible */
 	assert_int_equal(del("leg-x"), 0);
 	assert_int_equal(apply(), 0);
 	assert_string_equal(on_disk(), "leg-a leg-b");
@@ -347,11 +347,11 @@ static void test_a_whole_configuration_is_staged(void **state)
 			     "net: [{name: a, device: eth1, network: n, ips: [10.0.0.1]},\n"
 			     "      {name: b, device: eth2, network: n, ips: [10.0.0.2]}]\n"
 			     "ha: {mode: lacp}\n"),
-			 -EINVAL); /* which no plan could follow */
+			 -EINVAL); /* no host can have this configuration */
 	assert_false(store_has_staged(&st));
 	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
 	assert_int_equal(put(better), 0);
-	assert_string_equal(next(), ""); /* it stands for all that was staged before */
+	assert_string_equal(next(), ""); /* it replaces all that was staged before */
 	assert_string_equal(on_disk(), "leg-a");
 	assert_int_equal(store_prepare(&st, &d), 0);
 	assert_int_equal(add("leg-b", "10.91.1.15"), -EINPROGRESS);
@@ -391,7 +391,7 @@ static void test_the_running_one_can_be_staged(void **state)
 	assert_int_equal(mode_of("etc/plenum.d"), 0750);
 	assert_false(exists("etc/plenum.d/10-x.yaml"));
 	assert_true(exists("etc/plenum.d/50-cli.yaml"));
-	assert_true(exists("etc/plenum.d~/10-x.yaml")); /* what somebody wrote is not lost */
+	assert_true(exists("etc/plenum.d~/10-x.yaml")); /* an edit by another program is not lost */
 	assert_true(exists("etc/plenum.d~/README"));
 }
 
@@ -456,7 +456,7 @@ static void kill_each(void **state, void (*make)(void), void (*change)(void *),
 			assert_string_equal(now, old);
 		n_new += is_new;
 		n_old += !is_new;
-		/* The next agent says the same, and can go on. */
+		/* The next agent finds the same state, and can continue. */
 		store_recover(&st);
 		assert_string_equal(look(), is_new ? new : old);
 		assert_int_equal(apply(), 0);

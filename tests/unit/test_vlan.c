@@ -24,7 +24,7 @@ static const char none[] = "host: host-a\n"
 			   "networks: [{name: data-b, range: fd00:b::10-fd00:b::40/64}]\n"
 			   "net: [{name: leg-b, device: eth9, network: data-b}]\n";
 
-static void test_made_and_given_back(void **state)
+static void test_links_are_created_and_removed(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged), *nothing = host_spec(none);
@@ -55,7 +55,7 @@ static void test_made_and_given_back(void **state)
 }
 
 /* A process killed at any write leaves a journal that restores the host. */
-static void test_recovered_from_every_step(void **state)
+static void test_a_kill_at_any_step_is_rolled_back(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged);
@@ -82,7 +82,7 @@ static void test_recovered_from_every_step(void **state)
 }
 
 /* Killed between creating and marking the link: it is unused, and the journal removes it. */
-static void test_unmarked_is_what_a_killed_process_left(void **state)
+static void test_an_unmarked_link_is_removed(void **state)
 {
 	struct host *h = *state;
 	struct plan_step made = {.kind = &object_vlan, .verb = PLAN_ADD};
@@ -109,7 +109,7 @@ static void test_unmarked_is_what_a_killed_process_left(void **state)
 }
 
 /* Foreign objects on our link keep it. */
-static void test_link_in_use_stays(void **state)
+static void test_a_link_in_use_stays(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged), *nothing = host_spec(none);
@@ -136,7 +136,7 @@ static void test_link_in_use_stays(void **state)
 }
 
 /* If another program deletes the link, it is restored with all objects on it. */
-static void test_deleted_by_others_is_made_again(void **state)
+static void test_a_deleted_link_is_restored(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged);
@@ -157,11 +157,11 @@ static void test_deleted_by_others_is_made_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_made_and_given_back),
-		CASE(test_recovered_from_every_step),
-		CASE(test_unmarked_is_what_a_killed_process_left),
-		CASE(test_link_in_use_stays),
-		CASE(test_deleted_by_others_is_made_again),
+		CASE(test_links_are_created_and_removed),
+		CASE(test_a_kill_at_any_step_is_rolled_back),
+		CASE(test_an_unmarked_link_is_removed),
+		CASE(test_a_link_in_use_stays),
+		CASE(test_a_deleted_link_is_restored),
 	};
 
 	plugins_register();
