@@ -4,11 +4,11 @@
 
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
-#include "netcfg/plan/generate.h"
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/plan_worker_ids.h"
-#include "netcfg/plan/snapshot.h"
-#include "netcfg/plan/transport_choice.h"
+#include "netcfg/plan/show/generate.h"
+#include "netcfg/plan/show/snapshot.h"
+#include "netcfg/plan/worker/plan_worker_ids.h"
+#include "netcfg/plan/worker/transport_choice.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
 #include <sys/random.h>

@@ -7,7 +7,7 @@
 #include "agent/ctl/ctl_rdma.h"
 #include "agent/ctl/ctl.h"
 
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <inttypes.h>
 #include <string.h>
 

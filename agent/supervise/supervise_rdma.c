@@ -8,7 +8,7 @@
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/hash.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_grant.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/list.h"
 
 #define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)

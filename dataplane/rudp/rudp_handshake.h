@@ -6,9 +6,9 @@
 #ifndef PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
 #define PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
 
-#include "dataplane/rudp/rudp_noise.h"
+#include "dataplane/rudp/crypto/rudp_noise.h"
 #include "dataplane/rudp/rudp_path.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 
 /* The longest body of an answer to HELLO, sealed. */
 #define RUDP_ANSWER_MAX \

@@ -7,7 +7,7 @@
 #define PLENUM_DATAPLANE_RUDP_INCAST_H
 
 #include "dataplane/rudp/rudp_path.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 
 struct rudp_session;
 

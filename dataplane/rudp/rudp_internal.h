@@ -33,7 +33,7 @@
 #include "dataplane/rudp/rudp_loss.h"
 #include "dataplane/rudp/rudp_path.h"
 #include "dataplane/rudp/rudp_secure.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/list.h"
 
 #define RUDP_TIME_NEVER UINT64_MAX

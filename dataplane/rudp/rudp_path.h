@@ -10,14 +10,14 @@
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H
 
+#include "dataplane/rudp/path/rudp_acks.h"
+#include "dataplane/rudp/path/rudp_cc.h"
+#include "dataplane/rudp/path/rudp_gso.h"
+#include "dataplane/rudp/path/rudp_mtu.h"
+#include "dataplane/rudp/path/rudp_rtt.h"
+#include "dataplane/rudp/path/rudp_sent.h"
+#include "dataplane/rudp/path/rudp_src_ports.h"
 #include "dataplane/rudp/rudp.h"
-#include "dataplane/rudp/rudp_acks.h"
-#include "dataplane/rudp/rudp_cc.h"
-#include "dataplane/rudp/rudp_gso.h"
-#include "dataplane/rudp/rudp_mtu.h"
-#include "dataplane/rudp/rudp_rtt.h"
-#include "dataplane/rudp/rudp_sent.h"
-#include "dataplane/rudp/rudp_src_ports.h"
 
 enum path_state {
 	PATH_NONE,

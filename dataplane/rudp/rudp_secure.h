@@ -11,9 +11,9 @@
 #define PLENUM_DATAPLANE_RUDP_SECURE_H
 
 #include "dataplane/datagram.h"
+#include "dataplane/rudp/crypto/rudp_noise.h"
 #include "dataplane/rudp/rudp.h"
-#include "dataplane/rudp/rudp_noise.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 
 #define RUDP_SECURE_BYTES RUDP_AEAD_TAG_BYTES /* growth of a packet */
 /* Counters of packet numbers: one per path, and this one for control packets (ACK, CLOSE, JOIN,

@@ -11,7 +11,7 @@
 #include "netcfg/plan/nic_use.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/plan_vf_assign.h"
+#include "netcfg/plan/worker/plan_vf_assign.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

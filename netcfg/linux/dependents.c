@@ -5,7 +5,7 @@
  */
 #include "netcfg/linux/dependents.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/netlink/netlink.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <linux/inet_diag.h>

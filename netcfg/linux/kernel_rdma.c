@@ -4,8 +4,8 @@
  */
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/linux/netlink.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/netlink/netlink.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <libmnl/libmnl.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>

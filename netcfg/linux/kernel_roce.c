@@ -7,8 +7,8 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/linux/module.h"
-#include "netcfg/linux/netlink.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/netlink/netlink.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "netcfg/base/file.h"
 #include "netcfg/linux/kernel_rdma.h"
-#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/netlink/netlink.h"
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <limits.h>

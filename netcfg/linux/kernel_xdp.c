@@ -2,8 +2,8 @@
 /* Queries the netlink family 'netdev' for the AF_XDP features of drivers. */
 #include "netcfg/linux/kernel_xdp.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/linux/genl.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/netlink/genl.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <linux/genetlink.h>
 #include <string.h>
 

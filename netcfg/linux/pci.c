@@ -7,7 +7,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/module.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * large or changing, the settings of legs, connections, and route lookups.
  */
 #include "netcfg/host/link_setting.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include "tests/e2e/kernel_netns.h"
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/kernel_do.h"

@@ -4,7 +4,7 @@
  * it. inventory_netns covers the reading side.
  */
 #include "tests/e2e/kernel_netns.h"
-#include "netcfg/linux/rtnl.h"
+#include "netcfg/linux/rtnl/rtnl.h"
 #include "tests/lib/kernel_fake.h"
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* Any bytes as a recorded inventory: either an inventory or errors; an accepted one is written
  * the same again, and the draft made from it validates. */
 #include "netcfg/host/inventory.h"
-#include "netcfg/plan/generate.h"
-#include "netcfg/plan/snapshot.h"
+#include "netcfg/plan/show/generate.h"
+#include "netcfg/plan/show/snapshot.h"
 #include "netcfg/spec/spec.h"
 #include "plugins/plugins.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,14 +3,14 @@
  * it. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/dependents.h"
-#include "netcfg/linux/ethtool.h"
-#include "netcfg/linux/kernel_dcb.h"
-#include "netcfg/linux/kernel_devlink.h"
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/linux/kernel_xdp.h"
-#include "netcfg/linux/netlink.h"
-#include "netcfg/linux/rtnl.h"
-#include "netcfg/linux/udev.h"
+#include "netcfg/linux/netlink/ethtool.h"
+#include "netcfg/linux/netlink/kernel_dcb.h"
+#include "netcfg/linux/netlink/kernel_devlink.h"
+#include "netcfg/linux/netlink/netlink.h"
+#include "netcfg/linux/rtnl/rtnl.h"
+#include "netcfg/linux/sysfs/udev.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

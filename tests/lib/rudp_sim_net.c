@@ -2,7 +2,7 @@
 /*
  * The simulator's network: packets, links with queues and faults, the switch. Knows no calls.
  */
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 #include "tests/lib/rudp_ops.h"
 #include "tests/lib/rudp_sim_internal.h"
 

@@ -4,7 +4,7 @@
  * return, which VF each worker has, and the reasons of fallbacks.
  */
 #include "netcfg/feature/plan_vf.h"
-#include "netcfg/plan/transport_choice.h"
+#include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 

@@ -4,7 +4,7 @@
  * requests byte for byte as dcb(8) sends them; and a host in memory on which they are set, changed
  * by other programs and restored.
  */
-#include "netcfg/linux/kernel_dcb.h"
+#include "netcfg/linux/netlink/kernel_dcb.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>

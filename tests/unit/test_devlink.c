@@ -6,8 +6,8 @@
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/linux/devlink_watch.h"
-#include "netcfg/linux/kernel_devlink.h"
+#include "netcfg/linux/netlink/devlink_watch.h"
+#include "netcfg/linux/netlink/kernel_devlink.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "netcfg/plan/generate.h"
 #include "netcfg/plan/plan.h"
+#include "netcfg/plan/show/generate.h"
 #include "netcfg/spec/spec.h"
 #include "plugins/plugins.h"
 #include "tests/lib/inv_host.h"

@@ -3,7 +3,7 @@
  * The IPoIB mode: read from its rtnetlink number, and on a host in memory set before an MTU that
  * needs it or after one that it does not allow, and restored in reverse order.
  */
-#include "netcfg/linux/rtnl.h"
+#include "netcfg/linux/rtnl/rtnl.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>

@@ -9,13 +9,13 @@
 
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/dependents.h"
-#include "netcfg/linux/ethtool.h"
 #include "netcfg/linux/kernel_rdma.h"
-#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/netlink/ethtool.h"
+#include "netcfg/linux/netlink/netlink.h"
 #include "netcfg/linux/pci.h"
-#include "netcfg/linux/rtnl.h"
-#include "netcfg/linux/sysfs.h"
-#include "netcfg/linux/udev.h"
+#include "netcfg/linux/rtnl/rtnl.h"
+#include "netcfg/linux/sysfs/sysfs.h"
+#include "netcfg/linux/sysfs/udev.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <libmnl/libmnl.h>

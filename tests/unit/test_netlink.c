@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/netlink/netlink.h"
 #include <linux/rtnetlink.h>
 #include <pthread.h>
 #include <string.h>

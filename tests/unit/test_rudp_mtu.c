@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Path MTU discovery against fabrics of all sizes, step by step. */
-#include "dataplane/rudp/rudp_mtu.h"
+#include "dataplane/rudp/path/rudp_mtu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

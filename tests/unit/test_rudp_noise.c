@@ -3,7 +3,7 @@
  * The handshake against published vectors that several implementations agree on (cacophony's, in
  * the file format of the Noise wiki), and against attackers without the key.
  */
-#include "dataplane/rudp/rudp_noise.h"
+#include "dataplane/rudp/crypto/rudp_noise.h"
 #include "netcfg/base/base.h"
 
 #include <setjmp.h>

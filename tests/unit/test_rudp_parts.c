@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a path in isolation: round trips, window, packets in flight, packets received. */
-#include "dataplane/rudp/rudp_acks.h"
-#include "dataplane/rudp/rudp_cc.h"
-#include "dataplane/rudp/rudp_rtt.h"
-#include "dataplane/rudp/rudp_sent.h"
+#include "dataplane/rudp/path/rudp_acks.h"
+#include "dataplane/rudp/path/rudp_cc.h"
+#include "dataplane/rudp/path/rudp_rtt.h"
+#include "dataplane/rudp/path/rudp_sent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

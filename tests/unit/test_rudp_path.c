@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "dataplane/rudp/rudp_mtu.h"
+#include "dataplane/rudp/path/rudp_mtu.h"
 #include "tests/lib/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__

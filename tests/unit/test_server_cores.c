@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two workers that serve one export together, as the cores of one compute entry do. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_mount.h"
 #include "netcfg/base/memfd.h"
 #include "tests/lib/server_rig.h"
 

@@ -6,7 +6,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/plan/plan.h"
-#include "netcfg/plan/snapshot.h"
+#include "netcfg/plan/show/snapshot.h"
 #include "plugins/plugins.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
 static const struct wire_common common = {

@@ -6,7 +6,7 @@
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/apply/route_check.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include "netcfg/spec/spec.h"
 #include <fcntl.h>
 #include <limits.h>

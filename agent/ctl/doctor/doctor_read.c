@@ -3,7 +3,7 @@
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/base/file.h"
-#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/sysfs/sysfs.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <limits.h>

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake Noise_NNpsk0_25519_{AESGCM,ChaChaPoly}_SHA256 of the Noise framework, revision 34:
+ *
+ *	NNpsk0:
+ *	  -> psk, e
+ *	  <- e, ee
+ *
+ * Two messages of a 32-byte key, a payload and a 16-byte tag. Without the pre-shared key a message
+ * can be neither made nor read. The functions follow the specification and its names; libcrypto
+ * provides the primitives. Owns no state but struct rudp_noise, sends nothing and draws no random
+ * numbers: the caller passes the ephemeral key.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_NOISE_H
+#define PLENUM_DATAPLANE_RUDP_NOISE_H
+
+#include "dataplane/rudp/crypto/rudp_aead.h"
+
+#define RUDP_NOISE_KEY_BYTES 32
+#define RUDP_NOISE_HASH_BYTES 32
+#define RUDP_NOISE_OVERHEAD (RUDP_NOISE_KEY_BYTES + RUDP_AEAD_TAG_BYTES) /* of a message */
+
+struct rudp_noise { /* the specification's HandshakeState, CipherState included */
+	enum rudp_cipher cipher;
+	bool initiator;
+	uint8_t ck[RUDP_NOISE_HASH_BYTES], h[RUDP_NOISE_HASH_BYTES];
+	uint8_t k[RUDP_AEAD_KEY_BYTES];
+	uint64_t n;
+	uint8_t psk[RUDP_NOISE_KEY_BYTES];
+	uint8_t e[RUDP_NOISE_KEY_BYTES],
+		re[RUDP_NOISE_KEY_BYTES]; /* own private key; the peer's public key */
+};
+
+struct rudp_noise_keys { /* result of Split() for the calling end */
+	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
+};
+
+/* 0, -EIO. prologue: data that both ends must have seen identically. */
+int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
+		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
+/* Wipes every secret. */
+void rudp_noise_done(struct rudp_noise *ns);
+/* Writes our message: the initiator's first, the responder's second. e: 32 random bytes. Writes len
+ * + RUDP_NOISE_OVERHEAD bytes. 0, -EIO, -EBADMSG: the peer's key is invalid. */
+int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
+		     const void *payload, size_t len, uint8_t *ret_msg);
+/* Reads the peer's message; ret_payload has room for len - RUDP_NOISE_OVERHEAD bytes. -EBADMSG: too
+ * short, or another key; ns is then invalid. */
+int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
+/* Call after both messages. */
+int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
+/* The specification's Rekey() of one cipher state: replaces key by the next one. 0, -ENOMEM, -EIO.
+ */
+int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
+/* A random key for rudp_noise_write. 0, -EIO. */
+int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
+/* HMAC-SHA256. 0, -EIO. */
+int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, size_t len,
+		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
+/* Compares in constant time. */
+bool rudp_noise_equal(const void *a, const void *b, size_t len);
+/* Erases len bytes securely. */
+void rudp_noise_wipe(void *p, size_t len);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Detects GSO bursts of which no packet arrives. */
+#include "dataplane/rudp/path/rudp_gso.h"
+#include "netcfg/base/base.h"
+
+/* So many in a row: no chance event even if three of ten packets are lost. */
+#define LOST_MOST 10U
+/* Single packets for so long, then one burst is tried again; longer after each failure. */
+#define ALONE_NS (60 * NSEC_PER_SEC)
+#define TRIES_MOST 4U
+
+void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg, uint64_t now)
+{
+	if (t->n_watched == (t->lost > 0 ? RUDP_GSO_WATCHED : 1U) || rudp_gso_alone(t, now))
+		return;
+	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg};
+}
+
+/* Counts watched bursts as lost if later packets of their message arrived first. */
+static void count_lost(struct rudp_gso *t)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->n_watched; i++) {
+		if (!(t->overtaken & 1U << i)) {
+			t->watched[kept++] = t->watched[i];
+			continue;
+		}
+		t->last = t->watched[i];
+		t->lost = (uint8_t)MIN_OF(t->lost + 1U, LOST_MOST);
+	}
+	t->n_watched = (uint8_t)kept;
+	t->overtaken = 0;
+}
+
+enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
+{
+	bool were_lost = t->lost == LOST_MOST;
+
+	if (t->arrived) { /* a burst counted as lost may have been late */
+		*t = (struct rudp_gso){.lost = 0};
+		return were_lost ? RUDP_GSO_ARRIVES : RUDP_GSO_NO_NEWS;
+	}
+	if (!t->overtaken)
+		return RUDP_GSO_NO_NEWS;
+	count_lost(t);
+	if (t->lost < LOST_MOST)
+		return RUDP_GSO_NO_NEWS;
+	t->n_watched = 0;
+	t->alone_until = now + (ALONE_NS << t->tries);
+	t->tries = (uint8_t)MIN_OF(t->tries + 1U, TRIES_MOST);
+	return were_lost ? RUDP_GSO_NO_NEWS : RUDP_GSO_LOST;
+}

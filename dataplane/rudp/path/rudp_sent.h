@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sender's record of packets on one path (RFC 9002): one entry per packet number in flight, and
+ * how far acknowledgements have come. It only records; rudp_loss.c decides the consequences of a
+ * loss. The session lends the memory. Times in ns.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_SENT_H
+#define PLENUM_DATAPLANE_RUDP_SENT_H
+
+#include "dataplane/rudp/path/rudp_acks.h"
+
+#define RUDP_RING_FIRST 32U		   /* packet records of a path at first, */
+#define RUDP_RING_MIN 512U		   /* then in the session's memory, */
+#define RUDP_RING_MAX 4096U		   /* and at most: 4 MiB of window */
+#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
+_Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "a receiver can speak of all of it");
+
+/* A packet in flight. */
+enum pkt_state {
+	PKT_NONE,
+	PKT_IN_FLIGHT,
+	PKT_LOST,   /* declared lost and retransmitted; a late acknowledgement revokes that */
+	PKT_COPIED, /* in flight, and its chunks also sent on another path: its loss affects only
+		       this path's statistics */
+	PKT_MOVED,  /* its chunks moved to another path while this one was suspect */
+	PKT_ACKED,
+};
+struct pkt_rec {
+	uint64_t sent_ns;
+	uint32_t pn;
+	uint32_t gen;
+	uint16_t slot, chunk; /* slot: or PKT_NO_SLOT */
+	uint16_t bytes;
+	uint8_t state : 4;  /* enum pkt_state */
+	uint8_t source : 4; /* source port, see datagram.h */
+	uint8_t n_chunks;   /* from `chunk` on */
+};
+_Static_assert(sizeof(struct pkt_rec) == 24, "it is kept small, for there are many");
+#define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)
+#define PKT_NO_SLOT UINT16_MAX
+#define PKT_PING 0		/* value of chunk without a slot */
+#define PKT_GRANT 1		/* likewise */
+#define PKT_PROBE 2		/* likewise: an MTU probe, whose loss has no other meaning */
+#define PKT_ANNOUNCE UINT16_MAX /* chunk: the announcement of a request */
+
+struct rudp_sent {
+	struct pkt_rec *ring;
+	uint32_t ring_mask;
+	uint32_t in_flight; /* bytes */
+	uint64_t next_pn, tail_pn, largest_acked;
+	uint64_t acked[RUDP_ACK_WORDS];
+	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;
+				 source port 0 only */
+	uint64_t acked_ns;    /* last acknowledgement of a new packet; 0: none yet */
+	uint64_t any_ns;      /* as progress_ns, for any source port */
+	uint64_t answered_ns; /* send time of the latest acknowledged packet */
+	uint64_t pto_base;    /* start of the probe timeout */
+	uint64_t loss_deadline;
+	uint64_t reorder_ns, reorder_until; /* reordering delay to tolerate, until when */
+	unsigned pto_count;
+	bool loss_check;
+	struct pkt_rec *lent; /* used when `first` is full */
+	struct pkt_rec first[RUDP_RING_FIRST];
+};
+
+static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
+{
+	return &t->ring[pn & t->ring_mask];
+}
+/* ring: RUDP_RING_MAX records, lent. */
+void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
+/* Makes room for one more record. */
+void rudp_sent_grow(struct rudp_sent *t);
+/* Records a packet just handed to the port; its number was t->next_pn. Returns true if it is the
+ * only one in flight. slot, gen, n_chunks from chunk on: its content. */
+static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
+				 unsigned n_chunks, uint32_t bytes, uint64_t now)
+{
+	bool first = t->in_flight == 0;
+
+	if (PLENUM_UNLIKELY(t->next_pn - t->tail_pn > t->ring_mask))
+		rudp_sent_grow(t);
+	*rudp_sent_at(t, t->next_pn) = (struct pkt_rec){.sent_ns = now,
+							.pn = (uint32_t)t->next_pn,
+							.gen = gen,
+							.slot = slot,
+							.chunk = chunk,
+							.n_chunks = (uint8_t)n_chunks,
+							.bytes = (uint16_t)bytes,
+							.state = PKT_IN_FLIGHT};
+	if (first)
+		t->pto_base = now;
+	t->in_flight += bytes;
+	if ((++t->next_pn & 63) == 0)
+		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
+	return first;
+}
+/* The n packets from `pn` on left the host at `at`, later than recorded. */
+void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
+/* Returns which packets of word number `word` are acknowledged for the first time, and records
+ * them. */
+uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
+/* A packet arrived `by` later than one sent after it: loss detection waits a little longer than
+ * that from now on. */
+void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
+/* The reordering delay to tolerate: halves with each second without a late packet. */
+uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
+/* Moves the tail to the oldest packet in flight. */
+void rudp_sent_advance(struct rudp_sent *t);
+/* The next packet from *pn on (advanced) that is lost at `now`; marks it, and reports whether it
+ * was PKT_COPIED. NULL: none, and t->loss_deadline is the next time to look. wait:
+ * rudp_rtt_loss_wait(). */
+struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
+				    bool *ret_copied);
+static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)
+{
+	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
+}
+/* No packet in flight has been acknowledged since this time, whatever its source port. */
+static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
+{
+	return MAX_OF(t->progress_ns, t->any_ns);
+}
+
+#endif

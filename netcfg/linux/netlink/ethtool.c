@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queries ethtool's generic netlink family, and its ioctl for what the family lacks. */
+#include "netcfg/linux/netlink/ethtool.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/linux/netlink/genl.h"
+#include <linux/ethtool.h>
+#include <linux/ethtool_netlink.h>
+#include <linux/genetlink.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define REQUEST_BYTES_MAX 256
+
+/* ---- answers ---- */
+
+/* The first attribute of each kind of answer identifies the link. */
+_Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
+		       ETHTOOL_A_CHANNELS_HEADER == 1,
+	       "one place for all");
+
+static struct inv_link *link_of(struct inventory *inv, const struct nlattr *header)
+{
+	const struct nlattr *of[ETHTOOL_A_HEADER_MAX + 1] = {NULL};
+	struct genl_attrs t = {of, ETHTOOL_A_HEADER_MAX};
+
+	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
+		return NULL;
+	genl_attrs_parse_nested(header, &t);
+	/* The array may be changed here; the lookup returns it as const. */
+	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
+}
+
+static void take_modes(struct inv_link *l, const struct nlattr **of)
+{
+	const struct nlattr *a = of[ETHTOOL_A_LINKMODES_DUPLEX];
+
+	if (!a || mnl_attr_validate(a, MNL_TYPE_U8) < 0)
+		return;
+	if (mnl_attr_get_u8(a) == DUPLEX_FULL)
+		inv_text_set(l->duplex, sizeof(l->duplex), "full");
+	else if (mnl_attr_get_u8(a) == DUPLEX_HALF)
+		inv_text_set(l->duplex, sizeof(l->duplex), "half");
+}
+
+/* The FEC code in use; a port that is down has none. */
+static void take_fec(struct inv_link *l, const struct nlattr **of)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} codes[] = {
+		{ETHTOOL_LINK_MODE_FEC_NONE_BIT, "off"},
+		{ETHTOOL_LINK_MODE_FEC_RS_BIT, "rs"},
+		{ETHTOOL_LINK_MODE_FEC_BASER_BIT, "baser"},
+		{ETHTOOL_LINK_MODE_FEC_LLRS_BIT, "llrs"},
+	};
+	uint32_t bit = genl_u32(of[ETHTOOL_A_FEC_ACTIVE]);
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (codes[i].bit == bit)
+			inv_text_set(l->fec, sizeof(l->fec), codes[i].name);
+}
+
+/* Drivers count queue pairs as combined channels, or the queues of each direction. */
+static void take_channels(struct inv_link *l, const struct nlattr **of)
+{
+	l->channels = genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
+		      genl_u32(of[ETHTOOL_A_CHANNELS_RX_COUNT]);
+	l->max_channels = MAX_OF(genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_MAX]),
+				 genl_u32(of[ETHTOOL_A_CHANNELS_RX_MAX]));
+}
+
+#define ATTRS_MAX ((int)ETHTOOL_A_CHANNELS_MAX)
+_Static_assert(ATTRS_MAX >= (int)ETHTOOL_A_LINKMODES_DUPLEX &&
+		       ATTRS_MAX >= (int)ETHTOOL_A_FEC_ACTIVE,
+	       "there is room for what is read");
+
+int ethtool_parse(struct inventory *inv, struct nlmsghdr *h)
+{
+	const struct genlmsghdr *g = mnl_nlmsg_get_payload(h);
+	const struct nlattr *of[ATTRS_MAX + 1] = {NULL};
+	struct genl_attrs t = {of, ATTRS_MAX};
+	struct inv_link *l;
+
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*g))
+		return 0;
+	genl_attrs_parse(h, &t);
+	l = link_of(inv, of[1]);
+	if (!l)
+		return 0;
+	if (g->cmd == ETHTOOL_MSG_LINKMODES_GET_REPLY)
+		take_modes(l, of);
+	else if (g->cmd == ETHTOOL_MSG_FEC_GET_REPLY)
+		take_fec(l, of);
+	else if (g->cmd == ETHTOOL_MSG_CHANNELS_GET_REPLY)
+		take_channels(l, of);
+	return 0;
+}
+
+/* ---- questions ---- */
+
+static int on_answer(void *user, struct nlmsghdr *h)
+{
+	return ethtool_parse(user, h);
+}
+
+/* A driver that does not report a value answers so; that is not an error. */
+static void ask(struct netlink *nl, uint16_t family, uint8_t command, uint32_t ifindex,
+		struct inventory *inv)
+{
+	char buf[REQUEST_BYTES_MAX];
+	struct nlmsghdr *h = genl_head(buf, family, command);
+	struct nlattr *header = mnl_attr_nest_start(h, 1);
+
+	mnl_attr_put_u32(h, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
+	mnl_attr_put_u32(h, ETHTOOL_A_HEADER_FLAGS, ETHTOOL_FLAG_COMPACT_BITSETS);
+	mnl_attr_nest_end(h, header);
+	(void)netlink_talk(nl, h, NLM_F_ACK, on_answer, inv, NULL);
+}
+
+static void ask_firmware(int fd, struct inv_link *l)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+
+	memcpy(ifr.ifr_name, l->name, sizeof(ifr.ifr_name));
+	if (ioctl(fd, SIOCETHTOOL, &ifr) < 0)
+		return;
+	info.fw_version[sizeof(info.fw_version) - 1] = '\0';
+	inv_text_set(l->firmware, sizeof(l->firmware), info.fw_version);
+}
+
+/* Queries one link at a time, and only links with a device: thousands of virtual links would
+ * report nothing. */
+int ethtool_fill_links(struct inventory *inv)
+{
+	static const uint8_t commands[] = {ETHTOOL_MSG_LINKMODES_GET, ETHTOOL_MSG_FEC_GET,
+					   ETHTOOL_MSG_CHANNELS_GET};
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct netlink *nl;
+	uint16_t family;
+	int r = netlink_open(NETLINK_GENERIC, &nl);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	family = genl_family_find(nl, ETHTOOL_GENL_NAME);
+	for (size_t i = 0; i < inv->n_links; i++) {
+		struct inv_link *l = &inv->links[i];
+
+		if (!l->pci[0])
+			continue;
+		for (size_t j = 0; family && j < ARRAY_SIZE(commands); j++)
+			ask(nl, family, commands[j], l->ifindex, inv);
+		if (fd >= 0)
+			ask_firmware(fd, l);
+	}
+	netlink_close(nl);
+	return 0;
+}

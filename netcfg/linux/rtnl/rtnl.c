@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rtnetlink socket for the dumps, changes and queries of this folder: passes libnl's messages
+ * to the transport of netlink.c.
+ */
+#include "netcfg/linux/rtnl/rtnl.h"
+#include "netcfg/linux/netlink/netlink.h"
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(NETLINK_WHY_MAX == KERNEL_WHY_MAX, "the kernel's words fit where they are shown");
+
+struct rtnl {
+	struct netlink *nl;
+};
+
+/* The receiver of an answer's messages. */
+struct taker {
+	rtnl_message_cb cb;
+	struct inventory *inv;
+};
+
+int rtnl_open(struct rtnl **ret)
+{
+	struct rtnl *rt = calloc(1, sizeof(*rt));
+	int r = rt ? netlink_open(NETLINK_ROUTE, &rt->nl) : -ENOMEM;
+
+	if (r < 0) {
+		free(rt);
+		return r;
+	}
+	*ret = rt;
+	return 0;
+}
+
+struct rtnl *rtnl_close(struct rtnl *rt)
+{
+	if (rt) {
+		netlink_close(rt->nl);
+		free(rt);
+	}
+	return NULL;
+}
+
+static int take(void *user, struct nlmsghdr *h)
+{
+	const struct taker *t = user;
+
+	return t->cb(t->inv, h);
+}
+
+int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv)
+{
+	struct taker t = {cb, inv};
+
+	return netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_DUMP, take, &t, NULL);
+}
+
+/* Writes the kernel's error text to why, or the errno's. */
+static int say_why(int r, const char *text, char *why)
+{
+	if (r < 0 && why)
+		snprintf(why, KERNEL_WHY_MAX, "%s", text[0] ? text : strerror(-r));
+	return r;
+}
+
+int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv,
+	     char *why)
+{
+	char text[KERNEL_WHY_MAX];
+	struct taker t = {cb, inv};
+	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, take, &t, text);
+
+	return say_why(r, text, why);
+}
+
+int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why)
+{
+	char text[KERNEL_WHY_MAX];
+	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, NULL, NULL, text);
+
+	return say_why(r, text, why);
+}
+
+int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a)
+{
+	return nla_put(m, type, (int)ip_addr_bits(a) / 8, a->bytes);
+}

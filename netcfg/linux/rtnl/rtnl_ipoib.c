@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads and changes the mode of an IPoIB link, a number in rtnetlink. */
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/linux/rtnl/rtnl.h"
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const modes[] = {
+	[IPOIB_MODE_DATAGRAM] = "datagram",
+	[IPOIB_MODE_CONNECTED] = "connected",
+};
+
+void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data)
+{
+	const struct nlattr *a = nla_find(nla_data(data), nla_len(data), IFLA_IPOIB_MODE);
+	const uint16_t mode = a && nla_len(a) >= (int)sizeof(mode) ? nla_get_u16(a) : UINT16_MAX;
+
+	if (mode < ARRAY_SIZE(modes))
+		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), modes[mode]);
+}
+
+static int put_mode(struct nl_msg *m, uint16_t mode)
+{
+	return rtnl_put_info_u16(m, "ipoib", IFLA_IPOIB_MODE, mode);
+}
+
+int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+{
+	for (uint16_t mode = 0; mode < ARRAY_SIZE(modes); mode++) {
+		struct nl_msg *m;
+
+		if (strcmp(c->device.value, modes[mode]) != 0)
+			continue;
+		m = rtnl_link_message(RTM_NEWLINK, 0, c->ifindex);
+		return rtnl_change_run(rt, m, m ? put_mode(m, mode) : 0, why);
+	}
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX, "IPoIB has no mode %s", c->device.value);
+	return -EINVAL;
+}
+
+int rtnl_ipoib_read(struct rtnl *rt, struct kernel_change *c)
+{
+	struct inventory answer = {0};
+	int r = rtnl_link_get(rt, c->ifindex, NULL, RTEXT_FILTER_SKIP_STATS, &answer);
+
+	if (r == 0 && answer.n_links && answer.links[0].ipoib_mode[0])
+		inv_text_set(c->device.was, sizeof(c->device.was), answer.links[0].ipoib_mode);
+	else if (r == 0)
+		r = -EOPNOTSUPP;
+	inv_done(&answer);
+	return r;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asks the kernel for the route of a packet, policy rules included. The answer counts even where
+ * the inventory does not list the route (local routes).
+ */
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/linux/rtnl/rtnl.h"
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_addr *to,
+				  uint32_t oif)
+{
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+	struct rtmsg rtm = {
+		.rtm_family = to->family,
+		.rtm_dst_len = (uint8_t)ip_addr_bits(to),
+		.rtm_src_len = from ? (uint8_t)ip_addr_bits(from) : 0,
+		/* Without the flag IPv4 reports table main for every route; IPv6 reports the
+		 * table anyway and rejects the flag. */
+		.rtm_flags = to->family == AF_INET ? RTM_F_LOOKUP_TABLE : 0,
+	};
+	int r;
+
+	if (!m)
+		return NULL;
+	r = nlmsg_append(m, &rtm, sizeof(rtm), NLMSG_ALIGNTO);
+	r |= rtnl_put_addr(m, RTA_DST, to);
+	if (from)
+		r |= rtnl_put_addr(m, RTA_SRC, from);
+	if (oif)
+		r |= nla_put_u32(m, RTA_OIF, oif);
+	if (r < 0) {
+		nlmsg_free(m);
+		return NULL;
+	}
+	return m;
+}
+
+/* IPv4 answers with an error where IPv6 returns the route that rejects: converts to one form. */
+static int refusal(const struct inv_route *r)
+{
+	switch (r->type) {
+	case RTN_UNREACHABLE:
+		return -EHOSTUNREACH;
+	case RTN_PROHIBIT:
+		return -EACCES;
+	case RTN_BLACKHOLE:
+		return -EINVAL;
+	case RTN_THROW:
+		return -ENETUNREACH;
+	default:
+		return 0;
+	}
+}
+
+int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
+		      uint32_t oif, struct inv_route *ret, char *why)
+{
+	struct inventory answer = {0};
+	struct nl_msg *m;
+	int r = -EAFNOSUPPORT;
+
+	if (from && from->family == 0)
+		from = NULL;
+	if (to->family && (!from || from->family == to->family)) {
+		m = request_new(from, to, oif);
+		r = m ? rtnl_ask(rt, m, rtnl_parse_lookup, &answer, why) : -ENOMEM;
+		nlmsg_free(m);
+	}
+	if (r == 0 && answer.n_routes == 0)
+		r = -EBADMSG;
+	if (r == 0)
+		r = refusal(&answer.routes[0]);
+	if (r == 0)
+		*ret = answer.routes[0];
+	else if (why && !why[0])
+		snprintf(why, KERNEL_WHY_MAX, "%s", strerror(-r));
+	inv_done(&answer);
+	return r;
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Builds the workers of a plan: id, core, addresses, mounts and exports. */
+#include "netcfg/plan/plan_conflict.h"
+#include "netcfg/plan/plan_feature.h"
+#include "netcfg/plan/plan_shared.h"
+#include "netcfg/plan/planner.h"
+#include "netcfg/plan/worker/plan_kernel_port.h"
+#include "netcfg/plan/worker/plan_transport.h"
+#include "netcfg/plan/worker/plan_worker_ids.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Formats the online cores: "0-3,6". */
+static void format_online(const struct inventory *inv, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < inv->n_cores && len < size; i++) {
+		size_t last = i;
+
+		if (!inv->cores[i].online)
+			continue;
+		while (last + 1 < inv->n_cores && inv->cores[last + 1].online &&
+		       inv->cores[last + 1].id == inv->cores[last].id + 1)
+			last++;
+		len += (size_t)snprintf(buf + len, size - len, last > i ? "%s%u-%u" : "%s%u",
+					len ? "," : "", inv->cores[i].id, inv->cores[last].id);
+		i = last;
+	}
+}
+
+static void check_core(struct plan_builder *b, size_t entry, unsigned core)
+{
+	const struct spec_worker *sw = &b->spec->workers[entry];
+	const struct inv_core *found = NULL;
+	char online[128], path[48];
+
+	for (size_t i = 0; i < b->inv->n_cores; i++)
+		if (b->inv->cores[i].id == core)
+			found = &b->inv->cores[i];
+	if (found && found->online)
+		return;
+	format_online(b->inv, online, sizeof(online));
+	snprintf(path, sizeof(path), "workers[%zu].cores", entry);
+	diag_add(b->d, DIAG_ERROR, &sw->pos, path,
+		 "core %u is %s; write one of the online cores: %s", core,
+		 found ? "offline" : "not on this host", online[0] ? online : "(none is known)");
+}
+
+/* In active-backup without a bond, the leg with a list of ips provides the addresses. */
+static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
+{
+	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
+		if (b->spec->nets[i].n_ips)
+			return &b->spec->nets[i];
+	return net;
+}
+
+/* The n-th address of the leg: from its ips, else from its network's range; false: there are
+ * fewer. */
+static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
+		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
+{
+	const struct ip_range *range = &network->range;
+
+	net = ips_net(b, net);
+	ret->len = range->prefix_len;
+	if (!net->n_ips)
+		return n < ip_range_count(range) && ip_addr_add(&range->first, n, &ret->addr);
+	for (size_t i = 0; i < net->n_ips; i++) {
+		uint64_t count = ip_range_count(&net->ips[i]);
+
+		if (n < count)
+			return ip_addr_add(&net->ips[i].first, n, &ret->addr);
+		n -= count;
+	}
+	return false;
+}
+
+/* Whether another program on this host has the address: on another link, on the leg with another
+ * prefix, or at all if the worker answers for it itself. */
+static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
+			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
+{
+	char text[IP_ADDR_STR_MAX];
+	const struct inv_addr *theirs = NULL;
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *have = &b->inv->addrs[i];
+		bool on_leg = have->ifindex == leg->link->ifindex;
+
+		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
+			continue;
+		if (on_leg && plan_addr_is_ours(b, have))
+			return false; /* already ours: further addresses of other programs do not
+					 matter */
+		if (!plan_addr_is_ours(b, have) &&
+		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
+			theirs = have;
+	}
+	if (theirs) {
+		const struct inv_link *on = inv_link_by_index(b->inv, theirs->ifindex);
+
+		ip_addr_format(&ip->addr, text, sizeof(text));
+		reason_set(why, "address-taken",
+			   "worker %u needs %s/%u on %s, but another program added %s/%u to %s; "
+			   "remove it there, or write other ips",
+			   w->id, text, ip->len, leg->link->name, text, theirs->ip.len,
+			   on ? on->name : "another interface");
+	}
+	return theirs != NULL;
+}
+
+/* True and why if another host was found to use the address. */
+static bool ip_is_of_another_host(const struct plan_builder *b, const struct plan_leg *leg,
+				  const struct plan_worker *w, const struct ip_prefix *ip,
+				  struct reason *why)
+{
+	const struct plan_conflict *c =
+		plan_conflicts_find(b->ctx->conflicts, &ip->addr, leg->link->name);
+	char text[160];
+
+	if (!c)
+		return false;
+	reason_set(why, "address-duplicate",
+		   "%s, so worker %u does not use it; remove it there, or write other ips",
+		   plan_conflict_describe(c, text, sizeof(text)), w->id);
+	return true;
+}
+
+/* Degrades the leg if another host uses an address that is already ours. The address stays
+ * desired, because that host may leave, but carries no data until then. Found when a cable is
+ * plugged in after the apply that added the address. */
+static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
+			    const struct plan_port *port)
+{
+	char text[IP_ADDR_STR_MAX];
+	struct reason why;
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *have = &b->inv->addrs[i];
+
+		if (!have->dad_failed || have->ifindex != port->ifindex ||
+		    !ip_addr_equal(&have->ip.addr, &port->ip.addr))
+			continue;
+		reason_set(&why, "address-duplicate",
+			   "another host already uses %s (duplicate address detection on %s); "
+			   "write other ips",
+			   ip_addr_format(&have->ip.addr, text, sizeof(text)), port->ifname);
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
+	}
+}
+
+/* Adds the worker's port on the leg. False: the leg has no address left. A worker whose address is
+ * taken gets no port on this leg. */
+static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
+{
+	struct plan_worker *w = &b->plan->workers[worker];
+	struct plan_port *port = &w->ports[w->n_ports];
+	struct ip_prefix ip;
+	struct reason why;
+
+	if (b->plan->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports)
+		return true; /* the kernel can have the address on one interface only */
+	if (leg->shared)
+		ip = (struct ip_prefix){leg->network->range.first, leg->network->range.prefix_len};
+	else if (!leg_ip(b, leg->net, leg->network, w->id - 1, &ip))
+		return false;
+	if (!leg->shared &&
+	    (ip_is_taken(b, leg, w, &ip, &why) || ip_is_of_another_host(b, leg, w, &ip, &why))) {
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
+		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+			diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL, "%s", why.text);
+		return true;
+	}
+	port->ip = ip;
+	port->shared = leg->shared;
+	port->rdma = leg->net->rdma != SPEC_RDMA_OFF;
+	port->rdma_asked = leg->net->rdma == SPEC_RDMA_ON || leg->net->rdma == SPEC_RDMA_ONLY;
+	port->udp_sources = (uint8_t)leg->net->udp_sources;
+	port->rdma_only = leg->net->rdma == SPEC_RDMA_ONLY ||
+			  (port->rdma_asked && b->spec->on_fallback == SPEC_FALLBACK_REFUSE);
+	port->roce = leg->net->roce_mode == SPEC_ROCE_V1   ? 1
+		     : leg->net->roce_mode == SPEC_ROCE_V2 ? 2
+							   : 0;
+	port->stands_by = b->plan->hold_s && w->n_ports;
+	memcpy(port->leg, leg->net->name, sizeof(port->leg));
+	memcpy(port->label, leg->label, sizeof(port->label));
+	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
+	memcpy(port->pci, leg->device->pci, sizeof(port->pci));
+	port->ifindex = leg->link->ifindex;
+	port->mtu = leg->mtu;
+	port->gateway = leg->network->gateway;
+	port->mac = leg->link->mac;
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
+			     !plan_features_take(b, leg, w, port);
+	if (port->kernel_owned && leg->n_vfs)
+		plan_transport_explain_sharing(b, w, leg, &w->reason);
+	if (port->kernel_owned)
+		plan_kernel_port_choose(b, leg, worker, port);
+	w->n_ports++;
+	check_duplicate(b, leg, port);
+	return true;
+}
+
+/* Worker i of the host gets the i-th address of each leg, so it keeps its addresses if other legs
+ * are absent. */
+static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
+{
+	size_t have = 0;
+
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		have += worker_add_port(b, leg, i);
+	if (have < b->plan->n_workers)
+		diag_add(
+			b->d, DIAG_ERROR, &leg->net->pos, NULL,
+			"%zu workers need as many addresses, but leg %s has %zu; write a larger %s",
+			b->plan->n_workers, leg->net->name, have,
+			leg->net->n_ips ? "list of ips" : "range for its network");
+}
+
+static bool worker_has_port(const struct plan_worker *w, const char *leg)
+{
+	for (size_t i = 0; i < w->n_ports; i++)
+		if (strcmp(w->ports[i].leg, leg) == 0)
+			return true;
+	return false;
+}
+
+bool plan_reason_is_note(const struct reason *r)
+{
+	return strcmp(r->code, "no-vf") == 0 || strcmp(r->code, "vf-unused") == 0 ||
+	       strcmp(r->code, "kernel-interface") == 0 || strcmp(r->code, "vf-polled") == 0;
+}
+
+bool plan_worker_is_content(const struct plan_worker *w)
+{
+	return !w->lost && (plan_reason_is_note(&w->reason) ||
+			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
+}
+
+/* Whether a missing leg takes precedence over the worker's reason. Failures on this host take
+ * precedence over missing legs. */
+static bool reason_may_wait(const struct plan_worker *w)
+{
+	return w->asked == SPEC_TRANSPORT_AUTO || (strcmp(w->reason.code, "shared-ip") != 0 &&
+						   strcmp(w->reason.code, "no-hugepages") != 0 &&
+						   strcmp(w->reason.code, "dpdk-failed") != 0);
+}
+
+/* "leg-missing: leg-b is absent", or "no-leg" with all of them. */
+static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
+{
+	char legs[REASON_TEXT_MAX] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < p->n_legs && len < sizeof(legs); i++) {
+		const struct plan_leg_info *leg = &p->legs[i];
+
+		if (leg->bond[0] || worker_has_port(w, leg->name) ||
+		    (leg->state == PLAN_LEG_DISABLED && w->n_ports > 0))
+			continue;
+		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s",
+					len ? ", " : "", leg->name,
+					plan_leg_is_configured(leg)	  ? "has no address for it"
+					: leg->state == PLAN_LEG_ABSENT	  ? "is absent"
+					: leg->state == PLAN_LEG_DISABLED ? "is disabled"
+									  : "is refused");
+	}
+	w->is_of_legs = w->n_ports == 0 || (len && reason_may_wait(w));
+	if (w->n_ports == 0)
+		reason_set(&w->reason, "no-leg", "%s", legs);
+	else if (w->is_of_legs)
+		reason_set(&w->reason, "leg-missing", "%s", legs);
+}
+
+/* Reports a degraded bond as the reason of the workers on it. */
+static void explain_bond(const struct plan *p, struct plan_worker *w)
+{
+	const struct plan_leg_info *leg = &p->legs[0];
+
+	if (p->n_legs > 1 && p->legs[1].bond[0] && leg->state == PLAN_LEG_DEGRADED &&
+	    w->n_ports > 0 && reason_may_wait(w)) {
+		w->reason = leg->reason;
+		w->is_of_legs = true;
+	}
+}
+
+/* A worker that fell back to sockets has its address on one interface only. */
+static void note_no_backup(const struct plan *p, struct plan_worker *w)
+{
+	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
+		snprintf(w->note, sizeof(w->note), "no backup: the kernel has its IP on %.16s",
+			 w->ports[0].leg);
+}
+
+/* More secondary workers would only wait for each other. */
+#define LANES_MAX 15
+
+/* A core without a mount becomes a secondary worker of one of the mounts, in turn. */
+static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+{
+	size_t n = sw->n_mounts;
+
+	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
+		return;
+	w->has_mount_workers = core < n && sw->n_cores > n + core;
+	if (core < n || core / n > LANES_MAX)
+		return;
+	w->shared_mount = &sw->mounts[core % n];
+	w->mount_worker = (unsigned)(core / n);
+	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->shared_mount->path);
+}
+
+/* Deals the mounts of an entry to its cores in turn. Every core serves all exports; clients spread
+ * their mounts over the cores. */
+static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+{
+	size_t n = sw->n_cores;
+
+	w->sessions = sw->sessions;
+	w->exports = sw->exports;
+	w->n_exports = sw->n_exports;
+	if (sw->n_mounts > core) {
+		w->mounts = calloc(sw->n_mounts, sizeof(*w->mounts));
+		if (!w->mounts)
+			return -ENOMEM;
+		for (size_t m = core; m < sw->n_mounts; m += n)
+			w->mounts[w->n_mounts++] = &sw->mounts[m];
+	}
+	lane_deal(sw, core, w);
+	if (!w->n_exports && !w->n_mounts && !w->shared_mount && sw->role != SPEC_ROLE_DRIVES)
+		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
+			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
+	return 0;
+}
+
+/* Lists addresses from the spec alone, so that peers need no update when a leg appears or
+ * disappears; the host's own addresses come from the host. */
+static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
+{
+	const struct spec *spec = b->spec;
+
+	for (size_t i = 0; i < spec->n_nets && i < ARRAY_SIZE(w->ips); i++) {
+		const struct spec_network *network =
+			planner_network_find(spec, spec->nets[i].network);
+		struct ip_prefix ip;
+
+		if (spec->nets[i].shared_ip && b->shared[i].range.first.family)
+			w->ips[w->n_ips++] = b->shared[i].range.first;
+		else if (network && leg_ip(b, &spec->nets[i], network, w->id - 1, &ip))
+			w->ips[w->n_ips++] = ip.addr;
+		if (b->plan->hold_s)
+			return;
+	}
+}
+
+/* ---- numbers ---- */
+
+/* Whether every leg has an address for this id. */
+static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
+{
+	const struct spec *spec = b->spec;
+	struct ip_prefix ip;
+
+	for (size_t i = 0; i < spec->n_nets; i++) {
+		const struct spec_network *network =
+			planner_network_find(spec, spec->nets[i].network);
+
+		if (network && !leg_ip(b, &spec->nets[i], network, id - 1, &ip))
+			return false;
+	}
+	return true;
+}
+
+static bool id_is_taken(const struct plan *p, uint32_t id)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		if (p->workers[i].id == id)
+			return true;
+	return false;
+}
+
+/* The previous id of the core's worker, if there are addresses for it; 0: none. */
+static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
+{
+	const struct plan_worker_ids *places = b->ctx->places;
+
+	for (size_t i = 0; places && i < places->n; i++)
+		if (places->entries[i].core == core &&
+		    !id_is_taken(b->plan, places->entries[i].id) &&
+		    id_has_addresses(b, places->entries[i].id))
+			return places->entries[i].id;
+	return 0;
+}
+
+/* Existing workers keep their ids; new ones get the lowest free ids. */
+static void number_workers(struct plan_builder *b)
+{
+	struct plan *p = b->plan;
+	uint32_t id = 1;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		p->workers[i].id = id_of_core(b, p->workers[i].core);
+	for (size_t i = 0; i < p->n_workers; i++) {
+		while (!p->workers[i].id && id_is_taken(p, id))
+			id++;
+		if (!p->workers[i].id)
+			p->workers[i].id = id;
+	}
+}
+
+/* ---- plan_workers_build ---- */
+
+static int worker_build(struct plan_builder *b, size_t entry, size_t core, struct plan_worker *w)
+{
+	const struct spec_worker *sw = &b->spec->workers[entry];
+
+	w->role = sw->role;
+	w->udp_port = plan_shared_port(b, w->id);
+	check_core(b, entry, w->core);
+	worker_list_ips(b, w);
+	return worker_deal(sw, core, w);
+}
+
+static int workers_alloc(struct plan_builder *b, size_t n)
+{
+	const struct spec *spec = b->spec;
+	struct plan *p = b->plan;
+
+	p->workers = calloc(n, sizeof(*p->workers));
+	if (!p->workers)
+		return -ENOMEM;
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t c = 0; c < spec->workers[i].n_cores; c++) {
+			p->workers[p->n_workers].asked = spec->workers[i].transport;
+			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
+		}
+	number_workers(b);
+	return 0;
+}
+
+int plan_workers_build(struct plan_builder *b)
+{
+	const struct spec *spec = b->spec;
+	size_t n = 0, next = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < spec->n_workers; i++)
+		n += spec->workers[i].n_cores;
+	r = n ? workers_alloc(b, n) : 0;
+	if (r < 0)
+		return r;
+	plan_transport_claim(b);
+	if (n == 0)
+		return 0;
+	if (spec->n_nets == 0)
+		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
+			 "the workers have no data device; write one under net");
+	plan_transport_choose(b);
+	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
+		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)
+			r = worker_build(b, i, c, &b->plan->workers[next++]);
+	if (r < 0)
+		return r;
+	for (size_t leg = 0; leg < b->n_legs; leg++)
+		leg_add_ports(b, &b->legs[leg]);
+	for (size_t i = 0; i < b->plan->n_workers; i++) {
+		explain_missing_legs(b->plan, &b->plan->workers[i]);
+		explain_bond(b->plan, &b->plan->workers[i]);
+		note_no_backup(b->plan, &b->plan->workers[i]);
+	}
+	return 0;
+}
