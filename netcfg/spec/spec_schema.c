@@ -203,7 +203,7 @@ static bool role_is_built(const char *text)
 static const struct spec_key management_keys[] = {
 	{"interface", SPEC_TYPE_INTERFACE, FIELD(spec, management_interface),
 	 .help = "The interface for management traffic. Plenum never changes it.\n"
-		 "If it is missing, the data legs are configured all the same.",
+		 "If it is missing, the legs are configured all the same.",
 	 .example = "eth0"},
 };
 static const struct spec_table management_table = {TABLE(management_keys)};
@@ -231,8 +231,8 @@ static const struct spec_key network_keys[] = {
 	 .help = "The network's 802.1Q tag.\n"
 		 "Plenum creates a VLAN interface with the data IPs on each of the network's devices; for VFs the NIC"
 		 " adds and strips the tag.\n"
-		 "Plenum brings the device itself up, and raises its MTU if the network's is larger. Where neither is"
-		 " necessary, the device may be the management interface.\n"
+		 "Plenum brings the device itself up, and raises its MTU if the network's is larger. A device that needs"
+		 " neither may be the management interface.\n"
 		 "To use an existing VLAN interface, name it as the device.",
 	 .example = "100"},
 };
@@ -340,10 +340,10 @@ static const struct spec_key net_keys[] = {
 	 .help = "Whether bulk data use RDMA on this device. auto: RDMA where both ends have it and the session is not"
 		 " encrypted, packets otherwise. on: the same, but a worker that sends bulk data as packets on this"
 		 " leg is degraded, with the reason. only: bulk reads and writes of this host's mounts wait, rather"
-		 " than use packets, while none of the worker's legs has RDMA to the server; on does the same if"
+		 " than use packets, while none of the worker's legs has RDMA to the server; on has that effect too if"
 		 " policy.on-fallback is refuse.\n"
-		 "A client chooses between RDMA and packets itself, whatever the server's setting.\n"
-		 "plenum processes -j shows which one is in use, and why.\n"
+		 "For each mount the setting of the client decides, not that of the server.\n"
+		 "plenum processes -j shows for each leg whether RDMA is in use, or the reason.\n"
 		 "RDMA data are not authenticated, even in an authenticated session: use off where the network is not"
 		 " trusted.",
 	 .example = "auto"},
@@ -362,7 +362,7 @@ static const struct spec_key net_keys[] = {
 		 "Messages of more than 16 KiB use the ports in turn; all other messages, and all incoming ones, use"
 		 " the port of 'port'.\n"
 		 "The kernel chooses the additional ports.\n"
-		 "A port from which packets do not reach a peer is not used for it, and is reported.",
+		 "If packets from a port do not reach a peer, the worker does not use that port for the peer, and says so.",
 	 .example = "4"},
 	{"dcb", SPEC_TYPE_MAP, .table = &dcb_table, FIELD(spec_net, dcb),
 	 .fallback_doc = "unchanged",
@@ -375,21 +375,21 @@ static const struct spec_key net_keys[] = {
 	 .fallback_doc = "unchanged",
 	 .help = "The mode of an IPoIB interface: datagram allows an MTU of at most 2044, or 4092 where the subnet's"
 		 " is 4096; connected allows at most 65520, and not every driver has it.\n"
-		 "Other devices work without it and are degraded.",
+		 "A leg on another kind of device works without it and is degraded.",
 	 .example = "connected"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "unchanged",
-	 .help = "The RoCE version of bulk data, and of connections on the device's RDMA port whose program leaves it"
-		 " to the kernel (rdma_cm): v1, Ethernet frames within one subnet, or v2, routable UDP.\n"
+	 .help = "The RoCE version of bulk data, and of rdma_cm connections on the device's RDMA port whose program does"
+		 " not choose a version: v1, Ethernet frames within one subnet, or v2, routable UDP.\n"
 		 "Both ends of a leg need the same version.\n"
-		 "Devices that lack RoCE, or this version, work without it and are degraded.\n"
+		 "A leg on a device that lacks RoCE, or this version, works without it and is degraded.\n"
 		 "Two legs on one device (an interface and a VLAN on it) must have the same value, as with all"
 		 " settings of a device.",
 	 .example = "v2"},
 	{"roce-tos", SPEC_TYPE_U32, .min = 1, .max = UINT8_MAX, FIELD(spec_net, roce_tos),
 	 .fallback_doc = "unchanged",
-	 .help = "The type of service of these connections: four times the DSCP, from which switches and dcb derive"
-		 " the priority.",
+	 .help = "The type of service of such rdma_cm connections: four times the DSCP, from which switches and dcb derive"
+		 " the priority. Bulk data always have 96 (DSCP 24).",
 	 .example = "96"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
@@ -418,7 +418,7 @@ static const struct spec_key bond_keys[] = {
 		 "The mode, rate and select of an existing bond cannot change: to change them, choose another name.",
 	 .example = "bond0"},
 	{"hash", SPEC_TYPE_ENUM, .fallback = "layer3+4", NAMES(hash_names), FIELD(spec_bond, hash),
-	 .help = "lacp: which fields of a packet select the port it is sent on.",
+	 .help = "lacp: the fields of a packet that select the port for sending it.",
 	 .example = "layer2+3"},
 	{"rate", SPEC_TYPE_ENUM, .fallback = "fast", NAMES(lacp_rate_names), FIELD(spec_bond, rate),
 	 .help = "lacp: how often the switch sends LACP frames: every second or every 30 seconds.\n"
@@ -494,8 +494,8 @@ static const struct spec_key mount_keys[] = {
 	 .example = "30s"},
 	{"locks", SPEC_TYPE_ENUM, .fallback = "local", NAMES(locks_names), FIELD(spec_mount, locks),
 	 .help = "How flock(2) and fcntl(2) locks work.\n"
-		 "local: they exclude programs on this host only. none: they fail with ENOLCK, so that no program"
-		 " relies on them.",
+		 "local: they exclude programs of this mount only, not those of other clients. none: they fail with ENOLCK,"
+		 " so that no program relies on them.",
 	 .example = "none"},
 	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
 	 .help = "Whether set-user-ID bits, set-group-ID bits and file capabilities take effect; false is mount(8)'s"
@@ -526,17 +526,17 @@ static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
 
 static const struct spec_key client_keys[] = {
 	{"hosts", SPEC_TYPE_NAMES, .max = SPEC_WHO_MAX, LIST(spec_client, hosts, n_hosts),
-	 .help = "Clients, by host name.",
+	 .help = "The clients of this entry, by host name.",
 	 .example = "[host-a, host-b]"},
 	{"networks", SPEC_TYPE_NETWORKS, .max = SPEC_WHO_MAX,
 	 LIST(spec_client, networks, n_networks),
-	 .help = "Clients, by data IP.\n"
+	 .help = "The clients of this entry, by data IP.\n"
 		 "An entry without hosts and networks matches every client that no earlier entry matches.",
 	 .example = "[10.10.0.0/16]"},
 	{"access", SPEC_TYPE_ENUM, .fallback = "rw",
 	 .fallback_doc = "rw, or ro where the export is read-only", NAMES(access_names),
 	 FIELD(spec_client, access),
-	 .help = "Whether they may write.",
+	 .help = "Whether they may write; to a read-only export no client may.",
 	 .example = "ro"},
 	{"squash", SPEC_TYPE_ENUM, .fallback = "root", NAMES(squash_names),
 	 FIELD(spec_client, squash),
@@ -577,8 +577,8 @@ static const struct spec_key export_keys[] = {
 	 .example = "true"},
 	{"submounts", SPEC_TYPE_ENUM, .fallback = "hide", NAMES(submounts_names),
 	 FIELD(spec_export, submounts),
-	 .help = "What clients see at a mount point below the directory, as of the worker's start: hide shows the"
-		 " directory underneath, cross the mounted file system, like crossmnt of exports(5).",
+	 .help = "What clients see at a mount point below the directory: hide shows the directory underneath, cross the"
+		 " file system that was mounted when the worker started, like crossmnt of exports(5).",
 	 .example = "cross"},
 	{"clients", SPEC_TYPE_MAPS, .table = &client_table, .max = SPEC_CLIENTS_MAX,
 	 LIST(spec_export, clients, n_clients),
@@ -600,10 +600,10 @@ static const struct spec_key worker_keys[] = {
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
 		 "The mounts of a frontend entry are divided among its cores. A core without a mount carries data of"
-		 " another core's mount, at most fifteen such cores per mount.\n"
+		 " another core's mount (a mount worker, see plenum-worker(8)), at most fifteen such cores per mount.\n"
 		 "Each core of a compute entry serves all of the entry's exports, and clients' mounts are spread over"
 		 " the cores.\n"
-		 "Core 0, which the kernel uses most, must be named by itself, not in a range.",
+		 "Core 0, which the kernel uses most, is accepted as a number, not in a range.",
 	 .example = "[2, 4-7]"},
 	{"transport", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(transport_names),
 	 FIELD(spec_worker, transport),
@@ -622,8 +622,8 @@ static const struct spec_key worker_keys[] = {
 	 FIELD(spec_worker, sessions),
 	 .fallback_doc = "4096",
 	 .help = "The number of clients' mounts that each compute worker of the entry serves at a time.\n"
-		 "A mount counts once for each client core that carries its data. The additional cores leave a quarter"
-		 " of the places, at least one, to other mounts, and give up theirs when those need them.\n"
+		 "A mount counts once for each client core that carries its data. Mount workers leave a quarter of the"
+		 " places, at least one, to other mounts, and give up theirs when those need them.\n"
 		 "A further mount is refused with the reason server-full at both ends, and is served as soon as a"
 		 " place is free.\n"
 		 "An idle mount costs the worker less than 16 KiB of memory.",
@@ -637,8 +637,8 @@ static const struct spec_key peer_keys[] = {
 	 .example = "storage-01"},
 	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
 	 LIST(spec_peer, ips, n_ips),
-	 .help = "Data IPs of any of its workers, one per leg and at most 16. Clients learn the others from that"
-		 " worker.",
+	 .help = "Data IPs of any of its workers, one per leg and at most 16. Clients learn the other addresses from"
+		 " that worker.",
 	 .example = "[10.10.1.20, 10.20.1.20]"},
 	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),
 	 .fallback_doc = "the port of this host",
@@ -650,15 +650,15 @@ static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)}
 static const struct spec_key policy_keys[] = {
 	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
 	 FIELD(spec, on_fallback),
-	 .help = "What to do if a requested transport or leg is unavailable: degrade continues with what is available"
-		 " and reports why, refuse changes nothing.",
+	 .help = "What to do if a requested transport or leg is unavailable: degrade uses the available ones and"
+		 " reports the reason, refuse makes it an error: nothing is changed.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
 	 .fallback_doc = "no confirmation is needed",
-	 .help = "How long an applied change waits for 'plenum confirm' before it is rolled back, if it may interrupt"
-		 " traffic, that is, if it sets, replaces or removes something existing.\n"
-		 "A change that only adds to the host or restarts workers does not wait.\n"
-		 "The value of the running configuration counts, or, if none is running, that of the new one.",
+	 .help = "How long an apply that may interrupt traffic waits for 'plenum confirm' before it is rolled back. Such"
+		 " an apply sets, replaces or removes something that exists on the host.\n"
+		 "An apply that only adds to the host or restarts workers does not wait.\n"
+		 "The value of the running configuration counts; for the first apply, that of the new one.",
 	 .example = "120s"},
 	{"fault-injection", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec, fault_injection),
 	 .help = "Whether 'plenum fault' may make workers drop, delay, duplicate or reorder packets.\n"
@@ -684,7 +684,7 @@ static const struct spec_key admin_keys[] = {
 	 .help = "Users, by name or number.",
 	 .example = "[storage]"},
 	{"groups", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_groups, n_admin_groups),
-	 .help = "Groups, by name or number; all their members may.",
+	 .help = "Groups, by name or number, for all their members.",
 	 .example = "[storage-admins]"},
 };
 static const struct spec_table admin_table = {TABLE(admin_keys)};
@@ -701,7 +701,7 @@ static const struct spec_key cluster_keys[] = {
 	{"secret-file", SPEC_TYPE_PATH, FIELD(spec_cluster, secret_file),
 	 .help = "The file with the key that the cluster's hosts share. Only root may have access to it.\n"
 		 "'plenum secret generate' creates it.\n"
-		 "While the file has two keys, either is accepted; see plenum(1).\n"
+		 "While the file has two keys, the host accepts both; plenum(1) explains how to change the key.\n"
 		 "Changing its keys restarts no worker.\n"
 		 "Omit it only with security: none.",
 	 .example = "/etc/plenum/cluster.key"},
@@ -732,7 +732,7 @@ static const struct spec_key root_keys[] = {
 	 .help = "The data networks, from which legs get their addresses.",
 	 .example = "[{name: data-a, range: 10.10.1.10-10.10.1.200/16}]"},
 	{"net", SPEC_TYPE_MAPS, .table = &net_table, LIST(spec, nets, n_nets),
-	 .help = "The legs, at most eight, each on one data device.",
+	 .help = "The legs, at most eight; in the bond modes of ha the ports of the bond.",
 	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
 	{"net-set", SPEC_TYPE_MAPS, .table = &net_table, .changes = "net",
 	 LIST(spec, net_sets, n_net_sets),
@@ -749,15 +749,15 @@ static const struct spec_key root_keys[] = {
 	 .help = "Addresses of other hosts.",
 	 .example = "[{name: storage-01, ips: [10.10.1.20]}]"},
 	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
-	 .help = "How to handle fallbacks, disruptive changes and fault injection.",
+	 .help = "The handling of fallbacks, disruptive changes and fault injection.",
 	 .example = "{on-fallback: refuse}"},
 	{"rdma", SPEC_TYPE_MAP, .table = &rdma_table,
 	 .help = "Which requests use RDMA.\n"
-		 "The settings of the mounting host count: its requests say how data are sent.",
+		 "The settings of the client decide, since its requests say how the server sends data.",
 	 .example = "{read-min-kib: 64}"},
 	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
 	 .help = "Which users besides root may change the configuration.\n"
-		 "They can have any directory exported and mounted, which makes them equivalent to root.",
+		 "They can export and mount any directory, which makes them equivalent to root.",
 	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
 	 .help = "The cluster; without it packets between hosts are not protected.",
