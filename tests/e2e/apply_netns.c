@@ -482,7 +482,7 @@ static void test_no_leak_without_carrier(void **state)
 	/* The kernel updates its routes a moment after it loses a carrier. */
 	assert_true(run_until("! ip route get 10.10.9.9 from 10.10.1.10"));
 	assert_int_equal(run("ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1'"), 0);
-	apply(f, no_gateway_yaml); /* a pulled cable is no difference to repair */
+	apply(f, no_gateway_yaml); /* a pulled cable needs no repair */
 }
 
 /* Like apply, with the record of the state before the apply. */

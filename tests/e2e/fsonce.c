@@ -360,7 +360,7 @@ static bool log_check(int dir, const struct client *c)
 			next[i]++;
 		ok = next[i] == c[i].n_appends + 1;
 		if (!ok)
-			fprintf(stderr, "client %d was told of %u appends, there are %u\n", i,
+			fprintf(stderr, "client %d has %u confirmed appends, the file has %u\n", i,
 				c[i].n_appends, next[i] - 1);
 	}
 	if (f)

@@ -316,7 +316,7 @@ static void hello_look(const uint8_t *data, size_t size)
 	if (fuse_server_accept(g.server, NULL, NULL, data, size, &c) < 0)
 		return;
 	if (data[26] >= FUSE_HELLO_PURPOSE_MAX)
-		fail("a hello of nobody's");
+		fail("a hello without a purpose");
 	fuse_server_client_gone(c);
 }
 

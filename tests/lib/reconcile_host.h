@@ -26,7 +26,7 @@ struct fixture {
 			       */
 };
 
-/* ---- the host, which the applier changes in a process of its own ---- */
+/* ---- the host, which the applier changes as a separate process ---- */
 
 static inline char *read_text(const char *path)
 {

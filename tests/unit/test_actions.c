@@ -472,11 +472,11 @@ static void test_only_running_workers_get_a_leg(void **state)
 /* Agent and command line plan a start with the same lines. */
 static void test_start_is_planned_equally_by_agent_and_cli(void **state)
 {
-	struct sup nobody = {.workers = NULL};
+	struct sup no_workers = {.workers = NULL};
 	struct actions_task t = {NULL, rig.spec, rig.wants, rig.n_wants, true};
 	struct plan *agents = make_plan(rig.spec, rig.inv), *ours = make_plan(rig.spec, rig.inv);
 
-	assert_int_equal(actions_add(&nobody, &t, agents), 0);
+	assert_int_equal(actions_add(&no_workers, &t, agents), 0);
 	assert_int_equal(plan_actions_start(ours, "no agent runs"), 0);
 	assert_int_equal(agents->n_actions, 4);
 	assert_int_equal(ours->n_actions, agents->n_actions);

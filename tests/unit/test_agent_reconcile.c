@@ -360,7 +360,7 @@ static void test_apply_reads_the_host_again(void **state)
 	assert_int_equal(n_forgotten, 2);
 }
 
-/* A failed apply is not retried because of its own rollback's notifications. */
+/* A failed apply is not retried because of its rollback's notifications. */
 static void test_failing_apply_is_paced(void **state)
 {
 	struct fixture *f = *state;
@@ -385,7 +385,7 @@ static bool wants_any(const struct agent *a)
 
 static void test_apply_starts_no_workers_while_stopping(void **state)
 {
-	const struct reconcile_client nobody = {.id = 0};
+	const struct reconcile_client no_client = {.id = 0};
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
@@ -393,14 +393,14 @@ static void test_apply_starts_no_workers_while_stopping(void **state)
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	reconcile_ask(a, RECONCILE_KERNEL);
 	assert_true(reconcile_is_active(a));
-	reconcile_ask_client(a, &nobody);
+	reconcile_ask_client(a, &no_client);
 	a->state = AGENT_STOPPING;
 	reconcile_stop(a);
 	sup_stop_all(a->sup);
 	assert_false(wants_any(a));
 	wait_for_reconcile(f);
 	assert_int_equal(a->reconcile.run.error, -ESHUTDOWN);
-	reconcile_ask_client(a, &nobody);
+	reconcile_ask_client(a, &no_client);
 	reconcile_ask(a, RECONCILE_RELOAD);
 	assert_false(reconcile_is_active(a));
 	assert_false(wants_any(a));

@@ -533,7 +533,7 @@ static void test_durations_are_rounded(void **state)
 
 static void test_rights_follow_uids_and_groups(void **state)
 {
-	char *users[] = {"root", "4711", "nobody-of-that-name"}, *groups[] = {"root", "815"};
+	char *users[] = {"root", "4711", "no-such-user"}, *groups[] = {"root", "815"};
 	gid_t of_groups[] = {7, 815}, of_none[] = {7, 816};
 	struct clients_peer p = {.uid = 1, .gid = 1};
 	struct clients_rights r;
@@ -544,7 +544,7 @@ static void test_rights_follow_uids_and_groups(void **state)
 	assert_int_equal(clients_rights_resolve(users, 3, groups, 2, &ev, &r), 0);
 	assert_int_equal(r.n_users, 2);
 	assert_int_equal(r.n_groups, 2);
-	assert_non_null(strstr(ev.ring[1].text, "unknown user nobody-of-that-name"));
+	assert_non_null(strstr(ev.ring[1].text, "unknown user no-such-user"));
 	r.readers = 100;
 	assert_false(clients_rights_change(&r, &p));
 	assert_false(clients_rights_read(&r, &p));

@@ -197,7 +197,7 @@ static bool explains(const struct root *r, enum managers_matter m, const char *t
 	return false;
 }
 
-static bool nobody(const struct root *r, enum managers_matter m)
+static bool no_manager(const struct root *r, enum managers_matter m)
 {
 	char buf[MANAGERS_TEXT_MAX];
 
@@ -208,15 +208,15 @@ static void test_networkd_is_named(void **state)
 {
 	struct root *r = *state;
 
-	assert_true(nobody(r, MANAGERS_RULES));
+	assert_true(no_manager(r, MANAGERS_RULES));
 	put_process(r, "90", "systemd-network\n", "net:[2]");
-	assert_true(nobody(r, MANAGERS_RULES)); /* it is in another namespace */
+	assert_true(no_manager(r, MANAGERS_RULES)); /* it is in another namespace */
 	put_process(r, "91", "systemd-network\n", "net:[1]");
 	assert_true(explains(r, MANAGERS_RULES, "ManageForeignRoutingPolicyRules=no"));
 	assert_true(explains(r, MANAGERS_ROUTES, "ManageForeignRoutes=no"));
-	assert_true(nobody(r, MANAGERS_LINKS));
+	assert_true(no_manager(r, MANAGERS_LINKS));
 	put(r, "/run/systemd/netif/links/7", "ADMIN_STATE=unmanaged\n");
-	assert_true(nobody(r, MANAGERS_LINKS));
+	assert_true(no_manager(r, MANAGERS_LINKS));
 	put(r, "/run/systemd/netif/links/7",
 	    "# private\nADMIN_STATE=configured\nNETWORK_FILE=/etc/systemd/network/20-x.network\n");
 	assert_true(explains(r, MANAGERS_LINKS,
@@ -225,12 +225,12 @@ static void test_networkd_is_named(void **state)
 	/* The last word counts. */
 	put(r, "/etc/systemd/networkd.conf",
 	    "[Network]\n#ManageForeignRoutes=yes\nManageForeignRoutingPolicyRules = no\n");
-	assert_true(nobody(r, MANAGERS_RULES));
+	assert_true(no_manager(r, MANAGERS_RULES));
 	assert_true(explains(r, MANAGERS_ROUTES, "ManageForeignRoutes=no"));
 	put(r, "/etc/systemd/networkd.conf.d/10-a.conf",
 	    "[Network]\nManageForeignRoutingPolicyRules=yes\nManageForeignRoutes=false\n");
 	assert_true(explains(r, MANAGERS_RULES, "ManageForeignRoutingPolicyRules=no"));
-	assert_true(nobody(r, MANAGERS_ROUTES));
+	assert_true(no_manager(r, MANAGERS_ROUTES));
 }
 
 static void test_other_managers_are_named(void **state)
@@ -238,15 +238,15 @@ static void test_other_managers_are_named(void **state)
 	struct root *r = *state;
 
 	put_process(r, "92", "NetworkManager\n", "net:[1]");
-	assert_true(nobody(r, MANAGERS_LINKS));
+	assert_true(no_manager(r, MANAGERS_LINKS));
 	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=false\n");
-	assert_true(nobody(r, MANAGERS_LINKS));
+	assert_true(no_manager(r, MANAGERS_LINKS));
 	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=true\n");
 	assert_true(explains(r, MANAGERS_LINKS,
 			     "unmanaged-devices+=interface-name:eth1 below [keyfile] into "
 			     "/etc/NetworkManager/conf.d/plenum-eth1.conf"));
 	assert_true(explains(r, MANAGERS_ROUTES, "NetworkManager manages eth1"));
-	assert_true(nobody(r, MANAGERS_RULES));
+	assert_true(no_manager(r, MANAGERS_RULES));
 	put(r, "/run/NetworkManager/devices/7", "[device]\n");
 	put_process(r, "93", "dhcpcd\n", "net:[1]");
 	assert_true(explains(r, MANAGERS_LINKS, "denyinterfaces eth1"));

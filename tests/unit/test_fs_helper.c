@@ -691,7 +691,7 @@ static void test_memory(void **state)
 		    sscanf(line, "Private_Clean: %lu", &kib) == 1)
 			sum += kib;
 	fclose(f);
-	print_message("# a helper has %lu KiB of its own\n", sum);
+	print_message("# a helper has %lu KiB of private memory\n", sum);
 #ifndef __SANITIZE_ADDRESS__
 	assert_true(sum < 1024);
 #endif

@@ -237,7 +237,8 @@ static void test_draft_without_a_default_route(void **state)
 	free(yaml);
 }
 
-/* A link with connections of the host is no leg, and the draft gives the plan's reason. */
+/* A link with connections of the host is not offered as a leg, and the draft gives the plan's
+ * reason. */
 static void test_a_link_in_use_is_not_offered(void **state)
 {
 	struct inventory *inv = host_new();

@@ -230,7 +230,7 @@ static void without_maps_ids_are_the_same(void **state)
 
 static void lists_of_access_name_users(void **state)
 {
-	uint8_t list[] = ACL(1000, 20), there[] = ACL(5000, 30), nobody[] = ACL(65534, 30);
+	uint8_t list[] = ACL(1000, 20), there[] = ACL(5000, 30), unknown[] = ACL(65534, 30);
 	struct launch_client *c = rule_add("", "");
 	struct fuse_rights r;
 
@@ -247,11 +247,11 @@ static void lists_of_access_name_users(void **state)
 	assert_int_equal(fuse_rights_acl_out(&r, list, sizeof(list)), 0);
 	assert_memory_equal(list, ((uint8_t[])ACL(1000, 20)), sizeof(list));
 	assert_int_equal(fuse_rights_acl_in(&r, there, sizeof(there)), -EINVAL);
-	memcpy(there, nobody, sizeof(there));
+	memcpy(there, unknown, sizeof(there));
 	there[16] = 1;
 	there[17] = 0;
 	assert_int_equal(fuse_rights_acl_out(&r, there, sizeof(there)), 0);
-	assert_memory_equal(there + 12, nobody + 12, 8);
+	assert_memory_equal(there + 12, unknown + 12, 8);
 	assert_int_equal(fuse_rights_acl_in(&r, list, sizeof(list) - 1), -EINVAL);
 	assert_int_equal(fuse_rights_acl_in(&r, list, 2), -EINVAL);
 	assert_int_equal(fuse_rights_acl_in(&r, list, 4), 0);

@@ -357,7 +357,7 @@ static void unacknowledged_replies_are_kept(void **state)
 	assert_int_equal(rig_result(&rig, held), 0);
 	unique = rig.unique;
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++)
-		assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "nobody"), -ENOENT);
+		assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "missing"), -ENOENT);
 	fuse_server_sent(rig.server, held->token);
 	rig.unique = unique;
 	rig.resend = true;
