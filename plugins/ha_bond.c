@@ -62,7 +62,7 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 				 spec_ha_to_string(s->ha), s->ha_allow[i], known);
 		else
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-				 "ha.allow has no effect with mode %s; remove it",
+				 "it has no effect with mode %s; remove it",
 				 spec_ha_to_string(s->ha));
 	}
 }

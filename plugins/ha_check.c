@@ -34,6 +34,5 @@ void ha_refuse_bond(const struct spec *s, struct diag *d)
 	ha_refuse_hold(s, d);
 	if (s->n_ha_allow)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-			 "ha.allow has no effect with mode %s; remove it",
-			 spec_ha_to_string(s->ha));
+			 "it has no effect with mode %s; remove it", spec_ha_to_string(s->ha));
 }

@@ -79,10 +79,9 @@ static int file_check(const char *path, char *why, size_t size)
 		return -EINVAL;
 	}
 	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
-		snprintf(
-			why, size,
-			"other users can read or write it; make it root's alone (chown root, chmod "
-			"600), and generate a new key if this may have been so for long");
+		snprintf(why, size,
+			 "other users can read or write it; let only root access it (chown root, "
+			 "chmod 600), and generate a new key if another user may have read it");
 		return -EPERM;
 	}
 	return 0;

@@ -304,7 +304,8 @@ static void references_check(struct reader *r)
 			      "no link has this ifindex; write that of one of the links, or 0");
 		if (inv->routes[i].dst.addr.family != inv->routes[i].family)
 			blame(r, "routes", i, "dst",
-			      "of another family than the route; write 0.0.0.0/0 or ::/0 for all");
+			      "its address family differs from the route's; write 0.0.0.0/0 or "
+			      "::/0 for all");
 	}
 }
 

@@ -154,18 +154,18 @@ int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 	do {
 		r = view_of_link(&v, configfs, c->ifindex, &port);
 		if (r == -ENODEV)
-			return kernel_fail(why, r, "there is no RDMA port on that link");
+			return kernel_fail(why, r, "the link has no RDMA port");
 		if (r < 0)
-			return kernel_fail(
-				why, r,
-				"the settings of RoCE (module rdma_cm, configfs) cannot be "
-				"reached");
+			return kernel_fail(why, r,
+					   "cannot access the RoCE settings in configfs; is the "
+					   "module rdma_cm loaded?");
 		r = value_write(&v, port, c->device.attr, c->device.value);
 		view_close(&v);
 	} while (was_taken_away(&v, r, &tries));
-	return r == -EINVAL ? kernel_fail(why, r, "the RDMA device has no such RoCE")
-	       : r < 0	    ? kernel_fail(why, r, strerror(-r))
-			    : 0;
+	return r == -EINVAL
+		       ? kernel_fail(why, r, "the RDMA device does not support this RoCE version")
+	       : r < 0 ? kernel_fail(why, r, strerror(-r))
+		       : 0;
 }
 
 int kernel_roce_read(int configfs, struct kernel_change *c)

@@ -59,7 +59,8 @@ static int device_remove(struct netlink *nl, const struct kernel_change *c, char
 	int r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 
 	if (r < 0)
-		return kernel_fail(why, r == -ENODEV ? -ENOENT : r, "there is no such RDMA device");
+		return kernel_fail(why, r == -ENODEV ? -ENOENT : r,
+				   "the RDMA device does not exist");
 	if (!kernel_rdma_is_ours(c->rxe.name) || ifindex != c->ifindex)
 		return kernel_fail(why, -EPERM, "that RDMA device was not created by plenum");
 	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, index);

@@ -51,7 +51,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	/* Our own bond that is no longer a leg releases its ports before the plan removes it. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
-		reason_set(ret, "enslaved", "%s is enslaved to %s; write %s, or release it first",
+		reason_set(ret, "enslaved",
+			   "%s is enslaved to %s; name %s as the device, or release it first",
 			   link->name, master ? master->name : "another link",
 			   master ? master->name : "another device");
 		return true;

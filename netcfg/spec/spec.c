@@ -112,7 +112,7 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 		/* An empty drop-in adds nothing; an empty main file was probably truncated. */
 		if (r->spec->n_files == 1 && !diag_has_errors(r->d))
 			diag_add(r->d, DIAG_ERROR, &pos, NULL,
-				 "the file holds no key, so it asks for nothing; 'plenum config "
+				 "the file has no keys, so it configures nothing; 'plenum config "
 				 "generate' writes a first one");
 		return;
 	}
@@ -138,7 +138,7 @@ static void reader_default_host(struct spec_reader *r)
 	if (gethostname(name, sizeof(name) - 1) < 0 ||
 	    spec_types[k->type].parse(name, k, r->spec->host) < 0)
 		diag_add(r->d, DIAG_ERROR, NULL, "host",
-			 "the hostname '%.63s' cannot serve as name; write 'host: NAME'", name);
+			 "the hostname '%.63s' is not a valid name; write 'host: NAME'", name);
 }
 
 void spec_set_default_host(struct spec *s, const char *host)
@@ -211,7 +211,7 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 	if (S_ISDIR(st.st_mode))
 		return read_error_add(d, file, -EISDIR);
 	if (!S_ISREG(st.st_mode)) {
-		diag_add(d, DIAG_ERROR, &pos, NULL, "is not a regular file; name one");
+		diag_add(d, DIAG_ERROR, &pos, NULL, "is not a regular file");
 		return -EINVAL;
 	}
 	if (st.st_size > (off_t)SPEC_FILE_BYTES_MAX) {

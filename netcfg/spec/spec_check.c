@@ -309,8 +309,8 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 		return;
 	if (r->spec->ha == SPEC_HA_LACP || r->spec->ha == SPEC_HA_ACTIVE_BACKUP)
 		check_error(r, &net->pos, "shared-ip",
-			    "the ports of a bond have no address of the host; name a bond that the "
-			    "host has as the device, with mode: none, or leave shared-ip out");
+			    "the ports of a bond have no addresses to share; write an existing "
+			    "bond as the device, with mode: none, or leave shared-ip out");
 	if (*net->network)
 		check_error(
 			r, &net->pos, "network",
@@ -359,11 +359,11 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
 			    net->device);
 	if (waits_for_rdma(r->spec, net) && r->spec->cluster.security == SPEC_SECURITY_ENCRYPT)
-		check_error(
-			r, &net->pos, "rdma",
-			"with cluster.security: encrypt no data go by RDMA, and those of mounts "
-			"would wait for ever%s; write rdma: auto, or security: auth",
-			net->rdma == SPEC_RDMA_ON ? ", since policy.on-fallback is refuse" : "");
+		check_error(r, &net->pos, "rdma",
+			    "with cluster.security: encrypt RDMA is not used, so bulk data of "
+			    "mounts would wait forever%s; write rdma: auto, or security: auth",
+			    net->rdma == SPEC_RDMA_ON ? ", since policy.on-fallback is refuse"
+						      : "");
 	if (net->soft_roce && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, "soft-roce",
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
@@ -475,9 +475,10 @@ static void report_overlap(struct spec_reader *r, const struct check_range *at,
 			       "overlaps %s of '%s'; give each address once", buf,
 			       other->net->name);
 	else
-		check_error(r, &at->net->pos, NULL,
-			    "it would take the same addresses as '%s' (%s); give it ips of its own",
-			    other->net->name, buf);
+		check_error(
+			r, &at->net->pos, NULL,
+			"it would use the same addresses as '%s' (%s); write ips for one of them",
+			other->net->name, buf);
 }
 
 /* Every address belongs to one device: after sorting by first address, neighbours must not
@@ -583,12 +584,12 @@ static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 	if (n_rules > SPEC_RULES_MAX)
 		check_error(r, &w->pos, "exports",
 			    "their clients name %zu hosts and networks, at most %d are allowed; "
-			    "name networks, or give some exports a worker of their own",
+			    "name networks, or move some exports to another worker",
 			    n_rules, SPEC_RULES_MAX);
 	if (n_ids > SPEC_RULE_IDS_MAX)
 		check_error(r, &w->pos, "exports",
 			    "their maps of users and groups have %zu ranges, at most %d are "
-			    "allowed; give some exports a worker of their own",
+			    "allowed; move some exports to another worker",
 			    n_ids, SPEC_RULE_IDS_MAX);
 }
 
@@ -602,22 +603,22 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	if (!node || node->bad)
 		return;
 	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)
-		check_error(
-			r, &w->pos, "mounts",
-			"only a frontend mounts, this is '%s'; move the mounts to a worker with "
-			"'role: frontend'",
-			role);
+		check_error(r, &w->pos, "mounts",
+			    "only frontend workers mount, but this role is '%s'; move the mounts "
+			    "to a worker with "
+			    "'role: frontend'",
+			    role);
 	if (w->n_exports > 0 && w->role != SPEC_ROLE_COMPUTE)
 		check_error(r, &w->pos, "exports",
-			    "only compute exports, this is '%s'; move the exports to a worker "
+			    "only compute workers export, but this role is '%s'; move the exports "
+			    "to a worker "
 			    "with 'role: compute'",
 			    role);
 	if (w->sessions > 0 && w->role != SPEC_ROLE_COMPUTE)
-		check_error(
-			r, &w->pos, "sessions",
-			"only compute has clients, this is '%s', which has a session for each of "
-			"its mounts; leave sessions out",
-			role);
+		check_error(r, &w->pos, "sessions",
+			    "only compute workers serve clients, but this role is '%s'; leave "
+			    "sessions out",
+			    role);
 	check_rules(r, w);
 	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
 		check_error(r, &w->pos, "mounts",
@@ -723,10 +724,9 @@ static void check_peer_ips(struct spec_reader *r)
 				       "its data IPs",
 				       buf);
 		else if (is_own_address(s, ips[i].ip))
-			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
-				       "%s is among the addresses of this host; give each host a "
-				       "range of its own",
-				       buf);
+			check_error_at(
+				r, &ips[i].peer->pos, "ips", ips[i].index,
+				"%s is in a range of this host; give each host its own range", buf);
 	}
 }
 
@@ -738,7 +738,7 @@ static void check_asks_something(struct spec_reader *r)
 
 	if (s->n_nets == 0 && s->n_workers == 0 && !diag_has_errors(r->d))
 		diag_add(r->d, DIAG_WARNING, &pos, NULL,
-			 "asks for nothing: it names no device under net and no worker under "
+			 "configures nothing: it has no device under net and no worker under "
 			 "workers; 'plenum config generate' writes a first file");
 }
 
@@ -757,7 +757,7 @@ static void check_cluster(struct spec_reader *r)
 			    "trusted");
 	if (c->security == SPEC_SECURITY_NONE && c->secret_file)
 		check_error(r, &c->pos, "secret-file",
-			    "nothing uses it with security: none; leave one of them out");
+			    "it has no effect with security: none; leave one of them out");
 }
 
 void spec_check(struct spec_reader *r)

@@ -46,9 +46,10 @@ static void check_dscp(struct spec_reader *r, const struct spec_dcb *dcb)
 		seen[e->dscp] = true;
 	}
 	if (dcb->n_dscp && dcb->trust == SPEC_TRUST_PCP)
-		check_error(r, &dcb->pos, "dscp",
-			    "with trust: pcp no DSCP says the priority; write trust: dscp, or "
-			    "leave dscp out");
+		check_error(
+			r, &dcb->pos, "dscp",
+			"with trust: pcp the DSCP does not set the priority; write trust: dscp, or "
+			"leave dscp out");
 }
 
 static void check_class(struct spec_reader *r, const struct spec_ets *e,
@@ -94,11 +95,13 @@ static void check_ets(struct spec_reader *r, const struct spec_dcb *dcb)
 	for (uint32_t p = 0; p < SPEC_PRIOS; p++)
 		if (!owner[p])
 			check_error(r, &dcb->pos, "ets",
-				    "priority %" PRIu32 " is in no class; each of 0 to 7 is in one",
+				    "priority %" PRIu32
+				    " is in no class; put each priority from 0 to 7 in one",
 				    p);
 	if (sum != 0 && sum != 100)
 		check_error(r, &dcb->pos, "ets",
-			    "the shares of the classes make %" PRIu32 " percent; they make 100",
+			    "the shares of the classes add up to %" PRIu32
+			    " percent; make them 100",
 			    sum);
 }
 

@@ -87,16 +87,17 @@ static void check_networks(struct spec_reader *r, const struct spec_export *e, s
 		net.addr = ip_addr_network(&p->addr, p->len);
 		ip_prefix_format(p, have, sizeof(have));
 		if (!ip_addr_equal(&net.addr, &p->addr)) {
-			check_error_at(r, &c->pos, "networks", i,
-				       "%s is no network; write %s, or the address alone", have,
-				       ip_prefix_format(&net, want, sizeof(want)));
+			check_error_at(
+				r, &c->pos, "networks", i,
+				"%s is not a network address; write %s, or the address alone", have,
+				ip_prefix_format(&net, want, sizeof(want)));
 			continue;
 		}
 		before = network_before(e, client, i);
 		if (before)
 			check_error_at(r, &c->pos, "networks", i,
-				       "%s lies in a network that is named before it, on line %u; "
-				       "name the smaller one first, or once",
+				       "%s is inside a network listed before it, on line %u; list "
+				       "the smaller one first, or remove it",
 				       have, before->pos.line);
 	}
 }
@@ -118,12 +119,14 @@ static void check_ids(struct spec_reader *r, const struct spec_client *c,
 			continue;
 		if (map[i].count > 0 && last >= UINT32_MAX)
 			check_error(r, &map[i].pos, "count",
-				    "the ids would go to %" PRIu64 "; the last one is %" PRIu32,
+				    "the ids would end at %" PRIu64
+				    "; the largest valid id is %" PRIu32,
 				    last, UINT32_MAX - 1);
 		if (c->squash == SPEC_SQUASH_ROOT && map[i].client == 0)
-			check_error(r, &map[i].pos, "client",
-				    "0 is root, who is squashed; begin at 1, or write 'squash: "
-				    "none' beside the map");
+			check_error(
+				r, &map[i].pos, "client",
+				"id 0 is root, which is squashed; begin at 1, or write 'squash: "
+				"none' beside the map");
 		for (size_t j = 0; j < i; j++) {
 			bool client = ids_overlap(map[i].client, map[i].count, map[j].client,
 						  map[j].count);
@@ -145,7 +148,7 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 
 	if (is_written_for_all(r, c) && client + 1 < e->n_clients)
 		check_error(r, &c->pos, NULL,
-			    "it is for every client, so that those after it never count; put it "
+			    "it matches every client, so later entries have no effect; put it "
 			    "last, or name hosts or networks");
 	if (c->squash == SPEC_SQUASH_ALL && (c->n_uid_map || c->n_gid_map))
 		check_error(r, &c->pos, c->n_uid_map ? "uid-map" : "gid-map",
@@ -153,7 +156,8 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 			    "out, or squash root alone");
 	if (e->read_only && c->access == SPEC_ACCESS_RW && member(r, &c->pos, "access"))
 		check_error(r, &c->pos, "access",
-			    "the export is read-only to all; leave rw out, or write 'read-only: "
+			    "the export is read-only for all clients; leave rw out, or write "
+			    "'read-only: "
 			    "false'");
 	if (e->read_only) /* implied; the normal form must not contradict it */
 		e->clients[client].access = SPEC_ACCESS_RO;
@@ -168,9 +172,10 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 	const struct spec_node *list = member(r, &e->pos, "clients");
 
 	if (list && list->kind == SPEC_NODE_LIST && list->n_children == 0)
-		check_error(r, &e->pos, "clients",
-			    "the list is empty, which could mean nobody or everybody; leave the "
-			    "export out, or write '[{}]' for every client");
+		check_error(
+			r, &e->pos, "clients",
+			"the list is empty, which could mean no client or every client; leave the "
+			"export out, or write '[{}]' for every client");
 	for (size_t i = 0; i < e->n_clients; i++)
 		check_client(r, e, i);
 }

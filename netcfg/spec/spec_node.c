@@ -285,11 +285,11 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 	int r;
 
 	if (builder_wants_key(b)) {
-		builder_error(b, &pos, "a key must be a word, found a %s", map ? "map" : "list");
+		builder_error(b, &pos, "a key must be text, found a %s", map ? "map" : "list");
 		return -EINVAL;
 	}
 	if (b->depth >= SPEC_DEPTH_MAX) {
-		builder_error(b, &pos, "nested deeper than %d levels; no key lies that deep",
+		builder_error(b, &pos, "nested deeper than %d levels; no key is that deep",
 			      SPEC_DEPTH_MAX);
 		return -EINVAL;
 	}

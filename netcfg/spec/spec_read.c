@@ -85,7 +85,7 @@ static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 	bool number = spec_text_is_number(n->text), truth = spec_text_is_bool(n->text);
 
 	if (!n->plain && ((ops->is_number && number) || (ops->is_bool && truth))) {
-		spec_read_error(r, n, "found '%.20s' in quotes; write it without", n->text);
+		spec_read_error(r, n, "found '%.20s' in quotes; write it without quotes", n->text);
 		return false;
 	}
 	if (n->plain && ((number && !ops->is_number) || (truth && !ops->is_bool)) &&
@@ -251,10 +251,11 @@ static void read_core_item(struct spec_reader *r, const struct spec_key *k, stru
 		return;
 	}
 	if (first == 0 && last > 0) {
-		spec_read_error(r, n,
-				"the range %s holds core 0, which must be named on purpose; write "
-				"'%s: [0, %s%u]' or begin at 1",
-				n->text, k->name, last > 1 ? "1-" : "", last);
+		spec_read_error(
+			r, n,
+			"the range %s includes core 0, which must be listed by itself; write "
+			"'%s: [0, %s%u]' or begin at 1",
+			n->text, k->name, last > 1 ? "1-" : "", last);
 		return;
 	}
 	for (unsigned core = first; core <= last; core++)

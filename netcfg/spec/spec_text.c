@@ -80,10 +80,12 @@ static void scan_advance(struct text_scan *s, uint32_t c, bool crlf)
 static void report_tabs(const struct text_scan *s, struct diag *d)
 {
 	if (s->n_tab_lines == 1)
-		diag_add(d, DIAG_ERROR, &s->first_tab, NULL, "a tab indents; write spaces instead");
+		diag_add(d, DIAG_ERROR, &s->first_tab, NULL,
+			 "a tab is used for indentation; write spaces instead");
 	else
 		diag_add(d, DIAG_ERROR, &s->first_tab, NULL,
-			 "a tab indents here and on %u further line%s; write spaces instead",
+			 "a tab is used for indentation here and on %u further line%s; write "
+			 "spaces instead",
 			 s->n_tab_lines - 1, s->n_tab_lines == 2 ? "" : "s");
 }
 

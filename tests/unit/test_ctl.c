@@ -637,7 +637,7 @@ static void test_validate_warns_of_no_effect(void **state)
 		run("validate " TOP_SRCDIR "/tests/golden/spec/asks-for-nothing.yaml", 500, "");
 
 	assert_int_equal(r.status, CTL_OK);
-	assert_non_null(strstr(r.err, "asks-for-nothing.yaml: warning: asks for nothing: "));
+	assert_non_null(strstr(r.err, "asks-for-nothing.yaml: warning: configures nothing: "));
 	r = run("validate " TOP_SRCDIR "/tests/golden/spec/bond-good.yaml", 500, "");
 	assert_int_equal(r.status, CTL_OK);
 	r = run("validate " TOP_SRCDIR "/tests/golden/spec/lacp.yaml", 500, "");

@@ -61,7 +61,7 @@ static void test_json_is_strict(void **state)
 		{"{\"routes\": [{\"family\": 5, \"table\": 1, \"dst\": \"0.0.0.0/0\"}]}",
 		 "routes[0].family: found 5, write 4 or 6"},
 		{"{\"routes\": [{\"family\": 6, \"table\": 1, \"dst\": \"0.0.0.0/0\"}]}",
-		 "another family"},
+		 "address family differs"},
 		{"{\"links\": [{\"ifindex\": 1, \"name\": \"a\", \"kind\": \"veth\"},"
 		 " {\"ifindex\": 2, \"name\": \"a\", \"kind\": \"veth\"}]}",
 		 "two links have the name \"a\""},

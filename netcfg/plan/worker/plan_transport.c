@@ -161,10 +161,10 @@ void plan_transport_explain_sharing(const struct plan_builder *b, const struct p
 	else if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
 		*why = leg->why_no_vfs;
 	else if (leg->n_vfs)
-		reason_set(why, "vf-limit",
-			   "%.15s has only %u VFs for more workers than that; DPDK shares its "
-			   "interface",
-			   link->name, leg->n_vfs);
+		reason_set(
+			why, "vf-limit",
+			"%.15s has only %u VFs, fewer than its workers; DPDK shares its interface",
+			link->name, leg->n_vfs);
 	else
 		plan_kernel_port_note(why, leg, PLAN_KERNEL_PORT_SHARES);
 }
