@@ -93,7 +93,7 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 
 /* ---- GET ---- */
 
-/* Reports edits of the files that nobody applied, before the next start does. Says nothing during
+/* Reports edits of the files that are not applied, before the next start does. Says nothing during
  * an apply, while one is pending, or where the files already are a problem. */
 static void note_files(struct agent *a, json_t *notes)
 {

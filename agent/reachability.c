@@ -253,7 +253,7 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* The worker cannot use its transport, which is no peer's fault. It gets another one, which
+/* The worker cannot use its transport, for a reason on this host. It gets another one, which
  * requires that this apply ends, or waits for what it lacks. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {

@@ -100,8 +100,8 @@ static int load_history(struct agent *a)
 	return -ENOENT;
 }
 
-/* A configuration that was rolled back is not retried until somebody asks for it again or it
- * changes. A reload requested before the rollback does not count as such a request: it would cut
+/* A configuration that was rolled back is not retried until an operator requests it again or
+ * it changes. A reload requested before the rollback does not count as such a request: it would cut
  * off the same peers again. */
 static int check_refused(struct agent *a)
 {

@@ -77,7 +77,7 @@ struct generation {
 };
 void generation_done(struct generation *r);
 
-/* The generation in force. Only generation_swap() replaces it, and nobody changes its contents. */
+/* The generation in force. Only generation_swap() replaces it, and no code changes its contents. */
 struct running {
 	const struct spec *spec; /* NULL: none runs */
 	const struct inventory *inv;
@@ -132,13 +132,13 @@ struct verified_peer {
 };
 
 #define REACHABILITY_MAX 64 /* peers to verify; more would not tell more */
-#define REACHABILITY_S 60   /* the applier's wait where nobody else confirms the apply */
+#define REACHABILITY_S 60   /* the applier's wait if no operator confirms the apply */
 
 struct reachability {
 	struct verified_peer paths[REACHABILITY_MAX];
 	size_t n;			/* 0: no peer to wait for */
 	bool moves;			/* the apply moves workers to VFs: they must come up */
-	bool alone;			/* nobody else has to confirm the apply */
+	bool alone;			/* no operator has to confirm the apply */
 	bool patient;			/* an operator confirms: peers have until then to answer */
 	bool inherited;			/* read from a previous agent's ticket */
 	struct reconcile_client client; /* answered when the apply ends */
@@ -197,7 +197,7 @@ struct reconcile_pacing {
 	struct reconcile_pace files, running;
 	uint64_t fires_at_ns; /* of the armed debounce timer */
 	struct loop_source *debounce, *tick, *orphan;
-	bool ready_sent; /* the service manager was told READY=1 */
+	bool ready_sent; /* READY=1 was sent to the service manager */
 };
 
 /* What the plan is made from besides spec and inventory. */

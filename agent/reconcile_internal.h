@@ -129,7 +129,7 @@ bool reachability_waits(const struct reconcile *rec);
  */
 void reachability_before(struct agent *a);
 /* Starts the checks: the apply is pending and its workers are starting. Rolls it back if a peer
- * stays silent; keeps it if nobody else has to confirm it. */
+ * stays silent; keeps it if no operator has to confirm it. */
 void reachability_begin(struct agent *a);
 /* The checks as comments for the ticket; "" for none. 0 and *ret, owned by the caller; -ENOMEM. */
 int reachability_format(const struct agent *a, char **ret);

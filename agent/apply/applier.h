@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The applier runs one apply in a process of its own, which owns the journal and writes to the
+ * The applier runs one apply in a separate process, which owns the journal and writes to the
  * kernel: apply_run, apply_verify, optionally the wait for a confirmation, then apply_commit or
  * apply_rollback. The monitor receives its progress. The process keeps only CAP_NET_ADMIN, inherits
  * none of the monitor's descriptors, runs in its own systemd scope where systemd runs, and outlives
@@ -55,7 +55,7 @@ struct applier_result {
 	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
 	/* Recovery only: the apply was committed already, so the host is as desired. */
 	bool committed;
-	char by[REQUESTER_MAX]; /* who confirmed or rolled it back; "": nobody */
+	char by[REQUESTER_MAX]; /* the client that confirmed or rolled it back; "": none */
 	uint64_t n_writes, n_rolled_back;
 	/* Data IPs found in use by other hosts; valid only while on_end runs. If there are any,
 	 * another plan than the task's was applied, and the caller must plan again. */

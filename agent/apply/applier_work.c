@@ -228,8 +228,8 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 
 /* ---- the end ---- */
 
-/* The outcome for a later agent, if nobody receives the result. A journal takes precedence, so the
- * outcome is written before the journal is removed. */
+/* The outcome for a later agent, if no agent receives the result. A journal takes precedence, so
+ * the outcome is written before the journal is removed. */
 static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
 	autofree char *text = NULL;

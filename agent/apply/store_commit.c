@@ -137,7 +137,7 @@ void store_abandon(struct store *st)
 
 /* ---- edits during an apply ---- */
 
-/* Hash collisions are no risk: whoever may write the file may write any content. */
+/* Hash collisions are harmless: a program that may write the file may write any content. */
 static void put_base(FILE *f, const char *path)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d66, 0x696c65732d763100};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moves a process to a systemd scope of its own, so that it outlives the service that started it
+ * Moves a process to a separate systemd scope, so that it outlives the service that started it
  * even if the service manager stops or restarts the service, or kills all of it for lack of memory.
  * Called by the applier's process before it drops its privileges.
  */

@@ -452,8 +452,8 @@ int ctl_cmd_status(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	/* The state alone decides, so that the exit status agrees with the first lines: what has
-	 * not lasted long enough to change the state is not a fault yet. */
+	/* The state alone decides, so that the exit status agrees with the first lines: a problem
+	 * that has not lasted long enough to change the state is not a fault yet. */
 	well = strcmp(ctl_text(o, "state"), "running") == 0;
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);

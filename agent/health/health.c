@@ -302,7 +302,7 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 }
 
 /* Separate fabrics: cross-leg standby paths never come up, which matters only where the leg lacks a
- * path of its own. */
+ * path on its own fabric. */
 static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
 		       const struct launch_path_stats *s)
 {

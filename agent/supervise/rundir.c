@@ -38,7 +38,7 @@ static bool parse_id(const char *text, uint8_t id[16])
 	return true;
 }
 
-/* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a line of its own, "at
+/* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a separate line, "at
  * /real/path". */
 static void print_mount(FILE *f, const struct rundir_mount *m)
 {

@@ -43,7 +43,7 @@ struct sandbox {
 	bool no_selinux;	       /* the kernel certainly has no SELinux */
 };
 
-/* The user that workers run as: plenum-worker if the host has it, else nobody. */
+/* The user that workers run as: plenum-worker if the host has it, else "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each returns 0; negative errno with a line in why (LAUNCH_REASON_MAX bytes). */
 /* key_fd: as fs_helper_start(); the key is not read here. */

@@ -208,12 +208,12 @@ int apply_run_links(struct kernel *k, const struct plan *p, const char *journal,
 	return start(k, p, journal, OBJECT_PHASE_ADDR, ret, out);
 }
 
-int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_outcome *out)
+int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply_outcome *out)
 {
 	int r = 0;
 
 	*out = (struct apply_outcome){.n_done = a->n_done};
-	if (anew) {
+	if (is_new) {
 		a->next = 0;
 		r = run_all_disowned(a, p, out);
 	}

@@ -43,9 +43,9 @@ int apply_run(struct kernel *k, const struct plan *p, const char *journal, struc
  */
 int apply_run_links(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 		    struct apply_outcome *out);
-/* Continues under the same journal: with the rest of the same plan or, if anew, with the steps of
- * a newer plan. 0; otherwise like apply_run, with everything rolled back and a freed. */
-int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_outcome *out);
+/* Continues under the same journal: with the rest of the same plan or, if is_new, with the steps
+ * of a newer plan. 0; otherwise like apply_run, with everything rolled back and a freed. */
+int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply_outcome *out);
 /* Commits: updates the record of owned values, removes the journal and frees a. 0, with out->why
  * if the record or the journal's removal failed; negative errno: the journal could not be written,
  * so everything was rolled back. */

@@ -24,7 +24,8 @@ struct diag_entry {
 	char *file; /* NULL: none */
 	unsigned line, column;
 	char *path; /* "workers[1].cores", NULL: none */
-	char *text; /* one sentence without a full stop: what was found, what to write */
+	char *text; /* one sentence without a full stop: the finding, and the text to write instead
+		     */
 };
 
 struct diag {

@@ -27,7 +27,7 @@ int memfd_new_empty(const char *name);
  * memfd_fix() before others map it. */
 int memfd_new_growing(const char *name);
 /* Seals the file against shrinking and against further seals, so that no later holder can make
- * another's access fault. No effect where it is sealed already or is no such file. */
+ * another's access fault. No effect where it is sealed already or not such a file. */
 void memfd_fix(int fd);
 bool memfd_is_fixed(int fd);
 /* Whether fd is a memfd that was created with this name. */

@@ -342,7 +342,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
-	/* Opened anew: the daemon may come later than we do. */
+	/* Opened each time: the daemon may start later than this process. */
 	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -538,7 +538,8 @@ int kernel_linux_new(struct kernel **ret)
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* /proc/sys/net shows the namespace of whoever looks, not of who opened it. */
+	/* /proc/sys/net shows the namespace of the process that looks it up, not of the one that
+	 * opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
 	/* Opened while there are the privileges for it. */

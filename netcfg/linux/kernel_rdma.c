@@ -252,7 +252,7 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 
 	if (!devices)
 		return -ENOMEM;
-	/* EAGAIN: devices changed during the dump. What was read of a link remains valid. */
+	/* EAGAIN: devices changed during the dump. The data already read of a link remain valid. */
 	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
 		devices->n = 0;
 		r = collect_netlink(inv, devices);

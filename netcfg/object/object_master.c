@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bond that a link is a port of. A value of the link; the old value is no bond, and up or
+ * The bond that a link is a port of. A value of the link; the old value is "none", and up or
  * down. The kernel takes a link down to make it a port, and restores MTU and MAC when it releases
  * it.
  */

@@ -2,9 +2,9 @@
 /*
  * Computes the steps: create what is desired and missing, remove our objects that are no longer
  * desired, and restore values that we changed and no longer want. An object exactly as desired
- * counts as present, whoever made it. Objects of other programs are removed only if a desired step
- * says so (bond_takeover.h), and values that other programs set after us stay. Kinds of objects
- * and their order are in object.h; this file knows no kind.
+ * counts as present, even if another program made it. Objects of other programs are removed only if
+ * a desired step says so (bond_takeover.h), and values that other programs set after us stay. Kinds
+ * of objects and their order are in object.h; this file knows no kind.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"

@@ -321,7 +321,7 @@ static const char *fabric_set(struct fabric *f, const char *name, const char *se
 	for (unsigned i = 0; i < f->n_ports; i++)
 		if (all || strcmp(f->ports[i].name, name) == 0)
 			answer = port_set(f, &f->ports[i], setting) ? "ok" : "unknown setting";
-	memset(f->macs, 0, sizeof(f->macs)); /* what was learnt may hold no longer */
+	memset(f->macs, 0, sizeof(f->macs)); /* learnt addresses may be stale */
 	return answer;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Identity of objects: signed handles, and the inode numbers that clients see. Everything that
- * confines a compromised worker to its exports is here: what is signed, with which key, and what is
- * opened.
+ * confines a compromised worker to its exports is here: signing, its key, and opening by
+ * handle.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"

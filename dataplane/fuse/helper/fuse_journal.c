@@ -184,7 +184,7 @@ void journal_mount_drop(struct journal *j, unsigned mount)
 
 static uint64_t word_get(const struct journal_record *rec)
 {
-	/* Pairs with word_swap(): what was written before the word is seen with it. */
+	/* Pairs with word_swap(): a reader of the word sees all that was written before it. */
 	return __atomic_load_n(&rec->word, __ATOMIC_ACQUIRE);
 }
 

@@ -173,7 +173,7 @@ static bool wants_hugepages(const struct launch_config *cfg)
 	return false;
 }
 
-/* ------------------------------------------------------------------ what goes on meanwhile */
+/* ------------------------------------------------------------------ during the start */
 
 static struct port_early_all early;
 

@@ -74,7 +74,7 @@ static bool parse_link_event(struct nlmsghdr *h, struct kernel_event *e)
 	const struct ifinfomsg *ifi = nlmsg_data(h);
 	struct nlattr *name;
 
-	/* A bridge reports its ports in an address family of its own: there, RTM_DELLINK means
+	/* A bridge reports its ports in a separate address family: there, RTM_DELLINK means
 	 * that a port left. */
 	if (nlmsg_datalen(h) < (int)sizeof(*ifi) || ifi->ifi_family != AF_UNSPEC)
 		return false;

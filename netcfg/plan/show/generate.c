@@ -199,7 +199,8 @@ static void candidate_check(const struct generator *g, struct candidate *c)
 
 static int find_candidates(struct generator *g)
 {
-	bool has_hardware = false; /* if true, a veth belongs to a container and is no leg */
+	bool has_hardware =
+		false; /* if true, a veth belongs to a container and is not offered as a leg */
 
 	g->candidates = calloc(g->inv->n_links + 1, sizeof(*g->candidates));
 	if (!g->candidates)

@@ -78,7 +78,7 @@ bool client_forward_has_pending(const struct client_worker *w, uint64_t nodeid);
 
 /* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
  * begun before); _resume continues a predecessor's; _look takes one that the owner dispatched
- * (false: no free slot); _restart begins one anew that the kernel resent. */
+ * (false: no free slot); _restart restarts one that the kernel resent. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
