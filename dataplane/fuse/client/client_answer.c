@@ -62,7 +62,7 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
 }
 
-/* Resent: the answer may be old. */
+/* Whether the request was resent: its answer may then be older than later changes. */
 static bool is_resent(const struct client_slot *s)
 {
 	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;
@@ -234,8 +234,8 @@ void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, 
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel has learned something newer of it since. What a mount worker has accepted the
-	 * kernel reaches us later. */
+	/* The kernel may have newer attributes of this node than the prefetched entry: from an
+	 * answer since, or from an answer of a mount worker that this worker has not seen yet. */
 	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
 		client_cache_kernel_valid_drop(&f->cache, node);
 		client_node_forget(&f->nodes, node, 1);
@@ -277,7 +277,7 @@ static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
-/* How its node counts the file. */
+/* The open mode by which the node counts this file. */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
 	if (open_flags & O_APPEND)
@@ -306,7 +306,7 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	as.uid = in.uid;
 	as.gid = in.gid;
 	file = is_resent(s) ? client_file_of_server_fh(&f->files, out.fh, as.incarnation) : NULL;
-	if (file && !(open_flags & O_APPEND)) /* as it was opened then */
+	if (file && !(open_flags & O_APPEND)) /* keep the mode of the earlier open */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
 	if (!file)
@@ -371,8 +371,8 @@ static int answer_open(struct fuse_client *f, const struct client_slot *s, struc
 
 /* ------------------------------------------------------------------ the rest */
 
-/* One bad entry invalidates the whole answer: the kernel would stop there and not count the
- * entries behind it. */
+/* One bad entry invalidates the whole answer: the kernel would stop at it and not count the
+ * lookups of the entries after it. */
 static int dir_check(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -399,7 +399,7 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		struct client_node *node = NULL;
 
 		memcpy(&entry, a->body + at, sizeof(entry));
-		/* The kernel makes no node of these, and counts no lookup. */
+		/* For these entries the kernel creates no node and counts no lookup. */
 		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
@@ -452,7 +452,8 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Kernels trust the count. Only a synchronous write counts as synced. */
+/* Kernels trust the byte count of the answer, so check it. Only a synchronous write counts as
+ * synced. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
 	struct fuse_copy_file_range_in copy;
@@ -510,7 +511,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		memset(f->cache.dirs, 0, sizeof(f->cache.dirs));
 		break;
 	case FUSE_READDIR:
-	case FUSE_READDIRPLUS: /* reading updates its access time */
+	case FUSE_READDIRPLUS: /* updates the directory's access time */
 	case FUSE_OPENDIR:
 		client_cache_dir_drop(&f->cache, s->nodes[0]);
 		break;
@@ -587,8 +588,8 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 		client_answer_undo_entries(f, a);
 }
 
-/* A pipe without a name that a program has open: the server no longer has it. True: answered
- * from the node's record. */
+/* Answers GETATTR for an unlinked pipe, socket or device that a program still has open and that
+ * the server no longer knows, from the attributes in the node's record. True: answered. */
 static bool answer_recall(struct fuse_client *f, struct client_slot *s, int error)
 {
 	struct {
@@ -631,7 +632,7 @@ static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 		(void)client_reply(f, &notice, sizeof(notice));
 }
 
-/* Notes the end of the directory, unless this client has changed it meanwhile. */
+/* Records the offset at which the directory ends, unless this client has changed it meanwhile. */
 static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
@@ -652,13 +653,13 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 static void shown_note(struct fuse_client *f, const struct client_slot *s)
 {
 	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
-	    s->opcode == FUSE_READDIRPLUS) /* shows nothing of the directory itself */
+	    s->opcode == FUSE_READDIRPLUS) /* has no attributes of the directory itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
 		client_prefetch_note_shown_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
 		client_prefetch_note_shown(f, s->refs.nodeids[i]);
-		if (changed_nodes(s)) /* a failed request may be partly done */
+		if (changed_nodes(s)) /* a failed request may have been executed in part */
 			client_dir_cache_drop(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
 			client_cache_kernel_valid_drop(&f->cache, s->nodes[i]);
@@ -711,8 +712,7 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
-		client_cache_created_drop(&f->cache,
-					  s->nodes[i]); /* part of the request may be done */
+		client_cache_created_drop(&f->cache, s->nodes[i]); /* may be executed in part */
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);

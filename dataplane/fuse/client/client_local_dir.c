@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Odd, since kernels use even request numbers. */
+/* The number of the request, which is even, made odd so that it is never 0. */
 static uint32_t request_of(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
@@ -104,7 +104,8 @@ static bool removes_name(uint32_t opcode)
 	       opcode == FUSE_RENAME2;
 }
 
-/* If the server cannot open it just now, removals proceed anyway: they may free resources. */
+/* If the server cannot open the directory for now, removals proceed anyway: they may free
+ * resources. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -127,8 +128,8 @@ static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* A request waits while the server opens a local directory: its own, or one that the request may
- * leave without names. */
+/* A request waits while the server opens a local directory: the request's own, or one that may
+ * lose its last name by the request. */
 static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
@@ -158,7 +159,7 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* ------------------------------------------------------------------ opening */
 
-/* A removal in it is in flight: the number of its names is unknown. */
+/* Whether a removal in the directory is in flight: the number of its names is then unknown. */
 static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
@@ -225,7 +226,7 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 	return true;
 }
 
-/* A mount worker gets no requests of directories. */
+/* Mount workers get no directory requests. */
 static bool local_dir_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -19,8 +19,8 @@
 	((size_t)FUSE_PROTO_LIST_MAX + \
 	 FUSE_PROTO_LIST_MAX / FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX))
 #define DIR_CACHE_BYTES ((size_t)4 << 20)
-#define MEMORY_BYTES \
-	((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES) /* and one answer */
+/* The prefetches, one answer in progress, and the cached directories. */
+#define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES)
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
 /* A cached directory is not used if the kernel has learned something of more than one in this many
  * entries: a program that has read a file asks for its times. */
@@ -112,8 +112,9 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
 }
 
-/* Its node number will not be reused, so its count must be kept by handle. Prefetches older than
- * the last CLIENT_SHOWN_MAX counts are not used, so older counts need not be kept. */
+/* Keeps the count of a node that the kernel forgets by its handle, because its record gets
+ * another node. Prefetches older than the last CLIENT_SHOWN_MAX counts are not used, so older
+ * counts are dropped. */
 void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->prefetch.shown[node - f->state.nodes];
@@ -163,7 +164,7 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 {
 	struct client_prefetches *p = &f->prefetch;
 
-	if (unread->is_copy) /* the server has sent nothing for it */
+	if (unread->is_copy) /* the server sent no entries for a copy */
 		return;
 	p->n_unread = MIN_OF(p->n_unread + 1, UNREAD_MAX);
 	p->n_skip = (1U << p->n_unread) - 1;
@@ -204,8 +205,8 @@ static uint32_t n_names(const struct client_answer *a)
 	return n;
 }
 
-/* Copies an unread prefetch into the cache. Not for an empty directory: another client may
- * remove it at once, and then the server must know who has it open. */
+/* Copies an unread prefetch into the cache. An empty directory is not cached: another client may
+ * remove it at once, and then the server must know which clients have it open. */
 static void dir_cache_put(struct fuse_client *f, uint64_t nodeid,
 			  const struct client_prefetch *from, size_t handles_len)
 {
@@ -289,7 +290,7 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 
 	of.body += head;
 	of.body_len -= head;
-	/* The kernel gets only the struct fuse_open_out. */
+	/* Return only the struct fuse_open_out to the kernel. */
 	a->body_len = head;
 	a->out.len = (uint32_t)(sizeof(a->out) + head);
 	memcpy(a->body - sizeof(a->out), &a->out, sizeof(a->out));
@@ -452,7 +453,7 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 	f->prefetch.n_touched++;
 }
 
-/* A mount worker gets no requests of directories. */
+/* Mount workers get no directory requests. */
 static bool prefetch_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -15,7 +15,8 @@
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
 
-#define CLIENT_COOKIE_SLOT_MAX UINT32_MAX /* of slots; larger ones are the following */
+/* Highest cookie of a slot; larger cookies are the following. */
+#define CLIENT_COOKIE_SLOT_MAX UINT32_MAX
 #define CLIENT_COOKIE_HELLO UINT64_MAX
 #define CLIENT_COOKIE_BYE (UINT64_MAX - 1)
 #define CLIENT_COOKIE_RDMA (UINT64_MAX - 2)
@@ -24,7 +25,8 @@
 /* Slots for requests that the client originates: they must get through while the kernel's
  * requests occupy all others and wait for them. */
 #define CLIENT_SLOTS_INTERNAL 32
-#define CLIENT_SMALL_BYTES 8192U /* requests and responses up to this size lie in the slot */
+/* Requests and responses up to this size are stored in the slot. */
+#define CLIENT_SMALL_BYTES 8192U
 /* Large buffers that READs leave free, so that WRITEs and small requests get through. */
 #define CLIENT_READ_RESERVE 12
 /* How long the server may take to end the request of a killed process. */
@@ -45,48 +47,48 @@ enum client_slot_state {
 
 enum client_slot_kind {
 	CLIENT_SLOT_KERNEL,    /* the kernel's request: a reply is due */
-	CLIENT_SLOT_REOPEN,    /* originated here, as are the rest: reopen `file` */
+	CLIENT_SLOT_REOPEN,    /* this and the following originate in the client: reopen `file` */
 	CLIENT_SLOT_RELEASE,   /* close `file` and the files that follow it */
-	CLIENT_SLOT_INTERRUPT, /* of another slot */
+	CLIENT_SLOT_INTERRUPT, /* interrupt the request of another slot */
 	CLIENT_SLOT_TOUCH,     /* carry out a deferred ctime of a node */
 };
 
 struct client_slot {
-	struct client_slot *prev, *next; /* free stack (next only) or pending queue */
+	struct client_slot *prev, *next; /* the free stack uses next only; else the pending queue */
 	struct client_slot *older,
-		*newer; /* the kernel's requests in order of arrival; until answered */
+		*newer; /* the kernel's unanswered requests in order of arrival */
 	enum client_slot_state state;
 	enum client_slot_kind kind;
 	uint32_t opcode;
 	uint32_t pid;
 	uint64_t unique;   /* as the kernel sent it, including its RESEND bit: replies carry it */
-	uint8_t *req;	   /* small[0..] or from the pool; has room for a tail */
+	uint8_t *req;	   /* &small[0] or a buffer from the pool; has room for a tail */
 	uint32_t req_len;  /* without the tail */
 	uint32_t resp_max; /* the largest answer that is accepted */
 	uint8_t *resp;	/* from the pool, if resp_max is above CLIENT_SMALL_BYTES and the request is
 			   sent */
 	uint8_t *small; /* CLIENT_SMALL_BYTES for the request, then as many for the response */
 	struct client_refs refs;
-	struct client_node *nodes[CLIENT_REFS_MAX]; /* of refs, pinned */
+	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes named by refs, pinned */
 	uint32_t file;				    /* REOPEN, RELEASE */
-	uint32_t n_changes; /* the first node's count when the request was sent */
+	uint32_t n_changes; /* n_changes of the first node when the request was sent */
 	uint32_t n_written; /* client_cache_written_count() of that node at that time */
 	uint64_t n_shown;   /* client_prefetches' count when the request was taken */
 	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when its process was first seen dying; 0: never */
 	bool interrupted;   /* its process had a signal */
-	/* Offered over these legs: bulk_len bytes, when client_rdma.serial was bulk_serial. */
+	/* Memory of bulk_len bytes was offered for RDMA over these legs, when client_rdma.serial
+	 * was bulk_serial. */
 	uint8_t bulk_legs;
-	bool bulk_failed; /* its data go in packets: RDMA has failed for it */
+	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
 	bool resent;	  /* resent on another session than before */
 	uint32_t bulk_len, bulk_serial;
-	bool answered;	      /* the kernel already has its reply; the server's is still due */
-	bool accepted;	      /* the kernel accepted the reply */
-	bool returned;	      /* the mount worker returns it to the owner */
-	uint32_t worker_slot; /* of a dispatched request, in either process: its mount_worker_slot
-			       * plus one
-			       */
-	uint16_t serial;      /* makes the cookie of the slot's next use a different one */
+	bool answered; /* the kernel already has the reply; the server's answer is still due */
+	bool accepted; /* the kernel accepted the reply */
+	bool returned; /* the mount worker returns it to the owner */
+	uint32_t worker_slot; /* mount_worker_slot of a dispatched request plus one, in either
+				 process */
+	uint16_t serial;      /* incremented for each use of the slot, so that cookies differ */
 };
 
 enum client_link {
@@ -111,22 +113,23 @@ struct client_rdma_msg {
 #define CLIENT_LAYER_ETHERNET 2U
 
 struct client_rdma {
-	struct port_rdma *ports; /* NULL: no leg is to use it */
+	struct port_rdma *ports; /* NULL: no leg may use RDMA */
 	unsigned n_ports;
 	uint32_t read_min, write_min;
-	struct port_rdma_pool *pool; /* of the client's buffers; NULL: none of them is registered */
-	struct port_rdma_peer *peer; /* the pairs with the server, by our port */
+	struct port_rdma_pool
+		*pool; /* registration of the client's buffers; NULL: not registered */
+	struct port_rdma_peer *peer; /* queue pairs with the server, by local port */
 	uint8_t asked,
 		checked; /* legs whose pairs were requested, and checked, in the pending request */
 	bool waits;	 /* a request is pending */
 	bool encrypted;
-	bool only;	  /* data eligible for RDMA use no other way */
+	bool only;	  /* data eligible for RDMA must not use packets */
 	bool mixed;	  /* servers mix InfiniBand and Ethernet: RDMA is stopped */
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
-	uint32_t n_changes; /* port_rdma_changes() at the last request */
-	uint32_t serial,
-		made[PORT_RDMA_LEGS_MAX]; /* distinguish pairs made after a request was sent */
+	uint32_t n_changes;			   /* port_rdma_changes() at the last request */
+	uint32_t serial, made[PORT_RDMA_LEGS_MAX]; /* serial of each pair: tells whether a request
+						      was sent before the pair was made */
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
 		bool lost; /* its pair failed since the last attempt */
@@ -148,7 +151,7 @@ struct client_ping {
 	uint32_t buf_bytes;	 /* bytes of buf that may have been written */
 	bool waits;		 /* a request is pending: the server may access buf */
 	bool is_stale;		 /* the pending request belongs to an earlier run */
-	bool over;		 /* run has the result; not taken yet */
+	bool over;		 /* run has the result, which the worker has not read yet */
 	bool is_servers;	 /* the server asked for the test and keeps the result */
 	struct launch_ping wish; /* the next test that the server asked for; id 0: none */
 	uint32_t serial;	 /* client_rdma.serial when the request was sent, */
@@ -202,28 +205,29 @@ struct client_prefetch {
 	uint64_t fh; /* as the kernel knows it */
 	uint64_t opened_ns;
 	uint64_t sent_ns, n_shown;
-	uint32_t n_changes;	/* the node's count at that time */
+	uint32_t n_changes;	/* n_changes of the node when the request was sent */
 	uint64_t off;		/* offset at which the reader continues */
-	struct client_answer a; /* the entries that are not read yet, and their handles */
+	struct client_answer a; /* the unread entries, and their handles */
 	uint8_t *bytes;
 	bool is_copy; /* a copy of a cached directory */
 };
 
-/* The same for later opens of the directory: no other client changes its names meanwhile. */
+/* Cached entries of a directory whose names the server leases, for later opens: no other client
+ * changes the names meanwhile. */
 struct client_dir_cache {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
 	uint32_t n_names; /* without "." and ".." */
-	uint64_t at;	  /* client_prefetches.dir_cache_at when it came */
+	uint64_t at;	  /* value of dir_cache_at when the entries arrived */
 };
 
 /* A directory that is open locally, from the directory cache, and not at the server. */
 struct client_local_dir {
 	uint64_t fh;
 	uint64_t due_ns;  /* when the server has to open it */
-	uint32_t n_names; /* lower bound of the names that remain in it */
+	uint32_t n_names; /* lower bound of the number of names left in the directory */
 };
 
 struct client_prefetches {
@@ -231,21 +235,22 @@ struct client_prefetches {
 	size_t n_touched;
 	struct client_prefetch items[CLIENT_PREFETCHES];
 	struct client_dir_cache dir_cache[CLIENT_DIR_CACHE_MAX];
-	uint8_t *dir_cache_bytes; /* of those: the oldest go for the next */
-	uint64_t dir_cache_at;	  /* how many there ever were */
-	/* Counts the times that the kernel learned or changed something of a node; the last
-	 * count of each node, by record; the last count for unknown nodes. */
+	uint8_t *dir_cache_bytes; /* ring buffer of cached entries: new ones overwrite the oldest */
+	uint64_t dir_cache_at;	  /* bytes ever written to the ring buffer */
+	/* n_shown counts the events in which the kernel learned or changed attributes of a node;
+	 * shown has the count at each node's last event, by record; n_shown_all that of the last
+	 * event of an unknown node. */
 	uint64_t n_shown;
 	uint64_t *shown;
 	uint64_t n_shown_all;
-	uint64_t forgotten[CLIENT_FORGOTTEN]; /* the same for nodes that the kernel has forgotten,
-						 by hash */
-	unsigned n_unread, n_skip; /* prefetches in a row that were not read; opens that will not
-				      ask for one */
+	uint64_t forgotten[CLIENT_FORGOTTEN]; /* counts of nodes that the kernel has forgotten, by
+						 hash of the handle */
+	unsigned n_unread, n_skip; /* consecutive prefetches that were not read; number of opens
+				      that will not request one */
 	struct {
 		uint64_t nodeid, until_ns;
-	} large[CLIENT_LARGE]; /* directories that were too large for a prefetch; not asked for
-				  until then */
+	} large[CLIENT_LARGE]; /* directories too large for a prefetch; none is requested until
+				  until_ns */
 	struct client_local_dir local_dirs[CLIENT_LOCAL_DIRS_MAX];
 	unsigned n_local_dirs;
 };
@@ -264,7 +269,7 @@ struct fuse_client {
 	struct rudp_session *session;
 	struct launch_stats *stats;
 	uint64_t (*clock_ns)(void); /* clock_now_ns; tests replace it */
-	uint64_t soft_ns;	    /* 0: hard */
+	uint64_t soft_ns;	    /* timeout of a soft mount; 0: hard */
 	struct client_stages on;    /* the active stages */
 	uint64_t state_at;	    /* offset of the state in its descriptor */
 	bool adopted;		    /* a predecessor served this mount */
@@ -278,27 +283,28 @@ struct fuse_client {
 	bool unmounted;
 	bool bye_sent, bye_done;
 	bool flush_wanted;     /* pending slots may be sendable */
-	uint64_t bye_until_ns; /* no goodbye after this time to an absent server */
+	uint64_t bye_until_ns; /* until then, wait for an absent server to send it DESTROY */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
 	uint64_t closing_ns; /* when the oldest unreported close was queued */
 	uint64_t timeouts, bad_requests, bad_responses;
-	struct fuse_proto_server server; /* the server of the session */
-	uint32_t features;		 /* FUSE_PROTO_FEATURE_* in force with it */
-	uint32_t reopen_next;		 /* files below have been reopened */
+	struct fuse_proto_server server; /* the server's worker of the session */
+	uint32_t features;		 /* FUSE_PROTO_FEATURE_* of the session */
+	uint32_t reopen_next;		 /* files with a lower index have been reopened */
 	unsigned n_reopening;
-	bool reopen_again; /* a file could not be reopened for now */
+	bool reopen_again; /* a file could not be reopened yet */
 	struct client_init_msg hello;
 	struct client_bye_msg bye;
 	uint8_t hello_resp[FUSE_PROTO_RESP_SMALL];
 	uint8_t *read_buf; /* buffer of the next request */
-	uint32_t largest;  /* of the requests so far */
+	uint32_t largest;  /* length of the largest request so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
-	unsigned n_unanswered;	   /* requests of the kernel */
-	uint64_t n_read, n_behind; /* ever read; of those, read behind another in one burst */
-	bool resend_due;	   /* the kernel is to resend what a predecessor left unanswered */
-	/* The largest number unanswered lately, in the current and in the previous window. */
+	unsigned n_unanswered;	   /* requests of the kernel without a reply */
+	uint64_t n_read, n_behind; /* requests ever read; of these, requests that followed another
+				      one in a burst */
+	bool resend_due;	   /* the kernel is to resend a predecessor's unanswered requests */
+	/* Highest number of unanswered requests in the current and in the previous window. */
 	unsigned unanswered_most, unanswered_window, n_window;
 	/* Slots that requests with a reply may hold until the server answers. */
 	unsigned answered_max;
@@ -312,18 +318,18 @@ struct fuse_client {
 	struct client_dispatch *dispatch;   /* NULL: no mount workers */
 	struct mount_worker_common *common; /* NULL: neither has nor is a mount worker */
 	struct mount_worker_area *area;	    /* NULL: not a mount worker */
-	struct mount_worker_reads *reads;   /* a mount worker's */
+	struct mount_worker_reads *reads;   /* the reads area of a mount worker */
 	struct mount_worker_more *more;
-	uint32_t reads_free;	       /* a mount worker's free read slots, as far as known */
-	uint64_t read_ns;	       /* last time that it read a request */
-	bool is_reading;	       /* a new request may wake this worker only */
+	uint32_t reads_free;	       /* free read slots of a mount worker, as far as known */
+	uint64_t read_ns;	       /* time of the last request that this worker read */
+	bool is_reading;	       /* the kernel may wake only this worker for a new request */
 	unsigned mount_worker_number;  /* 0: we own the mount */
 	struct launch_mount own_mount; /* copy with our own id */
 	struct client_head *owner;     /* a mount worker's: the head of its owner's state */
 	bool quiescing;		       /* a mount worker that takes no more requests */
-	uint64_t unserved_ns; /* a mount worker's: since when its owner has no server; 0: it has */
+	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: has one */
 	bool finishing;	      /* a mount worker's session only finishes old requests */
-	uint64_t connect_ns;  /* a mount worker's: time of the next attempt to connect */
+	uint64_t connect_ns;  /* mount worker: time of the next attempt to connect */
 	struct client_slot slots[CLIENT_SLOTS];
 	struct client_ping ping;
 };
@@ -332,10 +338,10 @@ struct fuse_client {
 
 /* One write is one answer. False: the kernel rejected it. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len);
-/* Replies to the slot's request with msg, which has a header, under the request's number, unless
- * the kernel has its reply. True: the kernel accepted it. */
+/* Sends msg, which has a header, as the reply to the slot's request, unless the kernel already
+ * has a reply. True: the kernel accepted it. */
 bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
-/* The same without data. */
+/* As client_slot_reply, with an error and no data. */
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
 /* A reply without data. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
@@ -425,7 +431,7 @@ bool client_dispatch_has_pending(const struct fuse_client *f, const struct clien
 /* We report the end of the request to the kernel. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
-/* Reports to mount workers whether we have the server. */
+/* Reports to the mount workers whether this worker has a session with the server. */
 void client_dispatch_report_served(struct fuse_client *f);
 void client_dispatch_report_unmounted(struct fuse_client *f);
 /* All resent requests have been read. */
@@ -440,7 +446,8 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 /* Resumes a predecessor's requests, once all stages are initialized. */
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns);
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* Whether a session may be requested: the owner comes first, except to finish requests. */
+/* Whether this mount worker may request a session: the owner connects first, except if old
+ * requests must be finished. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
 /* The purpose of the next session for the hello, which is noted. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
@@ -461,7 +468,7 @@ void client_answer_undo_entries(struct fuse_client *f, const struct client_answe
 
 /* client_prefetch.c: entries that come with the opening of a directory. */
 
-/* Returns its pages to the system. */
+/* Returns the prefetches' pages to the system. */
 void client_prefetches_trim(struct fuse_client *f);
 /* How many bytes of entries the OPENDIR of the directory is to ask for. */
 uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns);
@@ -478,7 +485,7 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    const struct client_node *node, const struct fuse_read_in *read,
 			    uint64_t now_ns);
 void client_prefetch_close(struct fuse_client *f, uint64_t fh);
-/* The kernel is about to learn something of the node; of unknown nodes. */
+/* Call before the kernel learns attributes of the node; of unknown nodes. */
 void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid);
 void client_prefetch_note_shown_all(struct fuse_client *f);
 /* The names in the directory may have changed. */
@@ -523,7 +530,7 @@ void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, ui
 
 /* The server reports that the pair of a leg, as of that client_rdma.serial, has failed. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
-/* A request for a pair of the port is pending. */
+/* Whether a request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
 /* Whether to offer the request's data via RDMA; its answer has its buffer. */
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret);
@@ -560,7 +567,7 @@ struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot
 void client_slot_free(struct fuse_client *f, struct client_slot *s);
 void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);
-/* The kernel has its reply, or waits for none. */
+/* Marks the slot's request as answered: the kernel has a reply, or expects none. */
 void client_slot_answered(struct fuse_client *f, struct client_slot *s);
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique);
 /* The cookie of the slot's current call, and back; NULL: not a call in flight. */

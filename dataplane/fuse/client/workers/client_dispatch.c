@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-/* Smaller requests cost as much to dispatch as to send; when there are too many of them, mount
- * workers read for themselves. */
+/* Dispatching a smaller request costs as much as sending it; if there are many small requests,
+ * mount workers read them from the kernel themselves. */
 #define DISPATCH_BYTES_MIN (64U << 10)
 /* A mount worker that is away this long may not return. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
@@ -31,8 +31,8 @@ static struct mount_worker_slot *slot_at(const struct client_worker *w, unsigned
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
 		 unsigned i)
 {
-	/* Partner: client_mount_worker_pull() of the mount worker, which sets `asleep` before it
-	 * looks, and looks before it sets it again: ringing once is enough. */
+	/* Partner: client_mount_worker_pull() of the mount worker, which sets `asleep` before
+	 * each check for requests: ringing once is enough. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&w->area->asleep) &&
@@ -57,7 +57,7 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* A WRITE that is or was in flight: only unsynced data can be lost with the server. */
+/* Records a WRITE that is or was in flight: if the server dies, unsynced data are lost. */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -99,7 +99,8 @@ static unsigned nodeids_at(uint64_t nodeid)
 	return (unsigned)(nodeid % CLIENT_DISPATCH_NODEIDS);
 }
 
-/* Assigns place i to the file. The node's number stays after the file is closed. */
+/* Assigns entry i of the mount worker's table to the file. The node's number stays after the
+ * file is closed. */
 static void place_assign(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh,
 			 uint64_t nodeid)
 {
@@ -147,7 +148,7 @@ static int dispatch_init(struct fuse_client *f)
 			return -errno;
 		slots_adopt(f, w);
 		files_adopt(f, w);
-		/* What the predecessor had processed is unknown: look at everything. */
+		/* It is unknown what the predecessor had processed, so check everything. */
 		__atomic_store_n(&w->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
@@ -233,8 +234,9 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Only data of regular files, whose requests are idempotent: the server recognizes a repeated
- * append by the id that sent it first. Requests that may use RDMA stay with the owner. */
+/* Only data requests of regular files can be dispatched, since they are idempotent: the server
+ * recognizes a repeated append by the id that sent it first. Requests that may use RDMA stay
+ * with the owner. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -278,7 +280,7 @@ static struct client_worker *mount_worker_that_forwarded(const struct fuse_clien
 	return w && w->free && client_dispatch_is_alive(w, now_ns) ? w : NULL;
 }
 
-/* NULL: the owner serves it. */
+/* The mount worker that is to get the request; NULL: the owner serves it. */
 static struct client_worker *mount_worker_for(const struct fuse_client *f,
 					      const struct client_slot *s, uint64_t now_ns)
 {
@@ -288,7 +290,7 @@ static struct client_worker *mount_worker_for(const struct fuse_client *f,
 			   : mount_worker_that_forwarded(f, now_ns);
 }
 
-/* Hands the slot to the mount worker; the request's bytes are now only in its area. */
+/* Passes the slot's request to the mount worker, whose area then has the only copy. */
 static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned number, unsigned i)
 {
 	if (s->req != s->small)
@@ -297,7 +299,7 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 	s->state = CLIENT_SLOT_DISPATCHED;
 	s->worker_slot = number * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->dispatch->workers[number].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* of these only claimed ones count */
+	if (i >= MOUNT_WORKER_SLOTS) /* requests that mount workers read count only once claimed */
 		f->dispatch->workers[number].n_out++;
 }
 
@@ -362,7 +364,7 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* The kernel resends the request: whether a mount worker has it already. */
+/* For a request that the kernel resends: claims it if a mount worker already has it. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
@@ -393,7 +395,7 @@ static bool mount_worker_has(const struct fuse_client *f, const struct client_wo
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL && w->n_out > 0; i++) {
 		const struct client_slot *s = w->slots[i];
 
-		/* A predecessor's request may be of any node. */
+		/* The node of a predecessor's request is unknown. */
 		if (s ? s->nodes[0] == node : i < MOUNT_WORKER_SLOTS && !(w->free & 1ULL << i))
 			return true;
 	}
@@ -435,7 +437,7 @@ static void slot_release(struct client_worker *w, unsigned i)
 	w->slots[i] = NULL;
 }
 
-/* False: there is no buffer for it now. */
+/* Copies the request's bytes back from the mount worker's area. False: no free buffer. */
 static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
@@ -456,7 +458,7 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	struct client_slot *s = w->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* its resend has not been read yet: the kernel resends it */
+	if (!s || s->answered) { /* the kernel will resend it: its resend has not been read yet */
 		slot_release(w, i);
 		if (s)
 			client_slot_free(f, s);
@@ -511,7 +513,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 		break;
 	case MOUNT_WORKER_RETURNED:
 		return take_back(f, w, i);
-	case MOUNT_WORKER_FORWARDED: /* one that we claimed, or that has just arrived */
+	case MOUNT_WORKER_FORWARDED: /* claimed by this worker, or just forwarded */
 		return w->slots[i] && take_back(f, w, i);
 	default:
 		break;
@@ -559,7 +561,7 @@ static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 	return 0;
 }
 
-/* Mount workers signal the next request that ends. */
+/* Asks mount workers to signal the next request that ends, since no slot is free. */
 static void dispatch_full(struct fuse_client *f)
 {
 	full_set(f, 1);
@@ -595,7 +597,7 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 	}
 }
 
-/* A mount worker may have died between the word and the bit, and may not return. */
+/* Checks the slots of a mount worker that may have died between setting the word and the bit. */
 static void forwarded_recheck(struct fuse_client *f, struct client_worker *w)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
@@ -680,7 +682,7 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Until then, the requests that it may have read are not ours to judge. */
+	/* Until the kernel has resent, it is unknown which requests the mount worker had read. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);
@@ -731,7 +733,7 @@ void client_dispatch_close(struct fuse_client *f, uint64_t fh)
 
 void client_dispatch_report_unmounted(struct fuse_client *f)
 {
-	/* Once: the bell wakes us too. */
+	/* Report it once: the bell also wakes this worker. */
 	if (!f->dispatch ||
 	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
 		return;

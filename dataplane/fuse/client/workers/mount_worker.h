@@ -19,14 +19,14 @@
 #include "dataplane/rudp/rudp.h"
 
 #define MOUNT_WORKER_SLOTS 64U
-#define MOUNT_WORKER_READS 32U /* behind those, for requests that a mount worker reads */
+#define MOUNT_WORKER_READS 32U /* after those: for requests that a mount worker reads */
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
-/* The records of the first files lie in mount_worker_area and mount_worker_reads, the others in
- * mount_worker_more. */
+/* The records of the first 64 files are in mount_worker_area and mount_worker_reads, the others
+ * in mount_worker_more. */
 #define MOUNT_WORKER_FILES_FIRST 64U
-/* Number of places that a file may have; they follow from its number, so a search looks at these
- * only. */
+/* Number of table entries that may hold a file: they follow from the file's number, so a search
+ * checks only these. */
 #define MOUNT_WORKER_FILE_WAYS 8U
 #define MOUNT_WORKER_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
 /* A mount worker that has been silent this long gets no new requests, and the owner takes back
@@ -34,9 +34,9 @@
 #define MOUNT_WORKER_AWAY_NS (2 * NSEC_PER_SEC)
 
 /*
- * State of a request, in the low byte of its word; the owner writes FREE and HANDED, the mount
- * worker the others. A request that a mount worker has begun may have been sent: it stays with it,
- * and its successor repeats it with the same id.
+ * State of a request, in the low byte of its word; the owner writes FREE and DISPATCHED, the mount
+ * worker the others. A request that a mount worker has begun may have been sent: it stays with that
+ * worker, whose successor repeats it with the same id.
  */
 enum mount_worker_state {
 	MOUNT_WORKER_FREE,
@@ -46,28 +46,28 @@ enum mount_worker_state {
 	MOUNT_WORKER_REJECTED,	 /* reply rejected by the kernel, which was possibly resending the
 				   request */
 	MOUNT_WORKER_RETURNED,	 /* the mount worker cannot serve it, and has not sent it */
-	/* For requests that a mount worker reads, which are then TAKEN too, and FREE again: */
+	/* For requests that a mount worker reads itself; these also become TAKEN and FREE: */
 	MOUNT_WORKER_READING, /* the kernel may have delivered it; then the buffer has its number */
 	MOUNT_WORKER_FORWARDED, /* forwarded to the owner, as the kernel sent it */
 };
 #define MOUNT_WORKER_STATE(word) ((word)&0xffU)
-/* The kernel has resent it, and expects the reply to have the RESEND bit. */
+/* The kernel has resent the request, and expects the reply to have the RESEND bit. */
 #define MOUNT_WORKER_RESENT 0x100U
-/* No program waits for it any more: do not send it if it has not been sent. */
+/* No program waits for the request any more: do not send it if it has not been sent. */
 #define MOUNT_WORKER_CANCELLED 0x200U
-/* A WRITE's reply is in `said`, and the kernel may already have it: then the program may have
- * written the same place again, and the server must not repeat the WRITE. */
+/* A WRITE's reply is in `reply`, and the kernel may already have it: then the program may have
+ * written the same range again, so the server must not repeat the WRITE. */
 #define MOUNT_WORKER_REPLIED 0x400U
-/* Its process had a signal. */
+/* The process that made the request had a signal. */
 #define MOUNT_WORKER_SIGNALLED 0x800U
 
 struct mount_worker_slot {
 	_Alignas(64) uint32_t word; /* enum mount_worker_state and flags */
-	uint32_t len;		    /* of the request in its buffer */
+	uint32_t len;		    /* length of the request in its buffer */
 	uint32_t file;
 	uint32_t opcode;
 	uint64_t unique;     /* as the kernel sent it */
-	uint64_t fh, nodeid; /* the kernel's */
+	uint64_t fh, nodeid; /* the kernel's numbers */
 	uint8_t reply[24];   /* struct fuse_out_header, struct fuse_write_out */
 };
 _Static_assert(sizeof(struct mount_worker_slot) == 64, "layout shared with other versions");
@@ -79,7 +79,7 @@ enum mount_worker_file_state {
 	MOUNT_WORKER_FILE_CLOSING, /* the kernel has closed it; the mount worker frees it */
 };
 
-/* An open file with dispatched requests: all that the mount worker needs to open it too. */
+/* A file with dispatched requests: everything that the mount worker needs to open it too. */
 struct mount_worker_file {
 	_Alignas(64) uint32_t state; /* published last */
 	uint32_t client_file; /* the mount worker's client_file: index plus one; 0: none yet */
@@ -92,14 +92,14 @@ struct mount_worker_file {
 struct mount_worker_area { /* zeros: empty */
 	/* Written by the mount worker; the owner clears `asleep` when it rings. */
 	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() of its last turn */
-	uint32_t ready;		       /* it has a server that supports mount workers */
-	uint32_t asleep;	       /* asleep, or about to sleep: it needs the bell */
+	uint32_t ready;	 /* the mount worker has a server that supports mount workers */
+	uint32_t asleep; /* the mount worker sleeps or is about to: ring the bell */
 	/* Written by the owner. */
 	_Alignas(64) uint32_t unmounted;
-	uint32_t full;	 /* the owner waits for a free slot, and needs the bell */
-	uint32_t served; /* the owner has a server that supports mount workers */
-	/* A bit per slot, or for all files whose places have the same remainder: there may be
-	 * something to look at. A new process looks at all. */
+	uint32_t full;	 /* the owner waits for a free slot: ring the bell */
+	uint32_t served; /* the owner has a session with a server that supports mount workers */
+	/* One bit per slot, or per group of files whose place has the same remainder: set if
+	 * there is something to process. A new process checks everything. */
 	_Alignas(64) uint64_t posted;
 	uint64_t closing;
 	_Alignas(64) uint64_t done;
@@ -111,12 +111,12 @@ struct mount_worker_area { /* zeros: empty */
 struct mount_worker_reads {
 	/* Written by the mount worker. */
 	_Alignas(64) uint64_t n_read;		/* requests read from the kernel, ever */
-	uint32_t populated[MOUNT_WORKER_READS]; /* bytes of the buffer that have memory: a death
-						   there truncates no request */
-	/* A bit per slot, or per file of the first ones: the owner is to look at it; */
+	uint32_t populated[MOUNT_WORKER_READS]; /* bytes of the buffer that have memory: in these, a
+						   kill truncates no request */
+	/* Bits for the owner: one per slot, and one per file among the first 64. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
-	/* the mount worker is to look at it. */
+	/* Bits for the mount worker: one per slot. */
 	_Alignas(64) uint64_t posted;
 	struct mount_worker_slot slots[MOUNT_WORKER_READS];
 	struct mount_worker_note { /* of a mount_worker_file */
