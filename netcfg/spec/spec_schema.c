@@ -488,7 +488,7 @@ static const struct spec_key mount_keys[] = {
 	 .help = "Whether the mount is read-only.",
 	 .example = "true"},
 	{"soft", SPEC_TYPE_SECONDS, .min = 1, .max = 86400, FIELD(spec_mount, soft_s),
-	 .fallback_doc = "hard: requests wait for ever",
+	 .fallback_doc = "hard: requests wait until the server answers",
 	 .help = "How long requests wait for an answer before they fail with EIO.\n"
 		 "A request that failed in this way may still be executed; see plenum-consistency(7).",
 	 .example = "30s"},
@@ -577,7 +577,7 @@ static const struct spec_key export_keys[] = {
 	 .example = "true"},
 	{"submounts", SPEC_TYPE_ENUM, .fallback = "hide", NAMES(submounts_names),
 	 FIELD(spec_export, submounts),
-	 .help = "What clients see at a mount point below the directory: hide shows the directory underneath, cross the"
+	 .help = "The view of clients at a mount point below the directory: hide shows the directory underneath, cross the"
 		 " file system that was mounted when the worker started, like crossmnt of exports(5).",
 	 .example = "cross"},
 	{"clients", SPEC_TYPE_MAPS, .table = &client_table, .max = SPEC_CLIENTS_MAX,
@@ -591,7 +591,7 @@ static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_ex
 
 static const struct spec_key worker_keys[] = {
 	{"role", SPEC_TYPE_ENUM, .required = true, NAMES(role_names), FIELD(spec_worker, role),
-	 .help = "What the workers do: frontend workers mount, compute workers serve directories.",
+	 .help = "The task of the workers: frontend workers mount, compute workers serve directories.",
 	 .not_built = "this version does not support raw devices; write compute, and export"
 		      " a directory",
 	 .is_built = role_is_built,
@@ -650,7 +650,7 @@ static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)}
 static const struct spec_key policy_keys[] = {
 	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
 	 FIELD(spec, on_fallback),
-	 .help = "What to do if a requested transport or leg is unavailable: degrade uses the available ones and"
+	 .help = "The reaction if a requested transport or leg is unavailable: degrade uses the available ones and"
 		 " reports the reason, refuse makes it an error: nothing is changed.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
@@ -756,7 +756,7 @@ static const struct spec_key root_keys[] = {
 		 "The settings of the client decide, since its requests say how the server sends data.",
 	 .example = "{read-min-kib: 64}"},
 	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
-	 .help = "Which users besides root may change the configuration.\n"
+	 .help = "The users besides root who may change the configuration.\n"
 		 "They can export and mount any directory, which makes them equivalent to root.",
 	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
