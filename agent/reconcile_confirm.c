@@ -364,7 +364,7 @@ bool reconcile_on_trial(void *user)
 	const struct agent *a = user;
 	const struct reconcile *rec = &a->reconcile;
 
-	/* Also while a rollback restores the previous configuration. */
+	/* An apply also counts as pending while a rollback restores the previous configuration. */
 	return rec->pending.applier || rec->queue.last_good_pending ||
 	       (rec->run.source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }

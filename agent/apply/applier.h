@@ -80,8 +80,8 @@ struct applier_task {
 	 * change too; until they answer, no confirmation is accepted. */
 	unsigned confirm_s;
 	bool patient;
-	/* Its socket for a later monitor, and the outcome file, a line "NUMBER ERROR TEXT"; NULL:
-	 * neither. */
+	/* The applier's socket for a later monitor, and the outcome file, a line "NUMBER ERROR
+	 * TEXT"; NULL: neither. */
 	const char *socket, *outcome;
 	uint64_t number; /* the apply's number, for the outcome */
 	/* All steps are done and verified, and it waits until that time of CLOCK_BOOTTIME;
@@ -89,7 +89,7 @@ struct applier_task {
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
 	/* A confirmation was refused: why names the peer that does not answer. */
 	void (*on_not_yet)(void *user, const char *why);
-	/* It has ended; reasons are in d. The applier is freed afterwards. */
+	/* The applier has ended; reasons are in d. The applier is freed afterwards. */
 	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);
 	void *user;
 };

@@ -19,8 +19,9 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
 /* Content of 50-cli.yaml without legs: the file shall not exist. */
 #define STORE_CLI_NONE "net: []\n"
 
-/* Validates the tree of these parts, then replaces the staged one. whole NULL: the files on disk;
- * cli NULL: no such part. In store.c. */
+/* Validates the configuration made of these parts, then replaces the staged one with it. whole
+ * NULL: the files on disk instead of a staged whole configuration; cli NULL: no changes by
+ * `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
 /* Loads these parts without staging them. In store.c. */
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,

@@ -249,7 +249,8 @@ void loop_store_fd(int fd, const char *name)
 {
 	char text[300];
 
-	/* Without FDPOLL=0 a FUSE descriptor in an error state would be dropped. */
+	/* With FDPOLL=1, the default, systemd would drop a FUSE descriptor that is in an error
+	 * state. */
 	snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
 }

@@ -147,7 +147,8 @@ static int begin(struct capture *c)
 	return CTL_OK;
 }
 
-/* Empties the files: now that the capture runs, no other one writes them. A pipe stays as it is. */
+/* Truncates the output files, now that the capture runs and no other capture writes them. A pipe
+ * stays as it is. */
 static int empty_files(const struct capture *c)
 {
 	struct stat st;

@@ -511,7 +511,7 @@ bool health_waits(const struct health *h)
 	return false;
 }
 
-/* Until the next check, or earlier if an entry is due before. */
+/* Time of the next check, or of the first entry that is due before it. */
 static uint64_t next_in_ns(const struct look *l)
 {
 	uint64_t next_ns = l->now + (l->in->starting ? HEALTH_START_NS : HEALTH_LOOK_NS);

@@ -141,7 +141,7 @@ static bool networkd_link(const struct look *l, char *buf, size_t size)
 	return true;
 }
 
-/* It removes rules and routes together at its start, so both settings are named. */
+/* networkd removes foreign rules and routes together when it starts, so both settings are named. */
 static bool networkd_explain(const struct look *l, char *buf, size_t size)
 {
 	const bool rules = !networkd_leaves(l, "ManageForeignRoutingPolicyRules");
@@ -166,7 +166,8 @@ static bool network_manager_explain(const struct look *l, char *buf, size_t size
 {
 	char path[64], managed[8] = "";
 
-	/* It removes addresses, and with them their routes; foreign rules it leaves alone. */
+	/* NetworkManager removes foreign addresses, and with them their routes; it keeps foreign
+	 * rules. */
 	if (l->matter == MANAGERS_RULES)
 		return false;
 	snprintf(path, sizeof(path), "/run/NetworkManager/devices/%u", l->ifindex);

@@ -69,7 +69,7 @@ static void end(struct capture *c)
 	loop_timer_disarm(c->timer);
 }
 
-/* Its client has stopped fetching packets, and no other client can. */
+/* The capture's client has stopped fetching packets, and other clients cannot fetch them. */
 static int on_timer(void *user)
 {
 	struct capture *c = user;
@@ -413,7 +413,7 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	return 0;
 }
 
-/* Until then workers may still write packets. */
+/* Whether all workers have left the capture; until then they may still write packets. */
 static bool all_left(const struct capture *c)
 {
 	for (const struct ring *r = c->rings; r; r = r->next)

@@ -110,7 +110,8 @@ int exports_adopt(struct exports *x, const char *name, int fd)
 	if (!e)
 		return -ENOMEM;
 	e->state_fd = fd;
-	/* Also if the service manager passed it: it stores a descriptor once. */
+	/* Store it even if the service manager passed it: the service manager stores a
+	 * descriptor only once. */
 	loop_store_fd(fd, text);
 	return 0;
 }

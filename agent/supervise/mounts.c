@@ -431,7 +431,8 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
-	/* Also if the service manager passed it: it stores a descriptor once. */
+	/* Store it even if the service manager passed it: the service manager stores a
+	 * descriptor only once. */
 	loop_store_fd(fd, fd_name(&p->what, name));
 	return 0;
 }

@@ -115,8 +115,9 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 	sup_keep_started(w, c);
 }
 
-/* Copies what is needed for its successor: its mounts, their states and those of its exports, and
- * the mounts that it serves as a mount worker, since their own workers may have exited. */
+/* Copies the resources that the worker's successor needs: the worker's mounts, their states and
+ * those of its exports, and the mounts that it serves as a mount worker, since their owners may
+ * have exited. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
 	for (uint32_t i = 0; i < p->n_fuse; i++) {
@@ -197,7 +198,8 @@ static void watch_or_kill(struct sup_worker *w)
 	w->wanted = false;
 }
 
-/* Its successor gets its state, so it need not identify the agent. */
+/* Stops a worker that cannot be adopted. Its resources have been copied for its successor, so
+ * its connection to the agent can be closed. */
 void sup_do_replace(struct sup_worker *w)
 {
 	sup_say(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
@@ -249,7 +251,8 @@ void sup_do_adopt(struct sup_worker *w)
 		sup_mount_lost(w->sup, w->id);
 }
 
-/* Memory that it shares with others belongs to them and to its successors too. */
+/* Shared memory of the worker also belongs to the other workers that use it and to their
+ * successors. */
 static void fetch_share(struct sup_worker *w)
 {
 	int fd = -1;
