@@ -616,7 +616,7 @@ static int request_store(struct rudp_session *s, struct slot *slot, const struct
 	uint16_t had = slot->rx.n_got;
 	int res;
 
-	/* It came before its grant: accept it unless others wait for the memory. */
+	/* The chunk arrived before its grant: accept it unless others wait for the memory. */
 	if (slot->state == SLOT_ANNOUNCED) {
 		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
 			return -ENOBUFS;

@@ -54,7 +54,7 @@ void rudp_grant_peer_init(struct rudp_session *s);
 /* A request was announced: it waits for memory, or has memory (SLOT_RECEIVING) and waits for its
  * turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
-/* It has memory already: moves it before those of its client without memory. */
+/* The request already has memory: moves it before requests of its client that have none. */
 void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
 /* A small request, which needs no grant, began to arrive. */
 void rudp_grant_begin(struct rudp_session *s, struct slot *slot);

@@ -82,7 +82,8 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 				    &w); /* if it is lost, the peer probes again */
 		return 0;
 	}
-	/* It came from our own address: the source port was unavailable and brings nothing. */
+	/* The probe came from the port's own address, since the source port was unavailable: it
+	 * proves nothing. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;

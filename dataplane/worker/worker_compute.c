@@ -33,7 +33,7 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ room for clients */
 
-/* Reported here too, where it can be fixed; once as long as clients retry. */
+/* The server also reports refusals, since they can be fixed here; once while clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -114,7 +114,8 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		rudp_session_refuse_with(s, fuse_server_elsewhere(server_of(w)));
 	else if (e == -ENOSPC)
 		full_report(w);
-	return e == -EDQUOT ? -ENOSPC : e; /* mounts would still find room: nothing to fix */
+	return e == -EDQUOT ? -ENOSPC
+			    : e; /* mounts would still find room, so nothing needs fixing */
 }
 
 /* Bulk data must not wait for a leg whose path is down. */
@@ -189,7 +190,7 @@ static void compute_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Exits, since a new worker starts new helpers. */
+/* Ends this worker after the death of a helper: a new worker starts new helpers. */
 static void helper_gone(struct worker *w)
 {
 	log_err("an I/O helper process has exited");
@@ -228,7 +229,7 @@ static uint64_t compute_tick(struct worker *w)
 	return MIN_OF(due, due_ping);
 }
 
-/* A client may have several mounts here, of which only some have queue pairs. */
+/* Tests RDMA with one of the client's mounts that has queue pairs. */
 static int compute_ping(struct worker *w, const struct launch_ping *p)
 {
 	enum port_rdma_reason why = PORT_RDMA_OK;

@@ -44,7 +44,7 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*
-	 * Its mounts' data may have to wait for RDMA, and its device may belong to another leg too.
+	 * Data of the mounts may wait for RDMA, and the device may also belong to another leg.
 	 */
 	if (w->rdma && w->role->rdma_came)
 		w->role->rdma_came(w);

@@ -41,8 +41,8 @@ void worker_rdma_watch(struct worker *w)
 }
 
 /*
- * The library opens the device by its usual name, which leads to the file that the agent sent. This
- * process opens it, so it may do no more than the process's user.
+ * The library opens the device by its usual name, which leads to the file that the agent sent.
+ * Since this process opens the file, it gets only the rights of the process's user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
@@ -83,7 +83,7 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* How bulk data are sent instead. Only the requesting side can make them wait. */
+/* How bulk data are sent while RDMA is unavailable. Only the requesting side can make them wait. */
 static const char *instead(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)

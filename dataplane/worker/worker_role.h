@@ -23,7 +23,7 @@ struct worker_role {
 	/* Builds the role's state, w->end, on w->rudp. 0; negative errno with a line in why. */
 	int (*build)(struct worker *w, char *why);
 	void (*watch)(struct worker *w); /* adds the descriptors to sleep on, by worker_watch() */
-	/* Its share of a turn, before packets are sent. Returns the amount of work done. */
+	/* The role's part of a turn, before packets are sent. Returns the amount of work done. */
 	unsigned (*turn)(struct worker *w);
 	/* Whether packets are expected; otherwise the ports are polled less often. NULL: always. */
 	bool (*awaits)(const struct worker *w);

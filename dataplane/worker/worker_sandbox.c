@@ -93,7 +93,7 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
-/* Its file system exists where SELinux is enabled. */
+/* SELinux's file system exists where it is enabled. */
 static bool selinux_is_off(void)
 {
 	char text[8192];

@@ -58,7 +58,7 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	if (f->mount->locks_none) /* it asks us for each lock, and gets an error */
+	if (f->mount->locks_none) /* the kernel asks for each lock, and gets an error */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
 	/* Files that bypass the page cache can still be mapped. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;

@@ -523,7 +523,7 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 
 void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
-/* Its process had a signal. */
+/* The process of the slot's request had a signal. */
 void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
 
 /* client_rdma.c: bulk data via RDMA. */

@@ -374,7 +374,7 @@ static bool name_is_one(const char *name, bool xattr)
 	return xattr || !memchr(name, '/', len);
 }
 
-/* These are invalid for removing or creating; only LOOKUP accepts "..". */
+/* These names are invalid for removing or creating; only LOOKUP accepts "..". */
 static bool name_is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;

@@ -180,7 +180,8 @@ int helper_answer_attr(struct helper *self, int fd);
 void helper_answer_stat(struct helper *self, int fd);
 /* Whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
-/* Also with the handle, if any; of an open file, or of a name. */
+/* Answers with attributes, and with the handle if the object has one; of an open file, or of a
+ * name. */
 int helper_answer_entry(struct helper *self, int fd);
 int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Result for an object of that kind that this call created and that has vanished since. */

@@ -438,7 +438,8 @@ static int mounts_make_room(struct fuse_server *srv)
 	return 0;
 }
 
-/* Its worker has handed the mount over to us, or that worker and its helpers have ended. */
+/* Whether this worker may serve the mount: its former worker has handed it over, or has ended
+ * with all its helpers. */
 static bool can_take(const struct server_export *e, uint64_t word)
 {
 	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);

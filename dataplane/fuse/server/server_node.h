@@ -14,8 +14,8 @@ int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_
 int server_root_init(struct server_export *e, const struct helper_result *r);
 /* The node of the request's i-th handle; NULL: not cached. */
 struct server_node *server_req_node(const struct server_req *q, unsigned i);
-/* Its O_PATH descriptor, borrowed until the next node is requested. -1: only a helper can open
- * it. */
+/* The node's O_PATH descriptor, borrowed until the next node is requested. -1: only a helper can
+ * open the node. */
 int server_node_fd(struct server_node *n);
 int server_req_fd(const struct server_req *q,
 		  unsigned i); /* the same for the request's i-th object */

@@ -478,7 +478,7 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	return fatal;
 }
 
-/* Its file in /dev is unlinked when it is being removed. */
+/* While the kernel removes a device, the device's file in /dev is unlinked. */
 static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;

@@ -49,9 +49,9 @@ struct rudp_mtu {
 	bool done;	      /* no search is running */
 	struct rudp_mtu_probe probes[RUDP_MTU_PROBES];
 	uint64_t raise_ns, raise_after_ns, changed_ns;
-	uint64_t confirm_ns, confirmed_pn; /* when to check again; passed_pn at the last check */
-	/* The latest large packet that arrived; its size may be that of a slightly larger one sent
-	 * shortly before. */
+	uint64_t confirm_ns, confirmed_pn; /* time of the next check; passed_pn at the last check */
+	/* The number of the latest large packet that arrived, and its size or that of a slightly
+	 * larger packet that arrived shortly before. */
 	uint64_t passed_pn;
 	uint16_t passed_bytes;
 	uint16_t lost_least; /* smallest packet of the current run of losses */
@@ -89,7 +89,7 @@ static inline void rudp_mtu_packet_acked(struct rudp_mtu *m, uint64_t pn, unsign
 	if (PLENUM_UNLIKELY(m->lost) && bytes >= m->lost_least)
 		m->lost = 0;
 }
-/* It was lost. */
+/* Packet number pn was lost. */
 unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, uint64_t now);
 /* Our own host refuses packets of this size. */
 unsigned rudp_mtu_refused(struct rudp_mtu *m, unsigned bytes, uint64_t now);

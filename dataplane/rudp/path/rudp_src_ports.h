@@ -35,7 +35,7 @@ enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
 /* The path came up, in the incarnation that began at life_ns, with n additional source ports:
  * probes each again. A source port reported lost stays so until the peer confirms it. */
 void rudp_src_ports_begin(struct rudp_src_ports *t, unsigned n, uint64_t life_ns, uint64_t now);
-/* The usable source port for a message with this turn. */
+/* The source port for message number `turn`: messages use the usable source ports in turn. */
 static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, unsigned turn)
 {
 	unsigned left = t->usable;

@@ -150,7 +150,7 @@ const struct fuse_attr *client_cache_created(struct client_cache *k, const struc
 void client_cache_written_set(struct client_cache *k, const struct client_node *n,
 			      const struct fuse_attr *attr, uint64_t sent_ns);
 uint32_t client_cache_written_count(const struct client_cache *k, const struct client_node *n);
-/* It may have changed, or be shown with another client's changes. */
+/* The file may have changed, or an answer may show it with changes of another client. */
 void client_cache_written_drop(struct client_cache *k, const struct client_node *n);
 /* Any file may have. */
 void client_cache_written_drop_all(struct client_cache *k);

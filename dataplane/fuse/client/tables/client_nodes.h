@@ -12,8 +12,8 @@
 struct client_chunk {
 	uint32_t free; /* list of free records; 0: none */
 	uint32_t n_used;
-	uint32_t prev,
-		next; /* in its list; 0: none (the first chunk holds the root and is in no list) */
+	uint32_t prev, next; /* next in its list; 0: none (the first chunk has the root and is in no
+				list) */
 };
 
 struct client_nodes {
@@ -55,18 +55,18 @@ struct client_node *client_node_of(struct client_nodes *t, const void *handle, u
 void client_node_root(struct client_nodes *t, const void *handle, unsigned len);
 void client_node_pin(struct client_node *n);
 void client_node_unpin(struct client_nodes *t, struct client_node *n);
-/* The kernel has looked it up once more; has forgotten that many lookups. */
+/* The kernel has looked up the node once more; has forgotten that many lookups of it. */
 void client_node_looked_up(struct client_node *n);
 void client_node_forget(struct client_nodes *t, struct client_node *n, uint64_t n_lookups);
 /* Frees the node if it has no lookups and no pins. */
 void client_node_settle(struct client_nodes *t, struct client_node *n);
 
-/* For pipes, sockets and devices: records and returns the last attributes. False: none recorded. */
+/* Records the latest attributes of a pipe, socket or device; returns them. False: none recorded. */
 void client_node_seen(struct client_node *n, const struct fuse_attr *attr);
 bool client_node_recall(const struct client_node *n, struct fuse_attr *ret);
 /* The kernel's cached content no longer matches the file. */
 void client_node_unstamp(struct client_node *n);
-/* Changes were acknowledged that no sync has covered yet. */
+/* Changes of the node were acknowledged that no sync has covered yet. */
 void client_node_changed(struct client_node *n);
 void client_node_synced(struct client_node *n);
 /* The server's host died: marks every node whose changes may be lost. */
@@ -74,7 +74,7 @@ void client_nodes_lose(struct client_nodes *t);
 /* The loss count that a newly opened file starts with: the last loss is still to be reported if
  * no caller has seen it. */
 uint32_t client_node_lost_sample(const struct client_node *n);
-/* Whether to report a loss to a caller of fsync; counts as reported then. */
+/* Whether fsync must report lost data to this opener; the loss counts as reported then. */
 bool client_node_lost_report(struct client_node *n, uint32_t *sample);
 
 #endif

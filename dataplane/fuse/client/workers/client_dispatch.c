@@ -251,8 +251,8 @@ static bool is_eligible(const struct fuse_client *f, const struct client_slot *s
 	       !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL);
 }
 
-/* The mount worker with the least work, if it has less than we have. A single request stays
- * here: another core would only add latency. */
+/* The mount worker with the fewest requests, if it has fewer than this worker. A single request
+ * stays here: another core would only add latency. */
 static struct client_worker *mount_worker_choose(const struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_worker *best = NULL;

@@ -36,7 +36,8 @@ int client_forward_init(struct fuse_client *f)
 		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 		files_all_note(w);
-		/* It may have died between a word and the mount worker's bit. */
+		/* The predecessor may have died between setting a word and setting the mount
+		 * worker's bit. */
 		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
@@ -60,7 +61,7 @@ void client_forward_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ before the kernel resends */
 
-/* These get no answer, and the kernel does not resend them. */
+/* The kernel expects no answer to these requests, and does not resend them. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
@@ -98,7 +99,7 @@ bool client_forward_quiesce(struct fuse_client *f)
 	return true;
 }
 
-/* False: there is none (any more). */
+/* Reads a forwarded request. False: the slot has none (any more). */
 static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsigned i,
 			  size_t *ret_len)
 {
@@ -112,8 +113,8 @@ static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsign
 	memcpy(&h, req, sizeof(h));
 	*ret_len = MIN_OF(h.len, (uint32_t)(CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX));
 	memcpy(f->read_buf, req, *ret_len);
-	/* Freed before it is processed: otherwise it could be processed twice. If we die here,
-	 * the kernel resends it. */
+	/* The slot is freed before the request is processed, so that it cannot be processed
+	 * twice. If this process dies here, the kernel resends the request. */
 	return mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE) && h.len == *ret_len &&
 	       h.len >= sizeof(h);
 }
@@ -135,18 +136,18 @@ void client_forward_take_forgets(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ forwarded requests */
 
-/* False: look again later. */
+/* Takes the forwarded request in slot k. False: try again later. */
 static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
 {
 	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
-	/* We claimed this request, or this reports its end. */
+	/* This worker has claimed the request, or the slot reports its end. */
 	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
 		    MOUNT_WORKER_FORWARDED)
 		return client_dispatch_slot_look(f, w, MOUNT_WORKER_SLOTS + i);
-	/* the kernel may resend it */
+	/* the kernel may resend the request */
 	if (f->dispatch->settling || f->resend_due || !client_has_room(f))
 		return false;
 	if (!forwarded_get(f, w, i, &len))
@@ -228,7 +229,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* False: its mount worker has the signal, or no mount worker has the request (any more). */
+/* Whether the signal is still to be delivered. False: the mount worker has the signal, or no
+ * mount worker has the request (any more). */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -286,13 +288,12 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 /* ------------------------------------------------------------------ file changes by mount
  * workers */
 
-/* `seen` is updated last: a successor repeats the rest if we die before. */
+/* `seen` is updated last: if this process dies before, a successor repeats the rest. */
 static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k)
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* The place may belong to another file already, or to none; the node number stays
-	 * unique. */
+	/* The place may already have another file, or none; the node number stays unique. */
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {

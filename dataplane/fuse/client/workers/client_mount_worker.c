@@ -10,8 +10,9 @@
 #include <sys/mman.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-#define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC /* away this long, the server is left to the owner */
-/* Until the next attempt at a server without support for mount workers. */
+#define MOUNT_WORKER_RETURN_NS \
+	NSEC_PER_SEC /* without a server for so long, requests go back to the owner */
+/* Interval of attempts at a server without support for mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 
 static struct mount_worker_slot *slot_of(const struct fuse_client *f, const struct client_slot *s)
@@ -31,7 +32,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, lf->client_file - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* The index may have been reused since. */
+	/* The record of the file may have been reused since. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
@@ -39,7 +40,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* NULL: it cannot be opened. */
+/* The client's file for an entry of the owner's table. NULL: it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -219,7 +220,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	struct client_slot *s;
 	int r;
 
-	/* Its tail is written behind it. */
+	/* The buffer has room for the request's tail after the request. */
 	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
 			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
 			       now_ns);
@@ -234,7 +235,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Repeats a predecessor's reply; the kernel rejects it if it already has it. */
+/* Repeats a predecessor's reply; the kernel rejects it if it already has a reply. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
@@ -312,7 +313,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	taken += client_reads_pull(f, all, now_ns);
 	if (taken > 0) {
 		f->busy_ns = now_ns;
-		mount_worker_set(&a->asleep, 0U); /* another pull follows before we sleep */
+		mount_worker_set(&a->asleep, 0U); /* this worker checks again before it sleeps */
 	}
 	client_flush(f, now_ns);
 	return taken;
@@ -320,7 +321,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-/* 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened; -ECANCELED. */
+/* Prepares the request. 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened;
+ * -ECANCELED. */
 static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
 	struct mount_worker_slot *slot = slot_of(f, s);
@@ -350,7 +352,8 @@ bool client_mount_worker_return(struct client_slot *s)
 	if (!s->worker_slot || s->state == CLIENT_SLOT_SENT)
 		return false;
 	memcpy(&in, s->req, sizeof(in));
-	/* A request that this id may have sent must be repeated by this id. */
+	/* A request that may have been sent under this worker's id must be repeated under the
+	 * same id. */
 	s->returned = !(in.unique & RESEND);
 	return s->returned;
 }
@@ -399,7 +402,8 @@ static int mount_worker_init(struct fuse_client *f)
 	return 0;
 }
 
-/* Before the kernel gets it: saves a WRITE's reply, so that a successor repeats it. */
+/* Call before the kernel gets the reply: saves the reply to a WRITE, so that a successor repeats
+ * it. */
 static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
@@ -437,7 +441,7 @@ void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 	client_reads_start(f, now_ns);
 	__atomic_store_n(&f->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
-	/* Where a predecessor died between its last word and the bit. */
+	/* A predecessor may have died between setting a word and setting the bit. */
 	__atomic_store_n(&f->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 }
 
@@ -450,7 +454,7 @@ static void mount_worker_done(struct fuse_client *f)
 				f->mount->bell_fd); /* the owner takes back the newest requests */
 		}
 		mount_worker_unmap(f->area);
-		client_reads_done(f); /* while we still own it */
+		client_reads_done(f); /* while this process still holds the lock */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
@@ -529,7 +533,7 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
-	if (!f->unmounted) { /* after the unmount, the server ends the session */
+	if (!f->unmounted) { /* after an unmount, the server ends the session */
 		yield_to_owner(f, now_ns);
 		session_check_purpose(f, now_ns);
 	}
@@ -539,8 +543,8 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->area->seen_ns, now_ns);
 	if (f->area->ready != ready) {
 		mount_worker_set(&f->area->ready, ready);
-		mount_worker_ring(
-			f->mount->bell_fd); /* the owner takes back what we have not begun */
+		mount_worker_ring(f->mount->bell_fd); /* the owner takes back the requests that this
+							 worker has not begun */
 	}
 	if (f->quiescing)
 		return_pending(f, now_ns);

@@ -13,7 +13,7 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define READ_BURST 16
-/* A first guess; a larger request raises it for later ones. */
+/* Initial value; a larger request raises it. */
 #define POPULATE_BYTES 8192U
 #define TRIM_NS NSEC_PER_SEC
 
@@ -32,7 +32,8 @@ int client_reads_init(struct fuse_client *f)
 
 void client_reads_done(struct fuse_client *f)
 {
-	/* No process may follow us. The owner ignores free slots. */
+	/* This mount worker may get no successor, so free the memory of its free slots, which
+	 * the owner ignores. */
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			mount_worker_reads_trim_one(f->reads, i);
@@ -82,7 +83,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Reports a request that counts as in flight. */
+/* Reports a request that counts as in flight to the owner. */
 static void note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 			const uint8_t *req)
 {
@@ -90,7 +91,7 @@ static void note_report(struct fuse_client *f, const struct mount_worker_slot *s
 	note_file(f, slot->file);
 }
 
-/* Call before it can reach the server. */
+/* Call before the request can reach the server. */
 static void note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 		       const uint8_t *req)
 {
@@ -105,7 +106,7 @@ void client_reads_begin(struct fuse_client *f, unsigned i)
 	note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
 }
 
-/* Call after the kernel has its reply. */
+/* Call after the kernel has the reply. */
 static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 		     const uint8_t *req)
 {
@@ -217,7 +218,7 @@ static bool may_read(struct fuse_client *f)
 	if (!mount_worker_get(&f->common->reads) || !client_mount_worker_takes_new(f) || !f->free)
 		return false;
 	for (unsigned i = 0; i < MOUNT_WORKER_READS && f->reads_free == 0;
-	     i++) /* the owner frees some */
+	     i++) /* the owner will free some */
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			f->reads_free |= 1U << i;
 	return f->reads_free != 0;
@@ -282,7 +283,7 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 			client_interrupt_signalled(f, &f->slots[k], now_ns);
 }
 
-/* What the owner reports of our slots. */
+/* Handles the owner's reports on slots of this worker. */
 static void posted_look(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits = mount_worker_get(&f->reads->posted);
@@ -350,7 +351,8 @@ void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state
 	note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
-		/* The owner has claimed a resent request, and waits for its end. */
+		/* The owner has claimed this request, which the kernel resent, and waits for its
+		 * end. */
 		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 
@@ -376,7 +378,7 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 	struct fuse_in_header h;
 
 	memcpy(&h, mount_worker_reads_buf(f->reads, i), sizeof(h));
-	if (h.unique == 0 && h.opcode == 0) { /* nothing was read */
+	if (h.unique == 0 && h.opcode == 0) { /* the kernel delivered no request */
 		(void)mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE);
 		return;
 	}
@@ -414,7 +416,8 @@ static void outs_count(struct fuse_client *f)
 void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 {
 	outs_count(f);
-	mount_worker_set(&f->more->is_known, 1U); /* owners of 0.1.0 ask */
+	mount_worker_set(&f->more->is_known,
+			 1U); /* mount workers' owners of version 0.1.0 check this */
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		struct mount_worker_slot *slot = &f->reads->slots[i];
 		uint32_t word = mount_worker_get(&slot->word);
@@ -426,9 +429,9 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	f->read_ns = now_ns; /* so that a predecessor's memory is trimmed too */
+	f->read_ns = now_ns; /* makes the predecessor's memory be trimmed too */
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
-	/* A predecessor may have died between a word and the bit. */
+	/* A predecessor may have died between setting a word and setting the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	mark_worker(f, &f->common->done);
 }

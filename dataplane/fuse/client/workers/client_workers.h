@@ -30,8 +30,7 @@ struct client_worker {
 
 #define CLIENT_SIGNALS 32U
 
-/* The process of a request had a signal, and a mount worker is about to serve the request or to
- * forward it to us. */
+/* A process whose request a mount worker is about to serve or to forward had a signal. */
 struct client_signal {
 	uint64_t unique;
 	uint64_t until_ns; /* after this time the regular check for dying processes handles it */
@@ -44,8 +43,8 @@ struct client_dispatch {
 	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
 	bool always;   /* mount workers always read; the trial does not decide */
 	struct client_trial trial;
-	unsigned forwarded_by; /* of the request in hand: the mount worker that forwarded it, plus
-			       one; 0: we read it */
+	unsigned forwarded_by; /* the request being processed: number of the mount worker that
+				  forwarded it, plus one; 0: read by this worker */
 	struct client_signal signals[CLIENT_SIGNALS];
 	unsigned n_signals;
 	uint64_t signals_ns; /* when to look at them next */
