@@ -38,7 +38,7 @@ const struct nic_family nic_intel_i40e = {
 
 static const char *const ice_drivers[] = {"ice", NULL};
 
-/* Its RDMA uses RoCE or iWARP; an operator's choice of iWARP stays. */
+/* ice provides RoCE or iWARP; if the operator has chosen iWARP, Plenum keeps it. */
 static const struct nic_devlink ice_devlink[] = {
 	{.name = "enable_roce",
 	 .value = "true",

@@ -20,7 +20,7 @@ static bool addr_moves(const struct plan_builder *b, const struct inv_addr *a,
 	return a->ifindex == l->ifindex && !is_link_local6(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* Kernel routes appear and disappear with their address. */
+/* Routes of the kernel appear and disappear with their address, so they are not moved. */
 static bool route_moves(const struct inv_route *r, const struct inv_link *l)
 {
 	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;

@@ -14,7 +14,7 @@
 
 /* Checks the devices and adds the bond, new or existing, to the planned host. 0, -ENOMEM. */
 int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *setting);
-/* The present port of a member; NULL: it is not in the bond yet. */
+/* The port as it is now of a member; NULL: the member is not in the bond yet. */
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,
 					   const struct plan_member *m);
 /* The NIC ports of a leg, each with its entry in the spec: the leg's device, or the available
@@ -25,9 +25,9 @@ struct plan_place {
 };
 size_t plan_bond_places(const struct plan_builder *b, const struct plan_leg *leg,
 			struct plan_place ret[static PLAN_PORTS_MAX]);
-/* The bond's present link; NULL: it does not exist yet. */
+/* The link of the existing bond; NULL: the bond does not exist yet. */
 const struct inv_link *plan_bond_link(const struct plan_builder *b);
-/* Degrades a member and the bond with a reason. */
+/* Marks a member and the bond as degraded, with a reason. */
 void plan_bond_blame(struct plan_builder *b, struct plan_member *m, const struct reason *why);
 /* Adds the leg of the bond and a row for each member. 0, -ENOMEM. */
 int plan_bond_legs(struct plan_builder *b);

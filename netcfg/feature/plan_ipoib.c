@@ -68,7 +68,7 @@ static int want_connected(struct plan_builder *b, const struct plan_leg *leg)
 	return want_mode(b, leg, false);
 }
 
-/* It follows an MTU that it does not allow. */
+/* Datagram mode is set after an MTU that it does not allow has been lowered. */
 static int want_datagram(struct plan_builder *b, const struct plan_leg *leg)
 {
 	return want_mode(b, leg, true);

@@ -285,7 +285,8 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 		return -errno;
 	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
 	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
-	/* Those of all links: each counts together with a link's own. And what a new link gets. */
+	/* The settings of `all` links, which the kernel combines with each link's own, and those
+	 * that a new link gets. */
 	r = collect_settings(linux_of(k), "all", inv);
 	return r < 0 ? r : collect_settings(linux_of(k), LINK_SETTING_NEW, inv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A setting of an existing bond of ours. Not recorded, since it disappears with the bond. Set
- * after the ports have joined, because one of them may be the value.
+ * A setting of an existing bond of ours. It is not recorded, since it disappears with the bond. It
+ * is set after the ports have joined, because one of them may be the value.
  */
 #include "netcfg/object/object.h"
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* It has an error already and no value. */
+/* Whether the value already has an error, and so no value. */
 static bool is_bad(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
 		   size_t index)
 {
