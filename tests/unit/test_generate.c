@@ -49,7 +49,7 @@ static struct spec *draft(struct inventory *inv, char **ret_yaml)
 			fail_with(&d, *ret_yaml);
 	if (s->n_nets == 0) /* with the reason */
 		assert_true(strstr(*ret_yaml, "# Not used: ") ||
-			    strstr(*ret_yaml, "has no data device"));
+			    strstr(*ret_yaml, "No device of this host can be a leg"));
 	plan_free(p);
 	diag_done(&d);
 	inv_free(inv);
@@ -118,7 +118,7 @@ static void test_draft_without_devices(void **state)
 	spec_free(s);
 	free(yaml);
 	s = draft(inv_new(), &yaml);
-	assert_non_null(strstr(yaml, "no data device"));
+	assert_non_null(strstr(yaml, "No device of this host can be a leg"));
 	assert_non_null(strstr(yaml, "The management interface is unknown"));
 	spec_free(s);
 	free(yaml);
@@ -328,7 +328,7 @@ static bool draft_of_recorded(const char *json, bool as_hardware)
 }
 
 /* Each recorded host of the golden plans. Veth links count as hardware here, because beside
- * hardware they are no data devices. */
+ * hardware they cannot be legs. */
 static void test_draft_of_recorded_hosts(void **state)
 {
 	DIR *dir = opendir(TOP_SRCDIR "/tests/golden/plan");

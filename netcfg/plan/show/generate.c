@@ -393,8 +393,9 @@ static void put_other_devices(const struct generator *g)
 		n++;
 	}
 	if (n == 0)
-		fputs("  # This host has no data device: a physical link that is neither the\n"
-		      "  # management interface nor a port of a bridge or bond.\n",
+		fputs("  # No device of this host can be a leg: that is a physical link that is "
+		      "neither\n"
+		      "  # the management interface nor a port of a bridge or bond.\n",
 		      g->out);
 }
 
@@ -417,7 +418,7 @@ static void put_legs(const struct generator *g)
 {
 	FILE *f = g->out;
 
-	fputs("# The data devices, one per leg: by PCI address, MAC or name. A label names the\n"
+	fputs("# The legs, each on a device, given by PCI address, MAC or name. A label names the\n"
 	      "# switch behind a device: traffic between hosts prefers legs of one label; with\n"
 	      "# auto the switch announces its name via LLDP.\n",
 	      f);

@@ -457,7 +457,7 @@ int plan_workers_build(struct plan_builder *b)
 		return 0;
 	if (spec->n_nets == 0)
 		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
-			 "the workers have no data device; write one under net");
+			 "the workers have no leg; write one under net");
 	plan_transport_choose(b);
 	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
 		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)
