@@ -193,7 +193,7 @@ static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t 
 }
 
 /* Shared with a client: while it is set, `count` more datagrams follow. NULL: not set. */
-static uint32_t *go_on;
+static uint32_t *keep_sending;
 
 static void child_client(const struct end *e, const struct end *peer, uint32_t count)
 {
@@ -207,7 +207,7 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		_exit(1);
 	dst.ip = prefix.addr;
 	for (uint32_t i = 1, last = count; i <= last; i++) {
-		if (go_on && __atomic_load_n(go_on, __ATOMIC_RELAXED))
+		if (keep_sending && __atomic_load_n(keep_sending, __ATOMIC_RELAXED))
 			last = i + count;
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);

@@ -42,7 +42,7 @@ static bool runs(struct fixture *f, const char *ip)
 }
 
 /* Makes the worker look as if it was not restarted. */
-static void goes_on(struct fixture *f)
+static void check_network_continues(struct fixture *f)
 {
 	host_worker(f)->state = SUP_UP;
 }
@@ -62,7 +62,7 @@ static void test_kept_when_the_peer_answers(void **state)
 	assert_non_null(f->a.reconcile.pending.applier);
 	assert_true(f->a.reconcile.reachability.alone);
 	assert_int_equal(f->a.reconcile.reachability.n, 1);
-	goes_on(f);
+	check_network_continues(f);
 	/* Nobody has to confirm it; nor can anybody, before they are known to answer. */
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
@@ -80,7 +80,7 @@ static void test_rolled_back_when_the_peer_is_silent(void **state)
 	struct fixture *f = *state;
 
 	begin(f, &client);
-	goes_on(f);
+	check_network_continues(f);
 	time_is_up(f);
 	turn_until_decided(f);
 	assert_true(runs(f, "10.10.1.10"));
@@ -96,7 +96,7 @@ static void test_rolled_back_when_long_frames_are_lost(void **state)
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f, &client);
 
-	goes_on(f);
+	check_network_continues(f);
 	page->paths[0].rx_packets += 10;
 	page->paths[0].mtu = 1500; /* the result is reported when the search is over */
 	time_is_up(f);
@@ -113,7 +113,7 @@ static void test_confirmation_is_refused_while_cut_off(void **state)
 	struct launch_stats *page = begin(f, &client);
 
 	assert_false(f->a.reconcile.reachability.alone);
-	goes_on(f);
+	check_network_continues(f);
 	page->paths[0].rx_packets += 2;
 	while (f->a.reconcile.reachability.n > 0)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
@@ -123,7 +123,7 @@ static void test_confirmation_is_refused_while_cut_off(void **state)
 	/* Whom the change has cut off may have to change, too: until the end of the window. */
 	page = host_serve(host_worker(f));
 	apply_for(f, &client);
-	goes_on(f);
+	check_network_continues(f);
 	time_is_up(f);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
@@ -145,7 +145,7 @@ static void test_late_answer_is_not_a_reason(void **state)
 	struct launch_stats *page = begin(f, &client);
 	const struct history_entry *e;
 
-	goes_on(f);
+	check_network_continues(f);
 	assert_int_equal(reconcile_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
 	while (f->a.reconcile.reachability.n > 0)
@@ -171,13 +171,13 @@ static void test_second_apply_waits(void **state)
 	reconcile_ask_client(&f->a, &second);
 	assert_int_equal(f->a.reconcile.queue.n_clients, 1);
 	assert_true(runs(f, "10.10.2.10"));
-	goes_on(f);
+	check_network_continues(f);
 	page->paths[0].rx_packets += 2;
 	while (!runs(f, "10.10.3.10"))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(f->a.reconcile.queue.n_clients, 0);
 	assert_true(event_has(&f->a, "apply 2 kept: confirmed by its workers"));
-	goes_on(f);
+	check_network_continues(f);
 	page->paths[0].rx_packets += 2;
 	turn_until_decided(f); /* its applier writes to the host that ends with this test */
 }
@@ -194,7 +194,7 @@ static void die_and_be_found(struct fixture *f)
 	reconcile_start(a);
 	while (!a->reconcile.pending.applier || reconcile_is_active(a))
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
-	goes_on(f);
+	check_network_continues(f);
 }
 
 /* The next agent refuses a confirmation too while a peer is cut off. */

@@ -117,7 +117,7 @@ static void assert_host_is(struct fixture *f, const char *before)
 	free(now);
 }
 
-static void test_apply_twice(void **state)
+static void test_a_second_apply_writes_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct apply_outcome o;
@@ -195,7 +195,7 @@ static void test_stuck_rollback_is_finished_later(void **state)
 
 /* An object created between plan and apply is kept if it is exactly as desired, else it is an
  * error. */
-static void test_exists_already(void **state)
+static void test_an_object_made_meanwhile_is_kept(void **state)
 {
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
@@ -225,7 +225,7 @@ static void test_exists_already(void **state)
 
 /* All steps done but the verification fails: the rollback restores the host and keeps foreign
  * objects. */
-static void test_rollback_keeps_what_was_kept(void **state)
+static void test_a_rollback_keeps_foreign_objects(void **state)
 {
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
@@ -260,7 +260,7 @@ static void test_rollback_keeps_what_was_kept(void **state)
 }
 
 /* An object that is already gone counts as removed. */
-static void test_gone_already(void **state)
+static void test_an_absent_object_counts_as_removed(void **state)
 {
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
@@ -435,7 +435,7 @@ static void write_journal(struct fixture *f, const char *text, int cut)
 	fclose(out);
 }
 
-static void test_journals_of_others(void **state)
+static void test_foreign_journals_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	char *before = host_text(f);
@@ -526,7 +526,7 @@ static void test_journal_on_a_full_disk(void **state)
 	plan_free(p);
 }
 
-static void test_verify_names_what_is_missing(void **state)
+static void test_verify_names_missing_objects(void **state)
 {
 	struct fixture *f = *state;
 	struct diag d = DIAG_INIT;
@@ -558,17 +558,17 @@ static void test_journal_cannot_be_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		APPLY_TEST(test_apply_twice),
+		APPLY_TEST(test_a_second_apply_writes_nothing),
 		APPLY_TEST(test_failure_at_every_step_is_rolled_back),
 		APPLY_TEST(test_stuck_rollback_is_finished_later),
-		APPLY_TEST(test_exists_already),
-		APPLY_TEST(test_rollback_keeps_what_was_kept),
-		APPLY_TEST(test_gone_already),
+		APPLY_TEST(test_an_object_made_meanwhile_is_kept),
+		APPLY_TEST(test_a_rollback_keeps_foreign_objects),
+		APPLY_TEST(test_an_absent_object_counts_as_removed),
 		APPLY_TEST(test_kill_at_every_step_is_recovered),
-		APPLY_TEST(test_journals_of_others),
+		APPLY_TEST(test_foreign_journals_are_refused),
 		APPLY_TEST(test_journal_with_a_verb_of_another_kind),
 		APPLY_TEST(test_journal_on_a_full_disk),
-		APPLY_TEST(test_verify_names_what_is_missing),
+		APPLY_TEST(test_verify_names_missing_objects),
 		APPLY_TEST(test_journal_cannot_be_written),
 	};
 

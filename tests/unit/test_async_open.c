@@ -104,7 +104,7 @@ static void test_a_directory_is_opened(void **state)
 /*
  * Seen once an attempt was answered, for each attempt separately; none keeps the file system busy.
  */
-static void test_a_look_finds_a_directory_and_keeps_none_busy(void **state)
+static void test_a_check_finds_a_directory_and_keeps_none_open(void **state)
 {
 	struct rig *g = *state;
 
@@ -164,7 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_directory_is_opened, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_look_finds_a_directory_and_keeps_none_busy,
+		cmocka_unit_test_setup_teardown(test_a_check_finds_a_directory_and_keeps_none_open,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_directory_that_hangs_is_waited_for_once,
 						setup, teardown),

@@ -295,7 +295,7 @@ static void test_worker_moves_if_a_peer_can_verify(void **state)
 	check_vf(on_core(h, 2), 0, PF_A "/vf0");
 }
 
-static void test_none_are_wanted(void **state)
+static void test_zero_vfs_mean_sockets(void **state)
 {
 	static const char none[] = "host: host-a\n"
 				   "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16}]\n"
@@ -430,7 +430,7 @@ static void test_another_device_waits_for_an_apply(void **state)
 
 /* ---- assignment of VFs ---- */
 
-static void test_numbers_stay(void **state)
+static void test_vf_numbers_stay(void **state)
 {
 	static const char both[] = HEAD AUTO(1) DPDK(2), three[] = HEAD AUTO(0) AUTO(1) DPDK(2);
 	struct host *h = *state;
@@ -655,11 +655,11 @@ int main(void)
 		CASE(test_worker_stays_until_an_apply),
 		CASE(test_accepted_transport_returns),
 		CASE(test_worker_moves_if_a_peer_can_verify),
-		CASE(test_none_are_wanted),
+		CASE(test_zero_vfs_mean_sockets),
 		CASE(test_legs_do_not_pin_each_other),
 		CASE(test_absent_leg_with_the_only_vf),
 		CASE(test_another_device_waits_for_an_apply),
-		CASE(test_numbers_stay),
+		CASE(test_vf_numbers_stay),
 		CASE(test_busy_vfs_stay),
 		CASE(test_no_more_vfs_than_exist),
 		CASE(test_fewer_vfs_are_reassigned),

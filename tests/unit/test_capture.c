@@ -176,7 +176,7 @@ static const char *line_of_keys(const struct pcapng *out, unsigned n)
 }
 
 /* Keys are separate blocks, not packets, and not counted as packets. */
-static void test_keys_are_blocks_of_their_own(void **state)
+static void test_keys_are_separate_blocks(void **state)
 {
 	static const char line[] = "0000000000abcdef 7 2 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
 				   "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\n";
@@ -247,7 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_packets_dated_after_the_exit_are_dropped),
 		TEST(test_a_leg_added_later_is_captured),
-		TEST(test_keys_are_blocks_of_their_own),
+		TEST(test_keys_are_separate_blocks),
 		TEST(test_unrequested_keys_end_the_reading),
 		TEST(test_a_worker_that_keeps_writing_is_not_read_for_ever),
 	};

@@ -470,7 +470,7 @@ static void test_owner_of_an_old_server_reports_not_served(void **state)
 }
 
 /* A full server accepts it only to finish its old requests. */
-static void test_worker_finishes_old_requests_in_a_session_of_their_own(void **state)
+static void test_worker_finishes_old_requests_in_a_separate_session(void **state)
 {
 	struct fuse_out_header out;
 	struct ends e;
@@ -740,7 +740,7 @@ int main(void)
 		CASE(test_worker_does_not_send_cancelled_requests),
 		CASE(test_worker_of_an_old_server_takes_no_requests),
 		CASE(test_owner_of_an_old_server_reports_not_served),
-		CASE(test_worker_finishes_old_requests_in_a_session_of_their_own),
+		CASE(test_worker_finishes_old_requests_in_a_separate_session),
 		CASE(test_finishing_worker_says_goodbye),
 		CASE(test_worker_without_a_session_says_goodbye),
 		CASE(test_quiescing_worker_says_goodbye),

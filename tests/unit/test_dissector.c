@@ -182,7 +182,7 @@ static unsigned count(const char *with, const char *want)
 	return n;
 }
 
-static void test_deciphers(void **state)
+static void test_tshark_deciphers_packets(void **state)
 {
 	if (system("tshark --version >/dev/null 2>&1") != 0)
 		skip();
@@ -210,7 +210,7 @@ static int remove_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_deciphers, remove_files),
+		cmocka_unit_test_teardown(test_tshark_deciphers_packets, remove_files),
 	};
 
 	return cmocka_run_group_tests_name("dissector", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include "tests/lib/inv_host.h"
 
-static void test_json_comes_back(void **state)
+static void test_json_round_trips(void **state)
 {
 	struct inventory *inv = host_new(), *again;
 	struct diag d = DIAG_INIT;
@@ -169,7 +169,7 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_comes_back),
+		cmocka_unit_test(test_json_round_trips),
 		cmocka_unit_test(test_json_is_strict),
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_find_prefers_the_device),

@@ -103,12 +103,12 @@ static void goes_and_comes_back(struct host *h, const char *from, uint32_t from_
 	spec_free(nothing);
 }
 
-static void test_to_connected(void **state)
+static void test_connected_mode_is_set_before_the_mtu(void **state)
 {
 	goes_and_comes_back(*state, "datagram", 2044, "connected", 65520);
 }
 
-static void test_to_datagram(void **state)
+static void test_datagram_mode_is_set_after_the_mtu(void **state)
 {
 	goes_and_comes_back(*state, "connected", 65520, "datagram", 2044);
 }
@@ -127,7 +127,7 @@ static void test_mtu_needs_the_mode(void **state)
 	spec_free(s);
 }
 
-static void test_other_devices_have_none(void **state)
+static void test_other_devices_have_no_mode(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(1500, ", ipoib-mode: datagram");
@@ -147,10 +147,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mode_is_read),
-		CASE(test_to_connected),
-		CASE(test_to_datagram),
+		CASE(test_connected_mode_is_set_before_the_mtu),
+		CASE(test_datagram_mode_is_set_after_the_mtu),
 		CASE(test_mtu_needs_the_mode),
-		CASE(test_other_devices_have_none),
+		CASE(test_other_devices_have_no_mode),
 	};
 
 	plugins_register();

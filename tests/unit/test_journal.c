@@ -115,7 +115,7 @@ static void test_answer(void **state)
 }
 
 /* Queued by a worker that died: the successor adopts it, and the dead worker's helper cannot. */
-static void test_started_is_taken_over(void **state)
+static void test_a_started_request_is_adopted(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec, *again;
@@ -373,7 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_answer),
-		T(test_started_is_taken_over),
+		T(test_a_started_request_is_adopted),
 		T(test_running),
 		T(test_intent),
 		T(test_reused_owner_number),

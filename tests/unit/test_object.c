@@ -228,7 +228,7 @@ static const struct inv_link *vf_of(struct host *h)
 	return inv_link_by_name(kernel_fake_inventory(h->fake), "veth0v0");
 }
 
-static void test_later_steps_speak_of_what_earlier_ones_make(void **state)
+static void test_later_steps_refer_to_created_links(void **state)
 {
 	struct host *h = *state;
 	struct apply *a = NULL;
@@ -258,7 +258,7 @@ static void test_later_steps_speak_of_what_earlier_ones_make(void **state)
 	spec_free(s);
 }
 
-static void test_failure_at_every_step(void **state)
+static void test_every_failed_step_is_rolled_back(void **state)
 {
 	struct host *h = *state;
 	struct apply *a = NULL;
@@ -284,7 +284,7 @@ static void test_failure_at_every_step(void **state)
 }
 
 /* Recovers the journal of a killed apply by kinds and names alone. */
-static void test_recovered_from_the_journal(void **state)
+static void test_a_killed_apply_is_recovered(void **state)
 {
 	struct host *h = *state;
 	struct apply *a = NULL;
@@ -320,9 +320,9 @@ static void test_recovered_from_the_journal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_later_steps_speak_of_what_earlier_ones_make),
-		CASE(test_failure_at_every_step),
-		CASE(test_recovered_from_the_journal),
+		CASE(test_later_steps_refer_to_created_links),
+		CASE(test_every_failed_step_is_rolled_back),
+		CASE(test_a_killed_apply_is_recovered),
 	};
 
 	return cmocka_run_group_tests_name("kinds of objects", tests, NULL, NULL);

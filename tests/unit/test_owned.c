@@ -179,7 +179,7 @@ static char *with_mtu(const char *mtu)
 }
 
 /* From the found value to one and another configured value, and back to the found one. */
-static void test_given_back_as_found(void **state)
+static void test_values_are_restored_as_found(void **state)
 {
 	struct fixture *f = *state;
 	char *before = host_json(f), *after, *other = with_mtu("4000");
@@ -228,7 +228,7 @@ static void test_restores_come_last(void **state)
 }
 
 /* Values changed and links used by other programs are not restored. */
-static void test_values_of_others_stay(void **state)
+static void test_foreign_values_stay(void **state)
 {
 	struct fixture *f = *state;
 	struct inv_addr theirs = {.ifindex = HOST_VETH0,
@@ -371,7 +371,7 @@ static char *journal_of(struct fixture *f, const char *yaml)
 
 /* Killed after the commit line, before the record or before the journal was removed: recovery
  * completes the record once. From nothing, and with changed, removed and restored values. */
-static void test_killed_in_the_commit(void **state)
+static void test_a_kill_in_the_commit_keeps_the_record(void **state)
 {
 	static const char *const steps[] = {HOST_YAML, NOTHING_YAML};
 	struct fixture *f = *state;
@@ -406,7 +406,7 @@ static void test_killed_in_the_commit(void **state)
 }
 
 /* Killed before or within that line: everything is rolled back and the record stays. */
-static void test_killed_before_the_commit(void **state)
+static void test_a_kill_before_the_commit_rolls_back(void **state)
 {
 	struct fixture *f = *state;
 	char *before = host_json(f), *journal = journal_of(f, HOST_YAML), *after, prepared[64];
@@ -535,14 +535,14 @@ static void test_unwritable_record_fails_no_apply(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_given_back_as_found),
+		CASE(test_values_are_restored_as_found),
 		CASE(test_restores_come_last),
-		CASE(test_values_of_others_stay),
+		CASE(test_foreign_values_stay),
 		CASE(test_new_link_with_the_name_has_no_values),
 		CASE(test_renamed_link_keeps_its_values),
 		CASE(test_refused_leg_keeps_its_values),
-		CASE(test_killed_in_the_commit),
-		CASE(test_killed_before_the_commit),
+		CASE(test_a_kill_in_the_commit_keeps_the_record),
+		CASE(test_a_kill_before_the_commit_rolls_back),
 		CASE(test_rollback_records_nothing),
 		cmocka_unit_test_setup_teardown(test_addresses_without_owner_are_in_the_record,
 						setup_old_kernel, teardown),

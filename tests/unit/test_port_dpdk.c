@@ -95,20 +95,20 @@ static void a_peers_restart_is_survived(void **state)
 	pid_t client, echo;
 
 	need(state);
-	go_on = mmap(NULL, sizeof(*go_on), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	assert_true(go_on != MAP_FAILED);
-	*go_on = 1;
+	keep_sending = mmap(NULL, sizeof(*keep_sending), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(keep_sending != MAP_FAILED);
+	*keep_sending = 1;
 	echo = echo_start(&end_b);
 	client = client_start(&end_a, &end_b, 100);
 	for (int i = 0; i < 2; i++) {
 		echo_kill(echo);
 		echo = echo_start(&end_b);
 	}
-	__atomic_store_n(go_on, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(keep_sending, 0, __ATOMIC_RELAXED);
 	expect_done(client);
-	munmap(go_on, sizeof(*go_on));
-	go_on = NULL;
+	munmap(keep_sending, sizeof(*keep_sending));
+	keep_sending = NULL;
 	echo_kill(echo);
 }
 

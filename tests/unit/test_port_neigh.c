@@ -532,7 +532,7 @@ static void a_full_table_evicts_the_least_used_entry(void **state)
 
 /* The cache entry of an evicted neighbour is invalid, also behind a gateway, and after its slot was
  * reused. */
-static void a_reused_slot_resolves_anew(void **state)
+static void a_reused_slot_resolves_again(void **state)
 {
 	struct fixture *x = *state;
 	struct mac_addr mac;
@@ -577,7 +577,7 @@ int main(void)
 		BOTH(an_unreachable_neighbour_is_retried),
 		BOTH(an_entry_in_use_is_refreshed),
 		BOTH(an_idle_entry_is_removed),
-		BOTH(a_reused_slot_resolves_anew),
+		BOTH(a_reused_slot_resolves_again),
 		BOTH(questions_for_our_address_are_answered),
 		BOTH(announcements_update_known_neighbours),
 		BOTH(a_free_address_is_taken),

@@ -208,7 +208,7 @@ static void apply_with_conflict(struct world *w, bool commit)
 	assert_int_equal(inv->n_routes, n_routes);
 }
 
-static void test_conflict(void **state)
+static void test_a_taken_address_is_a_conflict(void **state)
 {
 	struct world *w = *state;
 	struct kernel_probe other = {.ip = host_addr("10.10.1.10"), .by = theirs};
@@ -220,7 +220,7 @@ static void test_conflict(void **state)
 }
 
 /* Our own worker that answered for the address so far is not another host. */
-static void test_own_station(void **state)
+static void test_our_own_worker_is_no_conflict(void **state)
 {
 	struct world *w = *state;
 	struct kernel_probe self = {.ip = host_addr("10.10.1.10"),
@@ -239,7 +239,7 @@ static void test_own_station(void **state)
 }
 
 /* All new addresses are probed at once, existing ones not again. */
-static void test_only_new_ones_are_asked_for(void **state)
+static void test_only_new_addresses_are_probed(void **state)
 {
 	struct world *w = *state;
 	unsigned before = fake_probe_count();
@@ -260,7 +260,7 @@ static void test_only_new_ones_are_asked_for(void **state)
 }
 
 /* Without carrier the probe is impossible, and a warning says so; the address is still added. */
-static void test_no_carrier_is_said(void **state)
+static void test_a_probe_without_carrier_warns(void **state)
 {
 	struct world *w = *state;
 	struct plan *p = plan_with(w->k, w->spec, NULL);
@@ -302,10 +302,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arp_probe),
 		cmocka_unit_test(test_neighbour_solicitation),
-		CASE(test_conflict),
-		CASE(test_own_station),
-		CASE(test_only_new_ones_are_asked_for),
-		CASE(test_no_carrier_is_said),
+		CASE(test_a_taken_address_is_a_conflict),
+		CASE(test_our_own_worker_is_no_conflict),
+		CASE(test_only_new_addresses_are_probed),
+		CASE(test_a_probe_without_carrier_warns),
 		CASE(test_failure_after_the_links),
 	};
 

@@ -91,7 +91,7 @@ static bool makes_vfs(const struct host *h)
 	return false;
 }
 
-static void test_nothing_is_needed(void **state)
+static void test_a_ready_host_needs_no_action(void **state)
 {
 	struct host *h = *state;
 
@@ -270,7 +270,7 @@ static void test_commands(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_nothing_is_needed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_ready_host_needs_no_action, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iommu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hugepages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_firmware_switch, setup, teardown),

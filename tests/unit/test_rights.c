@@ -72,7 +72,7 @@ static int rule_of(const char *host, const char *a, const char *b)
 	return (int)r.anonuid;
 }
 
-static void the_first_rule_that_fits_counts(void **state)
+static void the_first_matching_rule_decides(void **state)
 {
 	rule_add("host-a", "")->anonuid = 1;
 	rule_add("", "10.1.2.0/24")->anonuid = 2;
@@ -98,12 +98,12 @@ static void the_first_rule_that_fits_counts(void **state)
 	assert_int_equal(rule_of("host-b", "10.1.2.3", NULL), 2);
 }
 
-static void without_rules_nobody_is_let_in(void **state)
+static void without_rules_no_client_is_admitted(void **state)
 {
 	assert_int_equal(rule_of("host-a", "10.1.2.3", NULL), -1);
 }
 
-static void an_export_for_reading_is_for_all(void **state)
+static void a_read_only_export_is_read_only_for_all(void **state)
 {
 	struct fuse_rights r;
 
@@ -139,7 +139,7 @@ static void assert_ids(uint32_t uid, uint32_t gid, uint32_t to_uid, uint32_t to_
 	assert_int_equal(ids.squashed, squashed);
 }
 
-static void who_is_squashed(void **state)
+static void squashed_ids_become_the_anonymous_user(void **state)
 {
 	struct launch_client *c = rule_add("", "");
 
@@ -160,7 +160,7 @@ static void who_is_squashed(void **state)
 	assert_ids(77, 78, 77, 78, true, true);
 }
 
-static void maps_go_both_ways(void **state)
+static void ids_are_mapped_both_ways(void **state)
 {
 	struct launch_client *c = rule_add("", "");
 	struct fuse_rights r;
@@ -195,7 +195,7 @@ static void maps_go_both_ways(void **state)
 	assert_int_equal(id, 700);
 }
 
-static void roots_that_are_others_here_are_checked(void **state)
+static void mapped_roots_are_checked(void **state)
 {
 	struct launch_client *c = rule_add("", "");
 
@@ -205,7 +205,7 @@ static void roots_that_are_others_here_are_checked(void **state)
 	assert_ids(3, 0, 5003, 0, false, false);
 }
 
-static void without_maps_ids_are_the_same(void **state)
+static void without_maps_ids_are_unchanged(void **state)
 {
 	struct fuse_rights r;
 	uint32_t id;
@@ -228,7 +228,7 @@ static void without_maps_ids_are_the_same(void **state)
 			0xff, 0xff, 0xff, 0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff               \
 	}
 
-static void lists_of_access_name_users(void **state)
+static void access_lists_are_mapped(void **state)
 {
 	uint8_t list[] = ACL(1000, 20), there[] = ACL(5000, 30), unknown[] = ACL(65534, 30);
 	struct launch_client *c = rule_add("", "");
@@ -264,14 +264,14 @@ static void lists_of_access_name_users(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_first_rule_that_fits_counts),
-		TEST(without_rules_nobody_is_let_in),
-		TEST(an_export_for_reading_is_for_all),
-		TEST(who_is_squashed),
-		TEST(maps_go_both_ways),
-		TEST(roots_that_are_others_here_are_checked),
-		TEST(without_maps_ids_are_the_same),
-		TEST(lists_of_access_name_users),
+		TEST(the_first_matching_rule_decides),
+		TEST(without_rules_no_client_is_admitted),
+		TEST(a_read_only_export_is_read_only_for_all),
+		TEST(squashed_ids_become_the_anonymous_user),
+		TEST(ids_are_mapped_both_ways),
+		TEST(mapped_roots_are_checked),
+		TEST(without_maps_ids_are_unchanged),
+		TEST(access_lists_are_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static const struct inv_rdma *port_now(struct host *h)
 	return inv_rdma_find(kernel_fake_inventory(h->fake), HOST_VETH0);
 }
 
-static void test_set_and_given_back(void **state)
+static void test_settings_are_set_and_restored(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted("", ", roce-mode: v2, roce-tos: 96"), *nothing = host_spec(none);
@@ -72,7 +72,7 @@ static void test_set_and_given_back(void **state)
 
 /* A VLAN uses the device of its parent, which gets soft-RoCE in the same plan; both are removed
  * together. */
-static void test_of_a_device_that_the_plan_makes(void **state)
+static void test_a_planned_device_is_set_up_too(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(", vlan: 100", ", soft-roce: true, roce-mode: v2, roce-tos: 106");
@@ -108,7 +108,7 @@ static void degraded(struct host *h, const char *more, const char *text)
 	spec_free(s);
 }
 
-static void test_what_cannot_be_had_is_named(void **state)
+static void test_unavailable_settings_are_refused(void **state)
 {
 	struct host *h = *state;
 
@@ -119,7 +119,7 @@ static void test_what_cannot_be_had_is_named(void **state)
 		 "mlx5_0 does not support RoCE v1; remove roce-mode from leg leg-a");
 }
 
-static void test_soft_roce_is_v2_alone(void **state)
+static void test_soft_roce_is_v2_only(void **state)
 {
 	struct host *h = *state;
 	struct inventory *inv = collect(h);
@@ -136,10 +136,10 @@ static void test_soft_roce_is_v2_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_set_and_given_back),
-		CASE(test_of_a_device_that_the_plan_makes),
-		CASE(test_what_cannot_be_had_is_named),
-		CASE(test_soft_roce_is_v2_alone),
+		CASE(test_settings_are_set_and_restored),
+		CASE(test_a_planned_device_is_set_up_too),
+		CASE(test_unavailable_settings_are_refused),
+		CASE(test_soft_roce_is_v2_only),
 	};
 
 	plugins_register();

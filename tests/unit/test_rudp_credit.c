@@ -53,7 +53,7 @@ static void many_writers_share_little_memory(void **state)
 }
 
 /* Client 1's calls, one after the other, while others misbehave: each ends soon. */
-static void others_go_on(struct sim *sim, uint32_t req_len, uint32_t resp_len, uint64_t most_ns)
+static void others_continue(struct sim *sim, uint32_t req_len, uint32_t resp_len, uint64_t most_ns)
 {
 	for (unsigned i = 0; i < 50; i++) {
 		unsigned cookie = sim->n_calls;
@@ -82,9 +82,9 @@ static void stalled_requests_do_not_block_other_clients(void **state)
 		held += sim->ends[SIM_SERVER].requests.used[i][0] +
 			sim->ends[SIM_SERVER].requests.used[i][1];
 	assert_true(held > 64); /* the attack takes effect */
-	others_go_on(sim, MIB, 64, 20 * MS);
-	others_go_on(sim, 16000, 64, 5 * MS);
-	others_go_on(sim, 100, 100, 5 * MS);
+	others_continue(sim, MIB, 64, 20 * MS);
+	others_continue(sim, 16000, 64, 5 * MS);
+	others_continue(sim, 100, 100, 5 * MS);
 	/* Their requests are requested again, and complete once the clients recover. */
 	for (unsigned e = 2; e <= 9; e++)
 		sim->ends[e].half_sender = false;
@@ -102,7 +102,7 @@ static void a_stalled_requests_memory_is_released(void **state)
 
 	/* With a window for all four at once: lost chunks go before new big messages, and here they
 	 * are lost forever, which does not happen on a network. */
-	others_go_on(sim, MIB, 64, 20 * MS);
+	others_continue(sim, MIB, 64, 20 * MS);
 	sim->ends[1].half_sender = true;
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(sim_call(sim, 1, i % 2 ? 16000 : MIB, 64, 0));
@@ -136,8 +136,8 @@ static void slow_readers_do_not_block_other_clients(void **state)
 	}
 	CHECK(sim, sim_pass(sim, 50 * MS));
 	assert_int_equal(server->answers.used[2][1], 32); /* their shares */
-	others_go_on(sim, 100, MIB, 20 * MS);
-	others_go_on(sim, MIB, 100, 20 * MS);
+	others_continue(sim, 100, MIB, 20 * MS);
+	others_continue(sim, MIB, 100, 20 * MS);
 	for (unsigned e = 2; e <= 5; e++)
 		sim->ends[e].slow_reader = false;
 	CHECK(sim, sim_finish(sim, 10 * SEC));

@@ -97,7 +97,7 @@ static int take(unsigned end, int first, int second)
 	return rudp_set_keys(g->ends[end].r, set, second < 0 ? 1 : 2, g->now);
 }
 
-static void calls_go_on(void)
+static void calls_continue(void)
 {
 	unsigned answers = g->ends[CLIENT].answers;
 
@@ -116,18 +116,18 @@ static void running_sessions_survive_a_key_rotation(void **state)
 		key_add(SERVER, 0);
 		key_add(CLIENT, 0);
 		begin();
-		calls_go_on();
+		calls_continue();
 		for (unsigned step = 0; step < 2; step++) {
 			for (unsigned i = 0; i < 2; i++) {
 				assert_int_equal(take(i ? !first : first, (int)step, !step), 0);
-				calls_go_on();
+				calls_continue();
 			}
 		}
 		assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_UP], 1);
 		assert_int_equal(take(first, 1, -1), 1);
-		calls_go_on();
+		calls_continue();
 		assert_int_equal(take(!first, 1, -1), 0);
-		calls_go_on();
+		calls_continue();
 		assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_ENDED], 1);
 		assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_UP], 2);
 		assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_LOST], 0);
@@ -143,7 +143,7 @@ static void a_dropped_key_ends_its_sessions(void **state)
 	key_add(SERVER, 0);
 	key_add(CLIENT, 0);
 	begin();
-	calls_go_on();
+	calls_continue();
 	assert_int_equal(take(SERVER, 1, -1), 1);
 	pass(10 * NSEC_PER_MSEC);
 	assert_false(is_up());
@@ -154,7 +154,7 @@ static void a_dropped_key_ends_its_sessions(void **state)
 	assert_string_equal(g->ends[CLIENT].word, "key-mismatch");
 	assert_int_equal(take(CLIENT, 1, -1), 0); /* still connecting: no session ends */
 	pass(NSEC_PER_SEC);
-	calls_go_on();
+	calls_continue();
 }
 
 static bool swallow_answers(struct rig *rig, struct hop *h)
@@ -174,7 +174,7 @@ static void keys_rotate_during_a_handshake(void **state)
 	assert_int_equal(take(CLIENT, 1, -1), 1);
 	assert_int_equal(take(SERVER, 1, -1), 1);
 	g->middle = NULL;
-	calls_go_on();
+	calls_continue();
 	assert_int_equal(sessions(SERVER), 1);
 }
 
@@ -186,7 +186,7 @@ static void a_reset_works_after_a_rotation(void **state)
 	key_add(SERVER, 1);
 	key_add(CLIENT, 1);
 	begin();
-	calls_go_on();
+	calls_continue();
 	assert_int_equal(take(SERVER, 1, -1), 0);
 	rudp_free(g->ends[SERVER].r);
 	g->cfg[SERVER].n_keys = 0;
@@ -195,7 +195,7 @@ static void a_reset_works_after_a_rotation(void **state)
 	call();
 	pass(100 * NSEC_PER_MSEC);
 	assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_RESTARTED], 1);
-	calls_go_on();
+	calls_continue();
 }
 
 /* More CLOSE packets at once than the queue holds. */
@@ -234,7 +234,7 @@ static void invalid_keys_are_refused(void **state)
 	begin();
 	assert_int_equal(rudp_set_keys(g->ends[SERVER].r, set, 0, g->now), -EINVAL);
 	assert_int_equal(rudp_set_keys(g->ends[SERVER].r, set, RUDP_KEYS_MAX + 1, g->now), -EINVAL);
-	calls_go_on();
+	calls_continue();
 	assert_int_equal(g->ends[CLIENT].events[RUDP_SESSION_UP], 1);
 }
 

@@ -93,7 +93,7 @@ static int verify(struct host *h, const struct spec *s, struct diag *d)
 	return apply_verify(h->fake, s, &(struct plan_context){0}, clock_now_ns(), d);
 }
 
-static void test_made_and_given_back(void **state)
+static void test_devices_are_created_and_removed(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted), *nothing = host_spec(none);
@@ -121,7 +121,7 @@ static void test_made_and_given_back(void **state)
 }
 
 /* An apply waits until RDMA can use its addresses. */
-static void test_gids_are_waited_for(void **state)
+static void test_an_apply_waits_for_gids(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted);
@@ -139,7 +139,7 @@ static void test_gids_are_waited_for(void **state)
 	spec_free(s);
 }
 
-static void test_removed_by_others_is_made_again(void **state)
+static void test_a_removed_device_is_restored(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted);
@@ -183,7 +183,7 @@ static void has_lost_it(struct inventory *inv)
 
 /* While the kernel removes the device there is nothing to do, but another check is due. A device
  * on no link of this host only blocks its name. */
-static void test_one_that_leaves_is_waited_for(void **state)
+static void test_a_vanishing_device_is_waited_for(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted);
@@ -214,7 +214,7 @@ static void test_one_that_leaves_is_waited_for(void **state)
 	spec_free(s);
 }
 
-static void test_device_of_others_serves(void **state)
+static void test_a_foreign_device_is_used(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted), *nothing = host_spec(none);
@@ -236,7 +236,7 @@ static void test_device_of_others_serves(void **state)
 }
 
 /* The device is found by its link, whatever its name; a new one gets a free name. */
-static void test_links_were_renamed(void **state)
+static void test_a_device_is_found_after_a_rename(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = host_spec(wanted);
@@ -254,12 +254,12 @@ static void test_links_were_renamed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_made_and_given_back),
-		CASE(test_gids_are_waited_for),
-		CASE(test_removed_by_others_is_made_again),
-		CASE(test_one_that_leaves_is_waited_for),
-		CASE(test_device_of_others_serves),
-		CASE(test_links_were_renamed),
+		CASE(test_devices_are_created_and_removed),
+		CASE(test_an_apply_waits_for_gids),
+		CASE(test_a_removed_device_is_restored),
+		CASE(test_a_vanishing_device_is_waited_for),
+		CASE(test_a_foreign_device_is_used),
+		CASE(test_a_device_is_found_after_a_rename),
 	};
 
 	plugins_register();

@@ -200,7 +200,7 @@ static void poll_for(unsigned i, uint64_t ns)
 		rig_poll(at(i));
 }
 
-static void begin_anew(unsigned i, int share_fd)
+static void begin_again(unsigned i, int share_fd)
 {
 	struct fuse_attr attr;
 
@@ -227,7 +227,7 @@ static void files_of_an_ended_core_stay_pinned(void **state)
 	assert_int_equal(cores[0].n_held, 1);
 	at(0);
 	rig_stop(&cores[0]);
-	begin_anew(1, share_fd);
+	begin_again(1, share_fd);
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
 	/* A core that returns without the export does not represent it. */
@@ -237,10 +237,10 @@ static void files_of_an_ended_core_stay_pinned(void **state)
 	share_set(&slot->exports[0], 0UL);
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
-	begin_anew(1, other_fd);
+	begin_again(1, other_fd);
 	poll_for(1, 300 * NSEC_PER_MSEC);
 	assert_int_equal(cores[0].n_held, 1);
-	begin_anew(1, share_fd);
+	begin_again(1, share_fd);
 	at(0);
 	rig_start(&cores[0]);
 	assert_int_equal(rig_read(at(0), node, fh, 0, 100), 4);

@@ -180,13 +180,13 @@ static void all_squash_maps_every_user(void **state)
 	uint64_t node, fh;
 
 	put("mine", 1000, 1000, 0600);
-	put("nobodys", NOBODY, NOBODY, 0600);
+	put("squashed", NOBODY, NOBODY, 0600);
 	put_dir("dir", NOBODY, NOBODY, 0700);
 	put("ours", 0, 500, 0660);
 	rule(LAUNCH_SQUASH_ALL);
 	assert_int_equal(open_as("mine", O_RDONLY, 1000, 1000), -EACCES);
 	assert_int_equal(open_as("ours", O_RDONLY, 1000, 500), -EACCES);
-	assert_int_equal(open_as("nobodys", O_RDWR, 1000, 1000), 0);
+	assert_int_equal(open_as("squashed", O_RDWR, 1000, 1000), 0);
 	assert_int_equal(rig_create(&rig, find("dir"), "f", O_RDWR, 0600, &node, &fh), 0);
 	assert_int_equal(stat_of("dir/f").st_uid, NOBODY);
 }

@@ -105,7 +105,7 @@ static bool check_case(const char *name)
 	return true;
 }
 
-static void test_plans_of_snapshots(void **state)
+static void test_a_snapshot_gives_the_same_plan(void **state)
 {
 	DIR *dir = opendir(GOLDEN);
 	unsigned n = 0;
@@ -135,7 +135,7 @@ static void add_addr(struct inventory *inv, const char *text)
 	a->ip = prefix(text);
 }
 
-static void test_nothing_of_the_owner_is_left(void **state)
+static void test_a_snapshot_has_no_private_data(void **state)
 {
 	static const char yaml[] = "host: h\nnetworks: [{name: n, range: 10.10.1.1-10.10.1.9/24}]\n"
 				   "net: [{name: a, device: \"00:11:22:aa:bb:01\", network: n}]\n";
@@ -217,8 +217,8 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plans_of_snapshots),
-		cmocka_unit_test(test_nothing_of_the_owner_is_left),
+		cmocka_unit_test(test_a_snapshot_gives_the_same_plan),
+		cmocka_unit_test(test_a_snapshot_has_no_private_data),
 		cmocka_unit_test(test_subnets_stay_subnets),
 	};
 
