@@ -191,7 +191,7 @@ void history_close_stale(struct history *h, uint64_t but)
 		if (e->number == but || e->outcome > HISTORY_WAITING)
 			continue;
 		e->outcome = HISTORY_UNKNOWN;
-		set_text(e->text, sizeof(e->text), "the end was not recorded");
+		set_text(e->text, sizeof(e->text), "the outcome was not recorded");
 		any = true;
 	}
 	if (any)

@@ -26,7 +26,7 @@
 #define SUP_BACKOFF_MAX_NS (8 * NSEC_PER_SEC)
 /* Time for an adopted worker that was ready to answer. */
 #define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC)
-#define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* after so long up, earlier deaths do not count */
+#define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* after this long up, earlier deaths do not count */
 #define SUP_DEATHS_MANY                                        \
 	5 /* in a row: the worker is reported as failing, even \
 	   * while it is up */
