@@ -131,7 +131,7 @@ struct rudp_limits {		    /* 0: the default in brackets */
 			     twice as long [1 s] */
 	uint64_t keepalive_ns; /* interval of probes on idle paths [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
-	uint64_t stall_ns;     /* a partly received request that makes no progress for so long is
+	uint64_t stall_ns;     /* a partly received request that makes no progress for this long is
 				 discarded and requested again; the timeout doubles for a client that
 				 stalls repeatedly [500 ms] */
 	/* The server closes the session of a client that within this time neither acknowledges one

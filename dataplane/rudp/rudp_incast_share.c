@@ -12,7 +12,7 @@
 #define WINDOW_OLD_NS (4 * WINDOW_NS) /* too little traffic for a limit */
 #define SENDERS_LEAST 8U	      /* fewer senders share a queue without help */
 #define PACKETS_LEAST 64U	      /* minimum packets for a loss estimate */
-/* loss above one in so many cuts the limit; a limit begins at four times that */
+/* loss above one in this many cuts the limit; a limit begins at four times that */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
 #define FIRST_SHARE 8U /* of a window's bytes: 125 us of the link */
@@ -22,7 +22,7 @@
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* If so many cuts do not halve the losses, a bad cable causes them. */
+/* If this many cuts do not halve the losses, a bad cable causes them. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 

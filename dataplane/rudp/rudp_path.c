@@ -13,7 +13,7 @@
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
 #define PROBES_MISSED 3U
 #define HOLD_FLAPS 2U	/* times the hold time, for a flapping path */
-#define STEADY_HOLDS 8U /* up for so many hold times: it no longer flaps */
+#define STEADY_HOLDS 8U /* up for this many hold times: it no longer flaps */
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 

@@ -18,9 +18,10 @@
 /* The client itself counts one second for a folder's list of names, and no kernel caches that.
  * The rest covers different clock rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
-/* An object that another client has changed is granted only after it was unchanged for so long. */
+/* An object that another client has changed is granted only after it was unchanged for this long.
+ */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
-/* After a request had to wait for a lease, the export grants none for so long; the time doubles
+/* After a request had to wait for a lease, the export grants none for this long; the time doubles
  * with each recurrence. */
 #define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
 #define LEASE_BACKOFF_DOUBLINGS_MAX 6U

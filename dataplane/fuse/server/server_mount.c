@@ -448,7 +448,7 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* A mount that could not be moved stays for so long. */
+/* A mount that could not be moved stays for this long. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
 /* Adopts a mount that was served before. It has to reclaim the files that it had open elsewhere,
@@ -542,7 +542,7 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 
 /* ------------------------------------------------------------------ which worker's it is */
 
-/* Mounts without a session for so long do not count for the placement. */
+/* Mounts without a session for this long do not count for the placement. */
 #define PLACE_AWAY_S 30
 
 /* Counts the mounts of the export per worker, without the one with this id (NULL: count all).

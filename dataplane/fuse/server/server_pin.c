@@ -12,7 +12,7 @@
 #include "netcfg/base/log.h"
 #include <string.h>
 
-/* At most so many files stay pinned for clients that may not reconnect. */
+/* At most this many files stay pinned for clients that may not reconnect. */
 #define PROVISIONAL_MAX 512U
 
 /* Interval between sweeps while pinned files are still in use or the agent does not accept

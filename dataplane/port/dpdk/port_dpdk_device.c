@@ -16,7 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-#define SUSPECT_NS NSEC_PER_SEC /* a recovered link silent for so long is suspect */
+#define SUSPECT_NS NSEC_PER_SEC /* a recovered link silent for this long is suspect */
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ link and reset */

@@ -17,7 +17,7 @@
 #define PORT_NEIGH_PROBE_NS (60 * NSEC_PER_MSEC)
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC) /* first; doubles up to a second */
 #define PORT_NEIGH_TRIES 5			 /* then the neighbour is unreachable for a while */
-#define PORT_NEIGH_FAILED_NS NSEC_PER_SEC	 /* for so long */
+#define PORT_NEIGH_FAILED_NS NSEC_PER_SEC	 /* for this long */
 #define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC) /* an entry in use is refreshed */
 #define PORT_NEIGH_IDLE_NS (60 * NSEC_PER_SEC)	  /* an unused entry is removed */
 

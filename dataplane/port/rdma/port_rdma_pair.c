@@ -25,7 +25,7 @@
 _Static_assert(READ_WRS <= RDMA_OP_WRS, "a read fits the queues");
 /* A device that has not flushed a failed pair in this time is closed. */
 #define DRAIN_NS NSEC_PER_SEC
-/* A pair without a completion for so long counts as failed, whatever its device retries. */
+/* A pair without a completion for this long counts as failed, whatever its device retries. */
 #define STALL_NS (4 * NSEC_PER_SEC)
 /* Bit in a work request's number: one of several parts of a transfer; only the last completes it.
  */

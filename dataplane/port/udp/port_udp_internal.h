@@ -24,7 +24,7 @@
 #define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it hot */
 #define HOT_REVIEW 1024U   /* buffers until the next check whether it still is */
 #define UNWATCH_AFTER 256U /* rx calls without arm(): the worker spins */
-#define HOT_MAIN_EVERY 8U  /* one in so many rx calls looks at the common socket */
+#define HOT_MAIN_EVERY 8U  /* one in this many rx calls looks at the common socket */
 
 union tx_control {
 	struct cmsghdr align;

@@ -19,7 +19,7 @@
 #define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* maximum age of the time that tx uses while polling */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time for frames that the kernel did not take */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* the same if it takes none: the link is down */
-#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* after so long without progress */
+#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* after this long without progress */
 /* A dead process's queues become free when its last frame has been sent: shared by all ports of a
  * worker. The agent allows 30 s for its start, which includes waits for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
@@ -494,10 +494,10 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &mode);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
-			      r == -EEXIST ? "another program or worker uses it"
-			      : r == -EBUSY
-				      ? "a dead worker still has a queue; kill this one to retry"
-				      : NULL);
+			      r == -EEXIST  ? "another program or worker uses it"
+			      : r == -EBUSY ? "the kernel still holds a dead worker's queue; kill "
+					      "this worker to retry"
+					    : NULL);
 	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = wake_init(x);

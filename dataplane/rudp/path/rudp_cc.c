@@ -53,10 +53,11 @@
 #define DELAYS_LEAST 8U
 
 #define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
-#define LOSS_SHARE 50	  /* one in so many: bad cables and rebooting switches lose less */
+#define LOSS_SHARE 50	  /* one in this many: bad cables and rebooting switches lose less */
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
-#define FAST_ROUNDS 8U /* after so many rounds of growth the window grows by a share of itself */
+#define FAST_ROUNDS 8U /* after this many rounds of growth the window grows by a share of itself \
+			*/
 
 /* After heavy loss: CUBIC's factor (RFC 9438, 4.6), to be no more aggressive than other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)

@@ -38,7 +38,7 @@ void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t b
 void rudp_cc_lost(struct rudp_cc *c, unsigned packets);
 /* A packet counted as lost was only late. */
 void rudp_cc_undo(struct rudp_cc *c);
-/* How long to wait after sending so many bytes; 0: no pacing. */
+/* How long to wait after sending this many bytes; 0: no pacing. */
 static inline uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt,
 				    uint32_t bytes)
 {

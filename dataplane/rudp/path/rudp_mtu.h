@@ -29,7 +29,7 @@
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
 #define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
-/* After so many raise intervals without a fall the path no longer counts as flapping. */
+/* After this many raise intervals without a fall the path no longer counts as flapping. */
 #define RUDP_MTU_STABLE 16U
 
 struct rudp_mtu_probe {

@@ -46,7 +46,7 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 		left &= left - 1;
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
-/* After so many acknowledgements in a row earlier failures are forgotten. */
+/* After this many acknowledgements in a row earlier failures are forgotten. */
 #define RUDP_SOURCES_RECOVERED 128U
 void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
 /* The port could not open this source port. */

@@ -18,9 +18,9 @@
 #define SHARE_LEASE_WAYS 4U
 #define SHARE_LEASE_SETS (1U << 14)
 #define SHARE_COUNTS (1U << 16)
-/* A worker not seen for so long is gone: all its leases and grace periods have expired. */
+/* A worker not seen for this long is gone: all its leases and grace periods have expired. */
 #define SHARE_GONE_NS (100 * NSEC_PER_SEC)
-/* A worker not seen for so long is away: peers may adopt its mounts. */
+/* A worker not seen for this long is away: peers may adopt its mounts. */
 #define SHARE_AWAY_NS (5 * NSEC_PER_SEC)
 
 /* The lease state of a file or folder, found by its handle's hash in `keys` of the slot. */
