@@ -84,7 +84,7 @@ static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c,
 	int r = sysctl_write(kl->proc_sys, c->sysctl.key, c->sysctl.value);
 
 	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "/proc/sys/%s does not take \"%s\": %s",
+		snprintf(why, KERNEL_WHY_MAX, "cannot set /proc/sys/%s to \"%s\": %s",
 			 c->sysctl.key, c->sysctl.value, strerror(-r));
 	return r;
 }

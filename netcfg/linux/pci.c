@@ -74,7 +74,7 @@ static int put(int pci, const char *path, const char *value, char *why)
 	int r = file_put_value(pci, path, value);
 
 	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "/sys/bus/pci/%s does not take \"%.*s\": %s", path,
+		snprintf(why, KERNEL_WHY_MAX, "cannot set /sys/bus/pci/%s to \"%.*s\": %s", path,
 			 (int)strcspn(value, "\n"), value, strerror(-r));
 	return r;
 }
