@@ -22,11 +22,11 @@ void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size
 /* Whether one of these descriptions (a JSON list) is about that leg. */
 bool leg_policy_mentions(const json_t *texts, const char *name);
 /*
- * Adjusts the desired ports so that workers are restarted only where it helps: a worker keeps its
- * ports of absent legs, since it has them back when the legs return; and, unless an operator
- * requested this reconcile, it is not restarted for a leg that returned too soon. A device that the
- * worker released and should open again is marked as a new one. Returns in how many ns a postponed
- * leg can be taken in; 0: none is postponed.
+ * Adjusts the desired ports so that no worker restarts without need: a worker keeps its ports of
+ * absent legs, since it has them back when the legs return; and, unless an operator requested this
+ * reconcile, it is not restarted for a leg that returned too soon. A device that the worker
+ * released and should open again is marked as a new one. Returns in how many ns a postponed leg can
+ * be taken in; 0: none is postponed.
  */
 uint64_t leg_policy_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			       struct launch_config *desired, size_t n);

@@ -174,9 +174,9 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 /* ---- the process ---- */
 
 /*
- * A descriptor that can be sent on is the monitor's, one that can be written is the log, and
- * neither number can ever become a packet socket: no call duplicates descriptors, and those up to 3
- * cannot be closed.
+ * Restricts the process to these uses of descriptors: messages only on the monitor's socket, writes
+ * only to the log. No call can give a packet socket one of these numbers: none duplicates
+ * descriptors, and those up to 3 cannot be closed.
  */
 static int seal(void)
 {

@@ -44,7 +44,7 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 /* The same for a mount worker, a second worker of a mount that another worker serves; never creates
  * a mount. -ENOENT: there is no such mount at present. */
 int mounts_get_shared(struct mounts *m, struct launch_mount *want);
-/* Whether there is such a mount for a mount worker, and its id. */
+/* Whether another worker serves this mount worker's mount, and the id of the mount. */
 bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none. 0: fd
  * is ours; -ENOENT. */

@@ -29,7 +29,7 @@ struct options {
 struct leg_path {
 	const char *leg;
 	bool in;
-	json_t *small, *bulk; /* the agent's answer; NULL: not options */
+	json_t *small, *bulk; /* the agent's answers; NULL: not requested */
 };
 
 static int take_options(const struct ctl_args *a, struct options *ret)
