@@ -22,9 +22,9 @@
 #define GRANTED_GROW 1U
 #define GRANTED_PEERS 8U
 #define GRANTED_PACKETS 64U
-#define GRANTED_LOSS_SHARE 256U	     /* one in this many is lost */
-#define STALE_NS (2 * NSEC_PER_MSEC) /* a sender silent for this long does not hold up the others \
-				      */
+#define GRANTED_LOSS_SHARE 256U /* one in this many is lost */
+/* A sender silent for this long does not hold up the others. */
+#define STALE_NS (2 * NSEC_PER_MSEC)
 #define CHECK_NS (50 * NSEC_PER_MSEC)
 #define RETRY_NS (500 * NSEC_PER_USEC) /* memory may be freed without a notification */
 #define STALL_SHIFT_MAX 6U

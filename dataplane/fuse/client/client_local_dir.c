@@ -37,7 +37,7 @@ static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 
 /* ------------------------------------------------------------------ at the server */
 
-/* NULL: it is closed, or open at the server. */
+/* NULL: the directory is closed, or is open at the server. */
 static const struct client_file *local_dir_file(const struct fuse_client *f,
 						const struct client_local_dir *a)
 {
@@ -60,7 +60,7 @@ static void local_dirs_trim(struct fuse_client *f)
 	p->n_local_dirs = n;
 }
 
-/* False: not possible now. */
+/* Opens the directory at the server. False: not possible now. */
 static bool local_dir_reopen(struct fuse_client *f, const struct client_local_dir *a)
 {
 	uint32_t i = (uint32_t)a->fh;

@@ -244,7 +244,7 @@ static void ping_down(struct fuse_client *f, uint64_t now_ns)
 		buf_free(f);
 }
 
-/* On without RDMA, too: a test then ends with the reason. */
+/* Active also without RDMA: a test then ends with the reason. */
 const struct client_stage client_ping_stage = {
 	.cookie = CLIENT_COOKIE_PING,
 	.resp_at = offsetof(struct fuse_client, ping.resp),

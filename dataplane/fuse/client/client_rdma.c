@@ -237,7 +237,8 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* A mismatch between both ends has the same reason at both; other reasons are the server's. */
+/* Both ends report a mismatch between them with the same reason; all other reasons concern the
+ * server. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)

@@ -428,7 +428,7 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 
 /* Whether a mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
-/* We report the end of the request to the kernel. */
+/* The owner itself reports the end of the request to the kernel: the mount worker must not. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
 /* Reports to the mount workers whether this worker has a session with the server. */
@@ -506,8 +506,8 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 
 /* client_local_dir.c: directories that are open locally. */
 
-/* The error for the kernel of a request that failed with `error`: a local directory may have
- * another one. */
+/* The error that the kernel gets for a request that failed with `error`, which differs for local
+ * directories. */
 int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */

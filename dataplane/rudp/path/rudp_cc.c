@@ -56,8 +56,8 @@
 #define LOSS_SHARE 50	  /* one in this many: bad cables and rebooting switches lose less */
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
-#define FAST_ROUNDS 8U /* after this many rounds of growth the window grows by a share of itself \
-			*/
+/* After this many rounds of growth the window grows by a share of itself. */
+#define FAST_ROUNDS 8U
 
 /* After heavy loss: CUBIC's factor (RFC 9438, 4.6), to be no more aggressive than other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
@@ -141,7 +141,7 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 		c->growth_rounds++;
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* The delay that caused the cut was no queue, or the queue is gone. */
+	/* The delay that caused the cut did not come from a queue, or the queue has drained. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-#define MOUNT_WORKER_RETURN_NS \
-	NSEC_PER_SEC /* without a server for so long, requests go back to the owner */
+/* Without a server for this long, requests go back to the owner. */
+#define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
 /* Interval of attempts at a server without support for mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 

@@ -50,7 +50,7 @@ struct client_dispatch {
 	uint64_t signals_ns; /* when to look at them next */
 	uint64_t look_ns;    /* when to look at all forwarded requests next */
 	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
-	/* Number of file places whose node number has this remainder. */
+	/* For each remainder: number of table entries whose node number has it. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
