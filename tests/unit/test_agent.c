@@ -57,7 +57,7 @@ static uint64_t event_clock(void)
 	return event_now;
 }
 
-static void test_events_ring(void **state)
+static void test_the_newest_events_are_kept(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
 	json_t *o;
@@ -295,7 +295,7 @@ static void test_recorded_processes_are_ended(void **state)
 	free(ev);
 }
 
-static void test_epoch_grows(void **state)
+static void test_the_epoch_grows(void **state)
 {
 	struct rundir rd;
 	pid_t owner;
@@ -404,7 +404,7 @@ static void test_a_moved_export_keeps_its_state(void **state)
 
 /* The memory shared by all compute workers: none can steal it, and workers of another version have
  * their own. */
-static void test_shared_memory_of_workers(void **state)
+static void test_workers_share_memory(void **state)
 {
 	struct exports x = {0}, next = {0};
 	int fd = exports_state(&x, EXPORTS_SHARE), kept;
@@ -437,7 +437,7 @@ static void test_shared_memory_of_workers(void **state)
 	exports_done(&next, true);
 }
 
-static void test_garbage_record(void **state)
+static void test_a_garbage_record_is_ignored(void **state)
 {
 	struct rundir rd;
 	pid_t owner;
@@ -452,7 +452,7 @@ static void test_garbage_record(void **state)
 }
 
 /* The head of each line is equal in all versions; the rest is ignored. */
-static void test_record_of_another_version(void **state)
+static void test_a_record_of_another_version_is_read_in_part(void **state)
 {
 	static const struct {
 		const char *text;
@@ -484,7 +484,7 @@ static void test_record_of_another_version(void **state)
 }
 
 /* A worker runs even if the record cannot be written. */
-static void test_full_run_directory(void **state)
+static void test_a_failed_record_write_keeps_the_process(void **state)
 {
 	struct rundir_process p = {.pid = getpid(), .worker_id = 1, .launch_version = 1};
 	struct rundir rd;
@@ -505,7 +505,7 @@ static void test_full_run_directory(void **state)
 	rundir_done(&rd);
 }
 
-static void test_mountinfo(void **state)
+static void test_mountinfo_is_parsed(void **state)
 {
 	struct mountinfo mi, other;
 
@@ -528,7 +528,7 @@ static void count_news(void *user, const struct inv_link *link, bool usable)
 }
 
 /* More links than any host has legs; removed ones are forgotten. */
-static void test_carriers(void **state)
+static void test_carriers_are_tracked(void **state)
 {
 	struct inv_link links[200] = {{0}};
 	struct inventory inv = {.links = links, .n_links = ARRAY_SIZE(links)};
@@ -627,7 +627,7 @@ static void test_child_task_delivers_all_messages(void **state)
 	close(fd);
 }
 
-static void test_killed_child_task(void **state)
+static void test_a_killed_child_task_is_reported(void **state)
 {
 	struct child_task_seen s = {.wait = true};
 
@@ -653,7 +653,7 @@ static void wants_of(const char *text, struct spec **ret_spec, struct launch_con
 	diag_done(&d);
 }
 
-static void test_clients_of_exports(void **state)
+static void test_exports_have_their_clients(void **state)
 {
 	const char *text =
 		"host: h\nworkers:\n- role: compute\n  cores: [1]\n  exports:\n"
@@ -698,25 +698,27 @@ static void test_clients_of_exports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_events_ring),
+		cmocka_unit_test(test_the_newest_events_are_kept),
 		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lock_of_killed_agent_is_awaited, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_record_survives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recorded_processes_are_ended, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
 		cmocka_unit_test(test_a_moved_export_keeps_its_state),
-		cmocka_unit_test(test_shared_memory_of_workers),
-		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_run_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
-		cmocka_unit_test(test_carriers),
+		cmocka_unit_test(test_workers_share_memory),
+		cmocka_unit_test_setup_teardown(test_a_garbage_record_is_ignored, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_of_another_version_is_read_in_part,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_failed_record_write_keeps_the_process, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_mountinfo_is_parsed, setup, teardown),
+		cmocka_unit_test(test_carriers_are_tracked),
 		cmocka_unit_test(test_child_task_delivers_all_messages),
-		cmocka_unit_test(test_killed_child_task),
-		cmocka_unit_test(test_clients_of_exports),
+		cmocka_unit_test(test_a_killed_child_task_is_reported),
+		cmocka_unit_test(test_exports_have_their_clients),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void test_a_flood_is_cut_and_counted(void **state)
 	assert_int_equal(d.n, 0);
 }
 
-static void test_suggestions(void **state)
+static void test_similar_names_are_suggested(void **state)
 {
 	static const char *const keys[] = {"name", "device", "network", "label", "vfs", "rdma"};
 	static const struct {
@@ -91,7 +91,7 @@ int main(void)
 		cmocka_unit_test(test_lines_are_sorted_by_place),
 		cmocka_unit_test(test_warnings_are_no_errors),
 		cmocka_unit_test(test_a_flood_is_cut_and_counted),
-		cmocka_unit_test(test_suggestions),
+		cmocka_unit_test(test_similar_names_are_suggested),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static int make_file(struct rig *g, const char *name, uint32_t mode, struct help
 
 /* ------------------------------------------------------------------ names */
 
-static void test_names(void **state)
+static void test_names_are_made_and_removed(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call made, again, *c;
@@ -85,7 +85,7 @@ static void test_names(void **state)
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_MKDIR, g->root_fd, ""), NULL), -EINVAL);
 }
 
-static void test_rename(void **state)
+static void test_a_rename_checks_its_victim(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call a, b, gone, *c;
@@ -131,7 +131,7 @@ static void test_rename(void **state)
 	close(b.fd);
 }
 
-static void test_create(void **state)
+static void test_an_existing_file_is_not_created_again(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call first, c2, *c;
@@ -169,7 +169,7 @@ static void test_create(void **state)
 
 /* ------------------------------------------------------------------ files */
 
-static void test_open(void **state)
+static void test_files_are_opened(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, o, *c;
@@ -204,7 +204,7 @@ static void test_open(void **state)
 	assert_int_equal(rig_do(g, rig_call(g, HELPER_OPEN, g->root_fd, NULL), NULL), -EISDIR);
 }
 
-static void test_attributes(void **state)
+static void test_attributes_are_set(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, o, *c;
@@ -261,7 +261,7 @@ static void test_attributes(void **state)
 	close(f.fd);
 }
 
-static void test_data(void **state)
+static void test_data_are_written_and_read(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, t, o, *c;
@@ -312,7 +312,7 @@ static void test_data(void **state)
 	assert_int_equal(rig_do(g, c, NULL), -EFAULT);
 }
 
-static void test_readdir(void **state)
+static void test_folders_are_listed(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call dir, o, look, *c;
@@ -364,7 +364,7 @@ static void test_readdir(void **state)
 
 /* ------------------------------------------------------------------ who may what */
 
-static void test_permission_checks(void **state)
+static void test_permissions_are_checked(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, *c;
@@ -392,7 +392,7 @@ static void test_permission_checks(void **state)
 }
 
 /* An invalid id does nothing in the former user's name. */
-static void test_invalid_ids(void **state)
+static void test_invalid_ids_change_nothing(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call *c;
@@ -418,7 +418,7 @@ static void test_invalid_ids(void **state)
 	close(fd);
 }
 
-static void test_signatures(void **state)
+static void test_handles_are_signed(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call f, o, *c;
@@ -474,7 +474,7 @@ static void test_signatures(void **state)
 
 /* ------------------------------------------------------------------ lives */
 
-static void test_runs_once(void **state)
+static void test_a_request_runs_once(void **state)
 {
 	struct rig *g = *state;
 	struct journal *j = fs_helper_journal(g->helpers, 0);
@@ -509,7 +509,7 @@ static void test_runs_once(void **state)
 }
 
 /* A hanging call blocks its helper; two block their queue, but no other queue. */
-static void test_hung(void **state)
+static void test_a_hanging_call_blocks_only_its_queue(void **state)
 {
 	struct rig *g = *state;
 	struct helper_call *hung[2], *stuck, *c;
@@ -558,7 +558,7 @@ static void test_hung(void **state)
 
 /* The watcher first runs after the worker has freed the pool: it exits without touching the
  * worker's descriptors. */
-static void test_late_watcher(void **state)
+static void test_a_late_watcher_exits(void **state)
 {
 	struct rig *g = *state;
 	pid_t watcher = fs_helper_pid(g->helpers, 0);
@@ -616,7 +616,7 @@ static void worker_run(struct rig *g, const struct sockaddr_un *name, int ready)
  * A worker with a socket is killed while its helpers hang, one before its change and one after: the
  * successor gets the address at once, waits for the started calls and runs the queued one.
  */
-static void test_worker_killed(void **state)
+static void test_a_successor_waits_only_for_started_calls(void **state)
 {
 	struct rig *g = *state;
 	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0plenum-helpers-test"};
@@ -675,7 +675,7 @@ static void test_worker_killed(void **state)
 	close(ready[1]);
 }
 
-static void test_memory(void **state)
+static void test_helpers_have_little_private_memory(void **state)
 {
 	struct rig *g = *state;
 	char path[64], line[256];
@@ -702,14 +702,21 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_names),	     T(test_rename),
-		T(test_create),	     T(test_open),
-		T(test_data),	     T(test_attributes),
-		T(test_readdir),     T(test_permission_checks),
-		T(test_runs_once),   T(test_signatures),
-		T(test_hung),	     T(test_late_watcher),
-		T(test_memory),	     T(test_worker_killed),
-		T(test_invalid_ids),
+		T(test_names_are_made_and_removed),
+		T(test_a_rename_checks_its_victim),
+		T(test_an_existing_file_is_not_created_again),
+		T(test_files_are_opened),
+		T(test_data_are_written_and_read),
+		T(test_attributes_are_set),
+		T(test_folders_are_listed),
+		T(test_permissions_are_checked),
+		T(test_a_request_runs_once),
+		T(test_handles_are_signed),
+		T(test_a_hanging_call_blocks_only_its_queue),
+		T(test_a_late_watcher_exits),
+		T(test_helpers_have_little_private_memory),
+		T(test_a_successor_waits_only_for_started_calls),
+		T(test_invalid_ids_change_nothing),
 	};
 
 	if (geteuid() != 0) {

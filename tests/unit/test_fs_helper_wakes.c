@@ -90,7 +90,7 @@ static void test_polling_reads_wake_ups(void **state)
 }
 
 /* The end of every process is detected, also of the watcher. */
-static void test_killed(void **state)
+static void test_the_end_of_every_process_is_detected(void **state)
 {
 	struct rig *g = *state;
 
@@ -111,7 +111,8 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(test_wake_ups_are_exact),
-					   T(test_polling_reads_wake_ups), T(test_killed)};
+					   T(test_polling_reads_wake_ups),
+					   T(test_the_end_of_every_process_is_detected)};
 
 	if (geteuid() != 0) {
 		print_message("1..0 # SKIP needs root\n");

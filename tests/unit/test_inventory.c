@@ -86,7 +86,7 @@ static void test_json_is_strict(void **state)
 	}
 }
 
-static void test_find(void **state)
+static void test_objects_are_found(void **state)
 {
 	struct inventory *inv = host_new();
 
@@ -113,7 +113,7 @@ static void test_find_prefers_the_device(void **state)
 }
 
 /* Bonds with their ports and what LACP has come to; the interface of an RDMA port. */
-static void test_text_of_bonds_and_rdma(void **state)
+static void test_bonds_and_rdma_are_printed(void **state)
 {
 	struct inventory *inv = inv_new();
 	struct inv_bond *b = inv_bond_add(inv);
@@ -146,7 +146,7 @@ static void test_text_of_bonds_and_rdma(void **state)
 	inv_free(inv);
 }
 
-static void test_text(void **state)
+static void test_the_inventory_is_printed(void **state)
 {
 	struct inventory *inv = host_new();
 	char *text;
@@ -171,10 +171,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json_round_trips),
 		cmocka_unit_test(test_json_is_strict),
-		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_objects_are_found),
 		cmocka_unit_test(test_find_prefers_the_device),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_text_of_bonds_and_rdma),
+		cmocka_unit_test(test_the_inventory_is_printed),
+		cmocka_unit_test(test_bonds_and_rdma_are_printed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

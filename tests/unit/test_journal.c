@@ -96,7 +96,7 @@ static void helper_kill(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_answer(void **state)
+static void test_a_finished_request_is_answered_again(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec, *again;
@@ -130,7 +130,7 @@ static void test_a_started_request_is_adopted(void **state)
 	assert_int_equal(journal_claim(&c, rec, other, 2), -ECANCELED);
 }
 
-static void test_running(void **state)
+static void test_a_request_killed_before_its_change_runs_again(void **state)
 {
 	struct world *w = *state;
 	pid_t pid = helper_start(w, 12, false, JOURNAL_RUNNING);
@@ -145,7 +145,7 @@ static void test_running(void **state)
 	assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
 }
 
-static void test_intent(void **state)
+static void test_a_request_killed_after_its_intent_is_suspect(void **state)
 {
 	struct world *w = *state;
 	pid_t pid = helper_start(w, 13, false, JOURNAL_INTENT);
@@ -164,7 +164,7 @@ static void test_intent(void **state)
 }
 
 /* A reused owner number does not make the dead owner's record look owned. */
-static void test_reused_owner_number(void **state)
+static void test_a_reused_owner_number_owns_nothing(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec;
@@ -179,7 +179,7 @@ static void test_reused_owner_number(void **state)
 	helper_kill(pid);
 }
 
-static void test_cancel(void **state)
+static void test_a_cancelled_request_runs_again(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec, *again;
@@ -192,7 +192,7 @@ static void test_cancel(void **state)
 }
 
 /* The newest replies are kept as long as possible: a mount has no more requests in flight. */
-static void test_ring(void **state)
+static void test_the_newest_replies_are_kept(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec;
@@ -240,7 +240,7 @@ static void test_locks_end_with_their_owner(void **state)
 	assert_int_equal(locks[7], 0);
 }
 
-static void test_mounts(void **state)
+static void test_mounts_have_separate_requests(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec;
@@ -305,7 +305,7 @@ static bool one_more_is_the_second(struct world *w)
 	       journal_mount_get(&w->j, id_a, &first) == 0 && first == w->mount;
 }
 
-static void test_mounts_fill(void **state)
+static void test_the_mount_table_has_a_limit(void **state)
 {
 	struct world *w = *state;
 	uint8_t id[16];
@@ -322,7 +322,7 @@ static void test_mounts_fill(void **state)
 		print_message("no time namespaces: mounts away for a day are not tested\n");
 }
 
-static void test_worker_is_alive(void **state)
+static void test_a_worker_lives_as_long_as_its_process(void **state)
 {
 	struct world *w = *state;
 	int ready[2];
@@ -349,7 +349,7 @@ static void test_worker_is_alive(void **state)
 	close(ready[1]);
 }
 
-static void test_other_version(void **state)
+static void test_a_journal_of_another_version_is_reset(void **state)
 {
 	struct world *w = *state;
 	struct journal_record *rec;
@@ -372,18 +372,18 @@ static void test_other_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_answer),
+		T(test_a_finished_request_is_answered_again),
 		T(test_a_started_request_is_adopted),
-		T(test_running),
-		T(test_intent),
-		T(test_reused_owner_number),
-		T(test_cancel),
-		T(test_mounts_fill),
-		T(test_ring),
+		T(test_a_request_killed_before_its_change_runs_again),
+		T(test_a_request_killed_after_its_intent_is_suspect),
+		T(test_a_reused_owner_number_owns_nothing),
+		T(test_a_cancelled_request_runs_again),
+		T(test_the_mount_table_has_a_limit),
+		T(test_the_newest_replies_are_kept),
 		T(test_locks_end_with_their_owner),
-		T(test_mounts),
-		T(test_worker_is_alive),
-		T(test_other_version),
+		T(test_mounts_have_separate_requests),
+		T(test_a_worker_lives_as_long_as_its_process),
+		T(test_a_journal_of_another_version_is_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static struct inv_addr leg_addr(const char *text)
 	return (struct inv_addr){.ifindex = LEG, .ip = prefix(text)};
 }
 
-static void test_addresses(void **state)
+static void test_addresses_behave_as_in_the_kernel(void **state)
 {
 	struct kernel *k = *state;
 	const struct inventory *inv = kernel_fake_inventory(k);
@@ -126,7 +126,7 @@ static void test_routes_follow_the_link(void **state)
 	assert_int_equal(kernel_do_route_del(k, &r, NULL), 0);
 }
 
-static void test_link_limits(void **state)
+static void test_links_have_limits(void **state)
 {
 	struct kernel *k = *state;
 	struct kernel_change c = {
@@ -143,7 +143,7 @@ static void test_link_limits(void **state)
 	assert_int_equal(k->ops->read(k, &c), -EOPNOTSUPP);
 }
 
-static void test_link_references(void **state)
+static void test_links_refer_to_each_other(void **state)
 {
 	struct kernel *k = *state;
 	uint32_t ifindex = 0;
@@ -155,7 +155,7 @@ static void test_link_references(void **state)
 	assert_int_equal(k->ops->link_find(k, "0000:3b:00.0/vf0", &ifindex), -ENODEV);
 }
 
-static void test_rules_and_sysctls(void **state)
+static void test_rules_and_sysctls_behave_as_in_the_kernel(void **state)
 {
 	struct kernel *k = *state;
 	struct inv_rule r = {.priority = 1000, .table = 100, .from = prefix("10.0.0.1/32")};
@@ -175,7 +175,7 @@ static void test_rules_and_sysctls(void **state)
 	assert_int_equal(kernel_read_sysctl(k, "net/none", value, 16), -ENOENT);
 }
 
-static void test_injected_failure(void **state)
+static void test_an_injected_failure_occurs(void **state)
 {
 	struct kernel *k = *state;
 	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
@@ -201,7 +201,7 @@ static void count_event(void *user, const struct kernel_event *e)
 		(*n)++;
 }
 
-static void test_watch(void **state)
+static void test_the_watch_reports_changes(void **state)
 {
 	struct kernel *k = *state;
 	struct pollfd p = {.fd = k->ops->watch_fd(k), .events = POLLIN};
@@ -288,15 +288,17 @@ static void test_route_lookup_without_carrier(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_addresses_behave_as_in_the_kernel, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_secondary_is_promoted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_routes_follow_the_link, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_link_limits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_link_references, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rules_and_sysctls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links_have_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links_refer_to_each_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rules_and_sysctls_behave_as_in_the_kernel,
+						setup, teardown),
 		cmocka_unit_test(test_route_lookup_without_carrier),
-		cmocka_unit_test_setup_teardown(test_injected_failure, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_injected_failure_occurs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_watch_reports_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collect_is_numbered, setup, teardown),
 	};
 

@@ -67,7 +67,7 @@ static void put(struct inv_link *l, const char *af_xdp)
 }
 
 /* Auto never chooses AF_XDP; if it would avoid copies, the note says so. */
-static void test_kernel_port_auto(void **state)
+static void test_auto_never_chooses_af_xdp(void **state)
 {
 	static const char *const says[] = {"", "copy", "zero-copy", "none"};
 	struct inventory *inv = host_new();
@@ -100,7 +100,7 @@ static void test_kernel_port_auto(void **state)
 }
 
 /* The note describes the first leg, even if the name of another leg begins with its name. */
-static void test_kernel_port_note(void **state)
+static void test_the_note_describes_the_first_leg(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s = host_spec(yaml);
@@ -138,7 +138,7 @@ static void expect_pages(const struct spec *s, const struct inventory *inv, unsi
 
 /* No hugepages for a worker with AF_XDP on each leg; all of them as soon as one leg may need DPDK.
  */
-static void test_kernel_port_hugepages(void **state)
+static void test_af_xdp_needs_no_hugepages(void **state)
 {
 	const unsigned all = PLAN_HUGEPAGES_PER_WORKER;
 	struct inventory *inv = host_new();
@@ -172,7 +172,7 @@ static void test_kernel_port_hugepages(void **state)
 }
 
 /* Hugepages grow with long frames and many legs; legs on the host's own address need none. */
-static void test_kernel_port_hugepages_of_ports(void **state)
+static void test_hugepages_grow_with_frames_and_legs(void **state)
 {
 	const unsigned least = PLAN_HUGEPAGES_PER_WORKER;
 	struct inventory *inv = host_new();
@@ -197,7 +197,7 @@ static void test_kernel_port_hugepages_of_ports(void **state)
 
 /* Hugepages that a running worker does not hold do not become free when it stops; if the first
  * worker failed with AF_XDP, the next gets the interfaces. */
-static void test_kernel_port_hugepages_of_others(void **state)
+static void test_hugepages_of_others_do_not_become_free(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s = host_spec(yaml);
@@ -241,7 +241,7 @@ static void test_kernel_port_hugepages_of_others(void **state)
 }
 
 /* The reason covers each leg. */
-static void test_kernel_port_reasons(void **state)
+static void test_the_reason_covers_each_leg(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s = host_spec(yaml);
@@ -263,12 +263,12 @@ static void test_kernel_port_reasons(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_port_auto),
-		cmocka_unit_test(test_kernel_port_note),
-		cmocka_unit_test(test_kernel_port_hugepages),
-		cmocka_unit_test(test_kernel_port_hugepages_of_ports),
-		cmocka_unit_test(test_kernel_port_hugepages_of_others),
-		cmocka_unit_test(test_kernel_port_reasons),
+		cmocka_unit_test(test_auto_never_chooses_af_xdp),
+		cmocka_unit_test(test_the_note_describes_the_first_leg),
+		cmocka_unit_test(test_af_xdp_needs_no_hugepages),
+		cmocka_unit_test(test_hugepages_grow_with_frames_and_legs),
+		cmocka_unit_test(test_hugepages_of_others_do_not_become_free),
+		cmocka_unit_test(test_the_reason_covers_each_leg),
 	};
 
 	plugins_register();

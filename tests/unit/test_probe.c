@@ -12,7 +12,7 @@
 
 static const struct mac_addr ours = {{2, 0, 0, 0, 0, 1}}, theirs = {{2, 0, 0, 0, 0, 0x77}};
 
-static void test_arp_probe(void **state)
+static void test_arp_probes_find_other_hosts(void **state)
 {
 	static const uint8_t want[] = {0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0,	 0, 0, 1,
 				       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 1, 1, 10};
@@ -59,7 +59,7 @@ static uint16_t icmp6_sum(const uint8_t *p, size_t len)
 	return (uint16_t)sum;
 }
 
-static void test_neighbour_solicitation(void **state)
+static void test_solicitations_find_other_hosts(void **state)
 {
 	static const uint8_t head[] = {0x60, 0, 0, 0, 0, 24, 58, 255};
 	static const uint8_t none[16];
@@ -277,7 +277,7 @@ static void test_a_probe_without_carrier_warns(void **state)
 }
 
 /* A failure after the links rolls them back, too. */
-static void test_failure_after_the_links(void **state)
+static void test_a_failure_after_the_links_is_rolled_back(void **state)
 {
 	struct world *w = *state;
 	struct plan *p = plan_with(w->k, w->spec, NULL);
@@ -300,13 +300,13 @@ static void test_failure_after_the_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arp_probe),
-		cmocka_unit_test(test_neighbour_solicitation),
+		cmocka_unit_test(test_arp_probes_find_other_hosts),
+		cmocka_unit_test(test_solicitations_find_other_hosts),
 		CASE(test_a_taken_address_is_a_conflict),
 		CASE(test_our_own_worker_is_no_conflict),
 		CASE(test_only_new_addresses_are_probed),
 		CASE(test_a_probe_without_carrier_warns),
-		CASE(test_failure_after_the_links),
+		CASE(test_a_failure_after_the_links_is_rolled_back),
 	};
 
 	plugins_register();

@@ -100,7 +100,7 @@ static void test_a_ready_host_needs_no_action(void **state)
 	assert_true(makes_vfs(h));
 }
 
-static void test_iommu(void **state)
+static void test_a_missing_iommu_needs_a_reboot(void **state)
 {
 	struct host *h = *state;
 
@@ -111,7 +111,7 @@ static void test_iommu(void **state)
 	assert_false(makes_vfs(h));
 }
 
-static void test_hugepages(void **state)
+static void test_missing_hugepages_need_a_sysctl(void **state)
 {
 	struct host *h = *state;
 
@@ -123,7 +123,7 @@ static void test_hugepages(void **state)
 	assert_non_null(strstr(need(h, "hugepages")->command, "vm.nr_hugepages=64 "));
 }
 
-static void test_firmware_switch(void **state)
+static void test_sriov_off_in_firmware_needs_mstconfig(void **state)
 {
 	struct host *h = *state;
 
@@ -138,7 +138,7 @@ static void test_firmware_switch(void **state)
 }
 
 /* The kernel refused four VFs. */
-static void test_refused_vfs(void **state)
+static void test_refused_vfs_need_an_action(void **state)
 {
 	struct host *h = *state;
 
@@ -190,7 +190,7 @@ static void test_attempts_are_kept(void **state)
 
 /* ---- slow steps ---- */
 
-static void test_progress(void **state)
+static void test_the_progress_of_slow_steps_is_shown(void **state)
 {
 	struct host *h = *state;
 	char dir[] = "/tmp/plenum-needs-XXXXXX", path[64], text[PROGRESS_TEXT_MAX];
@@ -246,7 +246,7 @@ static bool says(const struct host *h, const char *root, const char *text)
 	return has;
 }
 
-static void test_commands(void **state)
+static void test_commands_fit_the_boot_loader(void **state)
 {
 	struct host *h = *state;
 	char root[] = "/tmp/plenum-needs-XXXXXX", command[64];
@@ -271,13 +271,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_ready_host_needs_no_action, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_iommu, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hugepages, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_firmware_switch, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_vfs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_missing_iommu_needs_a_reboot, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_missing_hugepages_need_a_sysctl, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_sriov_off_in_firmware_needs_mstconfig, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_refused_vfs_need_an_action, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attempts_are_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_progress, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_progress_of_slow_steps_is_shown, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_commands_fit_the_boot_loader, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,13 +96,13 @@ static void fail_each(const char *name)
 	assert_true(at > 10);
 }
 
-static void test_good_files(void **state)
+static void test_good_files_fail_without_memory(void **state)
 {
 	fail_each("good-all");
 	fail_each("bond-good");
 }
 
-static void test_files_with_errors(void **state)
+static void test_files_with_errors_fail_without_memory(void **state)
 {
 	fail_each("many-errors");
 	fail_each("duplicates");
@@ -115,8 +115,8 @@ static void test_files_with_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_files),
-		cmocka_unit_test(test_files_with_errors),
+		cmocka_unit_test(test_good_files_fail_without_memory),
+		cmocka_unit_test(test_files_with_errors_fail_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,7 +348,7 @@ static char *make_text(struct maker *m)
 	return text;
 }
 
-static void test_round_trip(void **state)
+static void test_random_configurations_round_trip(void **state)
 {
 	const char *given = getenv("PLENUM_SPEC_SEED");
 	const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
@@ -381,7 +381,7 @@ static void test_round_trip(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_configurations_round_trip)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
