@@ -301,14 +301,14 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	case RECONCILE_FROM_LAST_GOOD:
 	case RECONCILE_FROM_PENDING:
 	case RECONCILE_FROM_RUNNING:
-		return "what ran before";
+		return "previous configuration";
 	case RECONCILE_FROM_HISTORY:
 		snprintf(buf, size, "rollback to %llu",
 			 (unsigned long long)rec->run.client.back_to);
 		return buf;
 	default:
-		return rec->run.trigger == RECONCILE_START    ? "files, at the start"
-		       : rec->run.trigger == RECONCILE_KERNEL ? "files, tried again"
+		return rec->run.trigger == RECONCILE_START    ? "files, at agent start"
+		       : rec->run.trigger == RECONCILE_KERNEL ? "files, retried"
 		       : rec->run.trigger == RECONCILE_RELOAD ? "files, by a reload"
 							      : "files";
 	}
@@ -466,7 +466,7 @@ void reconcile_conclude(struct agent *a, int error)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers desired",
 			   rec->run.source == RECONCILE_FROM_LAST_GOOD
-				   ? "what ran before"
+				   ? "previous configuration"
 				   : reconcile_trigger_to_string(rec->run.trigger),
 			   rec->run.n_steps,
 			   (double)(clock_now_ns() - rec->run.began_ns) / NSEC_PER_MSEC,

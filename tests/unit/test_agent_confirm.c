@@ -215,7 +215,7 @@ static void test_successful_retry_is_an_entry(void **state)
 	wait_for_reconcile(f);
 	e = history_find(&a->reconcile.records.history, 3);
 	assert_non_null(e);
-	assert_string_equal(e->what, "files, tried again");
+	assert_string_equal(e->what, "files, retried");
 	assert_string_equal(e->by, "plenumd");
 	assert_int_equal(e->outcome, HISTORY_APPLIED);
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);

@@ -352,11 +352,11 @@ static void run_management(const struct doctor_host *p, const struct doctor_chec
 		doctor_report(r, DOCTOR_PASS, "%s is up", name);
 	} else {
 		doctor_report(r, DOCTOR_FAIL, "%s %s", name,
-			      !l       ? "is not there"
+			      !l       ? "does not exist"
 			      : !l->up ? "is down"
 				       : "has no carrier");
 		doctor_advise(r,
-			      l ? "ip link set %s up; look at its cable"
+			      l ? "ip link set %s up; check its cable"
 				: "write the right management.interface instead of %s",
 			      name);
 	}
