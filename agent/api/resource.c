@@ -149,9 +149,9 @@ const struct resource resources[RESOURCE_MAX] = {
 		.what = PRIVSEP_METRICS,
 	},
 	[RESOURCE_EVENTS] = {
-		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "what has happened"),
+		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "recent events"),
 		.waits = true,
-		.commands = {{"events", "[--follow] [--since N]", "list what has happened",
+		.commands = {{"events", "[--follow] [--since N]", "list recent events",
 			       "Lists the events that the agent remembers.\n\n"
 			       "  -f, --follow  also print new events until interrupted, across restarts of the agent;\n"
 			       "                with -j one object per line\n"

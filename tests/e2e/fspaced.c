@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a file at a steady pace, 4 KiB past the page cache each time, and says what that cost other
+ * Reads a file at a steady pace, 4 KiB past the page cache each time, and prints its cost in other
  * processes:
  *
  *	fspaced FILE A_SECOND COUNT PID...

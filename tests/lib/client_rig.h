@@ -206,7 +206,7 @@ static inline void kernel_init(struct rig *g, uint32_t minor, uint64_t flags)
 	kernel_send(g, FUSE_INIT, 2, &in, sizeof(in));
 }
 
-/* What the clock shows on a refresh, if later. */
+/* The time after a refresh of the clock, if later. */
 static uint64_t later_ns;
 
 static inline uint64_t clock_later_ns(void)

@@ -233,7 +233,7 @@ static void test_synced_writes_of_workers_are_not_lost(void **state)
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_FREE);
 	assert_false(client_node_get(&g->f->nodes, e.node)->flags & CLIENT_NODE_UNSYNCED);
-	/* And a successor's. */
+	/* A successor's, too. */
 	for (unsigned synced = 0; synced < 2; synced++) {
 		ask_write(&e, synced ? O_RDWR | O_DSYNC : O_RDWR);
 		assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);

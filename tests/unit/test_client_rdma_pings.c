@@ -143,7 +143,7 @@ static void pings_of_silent_servers_time_out(void **state)
 	reset_all(g, g->now_ns);
 	assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
 	assert_int_equal(g->f->pool.n_free, n_free);
-	/* And one that begins without a session. */
+	/* A ping that begins without a session. */
 	ping_begin(g);
 	assert_int_equal(ping_result(g).status, -ENOTCONN);
 	assert_int_equal(g->f->pool.n_free, n_free);

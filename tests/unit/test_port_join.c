@@ -161,7 +161,7 @@ static void failed_early_probes_are_repeated(void **state)
 	assert_int_equal(x->probes, 2);
 }
 
-/* Whatever the outcome. */
+/* With each outcome. */
 static void joining_ends_with_the_answer(void **state)
 {
 	static const int answers[] = {0, -EADDRINUSE};

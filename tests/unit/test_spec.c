@@ -93,7 +93,7 @@ static void test_examples_validate_and_round_trip(void **state)
 			diag_print(&d, stderr);
 		assert_int_equal(r, 0);
 		assert_int_equal(d.n,
-				 i == 0); /* the shipped file configures nothing, and says so */
+				 i == 0); /* the shipped file configures nothing, with a warning */
 		once = spec_to_yaml(s);
 		assert_non_null(once);
 		s = spec_free(s);
