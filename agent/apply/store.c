@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Staging: validates the changes of clients together with the rest and keeps them as one tree,
- * which is made aside and replaces the previous one by one rename. Nothing here writes to the
- * configuration's own folder.
+ * Staging: validates the changes of clients together with the rest of the configuration and keeps
+ * them as one directory tree. A new tree is written beside the staged one and replaces it by one
+ * rename. Nothing here writes to the configuration's own folder.
  */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"

@@ -227,7 +227,7 @@ static void say_changed(const char *was, const char *is, struct diag *d)
 		was++;
 		is++;
 	}
-	if (!*line) /* `is` is longer */
+	if (!*line) /* `is` starts with all of `was` */
 		line = is;
 	len = strcspn(line, "\n");
 	path = len > 17 ? strndup(line + 17, len - 17) : NULL;

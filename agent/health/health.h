@@ -19,16 +19,17 @@
 #define HEALTH_LOOK_NS NSEC_PER_SEC
 #define HEALTH_START_NS (NSEC_PER_SEC / 10) /* while the agent is starting */
 
-enum health_kind { /* in order of importance: a worker's reason in tables is the first kind, plus
-		      those of its other legs where it is about a leg */
-		   HEALTH_STATE,
-		   HEALTH_MOUNT,
-		   HEALTH_CARRIER,
-		   HEALTH_PORT,
-		   HEALTH_PAGE,
-		   HEALTH_PATH,
-		   HEALTH_LABELS,
-		   HEALTH_PLAN,
+/* In order of importance. Tables show a worker's problem of the first kind; if that is about a leg,
+ * also those of its other legs. */
+enum health_kind {
+	HEALTH_STATE,
+	HEALTH_MOUNT,
+	HEALTH_CARRIER,
+	HEALTH_PORT,
+	HEALTH_PAGE,
+	HEALTH_PATH,
+	HEALTH_LABELS,
+	HEALTH_PLAN,
 };
 
 struct health_entry {

@@ -185,7 +185,7 @@ static void run_ecn(const struct doctor_host *p, const struct doctor_check *c,
 				      "packets (WRED with ECN) in the lossless class",
 				      e->leg);
 	}
-	doctor_report(r, DOCTOR_PASS, "ECN bits come back");
+	doctor_report(r, DOCTOR_PASS, "ECN bits come back unchanged");
 }
 
 static const struct doctor_check checks[] = {

@@ -83,7 +83,7 @@ static void run_reason(const struct doctor_host *p, const struct doctor_check *c
 			      worker, text_of(leg, "leg"), row->says);
 		doctor_advise(r, "%s", row->remedy);
 	}
-	doctor_report(r, DOCTOR_PASS, "no worker reports this");
+	doctor_report(r, DOCTOR_PASS, "no worker reports this problem");
 }
 
 /* ---- memory of GPUs ---- */

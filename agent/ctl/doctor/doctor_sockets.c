@@ -164,7 +164,7 @@ static void run_port_taken(const struct doctor_host *p, const struct doctor_chec
 	}
 	doctor_report(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
 		      text ? "no other program uses UDP port %u"
-			   : "/proc/net/udp cannot be read (%u)",
+			   : "/proc/net/udp cannot be read, so the user of port %u is unknown",
 		      p->spec->port);
 }
 
