@@ -237,8 +237,8 @@ static inline void rudp_session_touch(struct rudp_session *s)
 	s->dirty = true;
 	list_add_tail(&s->r->dirty_list, &s->dirty_node);
 }
-/* The token in a RESET of our session `number`, which proves that we sent it; key: index of ours.
- */
+/* The token in the RESET of session `number` of this host, which proves that this host sent the
+ * RESET; key: index of the local key. */
 int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
 /* Queues a packet of up to RUDP_RAW_BYTES for the next poll; NULL: the queue is full. */

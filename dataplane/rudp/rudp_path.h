@@ -60,8 +60,8 @@ struct rudp_path {
 	bool probe_due;
 	uint8_t quiet; /* doublings of the probe interval: number of intervals without a message */
 	uint64_t answered_since; /* down: start of the current run of answered probes; 0: none */
-	unsigned unanswered, missed; /* probes since the last answer; those sent while the peer
-					answered elsewhere */
+	unsigned unanswered, missed; /* probes since the last answer; of these, probes sent while
+					the peer answered on another path */
 	uint64_t probe_sent_ns;	     /* send time of the last one */
 	unsigned probes_sent, probes_answered; /* probes and answers since answered_since */
 	uint64_t hold_ns;      /* how long it must answer to be up again; grows while it flaps */

@@ -257,7 +257,7 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* its client has not reconnected and cannot need all of these */
+	default: /* the record's client has not reconnected, and will hardly need it */
 		return last && !word_is_owned(j, word);
 	}
 }

@@ -328,7 +328,8 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 				    .pn = wire_get32(p + WIRE_OFF_PN)};
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
-		if (p[i] == WIRE_VERSION) /* then there is no difference to report */
+		if (p[i] ==
+		    WIRE_VERSION) /* the peer speaks this version too, so the packet is invalid */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}
