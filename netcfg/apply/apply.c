@@ -129,7 +129,7 @@ static int journal_create(struct apply *a, const struct plan *p, const char *pat
 	if (r == 0)
 		return 0;
 	snprintf(text, sizeof(text), "journal %.128s: %s", path,
-		 r == -EEXIST  ? "left by an unfinished apply; recover it first"
+		 r == -EEXIST  ? "an unfinished apply must be rolled back first"
 		 : r == -EBUSY ? "another process is applying"
 			       : strerror(-r));
 	why_set(out, r, text);

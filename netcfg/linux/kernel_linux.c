@@ -32,7 +32,7 @@
 struct kernel_linux {
 	struct kernel kernel;
 	struct rtnl *rtnl;
-	struct netlink *diag;	  /* NULL: this kernel tells nothing of sockets */
+	struct netlink *diag;	  /* NULL: this kernel cannot list sockets */
 	struct rtnl_watch *watch; /* NULL until the first watch_fd */
 	int udev_watch;
 	struct devlink_watch devlink;
