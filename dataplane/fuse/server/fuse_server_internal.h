@@ -100,7 +100,7 @@ struct server_file { /* an open file of a client */
 	bool used, is_dir;
 	bool released;	 /* close when busy is 0 */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
-	bool ring_unfit; /* setting it failed: no batches */
+	bool ring_unfit; /* setting O_NONBLOCK failed: no batches */
 	uint64_t known;	 /* size known from the last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
@@ -138,7 +138,8 @@ struct server_mount {
 struct fuse_server_client {
 	struct fuse_server *server;
 	struct server_mount *mount;
-	struct fuse_server_client *prev, *next; /* in fuse_server.clients, until gone */
+	struct fuse_server_client *prev,
+		*next; /* in the list fuse_server.clients until the client is gone */
 	struct fuse_server_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
@@ -170,14 +171,15 @@ struct server_req {
 	struct rudp_call *call; /* NULL: the client no longer waits */
 	struct fuse_in_header *in;
 	size_t in_len;
-	size_t out_max;		       /* room for reply data behind the header */
-	struct journal_record *record; /* of a request that must not run twice, else NULL */
-	uint64_t ticket;	       /* right to execute the record's request; 0: it has run */
+	size_t out_max; /* room for reply data behind the header */
+	struct journal_record
+		*record; /* the record of a request that must not run twice; else NULL */
+	uint64_t ticket; /* right to execute the record's request; 0: it has run */
 	uint64_t unique;
 	struct fuse_server_args args;
 	bool resent;	       /* marked as possibly sent before */
 	bool ids_mapped;       /* uid, gid and arguments are mapped to this host's */
-	uint32_t helper_flags; /* for all its helper calls */
+	uint32_t helper_flags; /* flags of all helper calls of the request */
 
 	/* While a helper executes it. */
 	struct helper_call *helper_call;
@@ -186,7 +188,7 @@ struct server_req {
 	uint8_t tries;
 	bool freed_descriptors; /* one retry after EMFILE */
 	bool errors_end;	/* an error of the call becomes the reply */
-	bool submitted;		/* with the record, which the helper closes */
+	bool submitted;		/* submitted with the record, which the helper closes */
 	bool no_victim;
 	uint16_t name_at; /* offset of a name in the arguments */
 	void (*retry_op)(struct server_req *q);
@@ -195,7 +197,8 @@ struct server_req {
 	size_t list_bytes; /* OPENDIR: bytes of the complete listing; 0: none */
 	/* Next in the retry queue, the queue of waiting replies or the batch of reads. */
 	struct server_req *retry;
-	struct server_lease *leases[SERVER_LEASES_MAX]; /* that it changes */
+	struct server_lease
+		*leases[SERVER_LEASES_MAX]; /* leases on the objects that the request changes */
 	bool untracked;		 /* changes an object without a slot in the lease table */
 	uint64_t changes_before; /* this worker's change count at the start */
 	uint64_t begun_ns;	 /* start time; 0: without peers */
@@ -208,12 +211,12 @@ struct server_req {
 
 	/* While io_uring executes it. */
 	void (*done)(struct server_req *q, int res);
-	struct server_file *file, *file2; /* in use by it */
+	struct server_file *file, *file2; /* files that the io_uring operation uses */
 	uint8_t *data;
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
-	bool ring_unfit; /* io_uring returned it: use a system call */
+	bool ring_unfit; /* io_uring could not execute the request: use a system call */
 	uint32_t turn;	 /* fuse_server.ring_turn at submission */
 };
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
@@ -320,7 +323,8 @@ struct fuse_server {
 	uint64_t predecessor_leases_until_ns; /* a predecessor's leases may last until then */
 	uint64_t predecessor_mount;	      /* the only mount that may have one; 0: several */
 	uint64_t boot;			      /* identifies the host's boot */
-	struct server_req *retry_head, **retry_tail; /* wait for a free call or a record */
+	struct server_req *retry_head,
+		**retry_tail; /* requests that wait for a free helper call or a free record */
 
 	struct server_node **by_handle, **by_ino; /* hash chains */
 	struct server_list open_nodes;		  /* FUSE_HANDLE_FILE with a descriptor */

@@ -92,7 +92,7 @@ static void open_then(struct server_req *q, const struct helper_result *r, int f
 {
 	struct helper_result of = *r;
 
-	/* The handle is the one in the request. */
+	/* Use the handle in the request. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -248,8 +248,8 @@ static void replay_then(struct server_req *q, const struct helper_result *r, int
 	create_then(q, &of, fd);
 }
 
-/* The request is a repetition and its file is not open here. Opens it again without repeating
- * any change. */
+/* Handles a repeated open whose file is not open here: opens the file without repeating any change.
+ */
 void server_open_replay(struct server_req *q, const struct helper_result *r)
 {
 	const struct fuse_create_in *in = server_req_arg(q);

@@ -37,8 +37,8 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* A single mount knows its own changes, so only other mounts wait for its leases. A predecessor
- * that left its table in place leaves nothing to guess. */
+/* A single mount knows its own changes, so only other mounts wait for its leases. If the
+ * predecessor's table still exists, it has all leases. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -150,8 +150,8 @@ static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t 
 	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
-/* The same check of a peer's slot, which the peer may be writing: true if nothing has changed
- * there since since_ns. */
+/* Whether a peer's slot, which the peer may be writing, has had no change of the key since
+ * since_ns. */
 static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
 			uint64_t now_ns)
 {
@@ -209,7 +209,7 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* The client that made the object will change it further. */
+/* Notes the client that created the object: it will probably change it again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;
@@ -229,7 +229,8 @@ static bool untracked_is_quiet(const struct server_req *q)
 	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
 }
 
-/* Tells a successor before the client uses the lease; rare enough to cost nothing. */
+/* Records the lease in the state before the client uses it, for a successor. This is rare, so it
+ * costs nothing. */
 static void granted_note(struct state *state, uint64_t now_ns)
 {
 	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
@@ -344,7 +345,7 @@ static unsigned changes_of(const struct server_req *q)
 	}
 }
 
-/* A request has to wait. */
+/* Call when a request has to wait for a lease. */
 static void conflict(struct state *s, uint64_t now_ns)
 {
 	uint64_t backoff_until_ns = share_get(&s->backoff_until_ns),
@@ -373,7 +374,7 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* When the last lease on the object expires, of any worker; 0: there is none. */
+/* Expiry time of the last lease that any worker granted on the object; 0: none. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
@@ -444,7 +445,7 @@ static bool change_one(struct server_req *q, struct server_lease *l, uint64_t no
 	return l->until_ns <= now_ns || l->holder == mount;
 }
 
-/* A peer has granted one of the keys to another mount. */
+/* Whether a peer has granted one of the keys to another mount. */
 static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
 				 uint64_t now_ns)
 {

@@ -228,7 +228,7 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* No other worker has adopted the mount. Its record may be another mount's by now. */
+/* Whether no other worker has adopted the mount. The record may already belong to another mount. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -291,7 +291,7 @@ void server_mount_reclaimed(struct server_mount *m)
 	server_mounts_publish(m->server);
 }
 
-/* A mount worker's files are open in its mount, too, which reclaims them. */
+/* The owner of the mount also has a mount worker's files open, and reclaims them. */
 static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
@@ -472,7 +472,7 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	if (STATE_SERVED_BY(word) == own) /* it was redirected and has come back */
+	if (STATE_SERVED_BY(word) == own) /* redirected from here before, and returned */
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
@@ -545,8 +545,8 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 /* Mounts without a session for this long do not count for the placement. */
 #define PLACE_AWAY_S 30
 
-/* Counts the mounts of the export per worker, without the one with this id (NULL: count all).
- * *ret: the record of that one; NULL: it is new. */
+/* Counts the mounts of the export per worker, except the mount with this id (NULL: count all).
+ * *ret: the record of that mount; NULL: it is new. */
 static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
 			 struct state_mount **ret)
 {
@@ -572,7 +572,7 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Records the worker's address for a client that reaches us from `from`. */
+/* Stores the address of the other worker for a client that reaches this worker from `from`. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -617,8 +617,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 		const struct share_slot *o = share->peers[i];
 
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
-		    share_get(&o->n_live) >=
-			    share_get(&o->n_live_max) || /* other exports use its places */
+		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* mounts of other exports
+									     use its sessions */
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
@@ -738,7 +738,8 @@ void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
 	}
 }
 
-/* Workers may start later than clients, and return. One mount at a time is asked to reconnect. */
+/* Moves mounts to workers that started or returned after the clients connected: asks one mount at a
+ * time to reconnect. */
 static void export_balance(struct server_export *e)
 {
 	struct fuse_server *srv = e->server;
@@ -747,7 +748,8 @@ static void export_balance(struct server_export *e)
 	const struct share_slot *o;
 	struct state_mount *none;
 
-	/* Only the worker that found an object without a file handle knows it. */
+	/* Without file handles, only the worker that found an object can serve it, so no mount
+	 * moves. */
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);

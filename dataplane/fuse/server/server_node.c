@@ -218,7 +218,7 @@ void server_nodes_done(struct fuse_server *srv)
 
 void server_nodes_shrink(struct fuse_server *srv)
 {
-	/* Sixteen stay: a caller may use more than one. */
+	/* Keep sixteen: a caller may use several nodes. */
 	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
 	while (srv->open_nodes.n > keep)

@@ -167,7 +167,8 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Another worker may have released the record, which may now be another file's. */
+/* Whether the node's pin is still valid: another worker may have released the record, which then
+ * may belong to another file. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
@@ -296,7 +297,8 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 		pin_provisional(e, r, fd);
 }
 
-/* The former agent's descriptors are gone unless the service manager kept them. */
+/* Call when a new agent has adopted this worker: the former agent's descriptors are lost unless the
+ * service manager kept them. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
@@ -338,7 +340,7 @@ void server_unpin(struct server_node *n)
 		n->pin = NULL;
 }
 
-/* Whether a client has, or may have, the file open. Then the record stays. */
+/* Whether a client has, or may have, the file open: then the record is kept. */
 static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
 {
 	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};

@@ -78,7 +78,8 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 	return false;
 }
 
-/* Creates our queue pair and connects it with the client's; the reply carries ours. */
+/* Creates the server's queue pair and connects it with the client's; the reply contains its number.
+ */
 static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
@@ -123,8 +124,8 @@ static bool is_over_budget(uint64_t spent_ns, uint64_t each_ns, unsigned at_once
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
 }
 
-/* False: over the budget. A refused request costs nothing, so that one client cannot exhaust the
- * budget of all. */
+/* Takes the cost of a request from the budgets. False: over the budget. A refused request costs
+ * nothing, so that one client cannot exhaust the budget of all. */
 static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 {
 	struct fuse_server *srv = c->server;
@@ -263,7 +264,7 @@ static void reply_by_packets(struct server_req *q)
 		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
 }
 
-/* False: send via packets. */
+/* Starts sending the reply's data via RDMA. False: send them via packets. */
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
@@ -277,8 +278,8 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* True: the legs work but are busy. A client that accepts its data only via RDMA would retry at
- * once and make the server read the data again. */
+/* Whether the reply waits, because the legs work but are busy: a client that accepts its data only
+ * via RDMA would retry at once and make the server read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&

@@ -38,7 +38,7 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Once a session, because a failing disk fails often. */
+/* Logs only the first error of a session, because a failing disk fails often. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
@@ -81,7 +81,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		fuse_server_sent(srv, q);
 }
 
-/* The features that this client gets. */
+/* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 {
 	const struct fuse_rights *r = &c->rights;
@@ -92,8 +92,8 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* every open needs a permission check */
 }
 
-/* Only valid as the first request of a session. The client uses the flags already; the check has
- * ensured that the version and all flags are supported. */
+/* Only valid as the first request of a session. The client already relies on the flags that it
+ * sent; the check has ensured that the version and all flags are supported. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -258,7 +258,7 @@ void server_retry_run(struct fuse_server *srv)
 	}
 }
 
-/* False: no reply buffer is free. */
+/* Starts the request. False: no reply buffer is free. */
 static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
 {
