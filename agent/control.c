@@ -298,7 +298,7 @@ static void take_apply(const struct client *cl, const struct privsep_apply *m,
 	clients_describe(cl, ret->by, sizeof(ret->by));
 }
 
-/* control_on_applied answers it when its reconcile ends. */
+/* Requests an apply; control_on_applied answers the client when the reconcile ends. */
 static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
 {
@@ -320,7 +320,8 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	reconcile_ask_client(a, &client);
 }
 
-/* control_on_decided answers it when the pending apply has ended. */
+/* Confirms or rolls back; control_on_decided answers the client when the pending apply has ended.
+ */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
 	char by[REQUESTER_MAX];

@@ -215,7 +215,8 @@ static bool is_no(const struct sup_worker *w)
 	       (e == -ENOTSUP || e == -ENOTCONN);
 }
 
-/* Of the workers asked in turn: the one that runs the test now, or has the most useful answer. */
+/* Among the workers that were asked one after another: the one that runs the test now, or that has
+ * the most useful answer. */
 static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 {
 	const struct sup_worker *found = NULL;

@@ -118,7 +118,7 @@ struct reconcile_pending {
 	enum reconcile_source source;
 	size_t n_steps;
 	uint64_t client; /* the client that decided and waits for the answer; 0: none */
-	bool keep;	 /* its decision */
+	bool keep;	 /* the decision of the client: keep the apply or roll it back */
 };
 
 /* A peer that answered a worker before an apply and must answer afterwards, see reachability.c. */
@@ -162,7 +162,7 @@ struct reconcile_run {
 	enum reconcile_trigger trigger;
 	enum reconcile_source source;
 	struct reconcile_client client;
-	struct generation next; /* what this run makes */
+	struct generation next; /* the generation that this run creates */
 	struct diag diag;
 	bool loaded;		 /* the configuration is valid */
 	bool needs_confirmation; /* an operator has to confirm it */
@@ -220,7 +220,7 @@ struct reconcile_choice {
 	 * makes. */
 	struct transport_choice proposed;
 	bool has_proposed;
-	bool by_request; /* an operator asked for all of it */
+	bool by_request; /* an operator requested the whole change */
 	char vf_pfs[PLAN_PORTS_MAX][16];
 	size_t n_vf_pfs;
 };
@@ -232,8 +232,8 @@ struct reconcile_records {
 	char *refused_path; /* the configuration that was rolled back last */
 	char *applier_socket, *outcome_path;
 	char *last_good;	 /* path of the last good configuration */
-	char *last_good_text;	 /* what this agent wrote there; NULL: nothing */
-	char *last_good_unsaved; /* what it failed to write there; NULL: nothing */
+	char *last_good_text;	 /* what this agent wrote to the last good file; NULL: nothing */
+	char *last_good_unsaved; /* what it could not write to that file; NULL: nothing */
 	struct history history;
 };
 

@@ -96,12 +96,12 @@ void reconcile_choice_keep(struct agent *a);
 /* Adds events for workers that lost their accepted transport or have it again. was NULL: nothing
  * ran before. */
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
-/* The record could not be read or written; it is retried. */
+/* Whether the record could not be read or written, so that a retry is pending. */
 bool reconcile_choice_waits(const struct reconcile *rec);
 /* The choices of the running reconcile and the PFs whose VFs it makes, as comments for its ticket.
  * NULL: out of memory. */
 char *reconcile_choice_format(const struct reconcile *rec);
-/* Reads them from the ticket of a previous agent. */
+/* Reads the choices from the ticket of a previous agent. */
 void reconcile_choice_read(struct reconcile *rec, const char *ticket);
 
 #define RECONCILE_REFUSED_MAX 400 /* reason why a configuration is not retried, with its NUL */

@@ -19,7 +19,8 @@ struct status_leg {
 	const char *label_source;	      /* static text; "": the plan lacks the leg */
 	char label_reason[REASON_FORMAT_MAX]; /* why it is unknown; "" */
 	json_t *neighbours;		      /* a list, owned */
-	char switch_name[PLENUM_NAME_MAX], switch_port[LLDP_TEXT_MAX]; /* of the one, "" */
+	char switch_name[PLENUM_NAME_MAX],
+		switch_port[LLDP_TEXT_MAX]; /* of the label's switch; "" */
 	bool up, carrier;
 	uint32_t mtu;
 	char file[128]; /* the file that configures it */
@@ -73,7 +74,7 @@ struct status_mount {
 	unsigned n_mount_workers;
 };
 
-struct status_totals { /* of one worker's page */
+struct status_totals { /* totals of one worker's statistics page */
 	uint32_t worker;
 	const char *role; /* static text */
 	uint64_t requests, responses, request_errors, read_bytes, write_bytes, rx_drops, sessions;

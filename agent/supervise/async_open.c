@@ -16,7 +16,7 @@
 
 struct dir {
 	char *path;
-	struct child_task *task; /* NULL: it has exited */
+	struct child_task *task; /* the child that opens it; NULL: exited */
 	uint64_t asked_ns;
 	bool empty;    /* the directory must be empty */
 	bool is_look;  /* the caller no longer waits: its descriptor is closed, since an open one
@@ -147,7 +147,7 @@ void async_open_ask(struct async_open *d, const char *path)
 	(void)begin(d, path, false, false, &e); /* a caller that opens it learns the error */
 }
 
-/* Whether it has answered. It may take its time limit, counted from the request. */
+/* Waits for the child up to the time limit, counted from the request. True: it has answered. */
 static bool await(struct async_open *d, struct dir *e)
 {
 	uint64_t now = clock_now_ns();

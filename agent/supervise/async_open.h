@@ -20,7 +20,7 @@ struct async_open { /* zeroed except for the loop: no task */
 	uint64_t late_ns;
 };
 
-/* Starts opening it, so that a caller can wait for several at once. */
+/* Starts opening the directory, so that a caller can wait for several at once. */
 void async_open_ask(struct async_open *d, const char *path);
 /* A descriptor, the caller's; negative errno; -ETIMEDOUT: the file system does not answer. */
 int async_open_open(struct async_open *d, const char *path);

@@ -12,7 +12,7 @@
 #define CAPTURE_LEAVE_NS NSEC_PER_SEC /* time for a worker to leave its ring */
 #define NO_INTERFACE UINT32_MAX
 
-struct ring { /* of one worker process */
+struct ring { /* the packet ring of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
 	bool replaced;	       /* the process now writes to another ring */
@@ -34,7 +34,7 @@ struct capture {
 	uint64_t begun_ns, wall_ns; /* wall_ns: added to the packets' times */
 	uint32_t n_interfaces;
 	bool has_section;
-	uint64_t ending_ns; /* since when it is being ended; 0: it is not */
+	uint64_t ending_ns; /* since when the capture is ending; 0: it runs */
 	struct ring *rings;
 };
 
@@ -154,7 +154,7 @@ static bool is_of(const struct ring *r, const struct sup_worker *w)
 	return r->worker_id == w->id && r->pid == w->pid;
 }
 
-/* NULL: it has no ring. */
+/* The ring of a worker. NULL: none. */
 static struct ring *ring_of(const struct capture *c, const struct sup_worker *w)
 {
 	struct ring *r = c->rings;

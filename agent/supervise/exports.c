@@ -15,7 +15,7 @@ struct export
 {
 	char name[PLENUM_NAME_MAX];
 	int state_fd;	     /* -1: none yet */
-	uint64_t removed_ns; /* since when no configuration names it; 0: one does */
+	uint64_t removed_ns; /* since when no configuration contains the export; 0: one does */
 	struct pinned_files pinned;
 	struct export *next;
 };

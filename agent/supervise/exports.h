@@ -43,7 +43,8 @@ void exports_keep(struct exports *x, const struct launch_config *configs, size_t
  * kept: an export may return while clients still ask for the results of their requests.
  */
 void exports_settle(struct exports *x);
-/* Leaves them to the service manager, or drops them for good. */
+/* Frees the exports. Their descriptors stay with the service manager, or are dropped if for_good.
+ */
 void exports_done(struct exports *x, bool for_good);
 
 #endif

@@ -24,7 +24,7 @@ struct mount_point {
 	char real[sizeof(((struct launch_mount *)0)->path)];
 	unsigned major, minor;
 	uint32_t worker_id;	 /* the worker that serves it */
-	struct unmount *leaving; /* NULL: it is not being unmounted */
+	struct unmount *leaving; /* the unmount in progress; NULL: none */
 	int mnt_fd;		 /* of a mount that is not attached yet; else -1 */
 	int bell_fd;		 /* eventfd shared with its mount workers; -1: not created yet */
 	char why[MOUNTS_WHY_MAX];
@@ -697,7 +697,7 @@ void mounts_clean(struct mounts *m)
 			rundir_del_mount(rd, rm->path);
 			continue;
 		}
-		rm->adopted = true; /* until it is unmounted */
+		rm->adopted = true; /* so that it stays recorded until it is unmounted */
 		p->what = rm->what;
 		rm->what.state_fd = -1;
 		p->what.fuse_fd = -1;

@@ -36,12 +36,12 @@ struct rundir_process {
 			      * recorded process */
 	uint32_t worker_id, launch_version; /* 0, 0: not in the record */
 	uint64_t n_restarts;
-	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors it has */
+	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors the process has */
 	uint32_t n_fuse;
 	struct rundir_fuse shared[LAUNCH_SHARED_MOUNTS_MAX]; /* the same for mounts that other
 							      * workers serve */
 	uint32_t n_shared;
-	struct rundir_state states[LAUNCH_EXPORTS_MAX]; /* of its exports */
+	struct rundir_state states[LAUNCH_EXPORTS_MAX]; /* states of the process's exports */
 	uint32_t n_states;
 	bool adopted; /* it is supervised */
 };
@@ -49,7 +49,7 @@ struct rundir_process {
 struct rundir_mount {
 	unsigned major, minor;	  /* of the mounted file system */
 	struct launch_mount what; /* without descriptors, except for an adopted state */
-	char *path;		  /* as mountinfo(5) writes it */
+	char *path;		  /* path as mountinfo(5) shows it */
 	bool adopted;		  /* its descriptor was adopted: it stays mounted */
 };
 

@@ -257,7 +257,7 @@ static void do_give_up(struct sup_worker *w, enum sup_event e)
 		return;
 	}
 	loop_timer_disarm(w->timer);
-	/* No worker will serve them: an error is better than blocking for ever. */
+	/* No worker will serve these mounts: an error is better than blocking forever. */
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_drop(w->sup->setup.mounts, w->config.mounts[i].path);
 }
@@ -393,7 +393,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_DISARM:
 		loop_timer_disarm(w->timer);
 		break;
-	case SUP_ACT_NOTE_REASON: /* w->reason has it; the exit reports it */
+	case SUP_ACT_NOTE_REASON: /* w->reason has the message; the exit reports it */
 	case SUP_ACT_NONE:
 	case SUP_ACT_UNSET:
 	case SUP_ACTION_MAX:
@@ -428,7 +428,7 @@ static struct sup_worker *worker_free(struct sup_worker *w)
 	return NULL;
 }
 
-/* Removes the worker for good: its state is not needed any more. */
+/* Removes the worker and its state for good. */
 static void worker_discard(struct sup_worker *w)
 {
 	if (w->state_fd >= 0)
@@ -577,7 +577,8 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	if (!c)
 		return true;
 	memcpy(c, want, sizeof(*c));
-	c->log_level = is->log_level; /* does not justify a restart: the next start uses it */
+	c->log_level = is->log_level; /* a changed log level does not justify a restart: the next
+					 start uses it */
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
 	if (sup_ports_follow(is, want)) {

@@ -73,10 +73,11 @@ enum sup_action {
 	SUP_ACT_GIVE_UP, /* report it and unmount its mounts */
 	SUP_ACT_NOTE_UP,
 	SUP_ACT_NOTE_REASON,
-	SUP_ACT_REAPED,	 /* it exited as asked; start again if a new configuration wants it */
+	SUP_ACT_REAPED,	 /* the worker exited as asked; start it again if the configuration wants it
+			  */
 	SUP_ACT_ADOPT,	 /* ask it to continue under this agent */
 	SUP_ACT_REPLACE, /* end it in a way that every version understands */
-	SUP_ACT_DISARM,	 /* it is no longer wanted while it waits for its restart */
+	SUP_ACT_DISARM,	 /* cancel the restart: the worker is no longer wanted */
 	SUP_ACTION_MAX
 };
 
@@ -97,33 +98,36 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	enum sup_state state;
 	bool wanted, adopted; /* adopted: an earlier agent started this process */
 	bool agreed;	      /* config comes from sup_reconcile; otherwise from an earlier agent */
-	struct launch_config config;   /* desired */
-	struct launch_config *started; /* actual, of its process; NULL: no process */
-	uint64_t boot_id;	       /* its identity, kept with its state */
+	struct launch_config config; /* desired */
+	struct launch_config
+		*started; /* the configuration that the process runs with; NULL: no process */
+	uint64_t boot_id; /* identity of the worker, kept with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
-	uint64_t down_since_ns;		 /* since when it does not serve; 0: it serves */
-	bool is_late;			 /* an excessive downtime was reported */
-	bool no_transport;		 /* its last exit was for lack of its transport */
-	bool waits;			 /* for another worker's exit */
-	bool released[LAUNCH_PORTS_MAX]; /* of `started`: ports that it has released since */
+	uint64_t down_since_ns; /* since when the worker has not served; 0: it serves */
+	bool is_late;		/* an excessive downtime was reported */
+	bool no_transport;	/* the last exit was because the transport was unavailable */
+	bool waits;		/* for another worker's exit */
+	bool released[LAUNCH_PORTS_MAX]; /* ports of `started` that the worker has released since */
 	/* Missing RDMA devices: the device files when it was last updated, and the time of the next
 	 * check without a change of them. */
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
-	bool keys_unsure;    /* adopted: which cluster keys it has is unknown */
+	bool keys_unsure;    /* adopted: it is unknown which cluster keys the worker has */
 	unsigned n_deaths;   /* in a row */
-	uint64_t n_restarts; /* since it became wanted */
+	uint64_t n_restarts; /* restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
-	char lacks[LAUNCH_REASON_MAX * 2];    /* exports that it runs without; "": none */
+	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last of n_deaths */
-	enum sup_event deferred; /* waits until its mounts are unmounted; SUP_EVENT_MAX: none */
-	uint64_t ping_asked, ping_until_ns; /* the last RDMA test requested from it; 0: none */
-	struct launch_ping ping_want;	    /* that test's parameters */
-	struct launch_ping pinged;	    /* its result, if the id matches */
-	bool leave;			    /* keep the process: the next agent adopts it */
+	enum sup_event
+		deferred; /* event to handle once the mounts are unmounted; SUP_EVENT_MAX: none */
+	uint64_t ping_asked,
+		ping_until_ns; /* the last RDMA test that the worker was asked for; 0: none */
+	struct launch_ping ping_want; /* that test's parameters */
+	struct launch_ping pinged;    /* result of that test, if the id matches */
+	bool leave;		      /* keep the process: the next agent adopts it */
 	struct {
 		int config_fd, stats_fd;
 	} found; /* during adoption */
@@ -168,9 +172,9 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
 /* The port of a leg; NULL: it has none. */
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);
-/* Whether both are the same, labels aside. */
+/* Whether both ports are equal, except for their labels. */
 bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
-/* Whether it keeps running and needs other keys. */
+/* Whether the worker keeps running and needs other keys. */
 bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
 
 /*

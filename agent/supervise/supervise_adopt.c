@@ -161,7 +161,8 @@ static bool config_is_sane(const struct launch_config *c)
 	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
 }
 
-/* 0: it is in w->config, normalised; -EPROTO: it has another version. */
+/* Reads the worker's configuration into w->config, normalised. 0; -EPROTO: the worker has another
+ * version. */
 static int read_config(struct sup_worker *w)
 {
 	struct launch_config *c = &w->config;
@@ -291,7 +292,8 @@ static void store_all(const struct sup_worker *w)
 	sup_store(w, "stats", w->found.stats_fd);
 }
 
-/* NULL: it can be adopted; otherwise why not. */
+/* Gets the worker's configuration and descriptors. NULL: it can be adopted; otherwise the reason
+ * why not. */
 static const char *complete(struct sup_worker *w)
 {
 	int r;
@@ -318,7 +320,7 @@ static void take_over(struct sup_worker *w)
 
 	w->pid = spawn_pidfd_pid(w->pidfd);
 	if (w->pid < 0 || has_ended(w->pidfd)) {
-		sup_read_control(w, UINT_MAX); /* for the files that it wants pinned */
+		sup_read_control(w, UINT_MAX); /* handles the worker's requests to pin files */
 		sup_forget_process(w);
 		return;
 	}

@@ -13,7 +13,7 @@
 
 struct sup {
 	struct sup_setup setup;
-	int program_fd;	 /* of worker_path, as it was at our start; -1: missing */
+	int program_fd;	 /* worker_path, opened when this agent started; -1: missing */
 	int alive[2];	 /* a pipe; the workers have its read end, only the agent its write end */
 	bool stopping;	 /* for good: nothing is started any more */
 	bool reconciled; /* sup_reconcile has run */

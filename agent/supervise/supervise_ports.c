@@ -88,7 +88,7 @@ bool sup_port_is_sane(const struct launch_port *p)
 	       text_ends(p->label, sizeof(p->label)) && text_ends(p->device, sizeof(p->device));
 }
 
-/* Inserts it in its order among the others. */
+/* Inserts the port in the configured order. */
 static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
 {
 	c->ports[index] = *port;

@@ -132,7 +132,7 @@ int sup_check_resources(struct sup_worker *w)
 			r = fd;
 		any |= fd >= 0;
 	}
-	return any ? 0 : r; /* it runs without the others */
+	return any ? 0 : r; /* the worker runs without the missing exports */
 }
 
 bool sup_gains_export(struct sup_worker *w)
@@ -159,7 +159,7 @@ static int give(struct start *st, int fd)
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* 1: its directory is missing. */
+/* Opens the export's directory for the worker. 1: the directory is missing. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = open_export(st->worker, e);
@@ -234,7 +234,7 @@ bool sup_shared_mounts_differ(const struct sup_worker *w)
 	return w->started && n != w->started->n_shared;
 }
 
-/* Missing exports are moved behind the others. */
+/* Opens all exports, and moves missing ones to the end. */
 static int give_exports(struct start *st)
 {
 	struct launch_config *c = &st->config;
