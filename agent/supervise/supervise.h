@@ -73,8 +73,7 @@ enum sup_action {
 	SUP_ACT_GIVE_UP, /* report it and unmount its mounts */
 	SUP_ACT_NOTE_UP,
 	SUP_ACT_NOTE_REASON,
-	SUP_ACT_REAPED,	 /* the worker exited as asked; start it again if the configuration wants it
-			  */
+	SUP_ACT_REAPED,	 /* the worker exited as asked; restart it if it is wanted */
 	SUP_ACT_ADOPT,	 /* ask it to continue under this agent */
 	SUP_ACT_REPLACE, /* end it in a way that every version understands */
 	SUP_ACT_DISARM,	 /* cancel the restart: the worker is no longer wanted */
@@ -98,10 +97,9 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	enum sup_state state;
 	bool wanted, adopted; /* adopted: an earlier agent started this process */
 	bool agreed;	      /* config comes from sup_reconcile; otherwise from an earlier agent */
-	struct launch_config config; /* desired */
-	struct launch_config
-		*started; /* the configuration that the process runs with; NULL: no process */
-	uint64_t boot_id; /* identity of the worker, kept with its state */
+	struct launch_config config;   /* desired */
+	struct launch_config *started; /* configuration of the process; NULL: no process */
+	uint64_t boot_id;	       /* identity of the worker, kept with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
@@ -121,13 +119,11 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last of n_deaths */
-	enum sup_event
-		deferred; /* event to handle once the mounts are unmounted; SUP_EVENT_MAX: none */
-	uint64_t ping_asked,
-		ping_until_ns; /* the last RDMA test that the worker was asked for; 0: none */
-	struct launch_ping ping_want; /* that test's parameters */
-	struct launch_ping pinged;    /* result of that test, if the id matches */
-	bool leave;		      /* keep the process: the next agent adopts it */
+	enum sup_event deferred; /* event for when the mounts are unmounted; SUP_EVENT_MAX: none */
+	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
+	struct launch_ping ping_want;	    /* that test's parameters */
+	struct launch_ping pinged;	    /* result of that test, if the id matches */
+	bool leave;			    /* keep the process: the next agent adopts it */
 	struct {
 		int config_fd, stats_fd;
 	} found; /* during adoption */
