@@ -90,7 +90,7 @@ struct port_ops {
 	/* Copies each frame, as exchanged with the device, into this ring from now on; NULL stops
 	 * it. NULL operation: the back end sees datagrams only. */
 	void (*capture)(struct port *p, struct packet_writer *to);
-	/* Counters since it was opened. NULL: the kernel counts. */
+	/* Counters since the port was opened. NULL: the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
 };
 

@@ -338,7 +338,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 
 	held_release(s, call);
 	rudp_session_touch(s);
-	if (!slot) { /* the client gave up on it: the next poll calls `sent` */
+	if (!slot) { /* the client cancelled the call: the next poll calls `sent` */
 		call->in_use = false;
 		call->token = token;
 		call->next = s->abandoned_calls;

@@ -36,7 +36,7 @@ struct tx_msg {
 	uint8_t queue;	/* enum tx_queue */
 	bool active;	/* acknowledgements still matter */
 	bool granted;	/* the peer has memory for all of it, or it needs no grant */
-	bool announce;	/* its announcement must be sent */
+	bool announce;	/* the message's announcement must be sent */
 	uint8_t turn;	/* of a big message: selects its source port */
 	uint8_t prefer; /* of a response: the path its request came on, preferred among equals */
 	struct chunk_word { /* 64 chunks; interleaved, because most messages have one word */
@@ -60,7 +60,7 @@ enum slot_state {
 	SLOT_RECEIVING,	 /* server: a request partly received into its memory */
 	SLOT_DISCARDED,	 /* server: the partial request stalled and was dropped; the client must
 			    resend it */
-	SLOT_EXECUTING,	 /* server: the application has it */
+	SLOT_EXECUTING,	 /* server: the application executes the request */
 	SLOT_RESPONDING, /* server: response not fully acknowledged */
 };
 

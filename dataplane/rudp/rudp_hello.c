@@ -466,7 +466,7 @@ static int answer_open(struct rudp_session *s, const struct wire_common *c, cons
 	return res ? -EBADMSG : 0;
 }
 
-/* Derives the session's keys, if it has security. */
+/* Derives the keys of a session with security. */
 static int session_secure(struct rudp_session *s, const struct wire_accept *a, bool authenticated)
 {
 	struct rudp_noise_keys keys;
@@ -569,7 +569,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* otherwise it answers an older flag */
+	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* otherwise the answer is to an older flag */
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);

@@ -78,7 +78,7 @@ struct rudp_session {
 
 	unsigned n_paths;
 	uint16_t chunk_bytes;	   /* of new messages: fits every path that is up */
-	uint16_t peer_mtu;	   /* the largest of its ports; 0: unknown */
+	uint16_t peer_mtu;	   /* largest MTU of the peer's ports; 0: unknown */
 	uint32_t labels;	   /* server: value of the endpoint's `labels` at ACCEPT */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
@@ -243,7 +243,7 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
 /* Queues a packet of up to RUDP_RAW_BYTES for the next poll; NULL: the queue is full. */
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
-/* Lets the ports send what they were given. */
+/* Makes the ports send the packets that they have queued. */
 void rudp_flush(struct rudp *r);
 /* Calls ops->tx, counts the packet and records a full port. Returns as ops->tx. */
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
@@ -252,7 +252,7 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
-/* Frees its index in the endpoint's table. */
+/* Frees the session's index in the endpoint's table. */
 void rudp_session_unplace(struct rudp_session *s);
 /* Assigns another number with the same index: packets to the old number are invalid from now on. */
 void rudp_session_renumber(struct rudp_session *s);

@@ -68,7 +68,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 	if (rec->pn != (uint32_t)pn)
-		return; /* its record was reused long ago */
+		return; /* the packet's record was reused long ago */
 	sum->any = true;
 	sum->first |= rec->source == 0;
 	if (rudp_sent_in_flight(rec)) {
@@ -76,7 +76,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->packets++;
 		sum->bytes += rec->bytes;
 	} else if (rec->state == PKT_LOST && !is_probe(rec)) {
-		p->lost_packets--; /* it was only late */
+		p->lost_packets--; /* the packet was not lost, only late */
 		rudp_cc_undo(&p->cc);
 	}
 	rec->state = PKT_ACKED;
@@ -182,7 +182,7 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 			break;
 		fresh = rudp_sent_fresh(&p->sent, word, a->words[i]);
 		while (fresh) {
-			/* Highest first: it carries the timestamp. */
+			/* Highest packet number first: the timestamp belongs to that packet. */
 			unsigned bit = 63U - (unsigned)__builtin_clzll(fresh);
 
 			fresh &= ~(1ULL << bit);

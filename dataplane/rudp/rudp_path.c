@@ -412,7 +412,7 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			rudp_path_set_up(s, p, now);
 			return;
 		}
-		p->answered_since = 0; /* it loses most packets */
+		p->answered_since = 0; /* the path loses most packets */
 	}
 	if (now < p->probe_ns)
 		return;

@@ -64,7 +64,7 @@ struct rudp_path {
 					the peer answered on another path */
 	uint64_t probe_sent_ns;	     /* send time of the last one */
 	unsigned probes_sent, probes_answered; /* probes and answers since answered_since */
-	uint64_t hold_ns;      /* how long it must answer to be up again; grows while it flaps */
+	uint64_t hold_ns; /* how long the path must answer to be up again; grows while it flaps */
 	uint64_t recovered_ns; /* time of the last recovery; 0: never was down */
 	uint64_t timed_out_ns,
 		alive_elsewhere_ns; /* when the peer answered on another path, but not here */

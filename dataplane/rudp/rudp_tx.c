@@ -126,7 +126,7 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 		/* The incast share holds it back, not the window, so the window must not grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
-		if (!best) { /* often the only one: its cost is then not computed */
+		if (!best) { /* often the only path: its cost is then not computed */
 			best = p;
 			continue;
 		}

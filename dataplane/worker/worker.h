@@ -43,7 +43,7 @@ struct worker_capture { /* while a capture runs */
 	struct packet_writer to;
 	uint32_t ports;		      /* bit per port */
 	const struct port_ops *below; /* the port's own operations */
-	struct port_ops ops;	      /* the same with the capture's functions */
+	struct port_ops ops;	      /* those with the capture hooks */
 	/* The keys already in the capture: by rudp_session_index(), sent and received. NULL: keys
 	 * are not captured. */
 	struct worker_sent_key {
@@ -79,7 +79,7 @@ struct worker {
 	/* According to the agent and to the device: either may notice a loss first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* as last reported to rudp */
-	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has taken its device back */
+	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host reclaimed the device */
 	bool came[LAUNCH_PORTS_MAX];	 /* received by message after the start */
 	bool unprobed[LAUNCH_PORTS_MAX]; /* joined without a link: its address has not been probed
 					  * yet */
@@ -156,7 +156,7 @@ void worker_reason_join(char *text, const char *first, const char *second);
 /* Adds a reason of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const char *reason);
-/* All of them in one line. */
+/* Writes all reasons in one line. */
 void worker_legs_format(const struct worker_legs_why *why, char *buf, size_t size);
 /* Replaces the reasons of the legs: sends an event for each leg whose reason is new, and updates
  * the page. */
@@ -216,7 +216,7 @@ int worker_rdma_open(struct worker *w, char *why);
 void worker_rdma_watch(struct worker *w);
 /* Handles LAUNCH_MSG_RDMA; fd is borrowed. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
-/* Returns when to call it again. */
+/* Checks the RDMA devices. Returns when to call it again. */
 uint64_t worker_rdma_turn(struct worker *w);
 /* Writes the statistics page; call within its seqlock. True: whether RDMA is used, or a reason
  * about it, has changed. */

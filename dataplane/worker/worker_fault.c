@@ -266,7 +266,7 @@ static void pass_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* a full port loses it */
+		if (h->out) { /* a full port drops the packet */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;

@@ -28,7 +28,7 @@ struct client_mount {
 	bool absence_reported; /* reset when the peer is back */
 	int refusal_reported;  /* code of the last refusal reported */
 	bool reads;	       /* a mount worker that also reads the kernel's requests */
-	uint64_t busy_ns;      /* first refusal with EBUSY since it was served; 0: none */
+	uint64_t busy_ns; /* first refusal with EBUSY since the mount was last served; 0: none */
 	char refusal[LAUNCH_REASON_MAX];
 };
 

@@ -196,7 +196,8 @@ static unsigned turn_receive(struct worker *w)
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
 
-			/* Otherwise it may have arrived right after the last read. */
+			/* Without a known waiting time, the packet may have arrived right after the
+			 * last read. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
 			for (; times > 0; times--)

@@ -81,7 +81,7 @@ void worker_port_take(struct worker *w, unsigned index, const struct launch_port
 	}
 	log_notice("%s: available now, on %s", port->leg, port->ifname);
 	w->came[index] = true;
-	w->port_retry_ns = 0; /* opens it in this turn */
+	w->port_retry_ns = 0; /* open the port in this turn */
 	worker_send_port(w, index, port);
 }
 

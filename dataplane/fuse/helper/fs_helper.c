@@ -164,7 +164,7 @@ static int pool_start(struct fs_helper *h)
 
 	while (r == 0 && h->n_procs < n)
 		r = proc_start(h, h->n_procs++);
-	/* The watcher reports the end of the others. */
+	/* The watcher process reports the end of the other helpers. */
 	if (r == 0 && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->procs[0].pidfd, &ev) < 0)
 		r = -errno;
 	return r < 0 ? r : stage_await(h, STAGE_STARTED);

@@ -338,7 +338,7 @@ int helper_lock(struct helper *self, int a, int b)
 
 	if (!first || !second)
 		return -EIO;
-	if (first > second) { /* the same order in all helpers */
+	if (first > second) { /* all helpers lock in the same order */
 		uint32_t *x = first;
 
 		first = second;

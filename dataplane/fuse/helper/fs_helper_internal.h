@@ -54,7 +54,7 @@ struct helpers_export {
 struct helpers_proc {
 	_Alignas(64) uint32_t asleep;
 	uint32_t stage; /* the enum helpers_stage that it reached */
-	int32_t error;	/* why it failed at that stage */
+	int32_t error;	/* why the process failed at that stage */
 	pid_t pid;
 	int pidfd, wake_fd;
 	unsigned export_index, queue; /* unused in the watcher */

@@ -233,7 +233,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
 			return JOURNAL_ANSWER;
 		if (state == JOURNAL_FREE)
-			return JOURNAL_FULL; /* its worker has just cancelled it */
+			return JOURNAL_FULL; /* the worker has just cancelled the request */
 		/* If a helper closes the record and exits between the two loads, the word has
 		 * changed and the swap fails. */
 		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))

@@ -46,7 +46,7 @@ enum journal_state {
 enum {
 	HELPER_RESULT_ATTR = 1,	      /* attr and dev are valid */
 	HELPER_RESULT_HANDLE = 2,     /* handle is valid */
-	HELPER_RESULT_CREATED = 4,    /* CREATE: it made the file */
+	HELPER_RESULT_CREATED = 4,    /* CREATE: the call created the file */
 	HELPER_RESULT_UNKNOWN = 8,    /* -EIO because the outcome cannot be determined */
 	HELPER_RESULT_NO_XATTRS = 16, /* the object of attr had no extended attributes */
 	HELPER_RESULT_END = 32,	      /* READDIR: these are the last entries */

@@ -60,7 +60,7 @@ enum port_rdma_reason {
 	PORT_RDMA_IWARP,     /* the leg's device is iWARP */
 	PORT_RDMA_FAILED,    /* the pair could not be created, or failed */
 	PORT_RDMA_OLD,	     /* the device's driver is older than the supported minimum */
-	PORT_RDMA_MTU,	     /* its MTU is too small to be worth it */
+	PORT_RDMA_MTU,	     /* the MTU is too small for RDMA to be worthwhile */
 	PORT_RDMA_MIXED,     /* one server or leg uses InfiniBand, another Ethernet */
 	PORT_RDMA_REASON_MAX
 };
@@ -173,7 +173,7 @@ void port_rdma_drop(struct port_rdma_peer *peer, unsigned leg);
 void port_rdma_drop_all(struct port_rdma_peer *peer);
 /* As port_rdma_drop, for the pairs on `port`. */
 void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
-/* Bit per leg: its pair works. */
+/* One bit per leg: set if the leg's pair works. */
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
 /* The leg whose working pair uses that port; -1: none. */
 int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port);

@@ -165,7 +165,7 @@ static void op_begin(struct port_rdma_pair *pair, struct port_rdma_op *op, uint3
 	pair->bytes += bytes;
 }
 
-/* The device took none of its requests. */
+/* Ends an operation of which the device accepted no request. */
 static void op_cancel(struct port_rdma_op *op)
 {
 	struct port_rdma_pair *pair = op->pair;
@@ -190,7 +190,7 @@ static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 
 	if (e == 0)
 		return 0;
-	/* All of it is queued; only notifying the kernel failed. */
+	/* The whole operation is queued; only notifying the kernel failed. */
 	if (e == EACCES && !bad && rdma_doorbell_ring(op->pair->qp) == 0)
 		return 0;
 	if (bad != wr) {

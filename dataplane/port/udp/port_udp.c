@@ -86,7 +86,7 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* A source port that cannot be opened costs only its advantage. */
+/* A source port that cannot be opened is not an error: the others carry its load. */
 static void sources_open(struct port_udp *u, unsigned n, char *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {

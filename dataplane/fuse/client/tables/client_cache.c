@@ -126,7 +126,7 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n)
 {
-	/* Not written if already 0: most pages of it have no memory. */
+	/* Write only if not already 0: most pages of the table have no memory. */
 	if (*kernel_valid_of(k, n) != 0)
 		*kernel_valid_of(k, n) = 0;
 }

@@ -98,7 +98,7 @@ bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct 
 /* The kernel is about to cache its name and attributes until then. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
 				   uint64_t until_ns);
-/* The kernel may get newer information about it. */
+/* Call when the kernel may get newer attributes of the node. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
 /* Whether the kernel's cached entry stays valid for a while, so that it needs no new one. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,

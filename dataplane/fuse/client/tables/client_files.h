@@ -38,7 +38,7 @@ struct client_file *client_file_get(const struct client_files *t, uint64_t fh);
 uint64_t client_file_fh(const struct client_files *t, const struct client_file *file);
 uint32_t client_file_index(const struct client_files *t, const struct client_file *file);
 struct client_file *client_file_at(const struct client_files *t, uint32_t i);
-/* The server has reopened it under another handle. */
+/* The server has reopened the file under another handle. */
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation);
 /* The file cannot be reopened. error: result for readers of a local directory; 0 or negative
  * errno. */
@@ -46,10 +46,10 @@ void client_file_kill(struct client_file *file, int error);
 /* The next file, from `from` on, that this server has not open and must reopen.
  * CLIENT_FILE_NONE: none. */
 uint32_t client_file_next_stale(const struct client_files *t, uint32_t from, uint64_t incarnation);
-/* The kernel has closed it: queues it for the server's RELEASE. */
+/* The kernel has closed the file: queues it for a RELEASE to the server. */
 void client_file_close(struct client_files *t, struct client_file *file);
 struct client_file *client_file_closing_take(struct client_files *t);
-/* The server has closed it, or has forgotten it. */
+/* The server has closed the file, or no longer knows it. */
 void client_file_drop(struct client_files *t, struct client_file *file);
 
 #endif

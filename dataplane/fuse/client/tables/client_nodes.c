@@ -204,7 +204,7 @@ static void record_push(struct client_nodes *t, uint32_t i)
 	chunk->free = i;
 }
 
-/* Makes all its records free again. */
+/* Makes all records of the chunk free again. */
 static void chunk_take_back(struct client_nodes *t, uint32_t c)
 {
 	const uint32_t first = c * CLIENT_CHUNK_NODES;

@@ -29,7 +29,7 @@ void client_pool_done(struct client_pool *p);
 #define CLIENT_POOL_BYTES ((size_t)CLIENT_POOL_BUFS * CLIENT_POOL_BUF_BYTES)
 /* NULL if at most `reserve` are left. */
 void *client_pool_get(struct client_pool *p, unsigned reserve);
-/* Populates the pages of its first bytes now. */
+/* Populates the pages of the buffer's first bytes now. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes);
 /* used_bytes: how much of it may have been written. */
 void client_pool_put(struct client_pool *p, void *buf, size_t used_bytes);

@@ -45,7 +45,7 @@ struct client_special {
 };
 
 struct client_node {
-	uint64_t n_lookups; /* the kernel's lookups that it has not forgotten */
+	uint64_t n_lookups; /* lookups by the kernel, less those that it has forgotten */
 	uint32_t reuse;	    /* grows with each use of the record: upper half of the node's number */
 	uint32_t next;	    /* in the hash chain or free list; rebuilt by a successor */
 	uint32_t n_pins;    /* by files and requests; rebuilt by a successor */
@@ -71,7 +71,7 @@ enum {
 	CLIENT_FILE_USED = 1,
 	CLIENT_FILE_DIR = 2,
 	CLIENT_FILE_DEAD = 4,	 /* could not be reopened */
-	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, the server must be told */
+	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, and a RELEASE to the server is due */
 	CLIENT_FILE_CACHED = 16, /* counted by its node as cached */
 	CLIENT_FILE_DIRECT = 32, /* counted by its node as direct */
 };
