@@ -253,8 +253,8 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* The worker cannot use its transport, for a reason on this host. It gets another one, which
- * requires that this apply ends, or waits for what it lacks. */
+/* Whether the worker cannot use its transport, for a reason on this host. It then gets another
+ * transport, for which this apply must end first, or waits for the missing resource. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->running.plan;

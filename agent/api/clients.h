@@ -18,7 +18,8 @@
 #define CLIENTS_MAX 64			    /* of each child */
 #define CLIENTS_UID_MAX 24		    /* of one uid, of each child */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC) /* to send the request, and to read the answer */
-#define CLIENTS_HELD_NS (90 * NSEC_PER_SEC) /* to wait for events: API_WAIT_S_MAX and some */
+#define CLIENTS_HELD_NS \
+	(90 * NSEC_PER_SEC) /* limit for waiting for events: longer than API_WAIT_S_MAX */
 #define CLIENTS_GROUPS_MAX 1024
 
 struct clients;
