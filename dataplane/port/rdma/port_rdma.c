@@ -191,8 +191,8 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Skipped for a device that is added to a process without file access: the process that passes it
- * checks. */
+/* Call where files can be read. For a device that is added later, to a confined process, the
+ * process that passes the device checks this. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];

@@ -12,7 +12,8 @@
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
-/* Every Ethernet leg supports it, and every InfiniBand partition except with the smallest MTU. */
+/* This MTU works on every Ethernet leg, and in every InfiniBand partition except those with the
+ * smallest MTU. */
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
 /* Read data arrives as fast as the peer can send, and the reader can slow it only by asking for

@@ -21,7 +21,8 @@ struct client_worker {
 	uint64_t free;			      /* of the first MOUNT_WORKER_SLOTS slots, bit mask */
 	uint64_t fhs[MOUNT_WORKER_FILES];     /* the worker's open files; 0: none */
 	uint64_t nodeids[MOUNT_WORKER_FILES]; /* and their nodes */
-	/* NULL: none of ours, a predecessor's, or one that the mount worker read itself. */
+	/* The owner's slot of each dispatched request. NULL: none, or a request of a predecessor,
+	 * or one that the mount worker read itself. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
 	bool touched;	  /* its buffers have memory */
