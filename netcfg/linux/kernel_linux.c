@@ -291,8 +291,8 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 	return r < 0 ? r : collect_settings(linux_of(k), LINK_SETTING_NEW, inv);
 }
 
-/* A link made between two dumps has addresses in the later one only: the next inventory has both.
- */
+/* Drops addresses and routes of unknown links: a link created between the two dumps appears only in
+ * the next inventory. */
 static void drop_strays(struct inventory *inv)
 {
 	size_t n = 0;

@@ -59,7 +59,7 @@ bool plan_features_offer(struct plan_builder *b, struct plan_leg *leg, struct pl
 bool plan_features_take(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, struct plan_port *port);
 void plan_features_resolve(struct plan_port *port, const struct inventory *inv);
-/* For those who verify a plan. */
+/* For the verification of an applied plan: whether a feature still waits for the address. */
 bool plan_features_addr_is_pending(const struct inventory *inv, const struct inv_addr *a);
 
 #endif
