@@ -88,7 +88,7 @@ static void test_open_entries_become_unknown(void **state)
 	reopen(&h);
 	assert_int_equal(history_find(&h, 1)->outcome, HISTORY_APPLIED);
 	assert_int_equal(history_find(&h, 2)->outcome, HISTORY_UNKNOWN);
-	assert_string_equal(history_find(&h, 3)->text, "the end was not recorded");
+	assert_string_equal(history_find(&h, 3)->text, "the outcome was not recorded");
 	assert_int_equal(history_find(&h, 4)->outcome, HISTORY_WAITING);
 	assert_int_equal(history_kept_other(&h, NULL), 1);
 	history_done(&h);
