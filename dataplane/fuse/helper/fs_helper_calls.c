@@ -452,8 +452,10 @@ static int call_claim_and_run(struct helper *self)
 	r = call_check(self);
 	if (r == 0)
 		r = call_do(self);
-	/* The kernel allocates a descriptor before it makes any change. */
-	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) || r == -EMFILE || r == -ENFILE) {
+	/* The kernel allocates a descriptor before it makes any change; but an earlier run of this
+	 * call whose outcome is unknown may have made it. */
+	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) ||
+	    ((r == -EMFILE || r == -ENFILE) && !self->suspect)) {
 		if (self->claim.rec) /* the caller retries */
 			journal_return(&self->claim, c->ticket);
 		return r;
