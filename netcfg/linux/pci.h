@@ -3,8 +3,8 @@
  * Reads and writes values of PCI functions in sysfs: number of VFs, driver. PCI has no network
  * namespaces, so this is the machine's sysfs. Used by kernel_linux alone.
  */
-#ifndef PLENUM_NETCFG_HOST_PCI_H
-#define PLENUM_NETCFG_HOST_PCI_H
+#ifndef PLENUM_NETCFG_PCI_H
+#define PLENUM_NETCFG_PCI_H
 
 #include "netcfg/host/kernel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client that owns a mount with one mount worker, or is that mount worker; the test plays the
  * other end. */
-#ifndef PLENUM_TESTS_FRONT_LANES_RIG_H
-#define PLENUM_TESTS_FRONT_LANES_RIG_H
+#ifndef PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
+#define PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 
 #include "dataplane/fuse/client/workers/client_workers.h"
 #include "tests/lib/client_rig.h"

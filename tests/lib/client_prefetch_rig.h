@@ -3,8 +3,8 @@
  * Directories that are opened with their entries, for tests of the client end on
  * client_mount_workers_rig.h: the server's answers, and the kernel's reads.
  */
-#ifndef PLENUM_TESTS_FRONT_LIST_RIG_H
-#define PLENUM_TESTS_FRONT_LIST_RIG_H
+#ifndef PLENUM_TESTS_CLIENT_PREFETCH_RIG_H
+#define PLENUM_TESTS_CLIENT_PREFETCH_RIG_H
 
 #include "tests/lib/client_mount_workers_rig.h"
 #include <fcntl.h>

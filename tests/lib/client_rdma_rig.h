@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client with RDMA on two legs, whose server the test plays: its pairs, and requests that use
  * them. Included by one file of each test. */
-#ifndef PLENUM_TESTS_FRONT_RDMA_RIG_H
-#define PLENUM_TESTS_FRONT_RDMA_RIG_H
+#ifndef PLENUM_TESTS_CLIENT_RDMA_RIG_H
+#define PLENUM_TESTS_CLIENT_RDMA_RIG_H
 
 #include "tests/lib/client_rig.h"
 #include "tests/lib/verbs_fake.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A mount's owner, or a mount worker that reads, with the memory that both share. */
-#ifndef PLENUM_TESTS_FRONT_READS_RIG_H
-#define PLENUM_TESTS_FRONT_READS_RIG_H
+#ifndef PLENUM_TESTS_CLIENT_READS_RIG_H
+#define PLENUM_TESTS_CLIENT_READS_RIG_H
 
 #include "tests/lib/client_mount_workers_rig.h"
 

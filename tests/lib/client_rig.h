@@ -4,8 +4,8 @@
  * (requests and answers are read and written whole), the functions below replace rudp, and the test
  * provides the server's answers, tails included.
  */
-#ifndef PLENUM_TESTS_FRONT_RIG_H
-#define PLENUM_TESTS_FRONT_RIG_H
+#ifndef PLENUM_TESTS_CLIENT_RIG_H
+#define PLENUM_TESTS_CLIENT_RIG_H
 
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
