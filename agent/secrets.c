@@ -23,14 +23,14 @@ int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *
 {
 	const struct spec_cluster *cluster = &spec->cluster;
 	struct secret s = {.n = 0};
-	char why[256];
+	struct reason why;
 
 	_Static_assert(sizeof(s.keys) == sizeof(desired->secrets), "as many keys, as long");
 	if (!*cluster->name || cluster->security == SPEC_SECURITY_NONE)
 		return 0;
-	if (secret_read(cluster->secret_file, &s, why, sizeof(why)) < 0) {
+	if (secret_read(cluster->secret_file, &s, &why) < 0) {
 		diag_add(d, DIAG_ERROR, &cluster->pos, "cluster.secret-file", "%s: %s",
-			 cluster->secret_file, why);
+			 cluster->secret_file, why.text);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -63,11 +63,11 @@ int ctl_cmd_secret_generate(const struct ctl_args *a)
 /* The file's keys, n of them. */
 static int read_keys(const char *path, unsigned n, const char *otherwise, struct secret *ret)
 {
-	char why[256];
-	int r = secret_read(path, ret, why, sizeof(why));
+	struct reason why;
+	int r = secret_read(path, ret, &why);
 
 	if (r < 0) {
-		ctl_complain("%s: %s", path, why);
+		ctl_complain("%s: %s", path, why.text);
 		return r == -ENOENT ? CTL_NO_INPUT : r == -EACCES ? CTL_NO_PERMISSION : CTL_DATA;
 	}
 	if (ret->n == n)

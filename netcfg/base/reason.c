@@ -1,18 +1,110 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints reasons; one text form for all users. */
+/* Writes and prints reasons; one text form for all users. */
 #include "netcfg/base/reason.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Ends a text that filled its `size` bytes after a whole word; a word that is longer than all of
+ * them ends after a whole character. */
+static void end_cut(char *text, size_t size)
+{
+	static const char more[] = " ...";
+	const char *mark = more;
+	size_t end = size > sizeof(more) ? size - sizeof(more) : 0;
+
+	while (end > 0 && text[end] != ' ')
+		end--;
+	while (end > 0 && strchr(" ,;:", text[end - 1]))
+		end--;
+	if (end == 0) {
+		mark = more + 1;
+		end = size > strlen(mark) ? size - strlen(mark) - 1 : 0;
+		while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+			end--;
+	}
+	snprintf(text + end, size - end, "%s", size > strlen(mark) ? mark : "");
+}
+
+static void PLENUM_PRINTF(3, 0) print(char *buf, size_t size, const char *fmt, va_list ap)
+{
+	int n = vsnprintf(buf, size, fmt, ap);
+
+	if (n < 0)
+		buf[0] = '\0';
+	else if ((size_t)n >= size)
+		end_cut(buf, size);
+}
+
+static void PLENUM_PRINTF(3, 4) print_to(char *buf, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print(buf, size, fmt, ap);
+	va_end(ap);
+}
+
+/* Printed elsewhere first, because an argument may be a part of r. */
+static void PLENUM_PRINTF(3, 0) set(struct reason *r, const char *code, const char *fmt, va_list ap)
+{
+	struct reason new;
+
+	if (!r)
+		return;
+	snprintf(new.code, sizeof(new.code), "%s", code);
+	print(new.text, sizeof(new.text), fmt, ap);
+	*r = new;
+}
+
 void reason_set(struct reason *r, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
-	snprintf(r->code, sizeof(r->code), "%s", code);
 	va_start(ap, fmt);
-	vsnprintf(r->text, sizeof(r->text), fmt, ap);
+	set(r, code, fmt, ap);
 	va_end(ap);
+}
+
+void reason_set_text(struct reason *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set(r, "", fmt, ap);
+	va_end(ap);
+}
+
+void reason_prefix(struct reason *r, const char *fmt, ...)
+{
+	struct reason context;
+	va_list ap;
+
+	if (!r)
+		return;
+	va_start(ap, fmt);
+	set(&context, "", fmt, ap);
+	va_end(ap);
+	reason_set(r, r->code, "%s%s%s", context.text, r->text[0] ? ": " : "", r->text);
+}
+
+void reason_append(struct reason *r, const char *fmt, ...)
+{
+	struct reason more;
+	va_list ap;
+
+	if (!r)
+		return;
+	va_start(ap, fmt);
+	set(&more, "", fmt, ap);
+	va_end(ap);
+	reason_set(r, r->code, "%s%s%s", r->text, r->text[0] ? "; " : "", more.text);
+}
+
+void reason_clear(struct reason *r)
+{
+	if (r)
+		r->code[0] = r->text[0] = '\0';
 }
 
 bool reason_equal(const struct reason *a, const struct reason *b)
@@ -22,6 +114,6 @@ bool reason_equal(const struct reason *a, const struct reason *b)
 
 const char *reason_format(const struct reason *r, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s%s%s", r->code, r->text[0] ? ": " : "", r->text);
+	print_to(buf, size, "%s%s%s", r->code, r->code[0] && r->text[0] ? ": " : "", r->text);
 	return buf;
 }

@@ -64,49 +64,49 @@ int secret_parse(const char *text, struct secret *ret)
 }
 
 /* Any other user who can read or replace the file can join the cluster. */
-static int file_check(const char *path, char *why, size_t size)
+static int file_check(const char *path, struct reason *why)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0) {
 		int e = -errno;
 
-		snprintf(why, size, "%s; 'plenum secret generate' makes one", strerror(-e));
+		reason_set_text(why, "%s; 'plenum secret generate' makes one", strerror(-e));
 		return e;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, size, "it is not a regular file");
+		reason_set_text(why, "it is not a regular file");
 		return -EINVAL;
 	}
 	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
-		snprintf(why, size,
-			 "other users can read or write it; let only root access it (chown root, "
-			 "chmod 600), and generate a new key if another user may have read it");
+		reason_set_text(
+			why,
+			"other users can read or write it; let only root access it (chown root, "
+			"chmod 600), and generate a new key if another user may have read it");
 		return -EPERM;
 	}
 	return 0;
 }
 
-int secret_read(const char *path, struct secret *ret, char *why, size_t size)
+int secret_read(const char *path, struct secret *ret, struct reason *why)
 {
 	char *text;
 	size_t len;
-	int r = file_check(path, why, size);
+	int r = file_check(path, why);
 
 	if (r < 0)
 		return r;
 	r = file_read(path, FILE_BYTES_MAX, &text, &len);
 	if (r < 0) {
-		snprintf(why, size, "%s", strerror(-r));
+		reason_set_text(why, "%s", strerror(-r));
 		return r;
 	}
 	r = secret_parse(text, ret);
 	if (r < 0)
-		snprintf(why, size,
-			 "it does not consist of one or two lines of %d hexadecimal digits; "
-			 "'plenum secret "
-			 "generate' makes such a file",
-			 HEX_CHARS);
+		reason_set_text(why,
+				"it does not consist of one or two lines of %d hexadecimal digits; "
+				"'plenum secret generate' makes such a file",
+				HEX_CHARS);
 	explicit_bzero(text, len);
 	free(text);
 	return r;

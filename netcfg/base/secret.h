@@ -8,7 +8,7 @@
 #ifndef PLENUM_NETCFG_SECRET_H
 #define PLENUM_NETCFG_SECRET_H
 
-#include "netcfg/base/base.h"
+#include "netcfg/base/reason.h"
 
 #define SECRET_KEYS_MAX 2
 #define SECRET_KEY_BYTES 32
@@ -18,8 +18,8 @@ struct secret {
 	unsigned n; /* 1 or 2 */
 };
 
-/* 0, or negative errno with a sentence in `why` that names the remedy. */
-int secret_read(const char *path, struct secret *ret, char *why, size_t size);
+/* 0, or negative errno with a text in `why` that names the remedy. */
+int secret_read(const char *path, struct secret *ret, struct reason *why);
 /* The same from memory. -EINVAL. */
 int secret_parse(const char *text, struct secret *ret);
 /* The file's text; heap, the caller wipes and frees it. NULL: no memory. */

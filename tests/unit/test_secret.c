@@ -65,26 +65,27 @@ static void test_a_new_key_is_added_and_written(void **state)
 
 static void test_only_root_may_read_the_file(void **state)
 {
-	char path[] = "/tmp/plenum-secret.XXXXXX", why[256];
+	char path[] = "/tmp/plenum-secret.XXXXXX";
 	autoclose int fd = mkstemp(path);
+	struct reason why;
 	struct secret s;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, A "\n", 65), 65);
-	assert_int_equal(secret_read(path, &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_read(path, &s, &why), 0);
 	assert_int_equal(s.n, 1);
 	for (unsigned bit = 0; bit < 6; bit++) {
 		assert_int_equal(fchmod(fd, 0600 | 1U << bit), 0);
-		assert_int_equal(secret_read(path, &s, why, sizeof(why)), -EPERM);
-		assert_non_null(strstr(why, "chmod 600"));
+		assert_int_equal(secret_read(path, &s, &why), -EPERM);
+		assert_non_null(strstr(why.text, "chmod 600"));
 	}
 	assert_int_equal(fchmod(fd, 0600), 0);
 	assert_int_equal(ftruncate(fd, 20), 0);
-	assert_int_equal(secret_read(path, &s, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "plenum secret generate"));
+	assert_int_equal(secret_read(path, &s, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "plenum secret generate"));
 	unlink(path);
-	assert_int_equal(secret_read(path, &s, why, sizeof(why)), -ENOENT);
-	assert_int_equal(secret_read("/tmp", &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret_read(path, &s, &why), -ENOENT);
+	assert_int_equal(secret_read("/tmp", &s, &why), -EINVAL);
 }
 
 int main(void)
