@@ -71,7 +71,7 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 		res->stuck = true;
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "rollback failed: %s; the host is partially configured",
-			 out->why[0] ? out->why : strerror(-r));
+			 out->why.text[0] ? out->why.text : strerror(-r));
 	} else {
 		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were rolled back",
 			 out->n_rolled_back);
@@ -93,9 +93,9 @@ static int recover(const struct applier_task *t, struct kernel *k, struct applie
 	if (r < 0 && r != -EBUSY) {
 		res->stuck = true;
 		diag_add(d, DIAG_ERROR, NULL, NULL, "cannot roll back an interrupted apply: %s",
-			 out.why[0] ? out.why : strerror(-r));
-	} else if (r == 0 && out.why[0]) {
-		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
+			 out.why.text[0] ? out.why.text : strerror(-r));
+	} else if (r == 0 && out.why.text[0]) {
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why.text);
 	}
 	return r;
 }
@@ -118,7 +118,7 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 	res->stuck = out.stuck;
 	res->failed_step = out.failed_step == SIZE_MAX ? 0 : out.failed_step + 1;
 	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
-		 out.why[0] ? out.why : strerror(-r), out.n_rolled_back, out.n_done,
+		 out.why.text[0] ? out.why.text : strerror(-r), out.n_rolled_back, out.n_done,
 		 out.stuck ? ", and the rollback failed too: the host is partially configured"
 			   : "");
 	return r;
@@ -273,10 +273,11 @@ static int commit(const struct applier_task *t, struct apply *apply, struct appl
 	if (r < 0) {
 		res->n_rolled_back = out.n_rolled_back;
 		res->stuck = out.stuck;
-		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why[0] ? out.why : strerror(-r));
+		diag_add(d, DIAG_ERROR, NULL, NULL, "%s",
+			 out.why.text[0] ? out.why.text : strerror(-r));
 		leave_outcome(t, r, d);
-	} else if (out.why[0]) {
-		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
+	} else if (out.why.text[0]) {
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why.text);
 	}
 	return r;
 }

@@ -18,12 +18,6 @@ struct apply {
 	size_t next; /* next step of the plan, after a stop before the addresses */
 };
 
-static void why_set(struct apply_outcome *o, int error, const char *text)
-{
-	o->error = error;
-	snprintf(o->why, sizeof(o->why), "%s", text);
-}
-
 /* Inverts all steps that need it, last first, and continues after failures so that as little as
  * possible stays. The journal stays if something could not be inverted. */
 static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_outcome *o)
@@ -32,13 +26,13 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 
 	for (size_t i = j->n; i-- > 0;) {
 		struct apply_journal_entry *e = &j->entries[i];
-		char why[KERNEL_WHY_MAX] = "", step[STEP_TEXT_MAX];
-		size_t len;
+		struct reason why = {.code = ""};
+		char step[STEP_TEXT_MAX];
 		int r;
 
 		if (e->state == APPLY_STEP_KEPT || e->state == APPLY_STEP_ROLLED_BACK)
 			continue;
-		r = apply_step_roll_back(k, &e->step, e->state, why);
+		r = apply_step_roll_back(k, &e->step, e->state, &why);
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
@@ -51,46 +45,43 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 			continue;
 		error = r;
 		o->stuck = true;
-		len = strlen(o->why);
-		snprintf(o->why + len, sizeof(o->why) - len, "%scannot roll back '%s': %s",
-			 len ? "; " : "", plan_step_describe(&e->step, step, sizeof(step)),
-			 why[0] ? why : strerror(-r));
+		reason_append(&o->why, "cannot roll back '%s': %s",
+			      plan_step_describe(&e->step, step, sizeof(step)), why.text);
 	}
 	return error ? error : apply_journal_remove(j);
 }
 
 static void why_step_failed(struct apply_outcome *o, const struct plan_step *s, int error,
-			    const char *why)
+			    const struct reason *why)
 {
 	char step[STEP_TEXT_MAX];
 
 	o->error = error;
-	snprintf(o->why, sizeof(o->why), "%s: %s", plan_step_describe(s, step, sizeof(step)),
-		 why[0] ? why : strerror(-error));
+	reason_set_text(&o->why, "%s: %s", plan_step_describe(s, step, sizeof(step)),
+			reason_is_set(why) ? why->text : strerror(-error));
 }
 
 static int run_step(struct kernel *k, struct apply_journal *j, const struct plan_step *planned,
 		    struct apply_outcome *o)
 {
 	struct plan_step s = *planned;
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 	enum apply_step_state state;
-	int r = apply_step_capture(k, &s, why);
+	int r = apply_step_capture(k, &s, &why);
 
 	if (r < 0) {
-		why_step_failed(o, &s, r, why);
+		why_step_failed(o, &s, r, &why);
 		return r;
 	}
 	r = apply_journal_begin(j, &s);
 	if (r < 0) {
-		snprintf(why, sizeof(why), "cannot write the journal %.128s: %s", j->path,
-			 strerror(-r));
-		why_step_failed(o, &s, r, why);
+		reason_set_text(&why, "cannot write the journal %s: %s", j->path, strerror(-r));
+		why_step_failed(o, &s, r, &why);
 		return r;
 	}
-	r = apply_step_do(k, &s, &state, why);
+	r = apply_step_do(k, &s, &state, &why);
 	if (r < 0) {
-		why_step_failed(o, &s, r, why);
+		why_step_failed(o, &s, r, &why);
 		return r;
 	}
 	/* The mark is always set in memory; without the line a recovery checks the host. */
@@ -102,10 +93,12 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 /* Journalled so that a recovery can complete the record. */
 static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
 {
+	struct reason why;
 	int r = apply_journal_begin(j, s);
 
+	reason_set_text(&why, "cannot write the journal");
 	if (r < 0)
-		why_step_failed(o, s, r, "cannot write the journal");
+		why_step_failed(o, s, r, &why);
 	else
 		(void)apply_journal_mark(j, j->n - 1, APPLY_STEP_KEPT);
 	return r;
@@ -123,16 +116,15 @@ static struct apply *apply_free(struct apply *a)
 static int journal_create(struct apply *a, const struct plan *p, const char *path,
 			  struct apply_outcome *out)
 {
-	char text[KERNEL_WHY_MAX];
 	int r = apply_journal_create(&a->journal, path, p->record);
 
 	if (r == 0)
 		return 0;
-	snprintf(text, sizeof(text), "journal %.128s: %s", path,
-		 r == -EEXIST  ? "an unfinished apply must be rolled back first"
-		 : r == -EBUSY ? "another process is applying"
-			       : strerror(-r));
-	why_set(out, r, text);
+	out->error = r;
+	reason_set_text(&out->why, "journal %s: %s", path,
+			r == -EEXIST  ? "an unfinished apply must be rolled back first"
+			: r == -EBUSY ? "another process is applying"
+				      : strerror(-r));
 	return r;
 }
 
@@ -250,10 +242,11 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	int r = j->record ? record_prepare(j) : -ENOENT;
 
 	if (r < 0 && j->record)
-		snprintf(out->why, sizeof(out->why),
-			 "cannot write the record %.128s: %s; values that this apply changed will "
-			 "not be restored",
-			 j->record, strerror(-r));
+		reason_set_text(
+			&out->why,
+			"cannot write the record %s: %s; values that this apply changed will "
+			"not be restored",
+			j->record, strerror(-r));
 	return r;
 }
 
@@ -265,9 +258,10 @@ static void finish(const struct apply_journal *j, bool recorded, struct apply_ou
 	if (r == 0)
 		r = apply_journal_remove(j);
 	if (r < 0)
-		snprintf(out->why, sizeof(out->why),
-			 "the apply is committed, but its journal %.128s cannot be completed: %s",
-			 j->path, strerror(-r));
+		reason_set_text(
+			&out->why,
+			"the apply is committed, but its journal %s cannot be completed: %s",
+			j->path, strerror(-r));
 }
 
 /* A failure to write the record must not leave the host without its network. */
@@ -283,11 +277,9 @@ int apply_commit(struct apply *a, struct apply_outcome *out)
 		r = apply_journal_commit(j);
 	}
 	if (r < 0) {
-		char text[KERNEL_WHY_MAX];
-
-		snprintf(text, sizeof(text), "cannot write the journal %.128s: %s", j->path,
-			 strerror(-r));
-		why_set(out, r, text);
+		out->error = r;
+		reason_set_text(&out->why, "cannot write the journal %s: %s", j->path,
+				strerror(-r));
 		if (recorded)
 			file_abandon(j->record);
 		(void)roll_back(a->kernel, j, out);
@@ -330,17 +322,15 @@ static int recover_open(struct kernel *k, struct apply_journal *j, struct apply_
 static void why_unreadable(struct apply_outcome *out, const struct apply_journal *j,
 			   const char *path, int error)
 {
-	char text[KERNEL_WHY_MAX];
-
+	out->error = error;
 	if (error == -EBADMSG)
-		snprintf(text, sizeof(text),
-			 "journal %.128s: line %zu is invalid for version %d; check the host by "
-			 "hand, then remove the file",
-			 path, j->bad_line, APPLY_JOURNAL_VERSION);
+		reason_set_text(&out->why,
+				"journal %s: line %zu is invalid for version %d; check the host by "
+				"hand, then remove the file",
+				path, j->bad_line, APPLY_JOURNAL_VERSION);
 	else
-		snprintf(text, sizeof(text), "journal %.128s: %s", path,
-			 error == -EBUSY ? "another process is applying" : strerror(-error));
-	why_set(out, error, text);
+		reason_set_text(&out->why, "journal %s: %s", path,
+				error == -EBUSY ? "another process is applying" : strerror(-error));
 }
 
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out)
@@ -351,9 +341,10 @@ int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *o
 	*out = (struct apply_outcome){0};
 	r = apply_journal_open(&j, journal);
 	if (r == 0 && j.stale) {
-		snprintf(out->why, sizeof(out->why),
-			 "journal %.128s is of another boot or network namespace and was ignored",
-			 journal);
+		reason_set_text(
+			&out->why,
+			"journal %s is of another boot or network namespace and was ignored",
+			journal);
 		r = apply_journal_remove(&j);
 	} else if (r == 0) {
 		if (j.committed)

@@ -14,11 +14,11 @@
 #include "netcfg/plan/plan.h"
 
 struct apply_outcome {
-	size_t n_done;		  /* steps done */
-	size_t n_rolled_back;	  /* of those, inverted after a failure */
-	int error;		  /* 0, or the failing step's negative errno */
-	size_t failed_step;	  /* its index; SIZE_MAX: none */
-	char why[KERNEL_WHY_MAX]; /* the kernel's text */
+	size_t n_done;	      /* steps done */
+	size_t n_rolled_back; /* of those, inverted after a failure */
+	int error;	      /* 0, or the failing step's negative errno */
+	size_t failed_step;   /* its index; SIZE_MAX: none */
+	struct reason why;    /* the text alone: the step and the kernel's answer */
 	bool stuck; /* the rollback failed too: the host is partially configured; `why` names the
 		       step */
 	bool committed; /* recovery: the journal was committed, so its steps stay */

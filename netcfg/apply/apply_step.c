@@ -10,7 +10,7 @@ static bool is_value(const struct plan_step *s)
 	return s->kind->verb == PLAN_SET;
 }
 
-int apply_step_capture(struct kernel *k, struct plan_step *s, char *why)
+int apply_step_capture(struct kernel *k, struct plan_step *s, struct reason *why)
 {
 	int r = object_find(k, s);
 
@@ -18,7 +18,7 @@ int apply_step_capture(struct kernel *k, struct plan_step *s, char *why)
 	if (r == 0 && is_value(s))
 		r = k->ops->read(k, &s->change);
 	if (r < 0)
-		snprintf(why, KERNEL_WHY_MAX, "%s", strerror(-r));
+		kernel_fail(why, r, "");
 	return r;
 }
 
@@ -38,7 +38,7 @@ static int step_presence(struct kernel *k, const struct plan_step *s, enum objec
 }
 
 int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_state *ret,
-		  char *why)
+		  struct reason *why)
 {
 	enum object_presence is = OBJECT_ABSENT;
 	int r;
@@ -88,7 +88,7 @@ static bool is_gone(const struct plan_step *s, int r)
 }
 
 int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply_step_state state,
-			 char *why)
+			 struct reason *why)
 {
 	struct plan_step inverse = *s;
 	bool happened = state == APPLY_STEP_DONE;
@@ -106,7 +106,7 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	}
 	if (is_gone(s, r))
 		return 0;
-	if (r < 0 && !why[0])
-		snprintf(why, KERNEL_WHY_MAX, "%s", strerror(-r));
+	if (r < 0 && !reason_is_set(why))
+		kernel_fail(why, r, "");
 	return r;
 }

@@ -18,15 +18,15 @@ enum apply_step_state {
 };
 
 /* Looks up the link or function and reads the old value into s: the data that the journal needs
- * before the step. 0; negative errno with why (KERNEL_WHY_MAX). */
-int apply_step_capture(struct kernel *k, struct plan_step *s, char *why);
+ * before the step. 0; negative errno with why. */
+int apply_step_capture(struct kernel *k, struct plan_step *s, struct reason *why);
 /* Runs a captured step. 0 and DONE or KEPT in *ret; negative errno with the kernel's text in why.
  */
 int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_state *ret,
-		  char *why);
+		  struct reason *why);
 /* Runs the inverse of a step in state BEGUN or DONE; for one only BEGUN it first checks whether
  * the step took effect. 0 also if there is nothing to do; negative errno with why. */
 int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply_step_state state,
-			 char *why);
+			 struct reason *why);
 
 #endif

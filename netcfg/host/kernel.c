@@ -19,10 +19,9 @@ struct kernel *kernel_free(struct kernel *k)
 	return NULL;
 }
 
-int kernel_fail(char *why, int r, const char *text)
+int kernel_fail(struct reason *why, int r, const char *text)
 {
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
+	reason_set_text(why, "%s", text[0] ? text : strerror(-r));
 	return r;
 }
 

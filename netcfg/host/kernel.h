@@ -9,6 +9,7 @@
 #define PLENUM_NETCFG_KERNEL_H
 
 #include "netcfg/base/diag.h"
+#include "netcfg/base/reason.h"
 #include "netcfg/host/bond_setting.h"
 #include "netcfg/host/device_setting.h"
 
@@ -196,14 +197,13 @@ struct kernel;
 struct kernel_event;
 
 /*
- * Each operation returns 0 or a negative errno. `why` (NULL or KERNEL_WHY_MAX bytes) is written on
- * failure only: the kernel's extended-ack text, else the errno's. Objects added with proto 0 become
+ * Each operation returns 0 or a negative errno. `why` (may be NULL) is written on failure only:
+ * the kernel's extended-ack text, else the errno's. Objects added with proto 0 become
  * the agent's (PLENUM_RTPROT) unless they are `foreign`; routes pass through
  * kernel_route_normalize. Errors worth distinguishing: -EEXIST (exists already), -ESRCH (no such
  * route), -ENOENT (no such rule or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such
  * link), -EPERM.
  */
-#define KERNEL_WHY_MAX 256
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
 	/* The link that a reference means at present. -ENODEV: none; -ENOTUNIQ: several. */
@@ -217,7 +217,7 @@ struct kernel_ops {
 	 * to prepare. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Carries out c; ignores its `was`. */
-	int (*change)(struct kernel *k, const struct kernel_change *c, char *why);
+	int (*change)(struct kernel *k, const struct kernel_change *c, struct reason *why);
 	/*
 	 * Probes all addresses at once and waits for answers for a time that does not grow with
 	 * their number, well below a second. The host's own MAC addresses do not count. On links
@@ -241,7 +241,7 @@ struct kernel_ops {
 	 * or `from` is not an address of the host. Changes nothing.
 	 */
 	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
-			    uint32_t oif, struct inv_route *ret, char *why);
+			    uint32_t oif, struct inv_route *ret, struct reason *why);
 	/*
 	 * Notifications of links, addresses, routes and rules, udev's of links and devlink's of
 	 * devices, from the first watch_fd on; until then nothing is cached between two
@@ -290,8 +290,9 @@ struct kernel {
 int kernel_linux_new(struct kernel **ret);
 struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
 
-/* Writes text to why (may be NULL) and returns r: for implementations of operations. */
-int kernel_fail(char *why, int r, const char *text);
+/* Writes text, or the errno's if text is "", to why (may be NULL) and returns r: for
+ * implementations of operations. */
+int kernel_fail(struct reason *why, int r, const char *text);
 /*
  * The form in which the kernel reports a route back: type 0 becomes unicast, table 0 main, proto 0
  * PLENUM_RTPROT, an IPv4 route without gateway scope link, an IPv6 route without metric 1024; the

@@ -79,72 +79,74 @@ static int sysctl_write(int proc_sys, const char *key, const char *value)
 	return key_is_valid(key) ? file_put_value(proc_sys, key, value) : -EINVAL;
 }
 
-static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	int r = sysctl_write(kl->proc_sys, c->sysctl.key, c->sysctl.value);
 
-	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "cannot set /proc/sys/%s to \"%s\": %s",
-			 c->sysctl.key, c->sysctl.value, strerror(-r));
+	if (r < 0)
+		reason_set_text(why, "cannot set /proc/sys/%s to \"%s\": %s", c->sysctl.key,
+				c->sysctl.value, strerror(-r));
 	return r;
 }
 
-static int link_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int link_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_link_change(kl->rtnl, c, why);
 }
 
-static int addr_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int addr_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_addr_change(kl->rtnl, c, why);
 }
 
-static int route_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int route_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_route_change(kl->rtnl, c, why);
 }
 
-static int rule_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int rule_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_rule_change(kl->rtnl, c, why);
 }
 
-static int pci_value_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int pci_value_change(struct kernel_linux *kl, const struct kernel_change *c,
+			    struct reason *why)
 {
 	return pci_change(kl->pci, c, why);
 }
 
-static int vf_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int vf_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_vf_change(kl->rtnl, c, why);
 }
 
-static int vlan_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int vlan_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_vlan_change(kl->rtnl, c, why);
 }
 
-static int bond_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int bond_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_bond_change(kl->rtnl, c, why);
 }
 
-static int bond_value_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int bond_value_change(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_bond_value_change(kl->rtnl, c, why);
 }
 
-static int master_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int master_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return rtnl_master_change(kl->rtnl, c, why);
 }
 
-static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	return kernel_rxe_change(c, why);
 }
 
-static int device_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int device_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
 {
 	switch (c->device.attr) {
 	case DEVICE_IPOIB_MODE:
@@ -170,13 +172,14 @@ static int device_read(const struct kernel_linux *kl, struct kernel_change *c)
 	}
 }
 
-static int devlink_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+static int devlink_change(struct kernel_linux *kl, const struct kernel_change *c,
+			  struct reason *why)
 {
 	return kernel_devlink_change(c, why);
 }
 
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
-					     char *why) = {
+					     struct reason *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
 	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
@@ -186,7 +189,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const stru
 	[KERNEL_DEVICE] = device_change, [KERNEL_DEVLINK] = devlink_change,
 };
 
-static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
+static int linux_change(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	k->n_writes++;
 	return changes[c->kind](linux_of(k), c, why);
@@ -257,7 +260,7 @@ static int linux_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifin
 
 static int linux_route_lookup(struct kernel *k, const struct ip_addr *from,
 			      const struct ip_addr *to, uint32_t oif, struct inv_route *ret,
-			      char *why)
+			      struct reason *why)
 {
 	return rtnl_route_lookup(linux_of(k)->rtnl, from, to, oif, ret, why);
 }

@@ -22,7 +22,7 @@ int kernel_rdma_find(struct netlink *nl, const char *name, uint32_t *ret_index,
 		     uint32_t *ret_ifindex);
 
 /* The change and read operations of struct kernel_ops for a soft-RoCE device (kernel_rxe.c). */
-int kernel_rxe_change(const struct kernel_change *c, char *why);
+int kernel_rxe_change(const struct kernel_change *c, struct reason *why);
 int kernel_rxe_read(struct kernel_change *c);
 /* Whether this kernel has soft-RoCE: built in, loaded, or as a loadable module. */
 bool kernel_rxe_is_there(int sysfs_root, const char *release);

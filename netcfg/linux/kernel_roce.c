@@ -144,7 +144,7 @@ static int view_of_link(struct view *v, int configfs, uint32_t ifindex, uint32_t
 	return r < 0 ? r : view_open(v, configfs, device);
 }
 
-int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
+int kernel_roce_change(int configfs, const struct kernel_change *c, struct reason *why)
 {
 	unsigned tries = 0;
 	struct view v;

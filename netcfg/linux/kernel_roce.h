@@ -16,7 +16,7 @@ int kernel_roce_open(int sysfs_root, bool load);
 void kernel_roce_fill(int configfs, struct inventory *inv);
 /* The change and read operations of struct kernel_ops. -ENODEV: the link has no RDMA port any
  * more. */
-int kernel_roce_change(int configfs, const struct kernel_change *c, char *why);
+int kernel_roce_change(int configfs, const struct kernel_change *c, struct reason *why);
 int kernel_roce_read(int configfs, struct kernel_change *c);
 
 #endif

@@ -24,16 +24,16 @@ static struct nlmsghdr *request(char *buf, int command)
 	return h;
 }
 
-static int ask(struct netlink *nl, struct nlmsghdr *h, char *why)
+static int ask(struct netlink *nl, struct nlmsghdr *h, struct reason *why)
 {
-	char said[NETLINK_WHY_MAX];
-	int r = netlink_talk(nl, h, NLM_F_ACK, NULL, NULL, said);
+	struct reason said;
+	int r = netlink_talk(nl, h, NLM_F_ACK, NULL, NULL, &said);
 
-	return r < 0 ? kernel_fail(why, r, said[0] ? said : strerror(-r)) : 0;
+	return r < 0 ? kernel_fail(why, r, said.text) : 0;
 }
 
 /* The kernel takes the link by name only. For a missing driver it answers EINVAL. */
-static int device_make(struct netlink *nl, const struct kernel_change *c, char *why)
+static int device_make(struct netlink *nl, const struct kernel_change *c, struct reason *why)
 {
 	char buf[REQUEST_BYTES_MAX], ifname[IFNAMSIZ];
 	struct nlmsghdr *h = request(buf, RDMA_NLDEV_CMD_NEWLINK);
@@ -51,7 +51,7 @@ static int device_make(struct netlink *nl, const struct kernel_change *c, char *
 			    : r;
 }
 
-static int device_remove(struct netlink *nl, const struct kernel_change *c, char *why)
+static int device_remove(struct netlink *nl, const struct kernel_change *c, struct reason *why)
 {
 	char buf[REQUEST_BYTES_MAX];
 	struct nlmsghdr *h = request(buf, RDMA_NLDEV_CMD_DELLINK);
@@ -67,7 +67,7 @@ static int device_remove(struct netlink *nl, const struct kernel_change *c, char
 	return ask(nl, h, why);
 }
 
-int kernel_rxe_change(const struct kernel_change *c, char *why)
+int kernel_rxe_change(const struct kernel_change *c, struct reason *why)
 {
 	struct netlink *nl;
 	int r = netlink_open(NETLINK_RDMA, &nl);

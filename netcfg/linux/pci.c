@@ -69,18 +69,18 @@ int pci_read(int pci, struct kernel_change *c)
 	return r < 0 ? r : 0;
 }
 
-static int put(int pci, const char *path, const char *value, char *why)
+static int put(int pci, const char *path, const char *value, struct reason *why)
 {
 	int r = file_put_value(pci, path, value);
 
-	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "cannot set /sys/bus/pci/%s to \"%.*s\": %s", path,
-			 (int)strcspn(value, "\n"), value, strerror(-r));
+	if (r < 0)
+		reason_set_text(why, "cannot set /sys/bus/pci/%s to \"%.*s\": %s", path,
+				(int)strcspn(value, "\n"), value, strerror(-r));
 	return r;
 }
 
 /* The kernel creates no second set of VFs beside the first. */
-static int vfs_set(int pci, const char *address, const char *value, char *why)
+static int vfs_set(int pci, const char *address, const char *value, struct reason *why)
 {
 	char path[PATH_BYTES], is[16];
 	int r;
@@ -115,7 +115,7 @@ void pci_prepare(int pci, const struct kernel_change *c)
 /* Unbinds the current driver. A function-level reset clears what it leaves in the function:
  * filters, running queues. A function without that reset has no file for it, and one that was
  * never driven needs none. */
-static int unbind(int pci, const char *address, char *why)
+static int unbind(int pci, const char *address, struct reason *why)
 {
 	char path[PATH_BYTES], driver[32];
 	int r = driver_read(pci, address, driver, sizeof(driver));
@@ -155,7 +155,7 @@ static int look_at_member(void *user, const char *name)
 }
 
 /* Fails where vfio would bind the function but could not hand it to a process. */
-static int group_check(int pci, const char *address, char *why)
+static int group_check(int pci, const char *address, struct reason *why)
 {
 	struct group_walk w = {.pci = pci, .address = address};
 	char path[PATH_BYTES];
@@ -166,25 +166,23 @@ static int group_check(int pci, const char *address, char *why)
 			       look_at_member, &w);
 	if (!w.other[0])
 		return 0;
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX,
-			 "%s shares its IOMMU group with %s, which driver %s uses; turn ACS on in "
-			 "the firmware, or move the NIC to another slot",
-			 address, w.other, w.driver);
+	reason_set_text(why,
+			"%s shares its IOMMU group with %s, which driver %s uses; turn ACS on in "
+			"the firmware, or move the NIC to another slot",
+			address, w.other, w.driver);
 	return -EBUSY;
 }
 
-static int driver_set(int pci, const char *address, const char *driver, char *why)
+static int driver_set(int pci, const char *address, const char *driver, struct reason *why)
 {
 	char path[PATH_BYTES], text[40], is[32];
 	int r = 0;
 
 	if (driver[0] && !driver_is_there(pci, driver)) {
-		if (why)
-			snprintf(why, KERNEL_WHY_MAX,
-				 "the kernel has no driver %s; load its module, or write "
-				 "transport: udp",
-				 driver);
+		reason_set_text(why,
+				"the kernel has no driver %s; load its module, or write "
+				"transport: udp",
+				driver);
 		return -ENOENT;
 	}
 	if (strcmp(driver, "vfio-pci") == 0)
@@ -200,15 +198,14 @@ static int driver_set(int pci, const char *address, const char *driver, char *wh
 	if (r == 0)
 		r = driver_read(pci, address, is, sizeof(is));
 	if (r == 0 && strcmp(is, driver) != 0) {
-		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "%s is bound to %s: driver %s refused it",
-				 address, is[0] ? is : "no driver", driver);
+		reason_set_text(why, "%s is bound to %s: driver %s refused it", address,
+				is[0] ? is : "no driver", driver);
 		r = -EIO;
 	}
 	return r;
 }
 
-int pci_change(int pci, const struct kernel_change *c, char *why)
+int pci_change(int pci, const struct kernel_change *c, struct reason *why)
 {
 	const struct kernel_pci *v = &c->pci_value;
 	char path[PATH_BYTES];

@@ -16,6 +16,6 @@ int pci_function_find(int pci, const char *ref, char ret[static 16]);
 /* struct kernel_ops' read, prepare and change for KERNEL_PCI. */
 int pci_read(int pci, struct kernel_change *c);
 void pci_prepare(int pci, const struct kernel_change *c);
-int pci_change(int pci, const struct kernel_change *c, char *why);
+int pci_change(int pci, const struct kernel_change *c, struct reason *why);
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef PLENUM_NETCFG_OBJECT_H
 #define PLENUM_NETCFG_OBJECT_H
 
+#include "netcfg/base/reason.h"
 #include "netcfg/object/plan_step.h"
 
 /*
@@ -57,8 +58,8 @@ struct object_view {
 	/* Whether Plenum added the address. */
 	bool (*addr_is_ours)(const struct object_view *v, const struct inv_addr *a);
 	/* True and why if a worker answers for the address itself. */
-	bool (*addr_is_workers)(const struct object_view *v, const struct ip_addr *ip, char *why,
-				size_t size);
+	bool (*addr_is_workers)(const struct object_view *v, const struct ip_addr *ip,
+				struct reason *why);
 	/* Whether other programs use a link of ours, so that removing it would cut them off. */
 	bool (*link_serves_others)(const struct object_view *v, const struct inv_link *link);
 	/* Whether the link belongs to a leg that cannot be configured now; link may be NULL. */

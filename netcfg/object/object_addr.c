@@ -89,6 +89,7 @@ static bool addr_same(const struct plan_step *a, const struct plan_step *b)
 static int addr_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_addr *have;
+	struct reason why;
 
 	if (i >= v->inv->n_addrs)
 		return -ENOENT;
@@ -97,7 +98,8 @@ static int addr_ours(const struct object_view *v, size_t i, struct plan_step *re
 		return 0;
 	ret->change = (struct kernel_change){
 		.kind = KERNEL_ADDR, .ifindex = have->ifindex, .addr = *have};
-	(void)v->addr_is_workers(v, &have->ip.addr, ret->reason, sizeof(ret->reason));
+	if (v->addr_is_workers(v, &have->ip.addr, &why))
+		(void)reason_format(&why, ret->reason, sizeof(ret->reason));
 	return 1;
 }
 

@@ -122,15 +122,15 @@ static const struct plan_worker *worker_of(const struct plan *p, const struct ip
 	return NULL;
 }
 
-static bool view_addr_is_workers(const struct object_view *v, const struct ip_addr *ip, char *why,
-				 size_t size)
+static bool view_addr_is_workers(const struct object_view *v, const struct ip_addr *ip,
+				 struct reason *why)
 {
 	const struct plan_worker *w = worker_of(builder_of(v)->plan, ip);
 
 	if (!w || w->effective == SPEC_TRANSPORT_UDP)
 		return false;
-	snprintf(why, size, "worker %u (%s) now answers for this IP, so the kernel must not", w->id,
-		 spec_transport_to_string(w->effective));
+	reason_set_text(why, "worker %u (%s) now answers for this IP, so the kernel must not",
+			w->id, spec_transport_to_string(w->effective));
 	return true;
 }
 

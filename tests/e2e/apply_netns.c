@@ -210,7 +210,7 @@ static void apply(struct fixture *f, const char *yaml)
 	uint64_t writes;
 
 	if (apply_run(f->k, p, f->journal, &a, &o) < 0)
-		print_error("%s\n", o.why);
+		print_error("%s\n", o.why.text);
 	assert_int_equal(o.error, 0);
 	assert_int_equal(o.n_done, p->n_steps);
 	if (apply_verify(f->k, s, NULL, clock_now_ns() + VERIFY_NS, &d) < 0)
@@ -506,7 +506,7 @@ static void apply_recorded(struct fixture *f, const char *yaml)
 		diag_print(&d, stderr);
 	assert_false(diag_has_errors(&d));
 	assert_int_equal(apply_commit(a, &o), 0);
-	assert_string_equal(o.why, "");
+	assert_string_equal(o.why.text, "");
 	diag_done(&d);
 	plan_free(p);
 	spec_free(s);
@@ -562,14 +562,14 @@ static struct {
 	bool after;
 } trip;
 
-static int trip_before(char *why)
+static int trip_before(struct reason *why)
 {
 	trip.n++;
 	if (trip.n == trip.kill_at && !trip.after)
 		raise(SIGKILL);
 	if (trip.n != trip.fail_at)
 		return 0;
-	snprintf(why, KERNEL_WHY_MAX, "the test says no");
+	reason_set_text(why, "the test says no");
 	return -EIO;
 }
 
@@ -580,7 +580,7 @@ static int trip_after(int r)
 	return r;
 }
 
-static int trip_change(struct kernel *k, const struct kernel_change *c, char *why)
+static int trip_change(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	int r = trip_before(why);
 

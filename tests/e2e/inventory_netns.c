@@ -19,18 +19,18 @@ static int lookup_both(struct kernel *k, const char *from, const char *to, uint3
 	struct inventory *inv = collect(k);
 	struct ip_addr source = {0}, dest = address(to);
 	struct inv_route says = {0};
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 	int r, r_fake;
 
 	if (from)
 		source = address(from);
 	*ret = (struct inv_route){0};
-	r = k->ops->route_lookup(k, &source, &dest, oif, ret, why);
+	r = k->ops->route_lookup(k, &source, &dest, oif, ret, &why);
 	r_fake = fake_lookup(inv, &source, &dest, oif, &says);
-	print_message("# %s from %s: %d (%s), table %u\n", to, from ? from : "-", r, why,
+	print_message("# %s from %s: %d (%s), table %u\n", to, from ? from : "-", r, why.text,
 		      ret->table);
 	assert_int_equal(r_fake, r);
-	assert_int_equal(why[0] != '\0', r < 0);
+	assert_int_equal(why.text[0] != '\0', r < 0);
 	if (r == 0) {
 		assert_int_equal(says.table, ret->table);
 		assert_int_equal(says.type, ret->type);
@@ -298,7 +298,7 @@ static void test_unprivileged(void **state)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct diag d = DIAG_INIT;
-		char why[KERNEL_WHY_MAX] = "";
+		struct reason why = {.code = ""};
 		struct kernel *k;
 		bool good;
 
@@ -306,7 +306,8 @@ static void test_unprivileged(void **state)
 		    inv_collect(k, &d, &inv) < 0)
 			_exit(1);
 		good = inv->n_links == n_links && inv->n_cores > 0 && d.n == 0 &&
-		       kernel_do_link(k, ifindex, KERNEL_LINK_MTU, 1400, why) == -EPERM && why[0];
+		       kernel_do_link(k, ifindex, KERNEL_LINK_MTU, 1400, &why) == -EPERM &&
+		       why.text[0];
 		inv_free(inv);
 		kernel_free(k);
 		_exit(good ? 0 : 2);

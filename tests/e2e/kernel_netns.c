@@ -20,7 +20,7 @@ static void test_link(void **state)
 	struct kernel_change c = {.kind = KERNEL_LINK, .link = {.attr = KERNEL_LINK_MTU}};
 	struct inventory *inv = collect(k);
 	const struct inv_link *l = inv_link_by_name(inv, LEG);
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 	uint32_t ifindex = 0;
 
 	assert_int_equal(inv->n_links, 3);
@@ -32,15 +32,15 @@ static void test_link(void **state)
 	assert_int_equal(l->lower, 0);
 	c.ifindex = l->ifindex;
 	assert_int_equal(k->n_writes, 0);
-	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 9000, why), 0);
-	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 1000000, why), -EINVAL);
-	assert_string_equal(why, "mtu greater than device maximum");
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 9000, &why), 0);
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 1000000, &why), -EINVAL);
+	assert_string_equal(why.text, "mtu greater than device maximum");
 	assert_int_equal(k->ops->read(k, &c), 0);
 	assert_int_equal(c.link.was, 9000);
 	c.link.attr = KERNEL_LINK_UP;
 	assert_int_equal(k->ops->read(k, &c), 0);
 	assert_int_equal(c.link.was, 1);
-	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_UP, 0, why), 0);
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_UP, 0, &why), 0);
 	assert_int_equal(k->ops->read(k, &c), 0);
 	assert_int_equal(c.link.was, 0);
 	assert_int_equal(k->n_writes, 3);
@@ -55,7 +55,7 @@ static void test_link(void **state)
 	assert_int_equal(k->ops->link_find(k, "ffff:ff:1f.7", &ifindex), -ENODEV);
 	c.ifindex = 12345;
 	assert_int_equal(k->ops->read(k, &c), -ENODEV);
-	assert_int_equal(kernel_do_link(k, 12345, KERNEL_LINK_UP, 1, why), -ENODEV);
+	assert_int_equal(kernel_do_link(k, 12345, KERNEL_LINK_UP, 1, &why), -ENODEV);
 	inv_free(inv);
 }
 
@@ -64,14 +64,14 @@ static void test_addr(void **state)
 	struct kernel *k = *state;
 	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
 	struct inv_addr six = {.ifindex = a.ifindex, .ip = prefix("fd99::1/64")};
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 	struct inventory *inv;
 	size_t n_found = 0;
 
-	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
-	assert_int_equal(kernel_do_addr_add(k, &six, why), 0);
-	assert_int_equal(kernel_do_addr_add(k, &a, why), -EEXIST);
-	assert_string_not_equal(why, "");
+	assert_int_equal(kernel_do_addr_add(k, &a, &why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &six, &why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, &why), -EEXIST);
+	assert_string_not_equal(why.text, "");
 	inv = collect(k);
 	for (size_t i = 0; i < inv->n_addrs; i++) {
 		const struct inv_addr *have = &inv->addrs[i];
@@ -85,9 +85,9 @@ static void test_addr(void **state)
 	}
 	assert_int_equal(n_found, 2);
 	inv_free(inv);
-	assert_int_equal(kernel_do_addr_del(k, &a, why), 0);
-	assert_int_equal(kernel_do_addr_del(k, &six, why), 0);
-	assert_int_equal(kernel_do_addr_del(k, &a, why), -EADDRNOTAVAIL);
+	assert_int_equal(kernel_do_addr_del(k, &a, &why), 0);
+	assert_int_equal(kernel_do_addr_del(k, &six, &why), 0);
+	assert_int_equal(kernel_do_addr_del(k, &a, &why), -EADDRNOTAVAIL);
 }
 
 /* The route in the inventory, or NULL. */
@@ -111,25 +111,25 @@ static void test_route(void **state)
 	struct inv_route gateway = {
 		.table = 7411, .gateway = address("10.99.0.254"), .oif = a.ifindex};
 	struct inv_route six = {.table = 7411, .dst = prefix("fd98::/64"), .oif = a.ifindex};
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 	struct inventory *inv;
 
-	assert_int_equal(kernel_do_route_add(k, &gateway, why), -ENETUNREACH);
-	assert_string_equal(why, "Nexthop has invalid gateway");
+	assert_int_equal(kernel_do_route_add(k, &gateway, &why), -ENETUNREACH);
+	assert_string_equal(why.text, "Nexthop has invalid gateway");
 	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
-	assert_int_equal(kernel_do_route_add(k, &subnet, why), 0);
-	assert_int_equal(kernel_do_route_add(k, &gateway, why), 0);
-	assert_int_equal(kernel_do_route_add(k, &six, why), 0);
-	assert_int_equal(kernel_do_route_add(k, &gateway, why), -EEXIST);
+	assert_int_equal(kernel_do_route_add(k, &subnet, &why), 0);
+	assert_int_equal(kernel_do_route_add(k, &gateway, &why), 0);
+	assert_int_equal(kernel_do_route_add(k, &six, &why), 0);
+	assert_int_equal(kernel_do_route_add(k, &gateway, &why), -EEXIST);
 	inv = collect(k);
 	assert_non_null(route_find(inv, subnet));
 	assert_non_null(route_find(inv, gateway));
 	assert_non_null(route_find(inv, six));
 	inv_free(inv);
-	assert_int_equal(kernel_do_route_del(k, &gateway, why), 0);
-	assert_int_equal(kernel_do_route_del(k, &subnet, why), 0);
-	assert_int_equal(kernel_do_route_del(k, &six, why), 0);
-	assert_int_equal(kernel_do_route_del(k, &gateway, why), -ESRCH);
+	assert_int_equal(kernel_do_route_del(k, &gateway, &why), 0);
+	assert_int_equal(kernel_do_route_del(k, &subnet, &why), 0);
+	assert_int_equal(kernel_do_route_del(k, &six, &why), 0);
+	assert_int_equal(kernel_do_route_del(k, &gateway, &why), -ESRCH);
 	inv = collect(k);
 	assert_null(route_find(inv, gateway));
 	inv_free(inv);
@@ -199,19 +199,21 @@ static void test_sysctl(void **state)
 {
 	struct kernel *k = *state;
 	static const char key[] = "net/ipv4/conf/" LEG "/arp_announce";
-	char why[KERNEL_WHY_MAX] = "", value[16];
+	struct reason why = {.code = ""};
+	char value[16];
 	struct inventory *inv;
 
-	assert_int_equal(kernel_do_sysctl(k, key, "2", why), 0);
+	assert_int_equal(kernel_do_sysctl(k, key, "2", &why), 0);
 	assert_int_equal(kernel_read_sysctl(k, key, value, sizeof(value)), 0);
 	assert_string_equal(value, "2");
 	inv = collect(k);
 	assert_string_equal(inv_sysctl_value(inv, key), "2");
 	inv_free(inv);
-	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/none/arp_announce", "2", why), -ENOENT);
-	assert_non_null(strstr(why, "/proc/sys/net/ipv4/conf/none/arp_announce"));
-	assert_int_equal(kernel_do_sysctl(k, key, "many", why), -EINVAL);
-	assert_int_equal(kernel_do_sysctl(k, "net/../kernel/hostname", "x", why), -EINVAL);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/none/arp_announce", "2", &why),
+			 -ENOENT);
+	assert_non_null(strstr(why.text, "/proc/sys/net/ipv4/conf/none/arp_announce"));
+	assert_int_equal(kernel_do_sysctl(k, key, "many", &why), -EINVAL);
+	assert_int_equal(kernel_do_sysctl(k, "net/../kernel/hostname", "x", &why), -EINVAL);
 	assert_int_equal(kernel_read_sysctl(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
 }
 
@@ -385,18 +387,18 @@ static void test_fake_is_faithful(void **state)
 	before = collect(real);
 	assert_int_equal(kernel_fake_new(before, &fake), 0);
 	inv_free(before);
-#define BOTH(op, ...)                                                                  \
-	do {                                                                           \
-		char why_real[KERNEL_WHY_MAX] = "", why_fake[KERNEL_WHY_MAX] = "";     \
-		int r_real = kernel_do_##op(real, __VA_ARGS__, why_real);              \
-                                                                                       \
-		assert_int_equal(kernel_do_##op(fake, __VA_ARGS__, why_fake), r_real); \
-		assert_int_equal(why_fake[0] != 0, why_real[0] != 0);                  \
-		is = collect(real);                                                    \
-		assert_int_equal(inv_collect(fake, &d, &says), 0);                     \
-		assert_same_objects(is, says);                                         \
-		inv_free(is);                                                          \
-		inv_free(says);                                                        \
+#define BOTH(op, ...)                                                                   \
+	do {                                                                            \
+		struct reason why_real = {.code = ""}, why_fake = {.code = ""};         \
+		int r_real = kernel_do_##op(real, __VA_ARGS__, &why_real);              \
+                                                                                        \
+		assert_int_equal(kernel_do_##op(fake, __VA_ARGS__, &why_fake), r_real); \
+		assert_int_equal(why_fake.text[0] != 0, why_real.text[0] != 0);         \
+		is = collect(real);                                                     \
+		assert_int_equal(inv_collect(fake, &d, &says), 0);                      \
+		assert_same_objects(is, says);                                          \
+		inv_free(is);                                                           \
+		inv_free(says);                                                         \
 	} while (0)
 	BOTH(route_add, &gateway);
 	BOTH(addr_add, &a);

@@ -40,14 +40,15 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 	static const rtnl_message_cb parsers[] = {rtnl_parse_link, rtnl_parse_addr,
 						  rtnl_parse_route, rtnl_parse_rule,
 						  rtnl_parse_lookup};
-	char why[KERNEL_WHY_MAX], name[INV_TEXT_MAX];
+	struct reason why;
+	char name[INV_TEXT_MAX];
 	struct kernel_event e;
 	uint32_t number, ifindex;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++)
 		parsers[i](inv, h);
 	dependents_parse_conn(inv, h);
-	netlink_parse_ack(h, why);
+	netlink_parse_ack(h, &why);
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
 		abort();
 	ethtool_parse(inv, h);

@@ -58,7 +58,7 @@ static inline struct plan *apply(struct host *h, const struct spec *s)
 	struct apply *a = NULL;
 
 	if (apply_run(h->fake, p, h->journal, &a, &o) < 0)
-		fail_msg("%s", o.why);
+		fail_msg("%s", o.why.text);
 	assert_int_equal(apply_commit(a, &o), 0);
 	return p;
 }

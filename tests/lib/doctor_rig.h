@@ -197,7 +197,7 @@ static inline void rig_apply(struct rig *g)
 
 		rig_carriers(g);
 		if (apply_run(g->kernel, g->p.plan, journal, &a, &o) < 0)
-			fail_msg("%s", o.why);
+			fail_msg("%s", o.why.text);
 		assert_int_equal(apply_commit(a, &o), 0);
 	}
 	rig_carriers(g);

@@ -10,14 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static inline int kernel_do(struct kernel *k, struct kernel_change c, bool remove, char *why)
+static inline int kernel_do(struct kernel *k, struct kernel_change c, bool remove,
+			    struct reason *why)
 {
 	c.remove = remove;
 	return k->ops->change(k, &c, why);
 }
 
 static inline int kernel_do_link(struct kernel *k, uint32_t ifindex, enum kernel_link_attr attr,
-				 uint32_t value, char *why)
+				 uint32_t value, struct reason *why)
 {
 	return kernel_do(k,
 			 (struct kernel_change){.kind = KERNEL_LINK,
@@ -43,12 +44,12 @@ static inline struct kernel_change change_of_rule(const struct inv_rule *r)
 
 #define KERNEL_DO(name, type)                                                            \
 	static inline int kernel_do_##name##_add(struct kernel *k, const struct type *o, \
-						 char *why)                              \
+						 struct reason *why)                     \
 	{                                                                                \
 		return kernel_do(k, change_of_##name(o), false, why);                    \
 	}                                                                                \
 	static inline int kernel_do_##name##_del(struct kernel *k, const struct type *o, \
-						 char *why)                              \
+						 struct reason *why)                     \
 	{                                                                                \
 		return kernel_do(k, change_of_##name(o), true, why);                     \
 	}
@@ -57,7 +58,8 @@ KERNEL_DO(route, inv_route)
 KERNEL_DO(rule, inv_rule)
 #undef KERNEL_DO
 
-static inline int kernel_do_sysctl(struct kernel *k, const char *key, const char *value, char *why)
+static inline int kernel_do_sysctl(struct kernel *k, const char *key, const char *value,
+				   struct reason *why)
 {
 	struct kernel_change c = {.kind = KERNEL_SYSCTL};
 

@@ -23,7 +23,7 @@ struct fake {
 	bool *cable; /* by position in inv->links */
 	uint64_t fail_nth, fail_count;
 	int fail_error;
-	char fail_why[KERNEL_WHY_MAX];
+	char fail_why[REASON_TEXT_MAX];
 	void (*on_write)(void *user, uint64_t nth);
 	void *on_write_user;
 	int event_fd; /* -1: no watcher */
@@ -36,20 +36,19 @@ static struct fake *fake_of(struct kernel *k)
 	return k->impl;
 }
 
-static int fail(char *why, int error, const char *text)
+static int fail(struct reason *why, int error, const char *text)
 {
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text ? text : strerror(-error));
+	reason_set_text(why, "%s", text ? text : strerror(-error));
 	return error;
 }
 
-static int ended(int r, char *why)
+static int ended(int r, struct reason *why)
 {
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
 /* Every write starts here: counts it, and lets it fail if the test asked for that. */
-static int write_begin(struct kernel *k, char *why)
+static int write_begin(struct kernel *k, struct reason *why)
 {
 	struct fake *f = fake_of(k);
 
@@ -209,7 +208,7 @@ static int link_goes_up(struct fake *f, struct inv_link *l)
 	return 0;
 }
 
-static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, char *why)
+static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, struct reason *why)
 {
 	const struct inv_link *lower = l->lower ? link_get(f, l->lower) : NULL;
 
@@ -225,7 +224,7 @@ static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, char *why)
 	return 0;
 }
 
-static int link_change(struct fake *f, const struct kernel_change *c, char *why)
+static int link_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);
 	int r = 0;
@@ -252,7 +251,7 @@ static bool ipv6_disabled(struct fake *f, const struct inv_link *l)
 	return value && strcmp(value, "0") != 0;
 }
 
-static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, char *why)
+static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, struct reason *why)
 {
 	struct inv_link *l = link_get(f, a->ifindex);
 	bool v4 = a->ip.addr.family == AF_INET, secondary = false;
@@ -331,7 +330,7 @@ static bool is_somewhere(const struct fake *f, const struct ip_addr *a)
 	return false;
 }
 
-static int addr_del(struct fake *f, const struct inv_addr *a, char *why)
+static int addr_del(struct fake *f, const struct inv_addr *a, struct reason *why)
 {
 	struct inv_addr *found, gone;
 	struct inv_link *l = link_get(f, a->ifindex);
@@ -357,7 +356,7 @@ static int addr_del(struct fake *f, const struct inv_addr *a, char *why)
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, true, a->ifindex);
 }
 
-static int addr_change(struct fake *f, const struct kernel_change *c, char *why)
+static int addr_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_addr a = c->addr;
 
@@ -382,7 +381,7 @@ static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 	return 0;
 }
 
-static int route_check(struct fake *f, struct inv_route *r, char *why)
+static int route_check(struct fake *f, struct inv_route *r, struct reason *why)
 {
 	bool v4 = r->family == AF_INET, src_is_local = r->src.family == 0;
 	struct inv_link *l = r->oif ? link_get(f, r->oif) : NULL;
@@ -404,7 +403,7 @@ static int route_check(struct fake *f, struct inv_route *r, char *why)
 	return src_is_local ? 0 : fail(why, -EINVAL, "Invalid prefsrc address");
 }
 
-static int route_add(struct fake *f, struct inv_route want, char *why)
+static int route_add(struct fake *f, struct inv_route want, struct reason *why)
 {
 	struct inv_route *slot;
 	int r;
@@ -428,7 +427,7 @@ static int route_add(struct fake *f, struct inv_route want, char *why)
 	return event_push(f, KERNEL_EVENT_ROUTE, false, want.oif);
 }
 
-static int route_del(struct fake *f, struct inv_route want, char *why)
+static int route_del(struct fake *f, struct inv_route want, struct reason *why)
 {
 	kernel_route_normalize(&want);
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
@@ -445,7 +444,7 @@ static int route_del(struct fake *f, struct inv_route want, char *why)
 	return fail(why, -ESRCH, NULL);
 }
 
-static int route_change(struct fake *f, const struct kernel_change *c, char *why)
+static int route_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_route route = c->route;
 
@@ -453,36 +452,36 @@ static int route_change(struct fake *f, const struct kernel_change *c, char *why
 	return c->remove ? route_del(f, route, why) : route_add(f, route, why);
 }
 
-static int rule_change(struct fake *f, const struct kernel_change *c, char *why)
+static int rule_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	int r = fake_rule_change(f->inv, &c->rule, c->remove);
 
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_RULE, c->remove, 0);
 }
 
-static int sysctl_change(struct fake *f, const struct kernel_change *c, char *why)
+static int sysctl_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_sysctl_change(f->inv, &c->sysctl), why);
 }
 
-static int pci_change(struct fake *f, const struct kernel_change *c, char *why)
+static int pci_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_sriov_pci_change(&f->kernel, f->inv, c), why);
 }
 
-static int vf_change(struct fake *f, const struct kernel_change *c, char *why)
+static int vf_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_sriov_vf_change(f->inv, c), why);
 }
 
-static int vlan_change(struct fake *f, const struct kernel_change *c, char *why)
+static int vlan_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(c->remove ? fake_vlan_remove(&f->kernel, f->inv, c)
 			       : fake_vlan_add(&f->kernel, f->inv, c),
 		     why);
 }
 
-static int bond_change(struct fake *f, const struct kernel_change *c, char *why)
+static int bond_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	int r = fake_bond_change(&f->kernel, f->inv, c);
 
@@ -490,13 +489,13 @@ static int bond_change(struct fake *f, const struct kernel_change *c, char *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-static int bond_value_change(struct fake *f, const struct kernel_change *c, char *why)
+static int bond_value_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
 /* A link goes down to become a port or to leave a bond, and up again afterwards. */
-static int master_change(struct fake *f, const struct kernel_change *c, char *why)
+static int master_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);
 	bool up = false;
@@ -513,18 +512,18 @@ static int master_change(struct fake *f, const struct kernel_change *c, char *wh
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
 }
 
-static int rxe_change(struct fake *f, const struct kernel_change *c, char *why)
+static int rxe_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_rxe_change(f->inv, c), why);
 }
 
-static int device_change(struct fake *f, const struct kernel_change *c, char *why)
+static int device_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	return ended(fake_device_change(f->inv, c), why);
 }
 
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
-					     char *why) = {
+					     struct reason *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
 	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
@@ -534,7 +533,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel
 	[KERNEL_DEVICE] = device_change, [KERNEL_DEVLINK] = device_change,
 };
 
-static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
+static int fake_change(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	int r = write_begin(k, why);
 
@@ -615,7 +614,7 @@ static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 }
 
 static int fake_route_lookup(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
-			     uint32_t oif, struct inv_route *ret, char *why)
+			     uint32_t oif, struct inv_route *ret, struct reason *why)
 {
 	return ended(fake_lookup(fake_of(k)->inv, from, to, oif, ret), why);
 }

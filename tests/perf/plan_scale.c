@@ -232,7 +232,7 @@ static int apply(const struct spec *spec, struct kernel *k, const char *journal,
 		r = apply_commit(a, &out);
 	printf("steps %zu\napply_ms %.1f\n", p->n_steps, ms(clock_now_ns() - began));
 	if (r < 0)
-		fprintf(stderr, "plan_scale: %s\n", out.why);
+		fprintf(stderr, "plan_scale: %s\n", out.why.text);
 	plan_free(p);
 	inv_free(inv);
 	diag_done(&d);

@@ -61,7 +61,7 @@ static int collect_and_leave(struct kernel *k, struct diag *d, struct inventory 
 	return r;
 }
 
-static int change_and_leave(struct kernel *k, const struct kernel_change *c, char *why)
+static int change_and_leave(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	int r = own_ops.change(k, c, why);
 

@@ -163,7 +163,7 @@ static void test_failure_at_every_step_is_rolled_back(void **state)
 		assert_int_equal(o.n_done, i);
 		assert_int_equal(o.n_rolled_back, i);
 		assert_false(o.stuck);
-		assert_non_null(strstr(o.why, "cheese"));
+		assert_non_null(strstr(o.why.text, "cheese"));
 		assert_int_equal(access(f->journal, F_OK), -1);
 		assert_host_is(f, before);
 	}
@@ -183,7 +183,7 @@ static void test_stuck_rollback_is_finished_later(void **state)
 	kernel_fake_fail(f->k, p->n_steps, 3, -EIO, "no");
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
 	assert_true(o.stuck);
-	assert_non_null(strstr(o.why, "cannot roll back"));
+	assert_non_null(strstr(o.why.text, "cannot roll back"));
 	assert_int_equal(access(f->journal, F_OK), 0);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EEXIST);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
@@ -323,7 +323,7 @@ static int proxy_read(struct kernel *k, struct kernel_change *change)
 	return c.result;
 }
 
-static int proxy_change(struct kernel *k, const struct kernel_change *change, char *why)
+static int proxy_change(struct kernel *k, const struct kernel_change *change, struct reason *why)
 {
 	struct proxy_call c = {.what = PROXY_CHANGE, .change = *change};
 
@@ -447,7 +447,7 @@ static void test_foreign_journals_are_refused(void **state)
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	write_journal(f, "plenum-journal 1 boot x netns 1\n", 0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
-	assert_non_null(strstr(o.why, "line 1"));
+	assert_non_null(strstr(o.why.text, "line 1"));
 	write_journal(f, "\x01\x02garbage\n\n", 0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
 	/* A journal of an earlier boot is ignored. */
@@ -456,7 +456,7 @@ static void test_foreign_journals_are_refused(void **state)
 		      "begin 0 addr-add veth0 10.10.1.10/16 112 0 0\n",
 		      0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
-	assert_non_null(strstr(o.why, "ignored"));
+	assert_non_null(strstr(o.why.text, "ignored"));
 	/* The journal of a live writer is not touched. */
 	write_journal(f, "", 0);
 	fd = open(f->journal, O_RDWR | O_CLOEXEC);
@@ -487,7 +487,7 @@ static void test_journal_with_a_verb_of_another_kind(void **state)
 			 boot_stamp_text(here, sizeof(here)), steps[i]);
 		write_journal(f, text, 0);
 		assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
-		assert_non_null(strstr(o.why, "line 2"));
+		assert_non_null(strstr(o.why.text, "line 2"));
 		assert_host_is(f, before);
 	}
 	free(before);
@@ -549,7 +549,7 @@ static void test_journal_cannot_be_written(void **state)
 
 	assert_int_equal(apply_run(f->k, p, "/nonexistent/journal", &a, &o), -ENOENT);
 	assert_int_equal(f->k->n_writes, 0);
-	assert_non_null(strstr(o.why, "/nonexistent/journal"));
+	assert_non_null(strstr(o.why.text, "/nonexistent/journal"));
 	plan_free(p);
 }
 

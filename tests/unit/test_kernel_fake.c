@@ -67,18 +67,18 @@ static void test_addresses_behave_as_in_the_kernel(void **state)
 	struct kernel *k = *state;
 	const struct inventory *inv = kernel_fake_inventory(k);
 	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
-	char why[KERNEL_WHY_MAX] = "";
+	struct reason why = {.code = ""};
 
-	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
-	assert_int_equal(kernel_do_addr_add(k, &b, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, &why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, &why), 0);
 	assert_int_equal(inv->addrs[0].proto, PLENUM_RTPROT);
 	assert_false(inv->addrs[0].secondary);
 	assert_true(inv->addrs[1].secondary);
 	assert_int_equal(inv->n_routes, 1);
 	assert_int_equal(inv->routes[0].proto, RTPROT_KERNEL);
-	assert_string_equal(why, "");
-	assert_int_equal(kernel_do_addr_add(k, &a, why), -EEXIST);
-	assert_string_not_equal(why, "");
+	assert_string_equal(why.text, "");
+	assert_int_equal(kernel_do_addr_add(k, &a, &why), -EEXIST);
+	assert_string_not_equal(why.text, "");
 	assert_int_equal(kernel_do_addr_del(k, &a, NULL), 0);
 	assert_int_equal(inv->n_addrs, 0); /* the secondary went along */
 	assert_int_equal(inv->n_routes, 0);
@@ -131,12 +131,12 @@ static void test_links_have_limits(void **state)
 	struct kernel *k = *state;
 	struct kernel_change c = {
 		.kind = KERNEL_LINK, .ifindex = LEG, .link = {.attr = KERNEL_LINK_MTU}};
-	char why[KERNEL_WHY_MAX];
+	struct reason why;
 
-	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9001, why), -EINVAL);
-	assert_string_equal(why, "mtu greater than device maximum");
-	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9000, why), 0);
-	assert_int_equal(kernel_do_link(k, 99, KERNEL_LINK_MTU, 9000, why), -ENODEV);
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9001, &why), -EINVAL);
+	assert_string_equal(why.text, "mtu greater than device maximum");
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9000, &why), 0);
+	assert_int_equal(kernel_do_link(k, 99, KERNEL_LINK_MTU, 9000, &why), -ENODEV);
 	assert_int_equal(k->ops->read(k, &c), 0);
 	assert_int_equal(c.link.was, 9000);
 	c.kind = KERNEL_ADDR;
@@ -179,17 +179,17 @@ static void test_an_injected_failure_occurs(void **state)
 {
 	struct kernel *k = *state;
 	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
-	char why[KERNEL_WHY_MAX];
+	struct reason why;
 
 	kernel_fake_fail(k, 2, 1, -EBUSY, "the test says no");
-	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
-	assert_int_equal(kernel_do_addr_add(k, &b, why), -EBUSY);
-	assert_string_equal(why, "the test says no");
+	assert_int_equal(kernel_do_addr_add(k, &a, &why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, &why), -EBUSY);
+	assert_string_equal(why.text, "the test says no");
 	assert_int_equal(kernel_fake_inventory(k)->n_addrs, 1);
-	assert_int_equal(kernel_do_addr_add(k, &b, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, &why), 0);
 	kernel_fake_fail(k, 1, 0, -EIO, NULL);
-	assert_int_equal(kernel_do_addr_del(k, &b, why), -EIO);
-	assert_int_equal(kernel_do_addr_del(k, &b, why), -EIO);
+	assert_int_equal(kernel_do_addr_del(k, &b, &why), -EIO);
+	assert_int_equal(kernel_do_addr_del(k, &b, &why), -EIO);
 	assert_int_equal(k->n_writes, 5);
 }
 
@@ -237,10 +237,10 @@ static void test_collect_is_numbered(void **state)
 static int lookup(struct kernel *k, const char *to, struct inv_route *ret)
 {
 	const struct ip_addr from = address("10.0.0.1"), dest = address(to);
-	char why[KERNEL_WHY_MAX] = "";
-	int r = k->ops->route_lookup(k, &from, &dest, 0, ret, why);
+	struct reason why = {.code = ""};
+	int r = k->ops->route_lookup(k, &from, &dest, 0, ret, &why);
 
-	assert_int_equal(why[0] != '\0', r < 0);
+	assert_int_equal(why.text[0] != '\0', r < 0);
 	return r;
 }
 

@@ -277,7 +277,8 @@ static void test_a_driver_change_overrides_before_it_unbinds(void **state)
 	struct kernel_change c = {.kind = KERNEL_PCI,
 				  .pci = "0000:3b:02.0",
 				  .pci_value = {.attr = KERNEL_PCI_DRIVER, .value = "vfio-pci"}};
-	char why[KERNEL_WHY_MAX], text[64], address[16];
+	struct reason why;
+	char text[64], address[16];
 	int pci;
 
 	put_link(t->root, "bus/pci/devices/0000:3b:00.0", "../../../" PF);
@@ -296,8 +297,9 @@ static void test_a_driver_change_overrides_before_it_unbinds(void **state)
 	assert_int_equal(pci_read(pci, &c), 0);
 	assert_string_equal(c.pci_value.was, "");
 	/* A recorded tree binds nothing: the change writes, checks, and reports what it found. */
-	assert_int_equal(pci_change(pci, &c, why), -EIO);
-	assert_string_equal(why, "0000:3b:02.0 is bound to no driver: driver vfio-pci refused it");
+	assert_int_equal(pci_change(pci, &c, &why), -EIO);
+	assert_string_equal(why.text,
+			    "0000:3b:02.0 is bound to no driver: driver vfio-pci refused it");
 	assert_true(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)) > 0);
 	assert_string_equal(text, "vfio-pci");
 	assert_true(sysfs_read(t->root, "bus/pci/drivers_probe", text, sizeof(text)) > 0);
@@ -309,17 +311,17 @@ static void test_a_driver_change_overrides_before_it_unbinds(void **state)
 	/* A function that its driver has released is reset. */
 	put(t->root, "bus/pci/drivers/vfio-pci/unbind", "");
 	strcpy(c.pci_value.value, "");
-	assert_int_equal(pci_change(pci, &c, why), -EIO);
+	assert_int_equal(pci_change(pci, &c, &why), -EIO);
 	assert_true(sysfs_read(t->root, VF "/reset", text, sizeof(text)) > 0);
 	assert_string_equal(text, "1");
 	strcpy(c.pci_value.value, "no-such-driver");
-	assert_int_equal(pci_change(pci, &c, why), -ENOENT);
-	assert_non_null(strstr(why, "no-such-driver"));
+	assert_int_equal(pci_change(pci, &c, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "no-such-driver"));
 	c.pci_value = (struct kernel_pci){.attr = KERNEL_PCI_VFS, .value = "4"};
 	strcpy(c.pci, "0000:3b:00.0");
 	assert_int_equal(pci_read(pci, &c), 0);
 	assert_string_equal(c.pci_value.was, "2");
-	assert_int_equal(pci_change(pci, &c, why), 0);
+	assert_int_equal(pci_change(pci, &c, &why), 0);
 	assert_true(sysfs_read(t->root, PF "/sriov_numvfs", text, sizeof(text)) > 0);
 	assert_string_equal(text, "4");
 	close(pci);
@@ -332,7 +334,8 @@ static void test_a_shared_group_keeps_its_driver(void **state)
 	struct kernel_change c = {.kind = KERNEL_PCI,
 				  .pci = "0000:3b:02.0",
 				  .pci_value = {.attr = KERNEL_PCI_DRIVER, .value = "vfio-pci"}};
-	char why[KERNEL_WHY_MAX], text[64];
+	struct reason why;
+	char text[64];
 	autoclose int pci = -1;
 
 	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
@@ -342,8 +345,8 @@ static void test_a_shared_group_keeps_its_driver(void **state)
 	put_foreign_member(t);
 	pci = openat(t->root, "bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(pci >= 0);
-	assert_int_equal(pci_change(pci, &c, why), -EBUSY);
-	assert_string_equal(why,
+	assert_int_equal(pci_change(pci, &c, &why), -EBUSY);
+	assert_string_equal(why.text,
 			    "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
 			    "driver xhci_hcd uses; turn ACS on in the firmware, or move the NIC "
 			    "to another slot");
@@ -655,7 +658,7 @@ static void test_vf_messages(void **state)
 static void test_ack(void **state)
 {
 	static const char text[] = "mtu greater than device maximum";
-	char why[KERNEL_WHY_MAX];
+	struct reason why;
 
 	for (int capped = 0; capped < 2; capped++) {
 		struct message m = {.h = {.nlmsg_len = NLMSG_HDRLEN + sizeof(struct nlmsgerr),
@@ -667,16 +670,16 @@ static void test_ack(void **state)
 			m.h.nlmsg_flags |= NLM_F_CAPPED;
 		else
 			m.h.nlmsg_len += 20;
-		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
-		assert_string_equal(why, "");
+		assert_int_equal(netlink_parse_ack(&m.h, &why), -EINVAL);
+		assert_string_equal(why.text, "");
 		m.h.nlmsg_flags |= NLM_F_ACK_TLVS;
-		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
+		assert_int_equal(netlink_parse_ack(&m.h, &why), -EINVAL);
 		message_add(&m, NLMSGERR_ATTR_MSG, text, sizeof(text));
-		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
-		assert_string_equal(why, text);
+		assert_int_equal(netlink_parse_ack(&m.h, &why), -EINVAL);
+		assert_string_equal(why.text, text);
 		assert_int_equal(netlink_parse_ack(&m.h, NULL), -EINVAL);
 		m.h.nlmsg_len = NLMSG_HDRLEN + 4;
-		assert_int_equal(netlink_parse_ack(&m.h, why), -EBADMSG);
+		assert_int_equal(netlink_parse_ack(&m.h, &why), -EBADMSG);
 	}
 }
 

@@ -141,10 +141,10 @@ static int see(void *user, struct nlmsghdr *h)
 static int ask(struct netlink *nl, struct seen *s)
 {
 	struct nlmsghdr h = {.nlmsg_len = sizeof(h), .nlmsg_type = RTM_GETLINK};
-	char why[NETLINK_WHY_MAX];
+	struct reason why;
 
 	*s = (struct seen){.answer = s->answer};
-	return netlink_talk(nl, &h, NLM_F_DUMP, see, s, why);
+	return netlink_talk(nl, &h, NLM_F_DUMP, see, s, &why);
 }
 
 /* Each answer and its result, and that the next one is complete again. */

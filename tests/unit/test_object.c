@@ -110,7 +110,7 @@ static int host_read(struct kernel *k, struct kernel_change *c)
 	return host_of(k)->fake->ops->read(host_of(k)->fake, c);
 }
 
-static int host_change(struct kernel *k, const struct kernel_change *c, char *why)
+static int host_change(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	struct kernel *fake = host_of(k)->fake;
 	int r = fake->ops->change(fake, c, why);

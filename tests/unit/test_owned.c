@@ -126,12 +126,12 @@ static size_t apply(struct fixture *f, const char *yaml)
 	size_t n = p->n_steps;
 
 	if (apply_run(f->k, p, f->journal, &a, &o) < 0)
-		fail_msg("%s", o.why);
+		fail_msg("%s", o.why.text);
 	if (apply_verify(f->k, s, &ctx, 0, &d) < 0)
 		diag_print(&d, stderr);
 	assert_false(diag_has_errors(&d));
 	assert_int_equal(apply_commit(a, &o), 0);
-	assert_string_equal(o.why, "");
+	assert_string_equal(o.why.text, "");
 	assert_int_equal(access(f->journal, F_OK), -1);
 	plan_free(p);
 	spec_free(s);
@@ -523,7 +523,7 @@ static void test_unwritable_record_fails_no_apply(void **state)
 	p = plan_now(f, HOST_YAML, &s);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
 	assert_int_equal(apply_commit(a, &o), 0);
-	assert_non_null(strstr(o.why, "/nonexistent/owned"));
+	assert_non_null(strstr(o.why.text, "/nonexistent/owned"));
 	assert_int_equal(access(f->journal, F_OK), -1);
 	assert_true(link_now(f, "veth0")->up);
 	plan_free(p);

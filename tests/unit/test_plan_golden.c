@@ -138,7 +138,7 @@ static const char *trial_apply(struct trial *t, const struct spec *s, const stru
 	else if (apply_verify(t->k, s, t->ctx, 0, &d) < 0)
 		wrong = "a new plan after the apply is not empty";
 	if (wrong)
-		printf("# %s\n", o.error ? o.why : "");
+		printf("# %s\n", o.error ? o.why.text : "");
 	if (wrong)
 		diag_print(&d, stderr);
 	diag_done(&d);
@@ -158,7 +158,7 @@ static const char *trial_failures(struct trial *t, const struct plan *p)
 
 		kernel_fake_fail(t->k, i + 1, 1, -EIO, "injected failure");
 		if (apply_run(t->k, p, t->journal, &a, &o) != -EIO || o.stuck) {
-			printf("# step %zu: %s\n", i + 1, o.why);
+			printf("# step %zu: %s\n", i + 1, o.why.text);
 			return "a failing step does not fail the apply";
 		}
 		if (!trial_is_as_before(t)) {

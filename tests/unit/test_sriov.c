@@ -162,7 +162,7 @@ static struct apply *run(struct host *h, struct plan *p)
 	struct apply_outcome o;
 
 	if (apply_run(h->fake, p, h->journal, &a, &o) < 0)
-		fail_msg("%s", o.why);
+		fail_msg("%s", o.why.text);
 	return a;
 }
 

@@ -316,26 +316,28 @@ static int on_result(void *user, struct nlmsghdr *h)
 }
 
 /* -EOPNOTSUPP: the driver has no DCB. */
-static int ask(struct netlink *nl, const char *ifname, struct dcb_state *ret, char *why)
+static int ask(struct netlink *nl, const char *ifname, struct dcb_state *ret, struct reason *why)
 {
-	char buf[DCB_REQUEST_BYTES_MAX], said[NETLINK_WHY_MAX];
+	char buf[DCB_REQUEST_BYTES_MAX];
+	struct reason said;
 	struct answer a = {.found = false};
 	int r = netlink_talk(nl, request(buf, RTM_GETDCB, DCB_CMD_IEEE_GET, ifname), NLM_F_ACK,
-			     on_state, &a, said);
+			     on_state, &a, &said);
 
 	if (r == 0 && !a.found)
 		r = -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
 		return kernel_fail(why, r, "the driver has no DCB (dcbnl)");
 	if (r < 0)
-		return kernel_fail(why, r, said[0] ? said : strerror(-r));
+		return kernel_fail(why, r, said.text);
 	*ret = a.state;
 	return 0;
 }
 
-int kernel_dcb_change(const struct kernel_change *c, char *why)
+int kernel_dcb_change(const struct kernel_change *c, struct reason *why)
 {
-	char buf[DCB_REQUEST_BYTES_MAX], ifname[IFNAMSIZ], said[NETLINK_WHY_MAX] = "";
+	char buf[DCB_REQUEST_BYTES_MAX], ifname[IFNAMSIZ];
+	struct reason said = {.code = ""};
 	struct netlink *nl;
 	int r = netlink_open(NETLINK_ROUTE, &nl);
 
@@ -353,9 +355,9 @@ int kernel_dcb_change(const struct kernel_change *c, char *why)
 		r = kernel_dcb_request(&now, c, ifname, step, buf);
 		if (r > 0)
 			r = netlink_talk(nl, (struct nlmsghdr *)buf, NLM_F_ACK, on_result, NULL,
-					 said);
+					 &said);
 		if (r < 0)
-			kernel_fail(why, r, said[0] ? said : strerror(-r));
+			kernel_fail(why, r, said.text);
 	}
 	netlink_close(nl);
 	return r;

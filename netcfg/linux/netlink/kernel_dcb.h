@@ -29,7 +29,7 @@ struct dcb_state {
  * 0; negative errno. */
 int kernel_dcb_collect(struct inventory *inv);
 /* The change and read operations of struct kernel_ops for DCB settings. */
-int kernel_dcb_change(const struct kernel_change *c, char *why);
+int kernel_dcb_change(const struct kernel_change *c, struct reason *why);
 int kernel_dcb_read(struct kernel_change *c);
 
 /* Parses one answer to DCB_CMD_IEEE_GET. false: it contains no DCB state. */

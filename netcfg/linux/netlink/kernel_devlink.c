@@ -418,9 +418,11 @@ static const struct inv_devlink_param *find_mode(const struct inventory *answer,
 
 /* Reads a parameter's current value. -EOPNOTSUPP: the device lacks the parameter. */
 static int param_ask(struct netlink *nl, uint16_t family, const char *device,
-		     const struct kernel_devlink *v, struct inv_devlink_param *ret, char *why)
+		     const struct kernel_devlink *v, struct inv_devlink_param *ret,
+		     struct reason *why)
 {
-	char buf[DEVLINK_REQUEST_BYTES_MAX], said[NETLINK_WHY_MAX] = "";
+	char buf[DEVLINK_REQUEST_BYTES_MAX];
+	struct reason said = {.code = ""};
 	struct nlmsghdr *h = put_device(buf, family, DEVLINK_CMD_PARAM_GET, device);
 	struct inventory *answer = inv_new();
 	const struct inv_devlink_param *p;
@@ -429,19 +431,19 @@ static int param_ask(struct netlink *nl, uint16_t family, const char *device,
 	if (!answer)
 		return kernel_fail(why, -ENOMEM, strerror(ENOMEM));
 	mnl_attr_put_strz(h, DEVLINK_ATTR_PARAM_NAME, v->name);
-	r = netlink_talk(nl, h, NLM_F_ACK, on_answer, answer, said);
+	r = netlink_talk(nl, h, NLM_F_ACK, on_answer, answer, &said);
 	p = r == 0 ? find_mode(answer, v) : NULL;
 	if (p)
 		*ret = *p;
 	else if (r == 0 || r == -EINVAL) /* the kernel's answer for a missing parameter */
 		r = kernel_fail(why, -EOPNOTSUPP, "the driver has no such parameter (devlink)");
 	else
-		kernel_fail(why, r, said[0] ? said : strerror(-r));
+		kernel_fail(why, r, said.text);
 	inv_free(answer);
 	return r;
 }
 
-static int talk_open(struct netlink **ret_nl, uint16_t *ret_family, char *why)
+static int talk_open(struct netlink **ret_nl, uint16_t *ret_family, struct reason *why)
 {
 	struct netlink *nl;
 	uint16_t family;
@@ -459,9 +461,10 @@ static int talk_open(struct netlink **ret_nl, uint16_t *ret_family, char *why)
 	return 0;
 }
 
-int kernel_devlink_set(const char *device, const struct kernel_devlink *v, char *why)
+int kernel_devlink_set(const char *device, const struct kernel_devlink *v, struct reason *why)
 {
-	char buf[DEVLINK_REQUEST_BYTES_MAX], said[NETLINK_WHY_MAX] = "";
+	char buf[DEVLINK_REQUEST_BYTES_MAX];
+	struct reason said = {.code = ""};
 	struct inv_devlink_param now;
 	struct netlink *nl;
 	uint16_t family;
@@ -473,9 +476,9 @@ int kernel_devlink_set(const char *device, const struct kernel_devlink *v, char 
 	if (r == 0) {
 		r = kernel_devlink_request(family, device, v, now.type, buf);
 		if (r > 0)
-			r = netlink_talk(nl, (struct nlmsghdr *)buf, NLM_F_ACK, NULL, NULL, said);
+			r = netlink_talk(nl, (struct nlmsghdr *)buf, NLM_F_ACK, NULL, NULL, &said);
 		if (r < 0)
-			kernel_fail(why, r, said[0] ? said : strerror(-r));
+			kernel_fail(why, r, said.text);
 	}
 	netlink_close(nl);
 	return r;
@@ -497,7 +500,7 @@ int kernel_devlink_get(const char *device, struct kernel_devlink *v)
 	return r;
 }
 
-int kernel_devlink_change(const struct kernel_change *c, char *why)
+int kernel_devlink_change(const struct kernel_change *c, struct reason *why)
 {
 	char device[INV_TEXT_MAX];
 

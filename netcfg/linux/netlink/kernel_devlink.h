@@ -13,11 +13,11 @@
  * errno. */
 int kernel_devlink_collect(struct inventory *inv);
 /* The change and read operations of struct kernel_ops for a parameter. */
-int kernel_devlink_change(const struct kernel_change *c, char *why);
+int kernel_devlink_change(const struct kernel_change *c, struct reason *why);
 int kernel_devlink_read(struct kernel_change *c);
 
 /* The same for any device, named as in inv_devlink. */
-int kernel_devlink_set(const char *device, const struct kernel_devlink *v, char *why);
+int kernel_devlink_set(const char *device, const struct kernel_devlink *v, struct reason *why);
 int kernel_devlink_get(const char *device, struct kernel_devlink *v);
 
 /* Parses one message of an answer: a device, its versions, parameters, a port, the mode of its

@@ -162,7 +162,7 @@ static void forget_stale(struct netlink *nl)
 	}
 }
 
-int netlink_parse_ack(struct nlmsghdr *h, char *why)
+int netlink_parse_ack(struct nlmsghdr *h, struct reason *why)
 {
 	const struct nlmsgerr *e = nlmsg_data(h);
 	size_t skip = sizeof(*e);
@@ -170,8 +170,7 @@ int netlink_parse_ack(struct nlmsghdr *h, char *why)
 
 	if (nlmsg_datalen(h) < (int)sizeof(*e) || e->error > 0)
 		return -EBADMSG;
-	if (why)
-		why[0] = '\0';
+	reason_clear(why);
 	if (!(h->nlmsg_flags & NLM_F_ACK_TLVS) || !why)
 		return e->error;
 	/* The request comes back before the attributes unless NETLINK_CAP_ACK cut it off. */
@@ -185,7 +184,7 @@ int netlink_parse_ack(struct nlmsghdr *h, char *why)
 	text = nla_find((struct nlattr *)((char *)nlmsg_data(h) + NLMSG_ALIGN(skip)),
 			nlmsg_datalen(h) - (int)NLMSG_ALIGN(skip), NLMSGERR_ATTR_MSG);
 	if (text)
-		nla_strlcpy(why, text, NETLINK_WHY_MAX);
+		reason_set_text(why, "%.*s", nla_len(text), (const char *)nla_data(text));
 	return e->error;
 }
 
@@ -194,7 +193,7 @@ struct talk {
 	unsigned seq;
 	netlink_message_cb cb;
 	void *user;
-	char *why;
+	struct reason *why;
 	bool interrupted; /* the dump is not a consistent snapshot */
 	int first_error;  /* cb's first error */
 };
@@ -251,14 +250,13 @@ static int send_request(struct netlink *nl, struct nlmsghdr *h, int flags)
 }
 
 int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_message_cb cb,
-		 void *user, char *why)
+		 void *user, struct reason *why)
 {
 	struct talk t = {.cb = cb, .user = user, .why = why};
 	uint64_t timeout_ns = nl->timeout_ns;
 	int r;
 
-	if (why)
-		why[0] = '\0';
+	reason_clear(why);
 	forget_stale(nl);
 	r = send_request(nl, h, flags);
 	t.seq = nl->seq;

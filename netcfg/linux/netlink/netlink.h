@@ -10,7 +10,7 @@
 #ifndef PLENUM_NETCFG_NETLINK_H
 #define PLENUM_NETCFG_NETLINK_H
 
-#include "netcfg/base/base.h"
+#include "netcfg/base/reason.h"
 #include <linux/netlink.h>
 
 struct netlink;
@@ -30,13 +30,13 @@ typedef int (*netlink_message_cb)(void *user, struct nlmsghdr *h);
 
 /*
  * Sends h (its flags, sequence number and port are set here) and passes the answer's messages to cb
- * (may be NULL). flags: NLM_F_DUMP, or NLM_F_ACK for other requests. why: NULL or NETLINK_WHY_MAX
- * bytes for the kernel's error text, "" for none. 0; cb's error; the kernel's; -EAGAIN: the dumped
- * objects changed meanwhile or messages were lost, discard and ask again; -ETIMEDOUT; -EBADMSG.
+ * (may be NULL). flags: NLM_F_DUMP, or NLM_F_ACK for other requests. why (may be
+ * NULL): the kernel's error text, unset if there is none. 0; cb's error; the kernel's; -EAGAIN: the
+ * dumped objects changed meanwhile or messages were lost, discard and ask again; -ETIMEDOUT;
+ * -EBADMSG.
  */
-#define NETLINK_WHY_MAX 256
 int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_message_cb cb,
-		 void *user, char *why);
+		 void *user, struct reason *why);
 
 /*
  * Reads the next notification on a listening socket without blocking; of_kernel: skips messages of
@@ -45,8 +45,8 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
  */
 ssize_t netlink_notification(int fd, bool of_kernel, void *buf, size_t size);
 
-/* The error of an NLMSG_ERROR message, 0 for an ack; -EBADMSG. Its text goes to why, "" for none.
- */
-int netlink_parse_ack(struct nlmsghdr *h, char *why);
+/* The error of an NLMSG_ERROR message, 0 for an ack; -EBADMSG. Its text goes to why, unset if it
+ * has none. */
+int netlink_parse_ack(struct nlmsghdr *h, struct reason *why);
 
 #endif

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(NETLINK_WHY_MAX == KERNEL_WHY_MAX, "the kernel's words fit where they are shown");
-
 struct rtnl {
 	struct netlink *nl;
 };
@@ -58,30 +56,22 @@ int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struc
 	return netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_DUMP, take, &t, NULL);
 }
 
-/* Writes the kernel's error text to why, or the errno's. */
-static int say_why(int r, const char *text, char *why)
-{
-	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text[0] ? text : strerror(-r));
-	return r;
-}
-
 int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv,
-	     char *why)
+	     struct reason *why)
 {
-	char text[KERNEL_WHY_MAX];
+	struct reason said;
 	struct taker t = {cb, inv};
-	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, take, &t, text);
+	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, take, &t, &said);
 
-	return say_why(r, text, why);
+	return r < 0 ? kernel_fail(why, r, said.text) : r;
 }
 
-int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why)
+int rtnl_change(struct rtnl *rt, struct nl_msg *request, struct reason *why)
 {
-	char text[KERNEL_WHY_MAX];
-	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, NULL, NULL, text);
+	struct reason said;
+	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, NULL, NULL, &said);
 
-	return say_why(r, text, why);
+	return r < 0 ? kernel_fail(why, r, said.text) : r;
 }
 
 int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a)

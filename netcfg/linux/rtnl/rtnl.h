@@ -27,9 +27,9 @@ typedef int (*rtnl_message_cb)(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv);
 /* Queries one object: cb gets the answer. 0; cb's error; negative errno with the reason in why. */
 int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv,
-	     char *why);
+	     struct reason *why);
 /* Sends a change and waits for its ack. 0; negative errno with the reason in why (may be NULL). */
-int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why);
+int rtnl_change(struct rtnl *rt, struct nl_msg *request, struct reason *why);
 
 /* Appends an address as an attribute. 0; libnl's error. */
 int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a);
@@ -60,7 +60,7 @@ int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, st
 void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data);
 /* The change and read operations of struct kernel_ops for that mode. -EOPNOTSUPP: not an IPoIB
  * link. */
-int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_ipoib_read(struct rtnl *rt, struct kernel_change *c);
 
 /* Resolves the names of the bonds' primary ports, once all links are in the inventory. */
@@ -68,18 +68,18 @@ void rtnl_name_primaries(struct inventory *inv);
 
 /* struct kernel_ops' route_lookup. */
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
-		      uint32_t oif, struct inv_route *ret, char *why);
+		      uint32_t oif, struct inv_route *ret, struct reason *why);
 
 /* The change operations of struct kernel_ops, one for each kind; c's kind is ignored. */
-int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, char *why);
-int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 /* struct kernel_ops' read for bond settings and for masters. -ENODEV: there is no such bond. */
 int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_master_read(struct rtnl *rt, struct kernel_change *c);
@@ -90,15 +90,15 @@ int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
 		  struct inventory *ret);
 /* Sends and frees m; put_error < 0: it could not be built. Errors as rtnl_change. */
-int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why);
+int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, struct reason *why);
 /* A message about the link with that index; 0: about a new one. NULL: out of memory. */
 struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex);
 /* Appends the only attribute of a link kind's data. Negative: no room. */
 int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t value);
 /* For the agent's links: removes one; sets the alias that marks a new one as the agent's, and
  * removes it again where that fails. */
-int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, char *why);
-int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why);
+int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, struct reason *why);
+int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why);
 /* struct kernel_ops' read for links, and link_find by name. */
 int rtnl_link_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex);

@@ -185,7 +185,7 @@ static int put_info(struct rtnl *rt, struct nl_msg *m, const struct inv_bond_set
 	return r;
 }
 
-static int bond_make(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int bond_make(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC,
 				.ifi_flags = c->bond.up ? IFF_UP : 0,
@@ -204,10 +204,9 @@ static int bond_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_change_run(rt, m, r, why);
 }
 
-static int say(char *why, int error, const char *name, const char *text)
+static int say(struct reason *why, int error, const char *name, const char *text)
 {
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s %s", name, text);
+	reason_set_text(why, "%s %s", name, text);
 	return error;
 }
 
@@ -228,7 +227,7 @@ static int bond_get(struct rtnl *rt, const char *name, struct inv_link *ret,
 	return r;
 }
 
-static int bond_add(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int bond_add(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link made;
 	struct inv_bond bond;
@@ -242,7 +241,7 @@ static int bond_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_link_mark(rt, made.ifindex, why);
 }
 
-static int bond_remove(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int bond_remove(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link have;
 	struct inv_bond bond;
@@ -257,12 +256,12 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, char *why
 	return rtnl_link_unmake(rt, have.ifindex, why);
 }
 
-int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	return c->remove ? bond_remove(rt, c, why) : bond_add(rt, c, why);
 }
 
-int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct nl_msg *m = rtnl_link_message(RTM_NEWLINK, 0, c->ifindex);
 	int r = m ? put_info(rt, m, NULL, &c->bond_value) : 0;
@@ -297,7 +296,7 @@ int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c)
 /* ---- ports ---- */
 
 static int link_set(struct rtnl *rt, uint32_t ifindex, enum kernel_link_attr attr, uint32_t value,
-		    char *why)
+		    struct reason *why)
 {
 	const struct kernel_change c = {
 		.kind = KERNEL_LINK, .ifindex = ifindex, .link = {attr, value, 0}};
@@ -305,7 +304,7 @@ static int link_set(struct rtnl *rt, uint32_t ifindex, enum kernel_link_attr att
 	return rtnl_link_change(rt, &c, why);
 }
 
-static int set_master(struct rtnl *rt, uint32_t ifindex, uint32_t master, char *why)
+static int set_master(struct rtnl *rt, uint32_t ifindex, uint32_t master, struct reason *why)
 {
 	struct nl_msg *m = rtnl_link_message(RTM_SETLINK, 0, ifindex);
 	int r = m ? nla_put_u32(m, IFLA_MASTER, master) : 0;
@@ -332,7 +331,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c)
 }
 
 /* Restores a link that is no longer a port. */
-static int port_settle(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int port_settle(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	int r = c->master.mtu ? link_set(rt, c->ifindex, KERNEL_LINK_MTU, c->master.mtu, why) : 0;
 
@@ -340,7 +339,7 @@ static int port_settle(struct rtnl *rt, const struct kernel_change *c, char *why
 }
 
 /* The kernel accepts only links that are down as ports, and leaves a removed port down. */
-int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct kernel_master *v = &c->master;
 	struct kernel_change now = *c;

@@ -24,12 +24,12 @@ static struct nl_msg *change_new(int type, bool add, void *header, size_t bytes)
 	return m;
 }
 
-int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why)
+int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, struct reason *why)
 {
 	int r = !m || put_error < 0 ? -ENOMEM : rtnl_change(rt, m, why);
 
-	if ((!m || put_error < 0) && why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", strerror(ENOMEM));
+	if (!m || put_error < 0)
+		kernel_fail(why, r, "");
 	nlmsg_free(m);
 	return r;
 }
@@ -46,12 +46,12 @@ struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex)
 	return m;
 }
 
-int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, char *why)
+int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, struct reason *why)
 {
 	return rtnl_change_run(rt, rtnl_link_message(RTM_DELLINK, 0, ifindex), 0, why);
 }
 
-int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
+int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why)
 {
 	struct nl_msg *m = rtnl_link_message(RTM_SETLINK, 0, ifindex);
 	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
@@ -76,7 +76,7 @@ int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t val
 	return 0;
 }
 
-int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct kernel_link_value *v = &c->link;
 	struct ifinfomsg ifi = {
@@ -142,7 +142,7 @@ int rtnl_link_read(struct rtnl *rt, struct kernel_change *c)
 	return r;
 }
 
-int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct inv_addr *a = &c->addr;
 	const bool add = !c->remove;
@@ -174,7 +174,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_change_run(rt, m, r, why);
 }
 
-int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_route want = c->route;
 	struct rtmsg rtm;
@@ -207,7 +207,7 @@ int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_change_run(rt, m, r, why);
 }
 
-int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct inv_rule *rule = &c->rule;
 	struct ip_addr from = ip_addr_network(&rule->from.addr, rule->from.len);

@@ -28,7 +28,7 @@ static int put_mode(struct nl_msg *m, uint16_t mode)
 	return rtnl_put_info_u16(m, "ipoib", IFLA_IPOIB_MODE, mode);
 }
 
-int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	for (uint16_t mode = 0; mode < ARRAY_SIZE(modes); mode++) {
 		struct nl_msg *m;
@@ -38,8 +38,7 @@ int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		m = rtnl_link_message(RTM_NEWLINK, 0, c->ifindex);
 		return rtnl_change_run(rt, m, m ? put_mode(m, mode) : 0, why);
 	}
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "IPoIB has no mode %s", c->device.value);
+	reason_set_text(why, "IPoIB has no mode %s", c->device.value);
 	return -EINVAL;
 }
 

@@ -58,12 +58,13 @@ static int refusal(const struct inv_route *r)
 }
 
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
-		      uint32_t oif, struct inv_route *ret, char *why)
+		      uint32_t oif, struct inv_route *ret, struct reason *why)
 {
 	struct inventory answer = {0};
 	struct nl_msg *m;
 	int r = -EAFNOSUPPORT;
 
+	reason_clear(why);
 	if (from && from->family == 0)
 		from = NULL;
 	if (to->family && (!from || from->family == to->family)) {
@@ -77,8 +78,8 @@ int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct 
 		r = refusal(&answer.routes[0]);
 	if (r == 0)
 		*ret = answer.routes[0];
-	else if (why && !why[0])
-		snprintf(why, KERNEL_WHY_MAX, "%s", strerror(-r));
+	else if (why && !reason_is_set(why))
+		kernel_fail(why, r, "");
 	inv_done(&answer);
 	return r;
 }

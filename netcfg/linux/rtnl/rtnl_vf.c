@@ -111,7 +111,7 @@ static int put_setting(struct nl_msg *m, const struct kernel_vf *v)
 	}
 }
 
-int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)c->ifindex};
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_SETLINK, 0);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int link_make(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct nl_msg *m = rtnl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
 	int r = 0;
@@ -39,7 +39,7 @@ static int vlan_get(struct rtnl *rt, const struct kernel_change *c, struct inv_l
 	return l ? 0 : r == -ENODEV || r == 0 ? -ENOENT : r;
 }
 
-static int vlan_add(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int vlan_add(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link made;
 	int r = link_make(rt, c, why);
@@ -48,35 +48,31 @@ static int vlan_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 		return r;
 	r = vlan_get(rt, c, &made);
 	if (r < 0) {
-		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "%s disappeared while it was created",
-				 c->vlan.name);
+		reason_set_text(why, "%s disappeared while it was created", c->vlan.name);
 		return r;
 	}
 	return rtnl_link_mark(rt, made.ifindex, why);
 }
 
-static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, char *why)
+static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link have;
 	int r = vlan_get(rt, c, &have);
 
 	if (r < 0) {
-		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "there is no VLAN %s", c->vlan.name);
+		reason_set_text(why, "there is no VLAN %s", c->vlan.name);
 		return r;
 	}
 	/* A VLAN link without an alias was created by an agent that was killed before it marked
 	 * it. */
 	if (have.alias[0] && !kernel_link_is_ours(&have)) {
-		if (why)
-			snprintf(why, KERNEL_WHY_MAX, "%s was not created by plenum", c->vlan.name);
+		reason_set_text(why, "%s was not created by plenum", c->vlan.name);
 		return -EPERM;
 	}
 	return rtnl_link_unmake(rt, have.ifindex, why);
 }
 
-int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	return c->remove ? vlan_remove(rt, c, why) : vlan_add(rt, c, why);
 }

@@ -34,19 +34,19 @@ static bool is_stacked(const struct plan_leg *leg)
 }
 
 /* True and why if no worker can use AF_XDP on the leg. */
-static bool is_impossible(const struct plan_builder *b, const struct plan_leg *leg, char *why,
-			  size_t size)
+static bool is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
+			  struct reason *why)
 {
 	if (b->plan->hold_s)
-		snprintf(why, size, "AF_XDP does not support active-backup");
+		reason_set_text(why, "AF_XDP does not support active-backup");
 	else if (is_stacked(leg))
-		snprintf(why, size, "AF_XDP needs a device or its VLAN, but %.15s is a %.15s",
-			 leg->device->name, inv_link_kind_to_string(leg->device->kind));
+		reason_set_text(why, "AF_XDP needs a device or its VLAN, but %.15s is a %.15s",
+				leg->device->name, inv_link_kind_to_string(leg->device->kind));
 	else if (leg->mtu > PLENUM_AF_XDP_MTU_MAX)
-		snprintf(why, size, "AF_XDP supports an MTU of at most %u, not %u",
-			 PLENUM_AF_XDP_MTU_MAX, leg->mtu);
+		reason_set_text(why, "AF_XDP supports an MTU of at most %u, not %u",
+				PLENUM_AF_XDP_MTU_MAX, leg->mtu);
 	else if (strcmp(leg->device->af_xdp, "none") == 0)
-		snprintf(why, size, "the kernel does not support AF_XDP");
+		reason_set_text(why, "the kernel does not support AF_XDP");
 	else
 		return false;
 	return true;
@@ -54,27 +54,25 @@ static bool is_impossible(const struct plan_builder *b, const struct plan_leg *l
 
 /* True and why if another worker uses AF_XDP on the interface. */
 static bool is_taken(const struct plan_builder *b, size_t worker, const struct plan_port *port,
-		     char *why, size_t size)
+		     struct reason *why)
 {
 	const struct plan_worker *other = other_find(b->plan, worker, port->ifindex);
 
 	if (other)
-		snprintf(why, size,
-			 "AF_XDP supports one worker per interface, and worker %u uses it",
-			 other->id);
+		reason_set_text(why,
+				"AF_XDP supports one worker per interface, and worker %u uses it",
+				other->id);
 	return other != NULL;
 }
 
 bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b)
 {
-	char unused[96];
-
 	for (size_t i = 0; i < b->spec->n_nets; i++)
 		if (b->spec->nets[i].enabled &&
 		    b->spec->nets[i].kernel_port != SPEC_KERNEL_PORT_AF_XDP)
 			return false;
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (b->legs[i].n_vfs || is_impossible(b, &b->legs[i], unused, sizeof(unused)))
+		if (b->legs[i].n_vfs || is_impossible(b, &b->legs[i], NULL))
 			return false;
 	return true;
 }
@@ -109,10 +107,9 @@ static void note_how(struct plan_worker *w, const struct plan_leg *leg, const ch
 static void say_why(struct plan_worker *w, const struct plan_leg *leg, const char *why)
 {
 	struct reason *r = &w->reason;
-	size_t len = strlen(r->text);
 
 	if (strcmp(r->code, "no-af-xdp") == 0)
-		snprintf(r->text + len, sizeof(r->text) - len, "; %.15s: %s", leg->link->name, why);
+		reason_append(r, "%.15s: %s", leg->link->name, why);
 	else
 		reason_set(r, "no-af-xdp", "%.15s uses AF_PACKET: %s", leg->link->name, why);
 }
@@ -122,9 +119,8 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 {
 	enum spec_kernel_port asked = leg->net->kernel_port;
 	struct plan_worker *w = &b->plan->workers[worker];
-	char why[96];
-	bool can = !is_impossible(b, leg, why, sizeof(why)) &&
-		   !is_taken(b, worker, port, why, sizeof(why));
+	struct reason why;
+	bool can = !is_impossible(b, leg, &why) && !is_taken(b, worker, port, &why);
 
 	if (asked == SPEC_KERNEL_PORT_AUTO && can && does_zero_copy(b, leg))
 		note_how(w, leg,
@@ -136,10 +132,10 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 		note_how(w, leg, "AF_XDP shares the interface");
 		return;
 	}
-	say_why(w, leg, why);
+	say_why(w, leg, why.text);
 	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE && w->asked != SPEC_TRANSPORT_AUTO)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, "kernel-port",
 			 "worker %u cannot use AF_XDP: %s, and policy.on-fallback is refuse; write "
 			 "kernel-port: af-packet",
-			 w->id, why);
+			 w->id, why.text);
 }
