@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* The module stays loaded: DPDK's threads and exit handlers live in it. */
-static int port_module_load(const char *name, const struct port_ops **ret, char *why)
+static int port_module_load(const char *name, const struct port_ops **ret, struct reason *why)
 {
 	const char *dir = secure_getenv("PLENUM_MODULE_DIR");
 	const struct port_ops *ops;
@@ -22,38 +22,37 @@ static int port_module_load(const char *name, const struct port_ops **ret, char 
 		dir = PLENUM_MODULEDIR;
 	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (n < 0 || (size_t)n >= sizeof(path)) {
-		snprintf(why, LAUNCH_REASON_MAX, "the path of the module folder is too long");
+		reason_set_text(why, "the path of the module folder is too long");
 		return -ENAMETOOLONG;
 	}
 	if (access(path, R_OK) != 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.80s: no such module; is it installed?", path);
+		reason_set_text(why, "%s: no such module; is it installed?", path);
 		return -ENOENT;
 	}
 	module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!module) {
 		log_debug("port: %s", dlerror());
-		snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be loaded; is DPDK installed?",
-			 path);
+		reason_set_text(why, "%s cannot be loaded; is DPDK installed?", path);
 		return -ELIBACC;
 	}
 	ops = dlsym(module, PORT_MODULE_SYMBOL);
 	if (!ops) {
 		dlclose(module);
-		snprintf(why, LAUNCH_REASON_MAX, "%.80s is not a port module", path);
+		reason_set_text(why, "%s is not a port module", path);
 		return -ELIBBAD;
 	}
 	if (ops->layout != PORT_LAYOUT) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "%.60s and plenum-worker have different versions; restart plenumd", path);
+		reason_set_text(
+			why, "%s and plenum-worker have different versions; restart plenumd", path);
 		return -ELIBBAD;
 	}
 	*ret = ops;
 	return 0;
 }
 
-int port_ops_get(enum launch_transport t, const struct port_ops **ret, char *why)
+int port_ops_get(enum launch_transport t, const struct port_ops **ret, struct reason *why)
 {
-	why[0] = '\0';
+	reason_clear(why);
 	switch (t) {
 	case LAUNCH_UDP:
 		*ret = &port_udp_ops;
@@ -64,6 +63,6 @@ int port_ops_get(enum launch_transport t, const struct port_ops **ret, char *why
 	case LAUNCH_TRANSPORT_MAX:
 		break;
 	}
-	snprintf(why, LAUNCH_REASON_MAX, "unknown transport %u", (unsigned)t);
+	reason_set_text(why, "unknown transport %u", (unsigned)t);
 	return -EINVAL;
 }

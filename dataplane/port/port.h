@@ -13,6 +13,7 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/packet_ring.h"
+#include "netcfg/base/reason.h"
 
 #define PORT_BURST_MAX 256
 
@@ -31,7 +32,7 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 
 /* Incremented when this interface or a structure in it changes: during a package upgrade a worker
  * may find a module of another version. */
-#define PORT_VERSION 1
+#define PORT_VERSION 2
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
 struct port_ops {
@@ -41,20 +42,22 @@ struct port_ops {
 	/* A port that failed to open at the start may be opened later, when the worker is confined.
 	 */
 	bool reopens;
-	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in `why`
-	 * (LAUNCH_REASON_MAX bytes). On success `why` holds any limitation, or "". */
-	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in
+	 * `why`. On success `why` holds any limitation, or is unset. */
+	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index,
+		    struct reason *why);
 	/* Verifies that no other host uses our address (duplicate address detection). The worker
 	 * must be confined by now, because this is the first code that reads unauthenticated
 	 * packets. Never waits, because other ports probe at the same time: -EAGAIN: no answer yet,
 	 * call again soon; -EINPROGRESS: the same, but packets are waiting, call again at once.
 	 * Otherwise as open(), or 1: no link to probe on, explained in `why`. NULL: nothing to
 	 * verify. */
-	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index,
+		    struct reason *why);
 	/* Verifies the address after join() gave 1, without waiting: call it once there is a link,
 	 * then after each tick. -EAGAIN: no answer yet; 0: the address is ours; other negative
 	 * errno with a sentence in `why`. NULL if join() never gives 1. */
-	int (*probe)(struct port *p, char *why);
+	int (*probe)(struct port *p, struct reason *why);
 	void (*close)(struct port *p);
 	/* Receives up to max datagrams without blocking. Number received; negative errno: the link
 	 * is broken. */
@@ -95,7 +98,7 @@ struct port_ops {
 };
 
 /* Calls join() until it finishes: for callers without another port to serve meanwhile. */
-int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+int port_join(struct port *p, const struct launch_config *cfg, unsigned index, struct reason *why);
 /* Sleeps between two join() calls, for all joining ports. */
 void port_join_rest(void);
 
@@ -106,6 +109,6 @@ extern const struct port_ops port_xdp_ops;
 #define PORT_MODULE_SYMBOL "plenum_port_module"
 /* Loads the back end for a transport (built in, or from the module directory; PLENUM_MODULE_DIR in
  * the environment overrides it for tests). 0; -ENOENT etc. with a sentence in why. */
-int port_ops_get(enum launch_transport t, const struct port_ops **ret, char *why);
+int port_ops_get(enum launch_transport t, const struct port_ops **ret, struct reason *why);
 
 #endif

@@ -64,7 +64,7 @@ static int block_signals(struct worker *w)
 }
 
 /* Checks the descriptors without which an error can be reported on standard error only. */
-static int inherit(struct worker *w, char *why)
+static int inherit(struct worker *w, struct reason *why)
 {
 	int e;
 
@@ -75,7 +75,7 @@ static int inherit(struct worker *w, char *why)
 	log_set_level((enum log_level)w->cfg->log_level);
 	w->stats = worker_stats_map(LAUNCH_FD_STATS);
 	if (!w->stats) {
-		snprintf(why, LAUNCH_REASON_MAX, "the statistics page is missing");
+		reason_set_text(why, "the statistics page is missing");
 		return -EINVAL;
 	}
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
@@ -103,48 +103,49 @@ static enum launch_exit exit_of_inherit(int e)
 static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
 	const bool sockets = w->cfg->transport == LAUNCH_UDP;
-	char why[sizeof(((struct launch_msg *)NULL)->text)];
+	struct reason why;
 
-	worker_legs_format(legs, why, sizeof(why));
-	return fail(w, sockets ? LAUNCH_EXIT_PORT : LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
+	worker_legs_format(legs, &why);
+	return fail(w, sockets ? LAUNCH_EXIT_PORT : LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL,
+		    why.text);
 }
 
 static int start_all(struct worker *w)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 	struct worker_legs_why legs;
 	int e;
 
-	e = inherit(w, why);
+	e = inherit(w, &why);
 	if (e < 0)
-		return fail(w, exit_of_inherit(e), e, why);
+		return fail(w, exit_of_inherit(e), e, why.text);
 	if (w->cfg->failover)
 		worker_backup_init(w);
 	e = worker_process_place(w->cfg);
 	if (e < 0) {
-		snprintf(why, sizeof(why), "cannot use core %u: %s", w->cfg->core, strerror(-e));
-		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
+		reason_set_text(&why, "cannot use core %u: %s", w->cfg->core, strerror(-e));
+		return fail(w, LAUNCH_EXIT_CONFIG, e, why.text);
 	}
-	e = worker_ops_get(w, why);
+	e = worker_ops_get(w, &why);
 	if (e < 0)
-		return fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
+		return fail(w, LAUNCH_EXIT_TRANSPORT, e, why.text);
 	e = block_signals(w);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_CONFIG, e, strerror(-e));
 	if (worker_ports_open(w, &legs) == 0)
 		return fail_by_ports(w, &legs);
 	worker_legs_explain(w, &legs);
-	e = worker_rdma_open(w, why);
+	e = worker_rdma_open(w, &why);
 	if (e == 0)
-		e = sandbox_enter(&w->sandbox, w->cfg, why);
+		e = sandbox_enter(&w->sandbox, w->cfg, &why);
 	if (e < 0)
-		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
-	e = worker_build(w, why);
+		return fail(w, LAUNCH_EXIT_SANDBOX, e, why.text);
+	e = worker_build(w, &why);
 	if (e < 0)
-		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
-	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, w->rdma != NULL, why);
+		return fail(w, LAUNCH_EXIT_CONFIG, e, why.text);
+	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, w->rdma != NULL, &why);
 	if (e < 0)
-		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
+		return fail(w, LAUNCH_EXIT_SANDBOX, e, why.text);
 	if (worker_ports_join(w, &legs) == 0)
 		return fail_by_ports(w, &legs);
 	worker_legs_explain(w, &legs);

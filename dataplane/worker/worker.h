@@ -52,9 +52,9 @@ struct worker_capture { /* while a capture runs */
 	unsigned n_sent;
 };
 
-/* Why each leg is degraded, with its name; "": it is not. */
+/* Why each leg is degraded: a text that begins with the leg's name; unset: it is not. */
 struct worker_legs_why {
-	char text[LAUNCH_PORTS_MAX][LAUNCH_REASON_MAX];
+	struct reason leg[LAUNCH_PORTS_MAX];
 };
 
 struct worker {
@@ -124,16 +124,16 @@ void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration: *ret is on the heap. 0; negative errno with a line in why
- * (LAUNCH_REASON_MAX bytes). -EPROTO: it comes from an agent of another version. */
-int worker_config_read(int fd, struct launch_config **ret, char *why);
+/* Reads and checks the configuration: *ret is on the heap. 0; negative errno with a line in why.
+ * -EPROTO: it comes from an agent of another version. */
+int worker_config_read(int fd, struct launch_config **ret, struct reason *why);
 /* 0; negative errno with a line in why. */
-int worker_config_check(const struct launch_config *cfg, char *why);
+int worker_config_check(const struct launch_config *cfg, struct reason *why);
 struct launch_stats *worker_stats_map(int fd);
 /* Pins the process to its core and names it. 0; negative errno: the core does not exist. */
 int worker_process_place(const struct launch_config *cfg);
 /* Selects the back end of the ports. 0; negative errno with a line in why. */
-int worker_ops_get(struct worker *w, char *why);
+int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open. Returns the number of open ports. ret_why: the reasons of each
  * leg, for worker_legs_explain(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
@@ -151,13 +151,11 @@ void worker_probe_look(struct worker *w, unsigned i);
 
 /* worker_legs.c: the reasons of each leg */
 
-/* "FIRST: SECOND" into text (LAUNCH_REASON_MAX bytes), with "..." where it is too long. */
-void worker_reason_join(char *text, const char *first, const char *second);
 /* Adds a reason of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
-		     const char *reason);
-/* Writes all reasons in one line. */
-void worker_legs_format(const struct worker_legs_why *why, char *buf, size_t size);
+		     const struct reason *reason);
+/* All reasons in one line. */
+void worker_legs_format(const struct worker_legs_why *why, struct reason *ret);
 /* Replaces the reasons of the legs: sends an event for each leg whose reason is new, and updates
  * the page. */
 void worker_legs_explain(struct worker *w, const struct worker_legs_why *why);
@@ -205,14 +203,14 @@ void worker_tx_flush(void *user);
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 void worker_unwatch(struct worker *w, int fd);
 /* Builds rudp and the role's state. 0; negative errno with a line in why. */
-int worker_build(struct worker *w, char *why);
+int worker_build(struct worker *w, struct reason *why);
 void worker_run(struct worker *w);
 
 /* worker_rdma.c: RDMA devices for bulk data */
 
 /* Finds the devices of the legs that may use RDMA; call while the worker still has files and
  * privileges. */
-int worker_rdma_open(struct worker *w, char *why);
+int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
 /* Handles LAUNCH_MSG_RDMA; fd is borrowed. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);

@@ -199,7 +199,7 @@ _Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rule
 		       RULES_MAX,
 	       "the rules fit into the filter");
 
-int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
+int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why)
 {
 	/* For abort() and assertions; signals to other processes are forbidden. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
@@ -235,7 +235,6 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 				    .action = SECCOMP_RET_ERRNO | EPERM};
 	e = seccomp_filter_install(&f);
 	if (e < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot confine the worker: seccomp filter: %s",
-			 strerror(-e));
+		reason_set_text(why, "cannot confine the worker: seccomp filter: %s", strerror(-e));
 	return e;
 }

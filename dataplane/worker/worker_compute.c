@@ -152,7 +152,7 @@ static const struct rudp_ops compute_ops = {
 
 /* ------------------------------------------------------------------ lifetime */
 
-static int compute_build(struct worker *w, char *why)
+static int compute_build(struct worker *w, struct reason *why)
 {
 	struct compute_end *end = calloc(1, sizeof(*end));
 	int e = -ENOMEM;
@@ -162,7 +162,7 @@ static int compute_build(struct worker *w, char *why)
 		e = fuse_server_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.helper,
 				    w->sandbox.boot, &end->back);
 	if (e < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot serve the exports: %s", strerror(-e));
+		reason_set_text(why, "cannot serve the exports: %s", strerror(-e));
 	else
 		fuse_server_rdma(end->back, w->rdma);
 	return e;

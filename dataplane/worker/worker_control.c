@@ -25,7 +25,7 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 	 * needs. */
 	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
-	snprintf(m.text, sizeof(m.text), "%s", text ? text : "");
+	reason_copy_text(m.text, sizeof(m.text), text ? text : "");
 	/* A full channel loses an event and never blocks the traffic; the page shows the current
 	 * state. */
 	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -140,7 +140,7 @@ static int one_build(struct worker *w, unsigned i)
 	return r;
 }
 
-static int client_build(struct worker *w, char *why)
+static int client_build(struct worker *w, struct reason *why)
 {
 	struct client_end *end = calloc(1, sizeof(*end));
 
@@ -149,8 +149,8 @@ static int client_build(struct worker *w, char *why)
 		int r = one_build(w, i);
 
 		if (r < 0 && !(r == -EBUSY && is_mount_worker(w, i))) {
-			snprintf(why, LAUNCH_REASON_MAX, "cannot serve %.60s: %s",
-				 what_of(w, i)->path, strerror(-r));
+			reason_set_text(why, "cannot serve %.60s: %s", what_of(w, i)->path,
+					strerror(-r));
 			return r;
 		}
 	}
@@ -240,7 +240,7 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	struct client_mount *m = &end_of(w)->mounts[i];
 
 	m->refusal_reported = code;
-	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
+	reason_copy_text(w->peer_why, sizeof(w->peer_why), text);
 	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
 	worker_reason_publish(w);
 	log_warning("%s", text);

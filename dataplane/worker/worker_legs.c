@@ -9,51 +9,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Marks a truncated text for the reader. */
-static void mark_cut(char *text, size_t len)
-{
-	static const char more[] = "...";
-
-	if (len >= LAUNCH_REASON_MAX)
-		memcpy(text + LAUNCH_REASON_MAX - sizeof(more), more, sizeof(more));
-}
-
-void worker_reason_join(char *text, const char *first, const char *second)
-{
-	mark_cut(text, (size_t)snprintf(text, LAUNCH_REASON_MAX, "%s: %s", first, second));
-}
-
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
-		     const char *reason)
+		     const struct reason *reason)
 {
-	char *text = why->text[i];
-	size_t len = strlen(text);
+	char text[REASON_FORMAT_MAX];
 
-	if (len == 0)
-		worker_reason_join(text, w->cfg->ports[i].leg, reason);
+	reason_format(reason, text, sizeof(text));
+	if (reason_is_set(&why->leg[i]))
+		reason_append(&why->leg[i], "%s", text);
 	else
-		mark_cut(text, len + (size_t)snprintf(text + len, LAUNCH_REASON_MAX - len, "; %s",
-						      reason));
+		reason_set_text(&why->leg[i], "%s: %s", w->cfg->ports[i].leg, text);
 }
 
-void worker_legs_format(const struct worker_legs_why *why, char *buf, size_t size)
+void worker_legs_format(const struct worker_legs_why *why, struct reason *ret)
 {
-	size_t len = 0;
-
-	buf[0] = '\0';
-	for (unsigned i = 0; i < LAUNCH_PORTS_MAX && len < size; i++)
-		if (why->text[i][0])
-			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? "; " : "",
-						why->text[i]);
+	reason_clear(ret);
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
+		if (reason_is_set(&why->leg[i]))
+			reason_append(ret, "%s", why->leg[i].text);
 }
 
 static void explain(struct worker *w, unsigned i, const char *why)
 {
 	char text[LAUNCH_REASON_MAX];
 
-	if (strcmp(w->port_why.text[i], why) == 0)
+	if (strcmp(w->port_why.leg[i].text, why) == 0)
 		return;
-	snprintf(w->port_why.text[i], sizeof(w->port_why.text[i]), "%s", why);
+	reason_set_text(&w->port_why.leg[i], "%s", why);
 	snprintf(text, sizeof(text), "%.64s works as configured again", w->cfg->ports[i].leg);
 	log_write(why[0] ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "%s", why[0] ? why : text);
 	worker_send(w, LAUNCH_MSG_EVENT, why[0] ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED, i,
@@ -63,7 +45,7 @@ static void explain(struct worker *w, unsigned i, const char *why)
 void worker_legs_explain(struct worker *w, const struct worker_legs_why *why)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		explain(w, i, why->text[i]);
+		explain(w, i, why->leg[i].text);
 	worker_reason_publish(w);
 }
 
@@ -121,7 +103,7 @@ void worker_legs_publish(struct worker *w)
 		struct launch_port_stats *st = &w->stats->ports[i];
 
 		snprintf(st->by, sizeof(st->by), "%s", carried_by(w, i));
-		snprintf(st->reason, sizeof(st->reason), "%s", w->port_why.text[i]);
+		reason_copy_text(st->reason, sizeof(st->reason), w->port_why.leg[i].text);
 		counters_publish(w, i);
 	}
 }

@@ -117,12 +117,12 @@ static int open_rudp(struct worker *w)
 	return e;
 }
 
-int worker_build(struct worker *w, char *why)
+int worker_build(struct worker *w, struct reason *why)
 {
 	int e = open_rudp(w);
 
 	if (e < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "cannot start the transport: %s", strerror(-e));
+		reason_set_text(why, "cannot start the transport: %s", strerror(-e));
 		return e;
 	}
 	return w->role->build(w, why);

@@ -13,13 +13,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int worker_rdma_open(struct worker *w, char *why)
+int worker_rdma_open(struct worker *w, struct reason *why)
 {
 	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
 	int e = port_rdma_open(w->cfg, &w->rdma);
 
 	if (e < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "RDMA: %s", strerror(-e));
+		reason_set_text(why, "RDMA: %s", strerror(-e));
 	/* Once root's rights are dropped, registered memory counts against RLIMIT_MEMLOCK. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);

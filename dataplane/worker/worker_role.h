@@ -21,7 +21,7 @@ struct worker_role {
 	const struct rudp_ops *ops;
 
 	/* Builds the role's state, w->end, on w->rudp. 0; negative errno with a line in why. */
-	int (*build)(struct worker *w, char *why);
+	int (*build)(struct worker *w, struct reason *why);
 	void (*watch)(struct worker *w); /* adds the descriptors to sleep on, by worker_watch() */
 	/* The role's part of a turn, before packets are sent. Returns the amount of work done. */
 	unsigned (*turn)(struct worker *w);

@@ -43,9 +43,9 @@ void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid)
 	*ret_gid = pw ? pw->pw_gid : UID_FALLBACK;
 }
 
-static int sandbox_fail(int e, char *why, const char *what)
+static int sandbox_fail(int e, struct reason *why, const char *what)
 {
-	snprintf(why, LAUNCH_REASON_MAX, "cannot confine the worker: %s: %s", what, strerror(-e));
+	reason_set_text(why, "cannot confine the worker: %s: %s", what, strerror(-e));
 	return e;
 }
 
@@ -119,7 +119,8 @@ static int boot_read(uint64_t *ret)
 	return 0;
 }
 
-static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int key_fd, char *why)
+static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int key_fd,
+			 struct reason *why)
 {
 	struct fs_helper_config hc = {
 		.worker_id = cfg->worker_id,
@@ -136,7 +137,7 @@ static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int
 }
 
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
-		  int key_fd, char *why)
+		  int key_fd, struct reason *why)
 {
 	int e;
 
@@ -391,7 +392,7 @@ static int identity_change(const struct sandbox *s)
 	return capabilities_set(capabilities_of(s->kind));
 }
 
-int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
+int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why)
 {
 	int fds[LAUNCH_EXPORTS_MAX];
 	int e = root_change(s, cfg);

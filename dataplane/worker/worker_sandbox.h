@@ -45,15 +45,15 @@ struct sandbox {
 
 /* The user that workers run as: plenum-worker if the host has it, else "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
-/* Each returns 0; negative errno with a line in why (LAUNCH_REASON_MAX bytes). */
+/* Each returns 0; negative errno with a line in why. */
 /* key_fd: as fs_helper_start(); the key is not read here. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
-		  int key_fd, char *why);
+		  int key_fd, struct reason *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
-int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why);
+int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why);
 /* dpdk: threads and timers of DPDK run in the process; rdma: it
  * may have RDMA devices. */
-int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why);
+int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why);
 void sandbox_done(struct sandbox *s);
 
 #endif

@@ -17,22 +17,23 @@
 #define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version, size */
 
 /* The head has the same layout in every version. */
-static int config_head_check(const struct launch_config *cfg, char *why)
+static int config_head_check(const struct launch_config *cfg, struct reason *why)
 {
 	if (cfg->magic != LAUNCH_MAGIC) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration was not written by plenumd");
+		reason_set_text(why, "the configuration was not written by plenumd");
 		return -EINVAL;
 	}
 	if (cfg->version == LAUNCH_VERSION && cfg->size == sizeof(*cfg))
 		return 0;
-	snprintf(why, LAUNCH_REASON_MAX,
-		 "plenumd and plenum-worker have different versions (protocol %u and %u); restart "
-		 "plenumd: mounts wait until then",
-		 cfg->version, LAUNCH_VERSION);
+	reason_set_text(
+		why,
+		"plenumd and plenum-worker have different versions (protocol %u and %u); restart "
+		"plenumd: mounts wait until then",
+		cfg->version, LAUNCH_VERSION);
 	return -EPROTO;
 }
 
-int worker_config_read(int fd, struct launch_config **ret, char *why)
+int worker_config_read(int fd, struct launch_config **ret, struct reason *why)
 {
 	autofree struct launch_config *cfg = calloc(1, sizeof(*cfg));
 	struct stat st;
@@ -40,18 +41,17 @@ int worker_config_read(int fd, struct launch_config **ret, char *why)
 	int r;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < CONFIG_HEAD_BYTES) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "no configuration: only plenumd can start plenum-worker");
+		reason_set_text(why, "no configuration: only plenumd can start plenum-worker");
 		return -EINVAL;
 	}
 	n = cfg ? pread(fd, cfg, sizeof(*cfg), 0) : -1;
 	if (n < CONFIG_HEAD_BYTES) {
-		snprintf(why, LAUNCH_REASON_MAX, "cannot read the configuration");
+		reason_set_text(why, "cannot read the configuration");
 		return -EINVAL;
 	}
 	r = config_head_check(cfg, why);
 	if (r >= 0 && (n != (ssize_t)sizeof(*cfg) || st.st_size != n)) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration is malformed");
+		reason_set_text(why, "the configuration is malformed");
 		r = -EINVAL;
 	}
 	if (r >= 0)
@@ -94,7 +94,7 @@ static bool config_texts_end(const struct launch_config *cfg)
 	return ok;
 }
 
-int worker_config_check(const struct launch_config *cfg, char *why)
+int worker_config_check(const struct launch_config *cfg, struct reason *why)
 {
 	const char *what = NULL;
 	int r = config_head_check(cfg, why);
@@ -124,7 +124,7 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		what = "the configuration is malformed";
 	if (!what)
 		return 0;
-	snprintf(why, LAUNCH_REASON_MAX, "%s", what);
+	reason_set_text(why, "%s", what);
 	return -EINVAL;
 }
 
@@ -180,7 +180,7 @@ int worker_process_place(const struct launch_config *cfg)
 	return sched_setaffinity(0, sizeof(cpus), &cpus) < 0 ? -errno : 0;
 }
 
-int worker_ops_get(struct worker *w, char *why)
+int worker_ops_get(struct worker *w, struct reason *why)
 {
 	bool all_xdp = w->cfg->transport != LAUNCH_UDP;
 
@@ -193,33 +193,33 @@ int worker_ops_get(struct worker *w, char *why)
 }
 
 /* As port_ops.open of the port's back end. A port falls back from AF_XDP to AF_PACKET. */
-static int port_open(struct worker *w, unsigned i, char *reason)
+static int port_open(struct worker *w, unsigned i, struct reason *why)
 {
 	struct port *p = &w->ports[i];
-	char xdp[LAUNCH_REASON_MAX] = "";
+	struct reason xdp;
 	int r;
 
 	*p = (struct port){.ops = w->ops, .index = i};
 	if (w->cfg->transport == LAUNCH_UDP || !launch_port_is_xdp(&w->cfg->ports[i]))
-		return p->ops->open(p, w->cfg, i, reason);
+		return p->ops->open(p, w->cfg, i, why);
 	p->ops = &port_xdp_ops;
-	if (p->ops->open(p, w->cfg, i, xdp) == 0)
+	if (p->ops->open(p, w->cfg, i, &xdp) == 0)
 		return 0;
-	log_warning("%s", xdp);
-	r = port_ops_get(w->cfg->transport, &p->ops, reason);
+	log_warning("%s", xdp.text);
+	r = port_ops_get(w->cfg->transport, &p->ops, why);
 	if (r < 0) {
 		p->ops = w->ops;
 		return r;
 	}
-	r = p->ops->open(p, w->cfg, i, reason);
+	r = p->ops->open(p, w->cfg, i, why);
 	if (r == 0)
-		worker_reason_join(reason, "no-af-xdp: AF_PACKET is used", xdp);
+		reason_set(why, "no-af-xdp", "AF_PACKET is used: %s", xdp.text);
 	return r;
 }
 
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 {
-	char reason[LAUNCH_REASON_MAX];
+	struct reason why;
 	unsigned n = 0;
 	int user = -1;
 
@@ -233,11 +233,12 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 			n += w->port_open[i];
 			continue;
 		}
-		reason[0] = ret_why->text[i][0] = '\0';
-		w->port_open[i] = port_open(w, i, reason) == 0;
+		reason_clear(&why);
+		reason_clear(&ret_why->leg[i]);
+		w->port_open[i] = port_open(w, i, &why) == 0;
 		n += w->port_open[i];
-		if (reason[0]) /* an open port may have a reason too */
-			worker_legs_add(w, ret_why, i, reason);
+		if (reason_is_set(&why)) /* an open port may have a reason too */
+			worker_legs_add(w, ret_why, i, &why);
 	}
 	if (user >= 0)
 		setfsuid((uid_t)user);
@@ -247,7 +248,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 }
 
 /* The port has the result of its probe. */
-static int join_end(struct worker *w, unsigned i, int r, const char *reason,
+static int join_end(struct worker *w, unsigned i, int r, const struct reason *reason,
 		    struct worker_legs_why *why)
 {
 	if (r < 0) {
@@ -256,7 +257,7 @@ static int join_end(struct worker *w, unsigned i, int r, const char *reason,
 	}
 	w->unprobed[i] = r > 0;
 	w->probed |= r == 0;
-	if (reason[0])
+	if (reason_is_set(reason))
 		worker_legs_add(w, why, i, reason);
 	return r;
 }
@@ -264,19 +265,19 @@ static int join_end(struct worker *w, unsigned i, int r, const char *reason,
 /* As port_ops.join(), once. */
 static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
+	struct reason reason = {.code = ""};
 	struct port *p = &w->ports[i];
-	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
+	int r = p->ops->join ? p->ops->join(p, w->cfg, i, &reason) : 0;
 
-	return r == -EAGAIN || r == -EINPROGRESS ? r : join_end(w, i, r, reason, why);
+	return r == -EAGAIN || r == -EINPROGRESS ? r : join_end(w, i, r, &reason, why);
 }
 
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
-	int r = port_join(&w->ports[i], w->cfg, i, reason);
+	struct reason reason = {.code = ""};
+	int r = port_join(&w->ports[i], w->cfg, i, &reason);
 
-	return join_end(w, i, r, reason, why);
+	return join_end(w, i, r, &reason, why);
 }
 
 /* A port with a result while others still probe: it answers its neighbours and drains its rings.
@@ -339,7 +340,7 @@ static void end_without_ports(struct worker *w, const char *reason)
 }
 
 /* The leg keeps the reasons from opening the port; only those of the probe change. */
-static void probe_end(struct worker *w, unsigned i, int result, const char *reason)
+static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
 
@@ -351,9 +352,9 @@ static void probe_end(struct worker *w, unsigned i, int result, const char *reas
 		worker_link_judge(w, i);
 		worker_legs_add(w, &why, i, reason);
 	}
-	worker_leg_explain(w, i, why.text[i]);
+	worker_leg_explain(w, i, why.leg[i].text);
 	if (result < 0)
-		end_without_ports(w, why.text[i]);
+		end_without_ports(w, why.leg[i].text);
 }
 
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
@@ -364,7 +365,7 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 
 void worker_probe_look(struct worker *w, unsigned i)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
+	struct reason reason = {.code = ""};
 	int r = 0;
 
 	if (!w->asks[i] || !w->port_up[i])
@@ -374,9 +375,9 @@ void worker_probe_look(struct worker *w, unsigned i)
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)
-		r = w->ports[i].ops->probe(&w->ports[i], reason);
+		r = w->ports[i].ops->probe(&w->ports[i], &reason);
 	if (r == -EAGAIN)
 		w->port_tick_ns[i] = MIN_OF(w->port_tick_ns[i], w->now_ns + PROBE_LOOK_NS);
 	else
-		probe_end(w, i, r, reason);
+		probe_end(w, i, r, &reason);
 }

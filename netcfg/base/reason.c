@@ -117,3 +117,8 @@ const char *reason_format(const struct reason *r, char *buf, size_t size)
 	print_to(buf, size, "%s%s%s", r->code, r->code[0] && r->text[0] ? ": " : "", r->text);
 	return buf;
 }
+
+void reason_copy_text(char *buf, size_t size, const char *text)
+{
+	print_to(buf, size, "%s", text);
+}

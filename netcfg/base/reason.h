@@ -43,5 +43,8 @@ bool reason_equal(const struct reason *a, const struct reason *b);
 /* "code: text", "code", "text", or "" for none, into buf (REASON_FORMAT_MAX bytes are always
  * enough; in fewer it ends as above); returns buf. */
 const char *reason_format(const struct reason *r, char *buf, size_t size);
+/* Copies a text into the `size` bytes of a message or a page; one that does not fit ends as above.
+ */
+void reason_copy_text(char *buf, size_t size, const char *text);
 
 #endif

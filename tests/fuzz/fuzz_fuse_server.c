@@ -182,7 +182,7 @@ static void setup(void)
 		.exports = {{.name = "e", .state_fd = -1}},
 		.arena_bytes = fuse_server_arena_bytes(),
 	};
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	snprintf(g.dir, sizeof(g.dir), "/tmp/fuzz-back-XXXXXX");
 	if (!mkdtemp(g.dir))
@@ -205,8 +205,8 @@ static void setup(void)
 		fail("no key");
 	g.watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (inotify_add_watch(g.watch, g.dir, IN_ALL_EVENTS) < 0 ||
-	    fs_helper_start(&cfg, &g.helpers, why) < 0 ||
-	    fs_helper_roots(g.helpers, &g.cfg.exports[0].dir_fd, 0, 0, why) < 0 ||
+	    fs_helper_start(&cfg, &g.helpers, &why) < 0 ||
+	    fs_helper_roots(g.helpers, &g.cfg.exports[0].dir_fd, 0, 0, &why) < 0 ||
 	    fuse_server_new(&g.cfg, NULL, &g.stats, on_hold, NULL, g.helpers, 0, &g.server) < 0)
 		fail("no server end");
 	atexit(teardown);

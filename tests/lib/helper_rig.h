@@ -45,12 +45,12 @@ static inline void rig_pool_start(struct rig *g)
 		.exports = {{.name = "scratch", .state_fd = g->state_fd}},
 		.arena_bytes = RIG_ARENA_BYTES,
 	};
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 	size_t bytes;
 
-	if (fs_helper_start(&cfg, &g->helpers, why) < 0 ||
-	    fs_helper_roots(g->helpers, &g->root_fd, 65534, 65534, why) < 0)
-		fail_msg("%s", why);
+	if (fs_helper_start(&cfg, &g->helpers, &why) < 0 ||
+	    fs_helper_roots(g->helpers, &g->root_fd, 65534, 65534, &why) < 0)
+		fail_msg("%s", why.text);
 	g->arena = fs_helper_arena(g->helpers, &bytes);
 	assert_true(bytes >= RIG_ARENA_BYTES);
 	assert_int_equal(

@@ -59,7 +59,7 @@ static void ends_open(struct port *ports, const struct end *legs, unsigned n)
 				    .transport = legs[0].transport,
 				    .log_level = ends_log_level,
 				    .core = 0};
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	if (netns_enter(legs[0].netns) < 0)
 		_exit(EXIT_OPEN);
@@ -70,16 +70,16 @@ static void ends_open(struct port *ports, const struct end *legs, unsigned n)
 
 		ports[i].ops = &port_xdp_ops;
 		if (!launch_port_is_xdp(&cfg.ports[i]))
-			r = port_ops_get(cfg.transport, &ports[i].ops, why);
+			r = port_ops_get(cfg.transport, &ports[i].ops, &why);
 		if (r == 0)
-			r = ports[i].ops->open(&ports[i], &cfg, i, why);
+			r = ports[i].ops->open(&ports[i], &cfg, i, &why);
 		if (r == 0) {
-			r = port_join(&ports[i], &cfg, i, why);
+			r = port_join(&ports[i], &cfg, i, &why);
 			if (r < 0)
 				ports[i].ops->close(&ports[i]);
 		}
-		if (why[0])
-			fprintf(stderr, "# %s: %s\n", legs[i].ip, why);
+		if (why.text[0])
+			fprintf(stderr, "# %s: %s\n", legs[i].ip, why.text);
 		if (r < 0)
 			_exit(EXIT_OPEN - r);
 	}

@@ -463,11 +463,11 @@ static inline void rig_hands(struct rig *g)
 			     .state_fd = g->cfg.exports[0].state_fd}},
 		.arena_bytes = fuse_server_arena_bytes(),
 	};
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
-	if (fs_helper_start(&cfg, &g->helpers, why) < 0 ||
-	    fs_helper_roots(g->helpers, &g->cfg.exports[0].dir_fd, 0, 0, why) < 0)
-		fail_msg("%s", why);
+	if (fs_helper_start(&cfg, &g->helpers, &why) < 0 ||
+	    fs_helper_roots(g->helpers, &g->cfg.exports[0].dir_fd, 0, 0, &why) < 0)
+		fail_msg("%s", why.text);
 }
 
 static inline void rig_start(struct rig *g)

@@ -45,14 +45,14 @@ static void leg_fill(struct launch_port *lp, const char *over, const char *ifnam
 
 static void port_make(struct port *p, const struct launch_config *cfg, unsigned index)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	p->ops = &port_xdp_ops;
 	if (!launch_port_is_xdp(&cfg->ports[index]) &&
-	    port_ops_get(cfg->transport, &p->ops, why) < 0)
-		die(why);
-	if (p->ops->open(p, cfg, index, why) < 0)
-		die(why);
+	    port_ops_get(cfg->transport, &p->ops, &why) < 0)
+		die(why.text);
+	if (p->ops->open(p, cfg, index, &why) < 0)
+		die(why.text);
 }
 
 static uint64_t cpu_ns(void)

@@ -148,7 +148,7 @@ static void bufs_make(struct app *a)
 
 static void port_open(struct app *a, const struct app_config *c, struct launch_config *cfg)
 {
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	if (ip_prefix_parse(c->ip, &cfg->ports[0].ip) < 0)
 		app_die("address");
@@ -161,9 +161,10 @@ static void port_open(struct app *a, const struct app_config *c, struct launch_c
 	cfg->ports[0].ifindex = c->ifname[0] ? if_nametoindex(c->ifname) : 0;
 	snprintf(cfg->ports[0].ifname, sizeof(cfg->ports[0].ifname), "%s", c->ifname);
 	snprintf(cfg->ports[0].device, sizeof(cfg->ports[0].device), "%s", c->device);
-	if (port_ops_get(c->transport, &a->port.ops, why) < 0 ||
-	    a->port.ops->open(&a->port, cfg, 0, why) < 0 || port_join(&a->port, cfg, 0, why) < 0) {
-		fprintf(stderr, "%s\n", why);
+	if (port_ops_get(c->transport, &a->port.ops, &why) < 0 ||
+	    a->port.ops->open(&a->port, cfg, 0, &why) < 0 ||
+	    port_join(&a->port, cfg, 0, &why) < 0) {
+		fprintf(stderr, "%s\n", why.text);
 		exit(1);
 	}
 }

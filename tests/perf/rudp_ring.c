@@ -57,11 +57,11 @@ static void leg_fill(struct launch_port *lp, const char *ip, const char *device)
 
 static void port_make(const struct launch_config *cfg, unsigned index)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
-	if (port_ops_get(cfg->transport, &ports[index].ops, why) < 0 ||
-	    ports[index].ops->open(&ports[index], cfg, index, why) < 0)
-		die(why);
+	if (port_ops_get(cfg->transport, &ports[index].ops, &why) < 0 ||
+	    ports[index].ops->open(&ports[index], cfg, index, &why) < 0)
+		die(why.text);
 }
 
 /* Each end reads from the ring that the other writes. The driver's own arguments give a device one

@@ -380,7 +380,7 @@ static void child_without_dpdk(void)
 {
 	struct launch_config cfg = {
 		.n_ports = 2, .transport = LAUNCH_DPDK, .log_level = 4, .core = 9999};
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 	struct port p = {0};
 	int were;
 
@@ -390,7 +390,7 @@ static void child_without_dpdk(void)
 	for (unsigned i = 0; i < cfg.n_ports; i++)
 		leg_fill(&cfg.ports[i], &legs_a[i]);
 	were = packet_sockets();
-	if (port_ops_get(cfg.transport, &p.ops, why) < 0 || p.ops->open(&p, &cfg, 0, why) == 0)
+	if (port_ops_get(cfg.transport, &p.ops, &why) < 0 || p.ops->open(&p, &cfg, 0, &why) == 0)
 		_exit(EXIT_OPEN);
 	_exit(packet_sockets() - were);
 }

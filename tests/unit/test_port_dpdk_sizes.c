@@ -124,11 +124,12 @@ static void descriptors_are_halved_to_a_minimum(void **state)
 
 static void expect_says(struct port_dpdk_got g, const char *text)
 {
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
+	char said[REASON_FORMAT_MAX];
 
-	memset(why, 'x', sizeof(why));
-	port_dpdk_sizes_report(&g, why);
-	assert_string_equal(why, text);
+	memset(&why, 'x', sizeof(why));
+	port_dpdk_sizes_report(&g, &why);
+	assert_string_equal(reason_format(&why, said, sizeof(said)), text);
 }
 
 static void limitations_are_reported(void **state)

@@ -164,7 +164,7 @@ static void begin(struct fixture *x, const char *ip)
 }
 
 /* Continues as a port does once it may read. */
-static int asked(struct fixture *x, char *why)
+static int asked(struct fixture *x, struct reason *why)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
 	int r;
@@ -172,7 +172,7 @@ static int asked(struct fixture *x, char *why)
 	port_neigh_probe_sent_early(x->neigh, x->ask->sent_ns);
 	do {
 		assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), 0);
-		r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+		r = port_neigh_probe(x->neigh, clock_now_ns(), why);
 		(void)port_neigh_tick(x->neigh, clock_now_ns());
 	} while (r == -EAGAIN && clock_now_ns() < deadline);
 	return r;
@@ -200,7 +200,7 @@ static unsigned probes_seen(const struct fixture *x, const struct ip_addr *ip)
 static void expect_free(struct fixture *x, const char *ip)
 {
 	uint64_t began_ns = clock_now_ns();
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	begin(x, ip);
 	port_early_wait(&x->all);
@@ -209,7 +209,7 @@ static void expect_free(struct fixture *x, const char *ip)
 	assert_int_equal(probes_seen(x, &x->lp.ip.addr), PORT_NEIGH_PROBES);
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
 	assert_false(port_early_is_good(x->ask, &mac_other));
-	assert_int_equal(asked(x, why), 0);
+	assert_int_equal(asked(x, &why), 0);
 	assert_int_equal(x->n_emitted, 1); /* announced, and not probed again */
 	assert_true(clock_now_ns() - began_ns >= PORT_NEIGH_PROBES * PORT_NEIGH_PROBE_NS);
 }
@@ -226,13 +226,13 @@ static void a_free_ipv6_address_is_probed(void **state)
 
 static void expect_taken(struct fixture *x, const char *ip)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	begin(x, ip);
 	port_early_wait(&x->all);
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
-	assert_int_equal(asked(x, why), -EADDRINUSE);
-	assert_non_null(strstr(why, "is in use by"));
+	assert_int_equal(asked(x, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, "is in use by"));
 }
 
 static void a_taken_address_is_detected(void **state)
@@ -260,7 +260,7 @@ static void expect_clash(struct fixture *x, const char *ip, bool late)
 {
 	static const struct ip_addr unspecified;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 	size_t len;
 
 	begin(x, ip);
@@ -270,7 +270,7 @@ static void expect_clash(struct fixture *x, const char *ip, bool late)
 	port_early_wait(&x->all);
 	if (late)
 		peer_sends(x, frame, len);
-	assert_int_equal(asked(x, why), -EADDRINUSE);
+	assert_int_equal(asked(x, &why), -EADDRINUSE);
 }
 
 static void simultaneous_probes_are_detected(void **state)
@@ -289,7 +289,7 @@ static void other_traffic_takes_no_buffer_space(void **state)
 	struct fixture *x = need(state);
 	struct ip_addr who, whom;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	assert_int_equal(ip_addr_parse("10.99.77.8", &who), 0);
 	assert_int_equal(ip_addr_parse("10.99.77.9", &whom), 0);
@@ -299,7 +299,7 @@ static void other_traffic_takes_no_buffer_space(void **state)
 	peer_sends(x, frame, port_l2_build_announce(frame, &mac_other, &x->lp.ip.addr));
 	port_early_wait(&x->all);
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
-	assert_int_equal(asked(x, why), -EADDRINUSE);
+	assert_int_equal(asked(x, &why), -EADDRINUSE);
 }
 
 /* Another host's requests for our address, which prove nothing. */
@@ -321,7 +321,7 @@ static void many_replies_are_read_or_an_overflow_reported(void **state)
 	struct fixture *x = need(state);
 	const int bytes = 16 << 20;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	begin(x, FREE4);
 	if (setsockopt(x->ask->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
@@ -332,7 +332,7 @@ static void many_replies_are_read_or_an_overflow_reported(void **state)
 	while (clock_now_ns() < x->ask->sent_ns + PORT_NEIGH_PROBE_NS)
 		(void)poll(NULL, 0, 10);
 	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
-	assert_int_equal(asked(x, why), -EADDRINUSE);
+	assert_int_equal(asked(x, &why), -EADDRINUSE);
 	peer_asks(x, 5000);
 	assert_int_equal(port_early_input(x->ask, x->neigh, clock_now_ns()), -EOVERFLOW);
 }

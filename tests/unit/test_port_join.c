@@ -39,7 +39,7 @@ static void emit(void *user, const uint8_t *frame, size_t len)
 {
 }
 
-static int on_probe(struct port *p, char *why)
+static int on_probe(struct port *p, struct reason *why)
 {
 	struct fixture *x = p->impl;
 
@@ -66,7 +66,8 @@ static bool on_hear(struct port *p)
 	return true;
 }
 
-static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index,
+		   struct reason *why)
 {
 	struct fixture *x = p->impl;
 
@@ -118,7 +119,7 @@ static bool early_is_open(const struct fixture *x)
 	return fcntl(x->early_fd, F_GETFD) >= 0;
 }
 
-static int look(struct fixture *x, char *why)
+static int look(struct fixture *x, struct reason *why)
 {
 	return port_join_step(&x->joining, &x->by, why);
 }
@@ -127,17 +128,17 @@ static int look(struct fixture *x, char *why)
 static void joining_without_a_link_ends_early_probes(void **state)
 {
 	struct fixture *x = *state;
-	char why[LAUNCH_REASON_MAX] = "as it was";
+	struct reason why = {.code = "as", .text = "it was"};
 
 	asked_early(x);
 	x->by.has_link = false;
-	assert_int_equal(look(x, why), -EAGAIN);
-	assert_string_equal(why, "");
+	assert_int_equal(look(x, &why), -EAGAIN);
+	assert_false(reason_is_set(&why));
 	assert_true(early_is_open(x)); /* the link may come */
 	assert_true(x->joining.link_until_ns <= clock_now_ns() + PORT_JOIN_LINK_NS);
 	x->joining.link_until_ns = clock_now_ns();
-	assert_int_equal(look(x, why), 1);
-	assert_string_equal(why, "no link: address not probed");
+	assert_int_equal(look(x, &why), 1);
+	assert_string_equal(why.text, "no link: address not probed");
 	assert_false(early_is_open(x));
 	assert_int_equal(x->probes + x->heard, 0);
 }
@@ -146,18 +147,18 @@ static void joining_without_a_link_ends_early_probes(void **state)
 static void failed_early_probes_are_repeated(void **state)
 {
 	struct fixture *x = *state;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	asked_early(x);
 	x->by.has_link = false;
-	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(look(x, &why), -EAGAIN);
 	x->by.has_link = true;
-	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(look(x, &why), -EAGAIN);
 	assert_false(early_is_open(x));
 	assert_int_equal(x->probes, 1);
 	assert_true(x->joining.linked);
 	x->by.has_link = false; /* the wait is not repeated */
-	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(look(x, &why), -EAGAIN);
 	assert_int_equal(x->probes, 2);
 }
 
@@ -166,13 +167,13 @@ static void joining_ends_with_the_answer(void **state)
 {
 	static const int answers[] = {0, -EADDRINUSE};
 	struct fixture *x = *state;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(answers); i++) {
 		asked_early(x);
 		x->joining.linked = true;
 		x->probe = answers[i];
-		assert_int_equal(look(x, why), answers[i]);
+		assert_int_equal(look(x, &why), answers[i]);
 		assert_false(early_is_open(x));
 		assert_int_equal(x->heard + x->ticks, 0);
 	}
@@ -191,20 +192,20 @@ static void closing_ends_early_probes(void **state)
 static void a_backlog_is_read_at_once(void **state)
 {
 	struct fixture *x = *state;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	x->bursts = PORT_JOIN_BURSTS + 1;
-	assert_int_equal(look(x, why), -EINPROGRESS);
+	assert_int_equal(look(x, &why), -EINPROGRESS);
 	assert_int_equal(x->heard, PORT_JOIN_BURSTS);
 	assert_int_equal(x->ticks, 1); /* replies leave, and other ports get their turn */
-	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(look(x, &why), -EAGAIN);
 	assert_int_equal(x->heard, PORT_JOIN_BURSTS + 2);
 	assert_int_equal(x->ticks, 2);
-	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(look(x, &why), -EAGAIN);
 	assert_int_equal(x->heard, PORT_JOIN_BURSTS + 3);
 }
 
-static int probe_when_heard(struct port *p, char *why)
+static int probe_when_heard(struct port *p, struct reason *why)
 {
 	struct fixture *x = p->impl;
 
@@ -215,18 +216,18 @@ static int probe_when_heard(struct port *p, char *why)
 static void joining_sleeps_between_reads(void **state)
 {
 	struct fixture *x = *state;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	x->ops.probe = probe_when_heard;
 	x->bursts = 3 * PORT_JOIN_BURSTS;
-	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+	assert_int_equal(port_join(&x->port, NULL, 0, &why), 0);
 	assert_int_equal(x->heard, 3 * PORT_JOIN_BURSTS);
 	assert_int_equal(n_rests, 0);
 	x->heard = 0;
-	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+	assert_int_equal(port_join(&x->port, NULL, 0, &why), 0);
 	assert_int_equal(n_rests, 1);
 	x->ops.join = NULL;
-	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+	assert_int_equal(port_join(&x->port, NULL, 0, &why), 0);
 }
 
 int main(void)

@@ -18,7 +18,7 @@
 
 /* Loads `file` as the worker's module; NULL: missing. Each in its own folder, because the loader
  * identifies libraries by path. */
-static int load(const char *file, const struct port_ops **ret, char why[static LAUNCH_REASON_MAX])
+static int load(const char *file, const struct port_ops **ret, struct reason *why)
 {
 	char folder[] = "/tmp/plenum-module.XXXXXX", module[64];
 	int r;
@@ -33,8 +33,8 @@ static int load(const char *file, const struct port_ops **ret, char why[static L
 	unlink(module);
 	rmdir(folder);
 	if (r < 0) { /* the path first */
-		assert_int_equal(strncmp(why, module, strlen(module)), 0);
-		memmove(why, why + strlen(module), strlen(why + strlen(module)) + 1);
+		assert_int_equal(strncmp(why->text, module, strlen(module)), 0);
+		reason_set_text(why, "%s", why->text + strlen(module));
 	}
 	return r;
 }
@@ -42,10 +42,10 @@ static int load(const char *file, const struct port_ops **ret, char why[static L
 static void refused(const char *file, int error, const char *sentence)
 {
 	const struct port_ops *ops;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
-	assert_int_equal(load(file, &ops, why), error);
-	assert_string_equal(why, sentence);
+	assert_int_equal(load(file, &ops, &why), error);
+	assert_string_equal(why.text, sentence);
 	assert_null(ops);
 }
 
@@ -82,11 +82,12 @@ static void a_module_of_another_version_is_refused(void **state)
 static void the_installed_module_is_loaded(void **state)
 {
 	const struct port_ops *ops;
-	char why[LAUNCH_REASON_MAX], path[PATH_MAX];
+	struct reason why;
+	char path[PATH_MAX];
 
 	assert_non_null(realpath("port_module_same.so", path));
-	assert_int_equal(load(path, &ops, why), 0);
-	assert_string_equal(why, "");
+	assert_int_equal(load(path, &ops, &why), 0);
+	assert_string_equal(why.text, "");
 	assert_string_equal(ops->name, "of a test");
 }
 

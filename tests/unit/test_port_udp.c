@@ -38,12 +38,12 @@ static struct launch_config config_make(const char *ip, uint16_t udp_port, const
 
 static void port_must_open(struct port *p, const struct launch_config *cfg)
 {
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
-	assert_int_equal(port_ops_get(LAUNCH_UDP, &p->ops, why), 0);
-	if (p->ops->open(p, cfg, 0, why) != 0)
-		fail_msg("open: %s", why);
-	assert_string_equal(why, "");
+	assert_int_equal(port_ops_get(LAUNCH_UDP, &p->ops, &why), 0);
+	if (p->ops->open(p, cfg, 0, &why) != 0)
+		fail_msg("open: %s", why.text);
+	assert_string_equal(why.text, "");
 }
 
 static struct datagram_addr addr_of(const struct launch_config *cfg)
@@ -426,19 +426,20 @@ static void open_errors_are_explained(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
 	struct port first = {0}, second = {.ops = &port_udp_ops};
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	port_must_open(&first, &cfg);
-	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRINUSE);
+	assert_int_equal(second.ops->open(&second, &cfg, 0, &why), -EADDRINUSE);
 	assert_string_equal(
-		why, "UDP port 14420 of 127.0.0.1 is in use; free it or configure another port");
+		why.text,
+		"UDP port 14420 of 127.0.0.1 is in use; free it or configure another port");
 	first.ops->close(&first);
 	cfg = config_make("192.0.2.77/24", 14420, "lo");
-	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRNOTAVAIL);
-	assert_string_equal(why, "192.0.2.77 is not an address of this host");
+	assert_int_equal(second.ops->open(&second, &cfg, 0, &why), -EADDRNOTAVAIL);
+	assert_string_equal(why.text, "192.0.2.77 is not an address of this host");
 	cfg.ports[0].ip.addr.family = 0;
-	assert_true(second.ops->open(&second, &cfg, 0, why) < 0);
-	assert_string_equal(why, "the leg has no address");
+	assert_true(second.ops->open(&second, &cfg, 0, &why) < 0);
+	assert_string_equal(why.text, "the leg has no address");
 }
 
 static void a_refused_size_is_reported(void **state)
@@ -460,12 +461,12 @@ static void a_refused_size_is_reported(void **state)
 static void transports_map_to_their_ports(void **state)
 {
 	const struct port_ops *ops;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	setenv("PLENUM_MODULE_DIR", "/nonexistent", 1);
-	assert_int_equal(port_ops_get(LAUNCH_DPDK, &ops, why), -ENOENT);
-	assert_non_null(strstr(why, "/nonexistent/port_dpdk.so"));
-	assert_int_equal(port_ops_get(LAUNCH_TRANSPORT_MAX, &ops, why), -EINVAL);
+	assert_int_equal(port_ops_get(LAUNCH_DPDK, &ops, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "/nonexistent/port_dpdk.so"));
+	assert_int_equal(port_ops_get(LAUNCH_TRANSPORT_MAX, &ops, &why), -EINVAL);
 	unsetenv("PLENUM_MODULE_DIR");
 }
 

@@ -30,15 +30,15 @@ static void end_open(struct port *p, const char *ip, uint16_t udp_port, unsigned
 {
 	struct launch_config cfg = {.n_ports = 1, .spin_us = 10};
 	struct launch_port *lp = &cfg.ports[0];
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
 	assert_int_equal(ip_prefix_parse(ip, &lp->ip), 0);
 	lp->udp_port = udp_port;
 	lp->udp_sources = (uint8_t)sources;
 	lp->mtu = 65535;
-	assert_int_equal(port_ops_get(LAUNCH_UDP, &p->ops, why), 0);
-	if (p->ops->open(p, &cfg, 0, why) != 0 || why[0])
-		fail_msg("open: %s", why);
+	assert_int_equal(port_ops_get(LAUNCH_UDP, &p->ops, &why), 0);
+	if (p->ops->open(p, &cfg, 0, &why) != 0 || why.text[0])
+		fail_msg("open: %s", why.text);
 	*ret = (struct datagram_addr){.ip = lp->ip.addr, .port = udp_port};
 }
 

@@ -476,7 +476,7 @@ static void child_late_link(const struct end *e, int expected)
 {
 	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
 	struct launch_config cfg = {.n_ports = 1, .transport = e->transport, .log_level = 4};
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 	struct port p = {.ops = &port_xdp_ops};
 	struct port_rx rx[8];
 	int r;
@@ -485,24 +485,24 @@ static void child_late_link(const struct end *e, int expected)
 	if (netns_enter(e->netns) < 0)
 		_exit(EXIT_OPEN);
 	leg_fill(&cfg.ports[0], e);
-	if (p.ops->open(&p, &cfg, 0, why) < 0)
+	if (p.ops->open(&p, &cfg, 0, &why) < 0)
 		_exit(EXIT_OPEN);
-	if (port_join(&p, &cfg, 0, why) != 1 || !strstr(why, "no link"))
+	if (port_join(&p, &cfg, 0, &why) != 1 || !strstr(why.text, "no link"))
 		_exit(EXIT_DAMAGED);
 	if (sh("ip -n " NS_B " link set pxdp1 up") != 0)
 		_exit(EXIT_OPEN);
 	link_await(NS_A, e->ifname, true); /* before, nothing leaves */
 	link_await(NS_B, "pxdp1", true);
-	why[0] = '\0';
-	while ((r = p.ops->probe(&p, why)) == -EAGAIN && clock_now_ns() < deadline) {
+	reason_clear(&why);
+	while ((r = p.ops->probe(&p, &why)) == -EAGAIN && clock_now_ns() < deadline) {
 		(void)p.ops->rx(&p, rx, ARRAY_SIZE(rx));
 		(void)p.ops->tick(&p, clock_now_ns());
 		(void)poll(NULL, 0, 1);
 	}
 	if (r != expected)
-		fprintf(stderr, "# %s: %s\n", strerror(-r), why);
+		fprintf(stderr, "# %s: %s\n", strerror(-r), why.text);
 	p.ops->close(&p);
-	_exit(r == expected && !r == !why[0] ? 0 : EXIT_DAMAGED);
+	_exit(r == expected && !r == !why.text[0] ? 0 : EXIT_DAMAGED);
 }
 
 static void a_port_joins_when_its_link_comes_late(void **state)

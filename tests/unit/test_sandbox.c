@@ -169,12 +169,12 @@ static int world_teardown(void **state)
 
 static void confine(void)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
-	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) < 0 ||
-	    sandbox_enter(&world.sandbox, &world.cfg, why) < 0 ||
-	    sandbox_seal(world.kind, false, true, why) < 0) {
-		fprintf(stderr, "# %s\n", why);
+	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, &why) < 0 ||
+	    sandbox_enter(&world.sandbox, &world.cfg, &why) < 0 ||
+	    sandbox_seal(world.kind, false, true, &why) < 0) {
+		fprintf(stderr, "# %s\n", why.text);
 		_exit(1);
 	}
 }
@@ -726,13 +726,13 @@ static void test_a_failure_to_confine_is_reported(void **state)
 		skip();
 	pid = fork();
 	if (pid == 0) {
-		char why[LAUNCH_REASON_MAX] = "";
+		struct reason why = {.code = ""};
 
 		if (setresuid(65534, 65534, 65534) < 0)
 			_exit(2);
-		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) ==
+		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, &why) ==
 					      -EPERM &&
-				      strstr(why, "cannot confine the worker")
+				      strstr(why.text, "cannot confine the worker")
 			      ? 0
 			      : 1);
 	}

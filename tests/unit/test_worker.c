@@ -28,11 +28,11 @@ static struct launch_config good_config(void)
 
 static void expect_error(const struct launch_config *cfg, int error, const char *part)
 {
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
-	assert_int_equal(worker_config_check(cfg, why), error);
-	if (!strstr(why, part))
-		fail_msg("'%s' does not say '%s'", why, part);
+	assert_int_equal(worker_config_check(cfg, &why), error);
+	if (!strstr(why.text, part))
+		fail_msg("'%s' does not say '%s'", why.text, part);
 }
 
 static void expect_refused(const struct launch_config *cfg, const char *part)
@@ -43,9 +43,9 @@ static void expect_refused(const struct launch_config *cfg, const char *part)
 static void test_an_invalid_configuration_is_refused(void **state)
 {
 	struct launch_config good = good_config(), c;
-	char why[LAUNCH_REASON_MAX];
+	struct reason why;
 
-	assert_int_equal(worker_config_check(&good, why), 0);
+	assert_int_equal(worker_config_check(&good, &why), 0);
 	c = good;
 	c.magic = 0;
 	expect_refused(&c, "not written by plenumd");
@@ -66,7 +66,7 @@ static void test_an_invalid_configuration_is_refused(void **state)
 	expect_refused(&c, "too many");
 	c = good;
 	c.sessions = LAUNCH_SESSIONS_MAX;
-	assert_int_equal(worker_config_check(&c, why), 0);
+	assert_int_equal(worker_config_check(&c, &why), 0);
 	c.sessions++;
 	expect_refused(&c, "too many sessions");
 	c = good;
@@ -93,21 +93,21 @@ static void test_a_configuration_is_read_whole(void **state)
 	struct launch_config good = good_config();
 	int fd = memfd_create("config", MFD_CLOEXEC), pipe_fds[2];
 	struct launch_config *cfg = NULL;
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
-	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL); /* empty */
-	assert_true(strstr(why, "only plenumd can start") != NULL);
+	assert_int_equal(worker_config_read(fd, &cfg, &why), -EINVAL); /* empty */
+	assert_true(strstr(why.text, "only plenumd can start") != NULL);
 	assert_int_equal(write(fd, &good, sizeof(good)), sizeof(good));
-	assert_int_equal(worker_config_read(fd, &cfg, why), 0);
+	assert_int_equal(worker_config_read(fd, &cfg, &why), 0);
 	assert_string_equal(cfg->host, "host-a");
 	free(cfg);
 	cfg = NULL;
 	assert_int_equal(write(fd, "x", 1), 1);
-	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL); /* too long */
+	assert_int_equal(worker_config_read(fd, &cfg, &why), -EINVAL); /* too long */
 	close(fd);
-	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL);
+	assert_int_equal(worker_config_read(fd, &cfg, &why), -EINVAL);
 	assert_int_equal(pipe(pipe_fds), 0);
-	assert_int_equal(worker_config_read(pipe_fds[0], &cfg, why), -EINVAL);
+	assert_int_equal(worker_config_read(pipe_fds[0], &cfg, &why), -EINVAL);
 	assert_null(cfg);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
@@ -123,7 +123,7 @@ static void test_a_configuration_of_another_version_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct launch_config other = good_config(), *cfg = NULL;
 		int fd = memfd_create("config", MFD_CLOEXEC);
-		char why[LAUNCH_REASON_MAX] = "";
+		struct reason why = {.code = ""};
 
 		other.version = LAUNCH_VERSION - 1;
 		other.size = (uint32_t)sizes[i];
@@ -131,9 +131,9 @@ static void test_a_configuration_of_another_version_is_refused(void **state)
 		assert_int_equal(write(fd, &other, MIN_OF((size_t)sizes[i], sizeof(other))),
 				 MIN_OF((size_t)sizes[i], sizeof(other)));
 		assert_int_equal(ftruncate(fd, sizes[i]), 0);
-		assert_int_equal(worker_config_read(fd, &cfg, why), -EPROTO);
+		assert_int_equal(worker_config_read(fd, &cfg, &why), -EPROTO);
 		assert_null(cfg);
-		assert_non_null(strstr(why, "restart plenumd"));
+		assert_non_null(strstr(why.text, "restart plenumd"));
 		close(fd);
 	}
 }

@@ -31,16 +31,17 @@ struct bench {
 
 static struct bench *bench;
 
-static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index,
+		   struct reason *why)
 {
 	assert_false(bench->stands_by[index]);
 	bench->joins[index]++;
 	if (bench->join_error[index])
-		snprintf(why, LAUNCH_REASON_MAX, "taken");
+		reason_set_text(why, "taken");
 	return bench->join_error[index];
 }
 
-static int on_probe(struct port *p, char *why)
+static int on_probe(struct port *p, struct reason *why)
 {
 	assert_false(bench->stands_by[p->index]);
 	bench->probes[p->index]++;
@@ -352,16 +353,16 @@ static void test_a_device_the_host_takes_back_is_closed(void **state)
 static void test_failover_without_dpdk_is_refused(void **state)
 {
 	struct bench *b = *state;
-	char why[LAUNCH_REASON_MAX] = "";
+	struct reason why = {.code = ""};
 
 	b->cfg.magic = LAUNCH_MAGIC;
 	b->cfg.version = LAUNCH_VERSION;
 	b->cfg.size = sizeof(b->cfg);
 	b->cfg.transport = LAUNCH_DPDK;
-	assert_int_equal(worker_config_check(&b->cfg, why), 0);
+	assert_int_equal(worker_config_check(&b->cfg, &why), 0);
 	b->cfg.transport = LAUNCH_UDP;
-	assert_int_equal(worker_config_check(&b->cfg, why), -EINVAL);
-	assert_non_null(strstr(why, "share an address"));
+	assert_int_equal(worker_config_check(&b->cfg, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "share an address"));
 }
 
 int main(void)

@@ -47,13 +47,15 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 	return 0;
 }
 
-static int on_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int on_open(struct port *p, const struct launch_config *cfg, unsigned index,
+		   struct reason *why)
 {
-	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->open_why[index]);
+	reason_set_text(why, "%s", bench->open_why[index]);
 	return bench->open_error[index];
 }
 
-static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index,
+		   struct reason *why)
 {
 	bench->looks[index]++;
 	if (bench->backlog[index] > 0) {
@@ -66,15 +68,15 @@ static int on_join(struct port *p, const struct launch_config *cfg, unsigned ind
 	}
 	for (unsigned i = 0; i < N_PORTS; i++)
 		bench->at_answer[index] += bench->looks[i] > 0;
-	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->join_why[index]);
+	reason_set_text(why, "%s", bench->join_why[index]);
 	return bench->join_error[index];
 }
 
-static int on_probe(struct port *p, char *why)
+static int on_probe(struct port *p, struct reason *why)
 {
 	bench->probes++;
 	if (bench->probe == -EADDRINUSE)
-		snprintf(why, LAUNCH_REASON_MAX, "taken");
+		reason_set_text(why, "taken");
 	return bench->probe;
 }
 
@@ -282,7 +284,7 @@ static void test_ports_probe_at_the_same_time(void **state)
 static void test_a_backlog_is_read_without_rest(void **state)
 {
 	struct bench *b = *state;
-	struct worker_legs_why why = {.text = {""}};
+	struct worker_legs_why why = {.leg = {{.code = ""}}};
 
 	opened(b, 3);
 	b->waits[0] = 5;
@@ -395,28 +397,37 @@ static void test_a_worker_without_ports_exits(void **state)
 static void test_all_reasons_fit_in_one_line(void **state)
 {
 	struct bench *b = *state;
-	struct worker_legs_why why = {.text = {""}};
-	char line[64], longest[2 * LAUNCH_REASON_MAX];
+	struct worker_legs_why why = {.leg = {{.code = ""}}};
+	struct reason line, one;
+	char words[400] = "many words";
 
-	worker_legs_format(&why, line, sizeof(line));
-	assert_string_equal(line, "");
-	worker_legs_add(&b->w, &why, 0, "taken");
-	worker_legs_add(&b->w, &why, 2, "no such device");
-	worker_legs_format(&why, line, sizeof(line));
-	assert_string_equal(line, "leg-a: taken; leg-c: no such device");
-	memset(longest, 'x', sizeof(longest) - 1);
-	longest[sizeof(longest) - 1] = '\0';
+	worker_legs_format(&why, &line);
+	assert_false(reason_is_set(&line));
+	reason_set_text(&one, "taken");
+	worker_legs_add(&b->w, &why, 0, &one);
+	reason_set(&one, "few-buffers", "no memory");
+	worker_legs_add(&b->w, &why, 2, &one);
+	worker_legs_format(&why, &line);
+	assert_string_equal(line.text, "leg-a: taken; leg-c: few-buffers: no memory");
+	while (strlen(words) + 6 < sizeof(words))
+		strcat(words, " words");
+	reason_set_text(&one, "%s", words);
 	for (unsigned i = 0; i < 3; i++)
-		worker_legs_add(&b->w, &why, 2, longest);
-	assert_int_equal(strlen(why.text[2]), sizeof(why.text[2]) - 1);
-	assert_string_equal(why.text[2] + sizeof(why.text[2]) - 5, "x...");
+		worker_legs_add(&b->w, &why, 2, &one);
+	assert_non_null(strstr(why.leg[2].text, "words ..."));
 	snprintf(b->cfg.ports[1].leg, sizeof(b->cfg.ports[1].leg), "%s",
 		 "a-leg-of-thirty-one-characters-");
-	worker_legs_add(&b->w, &why, 1, "whole");
-	assert_string_equal(why.text[1], "a-leg-of-thirty-one-characters-: whole");
-	why.text[1][0] = '\0';
-	worker_legs_format(&why, line, sizeof(line));
-	assert_int_equal(strlen(line), sizeof(line) - 1);
+	reason_set_text(&one, "whole");
+	worker_legs_add(&b->w, &why, 1, &one);
+	assert_string_equal(why.leg[1].text, "a-leg-of-thirty-one-characters-: whole");
+	worker_legs_format(&why, &line);
+	assert_string_equal(line.text + strlen(line.text) - 9, "words ...");
+
+	/* On the page and in the event a leg has less room. */
+	reason_clear(&why.leg[0]);
+	worker_legs_explain(&b->w, &why);
+	assert_true(strlen(b->stats.ports[2].reason) > LAUNCH_REASON_MAX - 12);
+	assert_non_null(strstr(b->stats.ports[2].reason, "words ..."));
 }
 
 static void test_port_counters_are_shown(void **state)

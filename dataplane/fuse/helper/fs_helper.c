@@ -194,7 +194,7 @@ static struct fs_helper *pool_new(const struct fs_helper_config *cfg)
 	return h;
 }
 
-int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, char *why)
+int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why)
 {
 	struct fs_helper *h = pool_new(cfg);
 	int r = h ? 0 : -ENOMEM;
@@ -206,14 +206,13 @@ int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, 
 	if (r == 0)
 		r = predecessor_await(h);
 	if (r == -EBUSY)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "I/O helpers of the former worker still have its sockets open: the "
-			 "export's "
-			 "disk may hang");
+		reason_set_text(why,
+				"I/O helpers of the former worker still have its sockets open: the "
+				"export's disk may hang");
 	else if (r == 0)
 		r = pool_start(h);
 	if (r < 0 && r != -EBUSY)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot start I/O helpers: %s", strerror(-r));
+		reason_set_text(why, "cannot start I/O helpers: %s", strerror(-r));
 	if (r < 0) {
 		fs_helper_free(h);
 		return r;
@@ -222,7 +221,7 @@ int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, 
 	return 0;
 }
 
-int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, char *why)
+int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, struct reason *why)
 {
 	int r;
 
@@ -236,8 +235,7 @@ int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, c
 	stage_set(h, STAGE_SERVING);
 	r = stage_await(h, STAGE_SERVING);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot sandbox the I/O helpers: %s",
-			 strerror(-r));
+		reason_set_text(why, "cannot sandbox the I/O helpers: %s", strerror(-r));
 	return r;
 }
 

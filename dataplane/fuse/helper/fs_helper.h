@@ -172,14 +172,14 @@ struct fs_helper_config {
 struct fs_helper; /* lies in shared memory */
 
 /* Starts the processes; the caller has one thread and full privilege. Waits until those of the
- * worker's predecessor have closed its sockets and devices. 0; negative errno with a line in why
- * (LAUNCH_REASON_MAX bytes). */
-int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, char *why);
+ * worker's predecessor have closed its sockets and devices. 0; negative errno with a line in
+ * why. */
+int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why);
 /* Passes the exports' roots, open on the served mounts (fds: one per export, still the
  * caller's). The processes switch to this identity and install their system call filter. After
  * the worker's end, the watcher closes all descriptors that are open now, except these, even if
  * a helper hangs. */
-int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, char *why);
+int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, struct reason *why);
 /* Accepts NULL. Idle processes exit; waits for those that do not hang. */
 struct fs_helper *fs_helper_free(struct fs_helper *h);
 

@@ -483,20 +483,20 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 
 /* Opened after the device, so that it is not counted among the device's own sockets for wake-ups.
  */
-static int control_open(struct port_dpdk *d, const struct launch_port *lp, char *why)
+static int control_open(struct port_dpdk *d, const struct launch_port *lp, struct reason *why)
 {
 	int r = port_xdp_control_init(&d->control, &d->local, lp->ifindex);
 
 	if (r == 0 && d->wake.fd >= 0)
 		r = port_dpdk_wake_add(&d->wake, d->control.fd);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot receive ARP and ND on %.16s: %.40s",
-			 lp->ifname, strerror(-r));
+		reason_set_text(why, "cannot receive ARP and ND on %.16s: %s", lp->ifname,
+				strerror(-r));
 	return r;
 }
 
 static int device_start(struct port_dpdk *d, const struct launch_config *cfg, unsigned index,
-			char *why)
+			struct reason *why)
 {
 	struct port_dpdk_queues_of of = {.id = d->id, .on_pci = d->on_pci, .device = d->device};
 	int r = 0;
@@ -514,7 +514,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		why[0] = '\0'; /* the limitation is not the cause */
+		reason_clear(why); /* the limitation is not the cause */
 		return r;
 	}
 	d->started = true;
@@ -534,18 +534,18 @@ static uint64_t headers_len(const struct port_l2_local *local)
 	return m.tx_offload;
 }
 
-static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *before, char *why)
+static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *before,
+			  struct reason *why)
 {
 	int r = port_dpdk_wake_init(&d->wake, d->id, before);
 
 	if (r == -EOPNOTSUPP)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "the driver of %.40s cannot wake the worker; use transport: dpdk",
-			 d->device);
+		reason_set_text(why, "the driver of %s cannot wake the worker; use transport: dpdk",
+				d->device);
 	return r;
 }
 
-static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
+static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, struct reason *why)
 {
 	struct port_neigh_config cfg = {
 		.local = d->local,
@@ -559,7 +559,7 @@ static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *
 	int r = port_neigh_new(&cfg, &d->neigh);
 
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		reason_set_text(why, "out of memory");
 	return r;
 }
 
@@ -571,10 +571,10 @@ static bool link_is_there(const struct port_dpdk *d)
 	return rte_eth_link_get_nowait(d->id, &link) < 0 || link.link_status == RTE_ETH_LINK_UP;
 }
 
-static int port_dpdk_probe(struct port *p, char *why)
+static int port_dpdk_probe(struct port *p, struct reason *why)
 {
 	struct port_dpdk *d = p->impl;
-	int r = port_neigh_probe(d->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+	int r = port_neigh_probe(d->neigh, clock_now_ns(), why);
 
 	tx_drain(d);
 	return r;
@@ -591,13 +591,13 @@ static bool join_receive(struct port *p)
 }
 
 static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
-			  char *why)
+			  struct reason *why)
 {
 	struct port_dpdk *d = p->impl;
 	struct port_join_by by = {
 		.port = p, .neigh = d->neigh, .mac = &d->local.mac, .receive = join_receive};
 
-	why[0] = '\0';
+	reason_clear(why);
 	if (cfg->ports[index].shared)
 		return 0; /* the kernel probed the address before using it */
 	by.has_link = d->joining.linked || link_is_there(d);
@@ -631,7 +631,7 @@ static void port_dpdk_close(struct port *p)
 }
 
 static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsigned index,
-			 char *why)
+			 struct reason *why)
 {
 	struct port_dpdk_device dev;
 	int r;
@@ -642,15 +642,15 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 	d->on_pci = dev.is_pci;
 	d->local.accept_partial_checksum = !dev.is_pci;
 	if ((!lp->device[0] || launch_port_is_xdp(lp)) && if_nametoindex(lp->ifname) == 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "no interface %.16s", lp->ifname);
+		reason_set_text(why, "no interface %.16s", lp->ifname);
 		return -ENODEV;
 	}
 	/* PCI devices given to the environment at its start are attached already. */
 	if (rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
 		r = rte_eal_hotplug_add(d->bus, d->device, dev.args);
 		if (r < 0 || rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
-			snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot use %.40s for %.16s: %.40s",
-				 d->device, lp->ifname, strerror(r < 0 ? -r : ENODEV));
+			reason_set_text(why, "DPDK cannot use %s for %.16s: %s", d->device,
+					lp->ifname, strerror(r < 0 ? -r : ENODEV));
 			return r < 0 ? r : -ENODEV;
 		}
 	}
@@ -660,21 +660,21 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 }
 
 static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsigned index,
-			  char *why)
+			  struct reason *why)
 {
 	const struct launch_port *lp = &cfg->ports[index];
 	struct port_dpdk_fds before;
 	struct port_dpdk *d;
 	int r;
 
-	why[0] = '\0';
+	reason_clear(why);
 	log_set_level((enum log_level)cfg->log_level); /* this module has its own copy of the log */
 	r = port_dpdk_eal_start(cfg, why);
 	if (r < 0)
 		return r;
 	p->impl = d = calloc(1, sizeof(*d));
 	if (!d) {
-		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		reason_set_text(why, "out of memory");
 		return -ENOMEM;
 	}
 	p->index = index;
@@ -702,9 +702,8 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	if (r == 0)
 		r = neigh_setup(d, lp, why);
 	if (r < 0) {
-		if (!why[0])
-			snprintf(why, LAUNCH_REASON_MAX, "cannot start %.40s: %.40s", d->device,
-				 strerror(-r));
+		if (!reason_is_set(why))
+			reason_set_text(why, "cannot start %s: %s", d->device, strerror(-r));
 		port_dpdk_close(p);
 		return r;
 	}

@@ -20,7 +20,7 @@ extern const struct port_ops plenum_port_module;
 
 /* Starts DPDK's environment once per process; later calls return the first result. 0; negative
  * errno with a sentence in why: no hugepages, no such core, missing privilege. */
-int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
+int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
 /*
  * The device for a leg. For LAUNCH_DEVICE_AF_PACKET, no device, or a device of port_xdp that could
  * not be opened: an AF_PACKET device on lp->ifname with space for its MTU. DPDK's own AF_XDP driver

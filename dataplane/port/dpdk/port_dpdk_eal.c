@@ -196,7 +196,8 @@ void port_dpdk_eal_early(unsigned index, struct port_early *ret)
 	early.asks[index].fd = -1;
 }
 
-static int environment_start(const struct launch_config *cfg, struct eal_args *a, char *why)
+static int environment_start(const struct launch_config *cfg, struct eal_args *a,
+			     struct reason *why)
 {
 	int r;
 
@@ -209,12 +210,12 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
-			 rte_strerror(-r));
+		reason_set_text(why, "DPDK cannot start on core %u: %s", cfg->core,
+				rte_strerror(-r));
 	return r;
 }
 
-int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
+int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why)
 {
 	static bool started;
 	int r;
@@ -226,9 +227,10 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 	hugepages = hugepages_free_bytes() >=
 		    (wants ? 1 : (uint64_t)MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) << 20);
 	if (!hugepages && wants) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB per worker)",
-			 MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) / 2);
+		reason_set_text(
+			why,
+			"no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB per worker)",
+			MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) / 2);
 		return -ENOMEM;
 	}
 	if (!hugepages)

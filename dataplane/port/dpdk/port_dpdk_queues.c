@@ -170,7 +170,7 @@ static int pool_node(struct rte_mempool *pool)
 }
 
 /* On the NIC's NUMA node; elsewhere if that has no memory; fewer buffers if memory is short. */
-static int pool_make(struct setup *s, unsigned index, char *why, struct rte_mempool **ret)
+static int pool_make(struct setup *s, unsigned index, struct reason *why, struct rte_mempool **ret)
 {
 	int node = rte_eth_dev_socket_id(s->of->id);
 	uint64_t bytes = port_dpdk_sizes_buffer_bytes(s->wants.room);
@@ -183,8 +183,8 @@ static int pool_make(struct setup *s, unsigned index, char *why, struct rte_memp
 			*ret = pool_on(s, index, SOCKET_ID_ANY);
 	} while (!*ret && port_dpdk_sizes_halve(&s->sizes));
 	if (!*ret) {
-		snprintf(why, LAUNCH_REASON_MAX, "leg %.32s needs %u MiB of hugepages: %.40s",
-			 s->lp->leg, (unsigned)(bytes >> 20), rte_strerror(rte_errno));
+		reason_set_text(why, "leg %.32s needs %u MiB of hugepages: %s", s->lp->leg,
+				(unsigned)(bytes >> 20), rte_strerror(rte_errno));
 		return -ENOMEM;
 	}
 	s->got.descriptors = (uint16_t)(s->sizes.rx_descriptors * s->sizes.rx_queues);
@@ -220,7 +220,7 @@ static uint32_t mtu_most(const struct setup *s)
 }
 
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
-			   const struct launch_config *cfg, unsigned index, char *why)
+			   const struct launch_config *cfg, unsigned index, struct reason *why)
 {
 	struct setup s = {.of = of, .lp = &cfg->ports[index]};
 	int r = rte_eth_dev_info_get(of->id, &s.info);
@@ -228,8 +228,8 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 	if (r < 0)
 		return r;
 	if (s.lp->mtu < s.info.min_mtu || s.lp->mtu > mtu_most(&s)) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s supports an MTU of %u to %u, not %u",
-			 of->device, s.info.min_mtu, mtu_most(&s), s.lp->mtu);
+		reason_set_text(why, "%.32s supports an MTU of %u to %u, not %u", of->device,
+				s.info.min_mtu, mtu_most(&s), s.lp->mtu);
 		return -EINVAL;
 	}
 	s.conf.rxmode.mtu =
@@ -238,9 +238,8 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 	offloads_choose(&s, q);
 	wants_fill(&s, cfg, index);
 	if (s.wants.all_queues && s.wants.queues > PORT_DPDK_QUEUES_MAX) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "%.32s supports at most %u queues (qpairs), not %u", of->device,
-			 PORT_DPDK_QUEUES_MAX, s.wants.queues);
+		reason_set_text(why, "%.32s supports at most %u queues (qpairs), not %u",
+				of->device, PORT_DPDK_QUEUES_MAX, s.wants.queues);
 		return -EINVAL;
 	}
 	port_dpdk_sizes_choose(&s.wants, &s.sizes);

@@ -28,6 +28,6 @@ struct port_dpdk_queues_of {
 /* Sets up the device of cfg->ports[index], which is attached and not started. Returns as
  * port_ops.open. */
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
-			   const struct launch_config *cfg, unsigned index, char *why);
+			   const struct launch_config *cfg, unsigned index, struct reason *why);
 
 #endif

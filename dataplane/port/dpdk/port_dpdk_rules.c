@@ -21,11 +21,10 @@
 
 /* The driver may not have set a message. */
 static int refuse(int r, const struct rte_flow_error *e, const char *device, const char *what,
-		  char *why)
+		  struct reason *why)
 {
 	r = r < 0 ? r : -EIO;
-	snprintf(why, LAUNCH_REASON_MAX, "%.32s %s: %.48s", device, what,
-		 e->message ? e->message : strerror(-r));
+	reason_set_text(why, "%.32s %s: %s", device, what, e->message ? e->message : strerror(-r));
 	return r;
 }
 
@@ -61,7 +60,7 @@ static int port_keep(const struct port_l2_local *local)
 }
 
 int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_local *local,
-			    const char *device, char *why)
+			    const char *device, struct reason *why)
 {
 	struct rte_flow_error e = {.message = NULL};
 	char ip[IP_ADDR_STR_MAX];
@@ -69,9 +68,8 @@ int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_loca
 
 	r->port_fd = port_keep(local);
 	if (r->port_fd < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "cannot reserve UDP port %u on %.40s: %.40s",
-			 local->udp_port, ip_addr_format(&local->ip, ip, sizeof(ip)),
-			 strerror(-r->port_fd));
+		reason_set_text(why, "cannot reserve UDP port %u on %s: %s", local->udp_port,
+				ip_addr_format(&local->ip, ip, sizeof(ip)), strerror(-r->port_fd));
 		return r->port_fd;
 	}
 	ret = rte_flow_isolate(r->id, 1, &e);
@@ -106,7 +104,7 @@ static struct rte_flow *flow_new(uint16_t id, const struct rte_flow_item *patter
 }
 
 int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *local,
-			 unsigned n_queues, const char *device, char *why)
+			 unsigned n_queues, const char *device, struct reason *why)
 {
 	struct rte_flow_item_ipv4 v4, v4_mask;
 	struct rte_flow_item_ipv6 v6, v6_mask;

@@ -26,11 +26,11 @@ void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id);
  * that no program of the kernel's loses its datagrams to us. 0; negative errno with a sentence in
  * why. */
 int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_local *local,
-			    const char *device, char *why);
+			    const char *device, struct reason *why);
 /* For a started device: steers UDP datagrams for local's address and port to its first n_queues
  * queues. 0; negative errno with a sentence in why, and no rule remains. */
 int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *local,
-			 unsigned n_queues, const char *device, char *why);
+			 unsigned n_queues, const char *device, struct reason *why);
 /* Removes the rules while the device exists. May be called any time after _init(). */
 void port_dpdk_rules_done(struct port_dpdk_rules *r);
 

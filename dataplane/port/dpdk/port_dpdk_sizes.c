@@ -95,18 +95,18 @@ bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s)
 	return true;
 }
 
-void port_dpdk_sizes_report(const struct port_dpdk_got *g, char *why)
+void port_dpdk_sizes_report(const struct port_dpdk_got *g, struct reason *why)
 {
-	int n = 0;
-
-	why[0] = '\0';
+	reason_clear(why);
 	if (g->descriptors < g->wanted)
-		n = snprintf(why, LAUNCH_REASON_MAX,
-			     "few-buffers: %u receive buffers, not %u: too few hugepages",
-			     g->descriptors, g->wanted);
+		reason_set(why, "few-buffers", "%u receive buffers, not %u: too few hugepages",
+			   g->descriptors, g->wanted);
 	if (g->device_node < 0 || g->memory_node < 0 || g->device_node == g->memory_node)
 		return;
-	snprintf(why + n, LAUNCH_REASON_MAX - (size_t)n,
-		 "%sfar-memory: buffers on NUMA node %d, device on node %d", n > 0 ? "; " : "",
-		 g->memory_node, g->device_node);
+	if (reason_is_set(why))
+		reason_append(why, "far-memory: buffers on NUMA node %d, device on node %d",
+			      g->memory_node, g->device_node);
+	else
+		reason_set(why, "far-memory", "buffers on NUMA node %d, device on node %d",
+			   g->memory_node, g->device_node);
 }

@@ -38,7 +38,7 @@ struct port_dpdk_got {		      /* the final result */
 	uint16_t wanted, descriptors; /* receive queues wanted; receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes; negative: none or unknown */
 };
-/* Writes the limitations into why, as port_ops.open reports them; "": none. */
-void port_dpdk_sizes_report(const struct port_dpdk_got *g, char *why);
+/* Writes the limitations into why, as port_ops.open reports them; unset: none. */
+void port_dpdk_sizes_report(const struct port_dpdk_got *g, struct reason *why);
 
 #endif

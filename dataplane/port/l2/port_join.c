@@ -17,7 +17,7 @@ void port_join_rest(void)
 	nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
 }
 
-int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+int port_join(struct port *p, const struct launch_config *cfg, unsigned index, struct reason *why)
 {
 	int r;
 
@@ -43,7 +43,7 @@ void port_join_end(struct port_joining *j)
 
 /* Some drivers need a moment; without a link no host could object to our address. Returns as
  * port_ops.join() if joining stops here. */
-static int link_await(struct port_joining *j, char *why)
+static int link_await(struct port_joining *j, struct reason *why)
 {
 	const uint64_t now_ns = clock_now_ns();
 
@@ -52,7 +52,7 @@ static int link_await(struct port_joining *j, char *why)
 	if (now_ns < j->link_until_ns)
 		return -EAGAIN;
 	port_early_done(&j->early); /* it is no longer read */
-	snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
+	reason_set_text(why, "no link: address not probed");
 	return 1;
 }
 
@@ -80,11 +80,11 @@ static int replies_take(const struct port_join_by *by)
 	return more ? -EINPROGRESS : -EAGAIN;
 }
 
-int port_join_step(struct port_joining *j, const struct port_join_by *by, char *why)
+int port_join_step(struct port_joining *j, const struct port_join_by *by, struct reason *why)
 {
 	int r;
 
-	why[0] = '\0';
+	reason_clear(why);
 	if (!j->linked && !by->has_link)
 		return link_await(j, why);
 	if (!j->linked && port_early_is_good(&j->early, by->mac))

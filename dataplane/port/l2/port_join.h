@@ -33,7 +33,7 @@ struct port_join_by { /* the port's state at this call */
 /* Starts without early probes. */
 void port_join_begin(struct port_joining *j);
 /* As port_ops.join(). */
-int port_join_step(struct port_joining *j, const struct port_join_by *by, char *why);
+int port_join_step(struct port_joining *j, const struct port_join_by *by, struct reason *why);
 /* Ends joining, also if it has not begun. */
 void port_join_end(struct port_joining *j);
 

@@ -368,7 +368,7 @@ void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns)
 	n->probe_called_ns = last_ns;
 }
 
-int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size)
+int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
 
@@ -383,9 +383,9 @@ int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t si
 		port_neigh_announce(n, now_ns);
 		return 0;
 	}
-	snprintf(why, size, "%.40s is in use by %s on this network",
-		 ip_addr_format(&n->cfg.local.ip, ip, sizeof(ip)),
-		 mac_addr_format(&n->owner, mac, sizeof(mac)));
+	reason_set_text(why, "%s is in use by %s on this network",
+			ip_addr_format(&n->cfg.local.ip, ip, sizeof(ip)),
+			mac_addr_format(&n->owner, mac, sizeof(mac)));
 	return -EADDRINUSE;
 }
 

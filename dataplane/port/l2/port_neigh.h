@@ -79,7 +79,7 @@ enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns);
 /* Both in one, for callers that poll: the first call starts probing. -EAGAIN: still probing in
  * tick; 0: no other owner, and the address was announced; -EADDRINUSE with a sentence in why. */
-int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size);
+int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why);
 /* On standby another port has the address: this one answers, asks, announces and defends nothing,
  * and discards its neighbours, which may move meanwhile. */
 void port_neigh_stand_by(struct port_neigh *n, bool stands_by);

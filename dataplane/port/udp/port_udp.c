@@ -87,22 +87,21 @@ static void unwatch_all(struct port_udp *u)
 }
 
 /* A source port that cannot be opened is not an error: the others carry its load. */
-static void sources_open(struct port_udp *u, unsigned n, char *why)
+static void sources_open(struct port_udp *u, unsigned n, struct reason *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
 		int fd = udp_socket_open_source(&u->local, &u->source_ports[k]);
 
 		if (fd < 0) {
-			snprintf(why, LAUNCH_REASON_MAX,
-				 "only %u of %u UDP source ports can be opened: %s", k, n,
-				 strerror(-fd));
+			reason_set_text(why, "only %u of %u UDP source ports can be opened: %s", k,
+					n, strerror(-fd));
 			return;
 		}
 		u->source_fds[k] = fd;
 	}
 }
 
-static int sockets_open(struct port_udp *u, char *why)
+static int sockets_open(struct port_udp *u, struct reason *why)
 {
 	struct udp_features features;
 	int r;
@@ -115,23 +114,24 @@ static int sockets_open(struct port_udp *u, char *why)
 	u->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r = u->poll_fd < 0 ? -errno : watch(u, u->fd);
 	if (r < 0)
-		snprintf(why, LAUNCH_REASON_MAX, "cannot watch the UDP socket: %s", strerror(-r));
+		reason_set_text(why, "cannot watch the UDP socket: %s", strerror(-r));
 	u->watched = r == 0;
 	return r;
 }
 
-static int port_udp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int port_udp_open(struct port *p, const struct launch_config *cfg, unsigned index,
+			 struct reason *why)
 {
 	const struct launch_port *lp = &cfg->ports[index];
 	struct port_udp *u;
 	uint32_t headers;
 	int r;
 
-	why[0] = '\0';
+	reason_clear(why);
 	p->index = index;
 	p->impl = u = lazy_map(sizeof(*u));
 	if (!u) {
-		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		reason_set_text(why, "out of memory");
 		return -ENOMEM;
 	}
 	u->fd = u->poll_fd = u->hot.fd = -1;
@@ -147,7 +147,7 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 	u->rx.bufs = lazy_map((size_t)RX_BUFS * RX_BUF_BYTES);
 	if (!u->tx.stash || !u->tx.room || !u->rx.bufs) {
 		port_udp_close(p);
-		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		reason_set_text(why, "out of memory");
 		return -ENOMEM;
 	}
 	rx_prepare(&u->rx);

@@ -81,20 +81,20 @@ static int socket_new(const struct udp_local *l, struct udp_features *ret)
 	return r < 0 ? r : fd_take(fd);
 }
 
-static void bind_explain(const struct udp_local *l, int error, char *why)
+static void bind_explain(const struct udp_local *l, int error, struct reason *why)
 {
 	char ip[IP_ADDR_STR_MAX];
 
 	ip_addr_format(&l->addr.ip, ip, sizeof(ip));
 	if (error == -EADDRINUSE)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "UDP port %u of %s is in use; free it or configure another port",
-			 l->addr.port, ip);
+		reason_set_text(why,
+				"UDP port %u of %s is in use; free it or configure another port",
+				l->addr.port, ip);
 	else if (error == -EADDRNOTAVAIL)
-		snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", ip);
+		reason_set_text(why, "%s is not an address of this host", ip);
 	else
-		snprintf(why, LAUNCH_REASON_MAX, "cannot bind UDP port %u of %s: %s", l->addr.port,
-			 ip, strerror(-error));
+		reason_set_text(why, "cannot bind UDP port %u of %s: %s", l->addr.port, ip,
+				strerror(-error));
 }
 
 /* A killed worker's sockets live until its sibling processes have ended: soon, but not at once.
@@ -119,7 +119,7 @@ static int bind_try(int fd, const struct sockaddr_storage *name, int len)
  * and workers of one host talk over loopback. The port is shared (for udp_socket_open_peer) only
  * after an exclusive bind, and only with our own user.
  */
-int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why)
+int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why)
 {
 	struct sockaddr_storage name;
 	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1, r;
@@ -127,12 +127,12 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *w
 	autoclose int fd = -1;
 
 	if (len < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "the leg has no address");
+		reason_set_text(why, "the leg has no address");
 		return len;
 	}
 	fd = socket_new(l, &features);
 	if (fd < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "cannot make a UDP socket: %s", strerror(-fd));
+		reason_set_text(why, "cannot make a UDP socket: %s", strerror(-fd));
 		return fd;
 	}
 	r = bind_try(fd, &name, len);

@@ -34,7 +34,7 @@ int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
 		      struct sockaddr_storage *ret);
 /* Opens the port's socket, which receives everything sent to the address. A descriptor, the
  * caller's; negative errno with a sentence in why. */
-int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why);
+int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why);
 /* Opens a second socket with the same address, connected to one peer, which saves the kernel a
  * route lookup per packet to and from it. A descriptor; negative errno. */
 int udp_socket_open_peer(const struct udp_local *l, int common_fd,

@@ -463,15 +463,14 @@ static int neigh_make(struct port_xdp *x, const struct launch_port *lp)
 	return port_neigh_new(&cfg, &x->neigh);
 }
 
-static int refuse(char *why, int r, const char *ifname, const char *text)
+static int refuse(struct reason *why, int r, const char *ifname, const char *text)
 {
-	snprintf(why, LAUNCH_REASON_MAX, "cannot use AF_XDP on %.16s: %s", ifname,
-		 text ? text : strerror(-r));
+	reason_set_text(why, "cannot use AF_XDP on %.16s: %s", ifname, text ? text : strerror(-r));
 	return r;
 }
 
 static int all_open(struct port_xdp *x, const struct launch_config *cfg,
-		    const struct launch_port *lp, char *why)
+		    const struct launch_port *lp, struct reason *why)
 {
 	const struct xdp_mode *mode = NULL;
 	unsigned n_queues;
@@ -526,16 +525,17 @@ static void port_xdp_close(struct port *p)
 	p->impl = NULL;
 }
 
-static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsigned index,
+			 struct reason *why)
 {
 	const struct launch_port *lp = &cfg->ports[index];
 	struct port_xdp *x;
 	int r;
 
-	why[0] = '\0';
+	reason_clear(why);
 	p->impl = x = calloc(1, sizeof(*x));
 	if (!x) {
-		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		reason_set_text(why, "out of memory");
 		return -ENOMEM;
 	}
 	p->index = index;
@@ -555,10 +555,10 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	return r;
 }
 
-static int port_xdp_probe(struct port *p, char *why)
+static int port_xdp_probe(struct port *p, struct reason *why)
 {
 	struct port_xdp *x = p->impl;
-	int r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+	int r = port_neigh_probe(x->neigh, clock_now_ns(), why);
 
 	tx_send(x);
 	return r;
@@ -574,7 +574,8 @@ static bool join_receive(struct port *p)
 	return x->counters.rx_packets != was || port_xdp_control_has(&x->control);
 }
 
-static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index,
+			 struct reason *why)
 {
 	struct port_xdp *x = p->impl;
 	struct port_join_by by = {
