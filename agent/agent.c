@@ -355,15 +355,15 @@ static int on_host_asked(void *user, int fd, uint32_t revents)
 static int open_rundir(struct agent *a)
 {
 	pid_t owner = 0;
-	char why[256] = "";
-	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, why, sizeof(why));
+	struct reason why;
+	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, &why);
 
 	if (r == -EBUSY)
 		log_err("another plenumd (pid %d) uses %s; stop it, or start this one with another "
 			"--run-dir",
 			owner, a->opt.run_dir);
 	else if (r < 0)
-		log_err("%s", why[0] ? why : strerror(-r));
+		log_err("%s", reason_is_set(&why) ? why.text : strerror(-r));
 	return r;
 }
 

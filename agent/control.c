@@ -344,13 +344,12 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		     bool keep, struct control_reply *r)
 {
-	char why[EVENTS_TEXT_MAX];
-	int k = reconcile_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, why,
-					   sizeof(why));
+	struct reason why;
+	int k = reconcile_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, &why);
 
 	if (k < 0)
 		control_error(r, k == -ENOENT ? 404 : 409,
-			      k == -ENOENT ? "nothing-waits" : "another", why, NULL);
+			      k == -ENOENT ? "nothing-waits" : "another", why.text, NULL);
 	return k >= 0;
 }
 
@@ -401,7 +400,7 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 
 /* During an apply a rollback without a number could mean the running apply or the previous one:
  * refuse it. */
-static bool is_under_way(const struct agent *a, char *why, size_t size)
+static bool is_under_way(const struct agent *a, struct reason *why)
 {
 	const struct reconcile *rec = &a->reconcile;
 	const struct history_entry *e =
@@ -410,30 +409,33 @@ static bool is_under_way(const struct agent *a, char *why, size_t size)
 	if (rec->queue.n_clients == 0 && !(reconcile_is_active(a) && rec->run.entry))
 		return false;
 	if (e)
-		snprintf(why, size,
-			 "apply %" PRIu64 " (%s, by %s) is running; try again when it has ended, "
-			 "or give a number from 'plenum history'",
-			 e->number, e->what, e->by);
+		reason_set_text(why,
+				"apply %" PRIu64
+				" (%s, by %s) is running; try again when it has ended, "
+				"or give a number from 'plenum history'",
+				e->number, e->what, e->by);
 	else
-		snprintf(why, size,
-			 "an apply is running; try again when it has ended, or give a number from "
-			 "'plenum history'");
+		reason_set_text(
+			why,
+			"an apply is running; try again when it has ended, or give a number from "
+			"'plenum history'");
 	return true;
 }
 
 /* If the last apply already failed or was rolled back (also by a crash or reset), a rollback
  * without a number would undo one more: refuse it. */
-static bool is_undone(const struct history *h, char *why, size_t size)
+static bool is_undone(const struct history *h, struct reason *why)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
 
 	if (!e || (e->outcome != HISTORY_ROLLED_BACK && e->outcome != HISTORY_FAILED))
 		return false;
-	snprintf(why, size,
-		 "apply %" PRIu64
-		 " already %s (%.120s), and no apply is pending; to go further back, give the "
-		 "number of an apply that 'plenum history' shows as applied",
-		 e->number, e->outcome == HISTORY_FAILED ? "failed" : "rolled back", e->text);
+	reason_set_text(
+		why,
+		"apply %" PRIu64
+		" already %s (%.120s), and no apply is pending; to go further back, give the "
+		"number of an apply that 'plenum history' shows as applied",
+		e->number, e->outcome == HISTORY_FAILED ? "failed" : "rolled back", e->text);
 	return true;
 }
 
@@ -443,12 +445,12 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 	const struct history *h = &a->reconcile.records.history;
 	autofree char *now = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
 	uint64_t number = 0;
-	char why[320];
+	struct reason why;
 
-	if (is_under_way(a, why, sizeof(why)))
-		control_error(r, 409, "busy", why, NULL);
-	else if (is_undone(h, why, sizeof(why)))
-		control_error(r, 404, "nothing-waits", why, NULL);
+	if (is_under_way(a, &why))
+		control_error(r, 409, "busy", why.text, NULL);
+	else if (is_undone(h, &why))
+		control_error(r, 404, "nothing-waits", why.text, NULL);
 	else if ((number = history_kept_other(h, now)) == 0)
 		control_error(r, 404, "not-found", "no earlier apply was kept", NULL);
 	return number;
@@ -493,14 +495,15 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 static void begin_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  struct control_reply *r)
 {
-	char by[REQUESTER_MAX], why[256], id_text[17];
+	char by[REQUESTER_MAX], id_text[17];
+	struct reason why;
 	uint64_t id;
 	int k = capture_begin(a->capture, &m->capture, clients_describe(cl, by, sizeof(by)), &id,
-			      why, sizeof(why));
+			      &why);
 
 	if (k == -EBUSY || k == -ENOENT) {
-		control_error(r, k == -EBUSY ? 409 : 404, k == -EBUSY ? "busy" : "not-found", why,
-			      NULL);
+		control_error(r, k == -EBUSY ? 409 : 404, k == -EBUSY ? "busy" : "not-found",
+			      why.text, NULL);
 	} else if (k < 0) {
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	} else {

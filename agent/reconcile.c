@@ -107,12 +107,12 @@ static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 	const bool knows = !(rec->run.trigger == RECONCILE_RELOAD && rec->queue.reload_is_older);
-	char why[RECONCILE_REFUSED_MAX];
+	struct reason why;
 
 	if ((reconcile_is_ordered(rec) && knows) ||
-	    !reconcile_is_refused(a, rec->run.next.spec, why))
+	    !reconcile_is_refused(a, rec->run.next.spec, &why))
 		return 0;
-	diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL, "%s", why);
+	diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL, "%s", why.text);
 	return -ECANCELED;
 }
 

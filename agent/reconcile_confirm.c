@@ -217,8 +217,7 @@ static void refused_write(struct agent *a, const char *why, const struct spec *s
 			   a->reconcile.records.refused_path);
 }
 
-bool reconcile_is_refused(struct agent *a, const struct spec *spec,
-			  char why[static RECONCILE_REFUSED_MAX])
+bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reason *why)
 {
 	autofree char *text = NULL, *yaml = NULL;
 	char *body;
@@ -234,7 +233,7 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec,
 		reconcile_forget_refused(a); /* the files have changed */
 		return false;
 	}
-	snprintf(why, RECONCILE_REFUSED_MAX, "%s", text + 2);
+	reason_set_text(why, "%s", text + 2);
 	return true;
 }
 
@@ -448,43 +447,43 @@ void reconcile_pending_end(struct agent *a, const struct applier_result *res, co
 }
 
 /* The operator's apply is not pending any more; says how it ended. */
-static void say_none_waits(const struct agent *a, uint64_t number, char *why, size_t size)
+static void say_none_waits(const struct agent *a, uint64_t number, struct reason *why)
 {
 	const struct history_entry *e = history_find(&a->reconcile.records.history, number);
 
 	if (e)
-		snprintf(why, size,
-			 "no apply waits for a confirmation: apply %" PRIu64
-			 " is '%s' in 'plenum history'",
-			 number, history_outcome_to_string(e->outcome));
+		reason_set_text(why,
+				"no apply waits for a confirmation: apply %" PRIu64
+				" is '%s' in 'plenum history'",
+				number, history_outcome_to_string(e->outcome));
 	else
-		snprintf(why, size, "no apply waits for a confirmation");
+		reason_set_text(why, "no apply waits for a confirmation");
 }
 
 int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep,
-			       char *why, size_t size)
+			       struct reason *why)
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
 	const struct history_entry *e = history_find(&a->reconcile.records.history, p->entry);
 	const char *verb = keep ? "confirm" : "rollback", *by = p->by[0] ? p->by : "plenumd";
 
 	if (!p->applier) {
-		say_none_waits(a, number, why, size);
+		say_none_waits(a, number, why);
 		return -ENOENT;
 	}
 	if (number == p->entry || (!number && clients_is_by(by, uid)))
 		return 0;
 	if (number)
-		snprintf(why, size,
-			 "apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
-			 " (%s, by %s) does; use 'plenum %s %" PRIu64 "' for that one",
-			 number, p->entry, e ? e->what : "?", by, verb, p->entry);
+		reason_set_text(why,
+				"apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
+				" (%s, by %s) does; use 'plenum %s %" PRIu64 "' for that one",
+				number, p->entry, e ? e->what : "?", by, verb, p->entry);
 	else
-		snprintf(why, size,
-			 "apply %" PRIu64
-			 " (%s, by %s) belongs to another user; use 'plenum %s %" PRIu64
-			 "' if you mean it",
-			 p->entry, e ? e->what : "?", by, verb, p->entry);
+		reason_set_text(why,
+				"apply %" PRIu64
+				" (%s, by %s) belongs to another user; use 'plenum %s %" PRIu64
+				"' if you mean it",
+				p->entry, e ? e->what : "?", by, verb, p->entry);
 	return -EPERM;
 }
 

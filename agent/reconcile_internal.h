@@ -158,8 +158,7 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
  */
 void reconcile_note_gone_back(struct agent *a, uint64_t entry);
 /* Whether this configuration was rolled back last, and why. */
-bool reconcile_is_refused(struct agent *a, const struct spec *spec,
-			  char why[static RECONCILE_REFUSED_MAX]);
+bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reason *why);
 void reconcile_forget_refused(struct agent *a);
 /* Adopts the applier of a previous agent. 0: the task reports its end; negative errno: none runs.
  */

@@ -381,22 +381,22 @@ static void put_section(struct capture *c, struct pcapng *out)
 }
 
 int capture_begin(struct capture *c, const struct privsep_capture *what, const char *by,
-		  uint64_t *ret_id, char *why, size_t size)
+		  uint64_t *ret_id, struct reason *why)
 {
 	if (c->id) {
-		snprintf(why, size, "a capture by %s runs already, for %.0f s", c->by,
-			 (double)(clock_now_ns() - c->begun_ns) / NSEC_PER_SEC);
+		reason_set_text(why, "a capture by %s runs already, for %.0f s", c->by,
+				(double)(clock_now_ns() - c->begun_ns) / NSEC_PER_SEC);
 		return -EBUSY;
 	}
 	c->what = *what;
 	if (count_workers(c) == 0) {
 		if (what->leg[0])
-			snprintf(why, size, "no running worker has leg %s; see 'plenum net show'",
-				 what->leg);
+			reason_set_text(why, "no running worker has leg %s; see 'plenum net show'",
+					what->leg);
 		else
-			snprintf(why, size,
-				 "no running worker has number %u; see 'plenum processes'",
-				 what->worker);
+			reason_set_text(why,
+					"no running worker has number %u; see 'plenum processes'",
+					what->worker);
 		return -ENOENT;
 	}
 	while (!c->id)

@@ -17,6 +17,7 @@
 #include "agent/supervise/pcapng.h"
 #include "agent/supervise/supervise.h"
 #include "netcfg/base/packet_ring.h"
+#include "netcfg/base/reason.h"
 
 #define CAPTURE_IDLE_LIMIT_NS (5 * NSEC_PER_SEC)
 #define CAPTURE_CHUNK_BYTES (4U << 20) /* per answer, approximately */
@@ -33,11 +34,11 @@ int capture_new(const struct capture_setup *setup, struct capture **ret);
 struct capture *capture_free(struct capture *c); /* accepts NULL, returns NULL */
 
 /*
- * Begins a capture for `by`. 0 with its number; -EBUSY with the owner of the running capture in why
- * (size bytes); -ENOENT with why if no worker has that leg or number; other negative errno.
+ * Begins a capture for `by`. 0 with its number; -EBUSY with the owner of the running capture in
+ * why; -ENOENT with why if no worker has that leg or number; other negative errno.
  */
 int capture_begin(struct capture *c, const struct privsep_capture *what, const char *by,
-		  uint64_t *ret_id, char *why, size_t size);
+		  uint64_t *ret_id, struct reason *why);
 /* The data captured since the last call, usually all of it; concatenated, the answers are one file.
  * With `last` the capture stops, and once *ret_more is false it has ended. 0; -ENOENT: no such
  * capture; -ENOMEM. */

@@ -27,7 +27,7 @@ struct mount_point {
 	struct unmount *leaving; /* the unmount in progress; NULL: none */
 	int mnt_fd;		 /* of a mount that is not attached yet; else -1 */
 	int bell_fd;		 /* eventfd shared with its mount workers; -1: not created yet */
-	char why[MOUNTS_WHY_MAX];
+	struct reason why;	 /* why it is not attached yet; unset: it is */
 	struct mounts *mounts;
 	struct mount_point *next;
 };
@@ -115,30 +115,29 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
 
 /* ---- mount points ---- */
 
-static int busy(const char *path, const struct mountinfo *mi, char *why)
+static int busy(const char *path, const struct mountinfo *mi, struct reason *why)
 {
-	snprintf(
-		why, MOUNTS_WHY_MAX,
+	reason_set_text(
+		why,
 		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
 		"change its path",
 		path, mi->fstype);
 	return -EBUSY;
 }
 
-static int refuse(const char *path, int error, char *why)
+static int refuse(const char *path, int error, struct reason *why)
 {
 	if (error == -ENOTEMPTY)
-		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.120s is busy: the directory is not empty; empty it or "
-			 "change its path",
-			 path);
+		reason_set_text(
+			why,
+			"mount point %.120s is busy: the directory is not empty; empty it or "
+			"change its path",
+			path);
 	else if (error == -ETIMEDOUT)
-		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: its file system does not answer",
-			 path);
+		reason_set_text(why, "mount point %.150s: its file system does not answer", path);
 	else
-		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.150s: %s; make an empty directory there", path,
-			 strerror(-error));
+		reason_set_text(why, "mount point %.150s: %s; make an empty directory there", path,
+				strerror(-error));
 	return error;
 }
 
@@ -148,7 +147,8 @@ static int refuse(const char *path, int error, char *why)
  * resolved in this process. Mounts on it are checked first: opening a dead or unresponsive FUSE
  * mount fails or blocks.
  */
-static int open_point(struct mounts *m, const char *path, char *real, size_t size, char *why)
+static int open_point(struct mounts *m, const char *path, char *real, size_t size,
+		      struct reason *why)
 {
 	char link[32];
 	struct mountinfo mi;
@@ -246,27 +246,27 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
  * without users, and no program can block on it. */
 static void try_place(struct mounts *m, struct mount_point *p)
 {
-	char why[MOUNTS_WHY_MAX] = "";
-	autoclose int dir = open_point(m, p->what.path, p->real, sizeof(p->real), why);
+	struct reason why = {.code = ""};
+	autoclose int dir = open_point(m, p->what.path, p->real, sizeof(p->real), &why);
 	int r = dir;
 
 	if (r >= 0) {
 		r = attach(m, p, dir);
 		if (r < 0)
-			snprintf(why, sizeof(why), "mounting %.40s:%.40s on %.100s: %s",
-				 p->what.peer, p->what.export_name, p->what.path, strerror(-r));
+			reason_set_text(&why, "mounting %.40s:%.40s on %.100s: %s", p->what.peer,
+					p->what.export_name, p->what.path, strerror(-r));
 	}
 	if (r >= 0) {
 		cleanup_close(&p->mnt_fd);
 		p->mnt_fd = -1;
-		if (p->why[0])
+		if (reason_is_set(&p->why))
 			say(m, LOG_LEVEL_NOTICE, "mounted %s", p->what.path);
-		p->why[0] = '\0';
+		reason_clear(&p->why);
 		return;
 	}
-	if (strcmp(p->why, why) != 0)
-		say(m, LOG_LEVEL_WARNING, "%s", why);
-	memcpy(p->why, why, sizeof(p->why));
+	if (!reason_equal(&p->why, &why))
+		say(m, LOG_LEVEL_WARNING, "%s", why.text);
+	p->why = why;
 	loop_timer_arm(m->place_timer, PLACE_NS);
 }
 
@@ -283,22 +283,21 @@ static int on_place(void *user)
 	return 0;
 }
 
-static int mount_one(struct mounts *m, struct mount_point *p, char *why)
+static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why)
 {
 	struct launch_mount *w = &p->what;
 	autoclose int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	int r = -errno;
 
 	if (fd < 0) {
-		snprintf(why, MOUNTS_WHY_MAX, "/dev/fuse: %s; is the fuse module loaded?",
-			 strerror(-r));
+		reason_set_text(why, "/dev/fuse: %s; is the fuse module loaded?", strerror(-r));
 		return r;
 	}
 	p->mnt_fd = create(w, fd, &p->major, &p->minor);
 	if (p->mnt_fd < 0) {
 		r = p->mnt_fd;
-		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s:%.40s on %.100s: %s", w->peer,
-			 w->export_name, w->path, strerror(-r));
+		reason_set_text(why, "mounting %.40s:%.40s on %.100s: %s", w->peer, w->export_name,
+				w->path, strerror(-r));
 		return r;
 	}
 	w->fuse_fd = fd_take(fd);
@@ -479,11 +478,11 @@ const char *mounts_why(const struct mounts *m, const char *path)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)
 		if (p->mnt_fd >= 0 && strcmp(p->what.path, path) == 0)
-			return p->why;
+			return p->why.text;
 	return NULL;
 }
 
-static int point_new(struct mounts *m, const struct launch_mount *want, char *why,
+static int point_new(struct mounts *m, const struct launch_mount *want, struct reason *why,
 		     struct mount_point **ret)
 {
 	struct mount_point *p = point_alloc();
@@ -537,7 +536,7 @@ static int point_give(struct mount_point *p, struct launch_mount *want)
 	return 0;
 }
 
-int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, struct reason *why)
 {
 	struct mount_point *p = find_same(m, want);
 	int r = p ? 0 : point_new(m, want, why, &p);

@@ -11,11 +11,11 @@
 #include "agent/base/loop.h"
 #include "agent/supervise/rundir.h"
 #include "dataplane/launch.h"
+#include "netcfg/base/reason.h"
 
 #define MOUNTS_SUBTYPE "plenum"
 #define MOUNTS_FSTYPE "fuse." MOUNTS_SUBTYPE
 #define MOUNTS_MAX_READ 1048576
-#define MOUNTS_WHY_MAX (LAUNCH_REASON_MAX * 2)
 
 #define MOUNTS_UNMOUNT_LIMIT_NS (3 * NSEC_PER_SEC) /* a file system may have to flush its data */
 
@@ -38,9 +38,9 @@ struct mounts *mounts_free(struct mounts *m);
  * The descriptors (borrowed) and id of the mount that `want` names, which that worker is to serve;
  * creates the mount if it does not exist. The mount is attached once its path is an existing, empty
  * directory and not a mount point; until then it is served without users, and mounts_why says what
- * is missing. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
+ * is missing. Negative errno with one sentence in why, unless it says all.
  */
-int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why);
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, struct reason *why);
 /* The same for a mount worker, a second worker of a mount that another worker serves; never creates
  * a mount. -ENOENT: there is no such mount at present. */
 int mounts_get_shared(struct mounts *m, struct launch_mount *want);

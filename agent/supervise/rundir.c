@@ -297,7 +297,7 @@ int rundir_del_mount(struct rundir *rd, const char *path)
 
 /* ---- opening, cleaning ---- */
 
-static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
+static int make_dirs(const char *path, mode_t mode, struct reason *why)
 {
 	char part[4096];
 	size_t len = strlen(path);
@@ -312,7 +312,7 @@ static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
 		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST) {
 			int r = -errno;
 
-			snprintf(why, why_size, "%s: %s", part, strerror(-r));
+			reason_set_text(why, "%s: %s", part, strerror(-r));
 			return r;
 		}
 	}
@@ -342,7 +342,7 @@ static int lock(int fd, pid_t *ret_owner)
 	return 0;
 }
 
-static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
+static int take_lock(struct rundir *rd, pid_t *ret_owner, struct reason *why)
 {
 	autofree char *path = path_join(rd->run, "plenumd.pid");
 	char text[24] = "";
@@ -353,7 +353,7 @@ static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_
 	rd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	r = rd->lock_fd < 0 ? -errno : lock(rd->lock_fd, ret_owner);
 	if (r < 0) {
-		snprintf(why, why_size, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
+		reason_set_text(why, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
 		return r;
 	}
 	/* Locked, so an earlier content of the file is obsolete. */
@@ -363,23 +363,23 @@ static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_
 	return 0;
 }
 
-int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
-		size_t why_size)
+int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
+		struct reason *why)
 {
 	struct rundir rd = {.lock_fd = -1};
 	int r;
 
-	why[0] = '\0';
-	r = make_dirs(run, 0755, why, why_size);
+	reason_clear(why);
+	r = make_dirs(run, 0755, why);
 	if (r >= 0)
-		r = make_dirs(state, 0700, why, why_size);
+		r = make_dirs(state, 0700, why);
 	if (r >= 0) {
 		rd.run = realpath(run, NULL);
 		rd.state = realpath(state, NULL);
 		r = rd.run && rd.state ? 0 : -errno;
 	}
 	if (r >= 0)
-		r = take_lock(&rd, ret_owner, why, why_size);
+		r = take_lock(&rd, ret_owner, why);
 	if (r >= 0)
 		r = load_record(&rd);
 	if (r < 0) {

@@ -10,6 +10,7 @@
 
 #include "agent/base/events.h"
 #include "dataplane/launch.h"
+#include "netcfg/base/reason.h"
 #include <sys/types.h>
 
 /*
@@ -69,10 +70,10 @@ struct rundir {
  * Creates the directories, takes the lock (RUN/plenumd.pid contains our pid while it is locked) and
  * reads the record. 0; -EBUSY if another agent runs, with its pid in *ret_owner (if it was just
  * killed, waits until its last child has released the lock); other negative errno with the path
- * concerned in why (why_size bytes).
+ * concerned in why, unless the errno says all.
  */
-int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
-		size_t why_size);
+int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
+		struct reason *why);
 void rundir_done(struct rundir *rd);
 /* Kills the recorded processes that were not adopted, waits for them, and removes them from the
  * record. */

@@ -178,8 +178,11 @@ static int give_export(struct start *st, struct launch_export *e)
 static int give_mount(struct start *st, struct launch_mount *m)
 {
 	struct sup_worker *w = st->worker;
-	int r = mounts_get(w->sup->setup.mounts, m, w->id, w->reason);
+	struct reason why = {.code = ""};
+	int r = mounts_get(w->sup->setup.mounts, m, w->id, &why);
 
+	if (r < 0 && reason_is_set(&why))
+		reason_copy_text(w->reason, sizeof(w->reason), why.text);
 	if (r < 0)
 		return r;
 	m->fuse_fd = give(st, m->fuse_fd);

@@ -113,7 +113,7 @@ static inline int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct agent *a = &f->a;
 	struct sup_setup sup;
-	char why[128];
+	struct reason why;
 	pid_t owner;
 
 	plugins_register();
@@ -131,8 +131,7 @@ static inline int setup(void **state)
 	assert_int_equal(kernel_fake_new(f->inv, &a->kernel), 0);
 	host_watch_appliers(f);
 	assert_int_equal(loop_new(&a->loop), 0);
-	assert_int_equal(rundir_open(f->dir, f->state_dir, &a->rundir, &owner, why, sizeof(why)),
-			 0);
+	assert_int_equal(rundir_open(f->dir, f->state_dir, &a->rundir, &owner, &why), 0);
 	assert_int_equal(store_init(&a->store, f->file, f->state_dir), 0);
 	assert_int_equal(mounts_new(&(struct mounts_setup){.rundir = &a->rundir,
 							   .loop = a->loop,

@@ -153,13 +153,13 @@ static void test_second_agent_is_refused(void **state)
 {
 	struct rundir first, second;
 	pid_t owner = 0;
-	char why[256];
+	struct reason why;
 
-	assert_int_equal(rundir_open(dir, state_dir, &first, &owner, why, sizeof(why)), 0);
-	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, why, sizeof(why)), -EBUSY);
+	assert_int_equal(rundir_open(dir, state_dir, &first, &owner, &why), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, &why), -EBUSY);
 	assert_int_equal(owner, getpid());
 	rundir_done(&first);
-	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, &why), 0);
 	rundir_done(&second);
 }
 
@@ -169,12 +169,12 @@ static void test_lock_of_killed_agent_is_awaited(void **state)
 	struct rundir rd;
 	pid_t owner = 0, agent, heir = 0;
 	int told[2], status;
-	char why[256];
+	struct reason why;
 
 	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
 	agent = fork();
 	if (agent == 0) {
-		if (rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)) < 0)
+		if (rundir_open(dir, state_dir, &rd, &owner, &why) < 0)
 			_exit(1);
 		heir = fork();
 		if (heir == 0) {
@@ -190,7 +190,7 @@ static void test_lock_of_killed_agent_is_awaited(void **state)
 		poll(NULL, 0, 200);
 		_exit(kill(heir, SIGKILL) < 0);
 	}
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	rundir_done(&rd);
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);
@@ -231,14 +231,14 @@ static void test_record_survives(void **state)
 		.states = {{.fd = 12, .export = "scratch"}}};
 	struct rundir rd;
 	pid_t owner, child = child_that_waits();
-	char why[256];
+	struct reason why;
 
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	recorded.pid = child;
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
 	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all", &what), 0);
 	rundir_done(&rd);
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	assert_int_equal(rd.n_processes, 1);
 	assert_int_equal(rd.n_mounts, 1);
 	assert_string_equal(rd.mounts[0].path, "/nowhere at all");
@@ -270,11 +270,11 @@ static void test_recorded_processes_are_ended(void **state)
 	struct rundir_process recorded = {.worker_id = 3, .launch_version = LAUNCH_VERSION};
 	struct rundir rd;
 	pid_t owner, child = child_that_waits();
-	char why[256];
+	struct reason why;
 	int status;
 
 	events_init(ev);
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	recorded.pid = child;
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
 	/* A process with our child's pid but another start time is a different process. */
@@ -299,15 +299,15 @@ static void test_the_epoch_grows(void **state)
 {
 	struct rundir rd;
 	pid_t owner;
-	char why[256];
+	struct reason why;
 	uint32_t a, b;
 
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	a = rundir_next_epoch(&rd);
 	b = rundir_next_epoch(&rd);
 	assert_true(b > a);
 	rundir_done(&rd);
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	assert_true(rundir_next_epoch(&rd) > b);
 	rundir_done(&rd);
 }
@@ -323,19 +323,20 @@ static void read_key(const struct rundir *rd, char key[LAUNCH_KEY_BYTES])
 /* A reboot loses the run directory; handles given to clients must stay valid. */
 static void test_key_is_made_once(void **state)
 {
-	char key[LAUNCH_KEY_BYTES], again[LAUNCH_KEY_BYTES], why[256], path[160], other[160];
+	char key[LAUNCH_KEY_BYTES], again[LAUNCH_KEY_BYTES], path[160], other[160];
+	struct reason why;
 	struct rundir rd;
 	struct stat st;
 	pid_t owner;
 
 	snprintf(path, sizeof(path), "%s/handle-key", state_dir);
 	snprintf(other, sizeof(other), "%s/rebooted", dir);
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	read_key(&rd, key);
 	rundir_done(&rd);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_int_equal(rundir_open(other, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(other, state_dir, &rd, &owner, &why), 0);
 	read_key(&rd, again);
 	assert_memory_equal(key, again, sizeof(key));
 	/* An invalid key is not replaced by a new one, which would make all handles stale. */
@@ -441,11 +442,12 @@ static void test_a_garbage_record_is_ignored(void **state)
 {
 	struct rundir rd;
 	pid_t owner;
-	char why[256], path[160];
+	struct reason why;
+	char path[160];
 
 	snprintf(path, sizeof(path), "%s/record", dir);
 	write_text(path, "process\nprocess -1 5\nprocess 1 1\nmount x\nat y\n\xff\xff\nprocess 7");
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	assert_int_equal(rd.n_processes, 0);
 	assert_int_equal(rd.n_mounts, 0);
 	rundir_done(&rd);
@@ -465,12 +467,13 @@ static void test_a_record_of_another_version_is_read_in_part(void **state)
 	};
 	struct rundir rd;
 	pid_t owner;
-	char why[256], path[160];
+	struct reason why;
+	char path[160];
 
 	snprintf(path, sizeof(path), "%s/record", dir);
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
 		write_text(path, records[i].text);
-		assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+		assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 		assert_int_equal(rd.record_version, records[i].version);
 		assert_int_equal(rd.n_processes, 1);
 		assert_int_equal(rd.processes[0].pid, 77);
@@ -489,9 +492,10 @@ static void test_a_failed_record_write_keeps_the_process(void **state)
 	struct rundir_process p = {.pid = getpid(), .worker_id = 1, .launch_version = 1};
 	struct rundir rd;
 	pid_t owner;
-	char why[256], blocker[160];
+	struct reason why;
+	char blocker[160];
 
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	snprintf(blocker, sizeof(blocker), "%s/record.new", dir);
 	assert_int_equal(mkdir(blocker, 0700), 0); /* as good as no space, and works for root */
 	assert_true(rundir_add_process(&rd, &p) < 0);
@@ -500,7 +504,7 @@ static void test_a_failed_record_write_keeps_the_process(void **state)
 	assert_int_equal(rundir_add_process(&rd, &p), 0); /* the same process, not another */
 	assert_int_equal(rd.n_processes, 1);
 	rundir_done(&rd);
-	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	assert_int_equal(rd.n_processes, 1);
 	rundir_done(&rd);
 }

@@ -69,15 +69,15 @@ static void begin_with(struct world *o, struct fixture *f, bool keys)
 					    .idle_limit_ns = 3600 * NSEC_PER_SEC};
 	uint64_t bytes;
 	void *memory;
-	char why[256];
+	struct reason why;
 
 	*o = (struct world){.f = f};
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	o->w = (struct sup_worker *)sup_first(f->a.sup);
 	o->w->state = SUP_UP;
 	assert_int_equal(capture_new(&setup, &o->c), 0);
-	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, why, sizeof(why)), 0);
-	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, why, sizeof(why)), -EBUSY);
+	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, &why), 0);
+	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, &why), -EBUSY);
 	assert_true(take(o, false));
 	assert_int_equal(find_rings(&memory, &bytes), 1);
 	assert_int_equal(bytes, BUFFER_BYTES);

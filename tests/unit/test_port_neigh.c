@@ -355,22 +355,22 @@ static void probing_restarts_after_a_pause(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	char why[128] = "";
+	struct reason why = {.code = ""};
 
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	assert_int_equal(x->emitted, 1);
 	pass(x, 2 * NSEC_PER_SEC);
 	assert_int_equal(x->emitted, PORT_NEIGH_PROBES);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	assert_int_equal(x->emitted, PORT_NEIGH_PROBES + 1);
 	pass(x, 250 * NSEC_PER_MSEC);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), 0);
 	assert_int_equal(x->emitted, 2 * PORT_NEIGH_PROBES + 1); /* and announced */
-	assert_string_equal(why, "");
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_string_equal(why.text, "");
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
-	assert_non_null(strstr(why, "is in use by"));
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, "is in use by"));
 }
 
 /* Early probes: it waits for the last one's time, and replies count. */
@@ -378,33 +378,33 @@ static void early_probes_count(void **state)
 {
 	struct fixture *x = *state;
 	uint8_t frame[PORT_L2_CONTROL_MAX];
-	char why[128] = "";
+	struct reason why = {.code = ""};
 
 	port_neigh_probe_sent_early(x->n, x->now_ns);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	pass(x, PORT_NEIGH_PROBE_NS - NSEC_PER_MSEC);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	assert_int_equal(x->emitted, 0);
 	pass(x, 2 * NSEC_PER_MSEC);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), 0);
 	assert_int_equal(x->emitted, 1); /* announced */
 	port_neigh_probe_sent_early(x->n, x->now_ns - PORT_NEIGH_PROBE_NS);
 	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EADDRINUSE);
 }
 
 /* Too long ago: those probes do not count. */
 static void old_early_probes_do_not_count(void **state)
 {
 	struct fixture *x = *state;
-	char why[128] = "";
+	struct reason why = {.code = ""};
 
 	port_neigh_probe_sent_early(x->n, x->now_ns - 2 * NSEC_PER_SEC);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), -EAGAIN);
 	assert_int_equal(x->emitted, 1);
 	pass(x, 250 * NSEC_PER_MSEC);
 	assert_int_equal(x->emitted, PORT_NEIGH_PROBES);
-	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, &why), 0);
 }
 
 /* Two hosts that start at the same time see each other's probes. */

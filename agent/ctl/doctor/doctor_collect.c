@@ -50,7 +50,7 @@ static void collect_host(struct doctor_host *p)
 
 /* ---- the agent ---- */
 
-static json_t *get(const struct ctl_args *a, enum resource_id resource, char *why, size_t size)
+static json_t *get(const struct ctl_args *a, enum resource_id resource, struct reason *why)
 {
 	const struct ctl_request rq = {.resource = resource};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -60,20 +60,23 @@ static json_t *get(const struct ctl_args *a, enum resource_id resource, char *wh
 	if (r >= 0 && reply.status == 200)
 		o = json_loadb(reply.body, reply.len, 0, NULL);
 	if (r == -ENOENT || r == -ECONNREFUSED)
-		snprintf(why, size, "no agent runs on %.160s", a->socket);
+		reason_set_text(why, "no agent runs on %.160s", a->socket);
 	else if (!o)
-		snprintf(why, size, "%s on %.160s", r < 0 ? strerror(-r) : "unexpected answer",
-			 a->socket);
+		reason_set_text(why, "%s on %.160s", r < 0 ? strerror(-r) : "unexpected answer",
+				a->socket);
 	return o;
 }
 
 static void collect_agent(const struct ctl_args *a, struct doctor_host *p)
 {
-	p->status = get(a, RESOURCE_STATUS, p->no_agent, sizeof(p->no_agent));
-	if (!p->status)
-		return;
-	p->processes = get(a, RESOURCE_PROCESSES, p->no_agent, sizeof(p->no_agent));
-	p->net = get(a, RESOURCE_NET, p->no_agent, sizeof(p->no_agent));
+	struct reason why = {.code = ""};
+
+	p->status = get(a, RESOURCE_STATUS, &why);
+	if (p->status) {
+		p->processes = get(a, RESOURCE_PROCESSES, &why);
+		p->net = get(a, RESOURCE_NET, &why);
+	}
+	reason_copy_text(p->no_agent, sizeof(p->no_agent), why.text);
 }
 
 /* ---- desired configuration ---- */
@@ -110,8 +113,7 @@ static void collect_spec(const struct ctl_args *a, const char *named, struct doc
 /* The agent's plan knows the addresses of its workers and the attempts that failed. */
 static json_t *find_steps(const struct ctl_args *a, const char *file, const struct doctor_host *p)
 {
-	char why[256];
-	json_t *o = p->status && !file ? get(a, RESOURCE_PLAN, why, sizeof(why)) : NULL, *steps;
+	json_t *o = p->status && !file ? get(a, RESOURCE_PLAN, NULL) : NULL, *steps;
 
 	if (!o)
 		o = plan_to_object(p->plan);
@@ -271,7 +273,7 @@ static void collect_clock(struct doctor_host *p)
 }
 
 /* The output of a tool; heap. NULL: not installed, or failed. */
-static char *run_tool(const char *command, char *why, size_t size)
+static char *run_tool(const char *command, struct reason *why)
 {
 	autofree char *text = malloc(RULES_BYTES_MAX + 1);
 	FILE *f = text ? popen(command, "re") : NULL;
@@ -279,7 +281,7 @@ static char *run_tool(const char *command, char *why, size_t size)
 	int status;
 
 	if (!f) {
-		snprintf(why, size, "%s", strerror(errno));
+		reason_set_text(why, "%s", strerror(errno));
 		return NULL;
 	}
 	len = fread(text, 1, RULES_BYTES_MAX, f);
@@ -287,38 +289,44 @@ static char *run_tool(const char *command, char *why, size_t size)
 	status = pclose(f);
 	if (status == 0 && len < RULES_BYTES_MAX)
 		return ptr_take(text);
-	snprintf(why, size, "'%.64s' %s", command,
-		 status != 0 ? "failed or is not installed" : "its output is too large");
+	reason_set_text(why, "'%.64s' %s", command,
+			status != 0 ? "failed or is not installed" : "its output is too large");
 	return NULL;
 }
 
 /* The tables of iptables-legacy exist only if a rule was added to them; running its tools
  * otherwise would load its modules. */
 static char *run_legacy(const struct doctor_host *p, const char *names, const char *command,
-			char *why, size_t size)
+			struct reason *why)
 {
 	autofree char *text = doctor_read_all(p, names);
 
 	if (text && *text)
-		return run_tool(command, why, size);
+		return run_tool(command, why);
 	if (text || errno == ENOENT)
 		return strdup("");
-	snprintf(why, size, "%s cannot be read: %s", names, strerror(errno));
+	reason_set_text(why, "%s cannot be read: %s", names, strerror(errno));
 	return NULL;
 }
 
 static void collect_firewall(struct doctor_host *p)
 {
-	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null",
-			  p->no_nft, sizeof(p->no_nft));
+	struct reason why = {.code = ""};
+
+	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null", &why);
+	reason_copy_text(p->no_nft, sizeof(p->no_nft), why.text);
+	reason_clear(&why);
 	p->iptables = run_legacy(p, "/proc/net/ip_tables_names",
 				 "PATH=$PATH:/usr/sbin:/sbin; iptables-legacy-save -t filter "
 				 "2>/dev/null || iptables-save -t filter 2>/dev/null",
-				 p->no_iptables, sizeof(p->no_iptables));
+				 &why);
+	reason_copy_text(p->no_iptables, sizeof(p->no_iptables), why.text);
+	reason_clear(&why);
 	p->ip6tables = run_legacy(p, "/proc/net/ip6_tables_names",
 				  "PATH=$PATH:/usr/sbin:/sbin; ip6tables-legacy-save -t filter "
 				  "2>/dev/null || ip6tables-save -t filter 2>/dev/null",
-				  p->no_ip6tables, sizeof(p->no_ip6tables));
+				  &why);
+	reason_copy_text(p->no_ip6tables, sizeof(p->no_ip6tables), why.text);
 }
 
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret)

@@ -25,6 +25,7 @@
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 #include "dataplane/launch.h"
+#include "netcfg/base/reason.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>

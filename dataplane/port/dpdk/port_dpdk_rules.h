@@ -10,6 +10,7 @@
 #define PLENUM_DATAPLANE_PORT_DPDK_RULES_H
 
 #include "dataplane/port/l2/port_l2.h"
+#include "netcfg/base/reason.h"
 
 struct rte_flow;
 

@@ -10,6 +10,7 @@
 #define PLENUM_DATAPLANE_PORT_NEIGH_H
 
 #include "dataplane/port/l2/port_l2.h"
+#include "netcfg/base/reason.h"
 
 #define PORT_NEIGH_MAX 512   /* neighbours known at once */
 #define PORT_NEIGH_PARKED 32 /* frames waiting for a neighbour, one per neighbour */
