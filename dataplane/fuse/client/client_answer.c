@@ -182,7 +182,7 @@ static void created_note(struct fuse_client *f, const struct client_slot *s,
 		return;
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	if (in.flags & O_EXCL)
-		client_cache_created_set(&f->cache, n, &entry->attr, s->arrived_ns);
+		client_cache_mark_created(&f->cache, n, &entry->attr, s->arrived_ns);
 }
 
 static int answer_entry(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,

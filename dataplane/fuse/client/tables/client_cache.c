@@ -280,8 +280,8 @@ static struct client_created *created_of(struct client_cache *k, const struct cl
 	return &k->created[(size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_CREATED];
 }
 
-void client_cache_created_set(struct client_cache *k, const struct client_node *n,
-			      const struct fuse_attr *attr, uint64_t sent_ns)
+void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
+			       const struct fuse_attr *attr, uint64_t sent_ns)
 {
 	*created_of(k, n) = (struct client_created){.nodeid = client_node_id(k->nodes, n),
 						    .sent_ns = sent_ns,

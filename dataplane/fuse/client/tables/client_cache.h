@@ -132,8 +132,8 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 			 size_t len, uint64_t now_ns);
 
 /* A request sent at sent_ns created this file, with a lease. */
-void client_cache_created_set(struct client_cache *k, const struct client_node *n,
-			      const struct fuse_attr *attr, uint64_t sent_ns);
+void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
+			       const struct fuse_attr *attr, uint64_t sent_ns);
 /* The same file after a change that is already counted in the node, if still cached. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
