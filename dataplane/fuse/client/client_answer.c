@@ -685,7 +685,7 @@ static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 	case FUSE_UNLINK:
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
-		client_cache_written_drop_all(&f->cache);
+		client_cache_drop_all_written(&f->cache);
 		break;
 	default:
 		for (unsigned i = 0; i < s->refs.n_nodes; i++)

@@ -67,7 +67,7 @@ void client_cache_clear(struct client_cache *k)
 	memset(k->dirs, 0, sizeof(k->dirs));
 	memset(k->dir_ends, 0, sizeof(k->dir_ends));
 	memset(k->created, 0, sizeof(k->created));
-	client_cache_written_drop_all(k);
+	client_cache_drop_all_written(k);
 	for (unsigned i = 0; i < CLIENT_CACHE_EMPTY_DIRS; i++)
 		k->empty_dirs[i].nodeid = 0;
 }
@@ -359,7 +359,7 @@ void client_cache_written_drop(struct client_cache *k, const struct client_node 
 	w->n_drops++;
 }
 
-void client_cache_written_drop_all(struct client_cache *k)
+void client_cache_drop_all_written(struct client_cache *k)
 {
 	k->n_moves++;
 }

@@ -153,7 +153,7 @@ uint32_t client_cache_written_count(const struct client_cache *k, const struct c
 /* The file may have changed, or an answer may show it with changes of another client. */
 void client_cache_written_drop(struct client_cache *k, const struct client_node *n);
 /* Any file may have. */
-void client_cache_written_drop_all(struct client_cache *k);
+void client_cache_drop_all_written(struct client_cache *k);
 /* False: unknown. *ret_for_ns: remaining validity. */
 bool client_cache_written(const struct client_cache *k, const struct client_node *n,
 			  uint64_t now_ns, struct fuse_attr *ret, uint64_t *ret_for_ns);

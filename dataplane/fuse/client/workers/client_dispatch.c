@@ -490,7 +490,7 @@ static void request_finish(struct fuse_client *f, struct client_worker *w, unsig
 		client_cache_written_drop(&f->cache, node);
 		client_prefetch_note_shown(f, client_node_id(&f->nodes, node));
 	} else {
-		client_cache_written_drop_all(&f->cache);
+		client_cache_drop_all_written(&f->cache);
 		client_prefetch_note_shown_all(f);
 	}
 	slot_release(w, i);

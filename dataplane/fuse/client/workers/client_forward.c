@@ -297,7 +297,7 @@ static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {
-		client_cache_written_drop_all(&f->cache);
+		client_cache_drop_all_written(&f->cache);
 		client_prefetch_note_shown_all(f);
 		return;
 	}
