@@ -88,7 +88,7 @@ static void on_request(void *user, struct rudp_session *s, struct rudp_call *cal
 
 static void on_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
 {
-	fuse_server_call_gone(rudp_session_user(s), call);
+	fuse_server_call_cancelled(rudp_session_user(s), call);
 }
 
 static void on_sent(void *user, struct rudp_session *s, void *token)

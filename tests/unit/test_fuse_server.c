@@ -128,7 +128,7 @@ static void calls_that_are_gone_are_not_answered(void **state)
 	in.fh = fh;
 	rig_send(&rig, rig.call, &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(in)});
 	if (!rig.call->answered) {
-		fuse_server_call_gone(rig.client, rig.call);
+		fuse_server_call_cancelled(rig.client, rig.call);
 		while (fuse_server_in_flight(rig.server) > 0)
 			rig_poll(&rig);
 		assert_false(rig.call->answered);

@@ -91,7 +91,7 @@ static inline unsigned fuse_server_peer(const struct rudp_session *s)
 void fuse_server_buf_put(struct fuse_server *srv, void *buf);
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
 			 size_t len);
-void fuse_server_call_gone(struct fuse_server_client *c, struct rudp_call *call);
+void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call);
 void fuse_server_sent(struct fuse_server *srv, void *token);
 /* The session has ended. The client's open files are kept for its next session (same mount_id). */
 void fuse_server_client_gone(struct fuse_server_client *c);

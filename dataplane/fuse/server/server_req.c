@@ -493,7 +493,7 @@ void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *
 	}
 }
 
-void fuse_server_call_gone(struct fuse_server_client *c, struct rudp_call *call)
+void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call)
 {
 	struct server_req *q = rudp_call_user(call);
 
