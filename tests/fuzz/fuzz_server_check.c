@@ -60,7 +60,7 @@ static void use(const uint8_t *msg, size_t len, const struct fuse_server_args *a
 							sizeof(struct fuse_proto_resp_tail) +
 							sizeof(struct fuse_proto_bulk_done))
 		abort();
-	(void)fuse_server_check_is_once(in);
+	(void)fuse_server_check_is_non_idempotent(in);
 }
 
 /* The first byte is the length of the tail. */

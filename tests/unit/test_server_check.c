@@ -181,14 +181,14 @@ static void requests_that_must_not_run_twice_are_known(void **state)
 	struct fuse_fallocate_in f = {.length = 1};
 
 	assert_int_equal(check(FUSE_FALLOCATE, &f, sizeof(f)), 0);
-	assert_true(fuse_server_check_is_once((void *)msg));
+	assert_true(fuse_server_check_is_non_idempotent((void *)msg));
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), 0);
-	assert_true(fuse_server_check_is_once((void *)msg));
+	assert_true(fuse_server_check_is_non_idempotent((void *)msg));
 	w.write_flags = FUSE_WRITE_CACHE;
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), 0);
-	assert_false(fuse_server_check_is_once((void *)msg));
+	assert_false(fuse_server_check_is_non_idempotent((void *)msg));
 	assert_int_equal(check(FUSE_RMDIR, "d", 2), 0);
-	assert_true(fuse_server_check_is_once((void *)msg));
+	assert_true(fuse_server_check_is_non_idempotent((void *)msg));
 }
 
 static void buffers_are_bounded_and_return_their_pages(void **state)

@@ -493,7 +493,7 @@ void server_op_write(struct server_req *q)
 
 	if (r < 0) {
 		server_reply_err(q, -r);
-	} else if (fuse_server_check_is_once(q->in)) { /* it appends at the current end */
+	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* it appends at the current end */
 		append(q, f);
 	} else if (!q->mount->export->in_memory) {
 		write_by_helper(q, f);

@@ -163,7 +163,7 @@ static bool req_changes(const struct server_req *q)
 	case FUSE_OPEN:
 		return (open->flags & O_ACCMODE) != O_RDONLY || open->flags & O_TRUNC;
 	default:
-		return fuse_server_check_is_once(q->in);
+		return fuse_server_check_is_non_idempotent(q->in);
 	}
 }
 
@@ -176,7 +176,8 @@ static bool req_once(struct server_req *q)
 		server_open_reply(q, f);
 		return true;
 	}
-	if (!fuse_server_check_is_once(q->in) || q->args.flags & FUSE_PROTO_REQ_REOPEN || q->record)
+	if (!fuse_server_check_is_non_idempotent(q->in) || q->args.flags & FUSE_PROTO_REQ_REOPEN ||
+	    q->record)
 		return false;
 	switch (journal_begin(q->mount->export->journal, q->mount->journal, q->unique,
 			      q->in->opcode, q->resent, &q->record, &q->ticket)) {

@@ -296,7 +296,7 @@ size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in)
 	return fuse_proto_resp_max(in->opcode, size) - sizeof(struct fuse_out_header);
 }
 
-bool fuse_server_check_is_once(const struct fuse_in_header *in)
+bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in)
 {
 	switch (in->opcode) {
 	case FUSE_SETATTR:

@@ -33,6 +33,6 @@ int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret)
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
 /* Whether the request must not be executed twice: a repetition would change the effect or the
  * reply. */
-bool fuse_server_check_is_once(const struct fuse_in_header *in);
+bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in);
 
 #endif
