@@ -345,7 +345,7 @@ static bool is_meant(struct agent *a, const struct client *cl, const struct priv
 		     bool keep, struct control_reply *r)
 {
 	struct reason why;
-	int k = reconcile_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, &why);
+	int k = reconcile_pending_match(a, m->apply.back_to, cl->peer.uid, keep, &why);
 
 	if (k < 0)
 		control_error(r, k == -ENOENT ? 404 : 409,

@@ -285,8 +285,8 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core);
 bool reconcile_on_trial(void *user);
 /* Whether the client means the pending apply: by its number or, where that is 0, as its user. 0;
  * -ENOENT: none is pending; -EPERM: it is another one; with the reason in why. */
-int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep,
-			       struct reason *why);
+int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
+			    struct reason *why);
 /* Whether the files that the pending apply would replace are unchanged since it began. 0; -ESTALE
  * with the reason in d; other errors. */
 int reconcile_pending_check_files(struct agent *a, struct diag *d);

@@ -460,8 +460,8 @@ static void say_none_waits(const struct agent *a, uint64_t number, struct reason
 		reason_set_text(why, "no apply waits for a confirmation");
 }
 
-int reconcile_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep,
-			       struct reason *why)
+int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
+			    struct reason *why)
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
 	const struct history_entry *e = history_find(&a->reconcile.records.history, p->entry);

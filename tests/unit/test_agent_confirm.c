@@ -546,7 +546,7 @@ static bool is_refused_as(const struct agent *a, uint64_t number, uid_t uid, boo
 			  const char *text)
 {
 	struct reason why = {.code = ""};
-	int r = reconcile_pending_is_meant(a, number, uid, keep, &why);
+	int r = reconcile_pending_match(a, number, uid, keep, &why);
 
 	if (r == error && strstr(why.text, text))
 		return true;
@@ -563,9 +563,9 @@ static void test_only_the_owner_decides_without_a_number(void **state)
 	assert_true(is_refused_as(a, 0, 0, true, -ENOENT, "no apply waits"));
 	assert_true(is_refused_as(a, 9, 0, true, -ENOENT, "no apply waits"));
 	begin(f, 600);
-	assert_int_equal(reconcile_pending_is_meant(a, 2, 1000, true, NULL), 0);
-	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL), 0);
-	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, false, NULL), 0);
+	assert_int_equal(reconcile_pending_match(a, 2, 1000, true, NULL), 0);
+	assert_int_equal(reconcile_pending_match(a, 0, 0, true, NULL), 0);
+	assert_int_equal(reconcile_pending_match(a, 0, 0, false, NULL), 0);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM,
 				  "apply 2 (files, by uid 0, pid 7) belongs to another user; use "
 				  "'plenum confirm 2'"));
@@ -577,7 +577,7 @@ static void test_only_the_owner_decides_without_a_number(void **state)
 	reconcile_start(a);
 	turn_until_pending(f);
 	assert_true(is_refused_as(a, 0, 1000, true, -EPERM, "'plenum confirm 2'"));
-	assert_int_equal(reconcile_pending_is_meant(a, 0, 0, true, NULL), 0);
+	assert_int_equal(reconcile_pending_match(a, 0, 0, true, NULL), 0);
 	assert_int_equal(reconcile_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_decided(f);
 	assert_true(is_refused_as(
