@@ -135,7 +135,7 @@ static void count_hugepages(struct plan_builder *b)
 static bool is_not_agreed(const struct plan_builder *b, const struct plan_worker *w,
 			  const struct plan_leg *leg, struct reason *why)
 {
-	if (plan_vf_is_agreed(b, leg, w) || plan_vf_may_move(b, w) || !leg->device->max_vfs ||
+	if (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w) || !leg->device->max_vfs ||
 	    leg->net->vfs == 0 || !plan_vf_fits(leg, w->claim))
 		return false;
 	reason_set(
@@ -465,7 +465,7 @@ static void move_all(struct plan_builder *b)
 		for (size_t i = 0; i < b->plan->n_workers; i++) {
 			struct plan_worker *w = &b->plan->workers[i];
 
-			if (w->asked != SPEC_TRANSPORT_AUTO || plan_vf_may_move(b, w) != may)
+			if (w->asked != SPEC_TRANSPORT_AUTO || plan_vf_move_allowed(b, w) != may)
 				continue;
 			move_worker(b, w, &left);
 			w->moves |= takes_more(b, w);
@@ -473,7 +473,7 @@ static void move_all(struct plan_builder *b)
 		}
 	}
 	for (size_t i = 0; i < b->plan->n_workers; i++)
-		if (b->plan->workers[i].moves && !plan_vf_may_move(b, &b->plan->workers[i]))
+		if (b->plan->workers[i].moves && !plan_vf_move_allowed(b, &b->plan->workers[i]))
 			stay(b, &b->plan->workers[i]);
 	for (size_t i = 0; i < b->n_legs; i++)
 		b->legs[i].n_vfs = n_vfs[i];

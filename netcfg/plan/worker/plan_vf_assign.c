@@ -39,7 +39,7 @@ bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
 	return backend_takes_vf(t, nic_family_find(leg->device->driver));
 }
 
-bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w)
+bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker *w)
 {
 	const struct plan_context *ctx = b->ctx;
 
@@ -71,7 +71,7 @@ static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg
 			const struct plan_worker *w)
 {
 	return plan_vf_fits(leg, w->claim) &&
-	       (plan_vf_is_agreed(b, leg, w) || plan_vf_may_move(b, w));
+	       (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w));
 }
 
 /* The worker with the lowest id that claims a VF of the leg and has none. */

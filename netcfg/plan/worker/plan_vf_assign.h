@@ -23,7 +23,7 @@ uint32_t plan_vf_needed(const struct plan *p, const struct plan_leg *leg, bool b
 /* Whether workers with that transport can use VFs of the leg's device. */
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
 /* Whether this plan may move the worker to a transport that no apply has accepted. */
-bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w);
+bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker *w);
 /* Whether the worker names a VF transport, or an apply has accepted VFs of this device for it. */
 bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
 		       const struct plan_worker *w);
