@@ -134,7 +134,7 @@ static int start_all(struct worker *w)
 		return fail(w, LAUNCH_EXIT_CONFIG, e, strerror(-e));
 	if (worker_ports_open(w, &legs) == 0)
 		return fail_by_ports(w, &legs);
-	worker_legs_explain(w, &legs);
+	worker_legs_set_reasons(w, &legs);
 	e = worker_rdma_open(w, &why);
 	if (e == 0)
 		e = sandbox_enter(&w->sandbox, w->cfg, &why);
@@ -148,7 +148,7 @@ static int start_all(struct worker *w)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why.text);
 	if (worker_ports_join(w, &legs) == 0)
 		return fail_by_ports(w, &legs);
-	worker_legs_explain(w, &legs);
+	worker_legs_set_reasons(w, &legs);
 	return 0;
 }
 

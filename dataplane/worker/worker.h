@@ -135,7 +135,7 @@ int worker_process_place(const struct launch_config *cfg);
 /* Selects the back end of the ports. 0; negative errno with a line in why. */
 int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open. Returns the number of open ports. ret_why: the reasons of each
- * leg, for worker_legs_explain(). */
+ * leg, for worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 
 /* Has the open ports join the network; closes those that must not. Results as for
@@ -158,7 +158,7 @@ void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsign
 void worker_legs_format(const struct worker_legs_why *why, struct reason *ret);
 /* Replaces the reasons of the legs: sends an event for each leg whose reason is new, and updates
  * the page. */
-void worker_legs_explain(struct worker *w, const struct worker_legs_why *why);
+void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why);
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
 /* Writes the statistics page; call within its seqlock. */
 void worker_legs_publish(struct worker *w);

@@ -42,7 +42,7 @@ static void explain(struct worker *w, unsigned i, const char *why)
 		    why[0] ? why : text);
 }
 
-void worker_legs_explain(struct worker *w, const struct worker_legs_why *why)
+void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		explain(w, i, why->leg[i].text);

@@ -244,7 +244,7 @@ static void turn_port_retry(struct worker *w)
 		watch_port(w, i);
 		worker_link_judge(w, i);
 	}
-	worker_legs_explain(w, &why);
+	worker_legs_set_reasons(w, &why);
 }
 
 /* Packets that the kernel found too large on sending. */

@@ -137,7 +137,7 @@ static void joined(struct bench *b, unsigned n)
 	struct worker_legs_why why;
 
 	assert_int_equal(worker_backup_join(&b->w, &why), n);
-	worker_legs_explain(&b->w, &why);
+	worker_legs_set_reasons(&b->w, &why);
 }
 
 /* A message of the agent about a link. */

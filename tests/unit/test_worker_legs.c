@@ -161,7 +161,7 @@ static void opened(struct bench *b, unsigned n)
 	struct worker_legs_why why;
 
 	assert_int_equal(worker_ports_open(&b->w, &why), n);
-	worker_legs_explain(&b->w, &why);
+	worker_legs_set_reasons(&b->w, &why);
 }
 
 static void joined(struct bench *b, unsigned n)
@@ -169,7 +169,7 @@ static void joined(struct bench *b, unsigned n)
 	struct worker_legs_why why;
 
 	assert_int_equal(worker_ports_join(&b->w, &why), n);
-	worker_legs_explain(&b->w, &why);
+	worker_legs_set_reasons(&b->w, &why);
 }
 
 static void expect_event(struct bench *b, int code, unsigned index, const char *text)
@@ -425,7 +425,7 @@ static void test_all_reasons_fit_in_one_line(void **state)
 
 	/* On the page and in the event a leg has less room. */
 	reason_clear(&why.leg[0]);
-	worker_legs_explain(&b->w, &why);
+	worker_legs_set_reasons(&b->w, &why);
 	assert_true(strlen(b->stats.ports[2].reason) > LAUNCH_REASON_MAX - 12);
 	assert_non_null(strstr(b->stats.ports[2].reason, "words ..."));
 }
