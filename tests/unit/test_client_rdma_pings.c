@@ -247,11 +247,11 @@ static void pings_after_silent_servers_wait_for_the_answer(void **state)
 	assert_int_equal(g->f->pool.n_free, n_free);
 }
 
-static void wish_said(struct rig *g, struct fuse_proto_wish wish)
+static void order_said(struct rig *g, struct fuse_proto_ping_order order)
 {
 	struct fuse_proto_rdma p = check_begin(g);
 
-	memcpy(p.legs[1].gid, &wish, sizeof(wish));
+	memcpy(p.legs[1].gid, &order, sizeof(order));
 	check_end(g, p, 2);
 	fuse_client_tick(g->f, g->now_ns);
 }
@@ -260,9 +260,9 @@ static void wish_said(struct rig *g, struct fuse_proto_wish wish)
  * here. */
 static void servers_may_request_pings(void **state)
 {
-	const struct fuse_proto_wish good = {
+	const struct fuse_proto_ping_order good = {
 		.what = FUSE_PROTO_PING_READ, .depth = 1, .count = 100, .len = 4096};
-	struct fuse_proto_wish bad[7];
+	struct fuse_proto_ping_order bad[7];
 	struct rig *g = *state;
 	struct launch_ping p;
 	unsigned n_free;
@@ -275,16 +275,16 @@ static void servers_may_request_pings(void **state)
 	bad[0].what = 0;
 	bad[1].what = FUSE_PROTO_PING_WHAT_MAX;
 	bad[2].depth = FUSE_PROTO_PING_DEPTH_MAX + 1;
-	bad[3].count = FUSE_PROTO_WISH_COUNT_MAX + 1;
+	bad[3].count = FUSE_PROTO_PING_ORDER_COUNT_MAX + 1;
 	bad[4].len = FUSE_PROTO_MAX_WRITE + 1;
 	bad[5].count = 0;
 	bad[6].len = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		wish_said(g, bad[i]);
+		order_said(g, bad[i]);
 		assert_int_equal(n_calls, 0);
 		assert_int_equal(g->f->pool.n_free, n_free);
 	}
-	wish_said(g, good);
+	order_said(g, good);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(ping_of(0).count, 64);
 	assert_int_equal(ping_of(0).leg, 1);
@@ -298,7 +298,7 @@ static void servers_may_request_pings(void **state)
 	/* An operator's test is not disturbed by it. */
 	ping_begin(g);
 	assert_int_equal(ping_of(0).len, 4096);
-	g->f->ping.wish = (struct launch_ping){
+	g->f->ping.order = (struct launch_ping){
 		.id = 1, .what = LAUNCH_PING_IN, .bytes = 64, .count = 1, .depth = 1};
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
@@ -312,7 +312,7 @@ static void servers_may_request_pings(void **state)
  * first. */
 static void requested_pings_are_limited(void **state)
 {
-	const struct fuse_proto_wish wish = {
+	const struct fuse_proto_ping_order order = {
 		.what = FUSE_PROTO_PING_READ, .depth = 1, .count = 1, .len = 64};
 	struct rig *g = *state;
 	struct launch_ping p = {.id = 0};
@@ -321,10 +321,10 @@ static void requested_pings_are_limited(void **state)
 	bring_up(g);
 	pairs_up(g);
 	n_free = g->f->pool.n_free;
-	wish_said(g, wish);
+	order_said(g, order);
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 1);
 	assert_false(fuse_client_ping_take(g->f, &p));
-	g->f->ping.wish = (struct launch_ping){
+	g->f->ping.order = (struct launch_ping){
 		.id = 1, .port = 1, .what = LAUNCH_PING_OUT, .bytes = 64, .count = 1, .depth = 1};
 	g->now_ns += NSEC_PER_SEC - 1;
 	fuse_client_tick(g->f, g->now_ns);
@@ -348,7 +348,7 @@ static void requested_pings_are_limited(void **state)
 	assert_int_equal(ping_result(g).done, 100);
 	/* One that took all its time does not delay the next. */
 	g->now_ns += 10 * NSEC_PER_SEC;
-	wish_said(g, wish);
+	order_said(g, order);
 	assert_int_equal(ping_of(0).len, 64);
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_BUSY, 0);
 	g->now_ns += LAUNCH_PING_S_MAX * NSEC_PER_SEC;
@@ -357,7 +357,7 @@ static void requested_pings_are_limited(void **state)
 	assert_false(fuse_client_ping_take(g->f, &p));
 	while (n_calls > 0)
 		answer_pairs(g, 0, 0);
-	wish_said(g, wish);
+	order_said(g, order);
 	assert_int_equal(ping_of(0).len, 64);
 	respond(g, 0, -EIO, NULL, 0);
 	assert_false(fuse_client_ping_take(g->f, &p));

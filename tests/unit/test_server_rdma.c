@@ -525,11 +525,11 @@ static void pings_are_checked(void **state)
 }
 
 /* The order that the client sees when it checks its pair. */
-static struct fuse_proto_wish n_reported(struct rig *g)
+static struct fuse_proto_ping_order n_reported(struct rig *g)
 {
 	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
 	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
-	struct fuse_proto_wish order;
+	struct fuse_proto_ping_order order;
 	struct fuse_proto_rdma_leg leg;
 
 	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
@@ -555,7 +555,7 @@ static void order(struct rig *g, uint64_t now_ns)
 }
 
 /* The client runs `count` operations of the order. */
-static void wish_done(struct rig *g, uint32_t count)
+static void order_run(struct rig *g, uint32_t count)
 {
 	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 4096);
 
@@ -593,15 +593,15 @@ static void ordered_pings_are_run_by_the_client(void **state)
 	verbs_end(0, IBV_WC_SUCCESS);
 	rig_poll(g);
 	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
-	wish_done(g, 1); /* shorter, or repeated after a lost session */
+	order_run(g, 1); /* shorter, or repeated after a lost session */
 	assert_int_equal(n_reported(g).count, 6);
-	wish_done(g, 3);
+	order_run(g, 3);
 	assert_int_equal(n_reported(g).what, FUSE_PROTO_PING_READ);
 	assert_int_equal(n_reported(g).count, 3);
 	assert_false(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
-	wish_done(g, 5); /* more than remains: not part of the order */
-	wish_done(g, 3);
+	order_run(g, 5); /* more than remains: not part of the order */
+	order_run(g, 3);
 	assert_int_equal(n_reported(g).what, 0);
 	assert_true(fuse_server_ping_take(g->server, 2, &p, &due));
 	assert_int_equal(p.id, 9);

@@ -76,33 +76,33 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 /* Accepts the same limits as for an operator here. */
 void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
-	struct fuse_proto_wish wish;
+	struct fuse_proto_ping_order order;
 	struct launch_ping p;
 
-	memcpy(&wish, said, sizeof(wish));
+	memcpy(&order, said, sizeof(order));
 	p = (struct launch_ping){.id = 1,
 				 .port = port,
-				 .what = wish.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
-					 : wish.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
-									     : 0,
-				 .bytes = wish.len,
-				 .count = wish.count,
-				 .depth = wish.depth};
+				 .what = order.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
+					 : order.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
+									      : 0,
+				 .bytes = order.len,
+				 .count = order.count,
+				 .depth = order.depth};
 	if (launch_ping_is_valid(&p))
-		f->ping.wish = p;
+		f->ping.order = p;
 }
 
 /* Not during another test: the server repeats its request. */
 static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
-	const struct launch_ping wish = p->wish;
+	const struct launch_ping order = p->order;
 	const bool busy = p->run.id || p->waits;
 
-	if (!wish.id || (!busy && now_ns < p->pause_until_ns))
+	if (!order.id || (!busy && now_ns < p->pause_until_ns))
 		return;
-	p->wish.id = 0;
-	if (!busy && fuse_client_ping(f, &wish, now_ns) == 0)
+	p->order.id = 0;
+	if (!busy && fuse_client_ping(f, &order, now_ns) == 0)
 		p->is_servers = true;
 }
 
@@ -136,7 +136,7 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 
 	requested_begin(f, now_ns);
 	if (!p->run.id || p->over)
-		return p->wish.id ? p->pause_until_ns : UINT64_MAX;
+		return p->order.id ? p->pause_until_ns : UINT64_MAX;
 	if (now_ns >= p->until_ns) {
 		ping_over(f, -ETIMEDOUT, "", now_ns);
 		return now_ns;
@@ -237,7 +237,7 @@ static void ping_down(struct fuse_client *f, uint64_t now_ns)
 	struct client_ping *p = &f->ping;
 
 	p->waits = p->is_stale = false;
-	p->wish.id = 0;
+	p->order.id = 0;
 	if (p->run.id)
 		ping_over(f, -ENOTCONN, "", now_ns);
 	else

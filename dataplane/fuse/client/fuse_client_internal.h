@@ -146,16 +146,16 @@ struct client_rdma {
 
 /* An RDMA test that an operator started: in requests of several transfers each. */
 struct client_ping {
-	struct launch_ping run;	 /* id 0: no test */
-	uint8_t *buf;		 /* from the pool */
-	uint32_t buf_bytes;	 /* bytes of buf that may have been written */
-	bool waits;		 /* a request is pending: the server may access buf */
-	bool is_stale;		 /* the pending request belongs to an earlier run */
-	bool over;		 /* run has the result, which the worker has not read yet */
-	bool is_servers;	 /* the server asked for the test and keeps the result */
-	struct launch_ping wish; /* the next test that the server asked for; id 0: none */
-	uint32_t serial;	 /* client_rdma.serial when the request was sent, */
-	uint64_t sent_ns;	 /* and the time */
+	struct launch_ping run;	  /* id 0: no test */
+	uint8_t *buf;		  /* from the pool */
+	uint32_t buf_bytes;	  /* bytes of buf that may have been written */
+	bool waits;		  /* a request is pending: the server may access buf */
+	bool is_stale;		  /* the pending request belongs to an earlier run */
+	bool over;		  /* run has the result, which the worker has not read yet */
+	bool is_servers;	  /* the server asked for the test and keeps the result */
+	struct launch_ping order; /* the next test that the server asked for; id 0: none */
+	uint32_t serial;	  /* client_rdma.serial when the request was sent, */
+	uint64_t sent_ns;	  /* and the time */
 	uint64_t until_ns, due_ns;
 	uint64_t pause_until_ns; /* no test for the server starts earlier */
 	struct fuse_proto_ping asked;
@@ -545,7 +545,7 @@ int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client
 /* client_ping.c: RDMA tests that an operator starts. */
 
 /* Handles the test request of a server whose pair of that port was checked: struct
- * fuse_proto_wish. */
+ * fuse_proto_ping_order. */
 void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16]);
 
 /* client_slot.c */

@@ -54,7 +54,7 @@
  * the number of transfers and the duration of each. It does fewer transfers than requested if they
  * take long, tests for one client at a time, and pauses three times as long as it worked. A server
  * that wants such a test includes a request for it when the client checks the pair (struct
- * fuse_proto_wish); the client owns the memory, and decides whether to start the test.
+ * fuse_proto_ping_order); the client owns the memory, and decides whether to start the test.
  *
  * The client answers the kernel's INIT with the parameters below. The first call of each new
  * session is an INIT request that the client composes: major and minor as negotiated, flags and
@@ -213,7 +213,7 @@ struct fuse_proto_rdma_leg {
 	uint16_t pad;
 	uint32_t qpn, psn; /* the sender's; CHECK: the server's qpn, no other field is set */
 	uint32_t key;	   /* of the client's memory */
-	uint8_t gid[16];   /* answer to CHECK: struct fuse_proto_wish */
+	uint8_t gid[16];   /* answer to CHECK: struct fuse_proto_ping_order */
 	uint8_t to[16]; /* the server's address that the pair connects to; IPv4 mapped into IPv6 */
 };
 
@@ -269,19 +269,19 @@ struct fuse_proto_ping {
 };
 
 /* For a working pair: the test that the server asks the client to start. Zeros: none. */
-struct fuse_proto_wish {
+struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
-	uint32_t count; /* 1 to FUSE_PROTO_WISH_COUNT_MAX, split into as many requests as necessary
-			 */
+	uint32_t count; /* transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client splits them
+			 * into requests of FUSE_PROTO_PING_COUNT_MAX */
 	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
-#define FUSE_PROTO_WISH_COUNT_MAX 4096
+#define FUSE_PROTO_PING_ORDER_COUNT_MAX 4096
 
 _Static_assert(offsetof(struct fuse_proto_ping, each_ns) == 32, "layout on the wire");
-_Static_assert(sizeof(struct fuse_proto_wish) == 16, "layout on the wire");
+_Static_assert(sizeof(struct fuse_proto_ping_order) == 16, "layout on the wire");
 _Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "layout on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk) == 16, "layout on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "layout on the wire");

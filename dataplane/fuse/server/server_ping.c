@@ -56,9 +56,9 @@ static void answer(struct fuse_server *srv, struct rudp_call *call, uint64_t uni
 	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
 }
 
-/* ------------------------------------------------------------------ what is wished for here */
+/* ------------------------------------------------------------------ tests ordered here */
 
-_Static_assert(FUSE_PROTO_WISH_COUNT_MAX == LAUNCH_PING_COUNT_MAX,
+_Static_assert(FUSE_PROTO_PING_ORDER_COUNT_MAX == LAUNCH_PING_COUNT_MAX,
 	       "a test of any length can be ordered");
 
 static uint8_t op_of(const struct launch_ping *p)
@@ -94,10 +94,10 @@ int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask
 void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16])
 {
 	const struct server_ping_order *w = &c->server->order;
-	const struct fuse_proto_wish order = {.what = op_of(&w->run),
-					      .depth = (uint8_t)w->run.depth,
-					      .count = w->run.count - w->run.done,
-					      .len = w->run.bytes};
+	const struct fuse_proto_ping_order order = {.what = op_of(&w->run),
+						    .depth = (uint8_t)w->run.depth,
+						    .count = w->run.count - w->run.done,
+						    .len = w->run.bytes};
 
 	if (w->run.id && !w->over && w->client == c && w->leg == leg)
 		memcpy(ret, &order, sizeof(order));
