@@ -202,7 +202,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
 	int res;
 
-	pkt->alone = rudp_gso_alone(&p->gso, now);
+	pkt->alone = rudp_gso_is_off(&p->gso, now);
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
@@ -331,7 +331,7 @@ static bool announce_send(struct rudp_session *s, struct rudp_path *p, struct tx
 	int res;
 
 	header_init(s, p, m, &pkt);
-	pkt.alone = rudp_gso_alone(&p->gso, now);
+	pkt.alone = rudp_gso_is_off(&p->gso, now);
 	pkt.hdr_len = WIRE_DATA_BYTES;
 	pkt.payload_len = 0;
 	pkt.payload = NULL;

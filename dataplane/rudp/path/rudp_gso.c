@@ -11,7 +11,7 @@
 
 void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg, uint64_t now)
 {
-	if (t->n_watched == (t->lost > 0 ? RUDP_GSO_WATCHED : 1U) || rudp_gso_alone(t, now))
+	if (t->n_watched == (t->lost > 0 ? RUDP_GSO_WATCHED : 1U) || rudp_gso_is_off(t, now))
 		return;
 	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg};
 }
@@ -47,7 +47,7 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 	if (t->lost < LOST_MOST)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;
-	t->alone_until = now + (ALONE_NS << t->tries);
+	t->off_until = now + (ALONE_NS << t->tries);
 	t->tries = (uint8_t)MIN_OF(t->tries + 1U, TRIES_MOST);
 	return were_lost ? RUDP_GSO_NO_NEWS : RUDP_GSO_LOST;
 }

@@ -20,20 +20,20 @@ struct rudp_gso { /* zeros: nothing known */
 	} watched[RUDP_GSO_WATCHED], /* bursts with unknown outcome; only one while none was lost */
 		last;		     /* the last burst counted as lost */
 	uint8_t n_watched;
-	uint8_t overtaken; /* bit per watched burst: a later packet of the same message has been
-			      acknowledged in this acknowledgement */
-	bool arrived;	   /* this acknowledgement covers a packet of a burst */
-	uint8_t lost;	   /* consecutive bursts of which no packet arrived */
-	uint8_t tries;	   /* doublings of the time without bursts */
-	uint64_t alone_until;
+	uint8_t overtaken;  /* bit per watched burst: a later packet of the same message has been
+			       acknowledged in this acknowledgement */
+	bool arrived;	    /* this acknowledgement covers a packet of a burst */
+	uint8_t lost;	    /* consecutive bursts of which no packet arrived */
+	uint8_t tries;	    /* doublings of the time without bursts */
+	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: never were */
 };
 
 enum rudp_gso_news { RUDP_GSO_NO_NEWS, RUDP_GSO_LOST, RUDP_GSO_ARRIVES };
 
-/* Whether packets must leave one by one now. */
-static inline bool rudp_gso_alone(const struct rudp_gso *t, uint64_t now)
+/* Whether bursts are off now: packets must leave one by one. */
+static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 {
-	return now < t->alone_until;
+	return now < t->off_until;
 }
 
 /* The port was given n packets from pn on in one send. msg: identifies their message; packets of
