@@ -57,8 +57,10 @@ static void why_step_failed(struct apply_outcome *o, const struct plan_step *s, 
 	char step[STEP_TEXT_MAX];
 
 	o->error = error;
-	reason_set_text(&o->why, "%s: %s", plan_step_describe(s, step, sizeof(step)),
-			reason_is_set(why) ? why->text : strerror(-error));
+	o->why = *why;
+	if (!reason_is_set(why))
+		reason_set_text(&o->why, "%s", strerror(-error));
+	reason_prefix(&o->why, "%s", plan_step_describe(s, step, sizeof(step)));
 }
 
 static int run_step(struct kernel *k, struct apply_journal *j, const struct plan_step *planned,
