@@ -98,10 +98,3 @@ int seccomp_filter_install(const struct seccomp_filter *f)
 		return -errno;
 	return r > 0 ? -ESRCH : 0;
 }
-
-int seccomp_allow_list(const int *nrs, size_t n, uint32_t action)
-{
-	const struct seccomp_filter f = {.nrs = nrs, .n_nrs = n, .action = action};
-
-	return seccomp_filter_install(&f);
-}

@@ -34,7 +34,5 @@ struct seccomp_filter {
  * different filter; -ENOSYS: this kernel has no seccomp filters; negative errno.
  */
 int seccomp_filter_install(const struct seccomp_filter *f);
-/* The same for a plain list. */
-int seccomp_allow_list(const int *nrs, size_t n, uint32_t action);
 
 #endif

@@ -408,20 +408,6 @@ static void a_hot_peer_gets_its_own_socket(void **state)
 	other.ops->close(&other);
 }
 
-static void the_traffic_class_is_set(void **state)
-{
-	struct pair *t = *state;
-	int value = 0;
-	socklen_t len = sizeof(value);
-	bool v4 = t->addr_a.ip.family == AF_INET;
-
-	assert_int_equal(port_udp_set_tos(&t->a, 24 << 2), 0);
-	assert_int_equal(getsockopt(port_udp_socket(&t->a), v4 ? IPPROTO_IP : IPPROTO_IPV6,
-				    v4 ? IP_TOS : IPV6_TCLASS, &value, &len),
-			 0);
-	assert_int_equal(value, 24 << 2);
-}
-
 static void open_errors_are_explained(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
@@ -751,7 +737,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_destinations_do_not_disturb_the_port, setup_v4,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_hot_peer_gets_its_own_socket, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(the_traffic_class_is_set, setup_v4, teardown),
 		{"gso_bursts_arrive_in_order_v6", gso_bursts_arrive_in_order, setup_v6, teardown,
 		 NULL},
 		{"mixed_sizes_arrive_in_order_v6", mixed_sizes_arrive_in_order, setup_v6, teardown,
@@ -760,7 +745,6 @@ int main(void)
 		 bad_destinations_do_not_disturb_the_port, setup_v6, teardown, NULL},
 		{"a_hot_peer_gets_its_own_socket_v6", a_hot_peer_gets_its_own_socket, setup_v6,
 		 teardown, NULL},
-		{"the_traffic_class_is_set_v6", the_traffic_class_is_set, setup_v6, teardown, NULL},
 		cmocka_unit_test(open_errors_are_explained),
 		cmocka_unit_test(a_refused_size_is_reported),
 		cmocka_unit_test(transports_map_to_their_ports),

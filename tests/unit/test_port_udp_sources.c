@@ -145,7 +145,6 @@ static void datagrams_leave_from_their_source_port(void **state)
 			assert_int_not_equal(port, e.a.ops->source(&e.a, k - 1));
 		}
 		assert_int_equal(e.a.ops->source(&e.a, SOURCES), 14430);
-		assert_int_equal(port_udp_set_tos(&e.a, 24 << 2), 0);
 		spread(&e);
 		e.a.ops->counters(&e.a, &c);
 		assert_int_equal(c.tx_by_source[0], 90 + 900);

@@ -209,11 +209,11 @@ static void buffers_are_bounded_and_return_their_pages(void **state)
 		n++;
 	}
 	assert_true(n > 8 && n < 200);
-	assert_false(buf_pool_fits(&p, 1 << 20));
-	assert_true(buf_pool_fits(&p, 100));
+	assert_false(buf_pool_fits_for(&p, BUF_NOBODY, 1 << 20));
+	assert_true(buf_pool_fits_for(&p, BUF_NOBODY, 100));
 	while (n > 0)
 		buf_pool_put(&p, bufs[--n]);
-	assert_true(buf_pool_fits(&p, 1 << 20));
+	assert_true(buf_pool_fits_for(&p, BUF_NOBODY, 1 << 20));
 	buf_pool_trim(&p);
 	buf_pool_trim(&p);
 	bufs[0] = buf_pool_get(&p, 1 << 20);

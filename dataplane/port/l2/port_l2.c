@@ -117,14 +117,9 @@ static uint16_t sum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-static uint16_t sum_finish(uint64_t sum)
-{
-	return (uint16_t)~sum_fold(sum);
-}
-
 uint16_t port_l2_sum_finish(uint64_t sum)
 {
-	return sum_finish(sum);
+	return (uint16_t)~sum_fold(sum);
 }
 
 static uint64_t sum_pseudo(const void *src, const void *dst, size_t addr_bytes, uint8_t protocol,
@@ -291,7 +286,7 @@ static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, 
 {
 	uint16_t field;
 
-	if (sum_finish(port_l2_sum(p, len, pseudo)) == 0)
+	if (port_l2_sum_finish(port_l2_sum(p, len, pseudo)) == 0)
 		return true;
 	memcpy(&field, p + at, sizeof(field));
 	return local->accept_partial_checksum && field == sum_fold(pseudo);
@@ -335,7 +330,7 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 		return drop(f, PORT_L2_DROP_NOT_OURS);
 	if (get16(p + 6) & (IP_MF | IP_OFFMASK))
 		return drop(f, PORT_L2_DROP_FRAGMENT);
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(port_l2_sum(p, header, 0)) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && port_l2_sum_finish(port_l2_sum(p, header, 0)) != 0)
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	if (!ip4_is_host(p + 12))
 		return drop(f, PORT_L2_DROP_MALFORMED);
@@ -450,7 +445,8 @@ static const uint8_t *take_payload(const struct port_l2_local *local, const uint
 	if (get16(p + 2) != local->udp_port || get16(p + 4) != len || get16(p) == 0 ||
 	    get16(p + 6) == 0)
 		return NULL;
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(port_l2_sum(p, len, pseudo)) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) &&
+	    port_l2_sum_finish(port_l2_sum(p, len, pseudo)) != 0)
 		return NULL;
 	*ret_len = (uint32_t)(len - UDP_BYTES);
 	return p + UDP_BYTES;
@@ -468,7 +464,7 @@ static const uint8_t *take_udp4(const struct port_l2_local *local, const uint8_t
 	    (get16(p + 6) & (IP_MF | IP_OFFMASK)) || p[9] != IPPROTO_UDP ||
 	    word_at(p + 16) != word_at(local->ip.bytes) || !ip4_is_host(p + 12))
 		return NULL;
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(header) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && port_l2_sum_finish(header) != 0)
 		return NULL;
 	payload = take_payload(local, p + IP4_BYTES, total - IP4_BYTES, flags, addrs, ret_len);
 	if (payload)
@@ -566,8 +562,8 @@ static size_t build_nd(uint8_t *frame, uint8_t type, uint8_t flags, uint8_t opti
 		memcpy(p + ND_MESSAGE_BYTES + 2, mac->bytes, 6);
 	}
 	put_sum(p + 2,
-		sum_finish(port_l2_sum(p, bytes,
-				       sum_pseudo(src, dst, 16, IPPROTO_ICMPV6, (uint32_t)bytes))));
+		port_l2_sum_finish(port_l2_sum(
+			p, bytes, sum_pseudo(src, dst, 16, IPPROTO_ICMPV6, (uint32_t)bytes))));
 	return ETHER_BYTES + IP6_BYTES + bytes;
 }
 
@@ -615,7 +611,7 @@ size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const 
 static void ip4_finish(uint8_t *p)
 {
 	put16(p + 10, 0);
-	put_sum(p + 10, sum_finish(port_l2_sum(p, IP4_BYTES, 0)));
+	put_sum(p + 10, port_l2_sum_finish(port_l2_sum(p, IP4_BYTES, 0)));
 }
 
 static void put_ip4(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t protocol,
@@ -661,7 +657,7 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	memcpy(p, ip + header, bytes);
 	p[0] = local->ip.family == AF_INET ? ICMP_ECHOREPLY : ICMP6_ECHO_REPLY;
 	put16(p + 2, 0);
-	put_sum(p + 2, sum_finish(port_l2_sum(p, bytes, pseudo)));
+	put_sum(p + 2, port_l2_sum_finish(port_l2_sum(p, bytes, pseudo)));
 	return (size_t)(p - out) + bytes;
 }
 
@@ -669,8 +665,8 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
  * they were written as bytes is slow. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
-	return sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
-			  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
+	return port_l2_sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
+				  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
 }
 
 /* Copies the datagram to p and adds its words to `sum`. */
@@ -720,7 +716,7 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 		field = sum_fold(sum); /* devices start from the pseudo header's sum */
 	} else {
 		sum = sum + htons(local->udp_port) + htons(dst->port) + htons((uint16_t)bytes);
-		field = sum_finish(put_data(p + UDP_BYTES, pkt, sum));
+		field = port_l2_sum_finish(put_data(p + UDP_BYTES, pkt, sum));
 		if (field == 0)
 			field = 0xffff; /* 0 means: no checksum */
 	}

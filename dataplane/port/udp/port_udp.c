@@ -454,21 +454,6 @@ static uint16_t port_udp_source(const struct port *p, unsigned source)
 	return u->source_ports[source];
 }
 
-int port_udp_set_tos(struct port *p, uint8_t tos)
-{
-	struct port_udp *u = p->impl;
-	int r;
-
-	u->local.tos = tos;
-	r = udp_socket_set_tos(u->fd, &u->local);
-	if (r == 0 && u->hot.fd >= 0)
-		r = udp_socket_set_tos(u->hot.fd, &u->local);
-	for (unsigned k = 0; r == 0 && k < DATAGRAM_SOURCES_MAX; k++)
-		if (u->source_fds[k] >= 0)
-			r = udp_socket_set_tos(u->source_fds[k], &u->local);
-	return r;
-}
-
 int port_udp_socket(const struct port *p)
 {
 	const struct port_udp *u = p->impl;

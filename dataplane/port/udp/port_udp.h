@@ -30,9 +30,6 @@ struct port_udp_counters {
 };
 
 void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret);
-/* Sets the DSCP and ECN bits of everything sent from now on (ip(7) IP_TOS, ipv6(7) IPV6_TCLASS). 0;
- * negative errno. */
-int port_udp_set_tos(struct port *p, uint8_t tos);
 /* The common socket, owned by the port. For tests and diagnosis. */
 int port_udp_socket(const struct port *p);
 

@@ -149,7 +149,7 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct 
 int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct datagram_addr *peer)
 {
 	struct sockaddr_storage name, peer_name;
-	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1, r;
+	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1;
 	int peer_len = udp_sockaddr_make(l, peer, &peer_name), user;
 	struct stat st;
 	struct udp_features features;
@@ -170,8 +170,7 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 	    bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0 ||
 	    connect(fd, (struct sockaddr *)&peer_name, (socklen_t)peer_len) != 0)
 		return -errno;
-	r = udp_socket_set_tos(fd, l);
-	return r < 0 ? r : fd_take(fd);
+	return fd_take(fd);
 }
 
 static int source_bind(const struct udp_local *l, uint16_t *ret_port)
@@ -196,7 +195,6 @@ static int source_bind(const struct udp_local *l, uint16_t *ret_port)
 	/* The kernel's minimum: a packet or two of strangers may wait there, the rest is dropped.
 	 */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
-	r = r < 0 ? r : udp_socket_set_tos(fd, l);
 	return r < 0 ? r : fd_take(fd);
 }
 
@@ -219,17 +217,6 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
 		if (fds[i] != r)
 			close(fds[i]);
 	return r;
-}
-
-int udp_socket_set_tos(int fd, const struct udp_local *l)
-{
-	int value = l->tos, r;
-
-	if (l->addr.ip.family == AF_INET)
-		r = setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof(value));
-	else
-		r = setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value));
-	return r < 0 ? -errno : 0;
 }
 
 static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)

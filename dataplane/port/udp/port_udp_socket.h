@@ -21,7 +21,6 @@ struct udp_local {
 	struct datagram_addr addr;
 	uint32_t ifindex;
 	bool spins; /* the worker polls: lets it drive the NIC's queue */
-	uint8_t tos;
 };
 
 /* What the kernel offers. */
@@ -43,7 +42,6 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd,
  * its port, far from those of workers, which may share the address. A descriptor; negative errno.
  */
 int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port);
-int udp_socket_set_tos(int fd, const struct udp_local *l);
 /* Opens the socket for announcements while the worker still has CAP_NET_RAW; it needs none later. A
  * descriptor, the caller's; negative errno. */
 int udp_announce_open(void);

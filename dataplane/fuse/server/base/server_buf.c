@@ -101,11 +101,6 @@ static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t le
 	return BUF_CLASSES;
 }
 
-bool buf_pool_fits(const struct buf_pool *p, size_t len)
-{
-	return buf_class_for(p, BUF_NOBODY, len) < BUF_CLASSES;
-}
-
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len)
 {
 	return buf_class_for(p, peer, len) < BUF_CLASSES;

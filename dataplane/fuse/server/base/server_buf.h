@@ -44,10 +44,9 @@ void buf_pool_done(struct buf_pool *p);
 /* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
  * pointer. NULL: none free, or len exceeds the largest slot. */
 void *buf_pool_get(struct buf_pool *p, size_t len);
-/* Whether buf_pool_get would succeed. */
-bool buf_pool_fits(const struct buf_pool *p, size_t len);
-/* As these, for a peer (1 and up) that is limited to a share of each class, so that peers that
- * never return buffers cannot block others; messages above 16 KiB leave a quarter to small ones. */
+/* As buf_pool_get, for a peer (1 and up) that is limited to a share of each class, so that peers
+ * that never return buffers cannot block others; messages above 16 KiB leave a quarter to small
+ * ones. */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
 /* Ignores NULL. data must be what buf_pool_get returned. */
