@@ -59,79 +59,92 @@ _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "rudp and the wire format a
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
+/* Times are in ns of clock_now_ns(). */
 struct rudp_session {
 	struct rudp *r;
-	uint64_t number, peer_number; /* each names the session in packets to its owner */
-	uint64_t peer_identity, replaced_number;
+	uint64_t number;	/* names the session in packets to us; low bits: RUDP_INDEX_MASK */
+	uint64_t peer_number;	/* the same in packets to the peer; 0: unknown yet */
+	uint64_t peer_identity; /* rudp_config.identity of the peer, and its epoch */
+	uint64_t replaced_number; /* client: peer_number before the reconnection that is under way;
+				     0: none */
 	uint32_t peer_epoch;
 	bool is_client;
-	uint8_t state; /* enum session_state */
-	bool dirty;    /* in the endpoint's dirty_list */
-	struct rudp_session *next_dead;
-	void *user;
+	uint8_t state;			/* enum session_state */
+	bool dirty;			/* in the endpoint's dirty_list */
+	struct rudp_session *next_dead; /* SESSION_DEAD: next in rudp.dead */
+	void *user;			/* of the application */
 	struct list dirty_node;
-	unsigned timer_at; /* index in the timer heap plus 1; 0: none */
-	uint64_t timer_ns, last_rx_ns;
-	size_t bytes; /* size of the mapping that holds the session and its arrays */
+	unsigned timer_at;   /* index in the timer heap plus 1; 0: none */
+	uint64_t timer_ns;   /* when the timer is due; valid while timer_at is not 0 */
+	uint64_t last_rx_ns; /* when the peer's last packet arrived on any path */
+	size_t bytes;	     /* size of the mapping that holds the session and its arrays */
 	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* word sent or received with REFUSE */
 	struct datagram_addr hello_from;	/* server: the client's address, validated */
 
-	unsigned n_paths;
-	uint16_t chunk_bytes;	   /* of new messages: fits every path that is up */
-	uint16_t peer_mtu;	   /* largest MTU of the peer's ports; 0: unknown */
-	uint32_t labels;	   /* server: value of the endpoint's `labels` at ACCEPT */
+	unsigned n_paths;     /* of `paths`, used ones; some may be PATH_NONE */
+	uint16_t chunk_bytes; /* of new messages: fits every path that is up */
+	uint16_t peer_mtu;    /* largest MTU of the peer's ports; 0: unknown */
+	uint32_t labels; /* server: rudp.labels at ACCEPT; paths made after a change get a LABEL */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
-	uint64_t addr_ns, addr_interval; /* when to send the next address; its retry interval */
-	uint64_t ack_serial; /* counter of control packets sent (ACK, CLOSE, JOIN, JOINED, LABEL,
-				SHARE) */
-	uint32_t peer_ack_serial;
-	bool state_due; /* send the state of our paths at once */
-	uint8_t peer_down_mask;
+	uint64_t addr_ns;	   /* server: when to send it the next address */
+	uint64_t addr_interval;	   /* server: time (ns) until that is repeated */
+	uint64_t ack_serial; /* number of the last control packet sent (ACK, CLOSE, JOIN, JOINED,
+				LABEL, SHARE); they have one count for all paths */
+	uint32_t peer_ack_serial; /* the highest number of the peer's ACKs, modulo 2^32 */
+	bool state_due;		  /* send the state of our paths at once */
+	uint8_t peer_down_mask;	  /* bit per path: the peer's ACKs say that its link is down */
 
 	/* Slots from n_fresh on are unused in this incarnation; their memory may never have been
 	 * touched. */
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
-	struct slot *free_slots;
-	unsigned n_active, n_active_big;
-	struct wait_ring wait_small, wait_big;
-	uint32_t free_most, free_used; /* client: limit and use of bytes sent before a grant */
-	struct grant_peer grants;      /* server */
-	struct list answers;	       /* server: slots in SLOT_RESPONDING, oldest first */
-	uint64_t answers_ns;	       /* bytes acknowledged of them since answers_ns */
-	uint64_t answers_bytes;
-	struct rudp_call *calls, *free_calls, *abandoned_calls;
-	unsigned n_calls, n_fresh_calls;
+	struct slot *free_slots;	       /* linked list of those below n_fresh */
+	unsigned n_active, n_active_big;       /* slots in use; of these, with big requests */
+	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
+	uint32_t free_most; /* client: how many bytes of big requests may leave before a grant */
+	uint32_t free_used; /* client: how many of these bytes are in use now */
+	struct grant_peer grants; /* server: big requests of this client that wait for memory */
+	struct list answers;	  /* server: slots in SLOT_RESPONDING, oldest first */
+	uint64_t answers_ns;	  /* server: since when answers_bytes counts */
+	uint64_t answers_bytes;	  /* server: bytes of responses acknowledged since; if they are too
+				     few, the client is stuck */
+	struct rudp_call *calls, *free_calls; /* server: calls of the application; unused ones */
+	struct rudp_call *abandoned_calls;    /* server: whose response is not needed any more */
+	unsigned n_calls, n_fresh_calls;      /* as n_slots and n_fresh */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
 
-	struct list tx[TX_QUEUE_MAX];
+	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
 	uint8_t pausing;    /* bit per path: failed over with packets in flight, of which none has
 			       arrived yet */
-	uint8_t turn;	    /* for the next big message */
+	uint8_t turn;	    /* number of the next big message, which spreads them over source
+			       ports */
 	uint32_t small_run; /* bytes of small messages sent since the last burst of a big one */
 
 	/* client: the handshake */
-	struct datagram_addr seeds[RUDP_SEEDS_MAX];
-	unsigned n_seeds, first_seed;
-	uint64_t refused_ns;
+	struct datagram_addr seeds[RUDP_SEEDS_MAX]; /* addresses of the server to try */
+	unsigned n_seeds, first_seed;		    /* how many; which of them comes first */
+	uint64_t refused_ns; /* when REFUSE last arrived; its code (negative errno) and sender */
 	int refused_code;
 	struct datagram_addr refused_by;
-	uint64_t connecting_ns, rotate_ns;
-	uint16_t hello_len;
+	uint64_t connecting_ns; /* when this handshake began */
+	uint64_t rotate_ns;	/* when first_seed moves on, if not all fit into `paths` */
+	uint16_t hello_len;	/* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
 
-	struct pkt_rec *rings;
+	struct pkt_rec *rings; /* memory of rudp_path.sent of all paths */
 
 	uint8_t key;   /* index of the endpoint's key used in the handshake */
 	bool key_gone; /* the endpoint dropped that key: the session ends at the next poll */
-	struct rudp_secure *secure;		/* NULL: no packet protection */
-	struct rudp_handshake *handshake;	/* server: until the first packet from the client */
-	uint64_t hello_hash;			/* server: hash of its HELLO */
+	struct rudp_secure *secure;	  /* NULL: no packet protection */
+	struct rudp_handshake *handshake; /* server: NULL after the first packet from the client;
+					     client: always there */
+	uint64_t hello_hash;		  /* server: hash of its HELLO */
 	uint8_t peer_token[WIRE_TOKEN_BYTES];	/* proves that a RESET comes from the peer */
 	struct rudp_path paths[RUDP_PATHS_MAX]; /* last: most sessions touch only two of them */
 };
 
+/* A short packet without a record in rudp_path.sent; it leaves with the next poll. */
 struct raw_pkt {
 	unsigned port;
 	struct datagram_addr dst;
@@ -149,46 +162,48 @@ struct gso_burst {
 
 struct rudp {
 	struct rudp_config cfg;
-	struct rudp_limits lim;
+	struct rudp_limits lim; /* those of cfg, with the defaults filled in */
 	const struct rudp_ops *ops;
 	void *user;
-	uint64_t now;
+	uint64_t now;	    /* the latest time (ns) that the caller passed */
 	uint64_t polled_ns; /* time of the last rudp_poll: packets may have waited since then */
 	uint64_t waited_ns; /* how long packets waited in the host, if the port knows; else
 			       RUDP_TIME_NEVER */
-	uint64_t key[2], counter;
-	struct rudp_session **sessions;
-	unsigned n_sessions, n_live; /* table size; live sessions */
-	unsigned free_from;	     /* no free index below it */
-	struct rudp_session **heap;  /* by timer_ns */
+	uint64_t key[2], counter; /* of rudp_hash: random, made at the start; rudp_random counts */
+	struct rudp_session **sessions; /* by the index in their number; NULL: free */
+	unsigned n_sessions, n_live;	/* table size; live sessions */
+	unsigned free_from;		/* no free index below it */
+	struct rudp_session **heap;	/* by timer_ns */
 	unsigned n_heap;
-	struct list dirty_list; /* sessions to poll */
-	struct rudp_session *dead;
-	bool dirty;	/* the next poll has something to do */
-	bool again;	/* this poll stopped early */
-	bool rests;	/* acknowledgements are not delayed for piggybacking */
-	unsigned depth; /* nesting of our entry points: dead sessions are freed at 0 */
-	uint64_t deadline;
-	uint32_t blocked_ports; /* bit per port, for one poll */
-	unsigned sent_in_poll;
-	uint32_t unflushed; /* payload bytes since the last flush */
-	unsigned n_bursts;  /* bursts since then */
+	struct list dirty_list;	   /* sessions to poll */
+	struct rudp_session *dead; /* ended ones, freed once depth is 0 */
+	bool dirty;		   /* the next poll has something to do */
+	bool again;	   /* this poll stopped early, for want of room in a port or buffer */
+	bool rests;	   /* the caller is about to sleep: acknowledgements are not delayed for
+			      piggybacking */
+	unsigned depth;	   /* nesting of our entry points: dead sessions are freed at 0 */
+	uint64_t deadline; /* when to poll without a packet; RUDP_TIME_NEVER: not before one */
+	uint32_t blocked_ports; /* bit per port that accepts no more; valid for one poll */
+	unsigned sent_in_poll;	/* packets */
+	uint32_t unflushed;	/* payload bytes since the last flush */
+	unsigned n_bursts;	/* long bursts since then, which get a send timestamp */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
-	uint64_t reset_tokens_ns;
-	uint64_t drops;
-	struct grants grants;
-	struct rudp_incast incasts[RUDP_PORTS_MAX];
-	uint16_t mtu; /* largest of the ports: bytes of IP packet */
+	uint64_t reset_tokens_ns; /* RESETs are limited: one takes 10 ms from here to now */
+	uint64_t drops;		  /* packets that were damaged or belong to no session */
+	struct grants grants;	  /* server: which big requests get memory next */
+	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
+	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
-	struct raw_pkt raw[RUDP_RAW_MAX];
-	uint32_t labels; /* counts changes of the ports' labels */
-	uint8_t n_addrs;
+	struct raw_pkt raw[RUDP_RAW_MAX]; /* replies to send with the next poll */
+	uint32_t labels;		  /* counts changes of the ports' labels */
+	uint8_t n_addrs;		  /* server: our addresses as ACCEPT and LABEL list them */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
 	enum rudp_cipher cipher; /* of sessions that we open */
-	uint64_t *hellos; /* ring of hashes of HELLOs that created sessions, 2 * n_sessions */
-	unsigned next_hello;
-	uint8_t *seal_buf; /* sealed packets until the port has sent them; or NULL */
-	size_t seal_used;
+	uint64_t *hellos; /* server: ring of hashes of HELLOs that created sessions, 2 * n_sessions;
+			     a repeated one creates none */
+	unsigned next_hello; /* index in that ring */
+	uint8_t *seal_buf;   /* sealed packets until the port has sent them; or NULL */
+	size_t seal_used;    /* bytes of it */
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a decrypted packet */
 };
 /* All packets between two flushes, plus some MTU probes. */

@@ -35,64 +35,93 @@ enum suspect_stage {
 	SUSPECT_MOVED,	   /* still silent: all its packets were moved */
 };
 
+/* Times are in ns of clock_now_ns() and 0 until they are known, unless a comment says otherwise. */
 struct rudp_path {
-	uint8_t state, index, port;
+	uint8_t state;	       /* enum path_state */
+	uint8_t index;	       /* position in rudp_session.paths, the same at both ends */
+	uint8_t port;	       /* our port, index in rudp_config.ports */
 	uint8_t suspect_stage; /* enum suspect_stage; a suspect path sends nothing new while others
 			  are not suspect */
-	bool standby;
-	bool timed_out;	 /* up, but two timeouts passed: sends nothing new */
-	bool local_down; /* the link under our port */
-	bool peer_down;	 /* the peer reports its link down */
-	bool tx_blocked; /* the port is full, until the next poll */
-	struct datagram_addr remote;
+	bool standby;	       /* sends new packets only while no path without this flag is up */
+	bool timed_out;	       /* up, but two timeouts passed: sends nothing new */
+	bool local_down;       /* the link of our port is down */
+	bool peer_down;	       /* the peer reports that the link at its end is down */
+	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
+	struct datagram_addr remote; /* the peer's end */
 
-	struct rudp_sent sent;
-	struct rudp_mtu mtu;
-	struct rudp_rtt rtt;
-	struct rudp_cc cc;
-	struct rudp_acks acks;
-	struct rudp_gso gso;
-	struct rudp_src_ports src_ports;
-	uint64_t pace_ns; /* big messages wait until then */
+	struct rudp_sent sent;		 /* our packets until they are acknowledged or lost */
+	struct rudp_mtu mtu;		 /* discovery of the largest packet that arrives */
+	struct rudp_rtt rtt;		 /* round trip, and the timeouts made of it */
+	struct rudp_cc cc;		 /* congestion window */
+	struct rudp_acks acks;		 /* packets received, and which are not acknowledged yet */
+	struct rudp_gso gso;		 /* whether bursts that the NIC segments arrive */
+	struct rudp_src_ports src_ports; /* our further UDP source ports that reach the peer */
+	uint64_t pace_ns;		 /* big messages send nothing before this time */
 
-	/* health */
-	uint64_t last_rx_ns, probe_ns;
-	bool probe_due;
-	uint8_t quiet; /* doublings of the probe interval: number of intervals without a message */
-	uint64_t answered_since; /* down: start of the current run of answered probes; 0: none */
-	unsigned unanswered, missed; /* probes since the last answer; of these, probes sent while
-					the peer answered on another path */
-	uint64_t probe_sent_ns;	     /* send time of the last one */
-	unsigned probes_sent, probes_answered; /* probes and answers since answered_since */
-	uint64_t hold_ns; /* how long the path must answer to be up again; grows while it flaps */
-	uint64_t recovered_ns; /* time of the last recovery; 0: never was down */
-	uint64_t timed_out_ns,
-		alive_elsewhere_ns; /* when the peer answered on another path, but not here */
-	int tx_error_code;
-	uint64_t tx_error_ns; /* since when the port refuses our packets */
-	uint64_t hello_ns, hello_interval, cookie;
-	bool hello_again;    /* the peer must learn the changed standby flag */
-	bool crossed;	     /* client: standby by address order, used when labels are unknown */
-	uint32_t peer_label; /* client: label of the peer's end */
-	uint32_t label_pn;   /* client: packet number of the LABEL that set it; 0: ACCEPT did */
-	uint32_t join_pn; /* server: packet number of the JOIN that set `standby`; 0: HELLO did */
-	uint32_t class_stamp; /* when `standby` changed, in the unit of JOIN's stamps */
-	bool label_pending;   /* server: the client has not confirmed our end's label */
-	uint64_t label_ns, label_interval;
-	uint32_t incast_stamp;	   /* the port's incast window in which this path last received */
-	uint32_t share_sent_bytes; /* incast share last sent to the peer */
-	uint64_t share_sent_ns;
-	uint32_t share_pn,
-		share_bytes; /* incast share received from the peer, and in which packet */
-	uint64_t share_until;
-	uint64_t small_pace_ns; /* next small message by the incast share */
-	uint64_t peer_alive_ns; /* when the peer answered on another path during this path's silence
-				 */
-	uint64_t pause_since, pause_from, pause_ns; /* of the latest failover */
+	/* health of an UP path */
+	uint64_t last_rx_ns; /* when the last packet of the peer arrived on it */
+	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
+				due */
+	bool probe_due;	     /* UP: send a keepalive at the next poll, to measure the round trip */
+	uint8_t quiet;	     /* keepalives in a row without a message between them, at most 2; each
+				doubles the interval */
 
+	/* health of a DOWN path: its probes, and since when they are answered */
+	uint64_t answered_since; /* time of the first answer of the current run; 0: no run */
+	unsigned unanswered;	 /* probes sent since the last answer */
+	unsigned missed;	/* of these, probes after which the peer answered on another path */
+	uint64_t probe_sent_ns; /* when the last probe was sent */
+	unsigned probes_sent;	/* in the current run */
+	unsigned probes_answered;
+	uint64_t hold_ns; /* duration that a run must last until the path is up again; longer while
+			     the path flaps */
+	uint64_t recovered_ns; /* when the path last came up after it was down */
+
+	/* an UP path with packets in flight that stays silent */
+	uint64_t timed_out_ns;	     /* when timed_out was set */
+	uint64_t alive_elsewhere_ns; /* when, after that, the peer answered on another path; 0: not
+					yet */
+	int tx_error_code;    /* negative errno with which the port refused our last packet */
+	uint64_t tx_error_ns; /* since when it refuses all of them; 0: it accepts them */
+
+	/* HELLO and JOIN: the client's, unless the server is named */
+	uint64_t hello_ns;	 /* when the next one is due */
+	uint64_t hello_interval; /* and the time (ns) until the one after that */
+	uint64_t cookie;	 /* proof of our address that the server gave us for this path */
+	bool hello_again;	 /* the path works, but the peer must learn our changed `standby` */
+	bool crossed;		 /* the path is standby while a label is unknown, because port and
+				    address have different positions in their lists */
+	uint32_t peer_label;	 /* hash of the label at the peer's end; 0: unknown */
+	uint32_t label_pn;	 /* serial of the LABEL that brought peer_label; 0: ACCEPT did */
+	uint32_t join_pn;	 /* server: serial of the JOIN that set `standby`; 0: HELLO did */
+	uint32_t class_stamp; /* client: when `standby` changed, us modulo 2^32, as JOIN carries it
+			       */
+
+	/* server: repeating LABEL, the label of our end, until the client confirms it */
+	bool label_pending;
+	uint64_t label_ns, label_interval; /* when it is due; time (ns) until the one after that */
+
+	/* The incast share limits small messages in flight; the receiving end sends it in SHARE. */
+	uint32_t incast_stamp; /* number of the port's window in which this path last received */
+	uint32_t share_sent_bytes; /* receiver: bytes of the share last sent to the peer */
+	uint64_t share_sent_ns;	   /* and when */
+	uint32_t share_pn;	   /* sender: serial of the SHARE that brought the next member */
+	uint32_t share_bytes;	/* sender: small messages in flight that the peer allows, bytes */
+	uint64_t share_until;	/* sender: when that limit expires */
+	uint64_t small_pace_ns; /* sender: small messages send nothing before this time */
+
+	/* a suspect path, and the failover of its packets */
+	uint64_t peer_alive_ns; /* when the peer answered on another path although this one was
+				   silent already */
+	uint64_t pause_since;	/* when this path fell silent before its latest failover */
+	uint64_t pause_from;	/* when its packets were moved to other paths */
+	uint64_t pause_ns;	/* duration from pause_since until the first moved packet arrived;
+				   0: none has arrived */
+
+	/* statistics, since the path's creation */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
-	uint64_t last_pause_ns;
-	uint64_t since_ns; /* of the last change of state, or of its creation */
+	uint64_t last_pause_ns; /* pause_ns of the latest failover that took the path down */
+	uint64_t since_ns;	/* when it last went up or down, or was created */
 };
 
 /* The only constructor of a path: every incarnation of path `index` starts here without any state
