@@ -261,6 +261,26 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 	return r;
 }
 
+/* An operator's apply exports the folders that the paths lead to at that time. */
+static int compare_folders(const struct actions_task *t, const struct sup *s, struct plan *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; t->retry_failed && i < t->n_desired; i++)
+		for (uint32_t j = 0; r >= 0 && j < t->desired[i].n_exports; j++) {
+			const struct launch_export *e = &t->desired[i].exports[j];
+			const struct reason *why = sup_export_differs(s, e);
+
+			if (strcmp(why->code, "export-replaced") == 0 &&
+			    !export_is_wanted(e, t->desired, i))
+				r = plan_action_say(p, true, why->text,
+						    "export the folder that is now at %.100s as "
+						    "%.60s, and restart its workers",
+						    e->path, e->name);
+		}
+	return r;
+}
+
 /* ---- what counts without a step ---- */
 
 struct settings {
@@ -317,6 +337,8 @@ int actions_add(const struct sup *s, const struct actions_task *t, struct plan *
 		r = compare_mounts(s, t->desired, t->n_desired, p);
 	if (r >= 0)
 		r = compare_exports(s, t->desired, t->n_desired, p);
+	if (r >= 0)
+		r = compare_folders(t, s, p);
 	if (r >= 0)
 		r = compare_settings(t, p);
 	if (r >= 0 && p->n_deferred)

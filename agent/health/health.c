@@ -448,6 +448,21 @@ static void look_at_plan(struct look *l)
 		e->reported_elsewhere = strncmp(text, "leg-missing", 11) == 0;
 }
 
+/* Exports that are served, but whose paths lead elsewhere now. */
+static void look_at_exports(struct look *l)
+{
+	const struct launch_config *c = l->w->started;
+
+	for (uint32_t i = 0; c && i < c->n_exports; i++) {
+		const struct reason *why = sup_export_differs(l->w->sup, &c->exports[i]);
+		char text[REASON_FORMAT_MAX];
+
+		if (reason_is_set(why))
+			note(l, 0, HEALTH_MOUNT, c->exports[i].name,
+			     reason_format(why, text, sizeof(text)));
+	}
+}
+
 static void look_at_worker(struct look *l)
 {
 	if (l->w->state != SUP_UP || !l->w->stats) {
@@ -459,6 +474,7 @@ static void look_at_worker(struct look *l)
 		look_at_mount(l, i);
 	if (l->w->lacks[0])
 		note(l, 0, HEALTH_MOUNT, "export", l->w->lacks);
+	look_at_exports(l);
 	look_at_carriers(l);
 	look_at_ports(l);
 	look_at_page(l);

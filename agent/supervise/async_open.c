@@ -13,17 +13,26 @@
 #define LATE_MAX 2
 #define LATE_NS (10 * NSEC_PER_SEC)
 #define HASTE_MS 5
+#define STALE_NS (3 * NSEC_PER_SEC) /* an answer to an older question is no longer the truth */
 
 struct dir {
 	char *path;
 	struct child_task *task; /* the child that opens it; NULL: exited */
 	uint64_t asked_ns;
-	bool empty;    /* the directory must be empty */
-	bool is_look;  /* the caller no longer waits: its descriptor is closed, since an open one
-			* would keep the file system busy */
-	int error, fd; /* valid once the task has exited */
+	bool empty;   /* the directory must be empty */
+	bool is_look; /* the caller no longer waits: its descriptor is closed, since an open one
+		       * would keep the file system busy */
+	/* valid once the task has exited */
+	struct async_folder found;
+	int error, fd;
 	struct dir *next;
 };
+
+struct answer {
+	int error;
+	struct async_folder found;
+};
+_Static_assert(sizeof(struct answer) <= CHILD_TASK_MESSAGE_MAX, "an answer is one message");
 
 /* ---- in the task ---- */
 
@@ -38,17 +47,28 @@ static bool is_empty(int fd)
 	return d != NULL;
 }
 
+static int open_empty(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int work(void *user, int channel)
 {
 	const struct dir *e = user;
-	int fd, error;
+	struct answer a = {.error = 0};
+	int fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks again */
-	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (e->empty ? O_NOFOLLOW : 0));
-	error = fd < 0 ? -errno : 0;
-	if (fd >= 0 && e->empty && !is_empty(fd))
-		error = -ENOTEMPTY;
-	child_task_send(channel, &error, sizeof(error), fd);
+	fd = e->empty ? open_empty(e->path) : folder_open(e->path, a.found.link);
+	if (fd < 0)
+		a.error = fd;
+	else if (e->empty)
+		a.error = is_empty(fd) ? 0 : -ENOTEMPTY;
+	else
+		a.error = folder_identify(fd, &a.found.id);
+	child_task_send(channel, &a, sizeof(a), fd);
 	return 0;
 }
 
@@ -57,10 +77,13 @@ static int work(void *user, int channel)
 static void on_message(void *user, const void *msg, size_t len, int fd)
 {
 	struct dir *e = user;
+	struct answer a;
 
-	if (len != sizeof(e->error))
+	if (len != sizeof(a))
 		return;
-	memcpy(&e->error, msg, sizeof(e->error));
+	memcpy(&a, msg, sizeof(a));
+	e->error = a.error;
+	e->found = a.found;
 	if (fd >= 0 && !e->is_look)
 		e->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e->error == 0 && !e->is_look && e->fd < 0)
@@ -166,11 +189,12 @@ static bool await(struct async_open *d, struct dir *e)
 	return false;
 }
 
-static int open_one(struct async_open *d, const char *path, bool empty)
+static int open_one(struct async_open *d, const char *path, bool empty, struct async_folder *ret)
 {
 	struct dir **at, *e = *find(d, path, empty);
 	int r = e ? 0 : begin(d, path, empty, false, &e);
 
+	*ret = (struct async_folder){.link = ""};
 	if (r < 0)
 		return r;
 	if (!await(d, e)) {
@@ -179,37 +203,46 @@ static int open_one(struct async_open *d, const char *path, bool empty)
 	}
 	if (e->is_look) { /* its descriptor is already closed */
 		forget(find(d, path, empty));
-		return open_one(d, path, empty);
+		return open_one(d, path, empty, ret);
 	}
 	at = find(d, path, empty);
+	*ret = e->found;
 	r = e->error < 0 ? e->error : fd_take(e->fd);
 	forget(at);
 	return r;
 }
 
-int async_open_open(struct async_open *d, const char *path)
+int async_open_open(struct async_open *d, const char *path, struct async_folder *ret)
 {
-	return open_one(d, path, false);
+	return open_one(d, path, false, ret);
 }
 
 int async_open_open_empty(struct async_open *d, const char *path)
 {
-	return open_one(d, path, true);
+	struct async_folder unused;
+
+	return open_one(d, path, true, &unused);
 }
 
-bool async_open_is_there(struct async_open *d, const char *path)
+int async_open_look(struct async_open *d, const char *path, struct async_folder *ret)
 {
 	struct dir **at = find(d, path, false), *e = *at;
-	bool is_there;
+	int r = -EAGAIN;
 
 	if (e && e->task)
-		return false;
-	is_there = e && e->error == 0;
-	if (e)
+		return r;
+	if (e && clock_now_ns() - e->asked_ns > STALE_NS) {
 		forget(at);
-	if (!is_there)
+		e = NULL;
+	}
+	if (e) {
+		*ret = e->found;
+		r = e->error;
+		forget(at);
+	} else {
 		(void)begin(d, path, false, true, &e);
-	return is_there;
+	}
+	return r;
 }
 
 void async_open_done(struct async_open *d)

@@ -9,6 +9,7 @@
 #define PLENUM_AGENT_ASYNC_OPEN_H
 
 #include "agent/base/loop.h"
+#include "netcfg/base/folder.h"
 
 #define ASYNC_OPEN_LIMIT_MS 1000
 
@@ -20,16 +21,22 @@ struct async_open { /* zeroed except for the loop: no task */
 	uint64_t late_ns;
 };
 
+struct async_folder {
+	struct folder_id id;
+	char link[FOLDER_LINK_MAX]; /* with -ELOOP: the link that is not followed */
+};
+
 /* Starts opening the directory, so that a caller can wait for several at once. */
 void async_open_ask(struct async_open *d, const char *path);
-/* A descriptor, the caller's; negative errno; -ETIMEDOUT: the file system does not answer. */
-int async_open_open(struct async_open *d, const char *path);
+/* A descriptor, the caller's; negative errno as folder_open(); -ETIMEDOUT: the file system does not
+ * answer. */
+int async_open_open(struct async_open *d, const char *path, struct async_folder *ret);
 /* The same for a mount point, in a separate task: its last component must not be a link (-ENOTDIR),
  * and it must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
-/* Whether the previous attempt could open it; starts the next attempt. Never waits, so the first
- * answer is false. */
-bool async_open_is_there(struct async_open *d, const char *path);
+/* The result of the previous attempt to open it: 0 or negative errno; -EAGAIN: none has ended, so
+ * one was started. Never waits. */
+int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
 void async_open_done(struct async_open *d);
 
 #endif

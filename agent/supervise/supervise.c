@@ -94,6 +94,7 @@ static int on_heartbeat_check(void *user)
 		update_keys(w);
 		sup_update_ports(w);
 		sup_update_rdma(w, now);
+		sup_watch_exports(w);
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->deferred == SUP_EVENT_MAX &&
@@ -494,6 +495,18 @@ void sup_process_gone(struct sup *s)
 		s->setup.on_change(s->setup.user);
 }
 
+static void load_records(struct sup *s)
+{
+	int r = export_records_load(&s->records, s->setup.rundir->state);
+
+	if (r < 0)
+		events_add(
+			s->setup.events, LOG_LEVEL_WARNING, "agent",
+			"%s/exports cannot be read (%s): the folders that exports lead to now are "
+			"recorded again",
+			s->setup.rundir->state, strerror(-r));
+}
+
 int sup_new(const struct sup_setup *setup, struct sup **ret)
 {
 	struct sup *s = calloc(1, sizeof(*s));
@@ -507,6 +520,7 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	/* Opened now, so that a package upgrade does not make this agent start workers of another
 	 * version. */
 	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
+	load_records(s);
 	r = pipe2(s->alive, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_SEC / 2, on_heartbeat_check, s,
@@ -537,6 +551,7 @@ struct sup *sup_free(struct sup *s)
 			worker_free(w);
 	}
 	exports_done(&s->exports, s->stopping);
+	export_records_done(&s->records);
 	async_open_done(&s->dirs);
 	loop_source_free(s->heartbeat);
 	cleanup_close(&s->alive[0]);
@@ -609,6 +624,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	changed = sup_config_differs(c, &w->config) ||
 		  (w->started ? lost_port(w, c) : c->n_ports != w->config.n_ports);
 	w->config = *c;
+	changed |= sup_export_taken(w);
 	if (changed)
 		w->n_deaths = 0;
 	if (w->deferred != SUP_EVENT_MAX) {
@@ -641,6 +657,8 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 		return -ESHUTDOWN;
 	/* Unmount while the workers that serve the mounts still run. */
 	mounts_keep(s->setup.mounts, wants, n);
+	if (retry_failed && s->reconciled)
+		sup_take_exports(s, wants, n);
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
 		if (!w->wanted || is_in(w->id, wants, n))
 			continue;
@@ -650,6 +668,7 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = want(s, &wants[i], retry_failed);
 	exports_keep(&s->exports, wants, n);
+	sup_keep_exports(s, wants, n);
 	s->reconciled = true;
 	(void)sup_sweep(s);
 	return r;

@@ -194,7 +194,8 @@ void sup_adopt(struct sup *s);
 /*
  * Makes the running workers match `wants` (descriptors, epoch and ids of mounts are filled in
  * here): starts missing ones, restarts changed ones, stops the others, and leaves equal ones alone.
- * Retries failed ones if retry_failed. 0 or negative errno for lack of memory; a worker that cannot
+ * Retries failed ones if retry_failed, and then exports the folders that the paths of exports lead
+ * to now, except in the first call. 0 or negative errno for lack of memory; a worker that cannot
  * start is an event, not an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
@@ -230,6 +231,9 @@ bool sup_is_idle(const struct sup *s); /* no process, and no unmount in progress
 /* Whether no wanted worker is starting, stopping or waiting for its restart. */
 bool sup_is_settled(const struct sup *s);
 unsigned sup_count_processes(const struct sup *s);
+/* Set if the export's path leads to another folder than the exported one, or to none, as far as
+ * known. */
+const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
 const struct sup_worker *sup_first(const struct sup *s); /* ascending id */
 
 #endif

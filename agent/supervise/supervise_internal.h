@@ -8,6 +8,7 @@
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
 #include "agent/supervise/async_open.h"
+#include "agent/supervise/export_record.h"
 #include "agent/supervise/exports.h"
 #include "agent/supervise/supervise.h"
 
@@ -17,9 +18,10 @@ struct sup {
 	int alive[2];	 /* a pipe; the workers have its read end, only the agent its write end */
 	bool stopping;	 /* for good: nothing is started any more */
 	bool reconciled; /* sup_reconcile has run */
-	struct sup_worker *workers; /* ascending id */
-	struct exports exports;	    /* state that outlives the workers */
-	struct async_open dirs;	    /* directories of exports */
+	struct sup_worker *workers;    /* ascending id */
+	struct exports exports;	       /* state that outlives the workers */
+	struct export_records records; /* which folders the exports are */
+	struct async_open dirs;	       /* directories of exports */
 	struct loop_source *heartbeat;
 };
 
@@ -49,8 +51,6 @@ void sup_do_replace(struct sup_worker *w);
 
 /* Whether legs and exports of w->config are available; if not, w->reason says why. */
 int sup_check_resources(struct sup_worker *w);
-/* Whether the directory of an export that was missing at its start exists now. */
-bool sup_gains_export(struct sup_worker *w);
 /* Whether the mounts that it serves as a mount worker have appeared, gone or been replaced. */
 bool sup_shared_mounts_differ(const struct sup_worker *w);
 /* Starts the process. Negative errno, with w->reason if there are details; w->pidfd says whether a
@@ -72,6 +72,25 @@ int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 /* Sends the keys of w->config. */
 int sup_send_keys(struct sup_worker *w);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
+
+/* ---- supervise_exports.c ---- */
+
+/* Starts opening the folders of all exports of the configuration. */
+void sup_ask_exports(struct sup *s, const struct launch_config *c);
+/* Opens the export's folder if it is the recorded one, or records it. A descriptor; negative errno
+ * with w->reason. */
+int sup_open_export(struct sup_worker *w, const struct launch_export *e);
+/* Whether the folder of an export that was left out at the worker's start can be served now. */
+bool sup_gains_export(struct sup_worker *w);
+/* Compares the paths of served exports with the folders; call every second. */
+void sup_watch_exports(struct sup_worker *w);
+/* An operator applies these configurations: the folders that their paths lead to are exported from
+ * now on. */
+void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n);
+/* Whether sup_take_exports() gave the worker another folder; until sup_keep_exports(). */
+bool sup_export_taken(const struct sup_worker *w);
+/* Forgets the folders of exports that are no longer configured. */
+void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n);
 
 /* ---- supervise_ports.c ---- */
 

@@ -94,26 +94,6 @@ static void start_cleanup(struct start **st)
 	start_free(*st);
 }
 
-static int open_export(struct sup_worker *w, const struct launch_export *e)
-{
-	int fd = async_open_open(&w->sup->dirs, e->path);
-
-	if (fd == -ETIMEDOUT)
-		snprintf(w->reason, sizeof(w->reason),
-			 "export %.60s: %.100s: its file system does not answer", e->name, e->path);
-	else if (fd < 0)
-		snprintf(w->reason, sizeof(w->reason),
-			 "export %.60s: %.100s: %s; make the directory or change its path", e->name,
-			 e->path, strerror(-fd));
-	return fd;
-}
-
-static void ask_exports(struct sup_worker *w, const struct launch_config *c)
-{
-	for (uint32_t i = 0; i < c->n_exports; i++)
-		async_open_ask(&w->sup->dirs, c->exports[i].path);
-}
-
 int sup_check_resources(struct sup_worker *w)
 {
 	const struct launch_config *c = &w->config;
@@ -124,25 +104,15 @@ int sup_check_resources(struct sup_worker *w)
 		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
 		return -ENODEV;
 	}
-	ask_exports(w, c);
+	sup_ask_exports(w->sup, c);
 	for (uint32_t i = 0; i < c->n_exports; i++) {
-		autoclose int fd = open_export(w, &c->exports[i]);
+		autoclose int fd = sup_open_export(w, &c->exports[i]);
 
 		if (fd < 0)
 			r = fd;
 		any |= fd >= 0;
 	}
 	return any ? 0 : r; /* the worker runs without the missing exports */
-}
-
-bool sup_gains_export(struct sup_worker *w)
-{
-	const struct launch_config *c = w->started;
-
-	for (uint32_t i = 0; c && i < c->n_missing; i++)
-		if (async_open_is_there(&w->sup->dirs, c->exports[c->n_exports + i].path))
-			return true;
-	return false;
 }
 
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX +
@@ -159,10 +129,10 @@ static int give(struct start *st, int fd)
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* Opens the export's directory for the worker. 1: the directory is missing. */
+/* Opens the export's directory for the worker. 1: it is missing, or another one. */
 static int give_export(struct start *st, struct launch_export *e)
 {
-	int fd = open_export(st->worker, e);
+	int fd = sup_open_export(st->worker, e);
 
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? fd : 1;
@@ -244,7 +214,7 @@ static int give_exports(struct start *st)
 	struct sup_worker *w = st->worker;
 	uint32_t n = c->n_exports;
 
-	ask_exports(w, c);
+	sup_ask_exports(w->sup, c);
 	c->n_exports = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct launch_export e = c->exports[i];
@@ -253,8 +223,7 @@ static int give_exports(struct start *st)
 		if (r < 0)
 			return r;
 		if (r > 0) {
-			snprintf(w->lacks, sizeof(w->lacks), "export-missing: %.*s",
-				 (int)sizeof(w->lacks) - 20, w->reason);
+			memcpy(w->lacks, w->reason, sizeof(w->lacks));
 			continue;
 		}
 		c->exports[i] = c->exports[c->n_exports];

@@ -550,7 +550,8 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name);
 	else if (code == -ENXIO)
 		snprintf(text, size,
-			 "export-missing: the directory of export '%.30s' does not exist on %.30s",
+			 "export-missing: the directory of export '%.30s' is missing or replaced "
+			 "on %.30s, see its status",
 			 m->export_name, m->peer);
 	else if (code == -EACCES || code == -EPERM)
 		snprintf(text, size,

@@ -570,7 +570,9 @@ static const struct spec_key export_keys[] = {
 	 .help = "The name under which other hosts mount it; unique.",
 	 .example = "scratch"},
 	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_export, path),
-	 .help = "The absolute path of the exported directory.",
+	 .help = "The absolute path of the exported directory. Symbolic links in it are followed "
+		 "only if no user but root could have made them. plenumd(8) says what happens if "
+		 "the path later leads to another directory.",
 	 .example = "/srv/scratch"},
 	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_export, read_only),
 	 .help = "Whether the export is read-only for all clients.",

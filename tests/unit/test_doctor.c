@@ -146,6 +146,17 @@ static void no_export(struct rig *g)
 	rig_remove(g, "/srv/y");
 }
 
+static void link_of_a_user(struct rig *g)
+{
+	char path[160];
+
+	rig_remove(g, "/srv/y");
+	snprintf(path, sizeof(path), "%s/srv/y", g->p.root);
+	assert_int_equal(symlink("../mnt", path), 0);
+	if (geteuid() == 0)
+		assert_int_equal(lchown(path, 1000, 1000), 0);
+}
+
 static void no_mountpoint(struct rig *g)
 {
 	rig_remove(g, "/mnt/x");
@@ -397,6 +408,7 @@ static const struct breakage own_breaks[] = {
 	{"key-security", DOCTOR_WARN, NULL, no_security},
 	{"key-security", DOCTOR_WARN, NULL, no_cluster},
 	{"folders-exported", DOCTOR_FAIL, NULL, no_export},
+	{"folders-exported", DOCTOR_FAIL, NULL, link_of_a_user},
 	{"folders-mounted", DOCTOR_FAIL, NULL, no_mountpoint},
 	{"folders-mounted", DOCTOR_FAIL, NULL, mountpoint_hangs},
 	{"mounts-served", DOCTOR_FAIL, NULL, not_served},

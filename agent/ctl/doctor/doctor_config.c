@@ -2,6 +2,7 @@
 /* Checks of the configuration and its plan, the agent, the cluster key, and the folders that they
  * need. */
 #include "agent/ctl/doctor/doctor.h"
+#include "netcfg/base/folder.h"
 
 #include <limits.h>
 #include <string.h>
@@ -262,16 +263,39 @@ static void check_folder(const struct doctor_host *p, const char *path, const ch
 	doctor_advise(r, "mkdir -p %s", path);
 }
 
+/* The agent follows only links of root on the way to an export. */
+static void check_links(const struct doctor_host *p, const char *path, struct doctor_result *r)
+{
+	char full[PATH_MAX], link[FOLDER_LINK_MAX], real[PATH_MAX];
+	autoclose int fd = -1;
+
+	snprintf(full, sizeof(full), "%s%s", p->root, path);
+	fd = folder_open(full, link);
+	if (fd != -ELOOP)
+		return;
+	doctor_report(r, DOCTOR_FAIL,
+		      "export %s: %s is a symbolic link that others than root could have made",
+		      path, link + strlen(p->root));
+	if (realpath(full, real))
+		doctor_advise(r, "write the real path of the folder that you want to export: %s",
+			      real);
+}
+
 static void run_exports(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
-			check_folder(p, p->spec->workers[i].exports[j].path, "export",
-				     n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
-	doctor_report(r, DOCTOR_PASS, "all exported folders exist");
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++) {
+			const struct doctor_space *space =
+				n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL;
+
+			check_folder(p, p->spec->workers[i].exports[j].path, "export", space, r);
+			if (!space || space->error != -ETIMEDOUT)
+				check_links(p, p->spec->workers[i].exports[j].path, r);
+		}
+	doctor_report(r, DOCTOR_PASS, "all exported folders exist, and no path has a user's link");
 }
 
 /* A full file system fails the writes of all clients. */

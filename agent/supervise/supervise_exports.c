@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the exported folders for the workers, and watches that their paths still lead to them. */
+#include "agent/supervise/supervise_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_NS (5 * NSEC_PER_SEC) /* between looks by a child, where the kernel's cache fails */
+
+/* ---- what is said about a folder ---- */
+
+static void say_unsaved(struct sup *s, int r)
+{
+	if (r < 0)
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
+			   "the record of exported folders cannot be written (%s); after a restart "
+			   "of the agent another folder at the same path is not noticed",
+			   strerror(-r));
+}
+
+/* The reason why the export's path cannot be opened. */
+static void explain_error(int error, const struct launch_export *e, const char *link,
+			  struct reason *why)
+{
+	if (error == -ETIMEDOUT)
+		reason_set(why, "export-missing",
+			   "export %.60s: %.100s: its file system does not answer", e->name,
+			   e->path);
+	else if (error == -ELOOP)
+		reason_set(why, "export-link",
+			   "export %.40s: %.80s is a symbolic link that others than root "
+			   "could have made; write the real path of the folder",
+			   e->name, link);
+	else
+		reason_set(why, "export-missing",
+			   "export %.60s: %.100s: %s; make the directory or change "
+			   "its path",
+			   e->name, e->path, strerror(-error));
+}
+
+static void explain_other(const struct export_record *r, uint64_t dev, uint64_t ino,
+			  struct reason *why)
+{
+	char is[FOLDER_TEXT_MAX], was[FOLDER_TEXT_MAX];
+
+	reason_set(why, "export-replaced",
+		   "export %.30s: %.50s is %s, but %s was exported; put that back, "
+		   "or 'plenum apply' to export the new one",
+		   r->name, r->path, folder_text(dev, ino, is),
+		   folder_text(r->id.dev, r->id.ino, was));
+}
+
+/* ---- opening ---- */
+
+static struct export_record *record_of(const struct sup *s, const struct launch_export *e)
+{
+	return (struct export_record *)export_records_find(&s->records, e->name, e->path);
+}
+
+/* 0: the folder is, or becomes, the recorded one. */
+static int check(struct sup *s, const struct launch_export *e, const struct folder_id *is,
+		 struct reason *why)
+{
+	const struct folder_id *was;
+	struct export_record *rec;
+	int saved, r = export_records_check(&s->records, e->name, e->path, is, &was, &saved);
+
+	say_unsaved(s, saved);
+	rec = record_of(s, e);
+	if (r >= 0) {
+		if (rec)
+			reason_clear(&rec->differs);
+		return 0;
+	}
+	explain_other(rec, is->dev, is->ino, why);
+	rec->differs = *why;
+	return r;
+}
+
+int sup_open_export(struct sup_worker *w, const struct launch_export *e)
+{
+	struct reason why = {.code = ""};
+	struct async_folder found;
+	autoclose int fd = async_open_open(&w->sup->dirs, e->path, &found);
+	int r = fd;
+
+	if (fd < 0)
+		explain_error(fd, e, found.link, &why);
+	else
+		r = check(w->sup, e, &found.id, &why);
+	if (r < 0)
+		reason_format(&why, w->reason, sizeof(w->reason));
+	return r < 0 ? r : fd_take(fd);
+}
+
+void sup_ask_exports(struct sup *s, const struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		async_open_ask(&s->dirs, c->exports[i].path);
+}
+
+bool sup_gains_export(struct sup_worker *w)
+{
+	const struct launch_config *c = w->started;
+
+	for (uint32_t i = 0; c && i < c->n_missing; i++) {
+		const struct launch_export *e = &c->exports[c->n_exports + i];
+		struct async_folder found;
+		struct reason why = {.code = ""};
+		int r = async_open_look(&w->sup->dirs, e->path, &found);
+
+		if (r == 0)
+			r = check(w->sup, e, &found.id, &why);
+		if (r == 0)
+			return true;
+		if (r != -EAGAIN && r != -EREMCHG)
+			explain_error(r, e, found.link, &why);
+		if (r != -EAGAIN)
+			reason_format(&why, w->lacks, sizeof(w->lacks));
+	}
+	return false;
+}
+
+/* ---- what an operator exports ---- */
+
+static void take(struct sup *s, const struct launch_export *e)
+{
+	char is[FOLDER_TEXT_MAX], was[FOLDER_TEXT_MAX];
+	struct export_record *r = record_of(s, e);
+	struct async_folder found;
+	autoclose int fd = r && !r->taken ? async_open_open(&s->dirs, e->path, &found) : -1;
+
+	if (fd < 0 || folder_is_same(&r->id, &found.id, !r->former_boot))
+		return;
+	events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent",
+		   "export %s: %s is now %s (was %s), as this apply found it", e->name, e->path,
+		   folder_text(found.id.dev, found.id.ino, is),
+		   folder_text(r->id.dev, r->id.ino, was));
+	say_unsaved(s, export_records_put(&s->records, e->name, e->path, &found.id));
+	record_of(s, e)->taken = true;
+}
+
+void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sup_ask_exports(s, &wants[i]);
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < wants[i].n_exports; j++)
+			take(s, &wants[i].exports[j]);
+}
+
+bool sup_export_taken(const struct sup_worker *w)
+{
+	const struct launch_config *c = &w->config;
+
+	for (uint32_t i = 0; i < c->n_exports; i++) {
+		const struct export_record *r = record_of(w->sup, &c->exports[i]);
+
+		if (r && r->taken)
+			return true;
+	}
+	return false;
+}
+
+void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n)
+{
+	for (size_t i = 0; i < s->records.n; i++)
+		s->records.all[i].taken = false;
+	/* The next agent serves the same exports. */
+	if (!s->stopping && (!s->setup.on_trial || !s->setup.on_trial(s->setup.user)))
+		say_unsaved(s, export_records_keep(&s->records, wants, n));
+}
+
+const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e)
+{
+	static const struct reason none;
+	const struct export_record *r = record_of(s, e);
+
+	return r ? &r->differs : &none;
+}
+
+/* ---- while it is served ---- */
+
+/* Follows the path of a served export. `why`: the difference, cleared if there is none. 0; -EAGAIN:
+ * not known now. */
+static int look(struct sup *s, const struct launch_export *e, struct export_record *r,
+		struct reason *why)
+{
+	uint64_t now = clock_now_ns(), dev, ino;
+	struct async_folder found;
+	int error = folder_look(e->path, &dev, &ino);
+
+	reason_clear(why);
+	if (error == 0 && dev == r->id.dev && ino == r->id.ino && !r->former_boot)
+		return 0;
+	/* The cache does not tell, or shows a difference: a child looks closely. */
+	if (error == -EAGAIN && now < r->look_ns)
+		return -EAGAIN;
+	error = async_open_look(&s->dirs, e->path, &found);
+	if (error == -EAGAIN)
+		return error;
+	r->look_ns = now + LOOK_NS;
+	if (error < 0)
+		explain_error(error, e, found.link, why);
+	else if (!folder_is_same(&r->id, &found.id, !r->former_boot))
+		explain_other(r, found.id.dev, found.id.ino, why);
+	else
+		r->id.dev = found.id.dev; /* some file systems get another number with each mount */
+	return 0;
+}
+
+void sup_watch_exports(struct sup_worker *w)
+{
+	const struct launch_config *c = w->started;
+	struct sup *s = w->sup;
+	bool changed = false;
+
+	for (uint32_t i = 0; c && i < c->n_exports; i++) {
+		const struct launch_export *e = &c->exports[i];
+		struct export_record *r = record_of(s, e);
+		char text[REASON_FORMAT_MAX];
+		struct reason why;
+
+		if (!r || look(s, e, r, &why) < 0 || reason_equal(&why, &r->differs))
+			continue;
+		r->differs = why;
+		changed = true;
+		if (reason_is_set(&why))
+			events_add(s->setup.events, LOG_LEVEL_WARNING, "agent", "%s",
+				   reason_format(&why, text, sizeof(text)));
+		else
+			events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent",
+				   "export %s: %s leads to the exported folder again", e->name,
+				   e->path);
+	}
+	if (changed && s->setup.on_change)
+		s->setup.on_change(s->setup.user);
+}
