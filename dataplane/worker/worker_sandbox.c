@@ -127,6 +127,8 @@ static int helpers_start(struct sandbox *s, const struct launch_config *cfg, int
 		.key_fd = key_fd,
 		.n_exports = cfg->n_exports,
 		.arena_bytes = fuse_server_arena_bytes(),
+		.ids = cfg->ids,
+		.n_ids = MIN_OF(cfg->n_ids, (uint32_t)LAUNCH_IDS_MAX),
 	};
 
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {

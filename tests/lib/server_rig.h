@@ -462,6 +462,8 @@ static inline void rig_hands(struct rig *g)
 		.exports = {{.name = g->cfg.exports[0].name,
 			     .state_fd = g->cfg.exports[0].state_fd}},
 		.arena_bytes = fuse_server_arena_bytes(),
+		.ids = g->cfg.ids,
+		.n_ids = g->cfg.n_ids,
 	};
 	struct reason why = {.code = ""};
 

@@ -173,13 +173,13 @@ static void ids_are_mapped_both_ways(void **state)
 	map_add(c, false, UINT32_MAX - 2, 9, 2);
 	map_add(c, true, 0, 700, 1);
 	r = rights();
-	assert_ids(1000, 0, 51000, 700, false, false);
-	assert_ids(1099, 0, 51099, 700, false, false);
-	assert_ids(UINT32_MAX - 1, 0, 10, 700, false, false);
+	assert_ids(1000, 0, 51000, 700, true, false);
+	assert_ids(1099, 0, 51099, 700, true, false);
+	assert_ids(UINT32_MAX - 1, 0, 10, 700, true, false);
 	assert_ids(1100, 0, 77, 78, true, true);
 	assert_ids(999, 0, 77, 78, true, true);
 	assert_ids(51000, 0, 77, 78, true, true);
-	assert_ids(1000, 100, 51000, 78, false, false);
+	assert_ids(1000, 100, 51000, 78, true, false);
 	assert_int_equal(fuse_rights_uid_out(&r, 51099), 1099);
 	assert_int_equal(fuse_rights_uid_out(&r, 10), UINT32_MAX - 1);
 	assert_int_equal(fuse_rights_uid_out(&r, 51100), FUSE_RIGHTS_NOBODY);
@@ -195,14 +195,39 @@ static void ids_are_mapped_both_ways(void **state)
 	assert_int_equal(id, 700);
 }
 
-static void mapped_roots_are_checked(void **state)
+static void mapped_users_are_checked(void **state)
 {
 	struct launch_client *c = rule_add("", "");
 
 	c->squash = LAUNCH_SQUASH_NONE;
 	map_add(c, false, 0, 5000, 10);
+	map_add(c, false, 100, 0, 1);
 	assert_ids(0, 0, 5000, 0, true, false);
-	assert_ids(3, 0, 5003, 0, false, false);
+	assert_ids(3, 0, 5003, 0, true, false);
+	assert_ids(100, 0, 0, 0, false, false); /* root here, who passes every check */
+}
+
+static void users_are_checked_if_only_groups_are_mapped(void **state)
+{
+	struct launch_client *c = rule_add("", "");
+
+	c->squash = LAUNCH_SQUASH_NONE;
+	map_add(c, true, 100, 700, 10);
+	assert_ids(1000, 105, 1000, 705, true, false);
+	assert_ids(0, 105, 0, 705, false, false);
+}
+
+static void clients_set_no_security_attributes_but_capabilities(void **state)
+{
+	assert_false(fuse_rights_may_set("security.selinux"));
+	assert_false(fuse_rights_may_set("security.ima"));
+	assert_false(fuse_rights_may_set("security."));
+	assert_false(fuse_rights_may_set("security.capability2"));
+	assert_true(fuse_rights_may_set("security.capability"));
+	assert_true(fuse_rights_may_set("security"));
+	assert_true(fuse_rights_may_set("user.security.selinux"));
+	assert_true(fuse_rights_may_set("system.posix_acl_access"));
+	assert_true(fuse_rights_may_set("trusted.x"));
 }
 
 static void without_maps_ids_are_unchanged(void **state)
@@ -269,7 +294,9 @@ int main(void)
 		TEST(a_read_only_export_is_read_only_for_all),
 		TEST(squashed_ids_become_the_anonymous_user),
 		TEST(ids_are_mapped_both_ways),
-		TEST(mapped_roots_are_checked),
+		TEST(mapped_users_are_checked),
+		TEST(users_are_checked_if_only_groups_are_mapped),
+		TEST(clients_set_no_security_attributes_but_capabilities),
 		TEST(without_maps_ids_are_unchanged),
 		TEST(access_lists_are_mapped),
 	};

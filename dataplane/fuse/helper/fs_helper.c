@@ -180,6 +180,9 @@ static struct fs_helper *pool_new(const struct fs_helper_config *cfg)
 		return NULL;
 	h->bytes = bytes;
 	h->worker_id = cfg->worker_id;
+	h->n_ids = MIN_OF(cfg->n_ids, (uint32_t)LAUNCH_IDS_MAX);
+	if (h->n_ids > 0)
+		memcpy(h->ids, cfg->ids, h->n_ids * sizeof(h->ids[0]));
 	h->key_fd = cfg->key_fd;
 	h->done_fd = h->worker_pidfd = h->epoll_fd = -1;
 	for (unsigned i = 0; i < ARRAY_SIZE(h->procs); i++)

@@ -135,6 +135,9 @@ struct helper_call {
 	uint64_t data_size;
 	struct journal_record *record; /* of journal_begin(); NULL: may run twice */
 	uint64_t ticket;
+	/* In fs_helper_config.ids: the groups of this host that HELPER_OBJECT_GROUPS may give the
+	 * user; none: every group. */
+	uint32_t first_gids, n_gids;
 	void *user;
 	/* result */
 	struct helper_result result;
@@ -167,7 +170,9 @@ struct fs_helper_config {
 		const char *name;
 		int state_fd; /* of the journal; -1: one that ends with the process */
 	} exports[LAUNCH_EXPORTS_MAX];
-	size_t arena_bytes; /* address space, not memory */
+	size_t arena_bytes;	      /* address space, not memory */
+	const struct launch_ids *ids; /* copied */
+	uint32_t n_ids;
 };
 
 struct fs_helper; /* lies in shared memory */

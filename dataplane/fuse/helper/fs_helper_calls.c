@@ -108,9 +108,25 @@ int helper_creds(struct helper *self)
 	return caps_set(self, caps);
 }
 
-static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
+/* Whether the client's map of groups has it. */
+static bool group_is_mapped(const struct helper *self, uint32_t gid)
 {
-	if (gid == 0 || n == HELPERS_GROUPS_MAX)
+	const struct helper_call *c = &self->call;
+	const struct fs_helper *pool = self->pool;
+
+	for (uint32_t i = 0; i < c->n_gids; i++) {
+		uint64_t at = (uint64_t)c->first_gids + i;
+
+		if (at < MIN_OF(pool->n_ids, (uint32_t)LAUNCH_IDS_MAX) &&
+		    gid >= pool->ids[at].server && gid - pool->ids[at].server < pool->ids[at].count)
+			return true;
+	}
+	return c->n_gids == 0;
+}
+
+static unsigned group_add(const struct helper *self, uint32_t *groups, unsigned n, uint32_t gid)
+{
+	if (gid == 0 || n == HELPERS_GROUPS_MAX || !group_is_mapped(self, gid))
 		return n;
 	for (unsigned i = 0; i < n; i++)
 		if (groups[i] == gid)
@@ -135,11 +151,11 @@ static int groups_set(struct helper *self, int a, int b)
 		return 0; /* groups have no effect */
 	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
-			n = group_add(groups, n, st.st_gid);
+			n = group_add(self, groups, n, st.st_gid);
 		if (b >= 0 && fstatat(b, "", &st, AT_EMPTY_PATH) == 0)
-			n = group_add(groups, n, st.st_gid);
+			n = group_add(self, groups, n, st.st_gid);
 		if (c->op == HELPER_SETATTR && c->set.valid & FATTR_GID)
-			n = group_add(groups, n, c->set.gid);
+			n = group_add(self, groups, n, c->set.gid);
 	}
 	if (n == self->n_groups && memcmp(groups, self->groups, sizeof(groups)) == 0)
 		return 0;

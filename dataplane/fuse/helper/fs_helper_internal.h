@@ -79,6 +79,8 @@ struct fs_helper {
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX]; /* export << 8 | call */
 	unsigned n_taken_back;
+	struct launch_ids ids[LAUNCH_IDS_MAX];
+	uint32_t n_ids;
 	bool sleeps;	/* the worker_sleeps that the worker wrote last */
 	uint64_t wakes; /* wake-ups on their way or unread */
 	unsigned n_arms;

@@ -60,6 +60,7 @@ static void call_drop(struct server_req *q, struct helper_call *call)
 struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i)
 {
 	struct server_export *e = q->mount->export;
+	const struct fuse_rights *rights = &q->client->rights;
 	struct helper_call *call = fs_helper_call_new(e->server->helpers, index_of(e));
 	int r;
 
@@ -77,6 +78,8 @@ struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, 
 	call->flags = q->helper_flags;
 	call->uid = q->in->uid;
 	call->gid = q->in->gid;
+	call->first_gids = (uint32_t)(rights->gids - e->server->cfg->ids);
+	call->n_gids = rights->n_gids;
 	return call;
 }
 

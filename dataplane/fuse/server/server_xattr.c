@@ -57,10 +57,22 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
+/* Replies if the client may not change the attribute. */
+static bool xattr_is_refused(struct server_req *q, const char *name)
+{
+	if (PLENUM_LIKELY(fuse_rights_may_set(name)))
+		return false;
+	server_reply_err(q, EOPNOTSUPP);
+	return true;
+}
+
 void server_op_removexattr(struct server_req *q)
 {
-	struct helper_call *call = server_helper_call(q, HELPER_REMOVEXATTR, 0);
+	struct helper_call *call;
 
+	if (xattr_is_refused(q, server_req_name(q, 0)))
+		return;
+	call = server_helper_call(q, HELPER_REMOVEXATTR, 0);
 	if (!call)
 		return;
 	strcpy(call->name, server_req_name(q, 0));
@@ -73,8 +85,11 @@ void server_op_setxattr(struct server_req *q)
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	const char *name = server_req_name(q, sizeof(*in));
-	struct helper_call *call = server_helper_call(q, HELPER_SETXATTR, 0);
+	struct helper_call *call;
 
+	if (xattr_is_refused(q, name))
+		return;
+	call = server_helper_call(q, HELPER_SETXATTR, 0);
 	if (!call)
 		return;
 	strcpy(call->name, name);

@@ -82,8 +82,10 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 		return (struct fuse_rights_ids){r->anonuid, r->anongid, true, true};
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
-	/* A client's root that is another user here passed checks that this user would not pass. */
-	ids.checked = r->squash != LAUNCH_SQUASH_NONE || (uid == 0 && ids.uid != 0);
+	/* The client's kernel checked another identity than the mapped one, and its root may claim
+	 * to be any user that the map has. Root of this host passes every check. */
+	ids.checked = r->squash != LAUNCH_SQUASH_NONE ||
+		      ((r->n_uids > 0 || r->n_gids > 0) && ids.uid != 0);
 	ids.squashed = false;
 	return ids;
 }
@@ -133,6 +135,11 @@ struct acl_entry { /* little endian */
 	uint16_t tag, perm;
 	uint32_t id;
 };
+
+bool fuse_rights_may_set(const char *name)
+{
+	return strncmp(name, "security.", 9) != 0 || strcmp(name, "security.capability") == 0;
+}
 
 bool fuse_rights_is_acl(const char *name)
 {

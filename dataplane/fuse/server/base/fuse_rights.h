@@ -49,6 +49,9 @@ uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);
 
+/* Whether a client may set or remove the extended attribute: of those by which the server's own
+ * kernel decides, such as security.selinux, only file capabilities. */
+bool fuse_rights_may_set(const char *name);
 /* Whether the extended attribute is an access control list, which contains users and groups. */
 bool fuse_rights_is_acl(const char *name);
 /* Map the users and groups in the value of such an attribute in place. 0; -EINVAL: malformed, or
