@@ -309,13 +309,77 @@ static void owners_are_mapped_when_they_change(void **state)
 {
 	put("f", 5001, 6001, 0600);
 	map(false, 0, 5000, 10);
+	map(false, 100, 0, 1);
 	rule(LAUNCH_SQUASH_NONE);
-	as(3, 3);
+	as(100, 3); /* root here */
 	assert_int_equal(set("f", FATTR_UID, 0, 7, 0), 0);
 	assert_int_equal(stat_of("f").st_uid, 5007);
 	assert_int_equal(set("f", FATTR_UID, 0, 10, 0), -EINVAL);
 	as(0, 0); /* the client's root is 5000 here */
 	assert_int_equal(set("f", FATTR_UID, 0, 1, 0), -EPERM);
+}
+
+/* The client's kernel, or its root, claims any of the mapped users; none reaches what these users
+ * may not. */
+static void a_map_fences_users_in_without_squashing(void **state)
+{
+	uint64_t node, fh;
+
+	put("roots", 0, 0, 0600);
+	put("others", 2000, 2000, 0600);
+	put("mine", 5003, 6004, 0600);
+	put("ours", 0, 6005, 0660);
+	put("theirs", 0, 500, 0660);
+	put_dir("hidden", 0, 0, 0700);
+	map(false, 1, 5001, 10);
+	map(true, 1, 6001, 10);
+	rig_stop(&rig);
+	rig_start(&rig);
+	rule(LAUNCH_SQUASH_NONE);
+	assert_int_equal(open_as("roots", O_RDONLY, 3, 4), -EACCES);
+	assert_int_equal(open_as("roots", O_RDONLY, 0, 0), -EACCES);
+	assert_int_equal(open_as("others", O_RDWR, 3, 4), -EACCES);
+	assert_int_equal(open_as("mine", O_RDWR, 3, 4), 0);
+	assert_int_equal(open_as("mine", O_RDWR, 4, 4), -EACCES);
+	/* Only groups of the map can be the user's. */
+	assert_int_equal(open_as("ours", O_RDWR, 3, 4), 0);
+	assert_int_equal(open_as("theirs", O_RDWR, 3, 4), -EACCES);
+	as(3, 4);
+	assert_int_equal(rig_create(&rig, ROOT, "new", O_RDWR, 0600, &node, &fh), -EACCES);
+	assert_int_equal(rig_lookup(&rig, find("hidden"), "any", &node), -EACCES);
+	assert_int_equal(set("roots", FATTR_MODE, 0777, 0, 0), -EPERM);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "roots"), -EACCES);
+}
+
+static int set_xattr(uint64_t node, const char *name)
+{
+	struct fuse_setxattr_in in = {.size = 4};
+
+	return rig_do(&rig, FUSE_SETXATTR, node, .arg = &in, .arg_len = 8, .name = name,
+		      .data = "text", .data_len = 4);
+}
+
+/* By them the server's kernel decides what its own programs may do. */
+static void security_attributes_are_refused(void **state)
+{
+	static const enum launch_squash squash[] = {LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT};
+	char value[16];
+
+	put("f", 1000, 1000, 0666);
+	for (size_t i = 0; i < ARRAY_SIZE(squash); i++) {
+		rule(squash[i]);
+		for (uint32_t uid = 0; uid <= 1000; uid += 1000) {
+			as(uid, uid);
+			assert_int_equal(set_xattr(find("f"), "security.selinux"), -EOPNOTSUPP);
+			assert_int_equal(set_xattr(find("f"), "security.x"), -EOPNOTSUPP);
+			assert_int_equal(
+				rig_do(&rig, FUSE_REMOVEXATTR, find("f"), .name = "security.x"),
+				-EOPNOTSUPP);
+			assert_int_equal(
+				getxattr(rig_path(&rig, "f"), "security.x", value, sizeof(value)),
+				-1);
+		}
+	}
 }
 
 static void clients_without_a_rule_are_refused(void **state)
@@ -390,6 +454,51 @@ static void set_id_bits_are_cleared_as_locally(void **state)
 				assert_int_equal(rig_release(&rig, to, to_fh), 0);
 				assert_int_equal(unlink(rig_path(&rig, "to")), 0);
 			}
+}
+
+/*
+ * Clients have only the handles that they were given: from those of two objects, the one of an
+ * object created between them cannot be made.
+ */
+static void handles_without_file_handles_cannot_be_guessed(void **state)
+{
+	struct fuse_handle *handles[3], hidden;
+	uint64_t nodes[3], dir;
+	struct fuse_attr attr;
+
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
+	assert_int_equal(mount("below", rig_path(&rig, "d"), "tmpfs", 0, NULL), 0);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &dir), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		const char name[] = {'d', '/', (char)('a' + i), '\0'};
+
+		put(name, 0, 0, 0600);
+		assert_int_equal(rig_lookup(&rig, dir, name + 2, &nodes[i]), 0);
+		handles[i] = &rig.nodes[nodes[i] - 1];
+		assert_int_equal(handles[i]->bytes[0], FUSE_HANDLE_TABLE);
+	}
+	hidden = *handles[1];
+	/* Changes the known handles into the hidden one byte by byte. */
+	for (unsigned from = 0; from < 3; from += 2) {
+		unsigned n_differ = 0;
+
+		*handles[1] = *handles[from];
+		for (unsigned i = 0; i < hidden.len; i++) {
+			if (hidden.bytes[i] == handles[1]->bytes[i])
+				continue;
+			n_differ++;
+			handles[1]->bytes[i] = hidden.bytes[i];
+			if (memcmp(handles[1]->bytes, hidden.bytes, hidden.len) != 0)
+				assert_int_equal(rig_getattr(&rig, nodes[1], &attr), -ESTALE);
+		}
+		assert_true(n_differ > 4); /* more than a counter */
+	}
+	assert_int_equal(rig_getattr(&rig, nodes[1], &attr), 0);
+	fuse_server_client_gone(rig.client);
+	rig.server = fuse_server_free(rig.server);
+	rig.helpers = helpers_end(rig.helpers);
+	assert_int_equal(umount(rig_path(&rig, "d")), 0);
+	rig_start(&rig);
 }
 
 /* Users' writes never use root's reserved space. */
@@ -503,12 +612,15 @@ int main(void)
 		BOTH(owners_can_reclaim_their_files),
 		BOTH(users_are_mapped_both_ways),
 		BOTH(owners_are_mapped_when_they_change),
+		BOTH(a_map_fences_users_in_without_squashing),
+		BOTH(security_attributes_are_refused),
 		BOTH(clients_without_a_rule_are_refused),
 		BOTH(set_id_bits_are_cleared_as_locally),
 		BOTH(invalid_ids_write_nothing),
 		ON("/dev/shm", a_failed_privilege_drop_prevents_writes), /* on other file systems
 									    helpers write */
 		ON("/tmp", users_cannot_use_reserved_space),
+		ON("/tmp", handles_without_file_handles_cannot_be_guessed),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,7 @@ struct fuse_server {
 	uint64_t n_accepted;  /* clients ever accepted */
 	bool ending;	      /* shutting down: pins and open files stay for the successor */
 	uint64_t incarnation;
+	uint64_t table_key[2]; /* signs FUSE_HANDLE_TABLE handles; of this process, as they are */
 	struct buf_pool requests, answers;
 	struct server_wait *wait_head, **wait_tail;
 	unsigned n_wait;

@@ -201,6 +201,7 @@ int server_nodes_init(struct fuse_server *srv)
 	if (!srv->by_handle || !srv->by_ino)
 		return -ENOMEM;
 	if (getrandom(srv->hash_key, sizeof(srv->hash_key), 0) != sizeof(srv->hash_key) ||
+	    getrandom(srv->table_key, sizeof(srv->table_key), 0) != sizeof(srv->table_key) ||
 	    getrandom(&srv->incarnation, sizeof(srv->incarnation), 0) != sizeof(srv->incarnation))
 		return -EIO;
 	return 0;
@@ -253,14 +254,24 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 	return n;
 }
 
-/* Makes a handle of our own table for an object without a file handle. */
+/*
+ * Makes a handle of our own table for an object without a file handle: its number, and a signature
+ * without which a client could reach objects by counting, past directories that its users may not
+ * search. A handle is compared as a whole with those of known nodes, found by a secret hash, so the
+ * signature need not be checked separately.
+ */
 static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
-	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_TABLE};
+	const struct fuse_server *srv = e->server;
+	struct {
+		uint64_t incarnation, number, export, mac;
+	} h = {srv->incarnation, ++e->last_table_id, e->name_hash, 0};
+	uint8_t handle[1 + 3 * sizeof(uint64_t)] = {FUSE_HANDLE_TABLE};
 
-	e->last_table_id++;
-	memcpy(handle + 1, &e->server->incarnation, sizeof(uint64_t));
-	memcpy(handle + 1 + sizeof(uint64_t), &e->last_table_id, sizeof(uint64_t));
+	h.mac = hash_keyed(srv->table_key, &h, sizeof(h));
+	memcpy(handle + 1, &h.incarnation, sizeof(uint64_t));
+	memcpy(handle + 1 + sizeof(uint64_t), &h.number, sizeof(uint64_t));
+	memcpy(handle + 1 + 2 * sizeof(uint64_t), &h.mac, sizeof(uint64_t));
 	return node_new(e, handle, sizeof(handle), r->dev, &r->attr);
 }
 
