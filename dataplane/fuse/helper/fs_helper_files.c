@@ -80,7 +80,7 @@ int helper_op_open(struct helper *self, int a, int b)
 	if (c->oflags & O_TRUNC) {
 		r = file_log_intent(self, fd);
 		if (r > 0)
-			r = helper_truncate(fd, 0);
+			r = helper_truncate_open(self, fd);
 		if (r < 0)
 			return r;
 	}
@@ -115,21 +115,55 @@ int helper_truncate(int fd, uint64_t size)
 	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
 }
 
-static int kill_priv(int fd)
+/*
+ * The set-id bits that a change by this user clears of a file with these attributes, as
+ * should_remove_suid() and its like of the kernel's fs/attr.c. The set-group-id bit without the
+ * group's execute bit stays only for members of the group; of the user's groups only the first is
+ * known, and the groups that helper_creds() assumes are good for permissions alone.
+ */
+static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *attr)
+{
+	const struct helper_call *c = &self->call;
+	mode_t kill = S_ISUID;
+
+	if (!S_ISREG(attr->mode))
+		return 0;
+	if (attr->mode & S_IXGRP || (c->gid != attr->gid && c->uid != 0))
+		kill |= S_ISGID;
+	return attr->mode & kill;
+}
+
+/* Uses the helper's privilege, because the user may not own the file. */
+static int priv_kill(struct helper *self, int fd, mode_t kill)
 {
 	char name[HELPERS_FD_NAME_MAX];
-	mode_t kill = S_ISUID;
 	struct stat st;
 
+	if (kill == 0)
+		return 0;
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
-	if (st.st_mode & S_IXGRP)
-		kill |= S_ISGID; /* without it the bit used to mean mandatory locking */
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & kill))
+	if (!(st.st_mode & kill))
 		return 0;
+	helper_creds_restore(self);
 	return fchmodat(AT_FDCWD, helper_fd_name(fd, name), st.st_mode & 07777 & ~kill, 0) < 0
 		       ? -errno
 		       : 0;
+}
+
+int helper_truncate_open(struct helper *self, int fd)
+{
+	struct fuse_attr attr;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	fs_helper_attr(&st, self->root_dev, &attr);
+	r = helper_truncate(fd, 0);
+	if (r < 0 || !(self->call.flags & (HELPER_KILL_PRIV | HELPER_CHECK_PERMS)))
+		return r;
+	return priv_kill(self, fd, priv_to_kill(self, &attr));
 }
 
 static int set_times(int fd, const struct helper_setattr *s)
@@ -165,9 +199,22 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
+/* The client's kernel asks for it if the user has no privilege to keep the bits; the server also
+ * where that user is another one here. */
+static bool kills_priv(const struct helper *self)
+{
+	const struct helper_setattr *s = &self->call.set;
+
+	if (s->valid & FATTR_MODE)
+		return false;
+	return s->valid & FATTR_KILL_SUIDGID ||
+	       (s->valid & FATTR_SIZE && self->call.flags & HELPER_CHECK_PERMS);
+}
+
 static int set_attr(struct helper *self, int fd)
 {
 	const struct helper_setattr *s = &self->call.set;
+	const mode_t kill = kills_priv(self) ? priv_to_kill(self, &self->result.attr) : 0;
 	char name[HELPERS_FD_NAME_MAX];
 	int r = 0;
 
@@ -189,11 +236,9 @@ static int set_attr(struct helper *self, int fd)
 			return S_ISDIR(self->result.attr.mode) ? -EISDIR : -EINVAL;
 		r = helper_truncate(fd, s->size);
 	}
-	if (r == 0 && s->valid & FATTR_KILL_SUIDGID && !(s->valid & FATTR_MODE))
-		r = kill_priv(fd);
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
 		r = set_times(fd, s);
-	return r;
+	return r == 0 ? priv_kill(self, fd, kill) : r; /* last, since it takes privileges */
 }
 
 int helper_op_setattr(struct helper *self, int a, int b)
@@ -259,6 +304,20 @@ int helper_op_listxattr(struct helper *self, int a, int b)
 					    c->data_size));
 }
 
+/* An access list by an owner outside the group clears the set-group-id bit, also of a directory, as
+ * posix_acl_update_mode() of the kernel does. */
+static int acl_kill_priv(struct helper *self, int fd)
+{
+	const struct helper_call *c = &self->call;
+	struct stat st;
+
+	if (strcmp(c->name, "system.posix_acl_access") != 0 || c->uid == 0)
+		return 0;
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	return c->gid == st.st_gid ? 0 : priv_kill(self, fd, S_ISGID);
+}
+
 int helper_op_setxattr(struct helper *self, int a, int b)
 {
 	const struct helper_call *c = &self->call;
@@ -267,8 +326,9 @@ int helper_op_setxattr(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
-	return xattr_answer(
+	r = xattr_answer(
 		self, setxattr(helper_fd_name(a, name), c->name, c->data, c->data_size, c->xflags));
+	return r < 0 ? r : acl_kill_priv(self, a);
 }
 
 int helper_op_removexattr(struct helper *self, int a, int b)

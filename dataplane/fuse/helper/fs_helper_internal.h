@@ -214,5 +214,7 @@ helper_op_fn helper_op_open_path, helper_op_open, helper_op_setattr, helper_op_g
 /* Opens the regular file or directory behind an O_PATH descriptor for use. */
 int helper_reopen(int path_fd, int oflags);
 int helper_truncate(int fd, uint64_t size);
+/* Truncates the open file to nothing, as open(2) with O_TRUNC does for this user. */
+int helper_truncate_open(struct helper *self, int fd);
 
 #endif

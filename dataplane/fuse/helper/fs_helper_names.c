@@ -202,7 +202,7 @@ static int create_open(struct helper *self, int path_fd)
 	helper_evidence(self, path_fd, &object);
 	r = helper_log_intent(self, &object, NULL);
 	if (r > 0 && c->oflags & O_TRUNC)
-		r = helper_truncate(fd, 0);
+		r = helper_truncate_open(self, fd);
 	return r < 0 ? r : helper_answer_entry(self, path_fd);
 }
 

@@ -341,6 +341,7 @@ struct fuse_server {
 	uint32_t permitted[2]; /* the thread's permitted capabilities */
 	struct fuse_ids ids;   /* the thread's current identity */
 	bool caps_valid;       /* the effective capabilities match it */
+	bool caps_of_writer;   /* they are those with which a user writes */
 	struct server_ping ping;
 	struct server_ping_order order;
 };

@@ -587,7 +587,6 @@ void server_op_fallocate(struct server_req *q)
 	call->mode = in->mode;
 	call->offset = in->offset;
 	call->length = in->length;
-	call->flags |= HELPER_KILL_PRIV;
 	server_helper_submit(q, call, HELPERS_SLOW, true, done_then);
 }
 
@@ -634,6 +633,5 @@ void server_op_copy(struct server_req *q)
 	call->offset = in->off_in;
 	call->offset2 = in->off_out;
 	call->length = in->len;
-	call->flags |= HELPER_KILL_PRIV;
 	server_helper_submit(q, call, HELPERS_SLOW, true, copy_then);
 }

@@ -25,6 +25,7 @@ static int caps_put(struct fuse_server *srv, bool writer)
 	if (writer) /* this one would keep set-id bits on writes */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
 	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
+	srv->caps_of_writer = writer;
 	return srv->caps_valid ? 0 : -errno;
 }
 
@@ -45,7 +46,9 @@ int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
 	int r;
 
-	if (uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid)
+	/* A client's user may have the worker's own identity, but not its privileges. */
+	if (uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
+	    srv->caps_of_writer == (uid != 0))
 		return 0;
 	/* Queued operations belong to the former user. */
 	server_ring_flush(srv);
