@@ -5,6 +5,7 @@
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/reason.h"
 #include "netcfg/spec/spec.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static char *config_path(const struct history *h, uint64_t number)
 /* Fields are separated by tabs, entries by newlines. */
 static void set_text(char *to, size_t size, const char *text)
 {
-	snprintf(to, size, "%s", text);
+	reason_copy_text(to, size, text);
 	for (char *c = to; *c; c++)
 		if ((unsigned char)*c < ' ')
 			*c = ' ';

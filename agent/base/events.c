@@ -2,6 +2,7 @@
 /* The ring of events: adding to it, with a rate limit per source, and reading it as JSON. Any
  * module can report an event without knowing the readers. */
 #include "agent/base/events.h"
+#include "netcfg/base/reason.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void push(struct events *ev, enum log_level severity, const char *source,
 	e->time_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
 	e->severity = severity;
 	snprintf(e->source, sizeof(e->source), "%s", source);
-	snprintf(e->text, sizeof(e->text), "%s", text);
+	reason_copy_text(e->text, sizeof(e->text), text);
 	if (ev->on_add)
 		ev->on_add(ev->user, ev->next);
 }
@@ -137,7 +138,7 @@ void events_add_all(struct events *ev, enum log_level severity, const char *sour
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...)
 {
-	char text[EVENTS_TEXT_MAX];
+	char text[4 * EVENTS_TEXT_MAX]; /* the log has it whole */
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -99,6 +99,32 @@ static const char *event_text(const struct events *ev, uint64_t seq)
 	return ev->ring[seq % EVENTS_KEPT].text;
 }
 
+/* A text that is cut in the middle of a character would be lost in JSON. */
+static void test_long_events_end_after_a_whole_word(void **state)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+	char text[2 * EVENTS_TEXT_MAX] = "";
+	json_t *o;
+
+	events_init(ev);
+	ev->now = event_clock;
+	log_set_level(LOG_LEVEL_ERR);
+	while (strlen(text) < EVENTS_TEXT_MAX)
+		strcat(text, "\xe2\x82\xac\xe2\x82\xac ");
+	events_add(ev, LOG_LEVEL_INFO, "test", "%s", text);
+	events_add_all(ev, LOG_LEVEL_INFO, "test", text);
+	o = events_to_json(ev, 0, 0);
+	for (size_t i = 0; i < 2; i++) {
+		const char *cut = json_string_value(
+			json_object_get(json_array_get(json_object_get(o, "events"), i), "text"));
+
+		assert_true(strlen(cut) > EVENTS_TEXT_MAX - 12);
+		assert_string_equal(cut + strlen(cut) - 7, "\xe2\x82\xac ...");
+	}
+	json_decref(o);
+	free(ev);
+}
+
 /* A flapping link does not displace errors and other events from the ring. */
 static void test_events_flood_is_damped(void **state)
 {
@@ -703,6 +729,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_newest_events_are_kept),
+		cmocka_unit_test(test_long_events_end_after_a_whole_word),
 		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lock_of_killed_agent_is_awaited, setup,
