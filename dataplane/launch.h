@@ -89,7 +89,8 @@ struct launch_port { /* one leg of this worker */
 	uint16_t udp_port;
 	uint8_t udp_sources; /* source ports used, including udp_port; 0: as 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
-	uint32_t again;	     /* how often a worker has released the device and received it back */
+	uint32_t again;	     /* number of times that the host has taken the device from a worker and
+			      * given it back; a change means another life of the device */
 	bool rdma;	     /* bulk data may use an RDMA device that has its address */
 	bool rdma_asked;     /* the worker is degraded if they do not */
 	bool rdma_only;	     /* bulk data of this host's mounts wait for RDMA */
@@ -144,8 +145,8 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and mounted it
 
 enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL };
 
-struct launch_ids { /* count ids from these on */
-	uint32_t client, server, count;
+struct launch_ids { /* a range of user or group ids: client + i becomes server + i */
+	uint32_t client, server, count; /* i is less than count */
 };
 
 struct launch_client {		    /* compute: which clients may use an export, and how */
@@ -181,23 +182,23 @@ enum launch_security {
 
 struct launch_config {
 	uint32_t magic, version, size; /* size = sizeof(struct launch_config) */
-	char host[PLENUM_NAME_MAX];
-	uint32_t worker_id; /* unique on this host, kept across restarts */
-	uint32_t epoch;	    /* increases with every start of any worker on this host */
-	uint64_t boot_id;   /* random, made with the worker's state; identifies the worker together
-			     * with worker_id */
+	char host[PLENUM_NAME_MAX];    /* this host's name, which peers check */
+	uint32_t worker_id;	       /* unique on this host, kept across restarts */
+	uint32_t epoch;		       /* increases with every start of any worker on this host */
+	uint64_t boot_id; /* random, made with the worker's state; identifies the worker together
+			   * with worker_id */
 	enum launch_role role;
 	enum launch_transport transport;
-	uint32_t core;
-	uint32_t spin_us;  /* how long an idle worker polls before it blocks; 0: blocks at once */
-	uint32_t orphan_s; /* how long it serves without an agent */
-	uint32_t log_level;
-	uint32_t sessions; /* compute: mounts of clients at a time; 0: LAUNCH_SESSIONS_DEFAULT */
+	uint32_t core;	    /* number of the logical CPU to run on */
+	uint32_t spin_us;   /* how long an idle worker polls before it blocks; 0: blocks at once */
+	uint32_t orphan_s;  /* seconds that it serves without an agent */
+	uint32_t log_level; /* enum log_level */
+	uint32_t sessions;  /* compute: mounts of clients at a time; 0: LAUNCH_SESSIONS_DEFAULT */
 	/* The cluster's keys at the start, the one to use first; LAUNCH_MSG_KEYS brings later ones.
 	 * The worker clears them once its transport has them; the memfd can be opened by root
 	 * alone, since a worker is not dumpable. */
 	enum launch_security security;
-	uint32_t n_secrets;
+	uint32_t n_secrets; /* 0 exactly if security is LAUNCH_SECURITY_NONE */
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
@@ -214,11 +215,12 @@ struct launch_config {
 	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
 							       * one serves as a mount worker */
 	uint32_t n_shared;
-	uint32_t n_shared_missing; /* behind those: not mounted yet */
+	uint32_t n_shared_missing; /* entries of `shared` behind those, which are not mounted yet:
+				    * the agent restarts the worker when one is */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
-	uint32_t n_missing; /* behind those: exports without a directory; the agent restarts the
-			     * worker when one appears */
+	uint32_t n_missing; /* entries of `exports` behind those, whose directory does not exist:
+			     * the agent restarts the worker when it does */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
@@ -299,10 +301,10 @@ static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 #define LAUNCH_FAULT_DELAY_US_MAX 1000000U
 enum launch_fault_way { LAUNCH_FAULT_IN = 1, LAUNCH_FAULT_OUT = 2 };
 struct launch_fault {
-	uint32_t id;   /* on this host; 0: no fault */
-	uint32_t ways; /* bits of enum launch_fault_way */
-	uint32_t drop_ppm, duplicate_ppm, reorder_ppm;
-	uint32_t delay_us;	    /* in each direction */
+	uint32_t id;				       /* on this host; 0: no fault */
+	uint32_t ways;				       /* bits of enum launch_fault_way */
+	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* of a million packets, in each direction */
+	uint32_t delay_us;			       /* in each direction */
 	uint64_t until_ns;	    /* clock_now_ns() at which it expires; 0: now */
 	char leg[PLENUM_NAME_MAX];  /* "": all legs */
 	char peer[PLENUM_NAME_MAX]; /* a host's name, or one of its addresses; "": all peers */
@@ -325,8 +327,9 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 #define LAUNCH_PING_S_MAX 15 /* then it ends, even if transfers are missing */
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
-	uint64_t id; /* 0: none */
-	uint32_t mount, port;
+	uint64_t id;	       /* 0: none */
+	uint32_t mount, port;  /* frontend: index in launch_config.mounts; index of the leg in
+				* launch_config.ports */
 	uint32_t what;	       /* enum launch_ping_what: read into this host's memory, or write from
 				* it */
 	uint32_t bytes, count; /* bytes per transfer; number of transfers */
@@ -335,9 +338,9 @@ struct launch_ping {
 	int32_t status; /* 0: all were done; else negative errno, after `done` transfers */
 	uint32_t done;
 	uint64_t took_ns; /* total time, without the pauses between transfers */
-	uint32_t min_ns, median_ns, p99_ns, max_ns;
-	char reason[32]; /* a reason code, if RDMA is unavailable; "" */
-	char peer[PLENUM_NAME_MAX];
+	uint32_t min_ns, median_ns, p99_ns, max_ns; /* duration of one transfer */
+	char reason[32];			    /* a reason code, if RDMA is unavailable; "" */
+	char peer[PLENUM_NAME_MAX];		    /* compute: the client that runs it */
 };
 static inline bool launch_ping_is_valid(const struct launch_ping *p)
 {
@@ -403,9 +406,9 @@ struct launch_capture {
 	bool keys;	     /* also capture the keys of encrypted sessions */
 };
 struct launch_msg {
-	uint32_t type;
+	uint32_t type; /* enum launch_msg_type, which says what the next two mean */
 	int32_t code;
-	uint32_t index;
+	uint32_t index; /* of a port, mount or export in the configuration */
 	uint32_t pad;
 	uint64_t key; /* HOLD, DROP: identifies the descriptor, unique on this host */
 	union {
@@ -515,16 +518,18 @@ struct launch_fault_stats {
 };
 struct launch_stats {
 	uint32_t magic, version;
-	uint64_t seq;
-	uint64_t heartbeat_ns; /* clock_now_ns() of the loop's last turn; at least once a second */
-	uint64_t started_ns;
-	uint64_t loops, sleeps;
-	uint64_t rx_drops; /* packets that could not be parsed or belong to no session */
+	uint64_t seq;		/* odd while the text fields change */
+	uint64_t heartbeat_ns;	/* clock_now_ns() of the loop's last turn; at least once a second */
+	uint64_t started_ns;	/* clock_now_ns() of the worker's start */
+	uint64_t loops, sleeps; /* turns of the loop; of these, turns that ended in a sleep */
+	uint64_t rx_drops;	/* packets that could not be parsed or belong to no session */
+	/* File system requests and their responses, and those of them with an error; bytes of file
+	 * data read and written by them. */
 	uint64_t requests, responses, request_errors;
 	uint64_t read_bytes, write_bytes;
-	uint64_t sessions;
-	uint64_t n_paths;
-	char network[32]; /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
+	uint64_t sessions; /* that are up */
+	uint64_t n_paths;  /* valid entries of `paths` */
+	char network[32];  /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
 	char reason[LAUNCH_REASON_MAX]; /* any other reason to be degraded; "": none */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];

@@ -23,67 +23,84 @@
 
 enum helpers_call_state {
 	CALL_FREE,
-	CALL_WITH_WORKER, /* being filled, or returned */
-	CALL_QUEUED,
-	CALL_RUNNING,
-	CALL_TAKEN_BACK, /* cancelled; still in its queue */
+	CALL_WITH_WORKER, /* the worker fills it, or reads its result */
+	CALL_QUEUED,	  /* in a ring, and no helper has begun it */
+	CALL_RUNNING,	  /* a helper executes it */
+	CALL_TAKEN_BACK,  /* the worker cancelled it while it was queued; its index is still in the
+			   * ring */
 };
 
-/* Indexes of calls. The worker produces; the queue's helpers consume. */
+/* A queue of calls, as indexes in helpers_export.calls: the worker adds them, the queue's helpers
+ * take them. Both counters only grow; the entry of n is calls[n % HELPERS_CALLS_MAX]. */
 struct helpers_ring {
-	_Alignas(64) uint32_t head; /* helpers */
-	_Alignas(64) uint32_t tail; /* the worker */
+	_Alignas(64) uint32_t head; /* calls taken so far; written by the helpers */
+	_Alignas(64) uint32_t tail; /* calls added so far; written by the worker */
 	uint16_t calls[HELPERS_CALLS_MAX];
 };
 
 struct helpers_export {
-	struct helpers_ring queues[HELPERS_QUEUE_MAX];
-	_Alignas(64) uint64_t
-		done[HELPERS_CALLS_MAX / 64]; /* helpers set bits, the worker clears them */
-	uint32_t gives_handles;
-	uint64_t identity;
+	struct helpers_ring queues[HELPERS_QUEUE_MAX]; /* by enum helpers_queue */
+	/* Bit per call: its result is complete. Helpers set bits, the worker clears them. */
+	_Alignas(64) uint64_t done[HELPERS_CALLS_MAX / 64];
+	/* Written by the helpers before they reach STAGE_SERVING: */
+	uint32_t gives_handles; /* 1: objects of the export have handles that can be reopened */
+	uint64_t identity;	/* hash of the export's file system and root */
 	struct helper_call calls[HELPERS_CALLS_MAX];
 	/* used by the worker only */
 	struct journal journal;
-	int root_fd;
-	uint16_t free[HELPERS_CALLS_MAX], n_free;
+	int root_fd; /* the export's root, read by the helpers at STAGE_SERVING; -1 before */
+	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE, */
+	uint16_t n_free;		  /* and their number */
 	char name[PLENUM_NAME_MAX];
 };
 
 /* A process as the worker sees it. */
 struct helpers_proc {
-	_Alignas(64) uint32_t asleep;
-	uint32_t stage; /* the enum helpers_stage that it reached */
-	int32_t error;	/* why the process failed at that stage */
+	_Alignas(64) uint32_t asleep; /* 1: it waits on wake_fd, or is about to; set by the process,
+				       * cleared by either */
+	uint32_t stage;		      /* the enum helpers_stage that it reached */
+	int32_t error;		      /* negative errno with which it failed at that stage; 0 */
 	pid_t pid;
-	int pidfd, wake_fd;
-	unsigned export_index, queue; /* unused in the watcher */
+	int pidfd;		      /* the worker's; -1: not started */
+	int wake_fd;		      /* eventfd that the worker writes to wake the process */
+	unsigned export_index, queue; /* which calls it serves; unused in the watcher */
 };
 
 enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
 
+/* The memory that the worker shares with its helpers; mapped before they are started. */
 struct fs_helper {
 	/* written by helpers, read by the worker */
-	_Alignas(64) uint32_t done_exports; /* bit mask */
-	_Alignas(64) uint32_t worker_sleeps;
-	_Alignas(64) uint32_t stage; /* the processes advance to this stage */
-	uint32_t broken;	     /* a helper ended unexpectedly */
+	_Alignas(64) uint32_t done_exports;  /* bit per export: `done` there may have a new bit */
+	_Alignas(64) uint32_t worker_sleeps; /* 1: write done_fd after the next result; set by the
+					      * worker, cleared by either */
+	_Alignas(64) uint32_t stage; /* the stage to which the worker wants the processes to go */
+	uint32_t broken;	     /* 1: a helper ended unexpectedly; set by the watcher */
 	/* the worker's; the processes read it at a stage */
 	uint32_t worker_id;
-	int worker_pidfd, done_fd, epoll_fd, key_fd;
-	uid_t uid;
+	int worker_pidfd; /* of the worker: hangs up when it ends */
+	int done_fd;	  /* eventfd that wakes the worker */
+	int epoll_fd;	  /* the worker's: done_fd and the watcher's pidfd */
+	int key_fd;	  /* LAUNCH_FD_KEY, read by each helper at its start */
+	uid_t uid;	  /* identity of the processes from STAGE_SERVING on */
 	gid_t gid;
-	unsigned n_exports, n_procs;
-	uint8_t *arena;
-	size_t arena_bytes, bytes;
-	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
-	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX]; /* export << 8 | call */
-	unsigned n_taken_back;
-	struct launch_ids ids[LAUNCH_IDS_MAX];
+	unsigned n_exports, n_procs; /* used entries of `exports` and `procs` */
+	uint8_t *arena;		     /* memory for data of calls, at the same address in all */
+	size_t arena_bytes;
+	size_t bytes;				    /* of this mapping */
+	uint8_t fds_static[HELPERS_FDS_STATIC / 8]; /* bit per descriptor that was open when the
+						     * worker entered its sandbox (sockets,
+						     * devices, memory): after the worker's end
+						     * the watcher closes these */
+	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX]; /* calls that the worker took
+								      * back from a queue:
+								      * export << 8 | call */
+	unsigned n_taken_back; /* of these, not delivered to the worker's callback yet */
+	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
-	bool sleeps;	/* the worker_sleeps that the worker wrote last */
-	uint64_t wakes; /* wake-ups on their way or unread */
-	unsigned n_arms;
+	bool sleeps;	 /* the value of worker_sleeps that the worker wrote last */
+	uint64_t wakes;	 /* writes to done_fd that are unread or still to come */
+	unsigned n_arms; /* checks of done_fd before a sleep; some read it although wakes is 0 */
 	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* first: watcher */
 	struct helpers_export exports[];
 };
@@ -95,30 +112,32 @@ struct fs_helper {
 struct helper {
 	struct fs_helper *pool;
 	struct helpers_export *export;
-	struct helpers_proc *proc;
+	struct helpers_proc *proc; /* its own entry in pool->procs */
 	unsigned export_index, queue;
 	char export_name[PLENUM_NAME_MAX];
-	struct journal journal;
-	uintptr_t arena;
+	struct journal journal; /* of the export */
+	uintptr_t arena;	/* copies of pool->arena and its size, to check calls against */
 	size_t arena_bytes;
-	unsigned owner;
-	uint64_t key[2]; /* of the export */
-	int root_fd, root_mount_id;
-	bool gives_handles;
-	bool fine_times; /* every change after a stat gets another ctime */
+	unsigned owner;	 /* names this process in the journal and in locks of directories */
+	uint64_t key[2]; /* signs handles of the export; derived from the host's key */
+	int root_fd;	 /* the export's root */
+	int root_mount_id;
+	bool gives_handles; /* as helpers_export.gives_handles */
+	bool fine_times;    /* every change after a stat gets another ctime */
 	uint64_t root_dev, root_ino;
-	uint64_t caps;		 /* all its capabilities */
-	uint64_t caps_effective; /* effective now */
+	uint64_t caps;		 /* bit per capability: all that it may make effective */
+	uint64_t caps_effective; /* those that are effective now */
 	struct fuse_ids ids;	 /* the thread's current identity, with the next three */
 	uint32_t umask;
 	uint32_t n_groups, groups[HELPERS_GROUPS_MAX];
-	struct helper_call call;     /* private copy of the current call */
-	struct helper_result result; /* its result */
-	int fd;			     /* descriptor to return to the worker */
-	struct journal_claim claim;
-	bool suspect;
-	uint32_t *locks[2]; /* held */
-	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES];
+	/* The current call; valid within helper_call_run(). */
+	struct helper_call call;     /* private copy, which the worker cannot change any more */
+	struct helper_result result; /* its result, copied to shared memory at the end */
+	int fd;			     /* descriptor to return to the worker; -1: none */
+	struct journal_claim claim;  /* its record in the journal; rec NULL: idempotent */
+	bool suspect;	    /* a helper was killed at this request: it may have been executed */
+	uint32_t *locks[2]; /* of directories, held until the call ends; NULL: none */
+	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES]; /* scratch: directory entries */
 };
 
 struct helper_kernel_dirent { /* layout of getdents64(2) */
@@ -138,7 +157,8 @@ struct helpers_fh {
 
 static inline bool helpers_ring_is_empty(const struct helpers_ring *r)
 {
-	/* Pairs with fs_helper_submit() and with other helpers. */
+	/* Sees the tail of fs_helper_submit() unless that sees `asleep` of this helper; other
+	 * helpers move the head. */
 	return __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) ==
 	       __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST);
 }

@@ -31,8 +31,8 @@ static struct mount_worker_slot *slot_at(const struct client_worker *w, unsigned
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
 		 unsigned i)
 {
-	/* Partner: client_mount_worker_pull() of the mount worker, which sets `asleep` before
-	 * each check for requests: ringing once is enough. */
+	/* The mount worker sets `asleep`, then looks for bits (client_mount_worker_pull()); this
+	 * sets a bit, then looks at `asleep`. So either it sees the bit, or this rings, once. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&w->area->asleep) &&
@@ -527,7 +527,8 @@ static void mount_worker_reap(struct fuse_client *f, struct client_worker *w)
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
-	/* Partner: client_mount_worker_end(). */
+	/* The mount worker changes the slot's word before it sets the bit
+	 * (client_mount_worker_end()): a bit that is taken here has its word. */
 	bits = __atomic_exchange_n(&w->area->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
@@ -565,7 +566,9 @@ static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 static void dispatch_full(struct fuse_client *f)
 {
 	full_set(f, 1);
-	/* Partner: client_mount_worker_end(), which marks the slot before it looks. */
+	/* The mount worker sets the bit of an ended request, then looks at `full`
+	 * (client_mount_worker_end()); this set `full`, then looks for bits. So either this reaps
+	 * it, or the mount worker rings. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	reap(f);
 }
@@ -590,7 +593,8 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 		    MOUNT_WORKER_STATE(is) != MOUNT_WORKER_DISPATCHED ||
 		    (f->dispatch->settling && !w->slots[i]))
 			continue;
-		/* Partner: the mount worker's swap to TAKEN. */
+		/* The mount worker begins the request by its own swap of the word to TAKEN: only
+		 * one of the two succeeds. */
 		if (mount_worker_swap(word, is, MOUNT_WORKER_RETURNED) &&
 		    !client_dispatch_slot_look(f, w, i))
 			mark_done(f, w, i);

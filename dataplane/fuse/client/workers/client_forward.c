@@ -23,7 +23,9 @@ int client_forward_init(struct fuse_client *f)
 	f->common = mount_worker_common_map(f->mount->state_fd);
 	if (!f->common)
 		return -errno;
-	/* Partner: read_one() of the mount worker, which marks its slot before it looks. */
+	/* A mount worker marks its slot as READING, then looks at `reads` (read_one()); this clears
+	 * `reads` before client_forward_quiesce() looks at the slots. So either it reads nothing
+	 * more, or this waits for it. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
@@ -80,7 +82,8 @@ static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 			continue;
 		if (mount_worker_is_locked(f->mount->state_fd, k + 1))
 			return false;
-		/* Partner: reading_resolve() of a mount worker that has just started. */
+		/* A successor of the mount worker that starts now swaps the same word
+		 * (reading_resolve()): only one of the two frees the slot. */
 		if (!mount_worker_swap(word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 			continue;
 		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
@@ -186,7 +189,8 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
-	/* Partner: notify_owner() of the mount worker, which sets its own bits first. */
+	/* The mount worker sets the bits of its slots, then its bit here (notify_owner()); this
+	 * takes the bit here, then looks at the slots: none is missed. */
 	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
@@ -198,7 +202,9 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 {
 	if (mount_worker_get(&f->common->asleep) == sleeps)
 		return;
-	/* Partner: ring_owner() of the mount worker. */
+	/* This sets `asleep`, and the caller then looks for requests; a mount worker sets the bit
+	 * of a request, then looks at `asleep` (ring_owner()). So either the caller sees the bit,
+	 * or the mount worker rings. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -320,7 +326,8 @@ static void files_note(struct fuse_client *f, struct client_worker *w, unsigned 
 	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
 		return;
 	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
-	/* Partner: note_file(), which counts before it sets the bit. */
+	/* The mount worker counts, then sets the file's bit (note_file()); this took the bit, and
+	 * reads the counts after the fence: it has all counts of that bit. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
 		file_note(f, w, first + (unsigned)__builtin_ctzll(files));
@@ -332,7 +339,8 @@ void client_forward_apply_notes(struct fuse_client *f)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
-	/* Partner: note_file() of the mount worker, which sets the file's bit first. */
+	/* The mount worker sets the file's bit, then its own bit here (note_file()); this takes the
+	 * bit here, then the files': none is missed. */
 	bits = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];

@@ -79,7 +79,8 @@ static void files_close(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
-	/* Partner: client_dispatch_close(). */
+	/* The owner sets the file's state to CLOSING before it sets the bit
+	 * (client_dispatch_close()): a bit that is taken here has its state. */
 	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
@@ -118,7 +119,8 @@ static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 {
 	struct mount_worker_area *a = f->area;
 
-	/* Partner: mount_worker_reap() of the owner. */
+	/* The owner sets `full`, then looks for bits (dispatch_full()); this sets the bit, then
+	 * looks at `full`. So either the owner reaps the request, or this rings. */
 	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
@@ -161,7 +163,8 @@ void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, s->worker_slot - 1, word))
 			return;
-		/* Partner: claim_slot() of the owner. */
+		/* The owner marks a request that the kernel has resent by its own swap of the word
+		 * (claim_slot()): then this one fails, and the loop sees the mark. */
 		if (mount_worker_swap(&slot->word, word, state))
 			break;
 	}
@@ -287,7 +290,9 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	uint64_t bits, left = 0;
 	int taken = 0;
 
-	/* After a pull of all, this worker may sleep. Partner: post() of the owner. */
+	/* After a pull of all, this worker may sleep: it sets `asleep`, then looks for bits; the
+	 * owner sets a bit, then looks at `asleep` (post()). So either this sees the bit, or the
+	 * owner rings. */
 	if (mount_worker_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -55,9 +55,9 @@ static void mark_worker(const struct fuse_client *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Partner: client_forward_apply_notes() of the owner, which clears the mount worker's bit before
- * the file's, and that before it looks: while the bit is still set, the owner will see what was
- * counted before. */
+/* Call after counting. The owner takes this worker's bit, then the file's bit, then reads the
+ * counts (client_forward_apply_notes()): as long as a bit is still set, it has not read the counts
+ * yet, so a bit need not be set twice. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
 	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
@@ -118,8 +118,8 @@ static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot
 
 static void ring_owner(const struct fuse_client *f)
 {
-	/* Partner: set_asleep() of the owner, which sets `asleep` before it looks.
-	 */
+	/* The owner sets `asleep`, then looks for bits (set_asleep()); the caller set a bit, and
+	 * this looks at `asleep`. So either the owner sees the bit, or this rings. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
@@ -246,8 +246,9 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, MOUNT_WORKER_READING, __ATOMIC_SEQ_CST);
-	/* Partner: a new owner, which ends reading (client_forward_init()) before it looks for
-	 * readers (client_forward_quiesce()). */
+	/* A new owner clears `reads` (client_forward_init()), then looks for slots in READING
+	 * (client_forward_quiesce()); this marked the slot, and looks at `reads`. So either this
+	 * reads nothing, or the owner waits for it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!mount_worker_get(&f->common->reads)) {
 		free_slot(f, i);
@@ -359,7 +360,8 @@ void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, MOUNT_WORKER_SLOTS + i, word))
 			return;
-		/* Partner: claim_slot() of the owner. */
+		/* The owner marks a request that the kernel has resent by its own swap of the word
+		 * (claim_slot()): then this one fails, and the loop sees the mark. */
 		if (!mount_worker_swap(&slot->word, word, is))
 			continue;
 		if (is == MOUNT_WORKER_FREE)
