@@ -175,6 +175,10 @@ struct kernel_change {
 struct kernel_probe {
 	uint32_t ifindex;
 	struct ip_addr ip;
+	/* Family 0: a probe of duplicate address detection, which every host that has the address
+	 * answers. Else an ordinary request from this address of the link, to be answered by the
+	 * hosts that would send packets back the same way. */
+	struct ip_addr from;
 	struct mac_addr mac;
 	bool taken; /* out: the MAC address of the host that has it */
 	struct mac_addr by;

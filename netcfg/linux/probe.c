@@ -26,15 +26,17 @@ static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /* ---- frames ---- */
 
-static size_t arp_write(const struct ip_addr *ip, const struct mac_addr *from, uint8_t *buf)
+/* Without `from` the sender has no address yet; the target's MAC address is unknown. */
+static size_t arp_write(const struct kernel_probe *p, uint8_t *buf)
 {
 	static const uint8_t head[8] = {0, ARPHRD_ETHER, 8, 0, 6, 4, 0, ARPOP_REQUEST};
 
-	memset(buf, 0,
-	       ARP_BYTES); /* the sender has no address yet, the target's MAC address is unknown */
+	memset(buf, 0, ARP_BYTES);
 	memcpy(buf, head, sizeof(head));
-	memcpy(buf + 8, from->bytes, 6);
-	memcpy(buf + 24, ip->bytes, 4);
+	memcpy(buf + 8, p->mac.bytes, 6);
+	if (p->from.family == AF_INET)
+		memcpy(buf + 14, p->from.bytes, 4);
+	memcpy(buf + 24, p->ip.bytes, 4);
 	return ARP_BYTES;
 }
 
@@ -51,10 +53,12 @@ static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* From the unspecified address, so that no receiver learns an address from it (RFC 4862, section
- * 5.4.2). */
-static size_t nd_write(const struct ip_addr *ip, uint8_t *buf, struct mac_addr *ret_to)
+/* Without `from`, from the unspecified address, so that no receiver learns an address from it (RFC
+ * 4862, section 5.4.2). */
+static size_t nd_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
+	const struct ip_addr *ip = &p->ip;
+
 	struct ip6_hdr h = {.ip6_flow = htonl(6U << 28)};
 	struct nd_neighbor_solicit ns = {.nd_ns_type = ND_NEIGHBOR_SOLICIT};
 	static const uint8_t group[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
@@ -62,6 +66,8 @@ static size_t nd_write(const struct ip_addr *ip, uint8_t *buf, struct mac_addr *
 	h.ip6_plen = htons(sizeof(ns));
 	h.ip6_nxt = IPPROTO_ICMPV6;
 	h.ip6_hlim = 255;
+	if (p->from.family == AF_INET6)
+		memcpy(&h.ip6_src, p->from.bytes, 16);
 	memcpy(&h.ip6_dst, group, sizeof(group));
 	memcpy((uint8_t *)&h.ip6_dst + 13, ip->bytes + 13, 3);
 	memcpy(&ns.nd_ns_target, ip->bytes, 16);
@@ -73,12 +79,12 @@ static size_t nd_write(const struct ip_addr *ip, uint8_t *buf, struct mac_addr *
 	return ND_BYTES;
 }
 
-size_t probe_write(const struct ip_addr *ip, const struct mac_addr *from,
-		   uint8_t buf[static PROBE_BYTES_MAX], struct mac_addr *ret_to)
+size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
+		   struct mac_addr *ret_to)
 {
 	_Static_assert(ND_BYTES <= PROBE_BYTES_MAX && ARP_BYTES <= PROBE_BYTES_MAX, "both fit");
 	*ret_to = broadcast;
-	return ip->family == AF_INET ? arp_write(ip, from, buf) : nd_write(ip, buf, ret_to);
+	return p->ip.family == AF_INET ? arp_write(p, buf) : nd_write(p, buf, ret_to);
 }
 
 bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct mac_addr *ret_by)
@@ -192,7 +198,7 @@ static void send_one(const struct probe_sockets *s, const struct kernel_probe *p
 				 .sll_halen = 6};
 	uint8_t buf[PROBE_BYTES_MAX];
 	struct mac_addr station;
-	size_t len = probe_write(&p->ip, &p->mac, buf, &station);
+	size_t len = probe_write(p, buf, &station);
 
 	memcpy(to.sll_addr, station.bytes, 6);
 	if (first && !v4)

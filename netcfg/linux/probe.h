@@ -28,11 +28,10 @@ void probe_close(struct probe_sockets *s);
 int probe_run(const struct probe_sockets *s, struct kernel_probe *probes, size_t n,
 	      const struct mac_addr *own, size_t n_own);
 
-/* Writes a probe for that address from that MAC address into buf, and its destination's MAC
- * address into ret_to. */
+/* Writes the frame of a probe into buf, and its destination's MAC address into ret_to. */
 #define PROBE_BYTES_MAX 64
-size_t probe_write(const struct ip_addr *ip, const struct mac_addr *from,
-		   uint8_t buf[static PROBE_BYTES_MAX], struct mac_addr *ret_to);
+size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
+		   struct mac_addr *ret_to);
 /* Parses a packet behind its link header: the address that its sender has or claims, and in from
  * the link header's sender. False: it reveals neither. */
 bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct mac_addr *ret_by);

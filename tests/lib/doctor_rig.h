@@ -26,7 +26,6 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_host p;
 	char *yaml;
-	const char *nft;  /* output of nft; NULL: no rules */
 	const char *need; /* a machine's need for the plan to have; NULL: none */
 	bool mute;	  /* there is no agent from the start */
 	unsigned blind;	  /* DOCTOR_NEEDS_ bits: parts that the picture lacks */
@@ -295,15 +294,94 @@ static inline struct doctor_probe rig_echo(const char *leg, const char *peer, co
 	struct doctor_probe e = {.from = host_addr(from),
 				 .to = host_addr(to),
 				 .bytes = 9000,
+				 .echoes = true,
 				 .small = true,
 				 .full = true,
 				 .marked = true,
 				 .tos = 24 << 2 | 2,
 				 .answered_tos = 24 << 2 | 2};
 
+	if (peer[0])
+		e.port = e.port_full = (struct port_probe){.from = e.from,
+							   .to = e.to,
+							   .port = 7411,
+							   .n_packets = DOCTOR_PACKETS,
+							   .n_sent = DOCTOR_PACKETS,
+							   .n_answered = DOCTOR_PACKETS};
 	snprintf(e.leg, sizeof(e.leg), "%s", leg);
 	snprintf(e.peer, sizeof(e.peer), "%s", peer);
 	return e;
+}
+
+static inline struct doctor_arp *rig_arp(struct rig *g, enum doctor_arp_kind kind, const char *leg,
+					 uint32_t ifindex, const char *ip)
+{
+	struct doctor_arp *a = &g->p.arps[g->p.n_arps++];
+
+	*a = (struct doctor_arp){.kind = kind, .q = {.ifindex = ifindex, .ip = host_addr(ip)}};
+	snprintf(a->leg, sizeof(a->leg), "%s", leg);
+	return a;
+}
+
+/* The answers that the hosts on the legs give. */
+static inline void rig_arps(struct rig *g)
+{
+	static const char *const legs[] = {"leg-a", "leg-b"},
+				 *const own[] = {"10.10.1.10", "10.20.1.10"},
+				 *const peers[] = {"10.10.2.10", "10.20.2.10"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct doctor_arp *a;
+
+		rig_arp(g, DOCTOR_ARP_OWN, legs[i], HOST_VETH0 + i, own[i]);
+		a = rig_arp(g, DOCTOR_ARP_OTHER_LEG, legs[i], HOST_VETH0 + i, own[1 - i]);
+		snprintf(a->other, sizeof(a->other), "%s", legs[1 - i]);
+		a = rig_arp(g, DOCTOR_ARP_PEER, legs[i], HOST_VETH0 + i, peers[i]);
+		snprintf(a->peer, sizeof(a->peer), "host-b");
+		a->q.taken = true;
+		a->q.by = (struct mac_addr){{2, 0, 0, 0, 0, 0xb0 + (uint8_t)i}};
+	}
+}
+
+/* The first entry of that kind on that leg. */
+static inline struct doctor_arp *rig_find_arp(struct rig *g, enum doctor_arp_kind kind, size_t leg)
+{
+	for (size_t i = 0; i < g->p.n_arps; i++)
+		if (g->p.arps[i].kind == kind && g->p.arps[i].q.ifindex == HOST_VETH0 + leg)
+			return &g->p.arps[i];
+	fail();
+	return NULL;
+}
+
+/* A text of a leg in the agent's status. */
+static inline void rig_set_leg(struct rig *g, size_t i, const char *key, const char *value)
+{
+	json_object_set_new(json_array_get(json_object_get(g->p.status, "legs"), i), key,
+			    json_string(value));
+}
+
+/* The data IP of leg-a. */
+static inline struct inv_addr *rig_data_ip(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_addrs; i++)
+		if (g->p.inv->addrs[i].ifindex == HOST_VETH0 &&
+		    g->p.inv->addrs[i].ip.addr.family == AF_INET)
+			return &g->p.inv->addrs[i];
+	fail();
+	return NULL;
+}
+
+/* A path of the frontend to host-b. */
+static inline json_t *rig_status_path(const char *leg, const char *remote)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:i, s:b, s:i}", "leg", leg, "peer", "host-b",
+			 "remote", remote, "state", "up", "up", 1, "mtu", 9000, "trains_lost", 0,
+			 "sources_lost", 0);
+}
+
+static inline json_t *rig_paths(struct rig *g, size_t i)
+{
+	return json_array_get(json_object_get(g->p.status, "paths"), i);
 }
 
 /* A host changed by `prepare` (may be NULL), with its configuration applied. */
@@ -345,18 +423,19 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 		"host-b", "export", "x", "served", 1, "legs", "name", "leg-a", "label_source",
 		"configured", "switch", "switch-a", "name", "leg-b", "label_source", "configured",
 		"switch", "switch-b");
+	json_object_set_new(g->p.status, "paths",
+			    json_pack("[o, o]", rig_status_path("leg-a", "10.10.2.10"),
+				      rig_status_path("leg-b", "10.20.2.10")));
 	if (g->mute) {
 		json_decref(g->p.status);
 		g->p.status = NULL;
 		strcpy(g->p.no_agent, "none runs");
 	}
-	g->p.nft = strdup(g->nft ? g->nft : "{\"nftables\": []}");
-	g->p.iptables = strdup("");
-	g->p.ip6tables = strdup("");
 	g->p.probes[0] = rig_echo("leg-a", "host-b", "10.10.1.10", "10.10.2.10");
 	g->p.probes[1] = rig_echo("leg-b", "host-b", "10.20.1.10", "10.20.2.10");
 	g->p.probes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
 	g->p.n_probes = 3;
+	rig_arps(g);
 	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
 	g->p.exports[0] = g->p.state;
 	g->p.privileged = true;

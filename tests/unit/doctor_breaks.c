@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Breakages of legs, routes, sockets, firewalls, bonds, VFs, network managers and peers. */
+/* Breakages of legs, routes, sockets, bonds, VFs, network managers and peers. */
 #include "tests/unit/doctor_breaks.h"
 #include "netcfg/host/inventory_build.h"
 #include <sys/timex.h>
@@ -77,18 +77,12 @@ static void lost_packets(struct rig *g)
 
 static void lost_trains(struct rig *g)
 {
-	json_object_set_new(g->p.status, "paths",
-			    json_pack("[{s:s, s:s, s:b}, {s:s, s:s, s:b}]", "leg", "leg-a", "peer",
-				      "host-c", "trains_lost", 0, "leg", "leg-b", "peer", "host-b",
-				      "trains_lost", 1));
+	json_object_set_new(rig_paths(g, 1), "trains_lost", json_true());
 }
 
 static void lost_sources(struct rig *g)
 {
-	json_object_set_new(g->p.status, "paths",
-			    json_pack("[{s:s, s:s, s:i}, {s:s, s:s, s:i}]", "leg", "leg-a", "peer",
-				      "host-c", "sources_lost", 0, "leg", "leg-b", "peer", "host-b",
-				      "sources_lost", 2));
+	json_object_set_new(rig_paths(g, 1), "sources_lost", json_integer(2));
 }
 
 static void flaps(struct rig *g)
@@ -159,37 +153,9 @@ static void old_driver(struct rig *g)
 	rig_put(g, "/sys/module/mlx5_core/version", "4.5-1.0.1\n");
 }
 
-static void one_label(struct rig *g)
-{
-	rig_change_spec(g, "label: switch-b", "label: switch-a");
-}
-
-static void set_leg(struct rig *g, size_t i, const char *key, const char *value)
-{
-	json_object_set_new(json_array_get(json_object_get(g->p.status, "legs"), i), key,
-			    json_string(value));
-}
-
 static void no_lldp(struct rig *g)
 {
-	set_leg(g, 0, "label_source", "unknown");
-}
-
-static void one_switch(struct rig *g)
-{
-	set_leg(g, 1, "switch", "switch-a");
-}
-
-static void no_switches(struct rig *g)
-{
-	set_leg(g, 0, "switch", "");
-	set_leg(g, 1, "switch", "");
-}
-
-static void crossed(struct rig *g)
-{
-	set_leg(g, 0, "switch", "switch-b");
-	set_leg(g, 1, "switch", "switch-a");
+	rig_set_leg(g, 0, "label_source", "unknown");
 }
 
 static void one_leg(struct rig *g)
@@ -205,24 +171,9 @@ static void no_management(struct rig *g)
 
 /* ---- addresses and routes ---- */
 
-static struct inv_addr *data_ip(struct rig *g)
-{
-	for (size_t i = 0; i < g->p.inv->n_addrs; i++)
-		if (g->p.inv->addrs[i].ifindex == HOST_VETH0 &&
-		    g->p.inv->addrs[i].ip.addr.family == AF_INET)
-			return &g->p.inv->addrs[i];
-	fail();
-	return NULL;
-}
-
 static void no_address(struct rig *g)
 {
-	INV_REMOVE(g->p.inv, addrs, n_addrs, (size_t)(data_ip(g) - g->p.inv->addrs));
-}
-
-static void duplicate(struct rig *g)
-{
-	data_ip(g)->dad_failed = true;
+	INV_REMOVE(g->p.inv, addrs, n_addrs, (size_t)(rig_data_ip(g) - g->p.inv->addrs));
 }
 
 static void overlap(struct rig *g)
@@ -259,7 +210,7 @@ static void foreign_rule(struct rig *g)
 	*rule = (struct inv_rule){.priority = 100,
 				  .table = PLAN_TABLE_FIRST,
 				  .family = AF_INET,
-				  .from = {.addr = data_ip(g)->ip.addr, .len = 32}};
+				  .from = {.addr = rig_data_ip(g)->ip.addr, .len = 32}};
 }
 
 static void diverting_rule(struct rig *g)
@@ -290,13 +241,6 @@ static void no_arp_ignore(struct rig *g)
 	rig_set_sysctl(g, "net/ipv4/conf/veth0/arp_ignore", "0");
 }
 
-static void no_arp_answer(struct rig *g)
-{
-	rig_put(g, "/proc/net/arp",
-		"IP address HW type Flags HW address Mask Device\n"
-		"10.10.0.1 0x1 0x0 00:00:00:00:00:00 * veth0\n");
-}
-
 static void small_table(struct rig *g)
 {
 	rig_put(g, "/proc/sys/net/ipv4/neigh/default/gc_thresh3", "128\n");
@@ -322,7 +266,7 @@ static void forwarding(struct rig *g)
 	rig_set_sysctl(g, "net/ipv4/conf/veth0/forwarding", "1");
 }
 
-/* ---- sockets and the firewall ---- */
+/* ---- sockets ---- */
 
 static void full_sockets(struct rig *g)
 {
@@ -365,89 +309,6 @@ static void full_conntrack(struct rig *g)
 {
 	rig_put(g, "/proc/sys/net/netfilter/nf_conntrack_count", "990\n");
 	rig_put(g, "/proc/sys/net/netfilter/nf_conntrack_max", "1000\n");
-}
-
-#define NFT_CHAIN(policy)                                                                          \
-	"{\"nftables\": [{\"chain\": {\"family\": \"inet\", \"table\": \"filter\", \"name\": "     \
-	"\"input\", \"type\": \"filter\", \"hook\": \"input\", \"prio\": 0, \"policy\": \"" policy \
-	"\"}}"
-#define NFT_RULE(expr)                                                                      \
-	", {\"rule\": {\"family\": \"inet\", \"table\": \"filter\", \"chain\": \"input\", " \
-	"\"expr\": [" expr "]}}"
-#define NFT_PORT(right)                                                                 \
-	"{\"match\": {\"op\": \"==\", \"left\": {\"payload\": {\"protocol\": \"udp\", " \
-	"\"field\": \"dport\"}}, \"right\": " right "}}"
-
-static void set_nft(struct rig *g, const char *text)
-{
-	free(g->p.nft);
-	g->p.nft = strdup(text);
-}
-
-/* Everything but the named ports is dropped; our port is among the named ones. */
-static void nft_accepts(struct rig *g)
-{
-	g->nft = NFT_CHAIN("drop") NFT_RULE(
-		NFT_PORT("{\"set\": [53, {\"range\": [7000, 8000]}]}") ", {\"accept\": null}") "]}";
-}
-
-static void nft_policy(struct rig *g)
-{
-	set_nft(g, NFT_CHAIN("drop") NFT_RULE(NFT_PORT("53") ", {\"accept\": null}") "]}");
-}
-
-static void nft_drops(struct rig *g)
-{
-	set_nft(g, NFT_CHAIN("accept") NFT_RULE(NFT_PORT("7411") ", {\"drop\": null}") "]}");
-}
-
-static void nft_unsure(struct rig *g)
-{
-	set_nft(g, NFT_CHAIN("drop") NFT_RULE(
-			   "{\"match\": {\"op\": \"==\", \"left\": {\"payload\": {\"protocol\": "
-			   "\"ip\", \"field\": \"saddr\"}}, \"right\": \"10.0.0.1\"}}, "
-			   "{\"accept\": null}") "]}");
-}
-
-static void no_nft(struct rig *g)
-{
-	free(g->p.nft);
-	g->p.nft = NULL;
-	strcpy(g->p.no_nft, "no permission");
-}
-
-static void set_iptables(struct rig *g, const char *text)
-{
-	free(g->p.iptables);
-	g->p.iptables = strdup(text);
-}
-
-static void iptables_policy(struct rig *g)
-{
-	set_iptables(g, "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -j "
-			"ACCEPT\nCOMMIT\n");
-}
-
-static void iptables_drops(struct rig *g)
-{
-	set_iptables(g, "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i veth1 -p udp -m udp --dport "
-			"7411 -j DROP\nCOMMIT\n");
-}
-
-static void soft_roce_leg(struct rig *g)
-{
-	rig_change_spec(g, "label: switch-a", "label: switch-a, soft-roce: true");
-}
-
-static void nft_drops_roce(struct rig *g)
-{
-	set_nft(g, NFT_CHAIN("accept") NFT_RULE(NFT_PORT("4791") ", {\"drop\": null}") "]}");
-}
-
-static void iptables_drops_roce(struct rig *g)
-{
-	set_iptables(g, "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i veth0 -p udp -m udp --dport "
-			"4791 -j DROP\nCOMMIT\n");
 }
 
 /* ---- bonds ---- */
@@ -620,18 +481,6 @@ static void slow_clock(struct rig *g)
 	rig_put(g, "/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
 }
 
-static void peer_gone(struct rig *g)
-{
-	for (size_t i = 0; i < g->p.n_probes; i++)
-		if (g->p.probes[i].peer[0])
-			g->p.probes[i].small = g->p.probes[i].full = false;
-}
-
-static void peer_on_one_leg(struct rig *g)
-{
-	g->p.probes[0].small = g->p.probes[0].full = false;
-}
-
 /* The drivers support priorities. */
 static void with_dcb_drivers(struct rig *g)
 {
@@ -683,16 +532,6 @@ static void ecn_cleared(struct rig *g)
 	g->p.probes[1].answered_tos = 24 << 2;
 }
 
-static void path_too_small(struct rig *g)
-{
-	g->p.probes[1].full = false;
-}
-
-static void gateway_gone(struct rig *g)
-{
-	g->p.probes[2].small = g->p.probes[2].full = false;
-}
-
 const struct breakage doctor_net_breaks[] = {
 	{"leg-present", DOCTOR_FAIL, NULL, device_gone},
 	{"leg-up", DOCTOR_FAIL, NULL, link_down},
@@ -715,15 +554,10 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-driver", DOCTOR_FAIL, NULL, old_driver},
 	{"leg-driver", DOCTOR_WARN, NULL, old_ice},
 	{"leg-driver", DOCTOR_WARN, NULL, old_i40e},
-	{"leg-labels", DOCTOR_WARN, NULL, one_label},
 	{"leg-lldp", DOCTOR_WARN, NULL, no_lldp},
-	{"leg-diverse", DOCTOR_WARN, NULL, one_switch},
-	{"leg-diverse", DOCTOR_UNKNOWN, NULL, no_switches},
-	{"leg-crossed", DOCTOR_FAIL, NULL, crossed},
 	{"leg-two", DOCTOR_WARN, NULL, one_leg},
 	{"leg-management", DOCTOR_FAIL, NULL, no_management},
 	{"address-set", DOCTOR_FAIL, NULL, no_address},
-	{"address-duplicate", DOCTOR_FAIL, NULL, duplicate},
 	{"address-overlap", DOCTOR_WARN, NULL, overlap},
 	{"route-set", DOCTOR_FAIL, NULL, no_route},
 	{"route-rules", DOCTOR_FAIL, NULL, no_rule},
@@ -732,7 +566,6 @@ const struct breakage doctor_net_breaks[] = {
 	{"arp-announce", DOCTOR_FAIL, NULL, no_arp_announce},
 	{"arp-filter", DOCTOR_FAIL, NULL, no_arp_filter},
 	{"arp-ignore", DOCTOR_FAIL, same_subnet, no_arp_ignore},
-	{"arp-answers", DOCTOR_WARN, NULL, no_arp_answer},
 	{"arp-table", DOCTOR_WARN, NULL, small_table},
 	{"setting-rp-filter", DOCTOR_FAIL, NULL, strict_rp_filter},
 	{"setting-linkdown", DOCTOR_FAIL, NULL, linkdown},
@@ -746,14 +579,6 @@ const struct breakage doctor_net_breaks[] = {
 	{"port-reserved", DOCTOR_WARN, NULL, port_given_out},
 	{"port-free", DOCTOR_FAIL, NULL, port_taken},
 	{"firewall-conntrack", DOCTOR_WARN, NULL, full_conntrack},
-	{"firewall-nft", DOCTOR_FAIL, nft_accepts, nft_policy},
-	{"firewall-nft", DOCTOR_FAIL, NULL, nft_drops},
-	{"firewall-nft", DOCTOR_UNKNOWN, nft_accepts, nft_unsure},
-	{"firewall-nft", DOCTOR_UNKNOWN, NULL, no_nft},
-	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_policy},
-	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_drops},
-	{"firewall-nft-roce", DOCTOR_FAIL, soft_roce_leg, nft_drops_roce},
-	{"firewall-iptables-roce", DOCTOR_FAIL, soft_roce_leg, iptables_drops_roce},
 	{"bond-set", DOCTOR_FAIL, rig_bond, other_setting},
 	{"bond-ports", DOCTOR_FAIL, rig_bond, bond_port_down},
 	{"bond-partner", DOCTOR_FAIL, rig_bond, no_partner},
@@ -777,14 +602,10 @@ const struct breakage doctor_net_breaks[] = {
 	{"manager-rules", DOCTOR_WARN, NULL, manager_of_rules},
 	{"clock-set", DOCTOR_WARN, NULL, clock_wrong},
 	{"clock-source", DOCTOR_WARN, NULL, slow_clock},
-	{"peer-answers", DOCTOR_FAIL, NULL, peer_gone},
-	{"peer-legs", DOCTOR_WARN, NULL, peer_on_one_leg},
-	{"peer-mtu", DOCTOR_FAIL, NULL, path_too_small},
 	{"dcb-set", DOCTOR_FAIL, with_dcb, pfc_off},
 	{"dcb-same", DOCTOR_WARN, with_dcb_drivers, other_pfc},
 	{"peer-marked", DOCTOR_FAIL, NULL, marks_dropped},
 	{"peer-dscp", DOCTOR_WARN, with_dcb, dscp_cleared},
 	{"peer-ecn", DOCTOR_WARN, with_dcb, ecn_cleared},
-	{"peer-gateways", DOCTOR_WARN, NULL, gateway_gone},
 };
 const size_t doctor_n_net_breaks = ARRAY_SIZE(doctor_net_breaks);

@@ -17,11 +17,12 @@ static void test_arp_probes_find_other_hosts(void **state)
 	static const uint8_t want[] = {0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0,	 0, 0, 1,
 				       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 1, 1, 10};
 	const struct ip_addr ip = host_addr("10.1.1.10");
+	struct kernel_probe q = {.ip = ip, .mac = ours};
 	uint8_t buf[PROBE_BYTES_MAX];
 	struct mac_addr to, by;
 	struct ip_addr got;
 
-	assert_int_equal(probe_write(&ip, &ours, buf, &to), sizeof(want));
+	assert_int_equal(probe_write(&q, buf, &to), sizeof(want));
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_int_equal(to.bytes[0] & to.bytes[5], 0xff);
 	/* Another host that probes for the address wants it too: a conflict. */
@@ -43,6 +44,11 @@ static void test_arp_probes_find_other_hosts(void **state)
 	assert_true(probe_parse_arp(buf, sizeof(want), &got, &by));
 	assert_false(ip_addr_equal(&got, &ip));
 	assert_false(probe_parse_arp(buf, sizeof(want) - 1, &got, &by));
+	/* An ordinary request carries its sender's address. */
+	q.from = host_addr("10.1.1.99");
+	assert_int_equal(probe_write(&q, buf, &to), sizeof(want));
+	assert_memory_equal(buf + 14, q.from.bytes, 4);
+	assert_memory_equal(buf + 24, ip.bytes, 4);
 	buf[4] = 8; /* InfiniBand hardware addresses are longer */
 	assert_false(probe_parse_arp(buf, sizeof(want), &got, &by));
 }
@@ -65,11 +71,12 @@ static void test_solicitations_find_other_hosts(void **state)
 	static const uint8_t none[16];
 	const struct ip_addr ip = host_addr("fd00:b::12:3456"),
 			     group = host_addr("ff02::1:ff12:3456");
+	struct kernel_probe q = {.ip = ip, .mac = ours};
 	uint8_t buf[PROBE_BYTES_MAX];
 	struct mac_addr to, by;
 	struct ip_addr got;
 
-	assert_int_equal(probe_write(&ip, &ours, buf, &to), 64);
+	assert_int_equal(probe_write(&q, buf, &to), 64);
 	assert_memory_equal(buf, head, sizeof(head));
 	assert_memory_equal(buf + 8, none, 16);
 	assert_memory_equal(buf + 24, group.bytes, 16);
@@ -77,6 +84,12 @@ static void test_solicitations_find_other_hosts(void **state)
 	assert_memory_equal(buf + 48, ip.bytes, 16);
 	assert_int_equal(icmp6_sum(buf, 64), 0xffff);
 	assert_memory_equal(to.bytes, "\x33\x33\xff\x12\x34\x56", 6);
+	q.from = host_addr("fd00:b::99");
+	assert_int_equal(probe_write(&q, buf, &to), 64);
+	assert_memory_equal(buf + 8, q.from.bytes, 16);
+	assert_int_equal(icmp6_sum(buf, 64), 0xffff);
+	q.from.family = 0;
+	assert_int_equal(probe_write(&q, buf, &to), 64);
 	/* A detection probe of another host is a claim; its neighbour solicitation is not. */
 	assert_true(probe_parse_nd(buf, 64, &theirs, &got, &by));
 	assert_true(ip_addr_equal(&got, &ip));

@@ -10,7 +10,7 @@
 
 const struct doctor_subject *const doctor_subjects[] = {
 	&doctor_config, &doctor_kernel,	  &doctor_cores,    &doctor_memory, &doctor_legs,
-	&doctor_routes, &doctor_sockets,  &doctor_firewall, &doctor_bond,   &doctor_vfs,
+	&doctor_wiring, &doctor_routes,	  &doctor_sockets,  &doctor_bond,   &doctor_vfs,
 	&doctor_rdma,	&doctor_versions, &doctor_programs, &doctor_peers,  &doctor_quality,
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
@@ -21,22 +21,23 @@ void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 	const struct {
 		unsigned bit;
 		bool there;
-		const char *what;
+		const char *what, *because;
 	} needs[] = {
-		{DOCTOR_NEEDS_INVENTORY, p->inv,
-		 "the host's devices cannot be read: see config-host"},
-		{DOCTOR_NEEDS_SPEC, p->spec, "no valid configuration: see config-file"},
-		{DOCTOR_NEEDS_PLAN, p->plan, "no plan: see config-plan"},
+		{DOCTOR_NEEDS_INVENTORY, p->inv, "the host's devices cannot be read",
+		 "config-host"},
+		{DOCTOR_NEEDS_SPEC, p->spec, "no valid configuration", "config-file"},
+		{DOCTOR_NEEDS_PLAN, p->plan, "no plan", "config-plan"},
 		{DOCTOR_NEEDS_APPLIED, p->plan && json_array_size(p->steps) == 0,
-		 "the host does not match the configuration yet: see config-plan"},
-		{DOCTOR_NEEDS_AGENT, p->status, "no agent answers: see agent-answers"},
+		 "the host does not match the configuration yet", "config-plan"},
+		{DOCTOR_NEEDS_AGENT, p->status, "no agent answers", "agent-answers"},
 	};
 
 	*ret = (struct doctor_result){.state = DOCTOR_PASS};
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
 		if (!(c->needs & needs[i].bit) || needs[i].there)
 			continue;
-		doctor_report(ret, DOCTOR_UNKNOWN, "%s", needs[i].what);
+		doctor_report(ret, DOCTOR_UNKNOWN, "%s: see %s", needs[i].what, needs[i].because);
+		doctor_blame(ret, needs[i].because);
 		return;
 	}
 	c->run(p, c, ret);
@@ -59,10 +60,11 @@ static json_t *text_new(const char *text)
 json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check *c,
 		       const struct doctor_result *r)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "subject", s->name, "title",
-			 c->title, "state", doctor_state_to_string(r->state), "evidence",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s?}", "id", c->id, "subject", s->name,
+			 "title", c->title, "state", doctor_state_to_string(r->state), "evidence",
 			 text_new(r->evidence), "remedy",
-			 r->remedy[0] ? text_new(r->remedy) : json_null());
+			 r->remedy[0] ? text_new(r->remedy) : json_null(), "because",
+			 doctor_because(r));
 }
 
 char *doctor_man_table(void)
@@ -84,14 +86,23 @@ char *doctor_man_table(void)
 
 /* ---- the list ---- */
 
-struct tally {
-	size_t n[DOCTOR_STATE_MAX];
-	json_t *checks; /* NULL: print each result instead */
+struct finding {
+	const struct doctor_subject *subject;
+	const struct doctor_check *check;
+	struct doctor_result result;
+	bool printed;
 };
 
-static void print_result(const struct doctor_check *c, const struct doctor_result *r)
+struct tally {
+	struct finding *all;
+	size_t n_all, n[DOCTOR_STATE_MAX];
+};
+
+static void print_result(const struct finding *f)
 {
-	printf("  %-7s  %-26s  ", doctor_state_to_string(r->state), c->id);
+	const struct doctor_result *r = &f->result;
+
+	printf("  %-7s  %-26s  ", doctor_state_to_string(r->state), f->check->id);
 	ctl_put(r->evidence, stdout);
 	putchar('\n');
 	if (r->state == DOCTOR_PASS || !r->remedy[0])
@@ -101,25 +112,93 @@ static void print_result(const struct doctor_check *c, const struct doctor_resul
 	putchar('\n');
 }
 
-static void run_all(const struct doctor_host *p, struct tally *t)
+/* The finding that this one follows from, at once or through others; itself: it is a cause. */
+static struct finding *cause_of(const struct tally *t, struct finding *f)
 {
-	for (size_t i = 0; i < doctor_n_subjects; i++) {
-		const struct doctor_subject *s = doctor_subjects[i];
+	for (size_t steps = 0; steps < t->n_all; steps++) {
+		const char *because = doctor_because(&f->result);
+		size_t i = 0;
 
-		if (!t->checks)
-			printf("%s\n", s->name);
-		for (size_t j = 0; j < s->n_checks; j++) {
-			struct doctor_result r;
-
-			doctor_run(p, &s->checks[j], &r);
-			t->n[r.state]++;
-			if (t->checks)
-				json_array_append_new(t->checks,
-						      doctor_to_json(s, &s->checks[j], &r));
-			else
-				print_result(&s->checks[j], &r);
-		}
+		while (because && i < t->n_all && strcmp(t->all[i].check->id, because) != 0)
+			i++;
+		if (!because || i == t->n_all || t->all[i].result.state < DOCTOR_WARN)
+			return f;
+		f = &t->all[i];
 	}
+	return f;
+}
+
+/* Prints a cause, and names the checks whose findings follow from it. */
+static void print_cause(const struct tally *t, struct finding *f)
+{
+	unsigned n = 0;
+
+	print_result(f);
+	f->printed = true;
+	for (size_t i = 0; i < t->n_all; i++) {
+		struct finding *other = &t->all[i];
+
+		if (other == f || other->result.state == DOCTOR_PASS || cause_of(t, other) != f)
+			continue;
+		if (n++ == 0)
+			printf("%39sfollows: ", "");
+		printf("%s%s (%s)", n > 1 ? ", " : "", other->check->id,
+		       doctor_state_to_string(other->result.state));
+		other->printed = true;
+	}
+	if (n > 0)
+		putchar('\n');
+}
+
+static void print_causes(const struct tally *t)
+{
+	if (t->n[DOCTOR_FAIL] + t->n[DOCTOR_WARN] == 0)
+		return;
+	puts("findings");
+	for (int state = DOCTOR_FAIL; state >= DOCTOR_WARN; state--)
+		for (size_t i = 0; i < t->n_all; i++)
+			if ((int)t->all[i].result.state == state && !t->all[i].printed &&
+			    cause_of(t, &t->all[i]) == &t->all[i])
+				print_cause(t, &t->all[i]);
+	putchar('\n');
+}
+
+static void print_rest(const struct tally *t)
+{
+	const struct doctor_subject *last = NULL;
+
+	for (size_t i = 0; i < t->n_all; i++) {
+		const struct finding *f = &t->all[i];
+
+		if (f->printed)
+			continue;
+		if (f->subject != last)
+			printf("%s\n", f->subject->name);
+		last = f->subject;
+		print_result(f);
+	}
+}
+
+/* CTL_OK; CTL_OS: out of memory. */
+static int run_all(const struct doctor_host *p, struct tally *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < doctor_n_subjects; i++)
+		n += doctor_subjects[i]->n_checks;
+	t->all = calloc(n, sizeof(*t->all));
+	if (!t->all)
+		return ctl_put_text(NULL);
+	for (size_t i = 0; i < doctor_n_subjects; i++)
+		for (size_t j = 0; j < doctor_subjects[i]->n_checks; j++) {
+			struct finding *f = &t->all[t->n_all++];
+
+			f->subject = doctor_subjects[i];
+			f->check = &doctor_subjects[i]->checks[j];
+			doctor_run(p, f->check, &f->result);
+			t->n[f->result.state]++;
+		}
+	return CTL_OK;
 }
 
 /* The worst result decides. An unknown result is not a fault of the host. */
@@ -130,17 +209,23 @@ static int exit_of(const struct tally *t)
 	return t->n[DOCTOR_WARN] ? CTL_DOCTOR_WARN : CTL_OK;
 }
 
-static int put_all(const struct tally *t)
+static void print_all(const struct tally *t)
 {
-	json_t *o;
+	print_causes(t);
+	print_rest(t);
+	printf("\n%zu passed, %zu not known, %zu warnings, %zu failed\n", t->n[DOCTOR_PASS],
+	       t->n[DOCTOR_UNKNOWN], t->n[DOCTOR_WARN], t->n[DOCTOR_FAIL]);
+}
+
+static int print_json(const struct tally *t)
+{
+	json_t *checks = json_array(), *o;
 	int r;
 
-	if (!t->checks) {
-		printf("\n%zu passed, %zu not known, %zu warnings, %zu failed\n", t->n[DOCTOR_PASS],
-		       t->n[DOCTOR_UNKNOWN], t->n[DOCTOR_WARN], t->n[DOCTOR_FAIL]);
-		return CTL_OK;
-	}
-	o = json_pack("{s:O, s:I, s:I, s:I, s:I}", "checks", t->checks, "pass",
+	for (size_t i = 0; i < t->n_all; i++)
+		json_array_append_new(checks, doctor_to_json(t->all[i].subject, t->all[i].check,
+							     &t->all[i].result));
+	o = json_pack("{s:o, s:I, s:I, s:I, s:I}", "checks", checks, "pass",
 		      (json_int_t)t->n[DOCTOR_PASS], "unknown", (json_int_t)t->n[DOCTOR_UNKNOWN],
 		      "warn", (json_int_t)t->n[DOCTOR_WARN], "fail", (json_int_t)t->n[DOCTOR_FAIL]);
 	r = o ? ctl_put_json(o) : ctl_put_text(NULL);
@@ -160,7 +245,7 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 			struct doctor_result r;
 
 			doctor_run(&p, c, &r);
-			if (r.state == DOCTOR_WARN || r.state == DOCTOR_FAIL)
+			if (r.state >= DOCTOR_WARN && !doctor_because(&r))
 				ctl_complain("%s: %s; %s", c->id, r.evidence, r.remedy);
 		}
 }
@@ -168,7 +253,7 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 int ctl_cmd_doctor(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
-	struct tally t = {.checks = NULL};
+	struct tally t = {.all = NULL};
 	int r;
 
 	doctor_collect(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
@@ -176,10 +261,11 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 		ctl_complain("--peer needs a name in peers[] or an address, found '%s'", a->peer);
 		return CTL_USAGE;
 	}
-	if (a->json)
-		t.checks = json_array();
-	run_all(&p, &t);
-	r = put_all(&t);
-	json_decref(t.checks);
+	r = run_all(&p, &t);
+	if (r == CTL_OK && a->json)
+		r = print_json(&t);
+	else if (r == CTL_OK)
+		print_all(&t);
+	free(t.all);
 	return r == CTL_OK ? exit_of(&t) : r;
 }

@@ -9,6 +9,8 @@
 #ifndef PLENUM_AGENT_CTL_DOCTOR_H
 #define PLENUM_AGENT_CTL_DOCTOR_H
 
+#include "netcfg/host/kernel.h"
+#include "netcfg/linux/port_probe.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
@@ -20,6 +22,9 @@ struct doctor_result {
 	char evidence[512]; /* the worst finding */
 	char remedy[640];   /* what to do about it; "": nothing */
 	bool taken;	    /* the last doctor_report() is in evidence */
+	/* The check that reports the cause of these findings; see doctor_because(). */
+	const char *because;
+	unsigned n_findings, n_blamed;
 };
 
 /* Free space on a file system. */
@@ -30,19 +35,40 @@ struct doctor_space {
 
 #define DOCTOR_FOLDERS_MAX 64
 
-/* Result of the echo requests from a leg's data IP: a small one and one as large as the leg's
- * MTU. */
+/* Result of the packets from a leg's data IP: echo requests, a small one and one as large as the
+ * leg's MTU, and packets to the peer's data port of both sizes. */
 struct doctor_probe {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the leg's gateway */
 	struct ip_addr from, to;
 	uint32_t ifindex, bytes; /* link index; size of the larger request */
+	bool held;	 /* the address belongs to a worker, not to the kernel: nothing is sent */
+	bool by_gateway; /* the peer is in another subnet than the leg */
+	bool echoes;	 /* the echo requests were sent */
 	bool small, full;
+	struct port_probe port, port_full; /* n_packets 0: none was to be sent */
 	/* A small request sent with this TOS byte: whether it was answered, and the TOS byte of
 	 * the answer. */
 	uint8_t tos, answered_tos;
 	bool marked;
 };
 #define DOCTOR_PROBES_MAX 64
+/* Packets of each size to each data port. */
+#define DOCTOR_PACKETS 100U
+
+/* Whether an address answers ARP or neighbour discovery on a leg. */
+enum doctor_arp_kind {
+	DOCTOR_ARP_OWN,	      /* a data IP of this leg: another host must not have it */
+	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
+	DOCTOR_ARP_PEER,      /* of a peer or gateway, on its leg */
+	DOCTOR_ARP_PEER_LEG,  /* of a peer's other leg, on a leg where no peer answers */
+};
+struct doctor_arp {
+	enum doctor_arp_kind kind;
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": a gateway, or this host */
+	char other[PLENUM_NAME_MAX]; /* the leg that the address belongs to, if it is another */
+	struct kernel_probe q;
+};
+#define DOCTOR_ARPS_MAX 128
 
 /* Everything that checks read. A member that could not be read is NULL; its no_* member
  * says why. */
@@ -57,8 +83,6 @@ struct doctor_host {
 	json_t *steps; /* steps still to do, from the agent's plan or from `plan` */
 	json_t *status, *processes, *net; /* from the agent */
 	char no_inventory[256], no_spec[256], no_plan[256], no_agent[256];
-	char *nft, *iptables, *ip6tables; /* the rules as printed by the tools themselves */
-	char no_nft[128], no_iptables[128], no_ip6tables[128];
 	int clock_state, clock_error; /* result of adjtimex(2), or the error */
 	unsigned clock_status;	      /* STA_ bits */
 	int udp_gso, udp_gro;	      /* 0, or the error of the socket option */
@@ -69,6 +93,10 @@ struct doctor_host {
 	struct doctor_probe probes[DOCTOR_PROBES_MAX];
 	size_t n_probes, n_skipped; /* n_skipped: probes skipped because `probes` is full */
 	char no_probes[160];
+	char no_echoes[160]; /* why no echo request was sent, though there are probes */
+	struct doctor_arp arps[DOCTOR_ARPS_MAX];
+	size_t n_arps;
+	char no_arps[160]; /* why they were not asked */
 };
 
 /* What a check needs. If it is missing, the result is unknown and says so. */
@@ -102,11 +130,13 @@ struct doctor_subject {
 	}
 
 extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
-	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
-	doctor_programs, doctor_peers, doctor_quality, doctor_rdma, doctor_versions;
+	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_programs,
+	doctor_peers, doctor_quality, doctor_rdma, doctor_versions, doctor_wiring;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
+/* The check that reports the cause of all findings of a result; NULL: one is a cause itself. */
+const char *doctor_because(const struct doctor_result *r);
 /* Runs one check. If something that the check needs is missing, reports that instead. */
 void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 		struct doctor_result *ret);
@@ -125,11 +155,14 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 
 /* ---- for checks ---- */
 
-/* Adds evidence. A finding replaces milder ones; after a worse one it is ignored. */
+/* Adds evidence. A finding replaces milder ones; after a worse one it is ignored. Text that does
+ * not fit ends with a whole word. */
 void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* The remedy for the finding of the last doctor_report(). */
 void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+/* The finding of the last doctor_report() follows from what this other check reports. */
+void doctor_blame(struct doctor_result *r, const char *id);
 /* Reads a file below the picture's root, without the trailing newline. 0; negative errno. */
 int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
@@ -156,6 +189,19 @@ const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
 /* The nth LLDP neighbour on a leg, as in `plenum net show`; NULL: no more. */
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
+/* A text of the plan's leg in the agent's status; "": none. */
+const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key);
+/* Whether the kernel has the port's data IP; else a worker holds it, or nothing does yet. */
+bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port);
+/* A worker's port on the leg, if possible one whose data IP is an address of the kernel; NULL: no
+ * worker has the leg. */
+const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char *leg);
+/* A worker's path by the probe's leg to its address, if possible one that is up; NULL: none. */
+const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e);
+/* Whether the peer's data port answers there: the worker that has a path, else the doctor. */
+bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e);
+/* Whether the leg's cable leads to another leg's network. */
+bool doctor_is_crossed(const struct doctor_host *p, const char *leg);
 /* The NUMA node of a core, or INV_NUMA_NONE. */
 int doctor_core_node(const struct doctor_host *p, unsigned core);
 /* Reads a list such as "0-3,8" from a file and sets set[i] for each number. 0; negative errno. */
@@ -172,7 +218,7 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 /* Takes the picture, with the configuration in `file`. NULL: the running configuration, or the one
  * that an agent would read. */
 void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
-/* The same without the parts that only checks of memory, firewalls, folders and peers read. */
+/* The same without the parts that only checks of memory, folders and peers read. */
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);
 /* Fills p->probes with the probes to send, or p->no_probes with the reason for none.
  * doctor_send_probes() sends them (doctor_probe.c). */
@@ -180,6 +226,8 @@ void doctor_find_probes(struct doctor_host *p);
 /* Whether p->peer is in the configuration, has a session, or is an address. */
 bool doctor_knows_peer(const struct doctor_host *p);
 void doctor_send_probes(struct doctor_host *p);
+/* Asks for addresses by ARP and neighbour discovery (doctor_wiring.c), after the probes. */
+void doctor_send_arps(struct doctor_host *p);
 void doctor_host_done(struct doctor_host *p);
 
 #endif

@@ -20,7 +20,6 @@
 #include <sys/wait.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
-#define RULES_BYTES_MAX (8U << 20)
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
 /* The first diagnostic, or the error's text. */
@@ -272,63 +271,6 @@ static void collect_clock(struct doctor_host *p)
 	p->clock_status = (unsigned)t.status;
 }
 
-/* The output of a tool; heap. NULL: not installed, or failed. */
-static char *run_tool(const char *command, struct reason *why)
-{
-	autofree char *text = malloc(RULES_BYTES_MAX + 1);
-	FILE *f = text ? popen(command, "re") : NULL;
-	size_t len;
-	int status;
-
-	if (!f) {
-		reason_set_text(why, "%s", strerror(errno));
-		return NULL;
-	}
-	len = fread(text, 1, RULES_BYTES_MAX, f);
-	text[len] = '\0';
-	status = pclose(f);
-	if (status == 0 && len < RULES_BYTES_MAX)
-		return ptr_take(text);
-	reason_set_text(why, "'%.64s' %s", command,
-			status != 0 ? "failed or is not installed" : "its output is too large");
-	return NULL;
-}
-
-/* The tables of iptables-legacy exist only if a rule was added to them; running its tools
- * otherwise would load its modules. */
-static char *run_legacy(const struct doctor_host *p, const char *names, const char *command,
-			struct reason *why)
-{
-	autofree char *text = doctor_read_all(p, names);
-
-	if (text && *text)
-		return run_tool(command, why);
-	if (text || errno == ENOENT)
-		return strdup("");
-	reason_set_text(why, "%s cannot be read: %s", names, strerror(errno));
-	return NULL;
-}
-
-static void collect_firewall(struct doctor_host *p)
-{
-	struct reason why = {.code = ""};
-
-	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null", &why);
-	reason_copy_text(p->no_nft, sizeof(p->no_nft), why.text);
-	reason_clear(&why);
-	p->iptables = run_legacy(p, "/proc/net/ip_tables_names",
-				 "PATH=$PATH:/usr/sbin:/sbin; iptables-legacy-save -t filter "
-				 "2>/dev/null || iptables-save -t filter 2>/dev/null",
-				 &why);
-	reason_copy_text(p->no_iptables, sizeof(p->no_iptables), why.text);
-	reason_clear(&why);
-	p->ip6tables = run_legacy(p, "/proc/net/ip6_tables_names",
-				  "PATH=$PATH:/usr/sbin:/sbin; ip6tables-legacy-save -t filter "
-				  "2>/dev/null || ip6tables-save -t filter 2>/dev/null",
-				  &why);
-	reason_copy_text(p->no_ip6tables, sizeof(p->no_ip6tables), why.text);
-}
-
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret)
 {
 	*ret = (struct doctor_host){.root = "", .sys = -1, .privileged = geteuid() == 0};
@@ -343,8 +285,8 @@ void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_ho
 {
 	doctor_collect_plan(a, file, ret);
 	collect_clock(ret);
-	collect_firewall(ret);
 	doctor_send_probes(ret);
+	doctor_send_arps(ret);
 	collect_space(PLENUM_STATEDIR, &ret->state);
 	collect_space(PLENUM_RUNDIR, &ret->run);
 	collect_folders(ret);
@@ -358,9 +300,6 @@ void doctor_host_done(struct doctor_host *p)
 	json_decref(p->status);
 	json_decref(p->processes);
 	json_decref(p->net);
-	free(p->nft);
-	free(p->iptables);
-	free(p->ip6tables);
 	plan_free(p->plan);
 	spec_free(p->spec);
 	inv_free(p->inv);

@@ -187,108 +187,14 @@ static void run_flaps(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- switches ---- */
 
-static const json_t *status_leg(const struct doctor_host *p, const char *name)
-{
-	const json_t *leg;
-	size_t i;
-
-	json_array_foreach (json_object_get(p->status, "legs"), i, leg) {
-		const char *text = json_string_value(json_object_get(leg, "name"));
-
-		if (text && strcmp(text, name) == 0)
-			return leg;
-	}
-	return NULL;
-}
-
-static const char *leg_text(const struct doctor_host *p, size_t i, const char *key)
-{
-	const char *text =
-		json_string_value(json_object_get(status_leg(p, p->plan->legs[i].name), key));
-
-	return text ? text : "";
-}
-
-/* Two legs of the plan that are in use and not ports of one bond. */
-#define EACH_PAIR(p, i, j)                                                 \
-	for (size_t i = 0; i < (p)->plan->n_legs; i++)                     \
-		for (size_t j = i + 1; j < (p)->plan->n_legs; j++)         \
-			if (plan_leg_is_configured(&(p)->plan->legs[i]) && \
-			    plan_leg_is_configured(&(p)->plan->legs[j]) && \
-			    !(p)->plan->legs[i].bond[0] && !(p)->plan->legs[j].bond[0])
-
-static void run_labels(const struct doctor_host *p, const struct doctor_check *c,
-		       struct doctor_result *r)
-{
-	EACH_PAIR(p, i, j)
-	{
-		const struct plan_leg_info *a = &p->plan->legs[i], *b = &p->plan->legs[j];
-
-		if (!a->label[0] || strcmp(a->label, SPEC_LABEL_AUTO) == 0 ||
-		    strcmp(a->label, b->label) != 0)
-			continue;
-		doctor_report(r, DOCTOR_WARN, "legs %s and %s have the same label, %s", a->name,
-			      b->name, a->label);
-		doctor_advise(r, "plenum net label %s SWITCH; plenum apply", b->name);
-	}
-	doctor_report(r, DOCTOR_PASS, "each leg has a label that no other leg has");
-}
-
-static void run_diverse(const struct doctor_host *p, const struct doctor_check *c,
-			struct doctor_result *r)
-{
-	bool any = false, pairs = false;
-
-	EACH_PAIR(p, i, j)
-	{
-		const char *a = leg_text(p, i, "switch"), *b = leg_text(p, j, "switch");
-
-		pairs = true;
-		any = any || *a || *b;
-		if (!*a || strcmp(a, b) != 0)
-			continue;
-		doctor_report(r, DOCTOR_WARN,
-			      "legs %s and %s are at the same switch, %s: its failure stops both",
-			      p->plan->legs[i].name, p->plan->legs[j].name, a);
-		doctor_advise(r, "connect leg %s to another switch", p->plan->legs[j].name);
-	}
-	if (any || !pairs)
-		doctor_report(r, DOCTOR_PASS, "no two legs are at the same switch");
-	else
-		doctor_report(r, DOCTOR_UNKNOWN, "no switch reports its name via LLDP");
-}
-
-/* The label of one leg is the name of the switch at another leg. */
-static void run_crossed(const struct doctor_host *p, const struct doctor_check *c,
-			struct doctor_result *r)
-{
-	EACH_PAIR(p, i, j)
-	{
-		const struct plan_leg_info *a = &p->plan->legs[i], *b = &p->plan->legs[j];
-		const char *at_a = leg_text(p, i, "switch"), *at_b = leg_text(p, j, "switch");
-
-		if (!*at_a || !*at_b || strcmp(a->label, at_b) != 0 || strcmp(b->label, at_a) != 0)
-			continue;
-		doctor_report(
-			r, DOCTOR_FAIL,
-			"cables are crossed: leg %s, label %s, is at switch %s, and %s, label "
-			"%s, at %s",
-			a->name, a->label, at_a, b->name, b->label, at_b);
-		doctor_advise(r,
-			      "swap the cables of %s and %s, or plenum net label %s %s and %s %s",
-			      a->ifname, b->ifname, a->name, at_a, b->name, at_b);
-	}
-	doctor_report(r, DOCTOR_PASS, "no cables are crossed");
-}
-
 static void run_lldp(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
-		if (strcmp(leg_text(p, i, "label_source"), "unknown") != 0)
+		if (strcmp(doctor_leg_text(p, i, "label_source"), "unknown") != 0)
 			continue;
 		doctor_report(r, DOCTOR_WARN, "leg %s has no label: %s", p->plan->legs[i].name,
-			      leg_text(p, i, "label_reason"));
+			      doctor_leg_text(p, i, "label_reason"));
 		doctor_advise(r, "turn on LLDP at the switch, or plenum net label %s SWITCH",
 			      p->plan->legs[i].name);
 	}
@@ -451,14 +357,8 @@ static const struct doctor_check checks[] = {
 	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_NEEDS_AGENT, run_sources,
 	 NULL},
 	{"leg-flaps", "The carriers are stable", DOCTOR_NEEDS_PLAN, run_flaps, NULL},
-	{"leg-labels", "Each leg has a label that no other leg has", DOCTOR_NEEDS_PLAN, run_labels,
-	 NULL},
 	{"leg-lldp", "All labels that come from switches are known",
 	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_lldp, NULL},
-	{"leg-diverse", "No two legs are at the same switch",
-	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_diverse, NULL},
-	{"leg-crossed", "No cables are crossed", DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT,
-	 run_crossed, NULL},
 	{"leg-two", "A second leg is in use", DOCTOR_NEEDS_SPEC, run_two, NULL},
 	{"leg-management", "The management interface is up",
 	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_INVENTORY, run_management, NULL},

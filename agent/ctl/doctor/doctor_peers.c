@@ -1,12 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the paths to other hosts: echo requests from the legs' data IPs, small ones and ones
- * as large as the leg's MTU. The answers have the same size, so both directions are tested. */
+/*
+ * Checks of the paths to other hosts. The proof is the data port itself: where a worker has a path
+ * to the peer, its validated round trips; elsewhere the answers of the peer's worker to the first
+ * packet of a session. Echo requests only tell why there is no answer, and test gateways, which
+ * have no data port.
+ */
+#include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* False if no probe was sent; r then says why. */
+#define LOST_MAX 2 /* tolerated of the packets of one probe */
+
+/* ---- what is known of one leg's way to a peer ---- */
+
+static bool path_is_up(const json_t *path)
+{
+	return json_is_true(json_object_get(path, "up"));
+}
+
+/* Whether a data port was asked; where this host could not send, peer-sends reports it. */
+static bool is_tested(const struct doctor_host *p, const struct doctor_probe *e)
+{
+	return !e->port.send_error && (doctor_find_path(p, e) || e->port.n_sent > 0);
+}
+
+static bool answers_anywhere(const struct doctor_host *p, const char *peer)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (strcmp(p->probes[i].peer, peer) == 0 && doctor_peer_answers(p, &p->probes[i]))
+			return true;
+	return false;
+}
+
+static bool is_tested_anywhere(const struct doctor_host *p, const char *peer)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (strcmp(p->probes[i].peer, peer) == 0 && is_tested(p, &p->probes[i]))
+			return true;
+	return false;
+}
+
+/* False if nothing was sent; r then says why. */
 static bool asked(const struct doctor_host *p, bool gateways, struct doctor_result *r)
 {
 	if (p->n_skipped > 0 && !gateways)
@@ -24,12 +60,169 @@ static bool asked(const struct doctor_host *p, bool gateways, struct doctor_resu
 	return false;
 }
 
-static bool answers_anywhere(const struct doctor_host *p, const char *peer)
+struct ends {
+	char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
+};
+
+static struct ends ends_of(const struct doctor_probe *e)
 {
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (strcmp(p->probes[i].peer, peer) == 0 && p->probes[i].small)
-			return true;
-	return false;
+	struct ends t;
+
+	ip_addr_format(&e->from, t.from, sizeof(t.from));
+	ip_addr_format(&e->to, t.to, sizeof(t.to));
+	return t;
+}
+
+/* ---- sending ---- */
+
+/* What in this host makes the kernel refuse a packet, by its errno. */
+static void advise_send(const struct doctor_probe *e, int error, struct doctor_result *r)
+{
+	const struct ends t = ends_of(e);
+
+	switch (error) {
+	case EPERM:
+		doctor_advise(r, "a packet filter of this host drops it: nft list ruleset; "
+				 "iptables-save; for cgroup programs: bpftool cgroup tree");
+		break;
+	case EACCES:
+	case EINVAL:
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		doctor_advise(r,
+			      "ip route get %s from %s; ip rule; remove the route or rule that "
+			      "rejects it, or add the missing one: plenum plan",
+			      t.to, t.from);
+		break;
+	case ENOBUFS:
+		doctor_advise(r, "tc -s qdisc show; the queue of leg %s's device is full or drops",
+			      e->leg);
+		break;
+	case EADDRNOTAVAIL:
+		doctor_advise(r, "plenum plan: this host has no address %s", t.from);
+		break;
+	case EMSGSIZE:
+		doctor_advise(r, "ip link: the MTU of leg %s's device is below that of its network",
+			      e->leg);
+		break;
+	default:
+		doctor_advise(r, "plenum plan; ip route get %s from %s", t.to, t.from);
+	}
+}
+
+static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	if (!asked(p, false, r))
+		return;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+		const struct port_probe *s = e->port.send_error ? &e->port : &e->port_full;
+		const struct ends t = ends_of(e);
+
+		if (!s->send_error)
+			continue;
+		doctor_report(r, DOCTOR_FAIL,
+			      "this host refuses to send from %s to UDP port %u of %s (%s) on leg "
+			      "%s: %s (errno %d)",
+			      t.from, s->port, e->peer, t.to, e->leg, strerror(-s->send_error),
+			      -s->send_error);
+		advise_send(e, -s->send_error, r);
+	}
+	doctor_report(r, DOCTOR_PASS, "this host sends packets to all peers on all legs");
+}
+
+/* ---- answers ---- */
+
+/* The cause that the answers to other packets show, and a remedy for just that. */
+static void report_silence(const struct doctor_host *p, const struct doctor_probe *e,
+			   enum doctor_state is, struct doctor_result *r)
+{
+	const json_t *path = doctor_find_path(p, e);
+	const struct ends t = ends_of(e);
+	const struct port_probe *s = &e->port;
+	char by[IP_ADDR_STR_MAX];
+
+	if (doctor_is_crossed(p, e->leg)) {
+		doctor_report(r, is,
+			      "%s (%s) does not answer on leg %s, whose cable leads "
+			      "elsewhere",
+			      e->peer, t.to, e->leg);
+		doctor_advise(r, "see leg-crossed");
+		doctor_blame(r, "leg-crossed");
+	} else if (path && s->n_answered > 0) {
+		doctor_report(r, is,
+			      "%s (%s) answers packets from other UDP ports on leg %s, but the "
+			      "worker's path there is %s: packets to or from this host's UDP port "
+			      "%u are lost",
+			      e->peer, t.to, e->leg, ctl_text(path, "state"), p->spec->port);
+		doctor_advise(r,
+			      "let UDP port %u pass in both directions, as source and as "
+			      "destination: nft list ruleset, here and on %s",
+			      p->spec->port, e->peer);
+	} else if (s->icmp_error == ECONNREFUSED && ip_addr_equal(&s->icmp_by, &e->to)) {
+		doctor_report(r, is,
+			      "%s (%s) is up on leg %s, but refuses UDP port %u: no program there "
+			      "has it, or a filter rejects the packets",
+			      e->peer, t.to, e->leg, s->port);
+		doctor_advise(r,
+			      "on %s: systemctl start plenumd; plenum status; if a worker has the "
+			      "port (ss -lun 'sport = :%u'), nft list ruleset",
+			      e->peer, s->port);
+	} else if (s->icmp_error && !ip_addr_equal(&s->icmp_by, &e->from)) {
+		doctor_report(r, is, "%s rejects packets to UDP port %u of %s (%s) on leg %s: %s",
+			      ip_addr_format(&s->icmp_by, by, sizeof(by)), s->port, e->peer, t.to,
+			      e->leg, strerror(s->icmp_error));
+		doctor_advise(r, "look for the route or filter on %s that rejects them", by);
+	} else if (s->icmp_error == EHOSTUNREACH) {
+		doctor_report(r, is,
+			      "no host on leg %s answers ARP or neighbour discovery for "
+			      "%s, an address of %s",
+			      e->leg, t.to, e->peer);
+		doctor_advise(r,
+			      "check that %s is up and has %s on the network of leg %s: plenum "
+			      "net show there",
+			      e->peer, t.to, e->leg);
+	} else if (s->icmp_error) {
+		doctor_report(r, is,
+			      "this host itself rejects packets to UDP port %u of %s (%s): "
+			      "%s",
+			      s->port, e->peer, t.to, strerror(s->icmp_error));
+		doctor_advise(r, "nft list ruleset; iptables-save; ip route get %s from %s", t.to,
+			      t.from);
+	} else if (e->small) {
+		doctor_report(r, is,
+			      "%s (%s) answers echo requests on leg %s, but its UDP port %u is "
+			      "silent: a filter there or on the path drops the packets or the "
+			      "answers",
+			      e->peer, t.to, e->leg, s->port);
+		doctor_advise(r, "nft list ruleset; iptables-save, on %s and on this host",
+			      e->peer);
+	} else {
+		doctor_report(r, is,
+			      "%s (%s) does not answer on leg %s, neither at UDP port %u nor "
+			      "to echo requests%s",
+			      e->peer, t.to, e->leg, s->port,
+			      e->echoes ? "" : ", which this user may not send");
+		doctor_advise(r, "plenum status and plenum doctor on %s; ip route get %s from %s",
+			      e->peer, t.to, t.from);
+	}
+}
+
+static void report_untested(const struct doctor_probe *e, struct doctor_result *r)
+{
+	const struct ends t = ends_of(e);
+
+	if (e->held) {
+		doctor_report(r, DOCTOR_UNKNOWN,
+			      "%s of leg %s belongs to a worker, which has no session with peer "
+			      "%s: only it could ask",
+			      t.from, e->leg, e->peer);
+		return;
+	}
+	doctor_report(r, DOCTOR_UNKNOWN, "no packet to peer %s was sent on leg %s", e->peer,
+		      e->leg);
+	doctor_blame(r, "peer-sends");
 }
 
 static void run_answers(const struct doctor_host *p, const struct doctor_check *c,
@@ -42,22 +235,12 @@ static void run_answers(const struct doctor_host *p, const struct doctor_check *
 
 		if (!e->peer[0] || answers_anywhere(p, e->peer))
 			continue;
-		doctor_report(r, DOCTOR_FAIL, "peer %s answers on no leg", e->peer);
-		doctor_advise(r, "check peer %s there: plenum status; plenum doctor", e->peer);
+		if (is_tested(p, e))
+			report_silence(p, e, DOCTOR_FAIL, r);
+		else if (!is_tested_anywhere(p, e->peer))
+			report_untested(e, r);
 	}
-	doctor_report(r, DOCTOR_PASS, "all peers answer");
-}
-
-static void say_lost(const struct doctor_probe *e, const char *whom, struct doctor_result *r)
-{
-	char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
-
-	doctor_report(r, DOCTOR_WARN, "peer %s does not answer on leg %s (%s to %s)", whom, e->leg,
-		      ip_addr_format(&e->from, from, sizeof(from)),
-		      ip_addr_format(&e->to, to, sizeof(to)));
-	doctor_advise(r, "ip route get %s from %s; check the switches of leg %s",
-		      ip_addr_format(&e->to, to, sizeof(to)),
-		      ip_addr_format(&e->from, from, sizeof(from)), e->leg);
+	doctor_report(r, DOCTOR_PASS, "the data ports of all peers answer");
 }
 
 static void run_legs(const struct doctor_host *p, const struct doctor_check *c,
@@ -68,10 +251,185 @@ static void run_legs(const struct doctor_host *p, const struct doctor_check *c,
 	for (size_t i = 0; i < p->n_probes; i++) {
 		const struct doctor_probe *e = &p->probes[i];
 
-		if (e->peer[0] && !e->small && answers_anywhere(p, e->peer))
-			say_lost(e, e->peer, r);
+		if (!e->peer[0] || doctor_peer_answers(p, e))
+			continue;
+		if (!is_tested(p, e)) {
+			report_untested(e, r);
+		} else if (answers_anywhere(p, e->peer)) {
+			report_silence(p, e, DOCTOR_WARN, r);
+		} else {
+			doctor_report(r, DOCTOR_UNKNOWN, "peer %s answers on no leg", e->peer);
+			doctor_blame(r, "peer-answers");
+		}
 	}
-	doctor_report(r, DOCTOR_PASS, "all reachable peers answer on all legs");
+	doctor_report(r, DOCTOR_PASS, "the data ports of all reachable peers answer on all legs");
+}
+
+static void report_none(const struct doctor_host *p, struct doctor_result *r)
+{
+	bool refused = false;
+
+	for (size_t i = 0; i < p->n_probes; i++)
+		refused = refused || p->probes[i].port.send_error;
+	doctor_report(r, DOCTOR_UNKNOWN, "no data port of a peer answers");
+	doctor_blame(r, refused ? "peer-sends" : "peer-answers");
+}
+
+static void run_loss(const struct doctor_host *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	size_t n = 0;
+
+	if (!asked(p, false, r))
+		return;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+		const struct port_probe *s = &e->port;
+		const struct ends t = ends_of(e);
+
+		if (!e->peer[0] || s->n_answered == 0)
+			continue;
+		n++;
+		if (s->n_sent - s->n_answered <= LOST_MAX)
+			continue;
+		doctor_report(
+			r, DOCTOR_WARN,
+			"%u of %u packets to UDP port %u of %s (%s) and back were lost on leg "
+			"%s",
+			s->n_sent - s->n_answered, s->n_sent, s->port, e->peer, t.to, e->leg);
+		doctor_advise(r,
+			      "ip -s link and tc -s qdisc show of leg %s's device, here and on %s; "
+			      "the error counters of its switch ports",
+			      e->leg, e->peer);
+	}
+	if (n > 0)
+		doctor_report(r, DOCTOR_PASS, "at most %u of %u packets to a peer were lost",
+			      LOST_MAX, DOCTOR_PACKETS);
+	else
+		report_none(p, r);
+}
+
+/* What the silence of a data port leaves unknown follows from the check that reports it. */
+static void blame_silence(const struct doctor_host *p, const struct doctor_probe *e,
+			  struct doctor_result *r)
+{
+	if (e->port.send_error || e->port_full.send_error)
+		doctor_blame(r, "peer-sends");
+	else if (!p->status && doctor_peer_answers(p, e))
+		doctor_blame(r, "agent-answers");
+	else if (is_tested(p, e) && !doctor_peer_answers(p, e))
+		doctor_blame(r, answers_anywhere(p, e->peer) ? "peer-legs" : "peer-answers");
+}
+
+/* ---- the way back ---- */
+
+/* Packets that other hosts send first arrive at the data port of this host's workers. Packets of a
+ * path's peer do; so do answers to probes that left from the data port itself. */
+static void run_back(const struct doctor_host *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	if (!asked(p, false, r))
+		return;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+		const json_t *path = doctor_find_path(p, e);
+
+		if (!e->peer[0] || (path && path_is_up(path)) ||
+		    (e->port.had_own_port && e->port.n_answered > 0))
+			continue;
+		doctor_report(r, DOCTOR_UNKNOWN,
+			      path ? "the path of a worker to peer %s on leg %s is not up"
+				   : "no worker here has a session with peer %s on leg %s, so no "
+				     "packet that it sends first is known to arrive",
+			      e->peer, e->leg);
+		blame_silence(p, e, r);
+	}
+	doctor_report(r, DOCTOR_PASS, "packets of all peers arrive at UDP port %u of this host",
+		      p->spec->port);
+}
+
+/* ---- sizes, gateways ---- */
+
+static void report_small(const struct doctor_probe *e, struct doctor_result *r)
+{
+	const struct ends t = ends_of(e);
+
+	doctor_report(r, DOCTOR_FAIL,
+		      "%s (%s) answers small packets on leg %s, but not packets of %" PRIu32
+		      " bytes",
+		      e->peer[0] ? e->peer : "the gateway", t.to, e->leg, e->bytes);
+	doctor_advise(r,
+		      "set the MTU of the switch ports and of the other end to at least %" PRIu32
+		      ", or write a smaller networks[].mtu on all hosts",
+		      e->bytes);
+}
+
+enum fit { FITS, TOO_SMALL, NOT_KNOWN };
+
+/* Whether packets of the leg's size reach the peer's data port: by probes, or as the worker's own
+ * path found. */
+static enum fit fits_there(const struct doctor_host *p, const struct doctor_probe *e)
+{
+	const json_t *path = doctor_find_path(p, e);
+
+	if (e->port_full.n_answered > 0)
+		return FITS;
+	if (e->port.n_answered > 0 && e->port_full.n_sent > 0)
+		return TOO_SMALL;
+	if (!path || !path_is_up(path))
+		return NOT_KNOWN;
+	return json_integer_value(json_object_get(path, "mtu")) >= (json_int_t)e->bytes ? FITS
+											: TOO_SMALL;
+}
+
+/* The way back: an echo of that size; or the other end's worker, which asks with its own. */
+static enum fit fits_back(const struct doctor_probe *e)
+{
+	return !e->small ? NOT_KNOWN : e->full ? FITS : TOO_SMALL;
+}
+
+static void run_mtu(const struct doctor_host *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	if (!asked(p, false, r))
+		return;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+		const enum fit there = fits_there(p, e);
+
+		if (!e->peer[0])
+			continue;
+		if (there == TOO_SMALL || (there == FITS && fits_back(e) == TOO_SMALL)) {
+			report_small(e, r);
+		} else if (there == NOT_KNOWN) {
+			doctor_report(r, DOCTOR_UNKNOWN,
+				      "no packet of %" PRIu32 " bytes to peer %s was answered on "
+				      "leg %s",
+				      e->bytes, e->peer, e->leg);
+			blame_silence(p, e, r);
+		} else if (fits_back(e) == NOT_KNOWN) {
+			doctor_report(r, DOCTOR_UNKNOWN,
+				      "packets of %" PRIu32 " bytes reach peer %s on leg %s; "
+				      "whether they come back is not known%s%s",
+				      e->bytes, e->peer, e->leg, p->no_echoes[0] ? ": " : "",
+				      p->no_echoes);
+		}
+	}
+	doctor_report(r, DOCTOR_PASS,
+		      "packets as large as the legs' MTU arrive, in both directions");
+}
+
+/* A peer that answers behind the gateway proves it, even if it ignores echo requests. */
+static bool gateway_forwards(const struct doctor_host *p, const struct doctor_probe *gateway)
+{
+	for (size_t i = 0; i < p->n_probes; i++) {
+		const struct doctor_probe *e = &p->probes[i];
+
+		if (e->peer[0] && e->by_gateway && strcmp(e->leg, gateway->leg) == 0 &&
+		    doctor_peer_answers(p, e))
+			return true;
+	}
+	return false;
 }
 
 static void run_gateways(const struct doctor_host *p, const struct doctor_check *c,
@@ -79,44 +437,38 @@ static void run_gateways(const struct doctor_host *p, const struct doctor_check 
 {
 	if (!asked(p, true, r))
 		return;
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (!p->probes[i].peer[0] && !p->probes[i].small)
-			say_lost(&p->probes[i], "the gateway", r);
-	doctor_report(r, DOCTOR_PASS, "all gateways answer");
-}
-
-static void run_mtu(const struct doctor_host *p, const struct doctor_check *c,
-		    struct doctor_result *r)
-{
-	if (p->n_probes == 0 && !asked(p, false, r))
-		return;
 	for (size_t i = 0; i < p->n_probes; i++) {
 		const struct doctor_probe *e = &p->probes[i];
-		char to[IP_ADDR_STR_MAX];
+		const struct ends t = ends_of(e);
 
-		if (!e->small || e->full)
+		if (e->peer[0] || e->small || gateway_forwards(p, e))
 			continue;
-		doctor_report(r, DOCTOR_FAIL,
-			      "%s (%s) answers small packets on leg %s, but not packets of %" PRIu32
-			      " bytes",
-			      e->peer[0] ? e->peer : "the gateway",
-			      ip_addr_format(&e->to, to, sizeof(to)), e->leg, e->bytes);
-		doctor_advise(
-			r,
-			"set the MTU of the switch ports and of the other end to at least %" PRIu32
-			", or write a smaller networks[].mtu on all hosts",
-			e->bytes);
+		if (!e->echoes) {
+			doctor_report(r, DOCTOR_UNKNOWN, "%s", p->no_echoes);
+			continue;
+		}
+		doctor_report(r, DOCTOR_WARN,
+			      "the gateway does not answer echo requests on leg %s (%s to %s), and "
+			      "no peer behind it answers",
+			      e->leg, t.from, t.to);
+		doctor_advise(r, "ip route get %s from %s; check the router of leg %s", t.to,
+			      t.from, e->leg);
 	}
-	doctor_report(r, DOCTOR_PASS,
-		      "packets as large as the legs' MTU arrive, in both directions");
+	doctor_report(r, DOCTOR_PASS, "all gateways answer, or peers behind them do");
 }
 
 static const struct doctor_check checks[] = {
-	{"peer-answers", "All peers answer", 0, run_answers, NULL},
-	{"peer-legs", "Peers answer on all legs", 0, run_legs, NULL},
+	{"peer-sends", "This host sends packets to peers", 0, run_sends, NULL},
+	{"peer-answers", "The data ports of all peers answer", DOCTOR_NEEDS_SPEC, run_answers,
+	 NULL},
+	{"peer-legs", "The data ports of peers answer on all legs", DOCTOR_NEEDS_SPEC, run_legs,
+	 NULL},
+	{"peer-loss", "Packets to peers and back are not lost", 0, run_loss, NULL},
+	{"peer-back", "Packets of peers arrive at the data port of workers here", DOCTOR_NEEDS_SPEC,
+	 run_back, NULL},
 	{"peer-mtu", "Packets as large as the legs' MTU arrive, in both directions", 0, run_mtu,
 	 NULL},
-	{"peer-gateways", "All gateways answer", 0, run_gateways, NULL},
+	{"peer-gateways", "All gateways forward packets or answer", 0, run_gateways, NULL},
 };
 
 const struct doctor_subject doctor_peers = DOCTOR_SUBJECT("peers", checks);

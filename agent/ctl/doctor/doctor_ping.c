@@ -129,7 +129,7 @@ static int paths_new(const struct ctl_args *a, const struct options *options,
 		const struct doctor_probe *e = &p->probes[i];
 		struct leg_path *w = &paths[n];
 
-		if (a->leg && strcmp(a->leg, e->leg) != 0)
+		if (e->held || (a->leg && strcmp(a->leg, e->leg) != 0))
 			continue;
 		*w = (struct leg_path){.echo = e,
 				       .bytes = options->full ? e->bytes : options->bytes,
@@ -226,7 +226,7 @@ static void print_skipped_legs(const struct ctl_args *a, const struct doctor_hos
 		bool options = leg->bond[0] != '\0';
 
 		for (size_t j = 0; j < p->n_probes && !options; j++)
-			options = strcmp(p->probes[j].leg, leg->name) == 0;
+			options = !p->probes[j].held && strcmp(p->probes[j].leg, leg->name) == 0;
 		if (options || (a->leg && strcmp(a->leg, leg->name) != 0))
 			continue;
 		if (plan_leg_is_configured(leg))
@@ -256,8 +256,8 @@ static int judge(const struct leg_path *paths, size_t n)
 static int ping(const struct ctl_args *a, const struct options *options,
 		const struct doctor_host *p)
 {
-	static const struct doctor_subject *const subjects[] = {
-		&doctor_legs, &doctor_routes, &doctor_bond, &doctor_firewall, &doctor_peers};
+	static const struct doctor_subject *const subjects[] = {&doctor_legs, &doctor_routes,
+								&doctor_bond, &doctor_peers};
 	struct leg_path *paths;
 	size_t n;
 	int r = paths_new(a, options, p, &paths, &n), verdict;

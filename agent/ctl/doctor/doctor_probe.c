@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes of peers for the checks: chooses which address to ping via which leg, and sends the echo
- * requests. */
+/* Probes of peers for the checks: chooses which address to ask via which leg, and sends packets to
+ * its data port and echo requests. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -14,40 +14,63 @@
 #define ECT0 2
 #define TRIES 3 /* small, full, marked */
 
-/* A port of the leg whose data IP is an address of the kernel; NULL: the workers hold all data IPs
- * of the leg themselves. */
-static const struct plan_port *find_port(const struct doctor_host *p, const char *leg)
+bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port)
 {
+	for (size_t i = 0; i < p->inv->n_addrs; i++)
+		if (p->inv->addrs[i].ifindex == port->ifindex &&
+		    ip_addr_equal(&p->inv->addrs[i].ip.addr, &port->ip.addr))
+			return true;
+	return false;
+}
+
+const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char *leg)
+{
+	const struct plan_port *found = NULL;
+
 	for (size_t i = 0; i < p->plan->n_workers; i++)
 		for (size_t j = 0; j < p->plan->workers[i].n_ports; j++) {
 			const struct plan_port *port = &p->plan->workers[i].ports[j];
 
 			if (strcmp(port->leg, leg) != 0)
 				continue;
-			for (size_t k = 0; k < p->inv->n_addrs; k++)
-				if (p->inv->addrs[k].ifindex == port->ifindex &&
-				    ip_addr_equal(&p->inv->addrs[k].ip.addr, &port->ip.addr))
-					return port;
+			if (doctor_kernel_has(p, port))
+				return port;
+			found = found ? found : port;
 		}
-	return NULL;
+	return found;
 }
 
-static void add(struct doctor_host *p, const struct plan_port *port, const char *peer,
-		const struct ip_addr *to)
+static struct doctor_probe *add(struct doctor_host *p, const struct plan_port *port,
+				const char *peer, const struct ip_addr *to)
 {
 	struct doctor_probe *e = &p->probes[p->n_probes];
 
 	if (to->family != port->ip.addr.family)
-		return;
+		return NULL;
 	if (p->n_probes == DOCTOR_PROBES_MAX) {
 		p->n_skipped++;
-		return;
+		return NULL;
 	}
-	*e = (struct doctor_probe){
-		.from = port->ip.addr, .to = *to, .ifindex = port->ifindex, .bytes = port->mtu};
+	*e = (struct doctor_probe){.from = port->ip.addr,
+				   .to = *to,
+				   .ifindex = port->ifindex,
+				   .bytes = port->mtu,
+				   .held = !doctor_kernel_has(p, port),
+				   .by_gateway = !ip_prefix_contains(&port->ip, to)};
+	e->port.port = p->spec->port;
 	snprintf(e->leg, sizeof(e->leg), "%s", port->leg);
 	snprintf(e->peer, sizeof(e->peer), "%s", peer);
 	p->n_probes++;
+	return e;
+}
+
+static void add_configured(struct doctor_host *p, const struct plan_port *port,
+			   const struct spec_peer *peer, const struct ip_addr *to)
+{
+	struct doctor_probe *e = add(p, port, peer->name, to);
+
+	if (e && peer->port)
+		e->port.port = peer->port;
 }
 
 /* An address in the leg's subnet is reached via that leg only. A peer without one is reached via
@@ -60,11 +83,11 @@ static void add_peer(struct doctor_host *p, const struct plan_port *port,
 	for (size_t i = 0; i < peer->n_ips; i++) {
 		if (!ip_prefix_contains(&port->ip, &peer->ips[i]))
 			continue;
-		add(p, port, peer->name, &peer->ips[i]);
+		add_configured(p, port, peer, &peer->ips[i]);
 		near = true;
 	}
 	for (size_t i = 0; i < peer->n_ips && !near && port->gateway.family; i++)
-		add(p, port, peer->name, &peer->ips[i]);
+		add_configured(p, port, peer, &peer->ips[i]);
 }
 
 static bool is_in_spec(const struct doctor_host *p)
@@ -99,7 +122,7 @@ static void add_client(struct doctor_host *p, const struct plan_port *port)
 
 static void add_leg(struct doctor_host *p, const struct plan_leg_info *leg)
 {
-	const struct plan_port *port = find_port(p, leg->name);
+	const struct plan_port *port = doctor_leg_port(p, leg->name);
 	struct ip_addr to;
 
 	if (!port)
@@ -112,7 +135,7 @@ static void add_leg(struct doctor_host *p, const struct plan_leg_info *leg)
 		add(p, port, p->peer, &to);
 	if (p->peer[0] && !is_in_spec(p))
 		add_client(p, port);
-	if (!p->peer[0] && port->gateway.family)
+	if (!p->peer[0] && port->gateway.family && doctor_kernel_has(p, port))
 		add(p, port, "", &port->gateway);
 }
 
@@ -139,15 +162,13 @@ void doctor_find_probes(struct doctor_host *p)
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		if (!plan_leg_is_configured(&p->plan->legs[i]) || p->plan->legs[i].bond[0])
 			continue;
-		any = any || find_port(p, p->plan->legs[i].name);
+		any = any || doctor_leg_port(p, p->plan->legs[i].name);
 		add_leg(p, &p->plan->legs[i]);
 	}
 	if (p->n_probes > 0)
 		return;
 	if (!any)
-		snprintf(p->no_probes, sizeof(p->no_probes),
-			 "no data IP is an address of the kernel now: nothing to send echo "
-			 "requests from");
+		snprintf(p->no_probes, sizeof(p->no_probes), "no worker has a leg");
 	else if (p->peer[0])
 		snprintf(p->no_probes, sizeof(p->no_probes), "no leg leads to '%.63s'", p->peer);
 }
@@ -163,38 +184,84 @@ static uint8_t tos_of(const struct doctor_host *p, const char *leg)
 	return (uint8_t)(dscp << 2 | ECT0);
 }
 
-void doctor_send_probes(struct doctor_host *p)
+/* ---- sending ---- */
+
+/* The three echo requests of one probe. */
+static void make_pings(struct doctor_host *p, struct doctor_probe *e, struct kernel_ping *ret)
+{
+	e->tos = tos_of(p, e->leg);
+	for (size_t j = 0; j < TRIES; j++)
+		ret[j] = (struct kernel_ping){.ifindex = e->ifindex,
+					      .from = e->from,
+					      .to = e->to,
+					      .bytes = j == 1 ? e->bytes : SMALL_BYTES,
+					      .tos = j == 2 ? e->tos : 0};
+}
+
+static void send_echoes(struct doctor_host *p)
 {
 	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
 	struct kernel_ping pings[TRIES * DOCTOR_PROBES_MAX];
+	struct doctor_probe *of[DOCTOR_PROBES_MAX];
+	size_t n = 0;
 	int r;
 
-	doctor_find_probes(p);
-	if (p->n_probes == 0)
+	for (size_t i = 0; i < p->n_probes; i++) {
+		if (p->probes[i].held)
+			continue;
+		of[n] = &p->probes[i];
+		make_pings(p, of[n], &pings[TRIES * n]);
+		n++;
+	}
+	if (n == 0)
 		return;
+	p->kernel->ops->prepare(p->kernel, &nothing);
+	r = p->kernel->ops->ping(p->kernel, pings, TRIES * n, WAIT_NS);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		of[i]->echoes = true;
+		of[i]->small = pings[TRIES * i].answered;
+		of[i]->full = pings[TRIES * i + 1].answered;
+		of[i]->marked = pings[TRIES * i + 2].answered;
+		of[i]->answered_tos = pings[TRIES * i + 2].answered_tos;
+	}
+	if (r < 0)
+		snprintf(p->no_echoes, sizeof(p->no_echoes), "echo requests cannot be sent: %s",
+			 r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
+}
+
+/* Without an agent no worker is about to start, so that the data port may be used for a moment. */
+static void send_hellos(struct doctor_host *p)
+{
+	struct port_probe probes[2 * DOCTOR_PROBES_MAX];
+	struct doctor_probe *of[DOCTOR_PROBES_MAX];
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->n_probes; i++) {
 		struct doctor_probe *e = &p->probes[i];
 
-		e->tos = tos_of(p, e->leg);
-		for (size_t j = 0; j < TRIES; j++)
-			pings[TRIES * i + j] =
-				(struct kernel_ping){.ifindex = e->ifindex,
-						     .from = e->from,
-						     .to = e->to,
-						     .bytes = j == 1 ? e->bytes : SMALL_BYTES,
-						     .tos = j == 2 ? e->tos : 0};
+		if (e->held || !e->peer[0])
+			continue;
+		for (size_t j = 0; j < 2; j++)
+			probes[2 * n + j] = (struct port_probe){.from = e->from,
+								.to = e->to,
+								.ifindex = e->ifindex,
+								.port = e->port.port,
+								.own_port = !p->status,
+								.bytes = j ? e->bytes : 0,
+								.n_packets = DOCTOR_PACKETS};
+		of[n++] = e;
 	}
-	p->kernel->ops->prepare(p->kernel, &nothing);
-	r = p->kernel->ops->ping(p->kernel, pings, TRIES * p->n_probes, WAIT_NS);
-	for (size_t i = 0; r == 0 && i < p->n_probes; i++) {
-		p->probes[i].small = pings[TRIES * i].answered;
-		p->probes[i].full = pings[TRIES * i + 1].answered;
-		p->probes[i].marked = pings[TRIES * i + 2].answered;
-		p->probes[i].answered_tos = pings[TRIES * i + 2].answered_tos;
-	}
-	if (r == 0)
+	if (n == 0 || port_probe_run(probes, 2 * n, WAIT_NS / 2) < 0)
 		return;
-	p->n_probes = 0;
-	snprintf(p->no_probes, sizeof(p->no_probes), "echo requests cannot be sent: %s",
-		 r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
+	for (size_t i = 0; i < n; i++) {
+		of[i]->port = probes[2 * i];
+		of[i]->port_full = probes[2 * i + 1];
+	}
+}
+
+void doctor_send_probes(struct doctor_host *p)
+{
+	doctor_find_probes(p);
+	send_hellos(p);
+	send_echoes(p);
 }

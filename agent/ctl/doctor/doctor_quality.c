@@ -104,11 +104,23 @@ static void run_switch(const struct doctor_host *p, const struct doctor_check *c
 /* Only answers of peers count: gateways may treat marked packets as they like. */
 static bool asked(const struct doctor_host *p, struct doctor_result *r)
 {
-	for (size_t i = 0; i < p->n_probes; i++)
+	bool any = false, silent = true;
+
+	for (size_t i = 0; i < p->n_probes; i++) {
 		if (p->probes[i].peer[0] && p->probes[i].small)
 			return true;
-	doctor_report(r, p->no_probes[0] ? DOCTOR_UNKNOWN : DOCTOR_PASS, "%s",
-		      p->no_probes[0] ? p->no_probes : "no peer answers");
+		any = any || p->probes[i].peer[0];
+		silent = silent && p->probes[i].port.n_answered == 0;
+	}
+	if (p->no_probes[0] || p->no_echoes[0])
+		doctor_report(r, DOCTOR_UNKNOWN, "%s",
+			      p->no_probes[0] ? p->no_probes : p->no_echoes);
+	else if (any)
+		doctor_report(r, DOCTOR_UNKNOWN, "no peer answers echo requests");
+	else
+		doctor_report(r, DOCTOR_PASS, "no peer is configured");
+	if (any && silent)
+		doctor_blame(r, "peer-answers");
 	return false;
 }
 

@@ -276,9 +276,8 @@ static struct leg_path *paths_new(const struct ctl_args *a, const json_t *legs, 
 static int ping(const struct ctl_args *a, const struct options *options, struct leg_path *paths,
 		size_t n)
 {
-	static const struct doctor_subject *const subjects[] = {&doctor_legs,	  &doctor_vfs,
-								&doctor_memory,	  &doctor_routes,
-								&doctor_firewall, &doctor_peers};
+	static const struct doctor_subject *const subjects[] = {
+		&doctor_legs, &doctor_vfs, &doctor_memory, &doctor_routes, &doctor_peers};
 	struct ctl_args args = *a;
 	int r = CTL_OK, verdict;
 

@@ -36,6 +36,18 @@ static void add_text(char *buf, size_t size, const char *text)
 		snprintf(buf + len, size - len, "; %s", text);
 }
 
+/* Formats text, and cuts it at a blank if it does not fit. */
+static void format_text(char *buf, size_t size, const char *fmt, va_list args)
+{
+	char *end;
+
+	if (vsnprintf(buf, size, fmt, args) < (int)size)
+		return;
+	buf[size - sizeof(" ...")] = '\0';
+	end = strrchr(buf, ' ');
+	snprintf(end ? end : buf, sizeof(" ..."), " ...");
+}
+
 void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 {
 	char text[sizeof(r->evidence)];
@@ -46,10 +58,12 @@ void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt
 		return;
 	if (s > r->state) {
 		r->evidence[0] = r->remedy[0] = '\0';
+		r->n_findings = r->n_blamed = 0;
 		r->state = s;
 	}
+	r->n_findings++;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	format_text(text, sizeof(text), fmt, args);
 	va_end(args);
 	add_text(r->evidence, sizeof(r->evidence), text);
 }
@@ -62,9 +76,22 @@ void doctor_advise(struct doctor_result *r, const char *fmt, ...)
 	if (!r->taken)
 		return;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	format_text(text, sizeof(text), fmt, args);
 	va_end(args);
 	add_text(r->remedy, sizeof(r->remedy), text);
+}
+
+void doctor_blame(struct doctor_result *r, const char *id)
+{
+	if (!r->taken)
+		return;
+	r->because = id;
+	r->n_blamed++;
+}
+
+const char *doctor_because(const struct doctor_result *r)
+{
+	return r->n_findings > 0 && r->n_blamed == r->n_findings ? r->because : NULL;
 }
 
 /* ---- files ---- */
@@ -299,6 +326,47 @@ const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, siz
 	return NULL;
 }
 
+const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key)
+{
+	const json_t *leg;
+	size_t k;
+
+	json_array_foreach (json_object_get(p->status, "legs"), k, leg) {
+		const char *name = json_string_value(json_object_get(leg, "name"));
+		const char *text = json_string_value(json_object_get(leg, key));
+
+		if (name && strcmp(name, p->plan->legs[i].name) == 0)
+			return text ? text : "";
+	}
+	return "";
+}
+
+const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e)
+{
+	const json_t *path, *found = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *leg = json_string_value(json_object_get(path, "leg"));
+		const char *remote = json_string_value(json_object_get(path, "remote"));
+		struct ip_addr to;
+
+		if (!leg || strcmp(leg, e->leg) != 0 || !remote || ip_addr_parse(remote, &to) < 0 ||
+		    !ip_addr_equal(&to, &e->to))
+			continue;
+		if (!found || json_is_true(json_object_get(path, "up")))
+			found = path;
+	}
+	return found;
+}
+
+bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e)
+{
+	const json_t *path = doctor_find_path(p, e);
+
+	return path ? json_is_true(json_object_get(path, "up")) : e->port.n_answered > 0;
+}
+
 int doctor_core_node(const struct doctor_host *p, unsigned core)
 {
 	for (size_t i = 0; i < p->inv->n_cores; i++)
@@ -318,9 +386,32 @@ static bool step_is_about(const char *op, const char *text, const char *about)
 	return !about[len] || strstr(text, about + len + 1);
 }
 
+/* The check that reports why steps are left; NULL: the steps themselves say it. */
+static const char *why_steps(const struct doctor_host *p)
+{
+	static const char *const causes[] = {"kernel-bonding", "kernel-vlan", "kernel-vfio-pci"};
+
+	if (!p->status)
+		return "agent-answers";
+	for (size_t i = 0; i < doctor_kernel.n_checks; i++) {
+		const struct doctor_check *c = &doctor_kernel.checks[i];
+		struct doctor_result r;
+
+		for (size_t j = 0; j < ARRAY_SIZE(causes); j++) {
+			if (strcmp(c->id, causes[j]) != 0)
+				continue;
+			doctor_run(p, c, &r);
+			if (r.state == DOCTOR_FAIL)
+				return c->id;
+		}
+	}
+	return NULL;
+}
+
 void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
+	const char *why = json_array_size(p->steps) > 0 ? why_steps(p) : NULL;
 	const json_t *step;
 	bool any = false;
 	size_t i;
@@ -335,6 +426,8 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		any = true;
 		doctor_report(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "step left to do: %s (%s)",
 			      text, reason);
+		if (why)
+			doctor_blame(r, why);
 	}
 	if (!any)
 		doctor_report(r, DOCTOR_PASS, "the host matches the configuration");

@@ -9,23 +9,6 @@
 
 #define NEIGHBOURS_MIN 1024
 
-static void run_duplicate(const struct doctor_host *p, const struct doctor_check *c,
-			  struct doctor_result *r)
-{
-	for (size_t i = 0; i < p->inv->n_addrs; i++) {
-		const struct inv_addr *a = &p->inv->addrs[i];
-		char text[IP_ADDR_STR_MAX];
-
-		if (!a->dad_failed)
-			continue;
-		doctor_report(r, DOCTOR_FAIL, "another host has address %s",
-			      ip_addr_format(&a->ip.addr, text, sizeof(text)));
-		doctor_advise(r, "give one of the two hosts another range (networks[].range)");
-	}
-	doctor_report(r, DOCTOR_PASS,
-		      "the kernel has seen no other host with one of our addresses");
-}
-
 static void run_diverted(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
@@ -111,40 +94,8 @@ static void run_neighbours(const struct doctor_host *p, const struct doctor_chec
 	}
 }
 
-/* "10.10.0.1  0x1  0x0  00:00:00:00:00:00  *  veth0": a request that was not answered. */
-static void run_arp(const struct doctor_host *p, const struct doctor_check *c,
-		    struct doctor_result *r)
-{
-	autofree char *text = doctor_read_all(p, "/proc/net/arp");
-	char *rest = text;
-
-	for (char *line; rest && (line = strsep(&rest, "\n"));) {
-		char ip[48], mac[32], ifname[IFNAMSIZ];
-		unsigned flags;
-
-		if (sscanf(line, "%47s %*s %x %31s %*s %15s", ip, &flags, mac, ifname) != 4 ||
-		    flags != 0)
-			continue;
-		for (size_t i = 0; i < p->plan->n_legs; i++) {
-			if (strcmp(p->plan->legs[i].ifname, ifname) != 0)
-				continue;
-			doctor_report(r, DOCTOR_WARN, "no host on %s answers ARP for %s", ifname,
-				      ip);
-			doctor_advise(r,
-				      "plenum doctor --peer %s; check that it is up and on the "
-				      "network of %s",
-				      ip, p->plan->legs[i].name);
-		}
-	}
-	doctor_report(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
-		      text ? "all ARP requests on legs were answered"
-			   : "/proc/net/arp cannot be read");
-}
-
 static const struct doctor_check checks[] = {
 	{"address-set", "Legs have their data IPs", DOCTOR_NEEDS_PLAN, doctor_run_steps, "addr"},
-	{"address-duplicate", "No other host has one of our addresses", DOCTOR_NEEDS_INVENTORY,
-	 run_duplicate, NULL},
 	{"address-overlap", "Data networks share no subnet with other interfaces",
 	 DOCTOR_NEEDS_PLAN, run_overlap, NULL},
 	{"route-set", "Each leg has its routes", DOCTOR_NEEDS_PLAN, doctor_run_steps, "route"},
@@ -160,7 +111,6 @@ static const struct doctor_check checks[] = {
 	 doctor_run_steps, "sysctl arp_filter"},
 	{"arp-ignore", "Legs in one subnet answer ARP only for their own addresses",
 	 DOCTOR_NEEDS_PLAN, doctor_run_steps, "sysctl arp_ignore"},
-	{"arp-answers", "All ARP requests on legs are answered", DOCTOR_NEEDS_PLAN, run_arp, NULL},
 	{"arp-table", "The kernel has room for the neighbours of a cluster", 0, run_neighbours,
 	 NULL},
 	{"setting-rp-filter", "Packets that return via another leg are not dropped",
