@@ -21,9 +21,20 @@ SERVER_LIBS = $(top_builddir)/dataplane/libfuseserver.a $(HELLO_LIBS) $(HELPER_L
 DATAPLANE_LIBS = $(top_builddir)/dataplane/libworker.a $(CLIENT_LIBS) $(SERVER_LIBS) $(PORT_LIBS) $(RUDP_LIBS)
 AGENT_LIBS = $(top_builddir)/agent/libagent.a $(SYSTEMD_LIBS) $(MHD_LIBS) $(JANSSON_LIBS)
 CTL_LIBS = $(top_builddir)/agent/libctl.a $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
+# Fixtures of tests: each stands before the libraries that it uses.
+AGENTRIG_LIBS = $(top_builddir)/tests/lib/libagentrig.a
+CLIENTRIG_LIBS = $(top_builddir)/tests/lib/libclientrig.a
+HELPERRIG_LIBS = $(top_builddir)/tests/lib/libhelperrig.a
+HOSTRIG_LIBS = $(top_builddir)/tests/lib/libhostrig.a
 KERNELFAKE_LIBS = $(top_builddir)/tests/lib/libkernelfake.a
+PORTRIG_LIBS = $(top_builddir)/tests/lib/libportrig.a
+PROCESSRIG_LIBS = $(top_builddir)/tests/lib/libprocessrig.a
+RUDPRIG_LIBS = $(top_builddir)/tests/lib/librudprig.a $(RUDPSIM_LIBS)
 RUDPSIM_LIBS = $(top_builddir)/tests/lib/librudpsim.a
+SERVERRIG_LIBS = $(top_builddir)/tests/lib/libserverrig.a $(HELPERRIG_LIBS)
+VERBSFAKE_LIBS = $(top_builddir)/tests/lib/libverbsfake.a
 
 # Lets 'make test_NAME' work in a fresh build; 'make check' builds these libraries first.
-$(KERNELFAKE_LIBS) $(RUDPSIM_LIBS):
+$(sort $(AGENTRIG_LIBS) $(CLIENTRIG_LIBS) $(HOSTRIG_LIBS) $(KERNELFAKE_LIBS) $(PORTRIG_LIBS) $(PROCESSRIG_LIBS) \
+	$(RUDPRIG_LIBS) $(SERVERRIG_LIBS) $(VERBSFAKE_LIBS)):
 	cd $(@D) && $(MAKE) $(AM_MAKEFLAGS) $(@F)

@@ -5,10 +5,13 @@
  *
  *	fskill PID N
  */
-#include "tests/lib/helper_trace.h"
+#include "tests/lib/process/helper_trace.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static pid_t pid;
 

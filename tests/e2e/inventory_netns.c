@@ -5,9 +5,9 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/linux/sysfs/sysfs.h"
-#include "tests/e2e/kernel_netns.h"
-#include "tests/lib/fake_lookup.h"
-#include "tests/lib/kernel_do.h"
+#include "tests/lib/kernel/fake_lookup.h"
+#include "tests/lib/kernel/kernel_do.h"
+#include "tests/lib/kernel/netns_kernel.h"
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,14 +16,14 @@
 static int lookup_both(struct kernel *k, const char *from, const char *to, uint32_t oif,
 		       struct inv_route *ret)
 {
-	struct inventory *inv = collect(k);
-	struct ip_addr source = {0}, dest = address(to);
+	struct inventory *inv = netns_collect(k);
+	struct ip_addr source = {0}, dest = netns_address(to);
 	struct inv_route says = {0};
 	struct reason why = {.code = ""};
 	int r, r_fake;
 
 	if (from)
-		source = address(from);
+		source = netns_address(from);
 	*ret = (struct inv_route){0};
 	r = k->ops->route_lookup(k, &source, &dest, oif, ret, &why);
 	r_fake = fake_lookup(inv, &source, &dest, oif, &says);
@@ -46,23 +46,24 @@ static int lookup_both(struct kernel *k, const char *from, const char *to, uint3
 static void test_route_lookup(void **state)
 {
 	struct kernel *k = *state;
-	uint32_t leg = leg_index(k);
+	uint32_t leg = netns_leg_index(k);
 	struct inv_route r;
 
 	assert_int_equal(
-		run("ip addr add 10.99.0.1/24 dev leg0 && ip addr add 10.99.0.2/24 dev leg0 &&"
-		    "ip -6 addr add fd99::1/64 dev leg0 nodad && "
-		    "ip route add 10.99.0.0/24 dev leg0 table 100 && "
-		    "ip route add default via 10.99.0.254 table 100 && "
-		    "ip route add unreachable default metric 4000 table 101 && "
-		    "ip route add prohibit 10.7.0.0/16 table 100 && "
-		    "ip route add blackhole 10.8.0.0/16 table 100 && "
-		    "ip route add throw 10.9.0.0/16 table 100 && "
-		    "ip rule add from 10.99.0.1 table 100 priority 5300 && "
-		    "ip rule add from 10.99.0.2 table 101 priority 5300 && "
-		    "ip -6 route add fd00:1::/48 via fd99::fe && "
-		    "ip -6 route add unreachable fd00:1:2::/64 && "
-		    "ip -6 route add prohibit fd00:1:3::/64"),
+		netns_run(
+			"ip addr add 10.99.0.1/24 dev leg0 && ip addr add 10.99.0.2/24 dev leg0 &&"
+			"ip -6 addr add fd99::1/64 dev leg0 nodad && "
+			"ip route add 10.99.0.0/24 dev leg0 table 100 && "
+			"ip route add default via 10.99.0.254 table 100 && "
+			"ip route add unreachable default metric 4000 table 101 && "
+			"ip route add prohibit 10.7.0.0/16 table 100 && "
+			"ip route add blackhole 10.8.0.0/16 table 100 && "
+			"ip route add throw 10.9.0.0/16 table 100 && "
+			"ip rule add from 10.99.0.1 table 100 priority 5300 && "
+			"ip rule add from 10.99.0.2 table 101 priority 5300 && "
+			"ip -6 route add fd00:1::/48 via fd99::fe && "
+			"ip -6 route add unreachable fd00:1:2::/64 && "
+			"ip -6 route add prohibit fd00:1:3::/64"),
 		0);
 	assert_int_equal(lookup_both(k, "10.99.0.1", "10.99.0.9", 0, &r), 0);
 	assert_int_equal(r.table, 100);
@@ -85,8 +86,8 @@ static void test_route_lookup(void **state)
 	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1:3::7", 0, &r), -EACCES);
 	assert_int_equal(lookup_both(k, NULL, "fd00:7::7", 0, &r), -ENETUNREACH);
 	/* A foreign rule of higher priority diverts it. */
-	assert_int_equal(run("ip route add default dev far0 table 77 && "
-			     "ip rule add from 10.99.0.0/24 table 77 priority 5270"),
+	assert_int_equal(netns_run("ip route add default dev far0 table 77 && "
+				   "ip rule add from 10.99.0.0/24 table 77 priority 5270"),
 			 0);
 	assert_int_equal(lookup_both(k, "10.99.0.1", "192.0.2.1", 0, &r), 0);
 	assert_int_equal(r.table, 77);
@@ -103,15 +104,15 @@ static void test_connections(void **state)
 		uint16_t port;
 	} servers[] = {
 		{"127.0.0.1", 22}, {"10.99.0.1", 22}, {"::ffff:10.99.0.1", 700}, {"fd99::1", 22}};
-	const struct ip_addr four = address("10.99.0.1"), six = address("fd99::1");
+	const struct ip_addr four = netns_address("10.99.0.1"), six = netns_address("fd99::1");
 	struct inventory *inv;
 	size_t n = 0;
 
-	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
-			     "ip -6 addr add fd99::1/64 dev leg0 nodad"),
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && "
+				   "ip -6 addr add fd99::1/64 dev leg0 nodad"),
 			 0);
 	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
-		const struct ip_addr a = address(servers[i].ip);
+		const struct ip_addr a = netns_address(servers[i].ip);
 		struct sockaddr_storage ss;
 		int len = ip_addr_to_sockaddr(&a, servers[i].port, &ss);
 		int server = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -124,7 +125,7 @@ static void test_connections(void **state)
 			fail_msg("connect to %s: %s", servers[i].ip, strerror(errno));
 		assert_true(accept4(server, NULL, NULL, SOCK_CLOEXEC) >= 0);
 	}
-	inv = collect(k);
+	inv = netns_collect(k);
 	for (size_t i = 0; i < inv->n_conns; i++) {
 		const struct inv_conns *c = &inv->conns[i];
 		bool v4 = ip_addr_equal(&c->local, &four);
@@ -147,7 +148,7 @@ static void assert_setting(struct kernel *k, enum link_setting s, const char *co
 
 	snprintf(text, sizeof(text), "%d", want);
 	assert_int_equal(kernel_do_sysctl(k, link_setting_key(s, conf, key), text, NULL), 0);
-	inv = collect(k);
+	inv = netns_collect(k);
 	if (!link_setting_value(inv, s, conf, &value) || value != want)
 		print_error("%s: %d instead of %d\n", key, value, want);
 	assert_int_equal(value, want);
@@ -162,7 +163,7 @@ static void test_settings_are_collected(void **state)
 
 	for (enum link_setting s = 0; s < LINK_SETTING_MAX; s++) {
 		char key[LINK_SETTING_KEY_MAX], value[16];
-		struct inventory *inv = collect(k);
+		struct inventory *inv = netns_collect(k);
 
 		link_setting_key(s, LEG, key);
 		if (kernel_read_sysctl(k, key, value, sizeof(value)) == -ENOENT) {
@@ -187,9 +188,10 @@ static void test_odd_names(void **state)
 	struct diag d = DIAG_INIT;
 	char *json;
 
-	assert_int_equal(run("ip link add 'a.b-c%d\"x' type veth peer name \"$(printf 'n\\351')\""),
-			 0);
-	inv = collect(k);
+	assert_int_equal(
+		netns_run("ip link add 'a.b-c%d\"x' type veth peer name \"$(printf 'n\\351')\""),
+		0);
+	inv = netns_collect(k);
 	assert_int_equal(inv->n_links, 5);
 	assert_non_null(inv_link_by_name(inv, "n\351"));
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/a.b-c0\"x/arp_ignore", "1", NULL), 0);
@@ -215,7 +217,7 @@ static void test_many_links(void **state)
 		fprintf(batch, "link add m%d type veth peer name n%d\n", i, i);
 	assert_int_equal(pclose(batch), 0);
 	begin = clock_now_ns();
-	inv = collect(k);
+	inv = netns_collect(k);
 	print_message("# %zu links in %.1f ms\n", inv->n_links,
 		      (double)(clock_now_ns() - begin) / NSEC_PER_MSEC);
 	assert_int_equal(inv->n_links, 2 * PAIRS + 3);
@@ -243,10 +245,11 @@ static void test_links_in_motion(void **state)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		for (int round = 0; round < ROUNDS; round++)
-			if (run("for i in 1 2 3 4 5 6 7 8 9 10; do echo link add c$i type bridge; "
-				"done | ip -batch - && "
-				"for i in 1 2 3 4 5 6 7 8 9 10; do echo link del c$i; "
-				"done | ip -batch -") != 0)
+			if (netns_run("for i in 1 2 3 4 5 6 7 8 9 10; do echo link add c$i type "
+				      "bridge; "
+				      "done | ip -batch - && "
+				      "for i in 1 2 3 4 5 6 7 8 9 10; do echo link del c$i; "
+				      "done | ip -batch -") != 0)
 				_exit(1);
 		_exit(0);
 	}
@@ -287,7 +290,7 @@ static void test_sysfs_of_this_namespace(void **state)
 /* A reader without any privilege gets the whole inventory, and clear refusals. */
 static void test_unprivileged(void **state)
 {
-	struct inventory *inv = collect(*state);
+	struct inventory *inv = netns_collect(*state);
 	size_t n_links = inv->n_links;
 	uint32_t ifindex = inv_link_by_name(inv, LEG)->ifindex;
 	int status;
@@ -318,7 +321,7 @@ static void test_unprivileged(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, netns_setup, netns_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_route_lookup),
 		CASE(test_connections),

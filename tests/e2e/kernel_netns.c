@@ -3,9 +3,9 @@
  * Changes a real kernel via kernel_linux, and checks its watch; compares the host in memory with
  * it. inventory_netns covers the reading side.
  */
-#include "tests/e2e/kernel_netns.h"
 #include "netcfg/linux/rtnl/rtnl.h"
-#include "tests/lib/kernel_fake.h"
+#include "tests/lib/kernel/kernel_fake.h"
+#include "tests/lib/kernel/netns_kernel.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
@@ -18,7 +18,7 @@ static void test_link(void **state)
 {
 	struct kernel *k = *state;
 	struct kernel_change c = {.kind = KERNEL_LINK, .link = {.attr = KERNEL_LINK_MTU}};
-	struct inventory *inv = collect(k);
+	struct inventory *inv = netns_collect(k);
 	const struct inv_link *l = inv_link_by_name(inv, LEG);
 	struct reason why = {.code = ""};
 	uint32_t ifindex = 0;
@@ -45,7 +45,7 @@ static void test_link(void **state)
 	assert_int_equal(c.link.was, 0);
 	assert_int_equal(k->n_writes, 3);
 	inv_free(inv);
-	inv = collect(k);
+	inv = netns_collect(k);
 	l = inv_link_by_name(inv, LEG);
 	assert_int_equal(l->mtu, 9000);
 	assert_false(l->up || l->carrier);
@@ -62,8 +62,8 @@ static void test_link(void **state)
 static void test_addr(void **state)
 {
 	struct kernel *k = *state;
-	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
-	struct inv_addr six = {.ifindex = a.ifindex, .ip = prefix("fd99::1/64")};
+	struct inv_addr a = {.ifindex = netns_leg_index(k), .ip = netns_prefix("10.99.0.1/24")};
+	struct inv_addr six = {.ifindex = a.ifindex, .ip = netns_prefix("fd99::1/64")};
 	struct reason why = {.code = ""};
 	struct inventory *inv;
 	size_t n_found = 0;
@@ -72,7 +72,7 @@ static void test_addr(void **state)
 	assert_int_equal(kernel_do_addr_add(k, &six, &why), 0);
 	assert_int_equal(kernel_do_addr_add(k, &a, &why), -EEXIST);
 	assert_string_not_equal(why.text, "");
-	inv = collect(k);
+	inv = netns_collect(k);
 	for (size_t i = 0; i < inv->n_addrs; i++) {
 		const struct inv_addr *have = &inv->addrs[i];
 
@@ -103,14 +103,14 @@ static const struct inv_route *route_find(const struct inventory *inv, struct in
 static void test_route(void **state)
 {
 	struct kernel *k = *state;
-	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
+	struct inv_addr a = {.ifindex = netns_leg_index(k), .ip = netns_prefix("10.99.0.1/24")};
 	struct inv_route subnet = {.table = 7411,
-				   .dst = prefix("10.99.0.0/24"),
-				   .src = address("10.99.0.1"),
+				   .dst = netns_prefix("10.99.0.0/24"),
+				   .src = netns_address("10.99.0.1"),
 				   .oif = a.ifindex};
 	struct inv_route gateway = {
-		.table = 7411, .gateway = address("10.99.0.254"), .oif = a.ifindex};
-	struct inv_route six = {.table = 7411, .dst = prefix("fd98::/64"), .oif = a.ifindex};
+		.table = 7411, .gateway = netns_address("10.99.0.254"), .oif = a.ifindex};
+	struct inv_route six = {.table = 7411, .dst = netns_prefix("fd98::/64"), .oif = a.ifindex};
 	struct reason why = {.code = ""};
 	struct inventory *inv;
 
@@ -121,7 +121,7 @@ static void test_route(void **state)
 	assert_int_equal(kernel_do_route_add(k, &gateway, &why), 0);
 	assert_int_equal(kernel_do_route_add(k, &six, &why), 0);
 	assert_int_equal(kernel_do_route_add(k, &gateway, &why), -EEXIST);
-	inv = collect(k);
+	inv = netns_collect(k);
 	assert_non_null(route_find(inv, subnet));
 	assert_non_null(route_find(inv, gateway));
 	assert_non_null(route_find(inv, six));
@@ -130,7 +130,7 @@ static void test_route(void **state)
 	assert_int_equal(kernel_do_route_del(k, &subnet, &why), 0);
 	assert_int_equal(kernel_do_route_del(k, &six, &why), 0);
 	assert_int_equal(kernel_do_route_del(k, &gateway, &why), -ESRCH);
-	inv = collect(k);
+	inv = netns_collect(k);
 	assert_null(route_find(inv, gateway));
 	inv_free(inv);
 }
@@ -142,14 +142,14 @@ static void test_rule(void **state)
 			     .table = 7411,
 			     .family = AF_INET,
 			     .proto = PLENUM_RTPROT,
-			     .from = prefix("10.99.0.1/32")};
+			     .from = netns_prefix("10.99.0.1/32")};
 	struct inventory *inv;
 	bool ours = false, foreign = false;
 
 	assert_int_equal(kernel_do_rule_add(k, &r, NULL), 0);
 	assert_int_equal(kernel_do_rule_add(k, &r, NULL), -EEXIST);
-	assert_int_equal(run("ip rule add fwmark 7 from 10.99.0.1 table 9 priority 500"), 0);
-	inv = collect(k);
+	assert_int_equal(netns_run("ip rule add fwmark 7 from 10.99.0.1 table 9 priority 500"), 0);
+	inv = netns_collect(k);
 	for (size_t i = 0; i < inv->n_rules; i++) {
 		ours |= kernel_rule_equal(&inv->rules[i], &r);
 		foreign |= inv->rules[i].priority == 500 && inv->rules[i].more;
@@ -164,10 +164,11 @@ static void test_rule(void **state)
 static void test_addr_flags(void **state)
 {
 	struct kernel *k = *state;
-	struct inv_addr four = {
-		.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24"), .no_prefix_route = true};
+	struct inv_addr four = {.ifindex = netns_leg_index(k),
+				.ip = netns_prefix("10.99.0.1/24"),
+				.no_prefix_route = true};
 	struct inv_addr six = {.ifindex = four.ifindex,
-			       .ip = prefix("fd99::1/64"),
+			       .ip = netns_prefix("fd99::1/64"),
 			       .no_prefix_route = true,
 			       .optimistic = true};
 	struct inventory *inv;
@@ -177,7 +178,7 @@ static void test_addr_flags(void **state)
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv6/conf/" LEG "/use_optimistic", "1", NULL), 0);
 	assert_int_equal(kernel_do_addr_add(k, &four, NULL), 0);
 	assert_int_equal(kernel_do_addr_add(k, &six, NULL), 0);
-	inv = collect(k);
+	inv = netns_collect(k);
 	assert_true(inv->addr_owner_known);
 	for (size_t i = 0; i < inv->n_addrs; i++) {
 		const struct inv_addr *a = &inv->addrs[i];
@@ -206,7 +207,7 @@ static void test_sysctl(void **state)
 	assert_int_equal(kernel_do_sysctl(k, key, "2", &why), 0);
 	assert_int_equal(kernel_read_sysctl(k, key, value, sizeof(value)), 0);
 	assert_string_equal(value, "2");
-	inv = collect(k);
+	inv = netns_collect(k);
 	assert_string_equal(inv_sysctl_value(inv, key), "2");
 	inv_free(inv);
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/none/arp_announce", "2", &why),
@@ -258,15 +259,15 @@ static void await(struct kernel *k, struct seen *s, const bool *flag)
 static void test_watch(void **state)
 {
 	struct kernel *k = *state;
-	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
-	struct inv_rule r = {.priority = 9, .table = 9, .from = prefix("10.99.0.1/32")};
+	struct inv_addr a = {.ifindex = netns_leg_index(k), .ip = netns_prefix("10.99.0.1/24")};
+	struct inv_rule r = {.priority = 9, .table = 9, .from = netns_prefix("10.99.0.1/32")};
 	struct seen s = {0};
 
 	assert_true(k->ops->watch_fd(k) >= 0);
 	assert_true(fcntl(k->ops->watch_fd(k), F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(run("ip link set far0 down"), 0);
+	assert_int_equal(netns_run("ip link set far0 down"), 0);
 	await(k, &s, &s.carrier_lost);
-	assert_int_equal(run("ip link set far0 up"), 0);
+	assert_int_equal(netns_run("ip link set far0 up"), 0);
 	await(k, &s, &s.carrier_back);
 	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
 	await(k, &s, &s.addr);
@@ -274,7 +275,7 @@ static void test_watch(void **state)
 	assert_int_equal(kernel_do_rule_add(k, &r, NULL), 0);
 	await(k, &s, &s.rule);
 	assert_false(s.lost);
-	assert_int_equal(run("ip link del far0"), 0);
+	assert_int_equal(netns_run("ip link del far0"), 0);
 	await(k, &s, &s.removed);
 	assert_int_equal(k->ops->watch_read(k, see, &s), 0);
 }
@@ -286,7 +287,7 @@ static void test_watch_rename(void **state)
 	struct seen s = {0};
 
 	assert_true(k->ops->watch_fd(k) >= 0);
-	assert_int_equal(run("ip link set far0 down && ip link set far0 name ens1f0"), 0);
+	assert_int_equal(netns_run("ip link set far0 down && ip link set far0 name ens1f0"), 0);
 	await(k, &s, &s.renamed);
 }
 
@@ -296,7 +297,7 @@ static void test_watch_overflow(void **state)
 {
 	struct kernel *k = *state;
 	const int small = 4096;
-	uint32_t ifindex = leg_index(k);
+	uint32_t ifindex = netns_leg_index(k);
 	struct seen s = {0};
 	struct rtnl_watch *w;
 	int fd;
@@ -312,7 +313,7 @@ static void test_watch_overflow(void **state)
 	}
 	assert_int_equal(rtnl_watch_read(w, see, &s), 0);
 	assert_true(s.lost);
-	assert_int_equal(run("ip link set far0 down"), 0);
+	assert_int_equal(netns_run("ip link set far0 down"), 0);
 	while (!s.carrier_lost) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -363,28 +364,38 @@ static void assert_same_objects(const struct inventory *a, const struct inventor
 		assert_true(kernel_rule_equal(&a->rules[i], &b->rules[i]));
 }
 
+static void assert_same_state(struct kernel *a, struct kernel *b)
+{
+	struct inventory *is = netns_collect(a), *says = netns_collect(b);
+
+	assert_same_objects(is, says);
+	inv_free(is);
+	inv_free(says);
+}
+
 /* The same changes one after the other on both hosts: results and the state afterwards are
  * equal. */
 static void test_fake_is_faithful(void **state)
 {
 	struct kernel *real = *state, *fake;
 	struct inv_addr a, b;
-	struct inventory *before, *is, *says;
-	struct diag d = DIAG_INIT;
-	uint32_t leg = leg_index(real);
-	struct inv_route subnet = {.table = 100, .dst = prefix("10.99.0.0/24"), .oif = leg};
-	struct inv_route gateway = {.table = 100, .gateway = address("10.99.0.254"), .oif = leg};
+	struct inventory *before;
+	uint32_t leg = netns_leg_index(real);
+	struct inv_route subnet = {.table = 100, .dst = netns_prefix("10.99.0.0/24"), .oif = leg};
+	struct inv_route gateway = {
+		.table = 100, .gateway = netns_address("10.99.0.254"), .oif = leg};
 	struct inv_route from_b = {.table = 101,
-				   .dst = prefix("10.98.0.0/24"),
-				   .src = address("10.99.0.2"),
+				   .dst = netns_prefix("10.98.0.0/24"),
+				   .src = netns_address("10.99.0.2"),
 				   .oif = leg};
-	struct inv_rule rule = {.priority = 100, .table = 100, .from = prefix("10.99.0.1/32")};
+	struct inv_rule rule = {
+		.priority = 100, .table = 100, .from = netns_prefix("10.99.0.1/32")};
 
-	a = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.1/24")};
-	b = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.2/24")};
+	a = (struct inv_addr){.ifindex = leg, .ip = netns_prefix("10.99.0.1/24")};
+	b = (struct inv_addr){.ifindex = leg, .ip = netns_prefix("10.99.0.2/24")};
 	/* IPv6 needs time to settle, which the fake does not imitate. */
 	assert_int_equal(kernel_do_sysctl(real, "net/ipv6/conf/all/disable_ipv6", "1", NULL), 0);
-	before = collect(real);
+	before = netns_collect(real);
 	assert_int_equal(kernel_fake_new(before, &fake), 0);
 	inv_free(before);
 #define BOTH(op, ...)                                                                   \
@@ -394,11 +405,7 @@ static void test_fake_is_faithful(void **state)
                                                                                         \
 		assert_int_equal(kernel_do_##op(fake, __VA_ARGS__, &why_fake), r_real); \
 		assert_int_equal(why_fake.text[0] != 0, why_real.text[0] != 0);         \
-		is = collect(real);                                                     \
-		assert_int_equal(inv_collect(fake, &d, &says), 0);                      \
-		assert_same_objects(is, says);                                          \
-		inv_free(is);                                                           \
-		inv_free(says);                                                         \
+		assert_same_state(real, fake);                                          \
 	} while (0)
 	BOTH(route_add, &gateway);
 	BOTH(addr_add, &a);
@@ -424,12 +431,11 @@ static void test_fake_is_faithful(void **state)
 	BOTH(rule_del, &rule);
 #undef BOTH
 	kernel_free(fake);
-	diag_done(&d);
 }
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, netns_setup, netns_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_link),
 		CASE(test_addr),

@@ -9,7 +9,7 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/lib/rudp_ops.h"
+#include "tests/lib/rudp/rudp_ops.h"
 
 #define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
 #define OP_NUMBER 0x02 /* put the right session number in */

@@ -5,7 +5,7 @@
  *
  *	rudp_cpu [none|auth|encrypt]
  */
-#include "tests/lib/rudp_ops.h"
+#include "tests/lib/rudp/rudp_ops.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
  *
  *	rudp_idle [--sessions N] [--seconds N] [--auth]
  */
-#include "tests/lib/rudp_ops.h"
+#include "tests/lib/rudp/rudp_ops.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * NAME: prints that line of the table only. Each line is a scenario: message size and depth of all
  * senders.
  */
-#include "tests/lib/rudp_sim.h"
+#include "tests/lib/rudp/rudp_sim.h"
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>

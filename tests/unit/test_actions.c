@@ -13,7 +13,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/spec/spec_schema.h"
 #include "plugins/plugins.h"
-#include "tests/lib/kernel_fake.h"
+#include "tests/lib/kernel/kernel_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

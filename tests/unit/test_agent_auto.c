@@ -4,7 +4,8 @@
  * the worker runs with them, and the accepted choice is recorded exactly when it is kept, despite
  * deaths and I/O errors.
  */
-#include "tests/lib/reconcile_host.h"
+#include "netcfg/base/file.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 #include <sys/wait.h>
 
@@ -57,7 +58,7 @@ static int collect_and_leave(struct kernel *k, struct diag *d, struct inventory 
 	int r = own_ops.collect(k, d, inv);
 
 	if (getpid() != agent_pid)
-		host_save(current);
+		host_save(reconcile_fixture);
 	return r;
 }
 
@@ -66,7 +67,7 @@ static int change_and_leave(struct kernel *k, const struct kernel_change *c, str
 	int r = own_ops.change(k, c, why);
 
 	if (getpid() != agent_pid)
-		host_save(current);
+		host_save(reconcile_fixture);
 	return r;
 }
 
@@ -84,7 +85,7 @@ static int setup_pfs(void **state)
 	struct inventory *inv = host_new();
 	struct fixture *f;
 
-	if (setup(state) < 0)
+	if (reconcile_setup(state) < 0)
 		return -1;
 	f = *state;
 	share_host(f);
@@ -389,7 +390,7 @@ static void test_worker_does_not_come_up(void **state)
 			time_is_up(f);
 			assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 		}
-		set_worker(f, worker);
+		set_worker(f, reconcile_worker);
 		turn_until_decided(f);
 		check_sockets(f);
 		assert_true(event_has(&f->a, "since its move to VFs: exit status 1"));
@@ -638,7 +639,7 @@ static void test_lost_transport_is_reported(void **state)
 	assert_false(problem_has(&f->a, "core-shared"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pfs, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pfs, reconcile_teardown)
 
 int main(void)
 {

@@ -4,8 +4,9 @@
  * finishes one, and that a rolled-back configuration is not retried. tests/e2e/agent_confirm tests
  * them on a real kernel.
  */
-#include "tests/lib/fake_probe.h"
-#include "tests/lib/reconcile_host.h"
+#include "netcfg/base/file.h"
+#include "tests/lib/agent/reconcile_host.h"
+#include "tests/lib/kernel/fake_probe.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -701,35 +702,33 @@ static void test_rollback_to_a_number(void **state)
 	assert_int_equal(a->problems.n_all, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_pending_apply_is_not_written),
-		TEST(test_operator_rolls_back),
-		TEST(test_timeout_rolls_back),
-		TEST(test_queued_reload_does_not_retry),
-		TEST(test_queued_reload_reads_edited_files),
-		TEST(test_failed_apply_is_not_retried_unconfirmed),
-		TEST(test_history_names_the_key),
-		TEST(test_successful_retry_is_an_entry),
-		TEST(test_failed_second_half_is_not_retried),
-		TEST(test_killed_applier_rolls_back),
-		TEST(test_rollback_to_unwritten_last_good),
-		TEST(test_next_agent_adopts_pending_apply),
-		TEST(test_next_agent_adopts_new_applier),
-		TEST(test_killed_before_the_first_step),
-		TEST(test_next_agent_knows_address_conflicts),
-		TEST(test_next_agent_reads_the_outcome),
-		TEST(test_reset_rolls_back),
-		TEST(test_reset_after_confirmation_keeps),
-		TEST(test_start_adds_no_entry),
-		TEST(test_policy),
-		TEST(test_rollback_to_a_number),
-		TEST(test_only_the_owner_decides_without_a_number),
-		TEST(test_edited_file_is_not_overwritten),
-		TEST(test_force_overwrites_edited_file),
+		RECONCILE_TEST(test_pending_apply_is_not_written),
+		RECONCILE_TEST(test_operator_rolls_back),
+		RECONCILE_TEST(test_timeout_rolls_back),
+		RECONCILE_TEST(test_queued_reload_does_not_retry),
+		RECONCILE_TEST(test_queued_reload_reads_edited_files),
+		RECONCILE_TEST(test_failed_apply_is_not_retried_unconfirmed),
+		RECONCILE_TEST(test_history_names_the_key),
+		RECONCILE_TEST(test_successful_retry_is_an_entry),
+		RECONCILE_TEST(test_failed_second_half_is_not_retried),
+		RECONCILE_TEST(test_killed_applier_rolls_back),
+		RECONCILE_TEST(test_rollback_to_unwritten_last_good),
+		RECONCILE_TEST(test_next_agent_adopts_pending_apply),
+		RECONCILE_TEST(test_next_agent_adopts_new_applier),
+		RECONCILE_TEST(test_killed_before_the_first_step),
+		RECONCILE_TEST(test_next_agent_knows_address_conflicts),
+		RECONCILE_TEST(test_next_agent_reads_the_outcome),
+		RECONCILE_TEST(test_reset_rolls_back),
+		RECONCILE_TEST(test_reset_after_confirmation_keeps),
+		RECONCILE_TEST(test_start_adds_no_entry),
+		RECONCILE_TEST(test_policy),
+		RECONCILE_TEST(test_rollback_to_a_number),
+		RECONCILE_TEST(test_only_the_owner_decides_without_a_number),
+		RECONCILE_TEST(test_edited_file_is_not_overwritten),
+		RECONCILE_TEST(test_force_overwrites_edited_file),
 	};
 
 	return cmocka_run_group_tests_name("agent_confirm", tests, NULL, NULL);

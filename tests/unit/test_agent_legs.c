@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Legs that vanish and return, and the effect on workers. */
-#include "tests/lib/reconcile_host.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 static char *replaced(const char *text, const char *find, const char *with)
 {
@@ -218,16 +218,12 @@ static void test_management_device_is_left_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_udp_worker_takes_a_leg_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_dpdk_worker_is_restarted_later, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_dpdk_worker_keeps_its_transport, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_released_device_causes_one_restart, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_management_device_is_left_at_once, setup,
-						teardown),
+		RECONCILE_TEST(test_udp_worker_takes_a_leg_back),
+		RECONCILE_TEST(test_dpdk_worker_is_restarted_later),
+		RECONCILE_TEST(test_dpdk_worker_keeps_its_transport),
+		RECONCILE_TEST(test_released_device_causes_one_restart),
+		RECONCILE_TEST(test_worker_waits_for_a_leg),
+		RECONCILE_TEST(test_management_device_is_left_at_once),
 	};
 
 	return cmocka_run_group_tests_name("agent_legs", tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * Applies that cut off peers of workers, on a host in memory; the test writes the workers'
  * statistics pages. Wrong VLANs on VFs are tested in the lab.
  */
-#include "tests/lib/reconcile_host.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 #define ON_DPDK(range)                                         \
 	"host: host-a\n"                                       \
@@ -289,21 +289,19 @@ static void test_unaffected_peers_cause_no_wait(void **state)
 	assert_null(f->a.reconcile.pending.applier);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_kept_when_the_peer_answers),
-		TEST(test_rolled_back_when_the_peer_is_silent),
-		TEST(test_rolled_back_when_long_frames_are_lost),
-		TEST(test_confirmation_is_refused_while_cut_off),
-		TEST(test_late_answer_is_not_a_reason),
-		TEST(test_second_apply_waits),
-		TEST(test_next_agent_refuses_confirmation_too),
-		TEST(test_next_agent_confirms_by_its_workers),
-		TEST(test_hostile_name_is_not_written),
-		TEST(test_unaffected_peers_cause_no_wait),
+		RECONCILE_TEST(test_kept_when_the_peer_answers),
+		RECONCILE_TEST(test_rolled_back_when_the_peer_is_silent),
+		RECONCILE_TEST(test_rolled_back_when_long_frames_are_lost),
+		RECONCILE_TEST(test_confirmation_is_refused_while_cut_off),
+		RECONCILE_TEST(test_late_answer_is_not_a_reason),
+		RECONCILE_TEST(test_second_apply_waits),
+		RECONCILE_TEST(test_next_agent_refuses_confirmation_too),
+		RECONCILE_TEST(test_next_agent_confirms_by_its_workers),
+		RECONCILE_TEST(test_hostile_name_is_not_written),
+		RECONCILE_TEST(test_unaffected_peers_cause_no_wait),
 	};
 
 	return cmocka_run_group_tests_name("agent_vouch", tests, NULL, NULL);

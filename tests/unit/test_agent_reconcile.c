@@ -2,7 +2,8 @@
 /* Reconciles on a host in memory: the first applies, a second writes nothing, and any failure
  * leaves host and workers unchanged. */
 #include "agent/supervise/supervise_internal.h"
-#include "tests/lib/reconcile_host.h"
+#include "netcfg/base/file.h"
+#include "tests/lib/agent/reconcile_host.h"
 #include <sys/mman.h>
 
 static void test_second_start_writes_nothing(void **state)
@@ -755,42 +756,31 @@ static void test_only_valid_faults_are_adopted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_second_start_writes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_foreign_change_is_repaired, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing_and_stays_a_problem,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_missing_device_degrades, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failed_step_is_rolled_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_rollback_keeps_foreign_objects, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_removed_leg_is_restored, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_start_rolls_back_journal_first, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_invalid_file_at_start_runs_last_good, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_no_configuration_can_run, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_apply_reads_the_host_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failed_reload_is_retried, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failing_apply_is_paced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_apply_starts_no_workers_while_stopping, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_staging_is_refused_before_a_queued_apply,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_running_only_after_all_mounts_are_served,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_actions_are_listed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reasons_name_both_legs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_mount_hides_its_paths, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_repeated_deaths_degrade, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_only_given_ports_are_believed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_only_valid_faults_are_adopted, setup,
-						teardown),
+		RECONCILE_TEST(test_second_start_writes_nothing),
+		RECONCILE_TEST(test_foreign_change_is_repaired),
+		RECONCILE_TEST(test_bad_reload_changes_nothing_and_stays_a_problem),
+		RECONCILE_TEST(test_missing_device_degrades),
+		RECONCILE_TEST(test_failed_step_is_rolled_back),
+		RECONCILE_TEST(test_unverified_is_rolled_back),
+		RECONCILE_TEST(test_a_rollback_keeps_foreign_objects),
+		RECONCILE_TEST(test_removed_leg_is_restored),
+		RECONCILE_TEST(test_killed_applier_is_rolled_back),
+		RECONCILE_TEST(test_start_rolls_back_journal_first),
+		RECONCILE_TEST(test_invalid_file_at_start_runs_last_good),
+		RECONCILE_TEST(test_no_configuration_can_run),
+		RECONCILE_TEST(test_apply_reads_the_host_again),
+		RECONCILE_TEST(test_failed_reload_is_retried),
+		RECONCILE_TEST(test_failing_apply_is_paced),
+		RECONCILE_TEST(test_apply_starts_no_workers_while_stopping),
+		RECONCILE_TEST(test_staging_is_refused_before_a_queued_apply),
+		RECONCILE_TEST(test_running_only_after_all_mounts_are_served),
+		RECONCILE_TEST(test_actions_are_listed),
+		RECONCILE_TEST(test_status_texts),
+		RECONCILE_TEST(test_reasons_name_both_legs),
+		RECONCILE_TEST(test_refused_mount_hides_its_paths),
+		RECONCILE_TEST(test_repeated_deaths_degrade),
+		RECONCILE_TEST(test_only_given_ports_are_believed),
+		RECONCILE_TEST(test_only_valid_faults_are_adopted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

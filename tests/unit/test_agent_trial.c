@@ -4,7 +4,7 @@
  * Checks the supervisor's list.
  */
 #include "agent/supervise/supervise_internal.h"
-#include "tests/lib/reconcile_host.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 #include <fcntl.h>
 
@@ -132,12 +132,9 @@ static void test_state_is_kept_until_the_rollback_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_removed_worker_returns_after_rollback, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_removed_worker_is_forgotten_when_kept, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_state_is_kept_until_the_rollback_runs, setup,
-						teardown),
+		RECONCILE_TEST(test_removed_worker_returns_after_rollback),
+		RECONCILE_TEST(test_removed_worker_is_forgotten_when_kept),
+		RECONCILE_TEST(test_state_is_kept_until_the_rollback_runs),
 	};
 
 	return cmocka_run_group_tests_name("agent_trial", tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "netcfg/apply/apply.h"
 #include "netcfg/plan/boot_stamp.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>

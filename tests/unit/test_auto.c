@@ -6,7 +6,7 @@
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 #define PF_A "0000:3b:00.0"
 #define PF_B "0000:3c:00.0"

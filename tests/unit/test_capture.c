@@ -4,7 +4,7 @@
  * shows that captured packets can be read.
  */
 #include "agent/supervise/capture.h"
-#include "tests/lib/reconcile_host.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 #define FRAME_BYTES 1400U
 #define BUFFER_BYTES (8U << 20) /* more than one answer */
@@ -240,16 +240,14 @@ static void test_a_worker_that_keeps_writing_is_not_read_for_ever(void **state)
 	capture_free(o.c);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_packets_dated_after_the_exit_are_dropped),
-		TEST(test_a_leg_added_later_is_captured),
-		TEST(test_keys_are_separate_blocks),
-		TEST(test_unrequested_keys_end_the_reading),
-		TEST(test_a_worker_that_keeps_writing_is_not_read_for_ever),
+		RECONCILE_TEST(test_packets_dated_after_the_exit_are_dropped),
+		RECONCILE_TEST(test_a_leg_added_later_is_captured),
+		RECONCILE_TEST(test_keys_are_separate_blocks),
+		RECONCILE_TEST(test_unrequested_keys_end_the_reading),
+		RECONCILE_TEST(test_a_worker_that_keeps_writing_is_not_read_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The client's caches: which requests it answers itself, for how long, and what invalidates an
  * entry. */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 #include <fcntl.h>
 
 /* A LOOKUP whose answer says whether the file has extended attributes. */

@@ -2,7 +2,7 @@
 /* The directory cache: directories that are opened without the server while their names are
  * leased: which programs may use it, when the server opens them all the same, and recovery after
  * a death. */
-#include "tests/lib/client_prefetch_rig.h"
+#include "tests/lib/fuse/client_prefetch_rig.h"
 
 static void test_the_next_opener_reads_from_the_cache(void **state)
 {
@@ -21,15 +21,15 @@ static void test_the_next_opener_reads_from_the_cache(void **state)
 	assert_int_equal(told->fh, 9);
 	respond(g, 0, 0, NULL, 0);
 	for (unsigned i = 0; i < 3; i++) {
-		fh = open_here(g);
-		read_all(g, fh, &s);
+		fh = open_dir_locally(g);
+		read_dir(g, fh, &s);
 		/* A later reader gets no longer validity than the first. */
 		assert_true(s.entries[1].e.nodeid > 1);
 		assert_int_equal(s.entries[1].e.entry_valid_nsec, 700 * NSEC_PER_MSEC);
 		assert_int_equal(s.entries[1].e.attr_valid_nsec, 700 * NSEC_PER_MSEC);
 		assert_int_equal(s.entries[2].e.nodeid, 0); /* and this one still */
 		assert_int_equal(s.entries[3].e.nodeid, 0);
-		assert_false(is_asked(g, fh, s.end));
+		assert_false(server_is_asked(g, fh, s.end));
 		close_root(g, fh);
 	}
 	/* The server never gets the other opens. */
@@ -46,13 +46,13 @@ static void test_a_cached_directory_expires(void **state)
 	bring_up(g);
 	list_once(g);
 	g->now_ns += 899 * NSEC_PER_MSEC;
-	assert_true(is_known(g));
+	assert_true(is_cached(g));
 	g->now_ns += NSEC_PER_MSEC;
-	assert_false(is_known(g));
-	assert_true(is_known(g));
+	assert_false(is_cached(g));
+	assert_true(is_cached(g));
 	/* Only in the same session: a restarted server may have given leases to other clients. */
 	server_restarts(g, 99, g->server.verifier);
-	assert_false(is_known(g));
+	assert_false(is_cached(g));
 }
 
 static void test_own_changes_invalidate_the_cached_directory(void **state)
@@ -64,25 +64,25 @@ static void test_own_changes_invalidate_the_cached_directory(void **state)
 	list_once(g);
 	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
 	fuse_client_pull(g->f, true, g->now_ns);
-	answered(g, 0);
-	assert_false(is_known(g));
+	expect_answer(g, 0);
+	assert_false(is_cached(g));
 	/* Whether or not the request succeeded. */
 	kernel_send(g, FUSE_RMDIR, unique = g->unique += 2, "folder", 7);
 	fuse_client_pull(g->f, true, g->now_ns);
-	assert_false(is_known(g)); /* the number of names is unknown */
-	answered_as(g, unique, -EIO);
-	assert_false(is_known(g));
+	assert_false(is_cached(g)); /* the number of names is unknown */
+	expect_answer_to(g, unique, -EIO);
+	assert_false(is_cached(g));
 	/* One that was in flight when the server listed the directory. */
 	g->now_ns += NSEC_PER_SEC;
 	open_begin(g);
 	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
 	fuse_client_pull(g->f, true, g->now_ns);
-	hear(g);
+	respond_releases(g);
 	assert_int_equal(n_calls, 2);
-	answered(g, 0);
-	respond_kept(g);
+	expect_answer(g, 0);
+	respond_names_leased(g);
 	close_root(g, open_end(g));
-	hear(g);
+	respond_releases(g);
 	open_begin(g);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR);
@@ -96,17 +96,17 @@ static void test_a_stale_cached_directory_is_read_again(void **state)
 	uint64_t fh;
 
 	bring_up(g);
-	fh = open_there(g);
-	read_all(g, fh, &s);
+	fh = open_dir_at_server(g);
+	read_dir(g, fh, &s);
 	close_root(g, fh);
-	assert_true(is_known(g));
+	assert_true(is_cached(g));
 	(void)open_file(g, s.entries[2].e.nodeid, 4);
-	assert_false(is_known(g));
+	assert_false(is_cached(g));
 }
 
 static void test_an_unleased_directory_is_not_cached(void **state)
 {
-	struct listing l = three();
+	struct listing l = listing_of_three();
 	struct rig *g = *state;
 	struct seen s;
 	uint64_t fh;
@@ -115,9 +115,9 @@ static void test_an_unleased_directory_is_not_cached(void **state)
 	open_begin(g);
 	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
 	fh = open_end(g);
-	read_all(g, fh, &s);
+	read_dir(g, fh, &s);
 	close_root(g, fh);
-	assert_false(is_known(g));
+	assert_false(is_cached(g));
 }
 
 /* A mount worker's changes reach the owner too late. */
@@ -128,7 +128,7 @@ static void test_a_mount_with_workers_caches_no_directory(void **state)
 
 	owner_up(&e, g);
 	list_once(g);
-	assert_false(is_known(g));
+	assert_false(is_cached(g));
 	ends_down(&e);
 }
 
@@ -143,12 +143,12 @@ static void test_a_rewind_asks_the_server(void **state)
 
 	bring_up(g);
 	list_once(g);
-	in.fh = open_here(g);
-	read_all(g, in.fh, &s);
+	in.fh = open_dir_locally(g);
+	read_dir(g, in.fh, &s);
 	kernel_send(g, FUSE_READDIR, g->unique += 2, &in, sizeof(in));
 	fuse_client_pull(g->f, true, g->now_ns);
 	assert_int_equal(n_calls, 1);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	assert_int_equal(call_tail(0).flags, FUSE_PROTO_REQ_REOPEN);
 	expect_handle(0, 0, "root");
 	respond(g, 0, 0, &o, sizeof(o));
@@ -157,8 +157,8 @@ static void test_a_rewind_asks_the_server(void **state)
 	memcpy(&sent, calls[0].msg + sizeof(struct fuse_in_header), sizeof(sent));
 	assert_int_equal(call_header(0).opcode, FUSE_READDIR);
 	assert_int_equal(sent.fh, 21);
-	answered(g, 0);
-	assert_true(is_asked(g, in.fh, 0)); /* at once */
+	expect_answer(g, 0);
+	assert_true(server_is_asked(g, in.fh, 0)); /* at once */
 	close_root(g, in.fh);
 	g->now_ns += 20 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
@@ -185,7 +185,7 @@ static uint64_t reopen_fails(struct rig *g, int error)
 
 	bring_up(g);
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	read_begin(g, fh);
 	respond(g, 0, error, NULL, 0);
 	fuse_client_tick(g->f, g->now_ns);
@@ -224,7 +224,7 @@ static uint64_t refused(struct rig *g, int error)
 	uint64_t fh;
 
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	read_begin(g, fh);
 	respond(g, 0, error, NULL, 0);
 	fuse_client_tick(g->f, g->now_ns);
@@ -253,13 +253,13 @@ static void test_an_unreadable_directory_returns_its_error(void **state)
 		close_root(g, fh);
 		g->now_ns += NSEC_PER_SEC;
 		fuse_client_tick(g->f, g->now_ns);
-		hear(g);
+		respond_releases(g);
 	}
 	/* Nor to a successor's readers. */
 	fh = refused(g, -EIO);
 	expect_reply(g, g->unique, -EIO);
 	worker_restarts(g);
-	hear(g);
+	respond_releases(g);
 	expect_read(g, fh, -EIO);
 }
 
@@ -271,7 +271,7 @@ static void test_a_lost_directory_returns_an_error(void **state)
 
 	bring_up(g);
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	server_restarts(g, 99, g->server.verifier + 1);
 	assert_int_equal(n_calls, 1);
 	respond(g, 0, -ESTALE, NULL, 0);
@@ -280,7 +280,7 @@ static void test_a_lost_directory_returns_an_error(void **state)
 	close_root(g, fh);
 	/* The old state is gone. */
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	server_restarts(g, 100, g->server.verifier);
 	respond(g, 0, -ESTALE, NULL, 0);
 	fuse_client_tick(g->f, g->now_ns);
@@ -301,11 +301,11 @@ static void test_a_transient_reopen_error_is_retried(void **state)
 	respond(g, 0, 0, NULL, 0);
 	g->now_ns += 10 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_READDIR);
-	answered(g, 0);
+	expect_answer(g, 0);
 	close_root(g, fh);
 }
 
@@ -318,12 +318,12 @@ static void test_a_close_waits_for_the_reopen(void **state)
 	uint64_t fh;
 
 	bring_up(g);
-	fh = open_there(g);
+	fh = open_dir_at_server(g);
 	close_root(g, fh);
 	g->now_ns += 20 * NSEC_PER_MSEC;
 	fuse_client_tick(g->f, g->now_ns);
 	respond(g, 0, 0, NULL, 0);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	read_begin(g, fh);
 	assert_int_equal(n_calls, 1);
 	close_root(g, fh);
@@ -332,7 +332,7 @@ static void test_a_close_waits_for_the_reopen(void **state)
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(g->f->files.n_closing, 1);
 	/* Its record is not reused meanwhile. */
-	assert_true(open_here(g) != fh);
+	assert_true(open_dir_locally(g) != fh);
 	respond(g, 0, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
@@ -348,15 +348,15 @@ static void test_a_successor_reopens_local_directories(void **state)
 
 	bring_up(g);
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	worker_restarts(g);
 	assert_int_equal(n_calls, 1);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	assert_int_equal(call_tail(0).flags, FUSE_PROTO_REQ_REOPEN);
 	respond(g, 0, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
 	fuse_client_tick(g->f, g->now_ns);
 	assert_true(fuse_client_is_ready(g->f));
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 }
 
 /* It died after the file was recorded, before the kernel got the reply or before that was known. */
@@ -369,7 +369,7 @@ static void test_a_resent_open_gets_the_same_file(void **state)
 
 	bring_up(g);
 	list_once(g);
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	unique = g->unique;
 	worker_restarts(g);
 	for (unsigned i = 0; i < 2; i++) { /* before the server has it, and after */
@@ -411,7 +411,7 @@ static void open_in_vain(struct rig *g, uint64_t unique)
 	close(p[0]);
 	close(p[1]);
 	fuse_client_tick(g->f, g->now_ns + NSEC_PER_SEC);
-	hear(g);
+	respond_releases(g);
 }
 
 /* Its file is closed. */
@@ -427,7 +427,7 @@ static void test_an_interrupted_open_leaves_no_file(void **state)
 	assert_int_equal(n_calls, 0);
 	assert_null(client_file_opened_by(&g->f->files, FUSE_ROOT_ID, (uint32_t)g->unique | 1));
 	/* Nor does one that was killed before a successor replied. */
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	unique = g->unique;
 	worker_restarts(g);
 	for (unsigned i = n_calls; i-- > 0;)
@@ -450,20 +450,20 @@ static void test_a_late_open_checks_the_current_time(void **state)
 	bring_up(g);
 	list_once(g);
 	later_ns = g->now_ns + 899 * NSEC_PER_MSEC;
-	fh = open_here(g);
+	fh = open_dir_locally(g);
 	/* Its age reduces the validity. */
-	read_all(g, fh, &s);
+	read_dir(g, fh, &s);
 	assert_int_equal(s.entries[1].e.entry_valid_nsec, 101 * NSEC_PER_MSEC);
 	close_root(g, fh);
 	later_ns += NSEC_PER_MSEC;
-	fh = open_there(g);
+	fh = open_dir_at_server(g);
 	later_ns = g->now_ns + 99 * NSEC_PER_MSEC;
-	read_all(g, fh, &s);
+	read_dir(g, fh, &s);
 	close_root(g, fh);
 	g->now_ns += NSEC_PER_SEC;
-	fh = open_there(g);
+	fh = open_dir_at_server(g);
 	later_ns = g->now_ns + 100 * NSEC_PER_MSEC;
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 }
 
 /* The memory holds the latest listings. */
@@ -479,19 +479,19 @@ static void test_the_oldest_cached_directories_are_evicted(void **state)
 	l = &g->f->prefetch;
 	assert_true(l->dir_cache_at > 0 && l->dir_cache_at < 4096);
 	l->dir_cache_at = (4 << 20) - 8; /* it does not fit before the end */
-	assert_true(is_known(g));
+	assert_true(is_cached(g));
 	l->dir_cache_at = 4 << 20;
-	assert_true(is_known(g));
+	assert_true(is_cached(g));
 	l->dir_cache_at++;
-	assert_false(is_known(g));
-	fh = open_here(g);
-	read_all(g, fh, &s);
+	assert_false(is_cached(g));
+	fh = open_dir_locally(g);
+	read_dir(g, fh, &s);
 	close_root(g, fh);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, kept_setup, rig_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, names_leased_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_next_opener_reads_from_the_cache),
 		TEST(test_a_cached_directory_expires),

@@ -3,7 +3,7 @@
  * Open files at the client: when closes are reported to the server, and when the kernel caches
  * pages of them. tests/unit/test_client_tables.c tests that they survive a death of either end.
  */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 
 #include <fcntl.h>
 

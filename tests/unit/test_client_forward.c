@@ -3,7 +3,7 @@
  * Requests that mount workers read from the kernel, at the owner: the test plays the mount worker
  * through the shared memory. Recovery after a death at any word.
  */
-#include "tests/lib/client_reads_rig.h"
+#include "tests/lib/fuse/client_reads_rig.h"
 
 #include <sched.h>
 #include <sys/wait.h>

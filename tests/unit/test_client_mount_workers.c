@@ -3,7 +3,7 @@
  * Data requests that the owner of a mount dispatches to mount workers, from either end: the test
  * plays the other one through the shared memory. Recovery after a death at any word.
  */
-#include "tests/lib/client_mount_workers_rig.h"
+#include "tests/lib/fuse/client_mount_workers_rig.h"
 
 static void test_owner_dispatches_excess_requests(void **state)
 {

@@ -3,7 +3,7 @@
  * The table of a mount's nodes, with many of them: lookup, release of memory when the kernel
  * forgets them, and unique numbers.
  */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 
 /* Memory that the state uses. */
 static size_t state_kib(const struct rig *g)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Directory entries that come with the answer to OPENDIR: who gets them, and when the server is
  * asked all the same. */
-#include "tests/lib/client_prefetch_rig.h"
+#include "tests/lib/fuse/client_prefetch_rig.h"
 
 static uint64_t open_listed(struct rig *g)
 {
-	struct listing l = three();
+	struct listing l = listing_of_three();
 
 	open_begin(g);
-	assert_true(is_wished());
+	assert_true(entries_are_requested());
 	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
 	return open_end(g);
 }
@@ -32,7 +32,7 @@ static void test_prefetched_entries_need_no_request(void **state)
 	bring_up(g);
 	fh = open_listed(g);
 	g->now_ns += 20 * NSEC_PER_MSEC;
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.n, 4);
 	assert_string_equal(s.entries[1].name, "folder");
 	assert_true(s.entries[1].e.nodeid > 1 && s.entries[2].e.nodeid > 1);
@@ -46,8 +46,8 @@ static void test_prefetched_entries_need_no_request(void **state)
 	assert_string_equal(s.entries[3].name, "other");
 	assert_int_equal(s.entries[3].e.nodeid, 0);
 	/* The end is known; a reader that rewinds asks the server. */
-	assert_false(is_asked(g, fh, s.end));
-	assert_true(is_asked(g, fh, 0));
+	assert_false(server_is_asked(g, fh, s.end));
+	assert_true(server_is_asked(g, fh, 0));
 	close_root(g, fh);
 }
 
@@ -59,25 +59,25 @@ static void test_partial_reads_continue_in_the_prefetch(void **state)
 
 	bring_up(g);
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
 	assert_int_equal(s.n, 2);
-	assert_false(read_at(g, FUSE_READDIR, fh, s.end, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIR, fh, s.end, 4096, &s));
 	assert_int_equal(s.n, 2);
 	assert_string_equal(s.entries[0].name, "lent");
-	assert_false(is_asked(g, fh, s.end));
+	assert_false(server_is_asked(g, fh, s.end));
 	close_root(g, fh);
 	/* At another offset than the end, the server answers. */
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
-	assert_true(is_asked(g, fh, s.end + 1));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_true(server_is_asked(g, fh, s.end + 1));
 	close_root(g, fh);
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
-	assert_true(is_asked(g, fh, 0));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_true(server_is_asked(g, fh, 0));
 	/* No entry fits. */
 	close_root(g, fh);
 	fh = open_listed(g);
-	assert_true(read_at(g, FUSE_READDIRPLUS, fh, 0, 100, &s));
+	assert_true(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 100, &s));
 }
 
 /* The kernel's knowledge is newer than the entries. */
@@ -92,7 +92,7 @@ static void test_prefetched_entries_do_not_replace_newer_attributes(void **state
 	file = open_file(g, node, 4);
 	fh = open_listed(g);
 	write_some(g, node, file);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, 0);
 	assert_true(s.entries[1].e.nodeid > 1);
 	close_root(g, fh);
@@ -102,14 +102,14 @@ static void test_prefetched_entries_do_not_replace_newer_attributes(void **state
 	respond(g, n_calls - 1, 0, &(struct fuse_write_out){.size = 4},
 		sizeof(struct fuse_write_out));
 	expect_reply(g, g->unique, 0);
-	struct listing l = three();
+	struct listing l = listing_of_three();
 	respond_tail(g, 0, 0, l.body, l.len, &l.tail);
 	fh = open_end(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, 0);
 	close_root(g, fh);
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, node);
 	close_root(g, fh);
 }
@@ -141,7 +141,7 @@ static void test_files_that_workers_use_have_names_only(void **state)
 			fuse_client_pull(g->f, true, g->now_ns);
 			assert_int_equal(state_of(&e, 0), MOUNT_WORKER_FREE);
 		}
-		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+		assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 		assert_int_equal(s.entries[2].e.nodeid, 0);
 		assert_true(s.entries[1].e.nodeid > 1);
 		close_root(g, fh);
@@ -150,7 +150,7 @@ static void test_files_that_workers_use_have_names_only(void **state)
 		fuse_client_pull(g->f, true, g->now_ns);
 	}
 	/* All of that ended before it. */
-	assert_false(read_at(g, FUSE_READDIRPLUS, open_listed(g), 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, open_listed(g), 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, e.node);
 	ends_down(&e);
 }
@@ -161,7 +161,7 @@ static struct fuse_entry_out listed_as(struct rig *g, const char *name)
 	uint64_t fh = open_listed(g);
 	struct seen s;
 
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	for (unsigned i = 0; i < s.n; i++)
 		if (strcmp(s.entries[i].name, name) == 0)
@@ -200,10 +200,10 @@ static void test_cached_entries_are_not_repeated(void **state)
 static uint64_t open_until_listed(struct rig *g)
 {
 	for (unsigned i = 0; i < 64; i++) {
-		struct listing l = three();
+		struct listing l = listing_of_three();
 
 		open_begin(g);
-		if (is_wished()) {
+		if (entries_are_requested()) {
 			respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
 			return open_end(g);
 		}
@@ -235,11 +235,11 @@ static void test_an_old_prefetch_is_not_used(void **state)
 	bring_up(g);
 	fh = open_listed(g);
 	g->now_ns += 100 * NSEC_PER_MSEC;
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 	close_root(g, fh);
 	/* A program on this host has removed a name. */
 	open_begin(g); /* after an unread one comes one without */
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 9}, sizeof(struct fuse_open_out));
 	close_root(g, open_end(g));
 	fh = open_listed(g);
@@ -247,12 +247,12 @@ static void test_an_old_prefetch_is_not_used(void **state)
 	fuse_client_pull(g->f, true, g->now_ns);
 	respond(g, n_calls - 1, 0, NULL, 0);
 	expect_reply(g, g->unique, 0);
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 	/* Another has made one. */
 	close_root(g, fh);
 	fh = open_until_listed(g);
 	make_folder(g);
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 }
 
 static void test_a_new_session_drops_prefetches(void **state)
@@ -264,32 +264,32 @@ static void test_a_new_session_drops_prefetches(void **state)
 	fh = open_listed(g);
 	server_restarts(g, 99, g->server.verifier);
 	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR); /* opened again */
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	respond(g, 0, 0, &(struct fuse_open_out){.fh = 5}, sizeof(struct fuse_open_out));
 	fuse_client_tick(g->f, g->now_ns);
-	assert_true(is_asked(g, fh, 0));
+	assert_true(server_is_asked(g, fh, 0));
 }
 
 /* A resent request may have been answered before. */
 static void test_a_resent_open_requests_no_entries(void **state)
 {
-	struct listing l = three();
+	struct listing l = listing_of_three();
 	struct rig *g = *state;
 
 	bring_up(g);
 	open_begin(g);
-	assert_true(is_wished());
+	assert_true(entries_are_requested());
 	reset_all(g, g->now_ns);
 	session_up(g);
 	respond_init(g);
 	assert_true(call_header(0).unique & FUSE_PROTO_UNIQUE_RESEND);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 	respond_tail(g, 0, 0, l.body, l.len, &l.tail);
 	expect_reply(g, g->unique, -EIO);
 	kernel_send(g, FUSE_OPENDIR, (g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND,
 		    &(struct fuse_open_in){.flags = O_DIRECTORY}, sizeof(struct fuse_open_in));
 	fuse_client_pull(g->f, true, g->now_ns);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 }
 
 static void test_unread_prefetches_become_rare(void **state)
@@ -301,10 +301,10 @@ static void test_unread_prefetches_become_rare(void **state)
 
 	bring_up(g);
 	for (unsigned i = 0; i < 64; i++) {
-		struct listing l = three();
+		struct listing l = listing_of_three();
 
 		open_begin(g);
-		if (is_wished()) {
+		if (entries_are_requested()) {
 			wished++;
 			respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
 		} else {
@@ -315,14 +315,14 @@ static void test_unread_prefetches_become_rare(void **state)
 	assert_int_equal(wished, 6); /* the 1st, 3rd, 7th, 15th, 31st, 63rd */
 	for (unsigned i = 0; i < 62; i++) {
 		open_begin(g);
-		assert_false(is_wished());
+		assert_false(entries_are_requested());
 		respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 9},
 			sizeof(struct fuse_open_out));
 		close_root(g, open_end(g));
 	}
 	/* One that is read resets the count. */
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	close_root(g, open_listed(g));
 }
@@ -330,7 +330,7 @@ static void test_unread_prefetches_become_rare(void **state)
 static void bad(struct rig *g, const struct listing *l, const struct tail *tail)
 {
 	open_begin(g);
-	assert_true(is_wished());
+	assert_true(entries_are_requested());
 	respond_tail(g, n_calls - 1, 0, l->body, l->len, tail);
 	expect_reply(g, g->unique, -EIO);
 }
@@ -338,7 +338,7 @@ static void bad(struct rig *g, const struct listing *l, const struct tail *tail)
 static void test_bad_prefetches_are_rejected(void **state)
 {
 	struct tail no_end = tail_make(0, 0), few = tail_make(FUSE_PROTO_RESP_END, 2);
-	struct listing l = three(), cut = three(), slash = three();
+	struct listing l = listing_of_three(), cut = listing_of_three(), slash = listing_of_three();
 	struct rig *g = *state;
 	struct fuse_open_out o;
 
@@ -363,7 +363,7 @@ static void test_a_server_without_the_feature_is_not_asked(void **state)
 	g->features = FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_LIST;
 	bring_up(g);
 	open_begin(g);
-	assert_false(is_wished());
+	assert_false(entries_are_requested());
 }
 
 static void open_unlisted(struct rig *g, bool wished)
@@ -371,7 +371,7 @@ static void open_unlisted(struct rig *g, bool wished)
 	const struct fuse_open_out o = {.fh = 9};
 
 	open_begin(g);
-	assert_int_equal(is_wished(), wished);
+	assert_int_equal(entries_are_requested(), wished);
 	respond(g, n_calls - 1, 0, &o, sizeof(o));
 	close_root(g, open_end(g));
 }
@@ -401,14 +401,14 @@ static void test_forgotten_nodes_have_names_only(void **state)
 	node = lookup(g, "lent", "handle-l");
 	fh = open_listed(g);
 	forget(g, node, 1);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_string_equal(s.entries[2].name, "lent");
 	assert_int_equal(s.entries[2].e.nodeid, 0);
 	assert_true(s.entries[1].e.nodeid > 1);
 	close_root(g, fh);
 	/* Entries that came later are used. */
 	fh = open_listed(g);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	node = s.entries[2].e.nodeid;
 	assert_true(node > 1);
 	close_root(g, fh);
@@ -417,7 +417,7 @@ static void test_forgotten_nodes_have_names_only(void **state)
 	assert_int_equal(lookup(g, "too", "handle-l"), node);
 	fh = open_listed(g);
 	forget(g, node, 1);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, node);
 	close_root(g, fh);
 }
@@ -435,7 +435,7 @@ static void test_nodes_forgotten_long_ago_do_not_matter(void **state)
 		lookup(g, "other", "handle-o");
 	fh = open_listed(g);
 	forget(g, node, 1);
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_true(s.entries[2].e.nodeid > 1);
 	close_root(g, fh);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bulk data at the client, whose memory the server writes: late data find no pair any more,
  * whatever happened to the request, the session or the pair meanwhile. */
-#include "tests/lib/client_rdma_rig.h"
+#include "tests/lib/fuse/client_rdma_rig.h"
 
 static void read_data_use_rdma(void **state)
 {
@@ -11,19 +11,19 @@ static void read_data_use_rdma(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	bulk = read_begin(g, node, fh);
 	assert_int_equal(bulk.len, BYTES);
 	assert_int_equal(bulk.legs, LEGS);
-	assert_true(verbs_arrives(qps[1], bulk.addr, data, BYTES));
+	assert_true(verbs_arrives(rdma_qps[1], bulk.addr, rdma_data, BYTES));
 	answer_bulk(g, BYTES, 0, NULL, 0);
-	expect_data(g, data);
+	expect_rdma_data(g, rdma_data);
 	/* More than was offered, or data twice, are rejected. */
 	read_begin(g, node, fh);
 	answer_bulk(g, BYTES + 1, 0, NULL, 0);
 	expect_reply(g, g->unique, -EIO);
 	read_begin(g, node, fh);
-	answer_bulk(g, BYTES, 0, data, 100);
+	answer_bulk(g, BYTES, 0, rdma_data, 100);
 	expect_reply(g, g->unique, -EIO);
 }
 
@@ -37,25 +37,25 @@ static void late_data_of_a_failed_pair_are_dropped(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	bulk = read_begin(g, node, fh);
-	answer_bulk(g, 0, 1, data, BYTES);
-	expect_data(g, data);
-	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	answer_bulk(g, 0, 1, rdma_data, BYTES);
+	expect_rdma_data(g, rdma_data);
+	assert_false(verbs_arrives(rdma_qps[0], bulk.addr, rdma_late, BYTES));
 	/* The same memory, offered over the other leg. */
 	next = read_begin(g, node, fh);
 	assert_true(next.addr == bulk.addr);
 	assert_int_equal(next.legs, 2);
-	assert_true(verbs_arrives(qps[1], next.addr, data, BYTES));
-	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	assert_true(verbs_arrives(rdma_qps[1], next.addr, rdma_data, BYTES));
+	assert_false(verbs_arrives(rdma_qps[0], bulk.addr, rdma_late, BYTES));
 	answer_bulk(g, BYTES, 0, NULL, 0);
-	expect_data(g, data);
+	expect_rdma_data(g, rdma_data);
 	/* A new pair for the leg is a different pair: the old one's data do not use it. */
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
 	answer_pairs(g, 0, 0);
-	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	assert_false(verbs_arrives(rdma_qps[0], bulk.addr, rdma_late, BYTES));
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
@@ -68,12 +68,12 @@ static void late_data_of_an_ended_session_are_dropped(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	bulk = read_begin(g, node, fh);
 	assert_int_equal(bulk.legs, LEGS);
 	reset_all(g, g->now_ns);
-	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
-	assert_false(verbs_arrives(qps[1], bulk.addr, late, BYTES));
+	assert_false(verbs_arrives(rdma_qps[0], bulk.addr, rdma_late, BYTES));
+	assert_false(verbs_arrives(rdma_qps[1], bulk.addr, rdma_late, BYTES));
 	fuse_client_event(g->f, RUDP_SESSION_RESTARTED, 0, g->now_ns);
 	fuse_client_tick(g->f, g->now_ns);
 	respond_init(g);
@@ -81,9 +81,9 @@ static void late_data_of_an_ended_session_are_dropped(void **state)
 	for (unsigned i = 0; i < n_calls; i++)
 		if (call_header(i).opcode == FUSE_READ) {
 			assert_int_equal(bulk_of(i).len, 0);
-			respond(g, i, 0, data, BYTES);
+			respond(g, i, 0, rdma_data, BYTES);
 		}
-	expect_data(g, data);
+	expect_rdma_data(g, rdma_data);
 }
 
 /* An answer that is older than the pair does not refer to it. */
@@ -95,21 +95,21 @@ static void old_answers_leave_new_pairs(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	read_begin(g, node, fh);
 	read_begin(g, node, fh);
-	old = qps[0];
-	answer_bulk(g, 0, 1, data, BYTES); /* of the second */
-	expect_data(g, data);
+	old = rdma_qps[0];
+	answer_bulk(g, 0, 1, rdma_data, BYTES); /* of the second */
+	expect_rdma_data(g, rdma_data);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 2);
-	qps[0] = verbs.n_qps - 1;
+	rdma_qps[0] = verbs.n_qps - 1;
 	answer_pairs(g, 1, 0);
-	answer_bulk(g, 0, 1, data, BYTES); /* of the first */
-	expect_data(g, data);
+	answer_bulk(g, 0, 1, rdma_data, BYTES); /* of the first */
+	expect_rdma_data(g, rdma_data);
 	assert_false(verbs.qps[old].alive);
-	assert_true(verbs.qps[qps[0]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive);
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
@@ -121,19 +121,19 @@ static void old_answers_leave_requested_pairs(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	read_begin(g, node, fh);
 	read_begin(g, node, fh);
-	answer_bulk(g, 0, 1, data, BYTES); /* of the second */
-	expect_data(g, data);
+	answer_bulk(g, 0, 1, rdma_data, BYTES); /* of the second */
+	expect_rdma_data(g, rdma_data);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 2);
-	qps[0] = verbs.n_qps - 1;
+	rdma_qps[0] = verbs.n_qps - 1;
 	assert_int_equal(call_header(1).opcode, FUSE_PROTO_RDMA);
-	answer_call(g, 0, 0, 1, data, BYTES); /* of the first */
-	expect_data(g, data);
-	assert_true(verbs.qps[qps[0]].alive);
+	answer_call(g, 0, 0, 1, rdma_data, BYTES); /* of the first */
+	expect_rdma_data(g, rdma_data);
+	assert_true(verbs.qps[rdma_qps[0]].alive);
 	answer_pairs(g, 0, 0);
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
@@ -148,8 +148,8 @@ static void writes_fall_back_to_packets(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
-	kernel_write(g, node, fh, data, out.size);
+	node = rdma_file(g, &fh);
+	kernel_write(g, node, fh, rdma_data, out.size);
 	i = n_calls - 1;
 	assert_int_equal(bulk_of(i).len, out.size);
 	assert_true(calls[i].len < 1000);
@@ -160,10 +160,10 @@ static void writes_fall_back_to_packets(void **state)
 		;
 	assert_int_equal(bulk_of(i).len, 0);
 	assert_true(calls[i].len > out.size);
-	assert_memory_equal(calls[i].msg + FUSE_PROTO_WRITE_DATA, data, out.size);
+	assert_memory_equal(calls[i].msg + FUSE_PROTO_WRITE_DATA, rdma_data, out.size);
 	respond(g, i, 0, &out, sizeof(out));
 	expect_reply(g, g->unique, 0);
-	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+	assert_false(verbs.qps[rdma_qps[0]].alive || verbs.qps[rdma_qps[1]].alive);
 }
 
 /* If every pair of a leg fails, transfers do not pay for it each second. */
@@ -175,15 +175,15 @@ static void failing_pairs_are_retried_rarely(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	for (unsigned i = 0; i < 600; i++) {
 		if (read_begin(g, node, fh).legs & 1) {
-			answer_bulk(g, 0, 1, data, BYTES);
+			answer_bulk(g, 0, 1, rdma_data, BYTES);
 			n_tries++;
 		} else {
-			answer_bulk(g, 0, 0, data, BYTES);
+			answer_bulk(g, 0, 0, rdma_data, BYTES);
 		}
-		expect_data(g, data);
+		expect_rdma_data(g, rdma_data);
 		g->now_ns += NSEC_PER_SEC;
 		fuse_client_tick(g->f, g->now_ns);
 		if (n_calls > 0)
@@ -227,10 +227,10 @@ static void data_may_wait_for_rdma(void **state)
 	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	g->features = FUSE_PROTO_FEATURE_ONLY;
 	bring_up(g);
-	node = file(g, &in.fh);
+	node = rdma_file(g, &in.fh);
 	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
 	assert_true(fuse_client_pull(g->f, true, g->now_ns) > 0);
-	respond(g, call_of(FUSE_READ), 0, data, 4096);
+	respond(g, call_of(FUSE_READ), 0, rdma_data, 4096);
 	expect_reply(g, g->unique, 0);
 	in.size = BYTES;
 	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
@@ -247,9 +247,9 @@ static void data_may_wait_for_rdma(void **state)
 		expect_silence(g);
 	}
 	pairs_again(g);
-	memcpy((void *)(uintptr_t)bulk_of(call_of(FUSE_READ)).addr, data, BYTES);
+	memcpy((void *)(uintptr_t)bulk_of(call_of(FUSE_READ)).addr, rdma_data, BYTES);
 	answer_call(g, call_of(FUSE_READ), BYTES, 0, NULL, 0);
-	expect_data(g, data);
+	expect_rdma_data(g, rdma_data);
 }
 
 /* It would refuse an unknown flag; its answers in packets are accepted. */
@@ -262,14 +262,14 @@ static void older_servers_get_no_rdma_only_flag(void **state)
 	g->cfg->ports[1].rdma_only = true;
 	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
-	node = file(g, &in.fh);
+	node = rdma_file(g, &in.fh);
 	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
 	assert_true(fuse_client_pull(g->f, true, g->now_ns) > 0);
 	assert_int_equal(call_of(FUSE_READ), n_calls);
 	pairs_again(g);
 	assert_int_equal(call_tail(call_of(FUSE_READ)).flags, FUSE_PROTO_REQ_BULK);
-	answer_call(g, call_of(FUSE_READ), 0, LEGS, data, BYTES);
-	expect_data(g, data);
+	answer_call(g, call_of(FUSE_READ), 0, LEGS, rdma_data, BYTES);
+	expect_rdma_data(g, rdma_data);
 }
 
 static void written_data_may_wait_for_rdma(void **state)
@@ -281,8 +281,8 @@ static void written_data_may_wait_for_rdma(void **state)
 	g->cfg->ports[0].rdma_only = true;
 	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
-	node = file(g, &fh);
-	kernel_write(g, node, fh, data, out.size);
+	node = rdma_file(g, &fh);
+	kernel_write(g, node, fh, rdma_data, out.size);
 	assert_int_equal(call_of(FUSE_WRITE), n_calls);
 	pairs_again(g);
 	assert_int_equal(bulk_of(call_of(FUSE_WRITE)).len, out.size);
@@ -306,8 +306,8 @@ static void killed_programs_do_not_wait_for_rdma(void **state)
 	g->cfg->ports[0].rdma_only = true;
 	fuse_client_set_rdma(g->f, rdma, g->cfg);
 	bring_up(g);
-	node = file(g, &fh);
-	kernel_write(g, node, fh, data, 100 << 10);
+	node = rdma_file(g, &fh);
+	kernel_write(g, node, fh, rdma_data, 100 << 10);
 	assert_int_equal(call_of(FUSE_WRITE), n_calls);
 	in.unique = g->unique;
 	kernel_send_to(g, FUSE_INTERRUPT, g->unique + 1, 0, &in, sizeof(in));
@@ -327,39 +327,39 @@ static void lost_halves_of_pairs_are_found(void **state)
 	bring_up(g);
 	pairs_up(g);
 	check_end(g, check_begin(g), 2);
-	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive && verbs.qps[rdma_qps[1]].alive);
 	/* The server was busy. */
 	check_begin(g);
 	respond(g, 0, -EBUSY, NULL, 0);
-	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive && verbs.qps[rdma_qps[1]].alive);
 	/* Or out of memory, even for an answer that says so. */
 	check_begin(g);
 	respond(g, 0, -ENOMEM, NULL, 0);
 	check_begin(g);
 	respond_empty(g, 0);
-	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive && verbs.qps[rdma_qps[1]].alive);
 	/* One is lost, and made again at once. */
 	p = check_begin(g);
 	p.legs[1].status = PORT_RDMA_FAILED;
 	check_end(g, p, 2);
-	assert_true(verbs.qps[qps[0]].alive);
-	assert_false(verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive);
+	assert_false(verbs.qps[rdma_qps[1]].alive);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_OK);
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1);
-	qps[1] = verbs.n_qps - 1;
+	rdma_qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
-	assert_true(verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[1]].alive);
 	/* A pair that the answer omits is lost too. */
 	check_end(g, check_begin(g), 1);
-	assert_true(verbs.qps[qps[0]].alive);
-	assert_false(verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[0]].alive);
+	assert_false(verbs.qps[rdma_qps[1]].alive);
 	fuse_client_tick(g->f, g->now_ns);
 	answer_pairs(g, 0, 0);
-	qps[1] = verbs.n_qps - 1;
+	rdma_qps[1] = verbs.n_qps - 1;
 	check_begin(g);
 	respond(g, 0, -ENOSYS, NULL, 0);
-	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+	assert_false(verbs.qps[rdma_qps[0]].alive || verbs.qps[rdma_qps[1]].alive);
 }
 
 /* A server without RDMA, or one that does not know it. */
@@ -379,7 +379,7 @@ static void servers_may_have_no_rdma(void **state)
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_PEER);
 	respond(g, 0, -ENOSYS, NULL, 0);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 1), PORT_RDMA_PEER);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	assert_int_equal(read_begin(g, node, fh).len, 0);
 	for (unsigned i = 1; i < verbs.n_qps; i++)
 		assert_false(verbs.qps[i].alive);
@@ -397,7 +397,7 @@ static void encrypted_sessions_use_no_rdma(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_ENCRYPTED);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	assert_int_equal(read_begin(g, node, fh).len, 0);
 }
 
@@ -418,7 +418,7 @@ static void servers_may_have_another_link_type(void **state)
 	assert_int_equal(fuse_client_rdma_reason(g->f, 0), PORT_RDMA_MTU);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, rdma_setup, rdma_teardown)
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RDMA tests at the client: an operator's, and those that its server asks for. */
-#include "tests/lib/client_rdma_rig.h"
+#include "tests/lib/fuse/client_rdma_rig.h"
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
 
@@ -64,7 +64,7 @@ static void pings_are_added_up(void **state)
 	assert_int_equal(ping_of(0).count, 64);
 	assert_int_equal(ping_of(0).leg, 1);
 	assert_int_equal(ping_of(0).what, FUSE_PROTO_PING_READ);
-	assert_true(verbs_arrives(qps[1], ping_of(0).addr, data, 4096));
+	assert_true(verbs_arrives(rdma_qps[1], ping_of(0).addr, rdma_data, 4096));
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 50);
 	/* The server pauses; then it is busy. */
 	fuse_client_tick(g->f, g->now_ns + 2 * NSEC_PER_MSEC);
@@ -85,7 +85,7 @@ static void pings_are_added_up(void **state)
 	assert_int_equal(got_ping.p99_ns, 50000);
 	assert_int_equal(got_ping.max_ns, 50000);
 	assert_int_equal(g->f->pool.n_free, n_free);
-	assert_true(verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[1]].alive);
 }
 
 /* Failed pairs are dropped before the memory has another use; so are those of a server with
@@ -112,13 +112,13 @@ static void failed_pings_drop_the_pair(void **state)
 			ping_respond(g, p, answers[i].status, answers[i].count);
 		else
 			respond(g, 0, 0, &p, PING_HEAD + 4); /* a count without its values */
-		assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
+		assert_false(verbs_arrives(rdma_qps[1], p.addr, rdma_late, 4096));
 		assert_int_equal(ping_result(g).status, answers[i].error);
 		assert_int_equal(g->f->pool.n_free, n_free);
-		assert_true(verbs.qps[qps[0]].alive);
+		assert_true(verbs.qps[rdma_qps[0]].alive);
 		g->now_ns += 40 * NSEC_PER_SEC;
 		fuse_client_tick(g->f, g->now_ns);
-		qps[1] = verbs.n_qps - 1;
+		rdma_qps[1] = verbs.n_qps - 1;
 		answer_pairs(g, 0, 0);
 	}
 }
@@ -139,9 +139,9 @@ static void pings_of_silent_servers_time_out(void **state)
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(ping_result(g).status, -ETIMEDOUT);
 	assert_int_equal(g->f->pool.n_free, n_free - 1);
-	assert_true(verbs_arrives(qps[1], p.addr, late, 4096));
+	assert_true(verbs_arrives(rdma_qps[1], p.addr, rdma_late, 4096));
 	reset_all(g, g->now_ns);
-	assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
+	assert_false(verbs_arrives(rdma_qps[1], p.addr, rdma_late, 4096));
 	assert_int_equal(g->f->pool.n_free, n_free);
 	/* A ping that begins without a session. */
 	ping_begin(g);
@@ -173,7 +173,7 @@ static void pings_without_pairs_report_a_reason(void **state)
 	ping_begin(g);
 	respond(g, 0, -EIO, NULL, 0);
 	assert_string_equal(ping_result(g).reason, "rdma-peer-without");
-	assert_true(verbs.qps[qps[1]].alive);
+	assert_true(verbs.qps[rdma_qps[1]].alive);
 }
 
 /* The server's durations do not change the time of the next request. */
@@ -364,7 +364,7 @@ static void requested_pings_are_limited(void **state)
 	assert_int_equal(g->f->pool.n_free, n_free);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, rdma_setup, rdma_teardown)
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When a client asks its server for pairs, and when servers' answers exclude RDMA. */
-#include "tests/lib/client_rdma_rig.h"
+#include "tests/lib/fuse/client_rdma_rig.h"
 
 /* Its device has an address again: the client asks at once. */
 static void a_device_change_triggers_a_request(void **state)
@@ -10,14 +10,14 @@ static void a_device_change_triggers_a_request(void **state)
 
 	bring_up(g);
 	pairs_up(g);
-	node = file(g, &fh);
+	node = rdma_file(g, &fh);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_client_tick(g->f, g->now_ns); /* they are checked */
 	assert_int_equal(n_calls, 1);
 	answer_pairs(g, 0, 0);
 	read_begin(g, node, fh);
-	answer_bulk(g, 0, 1, data, BYTES);
-	expect_data(g, data);
+	answer_bulk(g, 0, 1, rdma_data, BYTES);
+	expect_rdma_data(g, rdma_data);
 	g->now_ns += NSEC_PER_SEC / 2;
 	fuse_client_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 0);
@@ -72,7 +72,7 @@ static void answer_links(struct rig *g, const uint8_t status[2], const uint8_t l
 	for (unsigned i = 0; i < 2; i++) {
 		p.legs[i].status = status[i];
 		p.legs[i].link = link[i];
-		p.legs[i].qpn = theirs[i];
+		p.legs[i].qpn = rdma_theirs[i];
 	}
 	respond(g, 0, 0, &p, len);
 }
@@ -203,7 +203,7 @@ static void mixed_clusters_get_no_rdma(void **state)
 	assert_int_equal(port_rdma_peer_new(g->f->rdma.pool, &other.rdma.peer), 0);
 	fuse_client_rdma_check_mixed(clients, ARRAY_SIZE(clients));
 	assert_true(g->f->rdma.mixed && other.rdma.mixed);
-	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+	assert_false(verbs.qps[rdma_qps[0]].alive || verbs.qps[rdma_qps[1]].alive);
 	/* The other mount ends. */
 	fuse_client_rdma_check_mixed(clients, 1);
 	assert_false(g->f->rdma.mixed);
@@ -213,13 +213,16 @@ static void mixed_clusters_get_no_rdma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_device_change_triggers_a_request, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(checks_do_not_count_as_work, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_servers_get_no_rdma, setup, teardown),
-		cmocka_unit_test_setup_teardown(busy_mixed_servers_keep_their_answer, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mixed_clusters_get_no_rdma, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_device_change_triggers_a_request, rdma_setup,
+						rdma_teardown),
+		cmocka_unit_test_setup_teardown(checks_do_not_count_as_work, rdma_setup,
+						rdma_teardown),
+		cmocka_unit_test_setup_teardown(mixed_servers_get_no_rdma, rdma_setup,
+						rdma_teardown),
+		cmocka_unit_test_setup_teardown(busy_mixed_servers_keep_their_answer, rdma_setup,
+						rdma_teardown),
+		cmocka_unit_test_setup_teardown(mixed_clusters_get_no_rdma, rdma_setup,
+						rdma_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

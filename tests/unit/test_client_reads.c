@@ -3,7 +3,7 @@
  * Requests that mount workers read from the kernel, at the mount worker: the test plays the owner
  * through the shared memory. Recovery after a death at any word.
  */
-#include "tests/lib/client_reads_rig.h"
+#include "tests/lib/fuse/client_reads_rig.h"
 
 /* A mount worker that has a file, and is to read. */
 static void mount_worker_reads_up(struct both *b, struct rig *g)
@@ -54,7 +54,7 @@ static void test_worker_serves_known_files(void **state)
 	assert_int_equal(b.reads->n_read, 1);
 	assert_int_equal(b.reads->notes[0].out, 1);
 	respond(b.e.g, 0, 0, "the data", 8);
-	expect_data(&b, unique);
+	expect_read(&b, unique);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	assert_int_equal(b.reads->notes[0].out, 0);
 	assert_int_equal(b.reads->notes[0].wrote, 0);
@@ -89,7 +89,7 @@ static void test_worker_serves_the_hundredth_file(void **state)
 	assert_int_equal(MOUNT_WORKER_STATE(word_of(&b, 1)), MOUNT_WORKER_TAKEN);
 	assert_int_equal(mount_worker_note_at(b.reads, b.more, place)->out, 1);
 	respond(b.e.g, 0, 0, "the data", 8);
-	expect_data(&b, unique);
+	expect_read(&b, unique);
 	assert_int_equal(mount_worker_note_at(b.reads, b.more, place)->out, 0);
 	assert_true(*mount_worker_noted_at(b.reads, b.more, place) == 1ULL << place % 64);
 	assert_int_equal(b.reads->noted, 0);
@@ -271,7 +271,7 @@ static void test_worker_dies_while_serving_a_request(void **state)
 	assert_int_equal(b.reads->notes[0].out, 1);
 	assert_int_equal(b.reads->noted, 1);
 	respond(b.e.g, 0, 0, "the data", 8);
-	expect_data(&b, unique);
+	expect_read(&b, unique);
 	assert_int_equal(word_of(&b, 0), MOUNT_WORKER_FREE);
 	assert_int_equal(b.reads->notes[0].out, 0);
 	both_down(&b);
@@ -347,7 +347,7 @@ static void test_worker_dies_while_reading(void **state)
 	assert_int_equal(n_calls, 1);
 	assert_true(call_header(0).unique == whole); /* the kernel has not resent it before */
 	respond(b.e.g, 0, 0, "the data", 8);
-	expect_data(&b, whole);
+	expect_read(&b, whole);
 	expect_silence(b.e.g);
 	both_down(&b);
 }
@@ -478,7 +478,7 @@ static void test_worker_releases_its_buffers(void **state)
 	unique = send_read(&b);
 	pull(&b);
 	respond(b.e.g, 0, 0, "the data", 8);
-	expect_data(&b, unique);
+	expect_read(&b, unique);
 	send_read(&b);
 	send_getattr(&b);
 	pull(&b);

@@ -3,7 +3,7 @@
  * Successors of mount workers: one that does not return has begun requests that only a client with
  * its id can finish. The owner's worker creates a client for that.
  */
-#include "tests/lib/client_mount_workers_rig.h"
+#include "tests/lib/fuse/client_mount_workers_rig.h"
 
 #include <sys/wait.h>
 

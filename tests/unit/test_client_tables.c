@@ -3,7 +3,7 @@
  * The client's nodes and open files, and how they survive the death of its process, of the server's
  * process, and of the server's host.
  */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 
 static void test_nodes_map_to_handles(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cached attributes of a file that is written and read through the kernel's cache: the
  * kernel asks after each write, and the client answers from the WRITE's answer. */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 #include <fcntl.h>
 
 struct written {

@@ -5,7 +5,11 @@
  */
 #include "agent/ctl/ctl.h"
 
-#include "tests/lib/ctl_rig.h"
+#include "tests/lib/agent/ctl_rig.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 static const char processes[] =
 	"{\"host\":\"host-a\",\"processes\":["
@@ -437,36 +441,6 @@ static void test_events_are_printed_one_a_line(void **state)
 
 /* ---- the agent restarts under `events -f` ---- */
 
-static int listen_at(const char *path)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	memcpy(sun.sun_path, path, strlen(path) + 1);
-	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
-	assert_int_equal(listen(fd, 8), 0);
-	return fd;
-}
-
-/* Answers the next request with `text` after checking what it asked for. */
-static void answer(int listen_fd, const char *want, const char *text)
-{
-	autoclose int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	char request[REQUEST_MAX] = "";
-	autofree char *reply = NULL;
-
-	assert_true(fd >= 0);
-	fake_read(fd, request, sizeof(request));
-	if (strncmp(request, want, strlen(want)) != 0)
-		print_error("asked: %s\n", request);
-	assert_int_equal(strncmp(request, want, strlen(want)), 0);
-	assert_true(asprintf(&reply,
-			     "HTTP/1.1 200 x\r\nContent-Length: %zu\r\nConnection: "
-			     "close\r\n\r\n%s",
-			     strlen(text), text) > 0);
-	assert_int_equal(write(fd, reply, strlen(reply)), strlen(reply));
-}
-
 static void read_until(int fd, const char *want)
 {
 	char text[4096] = "";
@@ -494,7 +468,7 @@ static void test_events_follow_survives_a_restart(void **state)
 	pid_t pid;
 
 	snprintf(path, sizeof(path), "%s/follow", agent->dir);
-	listen_fd = listen_at(path);
+	listen_fd = fake_listen(path);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -508,21 +482,24 @@ static void test_events_follow_survives_a_restart(void **state)
 		exit(ctl_run(5, argv));
 	}
 	close(out[1]);
-	answer(listen_fd, "GET /v1/events?since=0 ",
-	       "{\"next\":8,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("first") "]}");
+	fake_answer(
+		listen_fd, "GET /v1/events?since=0 ",
+		"{\"next\":8,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("first") "]}");
 	read_until(out[0], "first");
-	answer(listen_fd, "GET /v1/events?since=8&wait=20&instance=00000000000000aa ",
-	       "{\"next\":9,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("second") "]}");
+	fake_answer(
+		listen_fd, "GET /v1/events?since=8&wait=20&instance=00000000000000aa ",
+		"{\"next\":9,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("second") "]}");
 	read_until(out[0], "second");
 	close(listen_fd);
 	unlink(path);
 	read_until(out[0], "does not answer; waiting for it");
-	listen_fd = listen_at(path);
-	answer(listen_fd, "GET /v1/events?since=9&wait=20&instance=00000000000000aa ",
-	       "{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[" EVENT("third") "]}");
+	listen_fd = fake_listen(path);
+	fake_answer(
+		listen_fd, "GET /v1/events?since=9&wait=20&instance=00000000000000aa ",
+		"{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[" EVENT("third") "]}");
 	read_until(out[0], "third");
-	answer(listen_fd, "GET /v1/events?since=2&wait=20&instance=00000000000000bb ",
-	       "{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[]}");
+	fake_answer(listen_fd, "GET /v1/events?since=2&wait=20&instance=00000000000000bb ",
+		    "{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[]}");
 	kill(pid, SIGTERM);
 	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
 	assert_true(WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM);

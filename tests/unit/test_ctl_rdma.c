@@ -4,7 +4,7 @@
 #include "agent/ctl/ctl_rdma.h"
 
 #include "netcfg/host/inventory_build.h"
-#include "tests/lib/put_file.h"
+#include "tests/lib/host/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #include "netcfg/linux/netlink/kernel_dcb.h"
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 
@@ -232,7 +232,7 @@ static int setup(void **state)
 {
 	int r = apply_host_setup(state);
 	struct host *h = *state;
-	struct inventory *inv = r == 0 ? collect(h) : NULL;
+	struct inventory *inv = r == 0 ? host_collect(h) : NULL;
 
 	if (r < 0)
 		return r;
@@ -258,7 +258,7 @@ static void test_settings_are_set_and_restored(void **state)
 	char *before = host_json(h);
 	const struct inv_dcb *dcb;
 
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	dcb = inv_dcb_find(kernel_fake_inventory(h->fake), HOST_VETH0);
 	assert_string_equal(dcb->pfc, "3");
 	assert_string_equal(dcb->trust, "dscp");
@@ -268,9 +268,9 @@ static void test_settings_are_set_and_restored(void **state)
 	dcb = inv_dcb_find(kernel_fake_inventory(h->fake), HOST_VETH1);
 	assert_string_equal(dcb->pfc, "3");
 	assert_string_equal(dcb->trust, "pcp");
-	assert_int_equal(n_left(h, s), 0);
+	assert_int_equal(host_steps_left(h, s), 0);
 
-	gives_all_back(h, nothing, before);
+	host_gives_all_back(h, nothing, before);
 	free(before);
 	spec_free(s);
 	spec_free(nothing);
@@ -284,20 +284,20 @@ static void test_a_foreign_change_is_repaired(void **state)
 	struct plan *p;
 	char text[256];
 
-	plan_free(apply(h, s));
-	p = plan_now(h, s);
+	plan_free(host_apply(h, s));
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 0);
 	assert_false(plan_has_drifted(h->fake, p));
 	assert_int_equal(h->fake->ops->change(h->fake, &c, NULL), 0);
 	assert_true(plan_has_drifted(h->fake, p));
 	plan_free(p);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 1);
 	plan_step_describe_undone(&p->steps[0], text, sizeof(text));
 	assert_string_equal(text, "the pfc of leg-a (veth0) was set to none (3 is wanted)");
 	plan_free(p);
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 }
 

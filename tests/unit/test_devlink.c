@@ -9,7 +9,7 @@
 #include "netcfg/linux/netlink/devlink_watch.h"
 #include "netcfg/linux/netlink/kernel_devlink.h"
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 #include <libmnl/libmnl.h>
 #include <linux/devlink.h>
 #include <linux/genetlink.h>
@@ -262,7 +262,7 @@ static void param_add(struct inventory *inv, const char *name, const char *mode,
 /* Makes veth0 a NIC of that driver, with or without an RDMA port. */
 static struct inventory *nic(struct host *h, const char *driver, const char *rdma)
 {
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 	struct inv_function *fn = inv_function_add(inv);
 	struct inv_devlink *d = inv_devlink_add(inv);
 
@@ -313,29 +313,29 @@ static void test_runtime_parameters_are_set_and_restored(void **state)
 	param_add(inv, "enable_roce", "runtime", "false");
 	param_add(inv, "enable_iwarp", "runtime", "false");
 	host_becomes(h, inv);
-	plan_free(apply(h, plain)); /* a leg that asks for nothing gets nothing */
+	plan_free(host_apply(h, plain)); /* a leg that asks for nothing gets nothing */
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "false");
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "true");
-	assert_int_equal(n_left(h, s), 0);
+	assert_int_equal(host_steps_left(h, s), 0);
 	/* Another program resets it: detected, reported, set again. */
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_false(plan_has_drifted(h->fake, p));
 	assert_int_equal(h->fake->ops->change(h->fake, &c, NULL), 0);
 	assert_true(plan_has_drifted(h->fake, p));
 	plan_free(p);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 1);
 	plan_step_describe_undone(&p->steps[0], text, sizeof(text));
 	assert_string_equal(text, "the devlink enable_roce (runtime) of leg-a (veth0) was set to "
 				  "false (true is wanted)");
 	plan_free(p);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "true");
-	plan_free(apply(h, plain));
+	plan_free(host_apply(h, plain));
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "false");
-	plan_free(apply(h, nothing));
-	assert_int_equal(n_left(h, nothing), 0);
+	plan_free(host_apply(h, nothing));
+	assert_int_equal(host_steps_left(h, nothing), 0);
 	spec_free(s);
 	spec_free(plain);
 	spec_free(nothing);
@@ -357,9 +357,9 @@ static void test_every_failed_step_is_rolled_back(void **state)
 	inv_text_set(inv->rdma[0].roce_tos, sizeof(inv->rdma[0].roce_tos), "0");
 	host_becomes(h, inv);
 	before = host_json(h);
-	n = n_left(h, s);
+	n = host_steps_left(h, s);
 	for (size_t nth = 1; nth <= n; nth++) {
-		struct plan *p = plan_now(h, s);
+		struct plan *p = host_plan(h, s);
 		char *after;
 
 		assert_int_equal(p->n_steps, n);
@@ -370,8 +370,8 @@ static void test_every_failed_step_is_rolled_back(void **state)
 		free(after);
 		plan_free(p);
 	}
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	free(before);
 	spec_free(s);
 }
@@ -385,7 +385,7 @@ static void test_a_configured_iwarp_stays(void **state)
 	param_add(inv, "enable_roce", "runtime", "false");
 	param_add(inv, "enable_iwarp", "runtime", "true");
 	host_becomes(h, inv);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(value_now(h, "enable_roce", "runtime"), "false");
 	spec_free(s);
 }
@@ -399,7 +399,7 @@ static void test_driver_restarts_are_left_to_the_operator(void **state)
 
 	param_add(inv, "enable_roce", "driverinit", "false");
 	host_becomes(h, inv);
-	p = apply(h, s);
+	p = host_apply(h, s);
 	assert_string_equal(value_now(h, "enable_roce", "driverinit"), "true");
 	assert_int_equal(p->n_needs, 1);
 	assert_string_equal(p->needs[0].code, "devlink-reload");
@@ -409,14 +409,14 @@ static void test_driver_restarts_are_left_to_the_operator(void **state)
 	assert_false(p->needs[0].reboot);
 	plan_free(p);
 	/* Set, but without effect yet. */
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 0);
 	assert_int_equal(p->n_needs, 1);
 	plan_free(p);
 	/* After a restart of the driver there is an RDMA port. */
 	inv = nic(h, "mlx5_core", "mlx5_0");
 	host_becomes(h, inv);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_needs, 0);
 	plan_free(p);
 	spec_free(s);
@@ -432,7 +432,7 @@ static void test_permanent_parameters_require_a_reboot(void **state)
 	param_add(inv, "enable_sriov", "permanent", "false");
 	param_add(inv, "total_vfs", "permanent", "0");
 	host_becomes(h, inv);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_needs, 1);
 	assert_string_equal(p->needs[0].code, "sriov-firmware");
 	assert_string_equal(p->needs[0].command, "devlink dev param set pci/" PF
@@ -456,7 +456,7 @@ static void test_no_vfs_behind_a_switch_in_the_nic(void **state)
 	inv->functions[0].iommu_group = 1;
 	inv_text_set(inv->devlinks[0].eswitch, sizeof(inv->devlinks[0].eswitch), "switchdev");
 	host_becomes(h, inv);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_string_equal(p->legs[0].reason.code, "switchdev");
 	for (size_t i = 0; i < p->n_steps; i++)
 		assert_ptr_not_equal(p->steps[i].kind, &object_pci);
@@ -472,7 +472,7 @@ static void test_no_vfs_in_a_foreign_iommu_group(void **state)
 	static const char *const drivers[] = {"igbvf", "vfio-pci", "nvme"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
-		struct inventory *inv = collect(h);
+		struct inventory *inv = host_collect(h);
 		struct inv_iommu *m;
 		struct plan *p;
 
@@ -502,7 +502,7 @@ static void test_no_vfs_in_a_foreign_iommu_group(void **state)
 				inv_text_set(inv->iommu[j].driver, sizeof(inv->iommu[j].driver),
 					     drivers[i]);
 		host_becomes(h, inv);
-		p = plan_now(h, s);
+		p = host_plan(h, s);
 		if (strcmp(drivers[i], "vfio-pci") == 0) {
 			assert_string_not_equal(p->legs[0].reason.code, "iommu-group");
 		} else {

@@ -591,9 +591,9 @@ static void test_rdma_modules_follow_the_driver_of_the_function(void **state)
 	char *driver = rig_link(g, HOST_VETH0)->driver;
 
 	strcpy(driver, "i40e");
-	assert_int_equal(state_of(g, "rdma-modules"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "rdma-modules"), DOCTOR_PASS);
 	strcpy(driver, "mlx4_core");
-	assert_int_equal(state_of(g, "rdma-modules"), DOCTOR_WARN);
+	assert_int_equal(rig_state_of(g, "rdma-modules"), DOCTOR_WARN);
 	rig_free(g);
 }
 
@@ -603,9 +603,9 @@ static void test_the_remedy_for_an_old_driver_fits_its_origin(void **state)
 	struct rig *g = rig_new(NULL);
 
 	rig_put(g, "/sys/module/ice/version", "0.8.2-k\n");
-	assert_non_null(strstr(result_of(g, "leg-driver").remedy, "run a later kernel"));
+	assert_non_null(strstr(rig_result_of(g, "leg-driver").remedy, "run a later kernel"));
 	rig_put(g, "/sys/module/ice/version", "1.2.1\n");
-	assert_non_null(strstr(result_of(g, "leg-driver").remedy, "the kernel's own driver"));
+	assert_non_null(strstr(rig_result_of(g, "leg-driver").remedy, "the kernel's own driver"));
 	rig_free(g);
 }
 
@@ -619,15 +619,16 @@ static void test_matching_flow_control_passes(void **state)
 
 	d->ifindex = HOST_VETH1;
 	inv_text_set(d->pfc, sizeof(d->pfc), "3");
-	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS); /* the switch reports nothing */
+	assert_int_equal(rig_state_of(g, "dcb-switch"),
+			 DOCTOR_PASS); /* the switch reports nothing */
 	json_object_set_new(it, "pfc", json_string("3"));
-	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "dcb-switch"), DOCTOR_PASS);
 	json_object_set_new(it, "pfc", json_string("34"));
-	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_WARN);
+	assert_int_equal(rig_state_of(g, "dcb-switch"), DOCTOR_WARN);
 	/* The switch's setting does not matter if this host pauses nothing and relies on
 	 * nothing. */
 	inv_text_set(d->pfc, sizeof(d->pfc), "none");
-	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "dcb-switch"), DOCTOR_PASS);
 	rig_free(g);
 }
 
@@ -638,11 +639,11 @@ static void test_old_kernels_leave_the_iommu_mode_unknown(void **state)
 
 	inv_text_set(rig_link(g, HOST_VETH1)->pci, INV_TEXT_MAX, "0000:3b:00.1");
 	rig_put(g, "/sys/bus/pci/devices/0000:3b:00.1/iommu_group/type", "DMA\n");
-	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_WARN);
+	assert_int_equal(rig_state_of(g, "iommu-mode"), DOCTOR_WARN);
 	rig_put(g, "/proc/sys/kernel/osrelease", "5.14.21-generic\n");
-	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "iommu-mode"), DOCTOR_UNKNOWN);
 	rig_put(g, "/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
-	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_WARN);
+	assert_int_equal(rig_state_of(g, "iommu-mode"), DOCTOR_WARN);
 	rig_free(g);
 }
 
@@ -656,10 +657,10 @@ static void test_a_mounted_path_with_a_blank_is_recognized(void **state)
 {
 	struct rig *g = rig_new(blank_mount);
 
-	assert_int_equal(state_of(g, "folders-mounted"), DOCTOR_FAIL);
+	assert_int_equal(rig_state_of(g, "folders-mounted"), DOCTOR_FAIL);
 	rig_put(g, "/proc/self/mountinfo",
 		"40 30 0:50 / /mnt/a\\040b rw - fuse.plenum host-b:x rw\n");
-	assert_int_equal(state_of(g, "folders-mounted"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "folders-mounted"), DOCTOR_PASS);
 	rig_free(g);
 }
 
@@ -674,18 +675,18 @@ static void test_broken_segmentation_names_the_nic(void **state)
 
 	json_object_set_new(g->p.status, "paths", json_pack("[o]", path));
 	inv_text_set(rig_link(g, HOST_VETH1)->driver, INV_TEXT_MAX, "igb");
-	r = result_of(g, "leg-trains");
+	r = rig_result_of(g, "leg-trains");
 	assert_non_null(strstr(
 		r.evidence,
 		"packets that veth1 of leg leg-b (driver igb) segments do not reach host-b"));
 	assert_non_null(strstr(r.remedy, "ethtool -K veth1 tx-udp-segmentation off"));
 	rig_link(g, HOST_VETH1)->lower = HOST_VETH0;
-	r = result_of(g, "leg-trains");
+	r = rig_result_of(g, "leg-trains");
 	assert_non_null(strstr(r.remedy, "ethtool -K veth0 tx-udp-segmentation off"));
 	json_object_set_new(path, "leg", json_string("leg-c"));
-	assert_int_equal(state_of(g, "leg-trains"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "leg-trains"), DOCTOR_PASS);
 	json_object_set_new(path, "leg", json_null());
-	assert_int_equal(state_of(g, "leg-trains"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "leg-trains"), DOCTOR_PASS);
 	rig_free(g);
 }
 

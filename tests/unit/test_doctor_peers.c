@@ -8,10 +8,10 @@ static void test_skipped_probes_are_reported(void **state)
 {
 	struct rig *g = rig_new(NULL);
 
-	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "peer-answers"), DOCTOR_PASS);
 	g->p.n_skipped = 3;
-	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
-	assert_int_equal(state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
 	rig_free(g);
 }
 
@@ -25,25 +25,25 @@ static void test_silence_of_a_data_port_is_explained(void **state)
 
 	json_array_clear(json_object_get(g->p.status, "paths"));
 	s->n_answered = 0;
-	r = result_of(g, "peer-legs");
+	r = rig_result_of(g, "peer-legs");
 	assert_int_equal(r.state, DOCTOR_WARN);
 	assert_non_null(strstr(r.evidence, "its UDP port 7411 is silent"));
 	assert_non_null(strstr(r.remedy, "nft list ruleset"));
 	g->p.probes[0].small = false;
-	r = result_of(g, "peer-legs");
+	r = rig_result_of(g, "peer-legs");
 	assert_non_null(strstr(r.evidence, "neither at UDP port 7411 nor to echo requests"));
 	assert_null(strstr(r.remedy, "nft"));
 	s->icmp_error = ECONNREFUSED;
 	s->icmp_by = s->to;
-	r = result_of(g, "peer-legs");
+	r = rig_result_of(g, "peer-legs");
 	assert_non_null(strstr(r.evidence, "refuses UDP port 7411"));
 	assert_non_null(strstr(r.remedy, "systemctl start plenumd"));
 	s->icmp_error = EHOSTUNREACH;
 	s->icmp_by = router;
-	r = result_of(g, "peer-legs");
+	r = rig_result_of(g, "peer-legs");
 	assert_non_null(strstr(r.evidence, "10.10.0.1 rejects packets"));
 	s->icmp_by = s->from;
-	r = result_of(g, "peer-legs");
+	r = rig_result_of(g, "peer-legs");
 	assert_non_null(strstr(r.evidence, "answers ARP or neighbour discovery for 10.10.2.10"));
 	rig_free(g);
 }
@@ -64,7 +64,7 @@ static void test_a_refused_packet_is_named_with_its_errno(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		g->p.probes[0].port.send_error = -cases[i].error;
-		r = result_of(g, "peer-sends");
+		r = rig_result_of(g, "peer-sends");
 		assert_int_equal(r.state, DOCTOR_FAIL);
 		snprintf(text, sizeof(text), "(errno %d)", cases[i].error);
 		assert_non_null(strstr(r.evidence, text));
@@ -83,13 +83,13 @@ static void test_a_data_ip_of_a_worker_is_judged_by_its_paths(void **state)
 		g->p.probes[i].echoes = g->p.probes[i].small = g->p.probes[i].full = false;
 		g->p.probes[i].port = g->p.probes[i].port_full = (struct port_probe){.port = 7411};
 	}
-	assert_int_equal(state_of(g, "peer-legs"), DOCTOR_PASS);
-	assert_int_equal(state_of(g, "peer-mtu"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "peer-legs"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "peer-mtu"), DOCTOR_UNKNOWN);
 	json_object_set_new(rig_paths(g, 0), "mtu", json_integer(1500));
-	assert_int_equal(state_of(g, "peer-mtu"), DOCTOR_FAIL);
+	assert_int_equal(rig_state_of(g, "peer-mtu"), DOCTOR_FAIL);
 	json_array_clear(json_object_get(g->p.status, "paths"));
-	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
-	assert_int_equal(state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
 	rig_free(g);
 }
 
@@ -101,8 +101,8 @@ static void test_neighbours_that_were_not_asked_are_unknown(void **state)
 
 	strcpy(g->p.no_arps, "needs root (CAP_NET_RAW)");
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
-		assert_int_equal(state_of(g, ids[i]), DOCTOR_UNKNOWN);
-		assert_non_null(strstr(result_of(g, ids[i]).evidence, "CAP_NET_RAW"));
+		assert_int_equal(rig_state_of(g, ids[i]), DOCTOR_UNKNOWN);
+		assert_non_null(strstr(rig_result_of(g, ids[i]).evidence, "CAP_NET_RAW"));
 	}
 	rig_free(g);
 }
@@ -133,11 +133,11 @@ static void test_crossed_cables_need_no_lldp(void **state)
 	struct rig *g = rig_new(NULL);
 
 	json_array_clear(json_object_get(g->p.status, "legs"));
-	assert_int_equal(state_of(g, "leg-crossed"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "leg-crossed"), DOCTOR_PASS);
 	json_array_clear(json_object_get(g->p.status, "paths"));
 	g->p.probes[1].port.n_answered = 0;
-	assert_int_equal(state_of(g, "leg-crossed"), DOCTOR_UNKNOWN);
-	assert_non_null(strstr(result_of(g, "leg-crossed").evidence, "leg leg-b"));
+	assert_int_equal(rig_state_of(g, "leg-crossed"), DOCTOR_UNKNOWN);
+	assert_non_null(strstr(rig_result_of(g, "leg-crossed").evidence, "leg leg-b"));
 	rig_free(g);
 }
 

@@ -5,7 +5,8 @@
  */
 #include "agent/drift.h"
 #include "agent/health/managers.h"
-#include "tests/lib/reconcile_host.h"
+#include "netcfg/base/file.h"
+#include "tests/lib/agent/reconcile_host.h"
 
 static void remove_rule(struct fixture *f, const char *from)
 {
@@ -278,14 +279,12 @@ static void test_late_manager_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each_change_is_described, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_changes_without_notification_are_found, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_recreated_device_is_not_drift, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_repeated_repairs_are_a_fight, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_repairs_are_paced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_late_manager_is_named, setup, teardown),
+		RECONCILE_TEST(test_each_change_is_described),
+		RECONCILE_TEST(test_changes_without_notification_are_found),
+		RECONCILE_TEST(test_recreated_device_is_not_drift),
+		RECONCILE_TEST(test_repeated_repairs_are_a_fight),
+		RECONCILE_TEST(test_repairs_are_paced),
+		RECONCILE_TEST(test_late_manager_is_named),
 		cmocka_unit_test_setup_teardown(test_networkd_is_named, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(test_other_managers_are_named, root_setup,
 						root_teardown),

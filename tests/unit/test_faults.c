@@ -10,13 +10,16 @@
  * PLENUM_FAULTS=all: every action of the second client at every point (minutes); otherwise one of
  * them in turn. Needs root.
  */
-#include "tests/lib/helper_rig.h"
-#include "tests/lib/helper_trace.h"
+#include "tests/lib/fuse/helper_rig.h"
+#include "tests/lib/process/helper_trace.h"
 
 #include <dirent.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 
 #define POINTS_MAX 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Complete files: their content after a replacement, after a failed one, and after a kill. */
 #include "netcfg/base/file.h"
-#include "tests/lib/kill_steps.h"
+#include "tests/lib/process/kill_steps.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -3,12 +3,15 @@
  * The I/O helpers with real processes: each call, identities, signatures and refusals, and the
  * behaviour when a process ends or hangs. Needs root.
  */
-#include "tests/lib/helper_rig.h"
-#include "tests/lib/helper_trace.h"
+#include "tests/lib/fuse/helper_end.h"
+#include "tests/lib/fuse/helper_rig.h"
+#include "tests/lib/process/helper_trace.h"
 
 #include <linux/falloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

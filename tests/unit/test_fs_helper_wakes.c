@@ -3,8 +3,10 @@
  * Wake-ups of the worker, with real processes: completed calls and ended processes wake it, nothing
  * else does. Needs root.
  */
-#include "tests/lib/helper_rig.h"
+#include "tests/lib/fuse/helper_end.h"
+#include "tests/lib/fuse/helper_rig.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -3,9 +3,10 @@
  * The client end of the file system protocol as a pipe: negotiation, and how requests wait, are
  * sent, answered and ended. Other tests cover nodes and files.
  */
-#include "tests/lib/client_rig.h"
+#include "tests/lib/fuse/client_rig.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 static void test_init_negotiates_parameters(void **state)
 {
@@ -727,67 +728,41 @@ static void test_reads_are_skipped_while_all_programs_wait(void **state)
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), 1);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define PROC_TEST(f) cmocka_unit_test_setup_teardown(f, proc_setup, proc_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_init_negotiates_parameters, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_init_accepts_only_offered_flags, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_init_rejects_unknown_kernels, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_requests_wait_for_the_hello, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_refused_hello_is_retried_later, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_reset_resends_with_the_mark, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_the_kernels_resend_mark_is_kept, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_successor_has_requests_resent, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_foreign_state_is_not_used, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_harmless_signal_ends_nothing, proc_setup,
-						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_a_killed_process_does_not_hang, proc_setup,
-						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_a_kill_without_interrupt_is_found, proc_setup,
-						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_a_kill_ends_queued_requests, proc_setup,
-						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_killed_processes_free_their_slots, proc_setup,
-						proc_teardown),
-		cmocka_unit_test_setup_teardown(test_hard_mounts_wait_and_soft_ones_time_out,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_soft_mounts_do_not_wait_for_a_slow_server,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_a_hung_server_does_not_keep_all_slots,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_locks_are_refused_if_configured, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_requests_wait_when_slots_run_out, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_large_requests_are_not_copied, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_memory_is_populated_before_the_request,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_unused_buffers_are_populated_too, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reads_leave_buffers_for_writes, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_bad_answers_become_errors, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_malformed_kernel_requests_are_ignored,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reads_are_skipped_while_all_programs_wait,
-						rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_unmount_sends_destroy, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_destroy_waits_for_an_absent_server, rig_setup,
-						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_destroy_is_given_up_after_a_minute, rig_setup,
-						rig_teardown),
+		TEST(test_init_negotiates_parameters),
+		TEST(test_init_accepts_only_offered_flags),
+		TEST(test_init_rejects_unknown_kernels),
+		TEST(test_requests_wait_for_the_hello),
+		TEST(test_a_refused_hello_is_retried_later),
+		TEST(test_a_reset_resends_with_the_mark),
+		TEST(test_the_kernels_resend_mark_is_kept),
+		TEST(test_a_successor_has_requests_resent),
+		TEST(test_a_foreign_state_is_not_used),
+		PROC_TEST(test_a_harmless_signal_ends_nothing),
+		PROC_TEST(test_a_killed_process_does_not_hang),
+		PROC_TEST(test_a_kill_without_interrupt_is_found),
+		PROC_TEST(test_a_kill_ends_queued_requests),
+		PROC_TEST(test_killed_processes_free_their_slots),
+		TEST(test_hard_mounts_wait_and_soft_ones_time_out),
+		TEST(test_soft_mounts_do_not_wait_for_a_slow_server),
+		TEST(test_a_hung_server_does_not_keep_all_slots),
+		TEST(test_locks_are_refused_if_configured),
+		TEST(test_requests_wait_when_slots_run_out),
+		TEST(test_large_requests_are_not_copied),
+		TEST(test_memory_is_populated_before_the_request),
+		TEST(test_unused_buffers_are_populated_too),
+		TEST(test_reads_leave_buffers_for_writes),
+		TEST(test_bad_answers_become_errors),
+		TEST(test_malformed_kernel_requests_are_ignored),
+		TEST(test_reads_are_skipped_while_all_programs_wait),
+		TEST(test_unmount_sends_destroy),
+		TEST(test_destroy_waits_for_an_absent_server),
+		TEST(test_destroy_is_given_up_after_a_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

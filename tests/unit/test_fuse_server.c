@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests each operation of the server, as requested by a client's kernel. */
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/helper_end.h"
+#include "tests/lib/fuse/server_test.h"
 #include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>

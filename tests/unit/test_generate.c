@@ -16,7 +16,7 @@
 #include "netcfg/plan/show/generate.h"
 #include "netcfg/spec/spec.h"
 #include "plugins/plugins.h"
-#include "tests/lib/inv_host.h"
+#include "tests/lib/host/inv_host.h"
 
 static void fail_with(const struct diag *d, const char *yaml)
 {
@@ -59,7 +59,7 @@ static struct spec *draft(struct inventory *inv, char **ret_yaml)
 static void test_draft_dual_leg(void **state)
 {
 	char *yaml;
-	struct spec *s = draft(host_new(), &yaml);
+	struct spec *s = draft(inv_host_new(), &yaml);
 
 	assert_string_equal(s->host, "storage-07");
 	assert_string_equal(s->management_interface, "eth0");
@@ -83,7 +83,7 @@ static void test_draft_mtu(void **state)
 	static const uint32_t mtus[] = {1280, 1500, 4200, 9000, 9216, 1279, 576};
 
 	for (size_t i = 0; i < ARRAY_SIZE(mtus); i++) {
-		struct inventory *inv = host_new();
+		struct inventory *inv = inv_host_new();
 		char *yaml;
 		struct spec *s;
 
@@ -108,8 +108,8 @@ static void test_draft_without_devices(void **state)
 	char *yaml;
 	struct spec *s;
 
-	link_add(inv, "eth0", INV_LINK_PHYSICAL);
-	default_route_add(inv, 1, 0);
+	inv_host_link_add(inv, "eth0", INV_LINK_PHYSICAL);
+	inv_host_default_route_add(inv, 1, 0);
 	*inv_core_add(inv) = (struct inv_core){.id = 0, .online = true};
 	s = draft(inv, &yaml);
 	assert_int_equal(s->n_nets, 0);
@@ -132,9 +132,9 @@ static void test_draft_shares_the_only_device(void **state)
 	char *yaml;
 	struct spec *s;
 
-	link_add(inv, "lo", INV_LINK_LOOPBACK);
-	link_add(inv, "eth0", INV_LINK_PHYSICAL);
-	default_route_add(inv, 2, 0);
+	inv_host_link_add(inv, "lo", INV_LINK_LOOPBACK);
+	inv_host_link_add(inv, "eth0", INV_LINK_PHYSICAL);
+	inv_host_default_route_add(inv, 2, 0);
 	a = inv_addr_add(inv);
 	a->ifindex = 2;
 	assert_int_equal(ip_prefix_parse("192.0.2.7/24", &a->ip), 0);
@@ -157,15 +157,15 @@ static void test_draft_shares_the_only_device(void **state)
 /* Links under the management interface, in a bridge or below a VLAN, are never offered. */
 static void test_management_links_are_not_offered(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	char *yaml;
 	struct spec *s;
 
-	link_add(inv, "br0", INV_LINK_BRIDGE);
+	inv_host_link_add(inv, "br0", INV_LINK_BRIDGE);
 	inv->links[1].master = 4;
-	link_add(inv, "ens1f1.7", INV_LINK_VLAN)->lower = 3;
+	inv_host_link_add(inv, "ens1f1.7", INV_LINK_VLAN)->lower = 3;
 	inv->routes[0].oif = 5;
-	addr_add(inv, 5, "198.51.100.1/24");
+	inv_host_addr_add(inv, 5, "198.51.100.1/24");
 	s = draft(inv, &yaml);
 	assert_string_equal(s->management_interface, "ens1f1.7");
 	assert_int_equal(s->n_nets, 1);
@@ -186,15 +186,15 @@ static void test_draft_of_odd_hosts(void **state)
 	char *yaml;
 
 	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
-		struct inventory *inv = host_new();
+		struct inventory *inv = inv_host_new();
 
-		inv->addrs[3].ip = prefix(addrs[i]);
+		inv->addrs[3].ip = inv_host_prefix(addrs[i]);
 		inv->links[2].mtu = i % 2 ? 1000 : 500;
 		spec_free(draft(inv, &yaml));
 		free(yaml);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct inventory *inv = host_new();
+		struct inventory *inv = inv_host_new();
 
 		inv_text_set(inv->host, sizeof(inv->host), names[i]);
 		for (size_t l = 0; l < inv->n_links; l++) {
@@ -211,7 +211,7 @@ static void test_draft_of_odd_hosts(void **state)
 /* An SSH connection determines the management interface; otherwise the draft does not guess. */
 static void test_draft_without_a_default_route(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	struct inv_conns *c;
 	char *yaml;
 	struct spec *s;
@@ -223,7 +223,7 @@ static void test_draft_without_a_default_route(void **state)
 	assert_non_null(strstr(yaml, "it may be the management interface"));
 	spec_free(s);
 	free(yaml);
-	inv = host_new();
+	inv = inv_host_new();
 	inv->n_routes = 0;
 	c = inv_conns_add(inv);
 	assert_non_null(c);
@@ -241,7 +241,7 @@ static void test_draft_without_a_default_route(void **state)
  * reason. */
 static void test_a_link_in_use_is_not_offered(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	struct inv_conns *c = inv_conns_add(inv);
 	char *yaml;
 	struct spec *s;
@@ -260,7 +260,7 @@ static void test_a_link_in_use_is_not_offered(void **state)
 /* The draft, including comments, names only cores that are online. */
 static void test_draft_names_cores_that_are_online(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	char *yaml;
 	struct spec *s;
 
@@ -276,7 +276,7 @@ static void test_draft_names_cores_that_are_online(void **state)
 /* Comments contain no guesses either. */
 static void test_draft_invents_nothing(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	char *yaml;
 	struct spec *s;
 

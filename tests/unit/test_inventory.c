@@ -6,11 +6,11 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/inv_host.h"
+#include "tests/lib/host/inv_host.h"
 
 static void test_json_round_trips(void **state)
 {
-	struct inventory *inv = host_new(), *again;
+	struct inventory *inv = inv_host_new(), *again;
 	struct diag d = DIAG_INIT;
 	char *json, *json_again;
 
@@ -88,7 +88,7 @@ static void test_json_is_strict(void **state)
 
 static void test_objects_are_found(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 
 	inv_sort(inv);
 	assert_string_equal(inv_link_find(inv, "eth0")->name, "eth0");
@@ -106,8 +106,8 @@ static void test_find_prefers_the_device(void **state)
 	struct inventory *inv = inv_new();
 	const struct mac_addr mac = {{2, 0, 0, 0, 0, 9}};
 
-	link_add(inv, "bond0", INV_LINK_BOND)->mac = mac;
-	link_add(inv, "eth1", INV_LINK_PHYSICAL)->mac = mac;
+	inv_host_link_add(inv, "bond0", INV_LINK_BOND)->mac = mac;
+	inv_host_link_add(inv, "eth1", INV_LINK_PHYSICAL)->mac = mac;
 	assert_string_equal(inv_link_find(inv, "02:00:00:00:00:09")->name, "eth1");
 	inv_free(inv);
 }
@@ -121,21 +121,23 @@ static void test_bonds_and_rdma_are_printed(void **state)
 	struct inv_rdma *r = inv_rdma_add(inv);
 	autofree char *text = NULL;
 
-	*b = (struct inv_bond){.ifindex = link_add(inv, "bond0", INV_LINK_BOND)->ifindex,
+	*b = (struct inv_bond){.ifindex = inv_host_link_add(inv, "bond0", INV_LINK_BOND)->ifindex,
 			       .setting = {.mode = INV_BOND_LACP, .rate = 1, .min_links = 1},
 			       .n_ports = 1,
 			       .partner = {{2, 0, 0, 0, 0, 9}}};
 	p = inv_bond_port_add(inv);
-	*p = (struct inv_bond_port){.ifindex = link_add(inv, "eth1", INV_LINK_PHYSICAL)->ifindex,
-				    .bond = b->ifindex,
-				    .link_up = true,
-				    .active = true,
-				    .actor = INV_LACP_SYNC | INV_LACP_DISTRIBUTING};
+	*p = (struct inv_bond_port){
+		.ifindex = inv_host_link_add(inv, "eth1", INV_LINK_PHYSICAL)->ifindex,
+		.bond = b->ifindex,
+		.link_up = true,
+		.active = true,
+		.actor = INV_LACP_SYNC | INV_LACP_DISTRIBUTING};
 	p = inv_bond_port_add(inv);
-	*p = (struct inv_bond_port){.ifindex = link_add(inv, "eth2", INV_LINK_PHYSICAL)->ifindex,
-				    .bond = b->ifindex,
-				    .failures = 3,
-				    .actor = INV_LACP_DEFAULTED};
+	*p = (struct inv_bond_port){
+		.ifindex = inv_host_link_add(inv, "eth2", INV_LINK_PHYSICAL)->ifindex,
+		.bond = b->ifindex,
+		.failures = 3,
+		.actor = INV_LACP_DEFAULTED};
 	*r = (struct inv_rdma){.device = "plenum_eth1", .port = 1, .ifindex = p[-1].ifindex};
 	inv_sort(inv);
 	text = inv_to_text(inv);
@@ -148,7 +150,7 @@ static void test_bonds_and_rdma_are_printed(void **state)
 
 static void test_the_inventory_is_printed(void **state)
 {
-	struct inventory *inv = host_new();
+	struct inventory *inv = inv_host_new();
 	char *text;
 
 	inv_text_set(inv->links[0].name, IFNAMSIZ, "e\033[31mvil");

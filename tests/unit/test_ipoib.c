@@ -5,7 +5,7 @@
  */
 #include "netcfg/linux/rtnl/rtnl.h"
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -60,7 +60,7 @@ static struct spec *wanted(unsigned mtu, const char *more)
 
 static void host_becomes(struct host *h, const char *mode, uint32_t mtu)
 {
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 
 	for (size_t i = 0; i < inv->n_links; i++) {
 		struct inv_link *l = &inv->links[i];
@@ -93,12 +93,12 @@ static void goes_and_comes_back(struct host *h, const char *from, uint32_t from_
 	snprintf(more, sizeof(more), ", ipoib-mode: %s", to);
 	s = wanted(to_mtu, more);
 	host_becomes(h, from, from_mtu);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	check_link(h, to, to_mtu);
-	assert_int_equal(n_left(h, s), 0);
-	plan_free(apply(h, nothing));
+	assert_int_equal(host_steps_left(h, s), 0);
+	plan_free(host_apply(h, nothing));
 	check_link(h, from, from_mtu);
-	assert_int_equal(n_left(h, nothing), 0);
+	assert_int_equal(host_steps_left(h, nothing), 0);
 	spec_free(s);
 	spec_free(nothing);
 }
@@ -120,7 +120,7 @@ static void test_mtu_needs_the_mode(void **state)
 	struct plan *p;
 
 	host_becomes(h, "datagram", 2044);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->legs[0].state, PLAN_LEG_REFUSED);
 	assert_string_equal(p->legs[0].reason.code, "mtu-impossible");
 	plan_free(p);
@@ -131,13 +131,13 @@ static void test_other_devices_have_no_mode(void **state)
 {
 	struct host *h = *state;
 	struct spec *s = wanted(1500, ", ipoib-mode: datagram");
-	struct plan *p = plan_now(h, s);
+	struct plan *p = host_plan(h, s);
 
 	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(p->legs[0].reason.code, "no-ipoib");
 	plan_free(p);
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 }
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "netcfg/host/inventory_build.h"
-#include "tests/lib/kernel_fake.h"
+#include "tests/lib/kernel/kernel_fake.h"
 #include <linux/rtnetlink.h>
 #include <poll.h>
 #include <string.h>

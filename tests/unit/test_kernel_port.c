@@ -3,7 +3,7 @@
  * cases cover the configured ones. */
 #include "netcfg/plan/nic_use.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 static const char yaml[] = "host: host-a\n"
 			   "management: {interface: eth0}\n"

@@ -7,7 +7,7 @@
 #include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
 #include "netcfg/plan/planner.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 #define PF "0000:3b:00.0"
 #define NUMVFS "bus/pci/devices/" PF "/sriov_numvfs"

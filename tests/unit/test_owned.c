@@ -8,7 +8,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 #define NOTHING_YAML "host: host-a\nmanagement: {interface: eth0}\n"
 #define BYTES_MAX 65536

@@ -4,7 +4,7 @@
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 static struct plan *plan(const char *yaml, const struct inventory *inv, struct spec **ret_spec)
 {

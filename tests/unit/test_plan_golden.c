@@ -16,7 +16,7 @@
 #include "netcfg/plan/worker/plan_worker_ids.h"
 #include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
-#include "tests/lib/kernel_fake.h"
+#include "tests/lib/kernel/kernel_fake.h"
 #include <dirent.h>
 #include <jansson.h>
 #include <string.h>

@@ -10,13 +10,15 @@
 #define PORT_RIG_DEVICE ""
 #define PORT_RIG_QUEUES ""
 #define PORT_RIG_DOWN ":"
-#include "tests/lib/port_rig.h"
+#include "tests/lib/port/port_rig.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+
+PORT_RIG_DEFINE;
 
 #define HUGEPAGES 96
 #define WORKER_HUGEPAGES 32 /* planned minimum for a worker */

@@ -4,7 +4,7 @@
  * simultaneous probes, a missing link, and a network with much other traffic. Needs root.
  */
 #include "dataplane/port/l2/port_early.h"
-#include "tests/lib/netns_enter.h"
+#include "tests/lib/port/netns_enter.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>

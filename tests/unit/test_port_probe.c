@@ -2,8 +2,8 @@
 /* Tests probes of the data port with real sockets: a worker's transport answers them, and
  * the reason is known where there is no answer. */
 #include "netcfg/linux/port_probe.h"
-#include "tests/lib/netns_enter.h"
-#include "tests/lib/rudp_ops.h"
+#include "tests/lib/port/netns_enter.h"
+#include "tests/lib/rudp/rudp_ops.h"
 
 #include <net/if.h>
 #include <poll.h>

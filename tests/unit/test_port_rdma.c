@@ -2,7 +2,7 @@
 /* Pairs and transfers at the active end, with a device that is late, fails and stays silent: a
  * buffer is returned when the device has finished with it, not earlier, and always. */
 #include "dataplane/port/rdma/port_rdma_internal.h"
-#include "tests/lib/verbs_fake.h"
+#include "tests/lib/fuse/verbs_fake.h"
 #include <poll.h>
 #include <stdio.h>
 

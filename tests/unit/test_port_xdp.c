@@ -10,7 +10,7 @@
 #define PORT_RIG_DEVICE "af_xdp"
 #define PORT_RIG_QUEUES "numrxqueues 4 numtxqueues 4 "
 #define PORT_RIG_DOWN "ip -n " NS_A " addr replace fd00:99:9::4/64 dev pxdp0 nodad"
-#include "tests/lib/port_rig.h"
+#include "tests/lib/port/port_rig.h"
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
@@ -21,6 +21,8 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+
+PORT_RIG_DEFINE;
 
 /* The kernel's own addresses beside the port's; the port resolves them too. */
 static const char *const own_commands[] = {

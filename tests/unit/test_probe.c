@@ -7,8 +7,8 @@
 #include "netcfg/apply/apply_probe.h"
 #include "netcfg/linux/probe.h"
 #include "plugins/plugins.h"
-#include "tests/lib/fake_probe.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
+#include "tests/lib/kernel/fake_probe.h"
 
 static const struct mac_addr ours = {{2, 0, 0, 0, 0, 1}}, theirs = {{2, 0, 0, 0, 0, 0x77}};
 

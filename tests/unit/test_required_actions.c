@@ -7,7 +7,7 @@
 #include "agent/health/required_actions.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 #include <sys/stat.h>
 
 #define PF "0000:3b:00.0"

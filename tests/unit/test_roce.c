@@ -4,7 +4,7 @@
  * creates, restored, and refused without such RoCE.
  */
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 
 static const char format[] = "host: host-a\n"
 			     "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16%s}]\n"
@@ -25,7 +25,7 @@ static struct spec *wanted(const char *network, const char *more)
 
 static void host_gets_device(struct host *h, const char *mode, const char *gid_type)
 {
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 	struct inv_rdma *p = inv_rdma_add(inv);
 
 	*p = (struct inv_rdma){.device = "mlx5_0",
@@ -60,11 +60,11 @@ static void test_settings_are_set_and_restored(void **state)
 
 	host_gets_device(h, "v1", "");
 	before = host_json(h);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(port_now(h)->roce_mode, "v2");
 	assert_string_equal(port_now(h)->roce_tos, "96");
-	assert_int_equal(n_left(h, s), 0);
-	gives_all_back(h, nothing, before);
+	assert_int_equal(host_steps_left(h, s), 0);
+	host_gives_all_back(h, nothing, before);
 	free(before);
 	spec_free(s);
 	spec_free(nothing);
@@ -77,18 +77,18 @@ static void test_a_planned_device_is_set_up_too(void **state)
 	struct host *h = *state;
 	struct spec *s = wanted(", vlan: 100", ", soft-roce: true, roce-mode: v2, roce-tos: 106");
 	struct spec *nothing = host_spec(none);
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 	char *before;
 
 	inv->soft_roce = true;
 	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
 	inv_free(inv);
 	before = host_json(h);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_true(kernel_rdma_is_ours(port_now(h)->device));
 	assert_string_equal(port_now(h)->roce_tos, "106");
-	assert_int_equal(n_left(h, s), 0);
-	gives_all_back(h, nothing, before);
+	assert_int_equal(host_steps_left(h, s), 0);
+	host_gives_all_back(h, nothing, before);
 	free(before);
 	spec_free(s);
 	spec_free(nothing);
@@ -97,14 +97,14 @@ static void test_a_planned_device_is_set_up_too(void **state)
 static void degraded(struct host *h, const char *more, const char *text)
 {
 	struct spec *s = wanted("", more);
-	struct plan *p = plan_now(h, s);
+	struct plan *p = host_plan(h, s);
 
 	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(p->legs[0].reason.code, "no-roce");
 	assert_string_equal(p->legs[0].reason.text, text);
 	plan_free(p);
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 }
 
@@ -122,7 +122,7 @@ static void test_unavailable_settings_are_refused(void **state)
 static void test_soft_roce_is_v2_only(void **state)
 {
 	struct host *h = *state;
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 
 	inv->soft_roce = true;
 	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);

@@ -2,7 +2,7 @@
 /* Route check: how data leave a host whose plan was applied exactly, despite foreign rules. */
 #include "netcfg/apply/route_check.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 /* A host configured by hand as HOST_YAML asks: two legs in service. */
 static struct inventory *host_in_service(void)

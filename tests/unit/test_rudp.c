@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rudp in the simulator. PLENUM_RUDP_SEED runs the random worlds with that seed only;
  * PLENUM_RUDP_FROM and PLENUM_RUDP_RUNS run that many seeds from there on. */
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RUNS 150
@@ -11,7 +11,7 @@
 
 static void messages_of_all_sizes_arrive_intact(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	for (unsigned i = 0; i < 100; i++)
@@ -35,7 +35,7 @@ static double gbits(const struct sim *sim, uint64_t since, uint64_t bytes)
 /* Gb/s of 1 MiB requests, or responses, over links of 10 Gb/s each. */
 static double throughput(unsigned legs, uint32_t loss, bool reads, uint64_t *ret_share)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct sim *sim;
 	uint64_t since;
 	double res;
@@ -48,7 +48,7 @@ static double throughput(unsigned legs, uint32_t loss, bool reads, uint64_t *ret
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, sim_pass(sim, 10 * MS));
 	since = sim->now;
-	CHECK(sim, pump(sim, n, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, NULL));
+	CHECK(sim, sim_pump(sim, n, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, NULL));
 	res = gbits(sim, since, (uint64_t)n << 20);
 	if (ret_share) {
 		const struct sim_link *l = sim->ends[reads ? SIM_SERVER : 1].links;
@@ -91,23 +91,24 @@ static void cut_silently(struct sim *sim)
 static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsigned depth,
 		     uint64_t most_ns)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	struct sim_end *client = &sim->ends[1];
 	uint64_t before[2], total;
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, sim_pass(sim, 10 * MS));
 	assert_int_equal(client->events[RUDP_PATH_UP], 2);
-	CHECK(sim,
-	      pump(sim, 300, depth, req_len, resp_len, announced ? cut_announced : cut_silently));
+	CHECK(sim, sim_pump(sim, 300, depth, req_len, resp_len,
+			    announced ? cut_announced : cut_silently));
 	CHECK(sim, sim_pass(sim, 100 * MS));
 	print_message("# %s, %u/%u bytes x %u: gap %.3f ms, pauses %.3f %.3f ms\n",
 		      announced ? "announced" : "silent", req_len, resp_len, depth,
-		      (double)sim->longest_gap_ns / 1e6, (double)pause_of(sim, 1) / 1e6,
-		      (double)pause_of(sim, SIM_SERVER) / 1e6);
+		      (double)sim->longest_gap_ns / 1e6, (double)sim_longest_pause(sim, 1) / 1e6,
+		      (double)sim_longest_pause(sim, SIM_SERVER) / 1e6);
 	CHECK(sim, sim->longest_gap_ns < most_ns);
 	CHECK(sim, client->events[RUDP_PATH_DOWN] == 1);
-	CHECK(sim, pause_of(sim, 1) < most_ns && pause_of(sim, SIM_SERVER) < most_ns);
+	CHECK(sim,
+	      sim_longest_pause(sim, 1) < most_ns && sim_longest_pause(sim, SIM_SERVER) < most_ns);
 	/* it carries again after the hold time */
 	sim_leg(sim, 1, 0, true, announced);
 	sim_leg(sim, SIM_SERVER, 0, true, false);
@@ -117,7 +118,7 @@ static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsign
 	CHECK(sim, client->events[RUDP_PATH_UP] == 3);
 	for (unsigned i = 0; i < 2; i++)
 		before[i] = client->links[i].bytes + sim->ends[SIM_SERVER].links[i].bytes;
-	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	CHECK(sim, sim_pump(sim, 100, 8, 1 << 20, 64, NULL));
 	for (unsigned i = 0; i < 2; i++)
 		before[i] =
 			client->links[i].bytes + sim->ends[SIM_SERVER].links[i].bytes - before[i];
@@ -144,7 +145,7 @@ static void calls_survive_a_failover(void **state)
 /* The server restarts with calls in every state; the client reconnects by itself. */
 static void a_client_reconnects_after_a_server_restart(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	struct sim_end *client = &sim->ends[1];
 	unsigned reset = 0, fine = 0;
 	uint32_t epoch;
@@ -166,7 +167,7 @@ static void a_client_reconnects_after_a_server_restart(void **state)
 	assert_int_equal(client->events[RUDP_SESSION_UP], 2);
 	assert_int_equal(rudp_session_peer(client->session, &epoch), 100);
 	assert_int_equal(epoch, 2);
-	CHECK(sim, pump(sim, 50, 4, 10000, 10000, NULL));
+	CHECK(sim, sim_pump(sim, 50, 4, 10000, 10000, NULL));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
@@ -174,7 +175,7 @@ static void a_client_reconnects_after_a_server_restart(void **state)
 /* The client restarts: its new incarnation ends the previous session at once. */
 static void a_restarted_client_replaces_its_old_session(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	struct sim_end *server = &sim->ends[SIM_SERVER];
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
@@ -185,7 +186,7 @@ static void a_restarted_client_replaces_its_old_session(void **state)
 		sim_abandon(sim, i);
 	sim_restart(sim, 1);
 	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, pump(sim, 20, 4, 10000, 10000, NULL));
+	CHECK(sim, sim_pump(sim, 20, 4, 10000, 10000, NULL));
 	assert_int_equal(server->events[RUDP_SESSION_RESTARTED], 1);
 	assert_int_equal(server->events[RUDP_SESSION_CLOSED], 1);
 	CHECK(sim, sim_close(sim));
@@ -196,7 +197,7 @@ static void a_restarted_client_replaces_its_old_session(void **state)
 /* The peer is silent: the session is lost, calls end, and it reconnects when the peer answers. */
 static void a_lost_session_ends_its_calls_and_reconnects(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	struct sim_end *client = &sim->ends[1], *server = &sim->ends[SIM_SERVER];
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
@@ -223,12 +224,12 @@ static void a_lost_session_ends_its_calls_and_reconnects(void **state)
 /* Threads are scheduled late. No packet is lost and no path goes down. */
 static void late_threads_do_not_take_paths_down(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	uint64_t since;
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	CHECK(sim, sim_pump(sim, 100, 8, 1 << 20, 64, NULL));
 	for (unsigned i = 0; i < 50; i++) {
 		while (sim->n_open < 8)
 			assert_true(sim_call(sim, 1, 1 << 20, 64, 0));
@@ -246,7 +247,7 @@ static void late_threads_do_not_take_paths_down(void **state)
 		(unsigned long long)info[1].retransmits);
 	assert_true(info[0].cwnd_bytes >= 64 << 10 && info[1].cwnd_bytes >= 64 << 10);
 	since = sim->now;
-	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	CHECK(sim, sim_pump(sim, 100, 8, 1 << 20, 64, NULL));
 	assert_true(gbits(sim, since, 100ULL << 20) > 10);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
@@ -256,7 +257,7 @@ static void late_threads_do_not_take_paths_down(void **state)
  * window must not shrink. */
 static void slow_hosts_do_not_shrink_the_window(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	struct sim *sim;
 	uint64_t since;
@@ -266,9 +267,9 @@ static void slow_hosts_do_not_shrink_the_window(void **state)
 	cfg.delay_ns = 5 * US;
 	sim = sim_new(&cfg);
 	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, pump(sim, 200, 4, 1 << 20, 64, NULL));
+	CHECK(sim, sim_pump(sim, 200, 4, 1 << 20, 64, NULL));
 	since = sim->now;
-	CHECK(sim, pump(sim, 200, 4, 1 << 20, 64, NULL));
+	CHECK(sim, sim_pump(sim, 200, 4, 1 << 20, 64, NULL));
 	assert_int_equal(rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX), 2);
 	print_message("# slow hosts: cwnd %u %u, %.1f Gb/s\n", info[0].cwnd_bytes,
 		      info[1].cwnd_bytes, gbits(sim, since, 200ULL << 20));
@@ -281,7 +282,7 @@ static void slow_hosts_do_not_shrink_the_window(void **state)
 /* Gb/s of bulk data in frames of 9000 bytes between hosts that poll every turn_us. */
 static double seldom(unsigned turn_us, uint32_t loss, bool reads, uint64_t seed)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	uint32_t req = reads ? 64 : 1 << 20, resp = reads ? 1 << 20 : 64;
 	struct sim *sim;
 	uint64_t since;
@@ -295,9 +296,9 @@ static double seldom(unsigned turn_us, uint32_t loss, bool reads, uint64_t seed)
 	cfg.loss = loss;
 	sim = sim_new(&cfg);
 	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, pump(sim, 50, 4, req, resp, NULL));
+	CHECK(sim, sim_pump(sim, 50, 4, req, resp, NULL));
 	since = sim->now;
-	CHECK(sim, pump(sim, 100, 4, req, resp, NULL));
+	CHECK(sim, sim_pump(sim, 100, 4, req, resp, NULL));
 	r = gbits(sim, since, 100ULL << 20);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
@@ -327,7 +328,7 @@ static void rare_polls_do_not_stall_bulk_data(void **state)
 /* Big requests stay within the memory limit, and small ones pass them. */
 static void big_requests_stay_within_their_memory_limit(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct sim *sim;
 	uint64_t most = 0;
 
@@ -357,11 +358,11 @@ static void big_requests_stay_within_their_memory_limit(void **state)
 
 static void idle_sessions_send_only_keepalives(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	uint64_t turns[2];
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, pump(sim, 20, 4, 10000, 10000, NULL));
+	CHECK(sim, sim_pump(sim, 20, 4, 10000, 10000, NULL));
 	CHECK(sim, sim_pass(sim, 100 * MS));
 	for (unsigned i = 0; i < 2; i++)
 		turns[i] = sim->ends[i].turns;
@@ -380,7 +381,7 @@ static void idle_sessions_send_only_keepalives(void **state)
 static void a_one_way_leg_is_avoided(void **state)
 {
 	for (unsigned way = 0; way < 2; way++) {
-		struct sim *sim = sim_new(&clean);
+		struct sim *sim = sim_new(&sim_clean);
 
 		CHECK(sim, sim_connect(sim, 100 * MS));
 		CHECK(sim, sim_pass(sim, 10 * MS));
@@ -388,7 +389,7 @@ static void a_one_way_leg_is_avoided(void **state)
 			sim->ends[1].links[0].cut_out = true;
 		else
 			sim->ends[1].links[0].cut_in = true;
-		CHECK(sim, pump(sim, 200, 8, 100000, 100000, NULL));
+		CHECK(sim, sim_pump(sim, 200, 8, 100000, 100000, NULL));
 		CHECK(sim, sim->longest_gap_ns < 50 * MS);
 		sim->ends[1].links[0].cut_in = sim->ends[1].links[0].cut_out = false;
 		CHECK(sim, sim_pass(sim, 2 * SEC));
@@ -409,7 +410,7 @@ static void crosses_stand_by(const struct sim_config *cfg)
 	sim = sim_new(cfg);
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, sim_pass(sim, 100 * MS));
-	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+	CHECK(sim, sim_pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 	n = rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX);
 	assert_int_equal(n, 4);
 	for (unsigned i = 0; i < n; i++) {
@@ -421,14 +422,14 @@ static void crosses_stand_by(const struct sim_config *cfg)
 	}
 	sim_leg(sim, 1, 0, false, true); /* only cross-label paths are left: 1 here, 0 there */
 	sim_leg(sim, SIM_SERVER, 1, false, true);
-	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+	CHECK(sim, sim_pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
 
 static void standby_paths_carry_only_after_a_failure(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 
 	cfg.one_subnet = true;
 	cfg.labels = true;
@@ -447,7 +448,7 @@ static void standby_paths_carry_only_after_a_failure(void **state)
 static void every_port_gets_a_routed_path(void **state)
 {
 	for (unsigned legs = 3; legs <= SIM_LEGS_MAX; legs++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 		struct rudp_path_info info[RUDP_PATHS_MAX];
 		unsigned n, straight = 0;
@@ -466,7 +467,7 @@ static void every_port_gets_a_routed_path(void **state)
 		assert_int_equal(straight, (1U << legs) - 1);
 		sim_leg(sim, SIM_SERVER, 0, false, true);
 		sim_leg(sim, SIM_SERVER, 1, false, true);
-		CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+		CHECK(sim, sim_pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}
@@ -475,7 +476,7 @@ static void every_port_gets_a_routed_path(void **state)
 /* A port without a router is not used for other subnets. */
 static void a_port_without_router_is_used_in_its_subnet_only(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct sim *sim;
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 
@@ -495,7 +496,7 @@ static void a_port_without_router_is_used_in_its_subnet_only(void **state)
 static void garbage_packets_do_no_harm(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -528,7 +529,7 @@ static void garbage_packets_do_no_harm(void **state)
 /* Errors of the caller. */
 static void invalid_arguments_are_refused(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct sim *sim;
 	struct rudp_session *s;
 	struct datagram_addr none = {.port = 0};

@@ -2,7 +2,7 @@
 /* The receiver's memory: order of requests, and clients that hold memory do not block others. */
 #include <inttypes.h>
 
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #define MIB (1U << 20)
 

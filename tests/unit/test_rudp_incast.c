@@ -5,7 +5,7 @@
  * endpoint sends such packets.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 static const struct sim_config world = {.seed = 1,
 					.legs = 1,

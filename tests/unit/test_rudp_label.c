@@ -3,7 +3,7 @@
  * paths, whatever was lost, and no call is harmed. */
 #include <string.h>
 
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RANDOM_RUNS 10

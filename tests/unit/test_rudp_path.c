@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dataplane/rudp/path/rudp_mtu.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RECONNECT_RUNS 6
@@ -17,7 +17,7 @@
 static void late_packets_of_an_old_incarnation_are_ignored(void **state)
 {
 	for (uint64_t seed = 1; seed <= RECONNECT_RUNS; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -49,7 +49,7 @@ static void late_packets_of_an_old_incarnation_are_ignored(void **state)
 static void a_restart_during_the_handshake_gives_one_session(void **state)
 {
 	for (uint64_t seed = 1; seed <= 8 * RECONNECT_RUNS; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -74,7 +74,7 @@ static void a_restart_during_the_handshake_gives_one_session(void **state)
  * with that session; the next failover reports its own. */
 static void a_pause_ends_with_its_session(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, sim_pass(sim, 10 * MS));
@@ -91,7 +91,7 @@ static void a_pause_ends_with_its_session(void **state)
 	CHECK(sim, sim_pass(sim, 2 * SEC));
 	sim_leg(sim, 1, 1, false, true); /* now with nothing in flight */
 	CHECK(sim, sim_pass(sim, 100 * MS));
-	CHECK(sim, pause_of(sim, 1) < SEC);
+	CHECK(sim, sim_longest_pause(sim, 1) < SEC);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
 }
@@ -101,7 +101,7 @@ static void a_pause_ends_with_its_session(void **state)
 static void a_client_connects_after_lost_handshake_packets(void **state)
 {
 	for (unsigned way = 0; way < 2; way++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 		struct sim_link *link;
 
@@ -144,7 +144,7 @@ static void the_path_mtu_of_a_narrow_fabric_is_found(void **state)
 		{1500, 1500}, {9000, 1500}, {4096, 1280}, {8950, 1450}};
 
 	for (unsigned k = 0; k < 2 * ARRAY_SIZE(narrow); k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.mtu = 9000;
@@ -155,8 +155,8 @@ static void the_path_mtu_of_a_narrow_fabric_is_found(void **state)
 		CHECK(sim, sim_connect(sim, 100 * MS));
 		/* Once while nothing is known, and once after. */
 		for (unsigned i = 0; i < 2; i++) {
-			CHECK(sim, pump(sim, 50, 8, i ? 1 << 20 : 64, i ? 64 : 1 << 20, NULL));
-			CHECK(sim, pump(sim, 100, 8, 5000, 9000, NULL));
+			CHECK(sim, sim_pump(sim, 50, 8, i ? 1 << 20 : 64, i ? 64 : 1 << 20, NULL));
+			CHECK(sim, sim_pump(sim, 100, 8, 5000, 9000, NULL));
 		}
 		CHECK(sim, sim_pass(sim, 500 * MS));
 		for (unsigned e = 0; e < 2; e++) {
@@ -182,7 +182,7 @@ static void the_path_mtu_of_a_narrow_fabric_is_found(void **state)
 static void lost_gso_bursts_are_detected(void **state)
 {
 	for (unsigned k = 0; k < 4; k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 		uint64_t begun_ns;
 
@@ -192,16 +192,16 @@ static void lost_gso_bursts_are_detected(void **state)
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 1000 * MS));
 		begun_ns = sim->now;
-		CHECK(sim, pump(sim, 3, 1, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 3, 1, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->now - begun_ns < 200 * MS); /* and no more after the detection */
-		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->now - begun_ns < 300 * MS);
 		for (unsigned e = 0; e < 2; e++)
 			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] > 0);
 		/* A working NIC: detected in time. */
 		sim->cfg.drops_bursts = false;
 		CHECK(sim, sim_pass(sim, 100000 * MS));
-		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		for (unsigned e = 0; e < 2; e++)
 			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] % 2 == 0);
 		CHECK(sim, sim_close(sim));
@@ -213,7 +213,7 @@ static void lost_gso_bursts_are_detected(void **state)
 static void random_loss_does_not_disable_gso(void **state)
 {
 	for (uint64_t seed = 1; seed < 9; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -222,7 +222,7 @@ static void random_loss_does_not_disable_gso(void **state)
 		cfg.bits_per_s = 1000000000;
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 10000 * MS));
-		CHECK(sim, pump(sim, 8, 4, 1 << 18, 1 << 18, NULL));
+		CHECK(sim, sim_pump(sim, 8, 4, 1 << 18, 1 << 18, NULL));
 		for (unsigned e = 0; e < 2; e++)
 			CHECK(sim, sim->ends[e].events[RUDP_PATH_GSO] == 0);
 		CHECK(sim, sim_close(sim));
@@ -259,7 +259,7 @@ static void a_shrinking_mtu_does_not_delay_calls(void **state)
 						       shrink_responses};
 
 	for (unsigned k = 0; k < 2 * ARRAY_SIZE(shrink); k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		bool reads = k % 2;
 		struct sim *sim;
 
@@ -267,12 +267,12 @@ static void a_shrinking_mtu_does_not_delay_calls(void **state)
 		cfg.legs = k / 2 == 0 ? 1 : 2;
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 100 * MS));
-		CHECK(sim,
-		      pump(sim, 200, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, shrink[k / 2]));
+		CHECK(sim, sim_pump(sim, 200, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64,
+				    shrink[k / 2]));
 		print_message("# the fabric shrinks, %s: longest gap %.3f ms\n",
 			      reads ? "reads" : "writes", (double)sim->longest_gap_ns / 1e6);
 		CHECK(sim, sim->longest_gap_ns < 50 * MS);
-		CHECK(sim, pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
 		for (unsigned e = 0; e < 2; e++)
 			CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
 		memset(sim->cfg.path_mtu, 0, sizeof(sim->cfg.path_mtu));
@@ -283,7 +283,7 @@ static void a_shrinking_mtu_does_not_delay_calls(void **state)
 		for (unsigned e = 0; e < 2; e++)
 			for (unsigned l = 0; l < cfg.legs; l++)
 				CHECK(sim, mtu_of(sim, e, l) == 9000);
-		CHECK(sim, pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}
@@ -294,7 +294,7 @@ static void a_shrinking_mtu_does_not_delay_calls(void **state)
 static void a_shrinking_mtu_is_found_without_own_traffic(void **state)
 {
 	for (unsigned k = 0; k < 4; k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		bool reads = k % 2, early = k / 2;
 		unsigned idle = reads ? 1 : SIM_SERVER;
 		struct sim *sim;
@@ -302,11 +302,11 @@ static void a_shrinking_mtu_is_found_without_own_traffic(void **state)
 		cfg.mtu = 9000;
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 100 * MS));
-		CHECK(sim, pump(sim, 100, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 100, 8, 1 << 20, 1 << 20, NULL));
 		(reads ? shrink_requests : shrink_responses)(sim);
 		for (unsigned i = 0; i < (early ? 1 : 240); i++) {
-			CHECK(sim,
-			      pump(sim, 2, 1, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, NULL));
+			CHECK(sim, sim_pump(sim, 2, 1, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64,
+					    NULL));
 			CHECK(sim, sim_pass(sim, 50 * MS));
 		}
 		if (!early) {
@@ -317,9 +317,9 @@ static void a_shrinking_mtu_is_found_without_own_traffic(void **state)
 		CHECK(sim, mtu_of(sim, !idle, 0) == 9000 && mtu_of(sim, !idle, 1) == 9000);
 		sim->longest_gap_ns = 0;
 		for (unsigned i = 0; i < 20; i++) /* one packet each, with nothing behind it */
-			CHECK(sim, pump(sim, 1, 1, reads ? 8000 : 64, reads ? 64 : 8000, NULL));
+			CHECK(sim, sim_pump(sim, 1, 1, reads ? 8000 : 64, reads ? 64 : 8000, NULL));
 		CHECK(sim, sim->longest_gap_ns < (early ? 50 : 2) * MS);
-		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
 		print_message("# the fabric shrinks unseen, %s%s: longest gap %.3f ms\n",
 			      reads ? "reads" : "writes", early ? ", at once" : "",
 			      (double)sim->longest_gap_ns / 1e6);
@@ -353,7 +353,7 @@ static uint64_t mended_after(struct sim *sim, bool announced)
  * often: after a repair it does not wait for its history. */
 static void a_repaired_leg_is_used_after_its_hold_time(void **state)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 	const struct sim_end *client = &sim->ends[1];
 
 	CHECK(sim, sim_connect(sim, 100 * MS));
@@ -365,7 +365,7 @@ static void a_repaired_leg_is_used_after_its_hold_time(void **state)
 		if (steady)
 			CHECK(sim, sim_pass(sim, 20 * SEC));
 		sim_leg(sim, 1, 1, false, i % 2);
-		CHECK(sim, pump(sim, 10, 2, 1000, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 10, 2, 1000, 1 << 20, NULL));
 		CHECK(sim, client->events[RUDP_PATH_DOWN] == i + 1);
 		wait = mended_after(sim, i % 2);
 		CHECK(sim, wait > (steady ? 900 : 1900) * MS);
@@ -387,14 +387,14 @@ static void unplug_late(struct sim *sim)
 static void late_answers_do_not_revive_a_leg(void **state)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 100 * MS));
 		CHECK(sim, sim_pass(sim, 10 * MS));
-		CHECK(sim, pump(sim, 40 + (unsigned)seed, 8, 1 << 18, 1 << 18, unplug_late));
+		CHECK(sim, sim_pump(sim, 40 + (unsigned)seed, 8, 1 << 18, 1 << 18, unplug_late));
 		CHECK(sim, sim_pass(sim, 5 * SEC));
 		CHECK(sim, mended_after(sim, true) > 900 * MS);
 		CHECK(sim, sim_close(sim));
@@ -420,7 +420,7 @@ static void a_flapping_leg_costs_little(void **state)
 	};
 
 	for (unsigned k = 0; k < ARRAY_SIZE(how); k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 		const struct sim_end *client;
 
@@ -516,7 +516,7 @@ static void a_held_leg_returns_despite_late_hosts(void **state)
 	};
 
 	for (unsigned k = 0; k < ARRAY_SIZE(how); k++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 		unsigned ups[2];
 
@@ -530,7 +530,7 @@ static void a_held_leg_returns_despite_late_hosts(void **state)
 		for (unsigned i = 0; i < (how[k].back ? 4U : 20U); i++) {
 			how[k].harm(sim, how[k].ns);
 			if (how[k].load)
-				CHECK(sim, pump(sim, 4, 2, 1000, 1 << 18, NULL));
+				CHECK(sim, sim_pump(sim, 4, 2, 1000, 1 << 18, NULL));
 			CHECK(sim, sim_pass(sim, 700 * MS));
 		}
 		for (unsigned e = 0; e < 2; e++)
@@ -543,7 +543,7 @@ static void a_held_leg_returns_despite_late_hosts(void **state)
 /* A client with two legs and calls in flight; the second leg is repaired already, and held. */
 static struct sim *mending_world(unsigned depth)
 {
-	struct sim *sim = sim_new(&clean);
+	struct sim *sim = sim_new(&sim_clean);
 
 	CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, SEC));
 	sim_leg(sim, 1, 1, false, true);

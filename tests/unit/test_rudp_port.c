@@ -2,7 +2,7 @@
 /* Legs added while sessions run, in the simulator: at the client, at the server or at both. Each
  * leg finally carries, and no call is harmed. */
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RANDOM_RUNS 20
@@ -54,7 +54,7 @@ static void comes(const struct sim_config *cfg, unsigned first, unsigned second,
 	if (second != first)
 		assert_int_equal(sim_port_add(sim, second), 0);
 	CHECK(sim, settle(sim, n_paths, SEC));
-	CHECK(sim, pump(sim, 200, 8, 8000, 8000, NULL));
+	CHECK(sim, sim_pump(sim, 200, 8, 8000, 8000, NULL));
 	/* The same session, with load on both legs. */
 	assert_int_equal(sim->ends[CLIENT].events[RUDP_SESSION_UP], life);
 	assert_true(sim->ends[CLIENT].links[1].packets > 50);

@@ -4,7 +4,7 @@
  * replayed, late, reflected or foreign packets have no effect. Then whole simulations.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_sim.h"
+#include "tests/lib/rudp/rudp_sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

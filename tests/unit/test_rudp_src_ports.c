@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #define CLIENT 1
 #define SOURCES 3U
@@ -43,7 +43,7 @@ static bool wait_for_all(struct sim *sim, unsigned sources, uint64_t max_ns)
 
 static struct sim *world(unsigned k)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 
 	cfg.security = (enum rudp_security)(k % RUDP_SECURITY_MAX);
 	cfg.ipv6 = k & 1;
@@ -70,12 +70,12 @@ static void big_messages_spread_over_source_ports(void **state)
 
 		CHECK(sim, sim_connect(sim, SEC));
 		CHECK(sim, wait_for_all(sim, 1 + SOURCES, SEC));
-		CHECK(sim, pump(sim, 200, 8, 1000, 1000, NULL));
+		CHECK(sim, sim_pump(sim, 200, 8, 1000, 1000, NULL));
 		for (unsigned end = 0; end < 2; end++)
 			for (unsigned leg = 0; leg < 2; leg++)
 				for (unsigned i = 1; i <= SOURCES; i++)
 					CHECK(sim, sim->ends[end].links[leg].by_source[i] <= 2);
-		CHECK(sim, pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
 		for (unsigned end = 0; end < 2; end++) {
 			CHECK(sim, least_by_source(sim, end) > 2000);
 			for (unsigned leg = 0; leg < 2; leg++) {
@@ -103,7 +103,7 @@ static void a_blocked_source_port_is_reported(void **state)
 		for (unsigned leg = 0; leg < 2; leg++)
 			sim->ends[CLIENT].links[leg].sources_out = 1U << 2;
 		CHECK(sim, sim_connect(sim, SEC));
-		CHECK(sim, pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim_pass(sim, 4 * SEC));
 		for (unsigned leg = 0; leg < 2; leg++) {
 			/* Only the probes. */
@@ -132,12 +132,12 @@ static void a_failing_source_port_is_replaced(void **state)
 
 		CHECK(sim, sim_connect(sim, SEC));
 		CHECK(sim, wait_for_all(sim, 1 + SOURCES, SEC));
-		CHECK(sim, pump(sim, 16, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 16, 4, 1 << 20, 1 << 20, NULL));
 		for (unsigned end = 0; end < 2; end++)
 			for (unsigned leg = 0; leg < 2; leg++)
 				sim->ends[end].links[leg].sources_out = gone;
 		sim->longest_gap_ns = 0;
-		CHECK(sim, pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 64, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->longest_gap_ns < 40 * MS);
 		CHECK(sim, sim_pass(sim, 4 * SEC));
 		for (unsigned end = 0; end < 2; end++) {
@@ -147,7 +147,7 @@ static void a_failing_source_port_is_replaced(void **state)
 			for (unsigned leg = 0; leg < 2; leg++)
 				CHECK(sim, path_of(sim, end, leg).sources_lost == gone);
 		}
-		CHECK(sim, pump(sim, 16, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 16, 4, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim_close(sim));
 		sim_free(sim);
 	}
@@ -163,16 +163,16 @@ static void uneven_routes_cost_little(void **state)
 
 		CHECK(sim, sim_connect(sim, SEC));
 		CHECK(sim, wait_for_all(sim, 1 + SOURCES, SEC));
-		CHECK(sim, pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
 		begun_ns = sim->now;
-		CHECK(sim, pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
 		even_ns = sim->now - begun_ns;
 		for (unsigned end = 0; end < 2; end++)
 			for (unsigned leg = 0; leg < 2; leg++)
 				sim->ends[end].links[leg].source_lag_ns = 50 * US << k;
-		CHECK(sim, pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
 		begun_ns = sim->now;
-		CHECK(sim, pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_pump(sim, 128, 8, 1 << 20, 1 << 20, NULL));
 		CHECK(sim, sim->now - begun_ns < 2 * even_ns);
 		for (unsigned end = 0; end < 2; end++) {
 			CHECK(sim, sim->ends[end].events[RUDP_PATH_DOWN] == 0);
@@ -307,7 +307,7 @@ static void a_source_port_that_loses_large_packets_is_retried_rarely(void **stat
 static void random_worlds_with_source_ports_keep_every_promise(void **state)
 {
 	for (uint64_t seed = 1; seed <= 12; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -319,13 +319,13 @@ static void random_worlds_with_source_ports_keep_every_promise(void **state)
 		sim = sim_new(&cfg);
 		CHECK(sim, sim_connect(sim, 10 * SEC));
 		for (unsigned life = 0; life < 3; life++) {
-			CHECK(sim, pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
+			CHECK(sim, sim_pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
 			sim->ends[life & 1].links[life & 1].sources_out ^= (uint8_t)(seed << 1);
-			CHECK(sim, pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
+			CHECK(sim, sim_pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
 			sim_restart(sim, SIM_SERVER);
 			CHECK(sim, sim_connect(sim, 10 * SEC));
 		}
-		CHECK(sim, pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
+		CHECK(sim, sim_pump(sim, 16, 4, 1 << 18, 1 << 18, NULL));
 		CHECK(sim, sim->ends[CLIENT].session && sim_close(sim));
 		sim_free(sim);
 	}

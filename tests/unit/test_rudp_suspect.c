@@ -6,7 +6,7 @@
 #include <malloc.h>
 
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 2
@@ -124,7 +124,7 @@ static struct waits waits_in(uint64_t seed, enum failure how, enum load load, st
 	struct user users[] = {
 		{.block = 4096}, {.block = 1U << 20}, {.block = 1U << 20, .reads = true}};
 	unsigned first = load == LARGE ? 2 : 0, n_users = load == ALONE ? 1 : ARRAY_SIZE(users);
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	uint64_t since = UINT64_MAX, begun;
 	struct waits w = {0};
 	struct sim *sim;
@@ -311,7 +311,7 @@ static void wait_stage(struct sim *sim, const struct rudp_path *p, enum suspect_
 static void an_early_probe_is_repeated(void **state)
 {
 	for (unsigned full = 0; full < 2; full++) {
-		struct sim *sim = late_world(&clean);
+		struct sim *sim = late_world(&sim_clean);
 		struct rudp_path *p = paths_of(sim, SIM_SERVER);
 		unsigned leg = answer_is_cut(sim), other = 1 - leg;
 		uint64_t woke;
@@ -336,7 +336,7 @@ static void an_early_probe_is_repeated(void **state)
 /* A leg whose packets moved, and whose port refused the PING, stays suspect until it answers. */
 static void a_leg_with_moved_packets_returns_only_after_an_answer(void **state)
 {
-	struct sim *sim = late_world(&clean);
+	struct sim *sim = late_world(&sim_clean);
 	unsigned leg = answer_is_cut(sim);
 	struct rudp_path *p = &paths_of(sim, SIM_SERVER)[leg];
 
@@ -363,7 +363,7 @@ static void a_leg_with_moved_packets_returns_only_after_an_answer(void **state)
  * after waking, at different moments, and neither becomes suspect. */
 static void a_late_peer_makes_no_leg_suspect(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	unsigned proven = 0, left = 0;
 
 	for (cfg.seed = 1; cfg.seed <= 4; cfg.seed++) {
@@ -401,7 +401,7 @@ static void a_late_peer_makes_no_leg_suspect(void **state)
 /* Large messages on slow legs, over several source ports each: an answer to any of them counts. */
 static void an_answer_to_any_source_port_counts(void **state)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct suspicions suspicions = {0};
 	struct sim *sim;
 
@@ -430,7 +430,7 @@ static void an_answer_to_any_source_port_counts(void **state)
  * own lateness. */
 static void a_long_path_is_not_taken_for_lateness(void **state)
 {
-	struct sim *sim = late_world(&clean);
+	struct sim *sim = late_world(&sim_clean);
 	struct rudp_path *p = &paths_of(sim, 1)[0];
 
 	p->rtt = (struct rudp_rtt){0};
@@ -447,7 +447,7 @@ static void a_long_path_is_not_taken_for_lateness(void **state)
 /* A leg's link goes down while the other is suspect: the peer is informed over that one at once. */
 static void a_lost_link_is_reported_over_a_suspect_leg(void **state)
 {
-	struct sim *sim = late_world(&clean);
+	struct sim *sim = late_world(&sim_clean);
 	unsigned leg = answer_is_cut(sim);
 	struct rudp_path *p = paths_of(sim, SIM_SERVER);
 
@@ -469,7 +469,7 @@ static void a_lost_link_is_reported_over_a_suspect_leg(void **state)
 static void probes_leave_at_their_deadline(void **state)
 {
 	for (unsigned elsewhere = 0; elsewhere < 2; elsewhere++) {
-		struct sim *sim = late_world(&clean);
+		struct sim *sim = late_world(&sim_clean);
 		struct rudp_path *p = paths_of(sim, SIM_SERVER);
 		struct rudp_session *s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
 		unsigned leg = answer_is_cut(sim);

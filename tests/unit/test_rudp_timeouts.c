@@ -4,7 +4,7 @@
  * packets and at rudp's deadlines.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 4
@@ -93,7 +93,7 @@ static void timeouts_expire_at_their_deadline(void **state)
 	struct seen seen = {0};
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct sim_config cfg = clean;
+		struct sim_config cfg = sim_clean;
 		struct sim *sim;
 
 		cfg.seed = seed;
@@ -124,7 +124,7 @@ static void timeouts_expire_at_their_deadline(void **state)
  * exactly. */
 static void silence_of(uint64_t delay_ns)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	const struct rudp_session *s;
 	const struct rudp_path *p;
 	struct sim *sim;
@@ -169,7 +169,7 @@ static void timeouts_double_during_silence(void **state)
  * nowhere. */
 static void given_up_of(unsigned legs)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	const struct rudp_session *s;
 	const struct rudp_path *p;
 	struct sim *sim;
@@ -207,7 +207,7 @@ static void a_silent_path_goes_down_on_time(void **state)
  * immediately, unless another response is due or a request still has one to come. */
 static void acknowledged_of(bool rests)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	const struct rudp_session *s;
 	const struct rudp_path *p;
 	struct sim *sim;

@@ -5,7 +5,7 @@
  */
 #include "netcfg/feature/plan_rxe.h"
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 
 static const char wanted[] = "host: host-a\n"
 			     "networks:\n"
@@ -24,7 +24,7 @@ static const char none[] = "host: host-a\n"
 /* The host after `edit`. */
 static void host_edit(struct host *h, void (*edit)(struct inventory *inv))
 {
-	struct inventory *inv = collect(h);
+	struct inventory *inv = host_collect(h);
 
 	edit(inv);
 	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
@@ -102,7 +102,7 @@ static void test_devices_are_created_and_removed(void **state)
 	struct diag d = DIAG_INIT;
 	size_t n = 0;
 
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(device_of(h, HOST_VETH0), "plenum_veth0");
 	assert_string_equal(device_of(h, HOST_VETH1), "plenum_veth1");
 	inv = kernel_fake_inventory(h->fake);
@@ -110,10 +110,10 @@ static void test_devices_are_created_and_removed(void **state)
 		n += strcmp(inv->gids[i].device, "plenum_veth1") == 0 &&
 		     inv->gids[i].ifindex == inv_link_by_name(inv, "veth1.200")->ifindex;
 	assert_int_equal(n, 1);
-	assert_int_equal(n_left(h, s), 0);
+	assert_int_equal(host_steps_left(h, s), 0);
 	assert_int_equal(verify(h, s, &d), 0);
 
-	gives_all_back(h, nothing, before);
+	host_gives_all_back(h, nothing, before);
 	diag_done(&d);
 	free(before);
 	spec_free(s);
@@ -128,7 +128,7 @@ static void test_an_apply_waits_for_gids(void **state)
 	struct diag d = DIAG_INIT;
 	char *text;
 
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	host_edit(h, loses_gids);
 	assert_int_equal(verify(h, s, &d), -ETIMEDOUT);
 	text = diag_format(&d);
@@ -146,18 +146,18 @@ static void test_a_removed_device_is_restored(void **state)
 	struct plan *p;
 	char text[256];
 
-	plan_free(apply(h, s));
-	p = plan_now(h, s);
+	plan_free(host_apply(h, s));
+	p = host_plan(h, s);
 	assert_false(plan_has_drifted(h->fake, p));
 	remove_device(h, "plenum_veth0", HOST_VETH0);
 	assert_true(plan_has_drifted(h->fake, p));
 	plan_free(p);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 1);
 	plan_step_describe_undone(&p->steps[0], text, sizeof(text));
 	assert_string_equal(text, "soft-RoCE device plenum_veth0 of leg-a (veth0) was removed");
 	plan_free(p);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(device_of(h, HOST_VETH0), "plenum_veth0");
 	spec_free(s);
 }
@@ -189,10 +189,10 @@ static void test_a_vanishing_device_is_waited_for(void **state)
 	struct spec *s = host_spec(wanted);
 	struct plan *p;
 
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	remove_device(h, "plenum_veth0", HOST_VETH0);
 	host_edit(h, has_one_that_leaves);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 0);
 	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(p->legs[0].reason.code, "no-soft-roce");
@@ -200,15 +200,15 @@ static void test_a_vanishing_device_is_waited_for(void **state)
 	plan_free(p);
 
 	host_edit(h, has_one_elsewhere);
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_int_equal(p->n_steps, 1);
 	assert_string_equal(p->steps[0].change.rxe.name, "plenum_veth0_2");
 	plan_free(p);
 
 	host_edit(h, has_lost_it);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(device_of(h, HOST_VETH0), "plenum_veth0");
-	p = plan_now(h, s);
+	p = host_plan(h, s);
 	assert_false(plan_has_drifted(h->fake, p));
 	plan_free(p);
 	spec_free(s);
@@ -223,12 +223,12 @@ static void test_a_foreign_device_is_used(void **state)
 	struct plan *p;
 
 	host_edit(h, gets_foreign_device);
-	p = apply(h, s);
+	p = host_apply(h, s);
 	assert_string_equal(device_of(h, HOST_VETH0), "rxe0");
 	assert_int_equal(p->legs[0].state, PLAN_LEG_USABLE);
 	assert_false(plan_has_drifted(h->fake, p));
 	plan_free(p);
-	plan_free(apply(h, nothing));
+	plan_free(host_apply(h, nothing));
 	assert_string_equal(device_of(h, HOST_VETH0), "rxe0");
 	assert_int_equal(h->fake->ops->change(h->fake, &c, NULL), -EPERM);
 	spec_free(s);
@@ -242,10 +242,10 @@ static void test_a_device_is_found_after_a_rename(void **state)
 	struct spec *s = host_spec(wanted);
 
 	host_edit(h, had_other_names);
-	plan_free(apply(h, s));
+	plan_free(host_apply(h, s));
 	assert_string_equal(device_of(h, HOST_VETH1), "plenum_veth0");
 	assert_string_equal(device_of(h, HOST_VETH0), "plenum_veth0_2");
-	assert_int_equal(n_left(h, s), 0);
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
-#include "tests/lib/helper_trace.h"
+#include "tests/lib/process/helper_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "netcfg/base/memfd.h"
-#include "tests/lib/server_rig.h"
+#include "tests/lib/fuse/server_rig.h"
 
 #define CORES 2U
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leases of the server: no other client changes what a client may cache. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "tests/lib/server_rig.h"
+#include "tests/lib/fuse/server_rig.h"
 
 static struct rig rig;
 static struct fuse_server_client *clients[2];

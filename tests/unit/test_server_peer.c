@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server refuses peers of other versions, without rights, or with malformed requests. */
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/server_test.h"
 #include <sys/xattr.h>
 
 static void refused_sessions_get_a_reason(void **state)

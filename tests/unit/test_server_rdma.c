@@ -2,8 +2,8 @@
 /* Requests with RDMA data at a server without RDMA, with failed pairs or with busy pairs: no
  * data is lost. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "tests/lib/server_rig.h"
-#include "tests/lib/verbs_fake.h"
+#include "tests/lib/fuse/server_rig.h"
+#include "tests/lib/fuse/verbs_fake.h"
 
 #define BYTES (256U << 10)
 #define LEGS 3

@@ -4,9 +4,10 @@
  * and everything else from the clients.
  */
 #include "dataplane/fuse/server/base/server_state.h"
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/server_test.h"
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 

@@ -4,9 +4,11 @@
  * privileges and reserved space. Needs root.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/helper_end.h"
+#include "tests/lib/fuse/server_test.h"
 #include <linux/capability.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the server reads: batches in one system call, via a ring that can do nothing else. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/server_test.h"
 #include <dlfcn.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>

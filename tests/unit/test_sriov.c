@@ -6,7 +6,7 @@
 #include "netcfg/apply/apply.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/host/plan_host.h"
 
 #define PF "0000:3b:00.0"
 #define STEPS                                                                              \

@@ -7,7 +7,7 @@
 #include "agent/supervise/rundir.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
-#include "tests/lib/kill_steps.h"
+#include "tests/lib/process/kill_steps.h"
 
 #include <fcntl.h>
 #include <ftw.h>

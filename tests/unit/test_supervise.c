@@ -3,7 +3,7 @@
  * workers. */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
-#include "tests/lib/put_file.h"
+#include "tests/lib/host/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
  */
 #include "netcfg/plan/plan_project.h"
 #include "plugins/plugins.h"
-#include "tests/lib/apply_host.h"
+#include "tests/lib/host/apply_host.h"
 
 #define NETWORKS(a, b)                                               \
 	"host: host-a\n"                                             \
@@ -29,8 +29,8 @@ static void test_links_are_created_and_removed(void **state)
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged), *nothing = host_spec(none);
 	char *before = host_json(h);
-	struct plan *p = apply(h, s);
-	struct inventory *inv = collect(h);
+	struct plan *p = host_apply(h, s);
+	struct inventory *inv = host_collect(h);
 	const struct inv_link *l = inv_link_by_name(inv, "veth0.100");
 
 	assert_non_null(l);
@@ -44,11 +44,11 @@ static void test_links_are_created_and_removed(void **state)
 	plan_resolve(p, inv);
 	assert_int_equal(p->legs[0].ifindex, l->ifindex);
 	assert_int_equal(p->workers[0].ports[0].ifindex, l->ifindex);
-	assert_int_equal(n_left(h, s), 0);
+	assert_int_equal(host_steps_left(h, s), 0);
 	plan_free(p);
 	inv_free(inv);
 
-	gives_all_back(h, nothing, before);
+	host_gives_all_back(h, nothing, before);
 	free(before);
 	spec_free(s);
 	spec_free(nothing);
@@ -60,7 +60,7 @@ static void test_a_kill_at_any_step_is_rolled_back(void **state)
 	struct host *h = *state;
 	struct spec *s = host_spec(tagged);
 	char *before = host_json(h);
-	struct plan *p = plan_now(h, s);
+	struct plan *p = host_plan(h, s);
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct apply_outcome o;
@@ -92,7 +92,7 @@ static void test_an_unmarked_link_is_removed(void **state)
 	made.change = (struct kernel_change){
 		.kind = KERNEL_VLAN, .ifindex = HOST_VETH0, .vlan = {"veth0.100", 100}};
 	assert_int_equal(h->fake->ops->change(h->fake, &made.change, NULL), 0);
-	inv = collect(h);
+	inv = host_collect(h);
 	l = (struct inv_link *)inv_link_by_name(inv, "veth0.100");
 	assert_int_equal(object_vlan.present(inv, &made), OBJECT_OURS);
 	l->alias[0] = '\0';
@@ -116,21 +116,21 @@ static void test_a_link_in_use_stays(void **state)
 	struct inv_addr theirs = {.ip = host_prefix("192.168.7.1/24"), .proto = 3};
 	struct inventory *inv;
 
-	plan_free(apply(h, s));
-	inv = collect(h);
+	plan_free(host_apply(h, s));
+	inv = host_collect(h);
 	theirs.ifindex = inv_link_by_name(inv, "veth0.100")->ifindex;
 	inv_free(inv);
 	assert_int_equal(kernel_do_addr_add(h->fake, &theirs, NULL), 0);
-	plan_free(apply(h, nothing));
-	inv = collect(h);
+	plan_free(host_apply(h, nothing));
+	inv = host_collect(h);
 	assert_non_null(inv_link_by_name(inv, "veth0.100"));
 	assert_true(inv_link_by_name(inv, "veth0.100")->up);
 	assert_null(inv_link_by_name(inv, "veth1.200"));
 	inv_free(inv);
-	assert_int_equal(n_left(h, nothing), 0);
+	assert_int_equal(host_steps_left(h, nothing), 0);
 	/* If configured again, it is ours as before. */
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 	spec_free(nothing);
 }
@@ -142,13 +142,13 @@ static void test_a_deleted_link_is_restored(void **state)
 	struct spec *s = host_spec(tagged);
 	struct inventory *inv;
 
-	plan_free(apply(h, s));
-	inv = collect(h);
+	plan_free(host_apply(h, s));
+	inv = host_collect(h);
 	assert_int_equal(
 		kernel_fake_remove_link(h->fake, inv_link_by_name(inv, "veth1.200")->ifindex), 0);
 	inv_free(inv);
-	plan_free(apply(h, s));
-	assert_int_equal(n_left(h, s), 0);
+	plan_free(host_apply(h, s));
+	assert_int_equal(host_steps_left(h, s), 0);
 	spec_free(s);
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker that only submits calls, for tests of the I/O helpers: an export in a fresh directory on
+ * disk, and a helper pool.
+ */
+#ifndef PLENUM_TESTS_HELPER_RIG_H
+#define PLENUM_TESTS_HELPER_RIG_H
+
+#include "dataplane/fuse/helper/fs_helper.h"
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define RIG_ARENA_BYTES (4U << 20)
+#define RIG_DEADLINE_MS 20000
+
+struct rig {
+	char dir[64];
+	int root_fd, state_fd, key_fd;
+	uint32_t worker_id;
+	struct fs_helper *helpers;
+	unsigned mount; /* in the journal */
+	uint8_t *arena;
+	uint64_t unique; /* of the last journalled request */
+};
+
+void rig_pool_start(struct rig *g);
+struct rig *rig_new(void);
+int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw);
+void rig_free(struct rig *g);
+struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd, const char *name);
+void rig_on_done(void *user, struct helper_call *call);
+
+/* The next call that returns. */
+struct helper_call *rig_wait(struct rig *g);
+
+/* Error of the call; *ret, if not NULL: the returned call. Frees it. */
+int rig_do(struct rig *g, struct helper_call *c, struct helper_call *ret);
+
+/* Journals the call as a new request. */
+void rig_once(struct rig *g, struct helper_call *c);
+const char *rig_path(const struct rig *g, const char *name);
+
+/* For tests that start with a running pool. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client for tests of the server: sends FUSE requests as a frontend does, one or several at a
+ * time, and receives the replies. Tests use node numbers and file handles as a kernel does; the rig
+ * maps them to the server's and reopens files at a successor. It replaces the transport
+ * (rudp_respond and others). Each rig has an export in a fresh directory, on disk by default.
+ */
+#ifndef PLENUM_TESTS_SERVER_RIG_H
+#define PLENUM_TESTS_SERVER_RIG_H
+
+#include "dataplane/fuse/helper/fs_helper.h"
+#include "dataplane/fuse/helper/fuse_handle.h"
+#include "dataplane/fuse/proto/fuse_hello.h"
+#include "dataplane/fuse/proto/fuse_proto.h"
+#include "dataplane/fuse/server/fuse_server.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define ROOT FUSE_ROOT_ID
+#define RIG_DEADLINE_NS (20 * NSEC_PER_SEC)
+#define RIG_NODES_MAX 16384U
+#define RIG_FILES_MAX 16384U
+#define RIG_FH 0x1000000U /* the rig's file handles: this plus an index */
+
+struct rudp_call {
+	void *user;
+	bool answered, hold; /* hold: do not acknowledge the reply */
+	void *token;
+	size_t len;
+	uint8_t reply[RUDP_MSG_BYTES_MAX];
+};
+
+struct rig {
+	char dir[64];
+	struct launch_config cfg;
+	struct launch_stats stats;
+	struct fuse_handle *nodes; /* by node number; the first is the root's */
+	unsigned n_nodes;
+	struct rig_file {
+		uint64_t node, fh; /* fh: the server's; 0: closed or lost */
+		uint32_t flags;
+	} * files;
+	unsigned n_files;
+	struct fuse_proto_server identity;
+	uint64_t own_unique; /* for the rig's internal requests */
+	int reopen_r;	     /* error of the last failed reopen */
+	int key_fd;
+	uint64_t boot; /* identifies the host's boot */
+	struct fs_helper *helpers;
+	struct fuse_server *server;
+	struct fuse_server_client *client;
+	struct fuse_hello hello;
+	uint64_t unique; /* of the last request */
+	bool resend;	 /* marks the next request as sent before */
+	uint32_t uid, gid;
+	struct rudp_call *call; /* of rig_do */
+	/* Files pinned for the server, as by the agent. */
+	struct rig *holder; /* the rig with the pins; NULL: this one */
+	bool deaf;	    /* refuses messages now */
+	struct rig_held {
+		uint64_t key;
+		int fd;
+	} held[8];
+	unsigned n_held;
+	bool holds_late; /* delays the next pin until rig_hear_late() */
+	struct rig_held late;
+	/* The last reply's data and its tail. */
+	const void *data;
+	size_t len;
+	const uint8_t *tail;
+	size_t tail_len;
+	bool opened; /* the last rig_open returned attributes */
+	struct fuse_attr opened_attr;
+};
+
+extern struct fuse_server *rig_back;		     /* receives acknowledgements */
+extern void (*rig_on_close)(struct rudp_session *s); /* NULL: ignored */
+
+void rig_poll(struct rig *g);
+void rig_wait(struct rig *g, const struct rudp_call *call);
+
+/* Delivers one message; `call` is answered now or later. */
+void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t len);
+
+struct rig_req { /* parts: absent if 0 */
+	uint32_t op;
+	uint64_t node;
+	const void *arg;
+	size_t arg_len;
+	const char *name, *name2;
+	const void *data;
+	size_t data_len;
+	uint16_t flags; /* FUSE_PROTO_REQ_* */
+	uint64_t unique;
+	struct fuse_proto_bulk bulk; /* behind the handles, if its length is not 0 */
+};
+
+size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct rig_req *r);
+void rig_send(struct rig *g, struct rudp_call *call, const struct rig_req *r);
+
+/* The answer's error (0 or negative); g->data and g->len are its data. */
+int rig_result(struct rig *g, const struct rudp_call *call);
+int rig_do_(struct rig *g, const struct rig_req *r);
+#define rig_do(g, o, n, ...) rig_do_((g), &(struct rig_req){.op = (o), .node = (n), ##__VA_ARGS__})
+#define RIG_ARG(a) .arg = &(a), .arg_len = sizeof(a)
+
+/* The i-th handle in the last reply's tail, as a node. what: the expected flags of the tail. */
+uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what);
+
+/* Does not reopen files. */
+int rig_init_session(struct rig *g);
+
+/* Reads the server's identity, and reopens all files if it is a new one. */
+void rig_reopen(struct rig *g);
+int rig_accept(struct rig *g);
+void rig_connect(struct rig *g);
+
+/* Delivers the delayed pin, after another rig's messages. */
+void rig_hear_late(struct rig *g);
+bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd);
+void rig_hands(struct rig *g);
+void rig_start(struct rig *g);
+
+/* Ends the server as for a successor: only the state descriptor and the client's knowledge
+ * remain. */
+void rig_stop(struct rig *g);
+void rig_setup(struct rig *g, const char *base);
+void rig_teardown(struct rig *g);
+
+/* Common requests. */
+
+uint64_t rig_entry_node(struct rig *g);
+
+/* The rig's file handle for the server's fh. */
+uint64_t rig_file(struct rig *g, uint64_t node, uint64_t fh, uint32_t flags);
+
+/* RELEASE; forgets the file whatever the reply. */
+int rig_release(struct rig *g, uint64_t node, uint64_t fh);
+int rig_lookup(struct rig *g, uint64_t parent, const char *name, uint64_t *ret);
+int rig_mkdir(struct rig *g, uint64_t parent, const char *name, uint64_t *ret);
+int rig_create(struct rig *g, uint64_t parent, const char *name, uint32_t flags, uint32_t mode,
+	       uint64_t *ret, uint64_t *ret_fh);
+int rig_open(struct rig *g, uint64_t node, uint32_t flags, uint64_t *ret_fh);
+
+/* Bytes written, or negative errno. */
+int rig_write(struct rig *g, uint64_t node, uint64_t fh, uint64_t off, uint32_t flags,
+	      const void *data, size_t len);
+
+/* Bytes read (at g->data), or negative errno. */
+int rig_read(struct rig *g, uint64_t node, uint64_t fh, uint64_t off, uint32_t len);
+int rig_getattr(struct rig *g, uint64_t node, struct fuse_attr *ret);
+const char *rig_path(const struct rig *g, const char *name);
+void rig_put_text(const struct rig *g, const char *name, const char *text);
+
+/* Entries of a program's list: test f with the file's setup and teardown, in a directory of
+ * base; BOTH: on disk and in memory. */
+#define ON(base, f)                                                                       \
+	{                                                                                 \
+#f " on " base, f, setup, teardown, (void *)(uintptr_t)(const char *)base \
+	}
+#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
+
+/* Prints the reason if not. */
+bool rig_can(void);
+
+#endif

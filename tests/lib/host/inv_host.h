@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hosts made in memory for the tests of the inventory and of what is drafted from it. */
+#ifndef PLENUM_TESTS_INV_HOST_H
+#define PLENUM_TESTS_INV_HOST_H
+
+#include "netcfg/host/inventory_build.h"
+#include <string.h>
+
+struct ip_prefix inv_host_prefix(const char *text);
+struct inv_link *inv_host_link_add(struct inventory *inv, const char *name,
+				   enum inv_link_kind kind);
+void inv_host_addr_add(struct inventory *inv, uint32_t ifindex, const char *text);
+void inv_host_default_route_add(struct inventory *inv, uint32_t oif, uint32_t metric);
+
+/* eth0 is the management; two ports of one NIC with addresses; cores 0-3, core 2 isolated. */
+struct inventory *inv_host_new(void);
+
+#endif

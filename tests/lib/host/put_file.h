@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of a folder that plays a host's, or its sysfs. */
+#ifndef PLENUM_TESTS_PUT_FILE_H
+#define PLENUM_TESTS_PUT_FILE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The file below root, whose parents are made, into buf. */
+void put_path(const char *root, const char *path, char *buf, size_t size);
+
+/* path begins with a slash. */
+__attribute__((format(printf, 3, 0))) void put_file_v(const char *root, const char *path,
+						      const char *fmt, va_list args);
+
+#endif

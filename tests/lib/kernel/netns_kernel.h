@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The base of the tests of the kernel seam: every test has a separate network namespace with a veth
+ * pair, leg0 and far0, which ends with the process. Needs root.
+ */
+#ifndef PLENUM_TESTS_KERNEL_NETNS_H
+#define PLENUM_TESTS_KERNEL_NETNS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/host/kernel.h"
+#include <stdio.h>
+
+#define LEG "leg0"
+
+/* Output of cmocka stays TAP: output of commands goes to standard error. */
+int netns_run(const char *command);
+int netns_setup(void **state);
+int netns_teardown(void **state);
+struct ip_prefix netns_prefix(const char *text);
+struct ip_addr netns_address(const char *text);
+struct inventory *netns_collect(struct kernel *k);
+uint32_t netns_leg_index(struct kernel *k);
+
+/* Whether the tests can run here; says why not, as TAP. */
+bool netns_is_possible(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports in separate processes, one echoing and one asking, for tests of ports over veth pairs.
+ */
+#ifndef PLENUM_TESTS_PORT_ENDS_H
+#define PLENUM_TESTS_PORT_ENDS_H
+
+#include "dataplane/port/port.h"
+#include "tests/lib/port/netns_enter.h"
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define DEADLINE_NS (60 * NSEC_PER_SEC)
+#define EXIT_TIMEOUT 3
+#define EXIT_DAMAGED 4
+#define EXIT_SLEPT 5  /* answers came, but did not wake the port */
+#define EXIT_OPEN 100 /* plus the errno of open */
+
+struct end { /* one process's port */
+	const char *netns, *ifname, *ip;
+	enum launch_transport transport;
+	const char *device; /* "": the default for the transport */
+};
+
+/* ------------------------------------------------------------------ in the children */
+
+/* For ports opened from now on. */
+extern uint32_t ends_log_level;
+extern uint32_t ends_mtu;
+extern bool ends_shared; /* shares the device with the kernel by flow rules */
+
+void leg_fill(struct launch_port *lp, const struct end *e);
+
+/* Opens one port for each of the n legs of a process. */
+void ends_open(struct port *ports, const struct end *legs, unsigned n);
+void end_open(struct port *p, const struct end *e);
+void port_wait(struct port *p);
+
+/* Shared with a client: while it is set, `count` more datagrams follow. NULL: not set. */
+extern uint32_t *keep_sending;
+
+/* Without packets the descriptor stays quiet, also after its interface went down. */
+void child_sleeper(const struct end *e);
+
+/* Alternates between both legs. */
+void child_two_legs(const struct end *legs, const struct end *peers);
+
+/* ------------------------------------------------------------------ in the parent */
+
+/* Starts echoing ports; returns once they are open. */
+pid_t echoes_start(const struct end *e, unsigned n_legs);
+pid_t echo_start(const struct end *e);
+void echo_kill(pid_t pid);
+pid_t client_start(const struct end *e, const struct end *peer, uint32_t count);
+int client_run(const struct end *e, const struct end *peer, uint32_t count);
+
+#endif
