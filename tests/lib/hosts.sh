@@ -162,6 +162,19 @@ hugepages_hold() {
 	flock "$hugepages_lock"
 }
 
+# hugepages_reserve N: the same, and there are at least N meanwhile.
+hugepages_before=
+hugepages_reserve() {
+	hugepages_hold
+	hugepages_before=$(</proc/sys/vm/nr_hugepages)
+	[ "$hugepages_before" -ge "$1" ] || echo "$1" >/proc/sys/vm/nr_hugepages
+}
+
+# hugepages_return: undoes hugepages_reserve, if that was called, once the processes that used them have ended.
+hugepages_return() {
+	[ -z "$hugepages_before" ] || hugepages_restore "$hugepages_before"
+}
+
 # hugepages_restore N: sets the former number. Pages of processes that have just ended return a little later, and would
 # stay if the number were set before.
 hugepages_restore() {

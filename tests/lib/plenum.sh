@@ -21,9 +21,16 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 
 # agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script
 agent_start() {
-	local host=$1
-	sed "${2:-}" "$here/../../etc/examples/$host.yaml" | lab_sh "$host" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml &&
-		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
+	sed "${2:-}" "$here/../../etc/examples/$1.yaml" | lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"
+	agent_run "$1"
+}
+
+agent_run() { # agent_run HOST: starts it with the host's file
+	on "$1" sh -c "PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 &"
+}
+
+agent_kill() { # agent_kill HOST: by SIGKILL
+	on "$1" sh -c 'kill -KILL "$(cat /run/plenum/plenumd.pid)"'
 }
 
 nothing_to_do() { # nothing_to_do HOST: the host is as its file says
@@ -34,6 +41,24 @@ workers_up() { # workers_up HOST: true if it has workers and all of them run
 	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | matches true
 }
 
+worker_replaced() { # worker_replaced HOST PID: another process than PID has taken its place, and all workers run
+	[ "$(worker "$1" pid)" != "$2" ] && workers_up "$1"
+}
+
+leg_is() { # leg_is HOST LEG STATE [REASON]
+	[ "$(plenum_jq "$1" ".legs[] | select(.name == \"$2\") | .state" status)" = "$3" ] || return
+	[ -z "${4:-}" ] || plenum_jq "$1" ".legs[] | select(.name == \"$2\") | .reason" status | matches "$4"
+}
+
+reason_has() { # reason_has HOST TEXT: among the reasons of the host's state
+	plenum_jq "$1" '.reasons[]' status | matches "$2"
+}
+
+copied() { # copied NAME: copies a file to the mount and back
+	on host-a sh -ec "head -c 300000 /dev/urandom >/run/$1; cp /run/$1 /mnt/scratch/$1; echo 3 >/proc/sys/vm/drop_caches; cmp /run/$1 /mnt/scratch/$1"
+	[ "$(on host-b sha256sum /srv/scratch/$1 | cut -d' ' -f1)" = "$(on host-a sha256sum /run/$1 | cut -d' ' -f1)" ]
+}
+
 worker() { # worker HOST FIELD: of its first worker
 	plenum_jq "$1" "[.processes[] | select(.role != \"MANAGEMENT\")][0].$2" processes
 }
@@ -41,6 +66,14 @@ worker() { # worker HOST FIELD: of its first worker
 # paths HOST LEG: the paths that are up on a leg, and bytes_on the bytes sent on it
 paths() {
 	plenum_jq "$1" "[.paths[] | select(.leg == \"$2\" and .up)] | length" status
+}
+
+paths_up() { # paths_up LEG N: so many paths of host-a are up on the leg
+	[ "$(paths host-a "$1")" = "$2" ]
+}
+
+both_paths() { # host-a has one on each leg
+	paths_up leg-a 1 && paths_up leg-b 1
 }
 
 bytes_on() {

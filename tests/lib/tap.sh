@@ -32,7 +32,7 @@ tap_result() {
 
 tap_ran=()
 tap_note() { # a loop that waits is noted by its condition only
-	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | on:* | *':"$@"'* | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
+	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | on:* | ctl*:* | plenum:* | api*:* | *':"$@"'* | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
 	[ ${#tap_ran[@]} -lt 6 ] || tap_ran=("${tap_ran[@]:1}")
 	tap_ran+=("${FUNCNAME[1]}: ${1//$'\n'/ }")
 }

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Agents on hosts made of namespaces, and what they report: sourced beside hosts.sh by bash scripts that set $work, a folder
+# for files, and $build, whose programs run, or $agent_programs, another folder of plenum and plenumd. The e2e scripts get
+# it by e2e.sh.
+#
+# Commands
+#   on CMD...			runs CMD in $e2e_host, the host of a script that has only one
+#   plenum ARGS...		`plenum ARGS` in $e2e_host
+#   plenum_says EXIT TEXT ARGS...	the same; tests that it exits with EXIT and prints TEXT. Its output is $work/said.
+#   ctl HOST ARGS...		`plenum ARGS` in HOST
+#   ctl_degraded HOST ARGS...	the same where status 2, which reports a degraded host, counts as success
+#   api HOST PATH CURL-OPTION...	a request to HOST's REST API; one with -X, -T or -d uses the socket of those that may change things
+#   api_at SOCKET HOST PATH CURL-OPTION...	the same by a certain socket: plenumd or plenumd-admin
+#   http_code HOST PATH CURL-OPTION...	prints the status code; the answer's body is $work/answer
+#
+# Configuration
+#   config_put HOST <YAML	becomes HOST's /etc/plenum/plenum.yaml
+#   example_put HOST [SED-SCRIPT]	the same with HOST's shipped example, edited by the script; a copy is $work/HOST.yaml
+#
+# Agents: each in the background, with the log $work/HOST.log. Variables in agent_env=(NAME=VALUE...) are in their
+# environment.
+#   agent_start HOST [OPTION...]	with options of plenumd
+#   agent_start_bare HOST [OPTION...]	its workers only speak the launch messages, and log them below $work/told: for the agent's
+#				own life. Its state is in /run/state. PLENUM_WORKER in agent_env replaces these workers.
+#   agent_start_managed HOST [OPTION...]	the same under a service manager, as by systemd: it keeps the descriptors that the agent
+#				stores, and starts the next agent with them when one is killed or agent_manager gets SIGUSR1
+#   agent_pid HOST
+#   agent_signal HOST SIGNAL
+#   agent_reload HOST		by SIGHUP
+#   agent_end HOST [SIGNAL]	by SIGTERM or SIGNAL; waits for its exit and returns its exit status
+#   agent_kill HOST		by SIGKILL; waits until its process is gone. Workers and its other processes may live on.
+#   agent_wait HOST		waits for the exit of the agent that was started last; its exit status
+#   agent_stop HOST		by `plenum stop`; waits until none of its processes runs
+#
+# Conditions, for wait_until. Texts are basic regular expressions.
+#   agent_answers HOST
+#   agent_gone HOST		no process of an agent runs
+#   process_gone HOST PID	it has exited, even if its parent does not know yet
+#   state_is HOST STATE		starting, running, degraded, ...
+#   status_has HOST CONDITION	a jq condition of the status
+#   reason_has HOST TEXT	one of the reasons of the host's state
+#   event_has HOST TEXT		an event so far; events_with HOST TEXT prints their number
+#   worker_of HOST ROLE FIELD	prints a field of the first row with that role: MANAGEMENT (the agent), FRONTEND or COMPUTE
+#   worker_is HOST ID STATUS	a worker's status; worker HOST ID FIELD prints a field of its row in the process table
+
+agents_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# ---- commands ----
+
+on() {
+	host_run "$e2e_host" "$@"
+}
+
+plenum() {
+	ctl "$e2e_host" "$@"
+}
+
+plenum_says() {
+	local want=$1 text=$2 status=0
+	plenum "${@:3}" >"$work/said" 2>&1 || status=$?
+	cat "$work/said"
+	[ "$status" = "$want" ] && grep -q -- "$text" "$work/said"
+}
+
+ctl() {
+	host_run "$1" "${agent_programs:-$build/agent}/plenum" "${@:2}"
+}
+
+ctl_degraded() {
+	ctl "$@" || [ $? = 2 ]
+}
+
+api_at() {
+	host_run "$2" curl -s -m 120 --unix-socket "/run/plenum/$1.sock" "http://plenum$3" "${@:4}"
+}
+
+api() {
+	local socket=plenumd
+	[[ " ${*:3} " =~ \ -[XTd]\  ]] && socket=plenumd-admin
+	api_at $socket "$@"
+}
+
+http_code() {
+	api "$1" "$2" -o "$work/answer" -w '%{http_code}' "${@:3}"
+}
+
+# ---- configuration ----
+
+config_put() {
+	host_run "$1" tee /etc/plenum/plenum.yaml >/dev/null
+}
+
+example_put() {
+	sed "${2:-}" "$agents_top/etc/examples/$1.yaml" >"$work/$1.yaml" && config_put "$1" <"$work/$1.yaml"
+}
+
+# ---- agents ----
+
+declare -A agent_jobs=()
+agent_env=()
+
+# A program started by the script must not hold the descriptors 8 and 9, by which scripts end others of theirs.
+agent_spawn() { # agent_spawn HOST COMMAND...
+	host_run "$1" env "${agent_env[@]}" "${@:2}" >>"$work/$1.log" 2>&1 8>&- 9>&- &
+	agent_jobs[$1]=$!
+}
+
+agent_start() {
+	agent_spawn "$1" "${agent_programs:-$build/agent}/plenumd" "${@:2}"
+}
+
+agent_start_bare() {
+	local agent_env=(PLENUM_WORKER="$build/tests/e2e/agent_worker" PLENUM_TEST_DIR="$work/told" "${agent_env[@]}")
+	agent_spawn "$1" "${agent_programs:-$build/agent}/plenumd" --state-dir /run/state "${@:2}"
+}
+
+agent_start_managed() {
+	local agent_env=(PLENUM_WORKER="$build/tests/e2e/agent_worker" PLENUM_TEST_DIR="$work/told" "${agent_env[@]}")
+	agent_spawn "$1" "$agents_top/tests/e2e/agent_manager" /run/notify "${agent_programs:-$build/agent}/plenumd" --state-dir /run/state "${@:2}"
+}
+
+agent_pid() {
+	host_run "$1" cat /run/plenum/plenumd.pid
+}
+
+agent_signal() {
+	host_run "$1" kill "-$2" "$(agent_pid "$1")"
+}
+
+agent_reload() {
+	agent_signal "$1" HUP
+}
+
+agent_wait() {
+	wait "${agent_jobs[$1]}" 2>/dev/null
+}
+
+agent_end() {
+	agent_signal "$1" "${2:-TERM}" && agent_wait "$1"
+}
+
+agent_kill() {
+	local pid
+	pid=$(agent_pid "$1") && host_run "$1" kill -KILL "$pid" && wait_until 20 process_gone "$1" "$pid"
+}
+
+agent_stop() {
+	ctl "$1" stop && wait_until 20 agent_gone "$1"
+}
+
+# ---- conditions ----
+
+agent_answers() {
+	api "$1" /v1/status | jq -e .version
+}
+
+agent_gone() {
+	! host_run "$1" pgrep '^plenumd'
+}
+
+process_gone() {
+	! host_run "$1" test -e "/proc/$2" || host_run "$1" grep -q '^State:.Z' "/proc/$2/status"
+}
+
+state_is() {
+	[ "$(api "$1" /v1/status | jq -r .state)" = "$2" ]
+}
+
+status_has() {
+	api "$1" /v1/status | jq -e "$2" >/dev/null
+}
+
+reason_has() {
+	api "$1" /v1/status | jq -r '.reasons[]' | grep -- "$2" >/dev/null
+}
+
+events_with() {
+	api "$1" /v1/events | jq -r '.events[].text' | grep -c -- "$2"
+}
+
+event_has() {
+	[ "$(events_with "$@")" -gt 0 ]
+}
+
+worker() {
+	api "$1" /v1/processes | jq -r ".processes[] | select(.id == \"$1/$2\") | .$3"
+}
+
+worker_is() {
+	[ "$(worker "$1" "$2" status)" = "$3" ]
+}
+
+worker_of() {
+	ctl_degraded "$1" -j processes | jq -r --arg role "$2" "[.processes[] | select(.role == \$role)][0].$3"
+}
