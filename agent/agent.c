@@ -8,6 +8,7 @@
 #include "agent/leg_labels.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
+#include "agent/supervise/fd_store.h"
 #include "netcfg/base/limit.h"
 #include <signal.h>
 #include <stdio.h>
@@ -382,7 +383,7 @@ static int open_paths(struct agent *a)
 	return r;
 }
 
-/* Takes a descriptor that the service manager stored while the previous agent was down. */
+/* Takes a descriptor that the previous agent has stored. */
 static void on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
@@ -390,7 +391,7 @@ static void on_stored_fd(void *user, int fd, const char *name)
 	if (mounts_adopt_stored(a->mounts, fd, name) == 0 ||
 	    sup_adopt_stored(a->sup, fd, name) == 0)
 		return;
-	loop_unstore_fd(name);
+	fd_store_drop(name);
 	close(fd);
 }
 
@@ -425,6 +426,10 @@ static int open_supervision(struct agent *a)
 				      .on_lost = on_mount_lost,
 				      .user = a};
 	struct faults_setup faults = {.loop = a->loop, .events = &a->events};
+	const struct fd_store_setup store = {.loop = a->loop,
+					     .events = &a->events,
+					     .rundir = &a->rundir,
+					     .log_level = a->opt.log_level};
 	int r = mounts_new(&mounts, &a->mounts);
 
 	if (r < 0)
@@ -436,7 +441,9 @@ static int open_supervision(struct agent *a)
 	faults.sup = a->sup;
 	r = faults_init(&a->faults, &faults);
 	if (r >= 0)
-		loop_take_stored(on_stored_fd, a);
+		r = fd_store_open(&store);
+	if (r >= 0)
+		fd_store_take(on_stored_fd, a);
 	return r;
 }
 
@@ -556,6 +563,7 @@ static void close_all(struct agent *a)
 	capture_free(a->capture);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
+	fd_store_close(a->state == AGENT_STOPPING && !a->keeps_workers);
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->host_source);

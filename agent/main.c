@@ -2,6 +2,7 @@
 /* plenumd(8): parses the arguments and starts the monitor or one of its child roles. Tests link
  * everything but this file. */
 #include "agent/agent.h"
+#include "agent/supervise/fd_holder.h"
 #include "plugins/plugins.h"
 #include <getopt.h>
 #include <limits.h>
@@ -68,6 +69,8 @@ static int run_role(const char *role, enum log_level level)
 	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)
 		if (strcmp(role, privsep_role_to_string(r)) == 0)
 			return r == PRIVSEP_LLDP ? lldp_main(level) : api_main(r, level);
+	if (strcmp(role, FD_HOLDER_ROLE) == 0)
+		return fd_holder_main(level);
 	log_err("unknown role %s", role);
 	return 2;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* States and pinned files of exports. They outlive the workers and move from one to the next. */
 #include "agent/supervise/exports.h"
-#include "agent/base/loop.h"
+#include "agent/supervise/fd_store.h"
 #include "agent/supervise/pinned_files.h"
 #include "netcfg/base/memfd.h"
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct export
 	struct export *next;
 };
 
-/* The name for the service manager and of the memfd itself: it shows which export the state belongs
+/* The name in the descriptor store and of the memfd itself: it shows which export the state belongs
  * to. */
 static const char *state_name(const char *name, char *buf)
 {
@@ -58,7 +58,7 @@ static void forget(struct export *e)
 	char name[STATE_NAME_MAX];
 
 	if (e->state_fd >= 0)
-		loop_unstore_fd(state_name(e->name, name));
+		fd_store_drop(state_name(e->name, name));
 	pinned_files_clear(&e->pinned, e->name);
 }
 
@@ -85,7 +85,7 @@ int exports_state(struct exports *x, const char *name)
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
 			      : memfd_new_growing(state_name(name, text));
 	if (e->state_fd >= 0)
-		loop_store_fd(e->state_fd, text);
+		fd_store_put(e->state_fd, text);
 	return e->state_fd;
 }
 
@@ -110,9 +110,9 @@ int exports_adopt(struct exports *x, const char *name, int fd)
 	if (!e)
 		return -ENOMEM;
 	e->state_fd = fd;
-	/* Store it even if the service manager passed it: the service manager stores a
-	 * descriptor only once. */
-	loop_store_fd(fd, text);
+	/* Store it even if it came from there: the service manager stores a descriptor only
+	 * once. */
+	fd_store_put(fd, text);
 	return 0;
 }
 

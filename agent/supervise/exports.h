@@ -3,7 +3,7 @@
  * What the agent keeps of each export across restarts of workers: the memfd with the state that the
  * export's next server needs, and the descriptors of its pinned files. Both are kept under the
  * export's name, so they move with the export to another worker, and reach the next agent via the
- * service manager or the worker itself. EXPORTS_SHARE, the memfd that compute workers share, is
+ * descriptor store or the worker itself. EXPORTS_SHARE, the memfd that compute workers share, is
  * kept like one more export. Owned by the supervisor; never reads the states.
  */
 #ifndef PLENUM_AGENT_EXPORTS_H
@@ -29,7 +29,7 @@ bool exports_has_state(const struct exports *x, const char *name);
 /* Adopts a state from a worker. 0: fd is ours; -ENOENT: it is not a state of this export, or there
  * is one already, and fd is still the caller's; -ENOMEM. */
 int exports_adopt(struct exports *x, const char *name, int fd);
-/* Adopts a descriptor that the service manager stored under this name. 0: fd is ours; else as
+/* Adopts a descriptor stored under this name. 0: fd is ours; else as
  * above. */
 int exports_adopt_stored(struct exports *x, int fd, const char *stored);
 /* Pins fd for the export; takes fd in any case. Negative errno: it is not pinned. */
@@ -43,7 +43,7 @@ void exports_keep(struct exports *x, const struct launch_config *configs, size_t
  * kept: an export may return while clients still ask for the results of their requests.
  */
 void exports_settle(struct exports *x);
-/* Frees the exports. Their descriptors stay with the service manager, or are dropped if for_good.
+/* Frees the exports. Their descriptors stay in the descriptor store, or are dropped if for_good.
  */
 void exports_done(struct exports *x, bool for_good);
 

@@ -3,6 +3,7 @@
  * entering them; unmount.c unmounts without blocking. */
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/async_open.h"
+#include "agent/supervise/fd_store.h"
 #include "agent/supervise/mountinfo.h"
 #include "agent/supervise/unmount.h"
 #include "netcfg/base/memfd.h"
@@ -312,8 +313,8 @@ static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
 	       a->suid == b->suid && a->dev == b->dev;
 }
 
-/* The names under which the service manager keeps a mount's descriptors across the agent's restart;
- * the state's memfd has its name too, so that its mount can be identified. */
+/* The names under which the descriptor store keeps a mount's descriptors across the agent's
+ * restart; the state's memfd has its name too, so that its mount can be identified. */
 #define FD_NAME_MAX 48
 
 static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
@@ -430,9 +431,9 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
-	/* Store it even if the service manager passed it: the service manager stores a
+	/* Store it even if it came from there: the service manager stores a
 	 * descriptor only once. */
-	loop_store_fd(fd, fd_name(&p->what, name));
+	fd_store_put(fd, fd_name(&p->what, name));
 	return 0;
 }
 
@@ -446,7 +447,7 @@ int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 	if (!what || what->state_fd >= 0 || !memfd_has_name(fd, state_name(what, name)))
 		return -ENOENT;
 	what->state_fd = fd;
-	loop_store_fd(fd, name);
+	fd_store_put(fd, name);
 	return 0;
 }
 
@@ -501,7 +502,7 @@ static int point_new(struct mounts *m, const struct launch_mount *want, struct r
 		free(p);
 		return r;
 	}
-	loop_store_fd(p->what.fuse_fd, fd_name(&p->what, name));
+	fd_store_put(p->what.fuse_fd, fd_name(&p->what, name));
 	point_add(m, p);
 	*ret = p;
 	return 0;
@@ -516,7 +517,7 @@ static int point_make_state(struct mount_point *p)
 		return 0;
 	p->what.state_fd = memfd_new_empty(state_name(&p->what, name));
 	if (p->what.state_fd >= 0)
-		loop_store_fd(p->what.state_fd, name);
+		fd_store_put(p->what.state_fd, name);
 	return p->what.state_fd;
 }
 
@@ -599,8 +600,8 @@ static void point_remove(struct mount_point *p)
 	*at = p->next;
 	if (p->mnt_fd < 0)
 		rundir_del_mount(m->setup.rundir, p->real);
-	loop_unstore_fd(fd_name(&p->what, name));
-	loop_unstore_fd(state_name(&p->what, name));
+	fd_store_drop(fd_name(&p->what, name));
+	fd_store_drop(state_name(&p->what, name));
 	point_free(p);
 }
 
@@ -617,7 +618,7 @@ static void on_unmount(void *user, enum unmount_end end)
 	if (end == UNMOUNT_LATE) {
 		say(m, LOG_LEVEL_WARNING, "unmounting %s takes long; stopping its worker first",
 		    p->what.path);
-		loop_unstore_fd(fd_name(&p->what, name));
+		fd_store_drop(fd_name(&p->what, name));
 		cleanup_close(&p->what.fuse_fd);
 		p->what.fuse_fd = -1;
 		p->worker_id = 0;

@@ -57,7 +57,7 @@ const char *mounts_why(const struct mounts *m, const char *path);
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
 /* The same for the state of a mount, which is adopted or still in the record. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
-/* The same for either, by the name under which the service manager stored the descriptor. */
+/* The same for either, by the name under which the descriptor was stored. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
 /* Writes its path as configured to buf; "" if there is no such mount. */

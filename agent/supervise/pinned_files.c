@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pinned files of an export, and their names in the service manager's store. */
+/* The pinned files of an export, and their names in the descriptor store. */
 #include "agent/supervise/pinned_files.h"
-#include "agent/base/loop.h"
+#include "agent/supervise/fd_store.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void hold_remove(struct pinned_files *h, const char *owner, struct pinned
 
 	*at = file->next;
 	h->n--;
-	loop_unstore_fd(hold_name(owner, file->key, name));
+	fd_store_drop(hold_name(owner, file->key, name));
 	close(file->fd);
 	free(file);
 }
@@ -66,7 +66,7 @@ int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, in
 	*file = (struct pinned_file){.key = key, .fd = fd_take(own), .next = h->first};
 	h->first = file;
 	h->n++;
-	loop_store_fd(file->fd, hold_name(owner, key, name));
+	fd_store_put(file->fd, hold_name(owner, key, name));
 	return 0;
 }
 

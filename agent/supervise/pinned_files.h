@@ -2,7 +2,7 @@
 /*
  * Descriptors that the agent keeps open for workers across their restarts. While one is open, a
  * file that was deleted while open continues to exist, and the export's next server finds it by its
- * kernel file handle. The service manager keeps the descriptors across a restart of the agent. Only
+ * kernel file handle. The descriptor store keeps them across a restart of the agent. Only
  * O_PATH descriptors are accepted: closing one never blocks on a file system. One set per export.
  */
 #ifndef PLENUM_AGENT_PINNED_FILES_H
@@ -28,10 +28,10 @@ struct pinned_files { /* zeroed: empty */
 int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd);
 /* Whether the file was pinned. */
 bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);
-/* Releases all for good; pinned_files_done leaves them to the service manager. */
+/* Releases all for good; pinned_files_done leaves them in the descriptor store. */
 void pinned_files_clear(struct pinned_files *h, const char *owner);
 void pinned_files_done(struct pinned_files *h);
-/* The key in the name under which the service manager stored a descriptor, and the owner (borrowed
+/* The key in the name under which a descriptor was stored, and the owner (borrowed
  * from it); NULL: not the name of a pinned file. */
 const char *pinned_files_parse_name(const char *name, uint64_t *ret_key);
 

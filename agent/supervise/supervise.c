@@ -534,7 +534,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 }
 
 /*
- * The record and the service manager keep what the next agent needs, unless everything was stopped.
+ * The record and the descriptor store keep what the next agent needs, unless everything was
+ * stopped.
  */
 struct sup *sup_free(struct sup *s)
 {

@@ -181,12 +181,12 @@ bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns);
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Leaves the running workers to the next agent. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);
-/* Adopts a descriptor by the name under which the service manager stored it. 0: fd is ours;
+/* Adopts a descriptor by the name under which it was stored. 0: fd is ours;
  * -ENOENT: it belongs to no worker and is still the caller's. */
 int sup_adopt_stored(struct sup *s, int fd, const char *name);
 /*
  * Call after sup_adopt_stored and before the first sup_reconcile: adopts the workers of an earlier
- * agent that the service manager or the record names. An adopted worker keeps running, is in
+ * agent that the descriptor store or the record names. An adopted worker keeps running, is in
  * SUP_STARTING until it answers, and counts as wanted until sup_reconcile decides. A worker of
  * another version is stopped and restarted with its state.
  */

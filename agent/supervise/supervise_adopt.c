@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adopts the workers of an earlier agent: finds them by the service manager's descriptors or by the
+ * Adopts the workers of an earlier agent: finds them by the stored descriptors or by the
  * record, completes the descriptors from the worker itself, compares the configurations, and treats
  * them from then on like its own. All input from outside the supervisor is checked here.
  */
@@ -16,7 +16,7 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 
-/* ---- descriptors from the service manager ---- */
+/* ---- descriptors from the store ---- */
 
 static int take_stored(struct sup_worker *w, const char *what, int fd)
 {
@@ -365,7 +365,7 @@ void sup_adopt(struct sup *s)
 	if (rd->record_version && rd->record_version != RUNDIR_RECORD_VERSION)
 		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
 			   "the record of workers and mounts has version %u, this agent's has %u: "
-			   "workers and mounts whose descriptors the service manager did not keep "
+			   "workers and mounts whose descriptors were not stored "
 			   "are restarted",
 			   rd->record_version, RUNDIR_RECORD_VERSION);
 	for (size_t i = 0; i < rd->n_processes; i++)

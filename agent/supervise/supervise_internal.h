@@ -120,7 +120,7 @@ bool sup_port_is_sane(const struct launch_port *p);
 void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
 /* Reads at most n_max messages; an end of file only ends the watching of the socket. */
 void sup_read_control(struct sup_worker *w, unsigned n_max);
-/* Has the service manager store fd under "WHAT-ID", or drop it. */
+/* Stores fd (fd_store.h) under "WHAT-ID", or drop it. */
 void sup_store(const struct sup_worker *w, const char *what, int fd);
 void sup_unstore(const struct sup_worker *w, const char *what);
 /* Maps a statistics page read-only; NULL if the file could shrink. */

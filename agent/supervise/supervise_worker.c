@@ -2,6 +2,7 @@
 /* One worker process: what it inherits, its start and end, and its messages. supervise.c takes the
  * decisions. */
 #include "agent/base/spawn.h"
+#include "agent/supervise/fd_store.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/memfd.h"
@@ -20,7 +21,7 @@
 #define OOM_SCORE (-500)
 #define MESSAGES_A_TURN 16
 
-/* Stored with the service manager; they are all that the next agent needs. */
+/* In the descriptor store; they are all that the next agent needs. */
 static const char *const stored_names[] = {"pid", "control", "config", "stats"};
 
 static const char *store_name(const struct sup_worker *w, const char *what, char *buf, size_t size)
@@ -33,14 +34,14 @@ void sup_store(const struct sup_worker *w, const char *what, int fd)
 {
 	char name[32];
 
-	loop_store_fd(fd, store_name(w, what, name, sizeof(name)));
+	fd_store_put(fd, store_name(w, what, name, sizeof(name)));
 }
 
 void sup_unstore(const struct sup_worker *w, const char *what)
 {
 	char name[32];
 
-	loop_unstore_fd(store_name(w, what, name, sizeof(name)));
+	fd_store_drop(store_name(w, what, name, sizeof(name)));
 }
 
 void sup_config_normalise(struct launch_config *c)
