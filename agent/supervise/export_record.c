@@ -4,7 +4,7 @@
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/plan/boot_stamp.h"
+#include "netcfg/base/boot_stamp.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

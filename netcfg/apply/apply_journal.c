@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The journal file: appends and syncs lines, and reads them back after a kill at any point. */
 #include "netcfg/apply/apply_journal.h"
+#include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/boot_stamp.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/boot_stamp.h"
+#include "netcfg/base/boot_stamp.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>

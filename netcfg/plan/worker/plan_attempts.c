@@ -2,7 +2,7 @@
 /* Failed attempts of this boot: a list, and a file that passes it to the next agent process. */
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/plan/boot_stamp.h"
+#include "netcfg/base/boot_stamp.h"
 #include "netcfg/plan/plan.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "netcfg/plan/worker/transport_choice.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/plan/boot_stamp.h"
+#include "netcfg/base/boot_stamp.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

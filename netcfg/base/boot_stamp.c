@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first line of state files that are valid for one boot. */
-#include "netcfg/plan/boot_stamp.h"
+#include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/base.h"
 #include <fcntl.h>
 #include <inttypes.h>
