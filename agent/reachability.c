@@ -467,9 +467,6 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 
 /* ---- the ticket, for the next agent ---- */
 
-#define PEER_COMMENT "# answered worker "
-#define MOVES_COMMENT "# takes workers to VFs "
-
 static const char *mode_to_string(const struct reachability *v)
 {
 	return v->alone ? "alone" : v->patient ? "patient" : "brief";
@@ -484,29 +481,26 @@ static bool is_plain(const struct verified_peer *p)
 	       (spec_name_is_valid(p->peer) || ip_addr_parse(p->peer, &addr) == 0);
 }
 
-int reachability_format(const struct agent *a, char **ret)
+void reachability_put(const struct agent *a, struct state_draft *ticket)
 {
 	const struct reachability *v = &a->reconcile.reachability;
-	autofree char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
 
-	if (!out)
-		return -ENOMEM;
-	if (v->moves)
-		fprintf(out, MOVES_COMMENT "%s\n", mode_to_string(v));
+	if (v->moves) {
+		state_draft_put(ticket, "moves %s", mode_to_string(v));
+		state_draft_end(ticket);
+	}
 	for (size_t i = 0; i < v->n; i++) {
 		const struct verified_peer *p = &v->paths[i];
 
-		if (is_plain(p))
-			fprintf(out, PEER_COMMENT "%u role %u dpdk %d full %d leg %s peer %s %s\n",
+		if (!is_plain(p))
+			continue;
+		state_draft_put(ticket,
+				"answered worker %" PRIu32
+				" role %u dpdk %d full %d leg %s peer %s %s",
 				p->worker, (unsigned)p->role, p->by_dpdk, p->full, p->leg, p->peer,
 				mode_to_string(v));
+		state_draft_end(ticket);
 	}
-	if (fclose(out) != 0)
-		return -ENOMEM;
-	*ret = ptr_take(text);
-	return 0;
 }
 
 static void read_mode(struct reachability *v, const char *mode)
@@ -515,39 +509,46 @@ static void read_mode(struct reachability *v, const char *mode)
 	v->patient = strcmp(mode, "patient") == 0;
 }
 
-static void read_line(struct reachability *v, const char *line)
+static void read_peer(struct reachability *v, struct state_file *f)
 {
 	struct verified_peer p = {.worker = 0};
-	char mode[8] = "";
-	unsigned role, dpdk, full;
+	const char *mode;
 
-	if (sscanf(line, MOVES_COMMENT "%7s", mode) == 1) {
-		v->moves = true;
-		read_mode(v, mode);
+	state_file_expect(f, "worker");
+	p.worker = (uint32_t)state_file_number(f, UINT32_MAX);
+	state_file_expect(f, "role");
+	p.role = (enum launch_role)state_file_number(f, LAUNCH_ROLE_MAX - 1);
+	state_file_expect(f, "dpdk");
+	p.by_dpdk = state_file_number(f, 1);
+	state_file_expect(f, "full");
+	p.full = state_file_number(f, 1);
+	state_file_expect(f, "leg");
+	state_file_copy(f, p.leg, sizeof(p.leg));
+	state_file_expect(f, "peer");
+	state_file_copy(f, p.peer, sizeof(p.peer));
+	mode = state_file_word(f);
+	if (!state_file_line_ends(f) || !is_plain(&p) || v->n == REACHABILITY_MAX)
 		return;
-	}
-	if (sscanf(line, PEER_COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s",
-		   &p.worker, &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
-		return;
-	if (role >= LAUNCH_ROLE_MAX || !is_plain(&p) || v->n == REACHABILITY_MAX)
-		return;
-	p.role = (enum launch_role)role;
-	p.by_dpdk = dpdk;
-	p.full = full;
 	read_mode(v, mode);
 	v->paths[v->n++] = p;
 }
 
-void reachability_inherit(struct agent *a, const char *ticket)
+void reachability_inherit(struct agent *a, struct state_file *ticket)
 {
 	struct reachability *v = &a->reconcile.reachability;
 
 	forget(v);
 	v->alone = v->patient = false;
-	for (const char *line = ticket; *line == '#'; line += strcspn(line, "\n") + 1) {
-		read_line(v, line);
-		if (!strchr(line, '\n'))
-			break;
+	state_file_rewind(ticket);
+	while (state_file_line(ticket)) {
+		const char *word = state_file_word(ticket);
+
+		if (strcmp(word, "moves") == 0) {
+			v->moves = true;
+			read_mode(v, state_file_word(ticket));
+		} else if (strcmp(word, "answered") == 0) {
+			read_peer(v, ticket);
+		}
 	}
 	v->inherited = v->n > 0 || v->moves;
 }

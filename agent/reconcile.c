@@ -10,6 +10,7 @@
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
 #include "netcfg/apply/route_check.h"
+#include "netcfg/base/state_file.h"
 #include <malloc.h>
 #include <string.h>
 
@@ -127,7 +128,7 @@ static int load(struct agent *a)
 	else if (rec->run.source == RECONCILE_FROM_LAST_GOOD)
 		r = reconcile_last_good_load(a, &rec->run.diag, &rec->run.next.spec);
 	else if (rec->run.source == RECONCILE_FROM_PENDING)
-		r = spec_load(rec->records.pending_path, NULL, &rec->run.diag, &rec->run.next.spec);
+		r = reconcile_ticket_load(a, &rec->run.diag, &rec->run.next.spec);
 	else if (rec->run.source == RECONCILE_FROM_HISTORY)
 		r = load_history(a);
 	else if (rec->run.source == RECONCILE_FROM_STAGED)
@@ -500,6 +501,16 @@ void reconcile_keep_attempts(struct agent *a)
 			    a->reconcile.records.attempts_path, strerror(-r));
 }
 
+static void load_attempts(struct agent *a)
+{
+	int r = plan_failures_load(&a->failures, a->reconcile.records.attempts_path);
+
+	if (r < 0)
+		log_warning("cannot read the record %s (%s); transports that failed in this boot "
+			    "are retried",
+			    a->reconcile.records.attempts_path, state_file_error(r));
+}
+
 /* ---- begin and end ---- */
 
 int reconcile_init(struct agent *a)
@@ -514,7 +525,7 @@ int reconcile_init(struct agent *a)
 	rec->records.choice_path = path_join(a->rundir.state, RECONCILE_CHOICE_FILE);
 	rec->records.attempts_path = path_join(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
 	if (rec->records.attempts_path)
-		plan_failures_load(&a->failures, rec->records.attempts_path);
+		load_attempts(a);
 	rec->records.pending_path = path_join(a->rundir.state, RECONCILE_PENDING_FILE);
 	rec->records.refused_path = path_join(a->rundir.state, RECONCILE_REFUSED_FILE);
 	rec->records.applier_socket = path_join(a->rundir.run, RECONCILE_SOCKET_FILE);

@@ -6,13 +6,10 @@
  */
 #include "agent/agent.h"
 #include "agent/reconcile_internal.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/feature/plan_vf.h"
 #include <stdio.h>
 #include <string.h>
-
-#define CHOICE_COMMENT "# agreed "
-#define VFS_COMMENT "# makes VFs of "
 
 /* ---- the record ---- */
 
@@ -33,8 +30,7 @@ static void say_unread(struct agent *a, int error)
 		 "cannot read the record %.200s (%s): running workers with transport: auto keep "
 		 "their transport, others use UDP; the agent retries, and 'plenum apply' writes a "
 		 "new record",
-		 a->reconcile.records.choice_path,
-		 error == -EBADMSG ? "unknown version" : strerror(-error));
+		 a->reconcile.records.choice_path, state_file_error(error));
 	say(a, text);
 }
 
@@ -45,7 +41,7 @@ static void say_unsaved(struct agent *a, int error)
 	snprintf(text, sizeof(text),
 		 "cannot write the record %.200s (%s): until a retry succeeds, a restart returns "
 		 "workers with transport: auto to their previously accepted transports",
-		 a->reconcile.records.choice_path, strerror(-error));
+		 a->reconcile.records.choice_path, state_file_error(error));
 	say(a, text);
 }
 
@@ -106,8 +102,9 @@ static int read_record(struct agent *a, const struct inventory *inv)
 
 	if (r == -ENOMEM)
 		return r;
-	rec->choice.known = r == 0 || r == -ENOENT;
-	rec->choice.unsaved = r == -ENOENT && again; /* the record was removed: what runs counts */
+	rec->choice.known = r == 0 || r == STATE_MISSING;
+	rec->choice.unsaved =
+		r == STATE_MISSING && again; /* the record was removed: what runs counts */
 	if (rec->choice.known) {
 		say(a, NULL);
 		return 0;
@@ -161,8 +158,7 @@ int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *text = transport_choice_format(&rec->choice.accepted);
-	int r = text ? file_write(rec->records.choice_path, text, strlen(text), 0600) : -ENOMEM;
+	int r = transport_choice_save(&rec->choice.accepted, rec->records.choice_path);
 
 	rec->choice.unsaved = r < 0;
 	if (r < 0) {
@@ -232,45 +228,39 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core)
 
 /* ---- the ticket ---- */
 
-char *reconcile_choice_format(const struct reconcile *rec)
+int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket)
 {
-	autofree char *agreed = transport_choice_format(&rec->choice.proposed), *text = NULL;
-	size_t size;
-	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
+	autofree char *agreed = transport_choice_format(&rec->choice.proposed);
 	const bool whole =
 		rec->choice.has_proposed && (rec->choice.known || rec->choice.by_request);
 
-	if (!out)
-		return NULL;
-	for (const char *line = agreed; whole && *line; line += strcspn(line, "\n") + 1)
-		fprintf(out, CHOICE_COMMENT "%.*s\n", (int)strcspn(line, "\n"), line);
-	for (size_t i = 0; i < rec->choice.n_vf_pfs; i++)
-		fprintf(out, VFS_COMMENT "%s\n", rec->choice.vf_pfs[i]);
-	return file_text_end(out, &text, 0);
+	if (!agreed)
+		return -ENOMEM;
+	if (whole)
+		state_draft_block(ticket, "agreed", agreed);
+	for (size_t i = 0; i < rec->choice.n_vf_pfs; i++) {
+		state_draft_put(ticket, "vfs-of");
+		state_draft_word(ticket, rec->choice.vf_pfs[i]);
+		state_draft_end(ticket);
+	}
+	return 0;
 }
 
 /* A ticket without choices leaves the accepted ones in force. */
-void reconcile_choice_read(struct reconcile *rec, const char *ticket)
+void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket)
 {
-	autofree char *agreed = NULL;
-	size_t size;
-	FILE *out = open_memstream(&agreed, &size);
+	autofree char *agreed = state_file_block(ticket, "agreed");
 
 	rec->choice.n_vf_pfs = 0;
-	rec->choice.has_proposed = false;
-	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
-		if (strncmp(line, CHOICE_COMMENT, strlen(CHOICE_COMMENT)) == 0)
-			fprintf(out, "%.*s\n",
-				(int)strcspn(line, "\n") - (int)strlen(CHOICE_COMMENT),
-				line + strlen(CHOICE_COMMENT));
-		else if (rec->choice.n_vf_pfs < ARRAY_SIZE(rec->choice.vf_pfs) &&
-			 sscanf(line, VFS_COMMENT "%15s",
-				rec->choice.vf_pfs[rec->choice.n_vf_pfs]) == 1)
-			rec->choice.n_vf_pfs++;
-		if (!strchr(line, '\n'))
-			break;
+	rec->choice.by_request = rec->choice.has_proposed =
+		agreed && agreed[0] && transport_choice_parse(&rec->choice.proposed, agreed) == 0;
+	state_file_rewind(ticket);
+	while (state_file_line(ticket) && rec->choice.n_vf_pfs < ARRAY_SIZE(rec->choice.vf_pfs)) {
+		char *pf = rec->choice.vf_pfs[rec->choice.n_vf_pfs];
+
+		if (strcmp(state_file_word(ticket), "vfs-of") != 0)
+			continue;
+		state_file_copy(ticket, pf, sizeof(rec->choice.vf_pfs[0]));
+		rec->choice.n_vf_pfs += state_file_line_ends(ticket) && pf[0];
 	}
-	if (out && fclose(out) == 0)
-		rec->choice.by_request = rec->choice.has_proposed =
-			transport_choice_parse(&rec->choice.proposed, agreed) == 0;
 }

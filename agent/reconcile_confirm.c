@@ -6,16 +6,14 @@
  * previous configuration runs. A configuration that was rolled back is recorded, so that a start
  * does not retry it.
  */
+#include "agent/apply/apply_records.h"
 #include "agent/control.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
-#include "netcfg/base/file.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-#define TICKET "# plenum-pending 1 "
-#define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with the peers to verify */
 
 static uint64_t boottime_now_ns(void)
 {
@@ -115,52 +113,81 @@ struct ticket {
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *yaml = spec_to_yaml(rec->run.next.spec), *text = NULL, *peers = NULL;
-	autofree char *choice = reconcile_choice_format(rec);
-	int len;
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
+	autofree char *yaml = spec_to_yaml(rec->run.next.spec);
 
-	if (!yaml || !choice || reachability_format(a, &peers) < 0)
+	state_draft_init(&d, &apply_ticket_kind);
+	state_draft_put(&d, "apply %" PRIu64 " %s %u %zu", rec->run.entry,
+			source_names[rec->run.source], confirm_s, rec->run.next.plan->n_steps);
+	state_draft_end(&d);
+	state_draft_put(&d, "by");
+	state_draft_text(&d, rec->run.client.by[0] ? rec->run.client.by : "plenumd");
+	if (!yaml || reconcile_choice_put(rec, &d) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", rec->run.entry,
-		       source_names[rec->run.source], confirm_s, rec->run.next.plan->n_steps,
-		       rec->run.client.by[0] ? rec->run.client.by : "plenumd", choice, peers, yaml);
-	if (len < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	return file_write(rec->records.pending_path, text, (size_t)len, 0600);
+	reachability_put(a, &d);
+	state_draft_block(&d, "config", yaml);
+	return state_draft_save(&d, rec->records.pending_path);
 }
 
-/* ret_text: the whole ticket, owned by the caller; NULL: not needed. */
-static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_text)
+static void ticket_parse_apply(struct state_file *f, struct ticket *t)
 {
-	autofree char *text = NULL;
+	const char *source;
+
+	t->entry = state_file_number(f, UINT64_MAX);
+	source = state_file_word(f);
+	for (size_t i = 0; i < ARRAY_SIZE(source_names); i++)
+		if (source_names[i] && strcmp(source, source_names[i]) == 0)
+			t->source = (enum reconcile_source)i;
+	t->confirm_s = (unsigned)state_file_number(f, UINT_MAX);
+	t->n_steps = (size_t)state_file_number(f, SIZE_MAX);
+	if (!state_file_line_ends(f))
+		t->source = RECONCILE_FROM_RUNNING;
+}
+
+/* f: the whole ticket; released by the caller also on failure. */
+static int ticket_read(const struct agent *a, struct ticket *ret, struct state_file *f)
+{
 	struct ticket t = {.source = RECONCILE_FROM_RUNNING};
-	char source[16] = "";
-	size_t len;
-	int r = file_read(a->reconcile.records.pending_path, TICKET_BYTES_MAX, &text, &len);
+	int r = state_file_read(f, &apply_ticket_kind, a->reconcile.records.pending_path);
 
 	if (r < 0)
 		return r;
-	if (sscanf(text, TICKET "%" SCNu64 " %15s %u %zu\n# %47[^\n]", &t.entry, source,
-		   &t.confirm_s, &t.n_steps, t.by) != 5)
-		return -EBADMSG;
-	for (size_t i = 0; i < ARRAY_SIZE(source_names); i++)
-		if (source_names[i] && strcmp(source, source_names[i]) == 0)
-			t.source = (enum reconcile_source)i;
-	if (t.source == RECONCILE_FROM_RUNNING)
-		return -EBADMSG;
+	while (state_file_line(f)) {
+		const char *word = state_file_word(f);
+
+		if (strcmp(word, "apply") == 0)
+			ticket_parse_apply(f, &t);
+		else if (strcmp(word, "by") == 0)
+			snprintf(t.by, sizeof(t.by), "%s", state_file_text(f));
+	}
+	if (t.source == RECONCILE_FROM_RUNNING || !t.by[0])
+		return STATE_TORN;
 	*ret = t;
-	if (ret_text)
-		*ret_text = ptr_take(text);
 	return 0;
+}
+
+int reconcile_ticket_load(struct agent *a, struct diag *d, struct spec **ret)
+{
+	const char *path = a->reconcile.records.pending_path;
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	autofree char *yaml = NULL;
+	struct ticket t;
+	int r = ticket_read(a, &t, &f);
+
+	yaml = r < 0 ? NULL : state_file_block(&f, "config");
+	if (r >= 0)
+		return yaml ? spec_parse(path, yaml, strlen(yaml), d, ret) : -ENOMEM;
+	diag_add(d, DIAG_ERROR, NULL, NULL, "cannot read %s: %s", path, state_file_error(r));
+	return r;
 }
 
 static void ticket_drop(const struct agent *a)
 {
-	if (unlink(a->reconcile.records.pending_path) < 0 && errno != ENOENT)
-		log_warning("%s: %s", a->reconcile.records.pending_path, strerror(errno));
-	file_sync_folder(a->reconcile.records.pending_path);
+	int r = state_file_remove(&apply_ticket_kind, a->reconcile.records.pending_path);
+
+	if (r < 0)
+		log_warning("cannot remove %s: %s", a->reconcile.records.pending_path,
+			    strerror(-r));
 }
 
 int reconcile_ticket(struct agent *a, struct applier_task *task)
@@ -181,14 +208,15 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->outcome = rec->records.outcome_path;
 	task->number = rec->run.entry;
 	/* After a full disk a number may be reused, so an older outcome must not remain. */
-	if (unlink(rec->records.outcome_path) < 0 && errno != ENOENT)
-		log_warning("%s: %s", rec->records.outcome_path, strerror(errno));
+	r = apply_outcome_remove(rec->records.outcome_path);
+	if (r < 0)
+		log_warning("cannot remove %s: %s", rec->records.outcome_path, strerror(-r));
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
 		diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
 			 "cannot write %s: %s; the apply was not started, because a restarted "
 			 "agent could not learn how it ended",
-			 rec->records.pending_path, strerror(-r));
+			 rec->records.pending_path, state_file_error(r));
 	return r;
 }
 
@@ -201,16 +229,12 @@ void reconcile_ticket_done(struct agent *a)
 
 /* ---- rolled-back configurations ---- */
 
-/* Records a configuration that must not be retried without a request, under a line with the reason.
- */
+/* Records a configuration that must not be retried without a request, with the reason. */
 static void refused_write(struct agent *a, const char *why, const struct spec *spec)
 {
-	autofree char *yaml = spec ? spec_to_yaml(spec) : NULL, *text = NULL;
-	int len = yaml ? asprintf(&text, "# %s\n%s", why, yaml) : -1;
+	autofree char *yaml = spec ? spec_to_yaml(spec) : NULL;
 
-	if (len < 0)
-		text = NULL;
-	if (!text || file_write(a->reconcile.records.refused_path, text, (size_t)len, 0600) < 0)
+	if (!yaml || apply_refused_save(a->reconcile.records.refused_path, why, yaml) < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "cannot write %s: the next start may retry the configuration that was "
 			   "rolled back",
@@ -219,28 +243,33 @@ static void refused_write(struct agent *a, const char *why, const struct spec *s
 
 bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reason *why)
 {
-	autofree char *text = NULL, *yaml = NULL;
-	char *body;
-	size_t len;
+	const char *path = a->reconcile.records.refused_path;
+	autofree char *refused = NULL, *yaml = NULL;
+	char text[REASON_TEXT_MAX];
+	int r = apply_refused_load(path, text, sizeof(text), &refused);
 
-	if (file_read(a->reconcile.records.refused_path, SPEC_FILE_BYTES_MAX + 1024, &text, &len) <
-		    0 ||
-	    strncmp(text, "# ", 2) != 0 || !(body = strchr(text, '\n')))
+	if (r < 0 && r != STATE_MISSING)
+		log_warning("cannot read %s (%s): a configuration that was rolled back may be "
+			    "retried",
+			    path, state_file_error(r));
+	if (r < 0)
 		return false;
-	*body++ = '\0';
 	yaml = spec_to_yaml(spec);
-	if (!yaml || strcmp(yaml, body) != 0) {
-		reconcile_forget_refused(a); /* the files have changed */
-		return false;
+	if (yaml && strcmp(yaml, refused) == 0) {
+		reason_set_text(why, "%s", text);
+		return true;
 	}
-	reason_set_text(why, "%s", text + 2);
-	return true;
+	reconcile_forget_refused(a); /* the files have changed */
+	return false;
 }
 
 void reconcile_forget_refused(struct agent *a)
 {
-	if (unlink(a->reconcile.records.refused_path) == 0)
-		file_sync_folder(a->reconcile.records.refused_path);
+	const char *path = a->reconcile.records.refused_path;
+	int r = apply_refused_remove(path);
+
+	if (r < 0)
+		log_warning("cannot remove %s: %s", path, strerror(-r));
 }
 
 static void set_problem(struct agent *a, enum problems_kind kind, const char *text)
@@ -406,7 +435,7 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	rec->pacing.retry_files = false; /* even if nothing can be written */
 	/* From the ticket: if the workers could not get the new configuration, the running one is
 	 * the previous. */
-	(void)spec_load(rec->records.pending_path, NULL, &ignored, &spec);
+	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
 	for (size_t i = 0; i < d->n; i++)
@@ -530,27 +559,28 @@ void reconcile_on_not_yet(void *user, const char *why)
  * was not, with the reason in buf. */
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
-	autofree char *text = NULL;
-	uint64_t number = 0;
-	size_t len;
-	int error = 0, at = 0;
+	const char *path = a->reconcile.records.outcome_path;
+	char why[RECONCILE_REFUSED_MAX];
+	uint64_t number;
+	int error, r = apply_outcome_load(path, &number, &error, why, sizeof(why));
 
-	if (file_read(a->reconcile.records.outcome_path, 4096, &text, &len) < 0 ||
-	    sscanf(text, "%" SCNu64 " %d %n", &number, &error, &at) < 2 || number != t->entry)
+	if (r < 0 && r != STATE_MISSING)
+		log_warning("cannot read %s (%s)", path, state_file_error(r));
+	if (r < 0 || number != t->entry)
 		return -ENODATA;
-	snprintf(buf, size, "%.*s", (int)strcspn(text + at, "\n"), text + at);
+	snprintf(buf, size, "%s", why);
 	return error;
 }
 
 /* The new configuration runs and becomes the last good one. */
-static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
+static void resolve_kept(struct agent *a, const struct ticket *t, struct state_file *f)
 {
 	struct reconcile *rec = &a->reconcile;
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct generation kept = {.spec = NULL};
 	autofree char *yaml = NULL;
 
-	if (spec_load(rec->records.pending_path, NULL, &d, &kept.spec) < 0)
+	if (reconcile_ticket_load(a, &d, &kept.spec) < 0)
 		return;
 	yaml = spec_to_yaml(kept.spec);
 	history_end(&rec->records.history, t->entry, HISTORY_APPLIED, t->n_steps,
@@ -559,7 +589,7 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 		   "the applier of the previous agent finished apply %" PRIu64
 		   "; the apply is kept",
 		   t->entry);
-	reconcile_choice_read(rec, text);
+	reconcile_choice_read(rec, f);
 	reconcile_choice_keep(a);
 	/* As if this agent had applied it. */
 	generation_swap(a, &kept);
@@ -577,8 +607,7 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
 		    NULL);
 	/* An apply that needed a confirmation is not retried without a request. */
-	if ((t->confirm_s || error == -ECANCELED) &&
-	    spec_load(rec->records.pending_path, NULL, &d, &spec) >= 0)
+	if ((t->confirm_s || error == -ECANCELED) && reconcile_ticket_load(a, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);
 	else
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
@@ -597,11 +626,16 @@ static bool was_kept(const struct agent *a, uint64_t entry)
 void reconcile_resolve(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
 	char why[RECONCILE_REFUSED_MAX] = "it was interrupted";
-	autofree char *text = NULL;
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
 	struct ticket t;
-	int error;
+	int error, r = ticket_read(a, &t, &f);
 
-	if (ticket_read(a, &t, &text) < 0)
+	if (r < 0 && r != STATE_MISSING)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "cannot read %s (%s): the result of the previous agent's apply is not "
+			   "in 'plenum history'",
+			   a->reconcile.records.pending_path, state_file_error(r));
+	if (r < 0)
 		return;
 	if (res->committed || a->reconcile.state == RECONCILE_ADOPTING) {
 		error = res->committed ? 0 : res->error;
@@ -618,7 +652,7 @@ void reconcile_resolve(struct agent *a, const struct applier_result *res, const 
 			error = -EINTR;
 	}
 	if (error == 0)
-		resolve_kept(a, &t, text);
+		resolve_kept(a, &t, &f);
 	else
 		resolve_rolled_back(a, &t, error, why);
 	ticket_drop(a);
@@ -627,9 +661,9 @@ void reconcile_resolve(struct agent *a, const struct applier_result *res, const 
 int reconcile_adopt(struct agent *a, struct applier_task *task)
 {
 	struct reconcile *rec = &a->reconcile;
-	autofree char *text = NULL;
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
 	struct ticket t;
-	int r = ticket_read(a, &t, &text);
+	int r = ticket_read(a, &t, &f);
 
 	if (r < 0)
 		return r;
@@ -641,7 +675,7 @@ int reconcile_adopt(struct agent *a, struct applier_task *task)
 	if (r < 0)
 		return r;
 	rec->state = RECONCILE_ADOPTING;
-	reachability_inherit(a, text);
-	reconcile_choice_read(rec, text);
+	reachability_inherit(a, &f);
+	reconcile_choice_read(rec, &f);
 	return 0;
 }

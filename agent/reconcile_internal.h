@@ -4,6 +4,7 @@
 #define PLENUM_AGENT_RECONCILE_INTERNAL_H
 
 #include "agent/agent.h"
+#include "netcfg/base/state_file.h"
 
 /* An operator asked for it, so failed configurations are retried. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
@@ -98,11 +99,11 @@ void reconcile_choice_keep(struct agent *a);
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
 /* Whether the record could not be read or written, so that a retry is pending. */
 bool reconcile_choice_waits(const struct reconcile *rec);
-/* The choices of the running reconcile and the PFs whose VFs it makes, as comments for its ticket.
- * NULL: out of memory. */
-char *reconcile_choice_format(const struct reconcile *rec);
+/* Adds the choices of the running reconcile and the PFs whose VFs it makes to its ticket. 0;
+ * -ENOMEM. */
+int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket);
 /* Reads the choices from the ticket of a previous agent. */
-void reconcile_choice_read(struct reconcile *rec, const char *ticket);
+void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket);
 
 #define RECONCILE_REFUSED_MAX 400 /* reason why a configuration is not retried, with its NUL */
 
@@ -131,16 +132,18 @@ void reachability_before(struct agent *a);
 /* Starts the checks: the apply is pending and its workers are starting. Rolls it back if a peer
  * stays silent; keeps it if no operator has to confirm it. */
 void reachability_begin(struct agent *a);
-/* The checks as comments for the ticket; "" for none. 0 and *ret, owned by the caller; -ENOMEM. */
-int reachability_format(const struct agent *a, char **ret);
+/* Adds the checks to the ticket. */
+void reachability_put(const struct agent *a, struct state_draft *ticket);
 /* Reads them from the ticket of a previous agent; skips all other lines. */
-void reachability_inherit(struct agent *a, const char *ticket);
+void reachability_inherit(struct agent *a, struct state_file *ticket);
 /* Whether a peer that must answer the pending apply's workers does not. */
 bool reachability_is_lost(struct agent *a);
 /* Ends the checks: the pending apply was kept or rolled back. Answers the client that waits for it.
  */
 void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d);
 
+/* Loads the configuration in the ticket. 0; negative errno with an error in d. */
+int reconcile_ticket_load(struct agent *a, struct diag *d, struct spec **ret);
 /* Removes the ticket at the end of a run, unless its apply is pending. */
 void reconcile_ticket_done(struct agent *a);
 /* Answers the client of a refused confirmation; the apply stays pending. applier_task.on_not_yet;

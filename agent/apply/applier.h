@@ -80,8 +80,8 @@ struct applier_task {
 	 * change too; until they answer, no confirmation is accepted. */
 	unsigned confirm_s;
 	bool patient;
-	/* The applier's socket for a later monitor, and the outcome file, a line "NUMBER ERROR
-	 * TEXT"; NULL: neither. */
+	/* The applier's socket for a later monitor, and the outcome file (apply_records.h); NULL:
+	 * neither. */
 	const char *socket, *outcome;
 	uint64_t number; /* the apply's number, for the outcome */
 	/* All steps are done and verified, and it waits until that time of CLOCK_BOOTTIME;

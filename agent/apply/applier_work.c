@@ -3,10 +3,10 @@
  * monitor, which may have exited. */
 #include "agent/apply/applier_addresses.h"
 #include "agent/apply/applier_internal.h"
+#include "agent/apply/apply_records.h"
 #include "agent/base/child_task.h"
 #include "agent/base/systemd_scope.h"
 #include "netcfg/apply/apply_reach.h"
-#include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include <linux/capability.h>
 #include <stdio.h>
@@ -232,21 +232,19 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
  * the outcome is written before the journal is removed. */
 static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
-	autofree char *text = NULL;
 	const char *why = "";
-	int len;
+	int r;
 
 	if (!t->outcome)
 		return;
 	for (size_t i = 0; i < d->n && !*why; i++)
 		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)
 			why = d->entries[i].text;
-	len = asprintf(&text, "%llu %d %s\n", (unsigned long long)t->number, error, why);
-	if (len < 0)
-		text = NULL;
-	if (!text || file_write(t->outcome, text, (size_t)len, 0600) < 0)
-		log_warning("cannot write %s; a restarted agent may not know how this apply ended",
-			    t->outcome);
+	r = apply_outcome_save(t->outcome, t->number, error, why);
+	if (r < 0)
+		log_warning("cannot write %s: %s; a restarted agent may not know how this apply "
+			    "ended",
+			    t->outcome, state_file_error(r));
 }
 
 static int roll_back(const struct applier_task *t, struct applier_channel *l, struct apply *apply,

@@ -6,14 +6,20 @@
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/spec/spec.h"
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define NAME "plenum-history 1"
-#define BYTES_MAX (64U << 10)
+static int convert(const char *text, struct state_draft *lines);
+static const struct state_kind kind = {.name = "history",
+				       .version = 2,
+				       .old_until = 1,
+				       .bytes_max = 64U << 10,
+				       .convert = convert};
 
 const char *history_outcome_to_string(enum history_outcome o)
 {
@@ -32,7 +38,7 @@ static char *config_path(const struct history *h, uint64_t number)
 
 /* ---- the file ---- */
 
-/* Fields are separated by tabs, entries by newlines. */
+/* Shown in tables: control characters become spaces. */
 static void set_text(char *to, size_t size, const char *text)
 {
 	reason_copy_text(to, size, text);
@@ -51,84 +57,137 @@ static enum history_outcome outcome_parse(const char *text)
 
 static void save(const struct history *h)
 {
-	autofree char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	int r = f ? 0 : -ENOMEM;
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
+	int r;
 
-	if (f) {
-		fprintf(f, NAME " %" PRIu64 "\n", h->next);
-		for (size_t i = 0; i < h->n; i++) {
-			const struct history_entry *e = &h->entries[i];
+	state_draft_init(&d, &kind);
+	state_draft_put(&d, "next %" PRIu64, h->next);
+	state_draft_end(&d);
+	for (size_t i = 0; i < h->n; i++) {
+		const struct history_entry *e = &h->entries[i];
 
-			fprintf(f, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\t%s\t%s\t%s\n",
-				e->number, e->time_s, e->steps,
-				history_outcome_to_string(e->outcome), e->by, e->what, e->text);
-		}
-		r = fclose(f) != 0 ? -ENOMEM : file_write(h->path, text, len, 0600);
+		state_draft_put(&d, "apply %" PRIu64 " %" PRIu64 " %" PRIu64, e->number, e->time_s,
+				e->steps);
+		state_draft_word(&d, history_outcome_to_string(e->outcome));
+		state_draft_word(&d, e->by);
+		state_draft_word(&d, e->what);
+		state_draft_text(&d, e->text);
 	}
+	r = state_draft_save(&d, h->path);
 	if (r < 0)
 		log_warning("cannot write %s: %s; 'plenum history' may lose applies", h->path,
-			    strerror(-r));
+			    state_file_error(r));
 }
 
-/* False: the line is not a valid entry. */
-static bool parse_line(char *line, struct history_entry *ret)
+/* "NUMBER\tTIME\tSTEPS\tOUTCOME\tBY\tWHAT\tTEXT" */
+static void convert_line(char *line, struct state_draft *lines)
 {
 	char *field[7];
 
 	for (size_t i = 0; i < ARRAY_SIZE(field); i++) {
 		field[i] = strsep(&line, "\t");
 		if (!field[i])
-			return false;
+			return;
 	}
-	*ret = (struct history_entry){.number = strtoull(field[0], NULL, 10),
-				      .time_s = strtoull(field[1], NULL, 10),
-				      .steps = strtoull(field[2], NULL, 10),
-				      .outcome = outcome_parse(field[3])};
-	set_text(ret->by, sizeof(ret->by), field[4]);
-	set_text(ret->what, sizeof(ret->what), field[5]);
-	set_text(ret->text, sizeof(ret->text), field[6]);
-	return ret->number > 0 && ret->outcome < HISTORY_OUTCOME_MAX;
+	state_draft_put(lines, "apply");
+	for (size_t i = 0; i < ARRAY_SIZE(field) - 1; i++)
+		state_draft_word(lines, field[i]);
+	state_draft_text(lines, field[6]);
 }
 
-static void parse(struct history *h, char *text)
+/* Version 1: "plenum-history 1 NEXT", and lines with tabs. */
+static int convert(const char *text, struct state_draft *lines)
 {
-	char *line = strsep(&text, "\n");
+	autofree char *copy = strdup(text);
 	unsigned long long next = 0;
+	char *rest = copy;
 
-	if (!line || sscanf(line, NAME " %llu", &next) != 1 || next == 0) {
-		log_warning("%s has an unknown version; starting a new history", h->path);
-		return;
+	if (!copy)
+		return -ENOMEM;
+	if (sscanf(text, "plenum-history 1 %llu\n", &next) != 1 || next == 0)
+		return STATE_TORN;
+	state_draft_put(lines, "next %llu", next);
+	state_draft_end(lines);
+	for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))
+		convert_line(line, lines);
+	return 0;
+}
+
+/* False: the line is not a valid entry. */
+static bool parse_entry(struct state_file *f, struct history_entry *ret)
+{
+	*ret = (struct history_entry){.number = state_file_number(f, UINT64_MAX - 1)};
+	ret->time_s = state_file_number(f, UINT64_MAX);
+	ret->steps = state_file_number(f, UINT64_MAX);
+	ret->outcome = outcome_parse(state_file_word(f));
+	set_text(ret->by, sizeof(ret->by), state_file_word(f));
+	set_text(ret->what, sizeof(ret->what), state_file_word(f));
+	set_text(ret->text, sizeof(ret->text), state_file_text(f));
+	return state_file_line_ends(f) && ret->number > 0 && ret->outcome < HISTORY_OUTCOME_MAX;
+}
+
+/* Each entry is useful alone: invalid ones are skipped. */
+static void parse(struct history *h, struct state_file *f)
+{
+	while (state_file_line(f)) {
+		const char *word = state_file_word(f);
+		uint64_t next = 0;
+
+		if (strcmp(word, "next") == 0) {
+			next = state_file_number(f, UINT64_MAX - 1);
+		} else if (strcmp(word, "apply") == 0 && h->n < HISTORY_KEPT &&
+			   parse_entry(f, &h->entries[h->n])) {
+			next = h->entries[h->n].number + 1;
+			h->n++;
+		}
+		h->next = MAX_OF(h->next, next);
 	}
-	h->next = next;
-	while (h->n < HISTORY_KEPT && (line = strsep(&text, "\n"))) {
-		if (!parse_line(line, &h->entries[h->n]))
-			continue;
-		h->next = MAX_OF(h->next, h->entries[h->n].number + 1);
-		h->n++;
+}
+
+/* Continues after the configurations whose entries cannot be read, so that none is replaced. */
+static void skip_kept_configs(struct history *h)
+{
+	DIR *dir = opendir(h->folder);
+	const struct dirent *e;
+	uint64_t number;
+	int at;
+
+	while (dir && (e = readdir(dir))) {
+		at = 0;
+		if (sscanf(e->d_name, "%" SCNu64 ".yaml%n", &number, &at) == 1 && at &&
+		    !e->d_name[at] && number < UINT64_MAX)
+			h->next = MAX_OF(h->next, number + 1);
 	}
+	if (dir)
+		closedir(dir);
+}
+
+static int load(struct history *h)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_read(&f, &kind, h->path);
+
+	if (r == 0 || r == STATE_TORN)
+		parse(h, &f);
+	if (r == 0 || r == STATE_MISSING || r == -ENOMEM)
+		return r == -ENOMEM ? r : 0;
+	skip_kept_configs(h);
+	log_warning("cannot read %s (%s); 'plenum history' has %zu of its applies", h->path,
+		    state_file_error(r), h->n);
+	return 0;
 }
 
 int history_open(struct history *h, const char *state_dir)
 {
-	autofree char *text = NULL;
-	size_t len;
 	int r;
 
 	*h = (struct history){.next = 1};
 	h->path = path_join(state_dir, "history");
 	h->folder = path_join(state_dir, "history.d");
-	if (!h->path || !h->folder) {
+	r = h->path && h->folder ? load(h) : -ENOMEM;
+	if (r < 0)
 		history_done(h);
-		return -ENOMEM;
-	}
-	r = file_read(h->path, BYTES_MAX, &text, &len);
-	if (r >= 0)
-		parse(h, text);
-	else if (r != -ENOENT)
-		log_warning("cannot read %s: %s; starting a new history", h->path, strerror(-r));
-	return 0;
+	return r;
 }
 
 void history_done(struct history *h)

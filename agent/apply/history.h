@@ -2,9 +2,9 @@
 /*
  * The history of requested applies: when, who, what, and the result; for kept ones also the
  * configuration, so that an operator can go back to one by its number. Two places in the state
- * directory: `history`, one line per apply, replaced atomically, and `history.d/N.yaml`, the
- * normalized configuration of apply N. Repairs of drift are events, not applies. Called by the
- * monitor only.
+ * directory: `history`, a record file (state_file.h) with one line per apply, and
+ * `history.d/N.yaml`, the normalized configuration of apply N. Repairs of drift are events, not
+ * applies. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_HISTORY_H
 #define PLENUM_AGENT_HISTORY_H
@@ -42,7 +42,8 @@ struct history {
 	uint64_t next; /* the next number */
 };
 
-/* Reads the history. 0; -ENOMEM. An unreadable file counts as empty and is logged. */
+/* Reads the history. 0; -ENOMEM. Of a damaged file the entries that can be read count, of one of a
+ * newer version none; both are logged. */
 int history_open(struct history *h, const char *state_dir);
 void history_done(struct history *h);
 /* Adds an open entry; returns its number. */

@@ -12,6 +12,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -197,20 +198,54 @@ static int make_base(const struct store *st, char **ret)
 	return r < 0 ? r : *ret ? 0 : -ENOMEM;
 }
 
+/* Version 1: these lines alone. */
+static int convert_base(const char *text, struct state_draft *lines)
+{
+	if (!*text || text[strlen(text) - 1] != '\n' || strspn(text, "0123456789abcdef") != 16 ||
+	    text[16] != ' ')
+		return STATE_TORN;
+	state_draft_block(lines, "file", text);
+	return 0;
+}
+
+/* Lines "file CHECKSUM PATH". */
+static const struct state_kind base_kind = {.name = "base",
+					    .version = 2,
+					    .old_until = 1,
+					    .bytes_max = 2 * SPEC_FILE_BYTES_MAX,
+					    .convert = convert_base};
+
 int store_note_base(struct store *st, struct diag *d)
 {
+	PLENUM_CLEANUP(state_draft_done) struct state_draft lines = {.kind = &base_kind};
 	autofree char *text = NULL;
 	int r = make_base(st, &text);
 
-	if (r >= 0)
-		r = file_write(st->base_file, text, strlen(text), 0600);
+	if (r >= 0) {
+		state_draft_init(&lines, &base_kind);
+		state_draft_block(&lines, "file", text);
+		r = state_draft_save(&lines, st->base_file);
+	}
 	return r < 0 ? store_error(d, st->base_file, "written", r) : 0;
 }
 
 void store_forget_base(struct store *st)
 {
-	if (unlink(st->base_file) < 0 && errno != ENOENT)
-		log_debug("%s: %s", st->base_file, strerror(errno));
+	int r = state_file_remove(&base_kind, st->base_file);
+
+	if (r < 0)
+		log_debug("%s: %s", st->base_file, strerror(-r));
+}
+
+static int load_base(const struct store *st, char **ret)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_read(&f, &base_kind, st->base_file);
+
+	if (r < 0)
+		return r;
+	*ret = state_file_block(&f, "file");
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* Reports the file of the first line that differs. */
@@ -237,16 +272,19 @@ static void say_changed(const char *was, const char *is, struct diag *d)
 
 int store_check_base(struct store *st, struct diag *d)
 {
+	struct diag_pos pos = {st->base_file, 0, 0};
 	autofree char *was = NULL, *is = NULL;
-	size_t len;
-	int r = file_read(st->base_file, 2 * SPEC_FILE_BYTES_MAX, &was, &len);
+	int r = load_base(st, &was);
 
-	if (r == -ENOENT) /* no protection was requested */
+	if (r == STATE_MISSING) /* no protection was requested */
 		return 0;
-	if (r >= 0)
-		r = make_base(st, &is);
+	if (r < 0) {
+		diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s", state_file_error(r));
+		return r;
+	}
+	r = make_base(st, &is);
 	if (r < 0)
-		return store_error(d, st->base_file, "read", r);
+		return store_error(d, st->base_file, "compared", r);
 	if (strcmp(was, is) == 0)
 		return 0;
 	say_changed(was, is, d);

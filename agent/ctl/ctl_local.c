@@ -3,6 +3,7 @@
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/show/generate.h"
@@ -362,12 +363,12 @@ static int load_agreed(struct transport_choice *g, const char *path, struct diag
 {
 	int r = access(path, R_OK) == 0 ? transport_choice_load(g, path) : 0;
 
-	if (r == 0 || r == -ENOENT || r == -ENOMEM)
+	if (r == 0 || r == STATE_MISSING || r == -ENOMEM)
 		return r == -ENOMEM ? r : 0;
 	diag_add(d, DIAG_WARNING, NULL, NULL,
 		 "cannot read the record %s (%s): workers with transport: auto are planned on "
 		 "kernel sockets",
-		 path, r == -EBADMSG ? "it has another format version" : strerror(-r));
+		 path, state_file_error(r));
 	return 0;
 }
 

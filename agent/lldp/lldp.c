@@ -5,14 +5,14 @@
  */
 #include "agent/lldp/lldp.h"
 #include "agent/base/child_role.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/log.h"
 #include "netcfg/base/packet_socket.h"
+#include "netcfg/base/state_file.h"
 #include <linux/if_ether.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define TABLE_BYTES_MAX (1U << 20)
 #define SAVE_NS (5 * NSEC_PER_SEC)
 #define RCVBUF_BYTES (32 * 1024)
 /* A silent cable is checked again after a switch had time for two frames (802.1AB's msgTxInterval
@@ -25,7 +25,7 @@ struct lldp {
 	struct neighbours table;
 	struct loop_source *timer;
 	uint64_t saved_ns;
-	json_t *remembered; /* an earlier agent's table, until it is merged; may be NULL */
+	struct neighbours remembered; /* an earlier agent's table, until it is merged */
 };
 
 /* ---- sockets ---- */
@@ -89,24 +89,21 @@ static void hand_over(struct lldp *l, struct neighbours_link *link)
 
 static void table_save(struct lldp *l)
 {
-	json_t *o = neighbours_to_json(&l->table);
-	char *text = json_dumps(o, JSON_COMPACT);
-	int r = text ? file_write(l->setup.path, text, strlen(text), 0600) : -ENOMEM;
+	int r = neighbours_save(&l->table, l->setup.path);
 
 	l->saved_ns = clock_now_ns();
 	if (r < 0)
-		log_debug("%s: %s", l->setup.path, strerror(-r));
-	free(text);
-	json_decref(o);
+		log_debug("%s: %s", l->setup.path, state_file_error(r));
 }
 
-static json_t *table_load(const char *path)
+static void table_load(struct lldp *l)
 {
-	autofree char *text = NULL;
-	size_t len;
+	int r = neighbours_load(&l->remembered, l->setup.path);
 
-	return file_read(path, TABLE_BYTES_MAX, &text, &len) < 0 ? NULL
-								 : json_loadb(text, len, 0, NULL);
+	if (r < 0 && r != STATE_MISSING && r != STATE_OTHER_BOOT)
+		log_warning("cannot read %s (%s); labels by LLDP are unknown until the switches "
+			    "announce themselves",
+			    l->setup.path, state_file_error(r));
 }
 
 /* ---- timers ---- */
@@ -233,7 +230,7 @@ static bool add_link(struct lldp *l, const struct lldp_link *new)
 	link = neighbours_add(&l->table, new->ifindex, new->ifname, now);
 	if (!link)
 		return false;
-	neighbours_remember(link, l->remembered, now);
+	neighbours_remember(link, &l->remembered, now);
 	if (l->role)
 		hand_over(l, link);
 	return true;
@@ -247,10 +244,8 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		changed |= add_link(l, &links[i]);
 	if (!l->role && l->table.n > 0)
 		start(l);
-	if (n > 0) { /* the table of an earlier agent does not apply to links that appear later */
-		json_decref(l->remembered);
-		l->remembered = NULL;
-	}
+	if (n > 0) /* the table of an earlier agent does not apply to links that appear later */
+		neighbours_done(&l->remembered);
 	if (changed)
 		look(l, true);
 }
@@ -291,7 +286,7 @@ int lldp_new(const struct lldp_setup *setup, struct lldp **ret)
 	if (!l)
 		return -ENOMEM;
 	l->setup = *setup;
-	l->remembered = table_load(setup->path);
+	table_load(l);
 	r = loop_add_timer(setup->loop, 100 * NSEC_PER_MSEC, on_timer, l, &l->timer);
 	if (r < 0) {
 		lldp_free(l);
@@ -308,7 +303,7 @@ struct lldp *lldp_free(struct lldp *l)
 	child_role_free(l->role);
 	loop_source_free(l->timer);
 	neighbours_done(&l->table);
-	json_decref(l->remembered);
+	neighbours_done(&l->remembered);
 	free(l);
 	return NULL;
 }

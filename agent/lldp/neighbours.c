@@ -206,81 +206,22 @@ json_t *neighbour_to_json(const struct neighbour *n, uint64_t now)
 	return o;
 }
 
-json_t *neighbours_to_json(const struct neighbours *t)
-{
-	json_t *list = json_array();
+/* ---- an earlier agent's table ---- */
 
-	for (size_t i = 0; list && i < t->n; i++)
-		for (size_t j = 0; j < t->links[i].n; j++) {
-			const struct neighbour *n = &t->links[i].all[j];
-			json_t *o = said_to_json(&n->said);
-
-			put_number(o, "ifindex", t->links[i].ifindex);
-			put_text(o, "ifname", t->links[i].ifname);
-			put_number(o, "heard_ns", n->heard_ns);
-			put_number(o, "until_ns", n->until_ns);
-			json_array_append_new(list, o);
-		}
-	return list;
-}
-
-static void get_text(const json_t *o, const char *key, char ret[LLDP_TEXT_MAX])
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	snprintf(ret, LLDP_TEXT_MAX, "%s", s ? s : "");
-}
-
-static uint64_t get_number(const json_t *o, const char *key)
-{
-	json_int_t n = json_integer_value(json_object_get(o, key));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-static struct neighbour neighbour_from_json(const json_t *o)
-{
-	struct neighbour n = {.heard_ns = get_number(o, "heard_ns"),
-			      .until_ns = get_number(o, "until_ns"),
-			      .remembered = true};
-	const char *ip = json_string_value(json_object_get(o, "management"));
-	const char *pfc = json_string_value(json_object_get(o, "pfc"));
-	uint8_t bits;
-
-	get_text(o, "chassis", n.said.chassis);
-	get_text(o, "port", n.said.port);
-	get_text(o, "name", n.said.name);
-	get_text(o, "port_description", n.said.port_about);
-	if (ip)
-		(void)ip_addr_parse(ip, &n.said.management);
-	if (pfc && dcb_prios_parse(pfc, &bits) == 0)
-		n.said.pfc = LLDP_PFC_SAID | bits;
-	n.said.vlan = (uint16_t)get_number(o, "vlan");
-	n.said.mtu = (uint16_t)get_number(o, "max_frame_bytes");
-	n.said.capabilities = (uint16_t)get_number(o, "capabilities");
-	n.said.aggregation = (uint32_t)get_number(o, "aggregation");
-	return n;
-}
-
-/* The clock counts from the boot, and the file is deleted with it; a time in the future
- * nevertheless belongs to another boot. */
+/* A time in the future belongs to another boot. */
 static bool still_holds(const struct neighbour *n, uint64_t now)
 {
 	return n->said.chassis[0] && n->said.port[0] && n->heard_ns <= now && n->until_ns > now &&
 	       n->until_ns - n->heard_ns <= UINT16_MAX * NSEC_PER_SEC;
 }
 
-void neighbours_remember(struct neighbours_link *l, const json_t *table, uint64_t now)
+void neighbours_remember(struct neighbours_link *l, const struct neighbours *saved, uint64_t now)
 {
-	for (size_t i = 0; i < json_array_size(table); i++) {
-		const json_t *o = json_array_get(table, i);
-		const char *name = json_string_value(json_object_get(o, "ifname"));
-		struct neighbour n = neighbour_from_json(o);
+	const struct neighbours_link *was = neighbours_find(saved, l->ifindex);
 
-		if (!name || strcmp(name, l->ifname) != 0 ||
-		    get_number(o, "ifindex") != l->ifindex || !still_holds(&n, now) ||
-		    l->n == NEIGHBOURS_MAX)
-			continue;
-		l->all[l->n++] = n;
-	}
+	if (!was || strcmp(was->ifname, l->ifname) != 0)
+		return;
+	for (size_t i = 0; i < was->n && l->n < NEIGHBOURS_MAX; i++)
+		if (still_holds(&was->all[i], now))
+			l->all[l->n++] = was->all[i];
 }

@@ -2,7 +2,7 @@
 /*
  * The systems at the other end of the host's cables, according to LLDP: a table by link, kept by
  * the monitor. An entry is valid for the time its sender announces (TTL), or until the carrier is
- * lost; nothing is guessed beyond that. Pure: callers pass the time. lldp.c fills the table,
+ * lost; nothing is guessed beyond that. Callers pass the time. lldp.c fills the table,
  * labels.c and the status read it.
  */
 #ifndef PLENUM_AGENT_NEIGHBOURS_H
@@ -59,10 +59,14 @@ bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
 const struct neighbour *neighbours_judge(const struct neighbours_link *l,
 					 enum neighbours_verdict *ret);
 
-/* The table as JSON for the next agent, and the merge of its valid entries, link by link (links
- * that are not in the table are ignored). A new reference, NULL: out of memory. */
-json_t *neighbours_to_json(const struct neighbours *t);
-void neighbours_remember(struct neighbours_link *l, const json_t *table, uint64_t now);
+/* Adds the entries that an earlier agent's table has of this link and that are still valid. */
+void neighbours_remember(struct neighbours_link *l, const struct neighbours *saved, uint64_t now);
+/* Writes the table for the next agent. 0; negative errno. In neighbours_file.c, like the next one.
+ */
+int neighbours_save(const struct neighbours *t, const char *path);
+/* Reads the table of an earlier agent into t, which is empty; its entries are marked as remembered.
+ * 0; enum state_error; other negative errno. */
+int neighbours_load(struct neighbours *t, const char *path);
 /* One neighbour for the CLI and REST. A new reference, NULL: out of memory. */
 json_t *neighbour_to_json(const struct neighbour *n, uint64_t now);
 

@@ -2,26 +2,29 @@
 /* The recorded identities of exported folders, one line each. */
 #include "agent/supervise/export_record.h"
 #include "agent/base/path.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/base/boot_stamp.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FILE_NAME "exports"
-#define FILE_WORD "plenum-exports"
-#define FILE_VERSION 1
-#define FILE_BYTES_MAX (4U << 20)
+
+static const struct state_kind kind = {.name = FILE_NAME,
+				       .version = 2,
+				       .old_until = 1,
+				       .scope = STATE_OF_BOOT,
+				       .bytes_max = 4U << 20};
 
 /* ---- the file ---- */
 
-static void hex_put(FILE *f, const uint8_t *bytes, size_t n)
+static void hex_put(struct state_draft *d, const uint8_t *bytes, size_t n)
 {
-	if (n == 0)
-		fputc('-', f);
+	char hex[2 * FOLDER_HANDLE_MAX + 1] = "-";
+
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%02x", bytes[i]);
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	state_draft_put(d, "%s", hex);
 }
 
 /* The number of bytes; -1: not hexadecimal, or too many. */
@@ -40,66 +43,61 @@ static int hex_get(const char *text, uint8_t *ret, size_t max)
 }
 
 /* "export NAME now|before DEV INODE TYPE UUID HANDLE-TYPE HANDLE PATH" */
-static void record_print(FILE *f, const struct export_record *r)
+static void record_put(struct state_draft *d, const struct export_record *r)
 {
-	fprintf(f, "export %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " ", r->name,
-		r->former_boot ? "before" : "now", r->id.dev, r->id.ino, r->id.fs_type);
-	hex_put(f, r->id.uuid, r->id.has_uuid ? sizeof(r->id.uuid) : 0);
-	fprintf(f, " %" PRId32 " ", r->id.handle_type);
-	hex_put(f, r->id.handle, r->id.handle_len);
-	fprintf(f, " %s\n", r->path);
+	state_draft_put(d, "export %s %s %" PRIu64 " %" PRIu64 " %" PRIu64, r->name,
+			r->former_boot ? "before" : "now", r->id.dev, r->id.ino, r->id.fs_type);
+	hex_put(d, r->id.uuid, r->id.has_uuid ? sizeof(r->id.uuid) : 0);
+	state_draft_put(d, "%" PRId32, r->id.handle_type);
+	hex_put(d, r->id.handle, r->id.handle_len);
+	state_draft_text(d, r->path);
 }
 
-static bool record_parse(const char *line, struct export_record *ret)
+static bool record_parse(struct state_file *f, struct export_record *ret)
 {
-	char when[8], uuid[2 * sizeof(ret->id.uuid) + 1], handle[2 * FOLDER_HANDLE_MAX + 1];
-	int at = 0, n_uuid, n_handle;
+	const char *path;
+	int n_uuid, n_handle;
 
 	memset(ret, 0, sizeof(*ret));
-	if (sscanf(line,
-		   "export %63s %7s %" SCNu64 " %" SCNu64 " %" SCNu64 " %32s %" SCNd32 " %256s %n",
-		   ret->name, when, &ret->id.dev, &ret->id.ino, &ret->id.fs_type, uuid,
-		   &ret->id.handle_type, handle, &at) != 8 ||
-	    at == 0 || line[at] != '/' || strlen(line + at) >= sizeof(ret->path))
+	state_file_expect(f, "export");
+	state_file_copy(f, ret->name, sizeof(ret->name));
+	ret->former_boot = strcmp(state_file_word(f), "now") != 0;
+	ret->id.dev = state_file_number(f, UINT64_MAX);
+	ret->id.ino = state_file_number(f, UINT64_MAX);
+	ret->id.fs_type = state_file_number(f, UINT64_MAX);
+	n_uuid = hex_get(state_file_word(f), ret->id.uuid, sizeof(ret->id.uuid));
+	if (sscanf(state_file_word(f), "%" SCNd32, &ret->id.handle_type) != 1)
 		return false;
-	n_uuid = hex_get(uuid, ret->id.uuid, sizeof(ret->id.uuid));
-	n_handle = hex_get(handle, ret->id.handle, sizeof(ret->id.handle));
-	if (n_handle < 0 || (n_uuid != 0 && n_uuid != sizeof(ret->id.uuid)))
+	n_handle = hex_get(state_file_word(f), ret->id.handle, sizeof(ret->id.handle));
+	path = state_file_text(f);
+	if (!state_file_line_ends(f) || n_handle < 0 || path[0] != '/' ||
+	    strlen(path) >= sizeof(ret->path) || (n_uuid != 0 && n_uuid != sizeof(ret->id.uuid)))
 		return false;
 	ret->id.has_uuid = n_uuid > 0;
 	ret->id.handle_len = (uint32_t)n_handle;
-	ret->former_boot = strcmp(when, "now") != 0;
-	strcpy(ret->path, line + at);
+	strcpy(ret->path, path);
 	return true;
 }
 
 static int save(const struct export_records *x)
 {
-	autofree char *text = NULL;
-	char stamp[BOOT_STAMP_TEXT_MAX];
-	size_t len = 0;
-	FILE *f = x->file ? open_memstream(&text, &len) : NULL;
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d = {.kind = &kind};
 
-	if (!f)
-		return x->file ? -ENOMEM : 0;
-	fprintf(f, FILE_WORD " %d %s\n", FILE_VERSION, boot_stamp_text(stamp, sizeof(stamp)));
+	if (!x->file)
+		return 0;
+	state_draft_init(&d, &kind);
 	for (size_t i = 0; i < x->n; i++)
-		if (!strchr(x->all[i].path, '\n')) /* one line each */
-			record_print(f, &x->all[i]);
-	return fclose(f) != 0 ? -ENOMEM : file_write(x->file, text, len, 0600);
+		record_put(&d, &x->all[i]);
+	return state_draft_save(&d, x->file);
 }
 
-static int parse(struct export_records *x, char *text)
+static int parse(struct export_records *x, struct state_file *f, bool is_stale)
 {
 	struct export_record *r, one;
-	char *rest, *line = strtok_r(text, "\n", &rest);
-	bool is_stale;
 
-	if (!line || boot_stamp_parse(line, FILE_WORD, FILE_VERSION, &is_stale) < 0)
-		return -EBADMSG;
-	while ((line = strtok_r(NULL, "\n", &rest))) {
-		if (!record_parse(line, &one))
-			return -EBADMSG;
+	while (state_file_line(f)) {
+		if (!record_parse(f, &one))
+			return STATE_TORN;
 		r = vec_add(&x->all, &x->n, sizeof(*r));
 		if (!r)
 			return -ENOMEM;
@@ -111,20 +109,18 @@ static int parse(struct export_records *x, char *text)
 
 int export_records_load(struct export_records *x, const char *state_dir)
 {
-	autofree char *text = NULL;
-	size_t len;
+	PLENUM_CLEANUP(state_file_done) struct state_file f = {.kind = &kind};
 	int r;
 
 	x->file = path_join(state_dir, FILE_NAME);
 	if (!x->file)
 		return -ENOMEM;
-	r = file_read(x->file, FILE_BYTES_MAX, &text, &len);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	r = parse(x, text);
+	r = state_file_read(&f, &kind, x->file);
+	if (r == 0 || r == STATE_OTHER_BOOT)
+		r = parse(x, &f, r == STATE_OTHER_BOOT);
 	if (r < 0)
 		x->n = 0;
-	return r;
+	return r == STATE_MISSING ? 0 : r;
 }
 
 void export_records_done(struct export_records *x)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which folder each export is: the identity of the folder at the time when an operator exported
- * it, kept across restarts and reboots in one file of the state directory. A path that later leads
+ * it, kept across restarts and reboots in a record file (state_file.h). A path that later leads
  * to another folder, because of a link, a mount or a rename, is therefore noticed. Owned by the
  * supervisor; opens no exported folder.
  */
@@ -29,8 +29,8 @@ struct export_records { /* zeroed: none, kept in memory only */
 	size_t n;
 };
 
-/* Reads the file in the state directory; none: no records. 0; -EBADMSG: it is damaged, and the
- * folders of all exports are recorded again; other negative errno. */
+/* Reads the file in the state directory; none: no records. 0; enum state_error and other
+ * negative errno: it cannot be read, and the folders of all exports are recorded again. */
 int export_records_load(struct export_records *x, const char *state_dir);
 void export_records_done(struct export_records *x);
 /*

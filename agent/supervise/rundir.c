@@ -5,9 +5,11 @@
 #include "agent/base/path.h"
 #include "agent/base/process.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,17 +22,30 @@
 #define END_MS 3000 /* time for a killed process to exit */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
 
+/* An agent of an older version reads as much of a newer record as rundir.h says. */
+static const struct state_kind record_kind = {.name = "record",
+					      .version = RUNDIR_RECORD_VERSION,
+					      .old_until = 2,
+					      .scope = STATE_OF_BOOT,
+					      .bytes_max = 16U << 20};
+static int convert_epoch(const char *text, struct state_draft *lines);
+static const struct state_kind epoch_kind = {
+	.name = "epoch", .version = 2, .old_until = 1, .bytes_max = 4096, .convert = convert_epoch};
+
 /* ---- the record ---- */
 
-static void print_id(FILE *f, const uint8_t id[16])
+static void put_id(struct state_draft *d, const uint8_t id[16])
 {
+	char hex[33];
+
 	for (size_t i = 0; i < 16; i++)
-		fprintf(f, "%02x", id[i]);
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	state_draft_put(d, "%s", hex);
 }
 
 static bool parse_id(const char *text, uint8_t id[16])
 {
-	if (strlen(text) != 32)
+	if (strlen(text) != 32 || text[strspn(text, "0123456789abcdef")])
 		return false;
 	for (size_t i = 0; i < 16; i++)
 		if (sscanf(text + 2 * i, "%2hhx", &id[i]) != 1)
@@ -40,78 +55,77 @@ static bool parse_id(const char *text, uint8_t id[16])
 
 /* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a separate line, "at
  * /real/path". */
-static void print_mount(FILE *f, const struct rundir_mount *m)
+static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 {
-	fprintf(f, "mount %u:%u ", m->major, m->minor);
-	print_id(f, m->what.id);
-	fprintf(f, " %s %s %s%s%s %s\nat %s\n", m->what.peer, m->what.export_name,
-		m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
-		m->what.dev ? ",dev" : "", m->what.path, m->path);
+	state_draft_put(d, "mount %u:%u", m->major, m->minor);
+	put_id(d, m->what.id);
+	state_draft_word(d, m->what.peer);
+	state_draft_word(d, m->what.export_name);
+	state_draft_put(d, "%s%s%s", m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
+			m->what.dev ? ",dev" : "");
+	state_draft_text(d, m->what.path);
+	state_draft_put(d, "at");
+	state_draft_text(d, m->path);
 }
 
 /* Without the device numbers it could be another program's mount; the rest may be of another
  * version. */
-static bool parse_mount(const char *line, struct rundir_mount *ret)
+static bool parse_mount(struct state_file *f, struct rundir_mount *ret)
 {
-	char id[33] = "", mode[16] = "";
-	int at = 0;
+	const struct launch_mount none = {.fuse_fd = -1, .state_fd = -1};
+	const char *mode;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->what.fuse_fd = ret->what.state_fd = -1;
-	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %15s %n", &ret->major, &ret->minor, id,
-		   ret->what.peer, ret->what.export_name, mode, &at) < 2)
+	*ret = (struct rundir_mount){.what = none};
+	if (sscanf(state_file_word(f), "%u:%u", &ret->major, &ret->minor) != 2)
 		return false;
-	if (at == 0 || !parse_id(id, ret->what.id)) {
-		memset(&ret->what, 0, sizeof(ret->what));
-		ret->what.fuse_fd = ret->what.state_fd = -1;
-		return true;
-	}
+	f->bad |= !parse_id(state_file_word(f), ret->what.id);
+	state_file_copy(f, ret->what.peer, sizeof(ret->what.peer));
+	state_file_copy(f, ret->what.export_name, sizeof(ret->what.export_name));
+	mode = state_file_word(f);
 	ret->what.read_only = strncmp(mode, "ro", 2) == 0;
 	ret->what.suid = strstr(mode, ",suid") != NULL;
 	ret->what.dev = strstr(mode, ",dev") != NULL;
-	snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at);
+	snprintf(ret->what.path, sizeof(ret->what.path), "%s", state_file_text(f));
+	if (!state_file_line_ends(f))
+		ret->what = none;
 	return true;
 }
 
-static void print_fuse(FILE *f, const char *word, const struct rundir_fuse *fuse)
+static void put_fuse(struct state_draft *d, const char *word, const struct rundir_fuse *fuse)
 {
-	fprintf(f, "%s %d ", word, fuse->fd);
-	print_id(f, fuse->id);
-	fprintf(f, " %d\n", fuse->state_fd);
+	state_draft_put(d, "%s %d", word, fuse->fd);
+	put_id(d, fuse->id);
+	state_draft_put(d, "%d", fuse->state_fd);
+	state_draft_end(d);
 }
 
-static void print_process(FILE *f, const struct rundir_process *p)
+static void put_process(struct state_draft *d, const struct rundir_process *p)
 {
-	fprintf(f, "process %d %" PRIu64 " worker %u launch %u restarts %" PRIu64 "\n", p->pid,
-		p->start_time, p->worker_id, p->launch_version, p->n_restarts);
+	state_draft_put(d, "process %d %" PRIu64 " worker %u launch %u restarts %" PRIu64, p->pid,
+			p->start_time, p->worker_id, p->launch_version, p->n_restarts);
+	state_draft_end(d);
 	for (uint32_t i = 0; i < p->n_fuse; i++)
-		print_fuse(f, "fuse", &p->fuse[i]);
+		put_fuse(d, "fuse", &p->fuse[i]);
 	for (uint32_t i = 0; i < p->n_shared; i++)
-		print_fuse(f, "lane", &p->shared[i]);
-	for (uint32_t i = 0; i < p->n_states; i++)
-		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
+		put_fuse(d, "lane", &p->shared[i]);
+	for (uint32_t i = 0; i < p->n_states; i++) {
+		state_draft_put(d, "export %d", p->states[i].fd);
+		state_draft_word(d, p->states[i].export);
+		state_draft_end(d);
+	}
 }
 
 static int write_record(const struct rundir *rd)
 {
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
 	autofree char *path = path_join(rd->run, "record");
-	autofree char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
 
-	if (!path || !f) {
-		if (f)
-			fclose(f);
-		return -ENOMEM;
-	}
-	fprintf(f, "plenum-record %d\n", RUNDIR_RECORD_VERSION);
+	state_draft_init(&d, &record_kind);
 	for (size_t i = 0; i < rd->n_processes; i++)
-		print_process(f, &rd->processes[i]);
+		put_process(&d, &rd->processes[i]);
 	for (size_t i = 0; i < rd->n_mounts; i++)
-		print_mount(f, &rd->mounts[i]);
-	if (fclose(f) != 0)
-		return -ENOMEM;
-	return file_write(path, text, len, 0600);
+		put_mount(&d, &rd->mounts[i]);
+	return path ? state_draft_save(&d, path) : -ENOMEM;
 }
 
 static int save_record(struct rundir *rd)
@@ -156,19 +170,25 @@ static int push_mount(struct rundir *rd, const struct rundir_mount *new, const c
 }
 
 /* Of another version's line only the head is read. */
-static bool parse_process(const struct rundir *rd, const char *line, struct rundir_process *ret)
+static bool parse_process(const struct rundir *rd, struct state_file *f, struct rundir_process *ret)
 {
 	uint32_t id, launch;
 	uint64_t restarts;
-	int n = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	if (sscanf(line, "process %d %" SCNu64 "%n", &ret->pid, &ret->start_time, &n) != 2 ||
-	    ret->pid <= 1)
+	ret->pid = (pid_t)state_file_number(f, INT_MAX);
+	ret->start_time = state_file_number(f, UINT64_MAX);
+	if (f->bad || ret->pid <= 1)
 		return false;
-	if (rd->record_version == RUNDIR_RECORD_VERSION &&
-	    sscanf(line + n, " worker %" SCNu32 " launch %" SCNu32 " restarts %" SCNu64, &id,
-		   &launch, &restarts) == 3) {
+	if (rd->record_version != RUNDIR_RECORD_VERSION)
+		return true;
+	state_file_expect(f, "worker");
+	id = (uint32_t)state_file_number(f, UINT32_MAX);
+	state_file_expect(f, "launch");
+	launch = (uint32_t)state_file_number(f, UINT32_MAX);
+	state_file_expect(f, "restarts");
+	restarts = state_file_number(f, UINT64_MAX);
+	if (state_file_line_ends(f)) {
 		ret->worker_id = id;
 		ret->launch_version = launch;
 		ret->n_restarts = restarts;
@@ -176,75 +196,72 @@ static bool parse_process(const struct rundir *rd, const char *line, struct rund
 	return true;
 }
 
-/* The text after the first word. */
-static void parse_fuse(struct rundir *rd, const char *line, bool is_shared)
+static void parse_fuse(struct rundir *rd, struct state_file *f, bool is_shared)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
 	struct rundir_fuse fuse = {.state_fd = -1};
 	uint32_t *n;
-	char id[33];
 
 	if (!p)
 		return;
 	n = is_shared ? &p->n_shared : &p->n_fuse;
-	if (*n < (is_shared ? LAUNCH_SHARED_MOUNTS_MAX : LAUNCH_MOUNTS_MAX) &&
-	    sscanf(line, " %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
-	    parse_id(id, fuse.id))
+	fuse.fd = (int)state_file_number(f, INT_MAX);
+	f->bad |= !parse_id(state_file_word(f), fuse.id);
+	(void)sscanf(state_file_text(f), "%d", &fuse.state_fd); /* -1: none */
+	if (!f->bad && *n < (is_shared ? LAUNCH_SHARED_MOUNTS_MAX : LAUNCH_MOUNTS_MAX))
 		(is_shared ? p->shared : p->fuse)[(*n)++] = fuse;
 }
 
-static void parse_export(struct rundir *rd, const char *line)
+static void parse_export(struct rundir *rd, struct state_file *f)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
 	struct rundir_state state;
 
-	if (p && p->n_states < LAUNCH_EXPORTS_MAX &&
-	    sscanf(line, "export %d %63s", &state.fd, state.export) == 2)
+	state.fd = (int)state_file_number(f, INT_MAX);
+	state_file_copy(f, state.export, sizeof(state.export));
+	if (p && !f->bad && p->n_states < LAUNCH_EXPORTS_MAX)
 		p->states[p->n_states++] = state;
 }
 
 /* Invalid lines are skipped: a truncated line carries no information. */
-static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *mount,
+static int parse_line(struct rundir *rd, struct state_file *f, struct rundir_mount *mount,
 		      bool *have_mount)
 {
+	const char *word = state_file_word(f);
 	struct rundir_process process;
 
-	if (strncmp(line, "mount ", 6) == 0)
-		*have_mount = parse_mount(line, mount);
-	else if (strncmp(line, "at ", 3) == 0 && *have_mount)
-		return push_mount(rd, mount, line + 3);
-	else if (strncmp(line, "fuse ", 5) == 0 || strncmp(line, "lane ", 5) == 0)
-		parse_fuse(rd, line + 4, *line == 'l');
-	else if (strncmp(line, "export ", 7) == 0)
-		parse_export(rd, line);
-	else if (parse_process(rd, line, &process))
+	if (strcmp(word, "mount") == 0)
+		*have_mount = parse_mount(f, mount);
+	else if (strcmp(word, "at") == 0 && *have_mount)
+		return push_mount(rd, mount, state_file_text(f));
+	else if (strcmp(word, "fuse") == 0 || strcmp(word, "lane") == 0)
+		parse_fuse(rd, f, *word == 'l');
+	else if (strcmp(word, "export") == 0)
+		parse_export(rd, f);
+	else if (strcmp(word, "process") == 0 && parse_process(rd, f, &process))
 		return push_process(rd, &process);
 	return 0;
 }
 
-/* A record without a version line is of version 1. */
+/* Also of a damaged record, or one of a newer version, every line that can be read counts. */
 static int load_record(struct rundir *rd)
 {
 	autofree char *path = path_join(rd->run, "record");
+	PLENUM_CLEANUP(state_file_done) struct state_file f = {.kind = &record_kind};
 	struct rundir_mount mount;
 	bool have_mount = false;
-	char line[4200];
-	FILE *f;
-	int r = 0;
+	int r;
 
-	if (!path)
+	rd->record_error = path ? state_file_read(&f, &record_kind, path) : -ENOMEM;
+	if (rd->record_error == -ENOMEM)
 		return -ENOMEM;
-	f = fopen(path, "re");
-	if (!f)
+	if (rd->record_error == STATE_OTHER_BOOT)
 		return 0;
-	rd->record_version = 1;
-	while (r >= 0 && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "plenum-record %u", &rd->record_version) != 1)
-			r = parse_line(rd, line, &mount, &have_mount);
-	}
-	fclose(f);
-	return r;
+	rd->record_version = f.version;
+	do
+		r = state_file_line(&f) ? parse_line(rd, &f, &mount, &have_mount) : 1;
+	while (r == 0);
+	return r < 0 ? r : 0;
 }
 
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p)
@@ -280,7 +297,7 @@ int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const ch
 	int r;
 
 	m.what.fuse_fd = m.what.state_fd = -1;
-	r = strchr(path, '\n') ? -EINVAL : push_mount(rd, &m, path);
+	r = push_mount(rd, &m, path);
 	return r < 0 ? r : save_record(rd);
 }
 
@@ -445,25 +462,55 @@ void rundir_clean(struct rundir *rd, struct events *ev)
 		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s/record: %s", rd->run, strerror(-r));
 }
 
+/* Version 1: the number alone. */
+static int convert_epoch(const char *text, struct state_draft *lines)
+{
+	uint32_t epoch;
+	int at = 0;
+
+	if (sscanf(text, "%" SCNu32 "%n", &epoch, &at) != 1 || strcmp(text + at, "\n") != 0)
+		return STATE_TORN;
+	state_draft_put(lines, "epoch %" PRIu32, epoch);
+	state_draft_end(lines);
+	return 0;
+}
+
+/* 0: not known. */
+static uint32_t stored_epoch(const char *path)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_read(&f, &epoch_kind, path);
+	uint32_t epoch = 0;
+
+	if (r == 0 && state_file_line(&f)) {
+		state_file_expect(&f, "epoch");
+		epoch = (uint32_t)state_file_number(&f, UINT32_MAX);
+	}
+	if (r < 0 && r != STATE_MISSING)
+		log_warning("cannot read %s (%s); using the clock as the epoch", path,
+			    state_file_error(r));
+	return epoch;
+}
+
+static void store_epoch(const char *path, uint32_t epoch)
+{
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
+
+	state_draft_init(&d, &epoch_kind);
+	state_draft_put(&d, "epoch %" PRIu32, epoch);
+	state_draft_end(&d);
+	if (state_draft_save(&d, path) < 0)
+		log_debug("cannot write %s; using the clock as the epoch", path);
+}
+
 uint32_t rundir_next_epoch(struct rundir *rd)
 {
 	autofree char *path = path_join(rd->state, "epoch");
-	uint32_t stored = 0, now = (uint32_t)time(NULL);
-	char text[16];
-	int len;
+	const uint32_t stored = path ? stored_epoch(path) : 0, now = (uint32_t)time(NULL);
 
-	if (path) {
-		FILE *f = fopen(path, "re");
-
-		if (f && fscanf(f, "%" SCNu32, &stored) != 1)
-			stored = 0;
-		if (f)
-			fclose(f);
-	}
 	rd->epoch = MAX_OF(MAX_OF(rd->epoch, stored) + 1, now);
-	len = snprintf(text, sizeof(text), "%u\n", rd->epoch);
-	if (path && file_write(path, text, (size_t)len, 0600) < 0)
-		log_debug("cannot write %s; using the clock as the epoch", path);
+	if (path)
+		store_epoch(path, rd->epoch);
 	return rd->epoch;
 }
 

@@ -14,10 +14,10 @@
 #include <sys/types.h>
 
 /*
- * The record's first line is its version. In every version a process's line begins with "process
- * PID START" and a mount is a line "mount MAJOR:MINOR ..." followed by a line "at PATH". This much
- * is read from any record, and is enough to end the objects. The rest is read from this version
- * only.
+ * The record is a record file (state_file.h) of the kind "record". In every version a process's
+ * line begins with "process PID START" and a mount is a line "mount MAJOR:MINOR ..." followed by a
+ * line "at PATH". This much is read from any record, and is enough to end the objects. The rest is
+ * read from this version only.
  */
 #define RUNDIR_RECORD_VERSION 2
 
@@ -58,7 +58,8 @@ struct rundir {
 	char *run, *state; /* absolute paths of the two directories */
 	int lock_fd;
 	uint32_t epoch;
-	unsigned record_version; /* version of the record that was read; 0: there was none */
+	unsigned record_version; /* version of the record that was read; 0: unknown */
+	int record_error; /* 0: it was read in full; enum state_error; other negative errno */
 	struct rundir_process *processes;
 	size_t n_processes;
 	struct rundir_mount *mounts;

@@ -4,6 +4,7 @@
 #include "agent/base/spawn.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -504,7 +505,7 @@ static void load_records(struct sup *s)
 			s->setup.events, LOG_LEVEL_WARNING, "agent",
 			"%s/exports cannot be read (%s): the folders that exports lead to now are "
 			"recorded again",
-			s->setup.rundir->state, strerror(-r));
+			s->setup.rundir->state, state_file_error(r));
 }
 
 int sup_new(const struct sup_setup *setup, struct sup **ret)

@@ -6,6 +6,7 @@
  */
 #include "agent/base/spawn.h"
 #include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -358,9 +359,9 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 	note_served(w, p);
 }
 
-void sup_adopt(struct sup *s)
+static void say_unread_record(const struct sup *s)
 {
-	struct rundir *rd = s->setup.rundir;
+	const struct rundir *rd = s->setup.rundir;
 
 	if (rd->record_version && rd->record_version != RUNDIR_RECORD_VERSION)
 		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
@@ -368,6 +369,20 @@ void sup_adopt(struct sup *s)
 			   "workers and mounts whose descriptors were not stored "
 			   "are restarted",
 			   rd->record_version, RUNDIR_RECORD_VERSION);
+	else if (rd->record_error < 0 && rd->record_error != STATE_MISSING &&
+		 rd->record_error != STATE_OTHER_BOOT)
+		events_add(
+			s->setup.events, LOG_LEVEL_WARNING, "agent",
+			"cannot read all of %s/record (%s): workers and mounts that it lacks are "
+			"restarted unless the service manager kept their descriptors",
+			rd->run, state_file_error(rd->record_error));
+}
+
+void sup_adopt(struct sup *s)
+{
+	struct rundir *rd = s->setup.rundir;
+
+	say_unread_record(s);
 	for (size_t i = 0; i < rd->n_processes; i++)
 		find_recorded(s, &rd->processes[i]);
 	for (struct sup_worker *w = s->workers; w; w = w->next) {

@@ -216,9 +216,9 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 	return r < 0 ? give_up(a, r, out) : 0;
 }
 
-/* Builds the new record: the one on disk plus the steps of the journal. An interrupted recovery
+/* Prepares the new record: the one on disk plus the steps of the journal. An interrupted recovery
  * repeats it safely: recording a step twice equals recording it once. */
-static int record_build(const struct apply_journal *j, char **ret, size_t *ret_len)
+static int record_prepare(const struct apply_journal *j)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* planning has reported it already */
@@ -227,16 +227,7 @@ static int record_build(const struct apply_journal *j, char **ret, size_t *ret_l
 	for (size_t i = 0; i < j->n && r == 0; i++)
 		r = plan_owned_note(&owned, &j->entries[i].step,
 				    j->entries[i].state == APPLY_STEP_KEPT);
-	return r == 0 ? plan_owned_format(&owned, ret, ret_len) : r;
-}
-
-static int record_prepare(const struct apply_journal *j)
-{
-	autofree char *text = NULL;
-	size_t len;
-	int r = record_build(j, &text, &len);
-
-	return r == 0 ? file_prepare(j->record, text, len, 0600) : r;
+	return r == 0 ? plan_owned_prepare(&owned, j->record) : r;
 }
 
 static int record_prepare_or_say(const struct apply_journal *j, struct apply_outcome *out)

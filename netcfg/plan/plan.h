@@ -230,12 +230,12 @@ const struct plan_refusal *plan_failures_find_vfs(const struct plan_failures *f,
 						  uint32_t n);
 void plan_failures_clear(struct plan_failures *f);
 /*
- * Kept in a file for the next agent process of this boot: "plenum-attempts 1 boot ID netns INODE",
- * then lines "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY". A missing or unreadable file, or one
- * of another boot, counts as empty. save: 0, negative errno; it removes the file if there is
- * nothing to keep.
+ * Kept for the next agent process of this boot in a record file (state_file.h) of the kind
+ * "attempts", with lines "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY". load: 0, also where there
+ * is none of this boot; negative errno (enum state_error) with nothing loaded. save: 0, negative
+ * errno; it removes the file if there is nothing to keep.
  */
-void plan_failures_load(struct plan_failures *f, const char *path);
+int plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);
 
 struct transport_choice;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record of owned values: its text form, and how steps of an apply change it. */
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/object/object.h"
-#include "netcfg/base/boot_stamp.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#define FILE_BYTES_MAX (1U << 20)
-#define NAME "plenum-owned"
+static const struct state_kind kind = {.name = "owned",
+				       .version = 2,
+				       .old_until = 1,
+				       .scope = STATE_OF_NETNS,
+				       .bytes_max = 1U << 20};
 
 static void forget_all(struct plan_owned *o)
 {
@@ -26,15 +27,14 @@ void plan_owned_done(struct plan_owned *o)
 	*o = (struct plan_owned){.path = NULL};
 }
 
-static int parse_line(struct plan_owned *o, const char *line)
+static int parse_line(struct plan_owned *o, struct state_file *f)
 {
+	const uint32_t ifindex = (uint32_t)state_file_number(f, UINT32_MAX);
+	const char *step = state_file_text(f);
 	struct plan_step s, *added;
-	uint32_t ifindex;
-	int at = 0;
 
-	if (sscanf(line, "%" SCNu32 " %n", &ifindex, &at) != 1 || object_parse(line + at, &s) < 0 ||
-	    s.verb != s.kind->verb)
-		return -EBADMSG;
+	if (!state_file_line_ends(f) || object_parse(step, &s) < 0 || s.verb != s.kind->verb)
+		return STATE_TORN;
 	s.change.ifindex = ifindex;
 	added = plan_step_append(&o->steps, &o->n, &o->cap);
 	if (!added)
@@ -43,40 +43,19 @@ static int parse_line(struct plan_owned *o, const char *line)
 	return 0;
 }
 
-/* The file is always replaced as a whole, so a line without newline is an error. */
-static int parse_all(struct plan_owned *o, char *text)
-{
-	bool stale = false, first = true;
-	char *end;
-	int r = *text ? 0 : -EBADMSG;
-
-	for (; r == 0 && *text && !stale; text = end + 1) {
-		end = strchr(text, '\n');
-		if (!end)
-			return -EBADMSG;
-		*end = '\0';
-		r = first ? boot_stamp_parse(text, NAME, PLAN_OWNED_VERSION, &stale)
-			  : parse_line(o, text);
-		first = false;
-	}
-	return r;
-}
-
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d)
 {
-	autofree char *text = NULL;
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
 	char *copy = strdup(path);
-	size_t len;
-	int r;
+	int r = state_file_read(&f, &kind, path);
 
-	if (!copy)
-		return -ENOMEM;
 	plan_owned_done(o);
 	o->path = copy;
-	r = file_read(path, FILE_BYTES_MAX, &text, &len);
-	if (r == 0)
-		r = parse_all(o, text);
-	if (r == 0 || r == -ENOENT)
+	if (!copy)
+		r = -ENOMEM;
+	while (r == 0 && state_file_line(&f))
+		r = parse_line(o, &f);
+	if (r == 0 || r == STATE_MISSING || r == STATE_OTHER_BOOT)
 		return 0;
 	forget_all(o);
 	if (r == -ENOMEM)
@@ -84,8 +63,7 @@ int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d)
 	diag_add(d, DIAG_WARNING, NULL, NULL,
 		 "cannot read the record %s (%s); values that earlier applies changed cannot be "
 		 "restored",
-		 path,
-		 r == -EBADMSG ? "its format is damaged or of another version" : strerror(-r));
+		 path, state_file_error(r));
 	return 0;
 }
 
@@ -135,28 +113,17 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept)
 	return 0;
 }
 
-int plan_owned_format(const struct plan_owned *o, char **ret, size_t *ret_len)
+int plan_owned_prepare(const struct plan_owned *o, const char *path)
 {
-	char home[BOOT_STAMP_TEXT_MAX], line[256];
-	autofree char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
+	char line[256];
 	int r = 0;
-	bool failed;
 
-	if (!f)
-		return -ENOMEM;
-	fprintf(f, NAME " %d %s\n", PLAN_OWNED_VERSION, boot_stamp_text(home, sizeof(home)));
+	state_draft_init(&d, &kind);
 	for (size_t i = 0; i < o->n && r >= 0; i++) {
 		r = object_format(&o->steps[i], line, sizeof(line));
-		fprintf(f, "%u %s\n", o->steps[i].change.ifindex, line);
+		state_draft_put(&d, "%" PRIu32, o->steps[i].change.ifindex);
+		state_draft_text(&d, r < 0 ? "" : line);
 	}
-	failed = ferror(f) != 0;
-	if (fclose(f) != 0 || failed)
-		return -ENOMEM;
-	if (r < 0)
-		return r;
-	*ret = ptr_take(text);
-	*ret_len = len;
-	return 0;
+	return r < 0 ? r : state_draft_prepare(&d, path);
 }

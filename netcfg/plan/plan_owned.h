@@ -4,9 +4,9 @@
  * (MTU, up or down, settings), and our addresses, because kernels before 5.18 do not keep their
  * protocol number. A plan uses it to restore values that the configuration no longer needs. It is
  * read before planning and replaced when an apply commits, atomically with the journal (apply.c);
- * no other code writes it. It is valid for one boot and network namespace.
+ * no other code writes it. It is valid for one boot and network namespace. A record file
+ * (state_file.h) of the kind "owned", with lines:
  *
- *	plenum-owned 1 boot BOOT-ID netns INODE
  *	IFINDEX OP LINK ARGS		as in the journal; a value with the old and the new one
  *
  * IFINDEX distinguishes the link from a later one with the same name; 0: none.
@@ -15,8 +15,6 @@
 #define PLENUM_NETCFG_PLAN_OWNED_H
 
 #include "netcfg/plan/plan.h"
-
-#define PLAN_OWNED_VERSION 1
 
 struct plan_owned {
 	char *path;
@@ -32,7 +30,7 @@ void plan_owned_done(struct plan_owned *o);
 /* Updates the record with a step that was done, or kept because the host was already as desired. 0,
  * -ENOMEM. */
 int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept);
-/* The record as text. 0, -ENOMEM, -EINVAL. */
-int plan_owned_format(const struct plan_owned *o, char **ret, size_t *ret_len);
+/* Writes the record beside the file, for file_commit or file_abandon. 0, negative errno. */
+int plan_owned_prepare(const struct plan_owned *o, const char *path);
 
 #endif

@@ -486,7 +486,7 @@ static void test_a_record_of_another_version_is_read_in_part(void **state)
 		const char *text;
 		unsigned version;
 	} records[] = {
-		{"process 77 1234\nmount 0:52 0a what ever\nat /mnt/x y\nboot 12ab\n", 1},
+		{"process 77 1234\nmount 0:52 0a what ever\nat /mnt/x y\nboot 12ab\n", 0},
 		{"plenum-record 9\nprocess 77 1234 kind 5 worker 3 launch 3 restarts 1\nfuse 9 zz\n"
 		 "lease 4\nmount 0:52 new format\nat /mnt/x y\n",
 		 9},

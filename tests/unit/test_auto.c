@@ -628,7 +628,9 @@ static void test_record(void **state)
 	assert_null(transport_choice_find(&a, 1, "leg-b", PF_A));
 	/* An invalid record does not discard the known one. */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		assert_true(asprintf(&spoilt, "%s%s", text, bad[i]) > 0);
+		assert_true(asprintf(&spoilt,
+				     "plenum-agreed 1 boot x netns 1\ncore 1 transport dpdk\n%s",
+				     bad[i]) > 0);
 		assert_int_equal(transport_choice_parse(&a, spoilt), -EBADMSG);
 		assert_int_equal(a.n, h->agreed.n);
 		free(spoilt);

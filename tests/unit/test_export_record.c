@@ -159,6 +159,41 @@ static void test_an_export_that_is_not_configured_is_forgotten(void **state)
 	assert_int_equal(check(g, "gone", "/b", folder(XFS, 9)), 0);
 }
 
+/* Version 1 had no sum and no escapes. */
+static void test_a_file_of_version_1_is_read(void **state)
+{
+	static const char old[] = "plenum-exports 1 boot x netns 1\n"
+				  "export scratch now 2049 77 1481003842 "
+				  "000102030405060708090a0b0c0d0e0f 1 4d00000001000000 /srv/a \\b\n"
+				  "export home before 3 4 5 - 0 - /srv/home\n";
+	struct rig *g = *state;
+
+	export_records_done(&g->x);
+	assert_int_equal(file_write(g->file, old, strlen(old), 0600), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct export_record *r;
+		struct folder_id home;
+
+		assert_int_equal(export_records_load(&g->x, g->dir), 0);
+		assert_int_equal(g->x.n, 2);
+		r = export_records_find(&g->x, "scratch", "/srv/a \\b");
+		assert_non_null(r);
+		assert_true(r->former_boot && r->id.has_uuid);
+		assert_int_equal(r->id.ino, 77);
+		assert_int_equal(r->id.uuid[15], 15);
+		assert_int_equal(r->id.handle_type, 1);
+		assert_int_equal(r->id.handle_len, 8);
+		assert_int_equal(r->id.handle[0], 0x4d);
+		r = export_records_find(&g->x, "home", "/srv/home");
+		assert_non_null(r);
+		assert_int_equal(r->id.handle_len, 0);
+		home = r->id;
+		assert_int_equal(export_records_put(&g->x, "home", "/srv/home", &home), 0);
+		if (i == 0)
+			export_records_done(&g->x);
+	}
+}
+
 static void test_a_damaged_file_is_an_error_and_no_record(void **state)
 {
 	static const char *const bad[] = {"", "plenum-exports 2 boot x netns 1\n", "rubbish\n",
@@ -189,6 +224,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_export_that_is_not_configured_is_forgotten,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_file_of_version_1_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_damaged_file_is_an_error_and_no_record,
 						setup, teardown),
 	};

@@ -286,18 +286,23 @@ static void test_warnings_name_legs_and_switches(void **state)
 static void test_the_table_of_an_earlier_agent_is_used(void **state)
 {
 	struct fixture *f = *state;
+	char path[] = "/tmp/plenum-neighbours-XXXXXX";
+	autoclose int fd = mkstemp(path);
+	struct neighbours table = {.links = NULL};
 	struct neighbours_link *link;
-	json_t *table;
 
 	hear(f, 3, "x", "1", "switch-a");
 	hear(f, 4, "y", "1", "switch-b");
 	neighbours_find(&f->heard, 4)->all[0].said.pfc = LLDP_PFC_SAID | 1 << 3;
-	table = neighbours_to_json(&f->heard);
+	assert_true(fd >= 0);
+	assert_int_equal(neighbours_save(&f->heard, path), 0);
+	assert_int_equal(neighbours_load(&table, path), 0);
+	assert_int_equal(unlink(path), 0);
 	for (uint32_t i = 3; i <= 4; i++)
 		neighbours_forget(neighbours_find(&f->heard, i), f->now);
 	f->now += 60 * SEC;
 	for (uint32_t i = 1; i <= 4; i++)
-		neighbours_remember(neighbours_find(&f->heard, i), table, f->now);
+		neighbours_remember(neighbours_find(&f->heard, i), &table, f->now);
 	assert_string_equal(label(f, "leg-a"), "switch-a");
 	assert_string_equal(label(f, "leg-b"), "switch-b");
 	assert_int_equal(neighbours_find(&f->heard, 1)->n, 0);
@@ -307,12 +312,12 @@ static void test_the_table_of_an_earlier_agent_is_used(void **state)
 	assert_string_equal(label(f, "leg-a"), "switch-c");
 	link = neighbours_find(&f->heard, 4);
 	neighbours_forget(link, f->now);
-	neighbours_remember(link, table, f->now + 61 * SEC);  /* expired at that time */
-	neighbours_remember(link, table, f->now - 61 * SEC);  /* of another boot */
+	neighbours_remember(link, &table, f->now + 61 * SEC); /* expired at that time */
+	neighbours_remember(link, &table, f->now - 61 * SEC); /* of another boot */
 	snprintf(link->ifname, sizeof(link->ifname), "eth9"); /* another link has that number */
-	neighbours_remember(link, table, f->now);
+	neighbours_remember(link, &table, f->now);
 	assert_int_equal(link->n, 0);
-	json_decref(table);
+	neighbours_done(&table);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 #include "agent/apply/progress.h"
 #include "agent/health/required_actions.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 #include <sys/stat.h>
@@ -168,19 +169,19 @@ static void test_attempts_are_kept(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/attempts", dir);
-	plan_failures_load(&again, path);
+	assert_int_equal(plan_failures_load(&again, path), 0);
 	assert_int_equal(again.n + again.n_refusals, 0);
 	assert_int_equal(plan_failures_add(&h->failures, &w, "two\nlines of it"), 0);
 	assert_int_equal(plan_failures_add_vfs(&h->failures, PF, 64, "No space left"), 0);
 	assert_int_equal(plan_failures_save(&h->failures, path), 0);
-	plan_failures_load(&again, path);
-	assert_string_equal(plan_failures_find(&again, &w)->why, "two lines of it");
+	assert_int_equal(plan_failures_load(&again, path), 0);
+	assert_string_equal(plan_failures_find(&again, &w)->why, "two\nlines of it");
 	assert_string_equal(plan_failures_find_vfs(&again, PF, 64)->why, "No space left");
 	/* Of another boot, or damaged: none. */
 	assert_int_equal(file_read(path, 4096, &text, &len), 0);
 	*strstr(text, "boot ") = 'x';
 	assert_int_equal(file_write(path, text, len, 0600), 0);
-	plan_failures_load(&again, path);
+	assert_int_equal(plan_failures_load(&again, path), STATE_TORN);
 	assert_int_equal(again.n + again.n_refusals, 0);
 	assert_int_equal(plan_failures_save(&h->failures, path), 0);
 	plan_failures_clear(&h->failures);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Failed attempts of this boot: a list, and a file that passes it to the next agent process. */
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/base/boot_stamp.h"
 #include "netcfg/plan/plan.h"
 #include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
-#define NAME "plenum-attempts"
-#define ATTEMPTS_VERSION 1
-#define BYTES_MAX 65536
+static const struct state_kind kind = {.name = "attempts",
+				       .version = 2,
+				       .old_until = 1,
+				       .scope = STATE_OF_NETNS,
+				       .bytes_max = 1U << 20};
 
 int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why)
 {
@@ -70,80 +70,69 @@ void plan_failures_clear(struct plan_failures *f)
 
 /* ---- the file ---- */
 
-static int parse_line(struct plan_failures *f, const char *line)
+static int parse_dpdk(struct plan_failures *f, struct state_file *file)
 {
 	struct plan_worker w = {0};
-	unsigned asked = 0;
+	const char *why;
+
+	w.id = (uint32_t)state_file_number(file, UINT32_MAX);
+	w.core = (unsigned)state_file_number(file, UINT_MAX);
+	w.asked = (enum spec_transport)state_file_number(file, SPEC_TRANSPORT_MAX - 1);
+	why = state_file_text(file);
+	return state_file_line_ends(file) ? plan_failures_add(f, &w, why) : STATE_TORN;
+}
+
+static int parse_vfs(struct plan_failures *f, struct state_file *file)
+{
+	const char *why;
 	uint32_t n;
-	int at = 0;
 	char pf[16];
 
-	if (sscanf(line, "dpdk %" SCNu32 " %u %u %n", &w.id, &w.core, &asked, &at) == 3 && at) {
-		w.asked = asked;
-		return asked < SPEC_TRANSPORT_MAX ? plan_failures_add(f, &w, line + at) : -EBADMSG;
-	}
-	if (sscanf(line, "vfs %15s %" SCNu32 " %n", pf, &n, &at) == 2 && at)
-		return plan_failures_add_vfs(f, pf, n, line + at);
-	return -EBADMSG;
+	state_file_copy(file, pf, sizeof(pf));
+	n = (uint32_t)state_file_number(file, UINT32_MAX);
+	why = state_file_text(file);
+	return state_file_line_ends(file) ? plan_failures_add_vfs(f, pf, n, why) : STATE_TORN;
 }
 
-void plan_failures_load(struct plan_failures *f, const char *path)
+static int parse_line(struct plan_failures *f, struct state_file *file)
 {
-	autofree char *text = NULL;
-	char *line, *rest;
-	bool stale = true;
-	size_t len;
+	const char *word = state_file_word(file);
+
+	return strcmp(word, "dpdk") == 0  ? parse_dpdk(f, file)
+	       : strcmp(word, "vfs") == 0 ? parse_vfs(f, file)
+					  : STATE_TORN;
+}
+
+int plan_failures_load(struct plan_failures *f, const char *path)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file file;
+	int r = state_file_read(&file, &kind, path);
 
 	plan_failures_clear(f);
-	if (file_read(path, BYTES_MAX, &text, &len) < 0)
-		return;
-	line = strtok_r(text, "\n", &rest);
-	if (!line || boot_stamp_parse(line, NAME, ATTEMPTS_VERSION, &stale) < 0 || stale)
-		return;
-	while ((line = strtok_r(NULL, "\n", &rest)))
-		if (parse_line(f, line) < 0) {
-			plan_failures_clear(f);
-			return;
-		}
-}
-
-/* Replaces control characters: a worker or the kernel wrote the text. */
-static void print_words(FILE *out, const char *text)
-{
-	for (; *text; text++)
-		fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
-	fputc('\n', out);
-}
-
-static int format(const struct plan_failures *f, char **ret, size_t *ret_len)
-{
-	FILE *out = open_memstream(ret, ret_len);
-	char home[BOOT_STAMP_TEXT_MAX];
-
-	if (!out)
-		return -ENOMEM;
-	fprintf(out, NAME " %d %s\n", ATTEMPTS_VERSION, boot_stamp_text(home, sizeof(home)));
-	for (size_t i = 0; i < f->n; i++) {
-		const struct plan_failure *e = &f->entries[i];
-
-		fprintf(out, "dpdk %" PRIu32 " %u %u ", e->worker, e->core, (unsigned)e->asked);
-		print_words(out, e->why);
-	}
-	for (size_t i = 0; i < f->n_refusals; i++) {
-		fprintf(out, "vfs %s %" PRIu32 " ", f->refusals[i].pf, f->refusals[i].n);
-		print_words(out, f->refusals[i].why);
-	}
-	return fclose(out) == 0 ? 0 : -ENOMEM;
+	while (r == 0 && state_file_line(&file))
+		r = parse_line(f, &file);
+	if (r < 0)
+		plan_failures_clear(f);
+	return r == STATE_MISSING || r == STATE_OTHER_BOOT ? 0 : r;
 }
 
 int plan_failures_save(const struct plan_failures *f, const char *path)
 {
-	autofree char *text = NULL;
-	size_t len;
-	int r;
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d = {.kind = &kind};
 
 	if (f->n + f->n_refusals == 0)
-		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-	r = format(f, &text, &len);
-	return r < 0 ? r : file_write(path, text, len, 0600);
+		return state_file_remove(&kind, path);
+	state_draft_init(&d, &kind);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct plan_failure *e = &f->entries[i];
+
+		state_draft_put(&d, "dpdk %" PRIu32 " %u %u", e->worker, e->core,
+				(unsigned)e->asked);
+		state_draft_text(&d, e->why);
+	}
+	for (size_t i = 0; i < f->n_refusals; i++) {
+		state_draft_put(&d, "vfs %s %" PRIu32, f->refusals[i].pf, f->refusals[i].n);
+		state_draft_text(&d, f->refusals[i].why);
+	}
+	return state_draft_save(&d, path);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text form of the record of worker ids; planning only reads the record. */
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include <limits.h>
 
-#define FILE_BYTES_MAX (1U << 20)
-#define HEAD "plenum-workers"
+static const struct state_kind kind = {
+	.name = "workers", .version = 2, .old_until = 1, .bytes_max = 1U << 20};
 
 void plan_worker_ids_done(struct plan_worker_ids *p)
 {
@@ -27,35 +26,32 @@ static int add(struct plan_worker_ids *p, unsigned core, uint32_t id)
 }
 
 /* If two lines name one id, planning uses the first. */
-static int parse(struct plan_worker_ids *p, const char *text)
+static int parse(struct plan_worker_ids *p, struct state_file *f)
 {
-	int version = 0, at = 0, r = 0;
-	unsigned core;
-	uint32_t id;
+	int r = 0;
 
-	if (sscanf(text, HEAD " %d%n", &version, &at) != 1 || version != PLAN_PLACES_VERSION)
-		return -EBADMSG;
-	for (text += at; r == 0 && text[strspn(text, " \n")]; text += at) {
-		at = 0;
-		if (sscanf(text, " core %u worker %" SCNu32 "%n", &core, &id, &at) != 2 || !at ||
-		    id == 0)
-			return -EBADMSG;
-		r = add(p, core, id);
+	while (r == 0 && state_file_line(f)) {
+		unsigned core;
+		uint32_t id;
+
+		state_file_expect(f, "core");
+		core = (unsigned)state_file_number(f, UINT_MAX);
+		state_file_expect(f, "worker");
+		id = (uint32_t)state_file_number(f, UINT32_MAX);
+		r = state_file_line_ends(f) && id ? add(p, core, id) : STATE_TORN;
 	}
 	return r;
 }
 
 int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct diag *d)
 {
-	autofree char *text = NULL;
-	size_t len;
-	int r;
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_read(&f, &kind, path);
 
 	plan_worker_ids_done(p);
-	r = file_read(path, FILE_BYTES_MAX, &text, &len);
 	if (r == 0)
-		r = parse(p, text);
-	if (r == 0 || r == -ENOENT)
+		r = parse(p, &f);
+	if (r == 0 || r == STATE_MISSING)
 		return 0;
 	plan_worker_ids_done(p);
 	if (r == -ENOMEM)
@@ -63,8 +59,7 @@ int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct dia
 	diag_add(d, DIAG_WARNING, NULL, NULL,
 		 "cannot read the record %s (%s); worker ids and addresses follow the order in the "
 		 "configuration",
-		 path,
-		 r == -EBADMSG ? "its format is damaged or of another version" : strerror(-r));
+		 path, state_file_error(r));
 	return 0;
 }
 
@@ -89,18 +84,15 @@ static bool is_same(const struct plan_worker_ids *a, const struct plan_worker_id
 
 static int write_all(const struct plan_worker_ids *p, const char *path)
 {
-	autofree char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
 
-	if (!f)
-		return -ENOMEM;
-	fprintf(f, HEAD " %d\n", PLAN_PLACES_VERSION);
-	for (size_t i = 0; i < p->n; i++)
-		fprintf(f, "core %u worker %" PRIu32 "\n", p->entries[i].core, p->entries[i].id);
-	if (fclose(f) != 0)
-		return -ENOMEM;
-	return file_write(path, text, len, 0600);
+	state_draft_init(&d, &kind);
+	for (size_t i = 0; i < p->n; i++) {
+		state_draft_put(&d, "core %u worker %" PRIu32, p->entries[i].core,
+				p->entries[i].id);
+		state_draft_end(&d);
+	}
+	return state_draft_save(&d, path);
 }
 
 int plan_worker_ids_save(struct plan_worker_ids *p, const char *path, const struct plan *plan)

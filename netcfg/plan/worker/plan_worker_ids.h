@@ -3,17 +3,14 @@
  * The record of worker ids per core. A worker's id stays with its core, and its data addresses
  * with its id, whatever is inserted, removed or reordered in the configuration, and across
  * reboots: peers, firewalls and people rely on them. Read before planning; the agent writes it
- * once a plan runs. A text file, one line per worker after the first line:
+ * once a plan runs. A record file (state_file.h) of the kind "workers", a line per worker:
  *
- *	plenum-workers 1
  *	core 2 worker 1
  */
 #ifndef PLENUM_NETCFG_PLAN_WORKER_IDS_H
 #define PLENUM_NETCFG_PLAN_WORKER_IDS_H
 
 #include "netcfg/plan/plan.h"
-
-#define PLAN_PLACES_VERSION 1
 
 struct plan_worker_id {
 	unsigned core;

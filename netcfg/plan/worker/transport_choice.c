@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text form of the record of accepted transports, and how a plan changes it. */
 #include "netcfg/plan/worker/transport_choice.h"
-#include "netcfg/base/file.h"
+#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
-#include "netcfg/base/boot_stamp.h"
 #include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
-#define FILE_BYTES_MAX (1U << 20)
-#define NAME "plenum-agreed"
 #define VF_MAX 65535
+
+static const struct state_kind kind = {.name = "agreed",
+				       .version = 2,
+				       .old_until = 1,
+				       .scope = STATE_OF_NETNS,
+				       .bytes_max = 1U << 20};
 
 void transport_choice_done(struct transport_choice *a)
 {
@@ -91,46 +94,51 @@ static int parse_transport(const char *word, struct transport_choice_entry *e)
 		e->transport = known[i];
 		return 0;
 	}
-	return -EBADMSG;
+	return STATE_TORN;
 }
 
 /* VF numbers are valid for one boot. */
-static int parse_line(struct transport_choice *a, const char *line, bool stale)
+static int parse_leg(struct state_file *f, struct transport_choice_entry *e, bool stale)
+{
+	state_file_copy(f, e->leg, sizeof(e->leg));
+	state_file_expect(f, "device");
+	state_file_copy(f, e->device, sizeof(e->device));
+	if (state_file_has_more(f)) {
+		state_file_expect(f, "vf");
+		e->vf = (uint32_t)state_file_number(f, VF_MAX);
+	}
+	if (stale)
+		e->vf = TRANSPORT_CHOICE_NO_VF;
+	return e->leg[0] ? 0 : STATE_TORN;
+}
+
+static int parse_line(struct transport_choice *a, struct state_file *f, bool stale)
 {
 	struct transport_choice_entry e = {.transport = SPEC_TRANSPORT_UDP,
 					   .vf = TRANSPORT_CHOICE_NO_VF};
-	char word[24];
-	int at = 0, n;
+	const char *what;
+	int r;
 
-	if (sscanf(line, "core %u transport %23s %n", &e.core, word, &at) == 2 && at && !line[at])
-		return parse_transport(word, &e) < 0 ? -EBADMSG : transport_choice_add(a, &e);
-	at = 0;
-	n = sscanf(line, "core %u leg %63s device %17s %n", &e.core, e.leg, e.device, &at);
-	if (n != 3 || !at)
-		return -EBADMSG;
-	line += at;
-	at = 0;
-	if (line[0] && (sscanf(line, "vf %" SCNu32 " %n", &e.vf, &at) != 1 || !at || line[at] ||
-			e.vf > VF_MAX))
-		return -EBADMSG;
-	if (stale)
-		e.vf = TRANSPORT_CHOICE_NO_VF;
-	return transport_choice_add(a, &e);
+	state_file_expect(f, "core");
+	e.core = (unsigned)state_file_number(f, UINT_MAX);
+	what = state_file_word(f);
+	if (strcmp(what, "transport") == 0)
+		r = parse_transport(state_file_word(f), &e);
+	else
+		r = strcmp(what, "leg") == 0 ? parse_leg(f, &e, stale) : STATE_TORN;
+	return r == 0 && state_file_line_ends(f) ? transport_choice_add(a, &e) : STATE_TORN;
 }
 
-int transport_choice_parse(struct transport_choice *a, const char *text)
+/* r: the result of opening the file. */
+static int parse(struct transport_choice *a, struct state_file *f, int r)
 {
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice next = {0};
-	autofree char *copy = strdup(text);
-	char *rest, *line = copy ? strtok_r(copy, "\n", &rest) : NULL;
-	bool stale = false;
-	int r = copy ? 0 : -ENOMEM;
+	const bool stale = r == STATE_OTHER_BOOT;
 
-	if (r == 0)
-		r = line ? boot_stamp_parse(line, NAME, TRANSPORT_CHOICE_VERSION, &stale)
-			 : -EBADMSG;
-	while (r == 0 && (line = strtok_r(NULL, "\n", &rest)))
-		r = parse_line(&next, line, stale);
+	if (stale)
+		r = 0;
+	while (r == 0 && state_file_line(f))
+		r = parse_line(&next, f, stale);
 	if (r < 0)
 		return r;
 	transport_choice_done(a);
@@ -139,40 +147,53 @@ int transport_choice_parse(struct transport_choice *a, const char *text)
 	return 0;
 }
 
-int transport_choice_load(struct transport_choice *a, const char *path)
+int transport_choice_parse(struct transport_choice *a, const char *text)
 {
-	autofree char *text = NULL;
-	size_t len;
-	int r = file_read(path, FILE_BYTES_MAX, &text, &len);
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_parse(&f, &kind, text);
 
-	return r < 0 ? r : transport_choice_parse(a, text);
+	return parse(a, &f, r);
 }
 
-static void format_entry(FILE *f, const struct transport_choice_entry *e)
+int transport_choice_load(struct transport_choice *a, const char *path)
 {
-	if (!e->leg[0])
-		fprintf(f, "core %u transport %s\n", e->core,
-			spec_transport_to_string(e->transport));
-	else if (e->vf == TRANSPORT_CHOICE_NO_VF)
-		fprintf(f, "core %u leg %s device %s\n", e->core, e->leg, e->device);
-	else
-		fprintf(f, "core %u leg %s device %s vf %" PRIu32 "\n", e->core, e->leg, e->device,
-			e->vf);
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	int r = state_file_read(&f, &kind, path);
+
+	return parse(a, &f, r);
+}
+
+static void put_all(struct state_draft *d, const struct transport_choice *a)
+{
+	state_draft_init(d, &kind);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct transport_choice_entry *e = &a->entries[i];
+
+		state_draft_put(d, "core %u", e->core);
+		if (!e->leg[0])
+			state_draft_put(d, "transport %s", spec_transport_to_string(e->transport));
+		else
+			state_draft_put(d, "leg %s device %s", e->leg, e->device);
+		if (e->leg[0] && e->vf != TRANSPORT_CHOICE_NO_VF)
+			state_draft_put(d, "vf %" PRIu32, e->vf);
+		state_draft_end(d);
+	}
 }
 
 char *transport_choice_format(const struct transport_choice *a)
 {
-	char home[BOOT_STAMP_TEXT_MAX];
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
 
-	if (!f)
-		return NULL;
-	fprintf(f, NAME " %d %s\n", TRANSPORT_CHOICE_VERSION, boot_stamp_text(home, sizeof(home)));
-	for (size_t i = 0; i < a->n; i++)
-		format_entry(f, &a->entries[i]);
-	return file_text_end(f, &text, 0);
+	put_all(&d, a);
+	return state_draft_format(&d);
+}
+
+int transport_choice_save(const struct transport_choice *a, const char *path)
+{
+	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
+
+	put_all(&d, a);
+	return state_draft_save(&d, path);
 }
 
 /* ---- from a plan ---- */

@@ -5,9 +5,9 @@
  * transports return by themselves, also after a reboot; anything else, including another device
  * under the name of a leg, waits for an operator's apply. It also holds the VF numbers of all
  * workers, so that no worker gets another VF because workers come or go; these are valid for one
- * boot. Read before planning; the agent writes it once a plan runs for good. A text file:
+ * boot. Read before planning; the agent writes it once a plan runs for good. A record file
+ * (state_file.h) of the kind "agreed":
  *
- *	plenum-agreed 1 boot BOOT-ID netns INODE
  *	core 2 transport dpdk
  *	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
  */
@@ -16,7 +16,6 @@
 
 #include "netcfg/plan/plan.h"
 
-#define TRANSPORT_CHOICE_VERSION 1
 #define TRANSPORT_CHOICE_NO_VF UINT32_MAX
 
 struct transport_choice_entry {
@@ -34,10 +33,10 @@ struct transport_choice {
 	size_t n;
 };
 
-/* Reads the record into a, which may hold an earlier one and stays unchanged on failure. 0;
- * -ENOENT: no record; -EBADMSG: damaged or another version; other negative errno. */
+/* Reads the record into a, which may hold an earlier one and stays unchanged on failure. 0; enum
+ * state_error; other negative errno. */
 int transport_choice_load(struct transport_choice *a, const char *path);
-/* The same from a text. 0, -EBADMSG, -ENOMEM. */
+/* The same from a text. */
 int transport_choice_parse(struct transport_choice *a, const char *text);
 /* The record after that plan runs: claims that are unavailable now stay. 0 and *ret, which may
  * hold an earlier record or be a; -ENOMEM. */
@@ -45,6 +44,8 @@ int transport_choice_follow(const struct transport_choice *a, const struct plan 
 			    struct transport_choice *ret);
 /* The record as text, the caller's; NULL: no memory. */
 char *transport_choice_format(const struct transport_choice *a);
+/* Writes the record. 0, negative errno. */
+int transport_choice_save(const struct transport_choice *a, const char *path);
 void transport_choice_done(struct transport_choice *a);
 
 /* Appends the entry. 0, -ENOMEM. */
