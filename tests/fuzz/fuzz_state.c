@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Record files that a new agent finds: any bytes as a whole file, and as the lines of a file with a
+ * valid first line, are given to the reader of each kind. The words and texts that the common
+ * reader finds are written and read again as the same.
+ */
+#include "agent/apply/apply_records.h"
+#include "agent/apply/history.h"
+#include "agent/lldp/neighbours.h"
+#include "agent/supervise/rundir.h"
+#include "netcfg/base/log.h"
+#include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/worker/plan_worker_ids.h"
+#include "netcfg/plan/worker/transport_choice.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const struct state_kind kinds[] = {
+	{.name = "agreed", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "attempts", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "history", .version = 2, .bytes_max = 1U << 20},
+	{.name = "neighbours", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "outcome", .version = 2, .bytes_max = 1U << 20},
+	{.name = "owned", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "pending", .version = 2, .bytes_max = 1U << 20},
+	{.name = "record", .version = 2, .scope = STATE_OF_BOOT, .bytes_max = 1U << 20},
+	{.name = "rolled-back", .version = 2, .bytes_max = 1U << 20},
+	{.name = "workers", .version = 2, .bytes_max = 1U << 20},
+};
+
+static char dir[64], path[80]; /* path: the input, in memory */
+static int fd = -1;
+static bool taken;
+
+bool fuzz_input_taken(void)
+{
+	return taken;
+}
+
+static void at_exit(void)
+{
+	static const char *const names[] = {"history", "record", "plenumd.pid"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+/* A folder as run and state directory, in which the two files with fixed names are the input. */
+static void make_folder(void)
+{
+	char link[80];
+
+	if (dir[0])
+		return;
+	log_set_level(LOG_LEVEL_ERR);
+	strcpy(dir, "/tmp/plenum-fuzz-state-XXXXXX");
+	fd = memfd_create("state", MFD_CLOEXEC);
+	if (!mkdtemp(dir) || fd < 0)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof(link), "%s/history", dir);
+	if (symlink(path, link) < 0)
+		abort();
+	snprintf(link, sizeof(link), "%s/record", dir);
+	if (symlink(path, link) < 0)
+		abort();
+	atexit(at_exit);
+}
+
+static void read_plan_records(const char *text)
+{
+	struct transport_choice choice = {.n = 0};
+	struct plan_worker_ids ids = {.n = 0};
+	struct plan_failures failures = {.n = 0};
+	struct plan_owned owned = {.path = NULL};
+	struct diag d = DIAG_INIT;
+
+	taken |= transport_choice_parse(&choice, text) == 0;
+	taken |= plan_failures_load(&failures, path) == 0;
+	if (plan_owned_load(&owned, path, &d) < 0 || plan_worker_ids_load(&ids, path, &d) < 0)
+		abort();
+	taken |= owned.n + ids.n > 0;
+	transport_choice_done(&choice);
+	plan_failures_clear(&failures);
+	plan_owned_done(&owned);
+	plan_worker_ids_done(&ids);
+	diag_done(&d);
+}
+
+static void read_agent_records(void)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file ticket;
+	struct neighbours table = {.n = 0};
+	autofree char *yaml = NULL;
+	char text[200];
+	struct reason why;
+	struct rundir rd;
+	struct history h;
+	uint64_t number;
+	pid_t owner;
+	int error;
+
+	taken |= neighbours_load(&table, path) == 0;
+	neighbours_done(&table);
+	taken |= apply_outcome_load(path, &number, &error, text, sizeof(text)) == 0;
+	taken |= apply_refused_load(path, text, sizeof(text), &yaml) == 0;
+	taken |= state_file_read(&ticket, &apply_ticket_kind, path) == 0;
+	free(state_file_block(&ticket, "config"));
+	if (history_open(&h, dir) < 0 || rundir_open(dir, dir, &rd, &owner, &why) < 0)
+		abort();
+	taken |= h.n > 0 || rd.n_processes > 0 || rd.n_mounts > 0;
+	history_done(&h);
+	rundir_done(&rd);
+}
+
+static void read_all(const char *text)
+{
+	const size_t len = strlen(text);
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, len, 0) != (ssize_t)len)
+		abort();
+	read_plan_records(text);
+	read_agent_records();
+}
+
+/* The word and text of each line, as a new file. */
+static char *copy_lines(struct state_file *f)
+{
+	struct state_draft d;
+	char *text;
+
+	state_draft_init(&d, f->kind);
+	state_file_rewind(f);
+	while (state_file_line(f)) {
+		state_draft_word(&d, state_file_word(f));
+		state_draft_text(&d, state_file_text(f));
+	}
+	text = state_draft_format(&d);
+	state_draft_done(&d);
+	if (!text)
+		abort();
+	return text;
+}
+
+static void check_copy(const struct state_kind *kind, const char *text)
+{
+	PLENUM_CLEANUP(state_file_done) struct state_file f;
+	PLENUM_CLEANUP(state_file_done) struct state_file again;
+	autofree char *first = NULL, *second = NULL;
+
+	if (state_file_parse(&f, kind, text) < 0)
+		abort();
+	first = copy_lines(&f);
+	if (state_file_parse(&again, kind, first) < 0)
+		abort();
+	second = copy_lines(&again);
+	if (strcmp(first, second) != 0)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree char *text = strndup((const char *)data, size);
+
+	make_folder();
+	taken = false;
+	read_all(text);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct state_draft d;
+		autofree char *whole = NULL;
+
+		state_draft_init(&d, &kinds[i]);
+		fprintf(d.out, "%s\n", text);
+		whole = state_draft_format(&d);
+		state_draft_done(&d);
+		if (!whole)
+			abort();
+		read_all(whole);
+		check_copy(&kinds[i], whole);
+	}
+	return 0;
+}
