@@ -200,8 +200,8 @@ struct plan;
  * the errors in d. */
 int ctl_load_file(const char *file, struct diag *d, struct spec **ret);
 /* The plan of this host, using the agent's records. 0; negative errno with the errors in d. */
-int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
-		  struct plan **ret);
+int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struct plan *running,
+		  struct diag *d, struct plan **ret);
 /* The inventory of this host; prints warnings. CTL_OK, or the errors were printed. */
 int ctl_collect(struct inventory **ret);
 /* With the drop-ins beside it; CTL_OK, or the errors were printed. */

@@ -385,13 +385,14 @@ static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct 
 	return r >= 0 ? load_agreed(g, agreed, d) : r;
 }
 
-int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
-		  struct plan **ret)
+int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struct plan *running,
+		  struct diag *d, struct plan **ret)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
-	const struct plan_context ctx = {.owned = &owned, .places = &places, .agreed = &agreed};
+	const struct plan_context ctx = {
+		.owned = &owned, .places = &places, .agreed = &agreed, .running = running};
 	int r = load_records(&owned, &places, &agreed, d);
 
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
@@ -402,7 +403,7 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
 		      struct diag *d, struct plan **ret)
 {
-	int r = ctl_plan_here(s, inv, d, ret);
+	int r = ctl_plan_here(s, inv, NULL, d, ret);
 
 	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
 }

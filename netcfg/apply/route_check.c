@@ -86,7 +86,7 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 
 /* Whether the port's data leave via another link, or not at all. */
 static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
-			     const struct plan_port *port, struct reason *why)
+			     const struct plan_port *port, uint16_t udp_port, struct reason *why)
 {
 	struct inv_route way = {0};
 	struct ip_addr to;
@@ -94,7 +94,7 @@ static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 
 	if (!address_is_there(inv, port) || !neighbour_choose(inv, port, &to))
 		return false;
-	r = k->ops->route_lookup(k, &port->ip.addr, &to, 0, &way, NULL);
+	r = k->ops->route_lookup(k, &port->ip.addr, &to, 0, udp_port, &way, NULL);
 	if (r == 0 && way.oif == port->ifindex)
 		return false;
 	if (r < 0 && r != -ENETUNREACH && r != -EHOSTUNREACH && r != -EACCES && r != -EINVAL)
@@ -120,7 +120,7 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 
 		for (size_t j = 0; j < w->n_ports && w->effective == SPEC_TRANSPORT_UDP; j++) {
 			if (strcmp(w->ports[j].leg, leg->name) != 0 ||
-			    !port_is_diverted(k, inv, &w->ports[j], &leg->reason))
+			    !port_is_diverted(k, inv, &w->ports[j], w->udp_port, &leg->reason))
 				continue;
 			leg->state = PLAN_LEG_DEGRADED;
 			return;

@@ -683,6 +683,16 @@ static const struct inv_link *find_by_mac(const struct inventory *inv, const str
 	return best;
 }
 
+static bool has_altname(const struct inv_link *l, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = l->altnames; *at; at += strcspn(at, " ") + 1)
+		if (strcspn(at, " ") == len && strncmp(at, name, len) == 0)
+			return true;
+	return false;
+}
+
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device)
 {
 	const struct inv_link *l = inv_link_by_name(inv, device);
@@ -694,6 +704,9 @@ const struct inv_link *inv_link_find(const struct inventory *inv, const char *de
 		return find_by_mac(inv, &mac);
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (inv->links[i].pci[0] && strcasecmp(inv->links[i].pci, device) == 0)
+			return &inv->links[i];
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (has_altname(&inv->links[i], device))
 			return &inv->links[i];
 	return NULL;
 }

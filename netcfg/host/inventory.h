@@ -37,6 +37,7 @@ const char *inv_link_kind_to_string(enum inv_link_kind k);
 struct inv_link {
 	uint32_t ifindex;
 	char name[IFNAMSIZ];
+	char altnames[128]; /* further names, each followed by a blank */
 	enum inv_link_kind kind;
 	char kind_text[16]; /* rtnetlink's IFLA_INFO_KIND, "" for physical */
 	char driver[INV_TEXT_MAX];
@@ -173,6 +174,9 @@ struct inv_addr {
 	bool secondary;	 /* removed with its subnet's primary unless promote_secondaries is set */
 	bool no_prefix_route; /* the kernel created no route to its subnet for it */
 	bool broadcast;	      /* IPv4: has its subnet's broadcast address */
+	/* The kernel has no route of type local to it, though its link is up: packets to it do not
+	 * arrive, and none can be sent from it. */
+	bool local_missing;
 	bool more; /* has attributes that are not stored here (a lifetime, a peer, a label): never
 		      moved */
 };

@@ -21,6 +21,7 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
 	MEMBER(inv_link, "name", INV_JSON_TEXT, name, .required = true),
 	MEMBER(inv_link, "kind", INV_JSON_KIND, kind, .required = true),
+	MEMBER(inv_link, "altnames", INV_JSON_TEXT, altnames),
 	MEMBER(inv_link, "kind_text", INV_JSON_TEXT, kind_text),
 	MEMBER(inv_link, "driver", INV_JSON_TEXT, driver),
 	MEMBER(inv_link, "pci", INV_JSON_TEXT, pci),
@@ -158,6 +159,7 @@ static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "secondary", INV_JSON_BOOL, secondary),
 	MEMBER(inv_addr, "no_prefix_route", INV_JSON_BOOL, no_prefix_route),
 	MEMBER(inv_addr, "broadcast", INV_JSON_BOOL, broadcast),
+	MEMBER(inv_addr, "local_missing", INV_JSON_BOOL, local_missing),
 	MEMBER(inv_addr, "more", INV_JSON_BOOL, more),
 };
 static const struct inv_json_member route_members[] = {

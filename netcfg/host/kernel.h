@@ -239,13 +239,15 @@ struct kernel_ops {
 	/*
 	 * Looks up the route of a packet to `to` ('ip route get TO from FROM') through rules and
 	 * tables, as for a packet of this host. from: NULL or family 0 leaves the choice to the
-	 * kernel, else an address of the host; oif: 0, or the link it must leave by. Returns the
-	 * route: its table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source.
+	 * kernel, else an address of the host; oif: 0, or the link it must leave by; udp_port: 0,
+	 * or that of a UDP packet, source and destination, for rules that select by them. Returns
+	 * the route: its table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source.
 	 * -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL: no route, or one that rejects the packet,
 	 * or `from` is not an address of the host. Changes nothing.
 	 */
 	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
-			    uint32_t oif, struct inv_route *ret, struct reason *why);
+			    uint32_t oif, uint16_t udp_port, struct inv_route *ret,
+			    struct reason *why);
 	/*
 	 * Notifications of links, addresses, routes and rules, udev's of links and devlink's of
 	 * devices, from the first watch_fd on; until then nothing is cached between two

@@ -259,10 +259,10 @@ static int linux_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifin
 }
 
 static int linux_route_lookup(struct kernel *k, const struct ip_addr *from,
-			      const struct ip_addr *to, uint32_t oif, struct inv_route *ret,
-			      struct reason *why)
+			      const struct ip_addr *to, uint32_t oif, uint16_t udp_port,
+			      struct inv_route *ret, struct reason *why)
 {
-	return rtnl_route_lookup(linux_of(k)->rtnl, from, to, oif, ret, why);
+	return rtnl_route_lookup(linux_of(k)->rtnl, from, to, oif, udp_port, ret, why);
 }
 
 static int collect_settings(const struct kernel_linux *kl, const char *conf, struct inventory *inv)

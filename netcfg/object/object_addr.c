@@ -65,12 +65,13 @@ static bool is(const struct inv_addr *have, const struct plan_step *s)
 	       ip_addr_equal(&have->ip.addr, &s->change.addr.ip.addr);
 }
 
-/* On kernels that do not keep the owner, an address that appears while we add it is ours; so is a
- * foreign one that we move. */
+/* An address without its local route is not usable, so it counts as absent: to add it again makes
+ * the route. On kernels that do not keep the owner, an address that appears while we add it is
+ * ours; so is a foreign one that we move. */
 static enum object_presence addr_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)
-		if (is(&inv->addrs[i], s))
+		if (is(&inv->addrs[i], s) && !inv->addrs[i].local_missing)
 			return inv->addrs[i].proto == PLENUM_RTPROT || !inv->addr_owner_known ||
 					       s->change.foreign
 				       ? OBJECT_OURS

@@ -58,11 +58,29 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 
 /* ---- the device ---- */
 
+/* Whether other programs gave the link an address, as for management. */
+static bool link_is_in_use(const struct plan_builder *b, const struct inv_link *link)
+{
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *a = &b->inv->addrs[i];
+
+		if (a->ifindex == link->ifindex && !ip_addr_is_link_local(&a->ip.addr) &&
+		    !plan_addr_is_ours(b, a))
+			return true;
+	}
+	for (size_t i = 0; i < b->spec->n_nets; i++)
+		if (inv_link_find(b->inv, b->spec->nets[i].device) == link)
+			return true;
+	return false;
+}
+
 /* Whether to suggest this link if the configured device is missing. */
 static bool link_is_candidate(const struct plan_builder *b, const struct inv_link *link)
 {
 	struct reason unused;
 
+	if (link_is_in_use(b, link))
+		return false;
 	return !plan_link_refusal(b->inv, b->spec->management_interface, link, &unused) &&
 	       !plan_link_dependent(b->inv, link, &unused);
 }

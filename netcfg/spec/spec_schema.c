@@ -293,7 +293,8 @@ static const struct spec_key net_keys[] = {
 	 .help = "The name of the leg; unique.",
 	 .example = "leg-a"},
 	{"device", SPEC_TYPE_DEVICE, .required = true, FIELD(spec_net, device),
-	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name.\n"
+	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name,\n"
+		 "which may be an alternative one.\n"
 		 "A missing device is configured when it appears. A PCI address that several interfaces share does not"
 		 " identify a device.",
 	 .example = "\"0000:3b:00.0\""},

@@ -25,7 +25,7 @@ static int lookup_both(struct kernel *k, const char *from, const char *to, uint3
 	if (from)
 		source = netns_address(from);
 	*ret = (struct inv_route){0};
-	r = k->ops->route_lookup(k, &source, &dest, oif, ret, &why);
+	r = k->ops->route_lookup(k, &source, &dest, oif, 0, ret, &why);
 	r_fake = fake_lookup(inv, &source, &dest, oif, &says);
 	print_message("# %s from %s: %d (%s), table %u\n", to, from ? from : "-", r, why.text,
 		      ret->table);
@@ -93,6 +93,85 @@ static void test_route_lookup(void **state)
 	assert_int_equal(r.table, 77);
 	assert_int_not_equal(r.oif, leg);
 	assert_int_equal(k->n_writes, 0);
+}
+
+static void test_a_link_is_found_by_each_of_its_names(void **state)
+{
+	struct kernel *k = *state;
+	uint32_t leg = leg_index(k);
+	struct inventory *inv;
+
+	if (run("ip link property add dev leg0 altname enp9s0 altname lan-of-rack-7") != 0)
+		skip();
+	inv = collect(k);
+	assert_int_equal(inv_link_find(inv, "enp9s0")->ifindex, leg);
+	assert_int_equal(inv_link_find(inv, "lan-of-rack-7")->ifindex, leg);
+	assert_null(inv_link_find(inv, "lan-of-rack"));
+	assert_null(inv_link_find(inv, "rack-7"));
+	inv_free(inv);
+	assert_int_equal(run("ip link property del dev leg0 altname enp9s0 altname lan-of-rack-7"),
+			 0);
+}
+
+/* A foreign rule that selects by protocol and port diverts the packets of workers alone. */
+static void test_route_lookup_by_port(void **state)
+{
+	const struct ip_addr from = address("10.99.0.1"), to = address("10.99.0.9");
+	struct kernel *k = *state;
+	uint32_t leg = leg_index(k);
+	struct inv_route r;
+
+	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
+			     "ip route add default dev far0 table 77 && "
+			     "ip rule add ipproto udp dport 7411 table 77 priority 5270"),
+			 0);
+	assert_int_equal(k->ops->route_lookup(k, &from, &to, 0, 0, &r, NULL), 0);
+	assert_int_equal(r.oif, leg);
+	assert_int_equal(k->ops->route_lookup(k, &from, &to, 0, 7412, &r, NULL), 0);
+	assert_int_equal(r.oif, leg);
+	assert_int_equal(k->ops->route_lookup(k, &from, &to, 0, 7411, &r, NULL), 0);
+	assert_int_equal(r.table, 77);
+	assert_int_not_equal(r.oif, leg);
+}
+
+/* An address without its route in table local is not usable; adding it again makes the route. */
+static void test_local_route_is_missing_and_made_again(void **state)
+{
+	struct kernel *k = *state;
+	uint32_t leg = leg_index(k);
+	static const char *const ips[] = {"10.99.0.1", "fd99::1"};
+
+	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
+			     "ip -6 addr add fd99::1/64 dev leg0 nodad"),
+			 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct kernel_change c = {.kind = KERNEL_ADDR, .ifindex = leg};
+
+		c.addr.ip = (struct ip_prefix){address(ips[i]), i ? 64 : 24};
+		for (unsigned step = 0; step < 3; step++) {
+			struct inventory *inv = collect(k);
+			bool found = false;
+
+			for (size_t j = 0; j < inv->n_addrs; j++) {
+				if (!ip_addr_equal(&inv->addrs[j].ip.addr, &c.addr.ip.addr))
+					continue;
+				found = true;
+				assert_int_equal(inv->addrs[j].local_missing, step == 1);
+			}
+			assert_true(found);
+			inv_free(inv);
+			if (step == 0)
+				assert_int_equal(run(i ? "ip -6 route del local fd99::1 dev leg0 "
+							 "table local"
+						       : "ip route del local 10.99.0.1 dev leg0 "
+							 "table local"),
+						 0);
+			else if (step == 1)
+				assert_int_equal(k->ops->change(k, &c, NULL), 0);
+			else
+				assert_int_equal(k->ops->change(k, &c, NULL), -EEXIST);
+		}
+	}
 }
 
 /* Established connections are counted by their local address; those within the host are not. */
@@ -324,6 +403,9 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, netns_setup, netns_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_route_lookup),
+		CASE(test_a_link_is_found_by_each_of_its_names),
+		CASE(test_route_lookup_by_port),
+		CASE(test_local_route_is_missing_and_made_again),
 		CASE(test_connections),
 		CASE(test_settings_are_collected),
 		CASE(test_odd_names),

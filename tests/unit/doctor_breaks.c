@@ -75,6 +75,17 @@ static void lost_packets(struct rig *g)
 	rig_put(g, "/sys/class/net/veth1/statistics/rx_packets", "1000\n");
 }
 
+static void queue_drops(struct rig *g)
+{
+	g->p.queues[g->p.n_queues++] = (struct rtnl_qdisc){
+		.ifindex = HOST_VETH1, .kind = "tbf", .packets = 1000, .drops = 300};
+}
+
+static void queues_not_known(struct rig *g)
+{
+	strcpy(g->p.no_queues, "no permission");
+}
+
 static void lost_trains(struct rig *g)
 {
 	json_object_set_new(rig_paths(g, 1), "trains_lost", json_true());
@@ -174,6 +185,12 @@ static void no_management(struct rig *g)
 static void no_address(struct rig *g)
 {
 	INV_REMOVE(g->p.inv, addrs, n_addrs, (size_t)(rig_data_ip(g) - g->p.inv->addrs));
+}
+
+/* As after 'ip route flush table all'. */
+static void no_local_route(struct rig *g)
+{
+	rig_data_ip(g)->local_missing = true;
 }
 
 static void overlap(struct rig *g)
@@ -543,6 +560,8 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-pcie", DOCTOR_WARN, NULL, few_lanes},
 	{"leg-errors", DOCTOR_WARN, NULL, bad_frames},
 	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
+	{"leg-drops", DOCTOR_WARN, NULL, queue_drops},
+	{"leg-drops", DOCTOR_UNKNOWN, NULL, queues_not_known},
 	{"leg-trains", DOCTOR_WARN, NULL, lost_trains},
 	{"leg-sources", DOCTOR_WARN, NULL, lost_sources},
 	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
@@ -558,6 +577,7 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-two", DOCTOR_WARN, NULL, one_leg},
 	{"leg-management", DOCTOR_FAIL, NULL, no_management},
 	{"address-set", DOCTOR_FAIL, NULL, no_address},
+	{"address-set", DOCTOR_FAIL, NULL, no_local_route},
 	{"address-overlap", DOCTOR_WARN, NULL, overlap},
 	{"route-set", DOCTOR_FAIL, NULL, no_route},
 	{"route-rules", DOCTOR_FAIL, NULL, no_rule},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tests `plenum doctor`: on a healthy host every check passes. Each row of a table breaks one
- * thing and sees exactly one check change. Every check has a row.
+ * thing and sees exactly one check change. Every check has a row, and stays as it is while a
+ * neighbour of its subject is broken.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -241,9 +242,18 @@ static void vlan(struct rig *g)
 		"kernel/net/8021q/8021q.ko.xz: kernel/net/802/garp.ko.xz\n");
 }
 
+/* The kernel lacks the module, so there is no link of the kind that it makes. */
 static void no_modules(struct rig *g)
 {
+	struct inventory *inv = g->p.inv;
+
 	rig_remove(g, "/lib/modules/" RIG_KERNEL "/modules.dep");
+	for (size_t i = inv->n_links; i-- > 0;)
+		if (inv->links[i].kind == INV_LINK_VLAN) {
+			memmove(&inv->links[i], &inv->links[i + 1],
+				(inv->n_links - i - 1) * sizeof(inv->links[0]));
+			inv->n_links--;
+		}
 }
 
 static void no_vfio_driver(struct rig *g)
@@ -264,9 +274,21 @@ static void needs_iommu(struct rig *g)
 
 /* ---- cores ---- */
 
-static void core_barred(struct rig *g)
+/* In a group above the agent's. What the caller may use does not matter. */
+static void core_not_allowed(struct rig *g)
 {
-	g->p.inv->cores[1].barred = true;
+	rig_put(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0,2-3\n");
+}
+
+static void no_cpuset(struct rig *g)
+{
+	rig_remove(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective");
+	rig_put(g, "/proc/100/status", "Name:\tplenumd\nCpus_allowed_list:\t0,2\n");
+}
+
+static void cores_not_known(struct rig *g)
+{
+	rig_remove(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective");
 }
 
 static void core_zero(struct rig *g)
@@ -427,7 +449,10 @@ static const struct breakage own_breaks[] = {
 	{"kernel-seccomp", DOCTOR_FAIL, NULL, no_seccomp},
 	{"kernel-namespaces", DOCTOR_FAIL, NULL, no_namespaces},
 	{"kernel-unsafe-interrupts", DOCTOR_WARN, NULL, unsafe_interrupts},
-	{"cores-allowed", DOCTOR_WARN, NULL, core_barred},
+	{"cores-allowed", DOCTOR_WARN, NULL, core_not_allowed},
+	{"cores-allowed", DOCTOR_WARN, NULL, no_cpuset},
+	{"cores-allowed", DOCTOR_UNKNOWN, NULL, cores_not_known},
+	{"agent-journal", DOCTOR_FAIL, NULL, cut_off},
 	{"cores-zero", DOCTOR_WARN, NULL, core_zero},
 	{"cores-isolated", DOCTOR_WARN, NULL, not_isolated},
 	{"cores-tick", DOCTOR_WARN, NULL, ticks},
@@ -499,6 +524,27 @@ static bool is_blind(const struct rig *g, const struct doctor_check *c)
 	       ((c->needs & DOCTOR_NEEDS_AGENT) && !g->p.status);
 }
 
+/* Checks that stayed as they were while another one of their subject was broken. */
+static bool has_neighbour[CHECKS_MAX];
+
+static const struct doctor_subject *subject_at(size_t n)
+{
+	size_t i = 0;
+
+	for (; n >= doctor_subjects[i]->n_checks; i++)
+		n -= doctor_subjects[i]->n_checks;
+	return doctor_subjects[i];
+}
+
+static void note_neighbours(const struct doctor_result *before, const struct doctor_result *after,
+			    size_t n, size_t broken)
+{
+	for (size_t i = 0; i < n; i++)
+		if (i != broken && subject_at(i) == subject_at(broken) &&
+		    before[i].state == DOCTOR_PASS && after[i].state == DOCTOR_PASS)
+			has_neighbour[i] = true;
+}
+
 /* Whether the result names the check that reports the cause, at once or through another that does.
  */
 static bool is_consequence(const struct doctor_result *r, const char *id)
@@ -526,6 +572,8 @@ static bool break_one(const struct breakage *b)
 		bool is_it = strcmp(id, b->id) == 0;
 
 		found = found || is_it;
+		if (is_it)
+			note_neighbours(before, after, n, i);
 		if (!is_it && is_blind(g, check_at(i))) {
 			assert_int_equal(after[i].state, DOCTOR_UNKNOWN);
 			continue;
@@ -580,6 +628,8 @@ static void test_every_check_has_a_breakage(void **state)
 			found = strcmp(b->id, c->id) == 0;
 		if (!found)
 			fail_msg("nothing breaks %s", c->id);
+		if (!has_neighbour[n])
+			fail_msg("nothing breaks a neighbour of %s and leaves it as it is", c->id);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests what `plenum doctor` says of peers, cables and neighbours: the evidence names what was
  * seen, the remedy fits just that, and what was not looked at is unknown. */
+#include "netcfg/host/inventory_build.h"
 #include "tests/unit/doctor_breaks.h"
 
 /* A peer that was not probed is not reported as answering. */
@@ -141,6 +142,62 @@ static void test_crossed_cables_need_no_lldp(void **state)
 	rig_free(g);
 }
 
+/* The inventory does not tell which packets such a rule matches; answers of peers do. */
+static void test_a_rule_by_mark_is_judged_by_the_answers(void **state)
+{
+	struct rig *g = rig_new(NULL);
+	struct inv_rule *rule = inv_rule_add(g->p.inv);
+
+	*rule = (struct inv_rule){.priority = 100, .table = 99, .family = AF_INET, .more = true};
+	assert_int_equal(state_of(g, "route-foreign"), DOCTOR_PASS);
+	json_array_clear(json_object_get(g->p.status, "paths"));
+	g->p.probes[0].port.n_answered = 0;
+	assert_int_equal(state_of(g, "route-foreign"), DOCTOR_UNKNOWN);
+	assert_non_null(strstr(result_of(g, "route-foreign").evidence, "rule 100"));
+	rig_free(g);
+}
+
+static void tagged(struct rig *g)
+{
+	rig_change_spec(g, "10.20.1.40/16, mtu: 9000", "10.20.1.40/16, mtu: 9000, vlan: 100");
+}
+
+/* That a module is installed does not prove that it loads. */
+static void test_an_installed_module_passes_only_in_use(void **state)
+{
+	static const char list[] = "/lib/modules/" RIG_KERNEL "/modules.dep";
+	struct rig *g = rig_new(tagged);
+
+	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_FAIL);
+	rig_put(g, list, "kernel/net/8021q/8021q.ko.xz: kernel/net/802/garp.ko.xz\n");
+	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_PASS); /* there is a VLAN link */
+	for (size_t i = 0; i < g->p.inv->n_links; i++)
+		if (g->p.inv->links[i].kind == INV_LINK_VLAN)
+			g->p.inv->links[i].kind = INV_LINK_VETH;
+	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_UNKNOWN);
+	rig_put(g, "/proc/sys/kernel/modules_disabled", "1\n");
+	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_FAIL);
+	rig_put(g, "/sys/module/8021q/refcnt", "0\n");
+	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_PASS);
+	rig_free(g);
+}
+
+/* An address without its local route is repaired like one that is not there. */
+static void test_a_missing_local_route_is_repaired(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_data_ip(g)->local_missing = true;
+	assert_int_equal(kernel_fake_replace(g->kernel, g->p.inv), 0);
+	rig_plan(g);
+	assert_int_equal(g->p.plan->n_steps, 1);
+	assert_int_equal(state_of(g, "address-set"), DOCTOR_FAIL);
+	rig_apply(g);
+	assert_false(rig_data_ip(g)->local_missing);
+	assert_int_equal(state_of(g, "address-set"), DOCTOR_PASS);
+	rig_free(g);
+}
+
 static void test_evidence_ends_with_a_whole_word(void **state)
 {
 	struct doctor_result r = {.state = DOCTOR_PASS};
@@ -164,6 +221,9 @@ int main(void)
 		cmocka_unit_test(test_neighbours_that_were_not_asked_are_unknown),
 		cmocka_unit_test(test_an_answer_for_another_leg_is_no_crossed_cable),
 		cmocka_unit_test(test_crossed_cables_need_no_lldp),
+		cmocka_unit_test(test_a_rule_by_mark_is_judged_by_the_answers),
+		cmocka_unit_test(test_an_installed_module_passes_only_in_use),
+		cmocka_unit_test(test_a_missing_local_route_is_repaired),
 		cmocka_unit_test(test_evidence_ends_with_a_whole_word),
 	};
 

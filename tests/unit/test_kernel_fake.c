@@ -238,7 +238,7 @@ static int lookup(struct kernel *k, const char *to, struct inv_route *ret)
 {
 	const struct ip_addr from = address("10.0.0.1"), dest = address(to);
 	struct reason why = {.code = ""};
-	int r = k->ops->route_lookup(k, &from, &dest, 0, ret, &why);
+	int r = k->ops->route_lookup(k, &from, &dest, 0, 0, ret, &why);
 
 	assert_int_equal(why.text[0] != '\0', r < 0);
 	return r;

@@ -11,6 +11,7 @@
 
 #include "netcfg/host/kernel.h"
 #include "netcfg/linux/port_probe.h"
+#include "netcfg/linux/rtnl/rtnl_qdisc.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
@@ -69,6 +70,7 @@ struct doctor_arp {
 	struct kernel_probe q;
 };
 #define DOCTOR_ARPS_MAX 128
+#define DOCTOR_QUEUES_MAX 32
 
 /* Everything that checks read. A member that could not be read is NULL; its no_* member
  * says why. */
@@ -96,7 +98,10 @@ struct doctor_host {
 	char no_echoes[160]; /* why no echo request was sent, though there are probes */
 	struct doctor_arp arps[DOCTOR_ARPS_MAX];
 	size_t n_arps;
-	char no_arps[160]; /* why they were not asked */
+	char no_arps[160];			     /* why they were not asked */
+	struct rtnl_qdisc queues[DOCTOR_QUEUES_MAX]; /* of the legs' links */
+	size_t n_queues;
+	char no_queues[96]; /* why they are not known */
 };
 
 /* What a check needs. If it is missing, the result is unknown and says so. */
@@ -179,6 +184,10 @@ int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt
 bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
 /* Whether the kernel has the module: built in, loaded or installed. */
 bool doctor_has_module(const struct doctor_host *p, const char *name);
+/* Whether the kernel has it built in. */
+bool doctor_has_builtin(const struct doctor_host *p, const char *name);
+/* The agent's process; 0: not known. */
+json_int_t doctor_agent_pid(const struct doctor_host *p);
 /* Whether the configuration has workers of this role. */
 bool doctor_has_role(const struct doctor_host *p, enum spec_role role);
 /* Whether the worker has a dedicated polling core, as running or as requested. */
@@ -187,6 +196,8 @@ size_t doctor_n_polling(const struct doctor_host *p);
 /* The link of a leg of the plan; NULL: it has none now. */
 const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
+/* Whether packets of a leg leave through the link: its own one, or that below it. */
+bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
 /* The nth LLDP neighbour on a leg, as in `plenum net show`; NULL: no more. */
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
 /* A text of the plan's leg in the agent's status; "": none. */

@@ -121,9 +121,36 @@ static json_t *find_steps(const struct ctl_args *a, const char *file, const stru
 	return steps;
 }
 
+/* The running plan's legs, as far as the agent's status tells them: a leg whose link was renamed is
+ * then known by its new name. NULL: no agent, or out of memory. */
+static struct plan *running_legs(const struct doctor_host *p)
+{
+	struct plan *running = p->status ? calloc(1, sizeof(*running)) : NULL;
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "legs"), i, leg) {
+		const char *state = ctl_text(leg, "state");
+		const struct inv_link *l = inv_link_by_name(p->inv, ctl_text(leg, "ifname"));
+		struct plan_leg_info *info;
+
+		if (!running || running->n_legs == ARRAY_SIZE(running->legs) || !l ||
+		    (strcmp(state, plan_leg_state_to_string(PLAN_LEG_USABLE)) != 0 &&
+		     strcmp(state, plan_leg_state_to_string(PLAN_LEG_DEGRADED)) != 0))
+			continue;
+		info = &running->legs[running->n_legs++];
+		snprintf(info->name, sizeof(info->name), "%s", ctl_text(leg, "name"));
+		snprintf(info->device, sizeof(info->device), "%s", ctl_text(leg, "device"));
+		info->ifindex = l->ifindex;
+		info->state = PLAN_LEG_USABLE;
+	}
+	return running;
+}
+
 static void collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree struct plan *running = NULL;
 	int r;
 
 	if (!p->spec || !p->inv) {
@@ -134,7 +161,8 @@ static void collect_plan(const struct ctl_args *a, const char *file, struct doct
 	/* Running workers hold huge pages; the plan gives them to the same workers. */
 	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
 		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
-	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
+	running = running_legs(p);
+	r = ctl_plan_here(p->spec, p->inv, running, &d, &p->plan);
 	if (r < 0) {
 		set_reason(p->no_plan, sizeof(p->no_plan), &d, r);
 		return;
@@ -271,6 +299,21 @@ static void collect_clock(struct doctor_host *p)
 	p->clock_status = (unsigned)t.status;
 }
 
+#define QDISCS_MAX 1024
+
+static void collect_queues(struct doctor_host *p)
+{
+	autofree struct rtnl_qdisc *all = calloc(QDISCS_MAX, sizeof(*all));
+	size_t n = 0;
+	int r = all ? rtnl_qdisc_collect(all, QDISCS_MAX, &n) : -ENOMEM;
+
+	for (size_t i = 0; i < n && p->n_queues < ARRAY_SIZE(p->queues); i++)
+		if (doctor_is_leg_link(p, all[i].ifindex))
+			p->queues[p->n_queues++] = all[i];
+	if (r < 0)
+		snprintf(p->no_queues, sizeof(p->no_queues), "%s", strerror(-r));
+}
+
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret)
 {
 	*ret = (struct doctor_host){.root = "", .sys = -1, .privileged = geteuid() == 0};
@@ -285,6 +328,7 @@ void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_ho
 {
 	doctor_collect_plan(a, file, ret);
 	collect_clock(ret);
+	collect_queues(ret);
 	doctor_send_probes(ret);
 	doctor_send_arps(ret);
 	collect_space(PLENUM_STATEDIR, &ret->state);

@@ -126,15 +126,36 @@ static void run_state(const struct doctor_host *p, const struct doctor_check *c,
 					   : "plenum status; plenum events");
 }
 
-/* With an agent running, the journal belongs to an apply in progress. */
+/* While an applier runs, the journal is that of its apply. */
 static void run_journal(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
-	if (p->status || !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
+	const bool applies =
+		doctor_process_runs(p, "plenumd-applier") || json_object_get(p->status, "confirm");
+	char line[128];
+	const int e = doctor_read(p, line, sizeof(line), PLENUM_RUNDIR "/journal");
+
+	if (e == -ENOENT) {
 		doctor_report(r, DOCTOR_PASS, "no interrupted apply");
 		return;
 	}
-	if (doctor_process_runs(p, "plenumd-applier")) { /* the applier outlives its agent */
+	if (e == -EACCES && !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
+		doctor_report(r, DOCTOR_UNKNOWN, "this user may not look into " PLENUM_RUNDIR);
+		return;
+	}
+	if (p->status && applies) {
+		doctor_report(r, DOCTOR_PASS, "an apply is in progress");
+		return;
+	}
+	if (p->status) {
+		doctor_report(r, DOCTOR_FAIL,
+			      "the agent has not finished an interrupted apply: " PLENUM_RUNDIR
+			      "/journal is left, but no applier runs");
+		doctor_advise(r, "plenum status and plenum events name the step that cannot be "
+				 "undone; then plenum apply, or plenum rollback");
+		return;
+	}
+	if (applies) { /* the applier outlives its agent */
 		doctor_report(r, DOCTOR_WARN,
 			      "an apply is in progress or waits for confirmation, but no agent "
 			      "answers: it is rolled back when its confirm time ends");

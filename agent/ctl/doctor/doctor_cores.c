@@ -3,40 +3,84 @@
  * cores that do not exist. */
 #include "agent/ctl/doctor/doctor.h"
 
+#include "netcfg/linux/sysfs/sysfs.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
 
 #define CORES_MAX 4096
 
-static const struct inv_core *find_core(const struct doctor_host *p, unsigned id)
-{
-	for (size_t i = 0; i < p->inv->n_cores; i++)
-		if (p->inv->cores[i].id == id)
-			return &p->inv->cores[i];
-	return NULL;
-}
-
 /* Each configured core, even if no worker can be planned for it. */
 #define EACH_CORE(p, i, j)                                \
 	for (size_t i = 0; i < (p)->spec->n_workers; i++) \
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
 
+/* Without the cpuset controller, the agent's affinity limits it. */
+static int read_affinity(const struct doctor_host *p, bool *set, char *file, size_t size)
+{
+	static const char key[] = "Cpus_allowed_list:";
+	autofree char *text = NULL;
+	char *at;
+
+	snprintf(file, size, "/proc/%" JSON_INTEGER_FORMAT "/status", doctor_agent_pid(p));
+	text = doctor_read_all(p, file);
+	at = text ? strstr(text, key) : NULL;
+	if (!at)
+		return -ENOENT;
+	at += sizeof(key) - 1;
+	at += strspn(at, " \t");
+	at[strcspn(at, "\n")] = '\0';
+	memset(set, 0, CORES_MAX * sizeof(*set));
+	return sysfs_parse_list(at, set, CORES_MAX);
+}
+
+/* The cores that the agent, and so its workers, may use: those of its control group, or of the
+ * closest one above it that restricts them. 0; negative errno. */
+static int read_allowed(const struct doctor_host *p, bool *set, char *file, size_t size)
+{
+	char path[64], group[256];
+	autofree char *text = NULL;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/cgroup", doctor_agent_pid(p));
+	text = doctor_read_all(p, path);
+	at = text ? strstr(text, "0::/") : NULL;
+	snprintf(group, sizeof(group), "%.*s", at ? (int)strcspn(at + 3, "\n") : 0,
+		 at ? at + 3 : "");
+	for (char *slash = group; slash; *slash = '\0') {
+		snprintf(file, size, "/sys/fs/cgroup%s/cpuset.cpus.effective",
+			 strcmp(group, "/") == 0 ? "" : group);
+		if (doctor_read_list(p, set, CORES_MAX, file) == 0)
+			return 0;
+		slash = strrchr(group, '/');
+		if (!slash)
+			break;
+	}
+	return read_affinity(p, set, file, size);
+}
+
 static void run_allowed(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
+	bool set[CORES_MAX];
+	char file[320] = "";
+
+	if (read_allowed(p, set, file, sizeof(file)) < 0) {
+		doctor_report(r, DOCTOR_UNKNOWN, "the cores that the agent may use cannot be read");
+		return;
+	}
 	EACH_CORE(p, i, j)
 	{
-		const struct inv_core *core = find_core(p, p->spec->workers[i].cores[j]);
+		const unsigned core = p->spec->workers[i].cores[j];
 
-		if (!core || !core->barred)
+		if (core < CORES_MAX && set[core])
 			continue;
-		doctor_report(r, DOCTOR_WARN, "core %u is not in the cpuset of this process",
-			      core->id);
-		doctor_advise(r, "add the core to the cpuset of this container or slice "
+		doctor_report(r, DOCTOR_WARN, "the agent may not use core %u: see %s", core, file);
+		doctor_advise(r, "add the core to the cpuset of the agent's container or slice "
 				 "(AllowedCPUs= of the unit)");
 	}
-	doctor_report(r, DOCTOR_PASS, "all cores of workers are in the cpuset");
+	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
 static void run_zero(const struct doctor_host *p, const struct doctor_check *c,
@@ -250,8 +294,8 @@ static void run_numa(const struct doctor_host *p, const struct doctor_check *c,
 }
 
 static const struct doctor_check checks[] = {
-	{"cores-allowed", "All cores of workers are in the cpuset",
-	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_INVENTORY, run_allowed, NULL},
+	{"cores-allowed", "The agent may use all cores of workers",
+	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_AGENT, run_allowed, NULL},
 	{"cores-zero", "No worker uses core 0", DOCTOR_NEEDS_SPEC, run_zero, NULL},
 	{"cores-isolated", "Polling cores are isolated", DOCTOR_NEEDS_PLAN, run_isolated, NULL},
 	{"cores-tick", "Polling cores are free of the scheduler's tick", DOCTOR_NEEDS_PLAN,

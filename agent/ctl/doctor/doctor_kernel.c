@@ -155,6 +155,41 @@ static const char *why_module(const struct doctor_host *p, const char *name)
 	return NULL;
 }
 
+/* A link of the kind that the module makes proves that it works. */
+static bool is_in_use(const struct doctor_host *p, const char *name)
+{
+	const enum inv_link_kind kind = strcmp(name, "8021q") == 0 ? INV_LINK_VLAN : INV_LINK_BOND;
+
+	for (size_t i = 0; strcmp(name, "vfio_pci") != 0 && i < p->inv->n_links; i++)
+		if (p->inv->links[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* A module that is installed may still not load. */
+static void check_loadable(const struct doctor_host *p, const char *name, const char *why,
+			   struct doctor_result *r)
+{
+	int64_t disabled;
+
+	if (doctor_read_number(p, &disabled, "/proc/sys/kernel/modules_disabled") == 0 &&
+	    disabled) {
+		doctor_report(r, DOCTOR_FAIL,
+			      "module %s is not loaded and the kernel loads no more modules "
+			      "(kernel.modules_disabled is 1), but %s",
+			      name, why);
+		doctor_advise(r,
+			      "load %s at boot, before kernel.modules_disabled is set: "
+			      "/etc/modules-load.d; then reboot",
+			      name);
+		return;
+	}
+	doctor_report(r, DOCTOR_UNKNOWN,
+		      "module %s is installed but not loaded: whether it loads is known when an "
+		      "apply needs it",
+		      name);
+}
+
 static void run_module(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -162,8 +197,13 @@ static void run_module(const struct doctor_host *p, const struct doctor_check *c
 
 	if (!why) {
 		doctor_report(r, DOCTOR_PASS, "module %s is not needed", c->about);
+	} else if (doctor_exists(p, "/sys/module/%s", c->about) ||
+		   doctor_has_builtin(p, c->about)) {
+		doctor_report(r, DOCTOR_PASS, "module %s is loaded or built in", c->about);
+	} else if (doctor_has_module(p, c->about) && is_in_use(p, c->about)) {
+		doctor_report(r, DOCTOR_PASS, "module %s works", c->about);
 	} else if (doctor_has_module(p, c->about)) {
-		doctor_report(r, DOCTOR_PASS, "module %s is available", c->about);
+		check_loadable(p, c->about, why, r);
 	} else {
 		doctor_report(r, DOCTOR_FAIL, "module %s is not available for Linux %s, but %s",
 			      c->about, p->inv->kernel_release, why);

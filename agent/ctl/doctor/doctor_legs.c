@@ -22,6 +22,12 @@ static void run_present(const struct doctor_host *p, const struct doctor_check *
 		const struct plan_leg_info *leg = &p->plan->legs[i];
 		char why[REASON_FORMAT_MAX];
 
+		if (strcmp(leg->reason.code, "renamed") == 0) {
+			doctor_report(r, DOCTOR_WARN, "leg %s: %s", leg->name, leg->reason.text);
+			doctor_advise(r, "write device: %s for leg %s",
+				      leg->identity[0] ? leg->identity : leg->ifname, leg->name);
+			continue;
+		}
 		if (leg->state != PLAN_LEG_ABSENT && leg->state != PLAN_LEG_REFUSED)
 			continue;
 		doctor_report(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
@@ -150,6 +156,29 @@ static void run_errors(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "no leg has received a damaged frame");
 }
 
+/* The queue of the kernel before the NIC. */
+static void check_queues(const struct doctor_host *p, struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->n_queues; i++) {
+		const struct rtnl_qdisc *q = &p->queues[i];
+		const struct inv_link *l = inv_link_by_index(p->inv, q->ifindex);
+
+		if (q->drops * DROPS_PART <= q->packets)
+			continue;
+		doctor_report(r, DOCTOR_WARN,
+			      "the kernel's queue of %s (qdisc %s) dropped %" PRIu64 " of %" PRIu64
+			      " packets",
+			      l ? l->name : "?", q->kind, q->drops, q->packets + q->drops);
+		doctor_advise(r,
+			      "tc -s qdisc show dev %s; remove a qdisc that drops or limits: tc "
+			      "qdisc del dev %s root",
+			      l ? l->name : "?", l ? l->name : "?");
+	}
+	if (p->no_queues[0])
+		doctor_report(r, DOCTOR_UNKNOWN, "the kernel's queues cannot be read: %s",
+			      p->no_queues);
+}
+
 static void run_drops(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
@@ -165,7 +194,8 @@ static void run_drops(const struct doctor_host *p, const struct doctor_check *c,
 			      lost, all);
 		doctor_advise(r, "ethtool -g %s; ethtool -G %s rx MAXIMUM", l->name, l->name);
 	}
-	doctor_report(r, DOCTOR_PASS, "no leg loses packets for lack of buffers");
+	check_queues(p, r);
+	doctor_report(r, DOCTOR_PASS, "neither NICs nor the kernel's queues lose packets");
 }
 
 static void run_flaps(const struct doctor_host *p, const struct doctor_check *c,
@@ -351,7 +381,8 @@ static const struct doctor_check checks[] = {
 	{"leg-pcie", "All NICs of legs use all their PCIe lanes", DOCTOR_NEEDS_PLAN, run_pcie,
 	 NULL},
 	{"leg-errors", "No frame arrives damaged", DOCTOR_NEEDS_PLAN, run_errors, NULL},
-	{"leg-drops", "The NICs lose no packets", DOCTOR_NEEDS_PLAN, run_drops, NULL},
+	{"leg-drops", "NICs and the kernel's queues lose no packets", DOCTOR_NEEDS_PLAN, run_drops,
+	 NULL},
 	{"leg-trains", "UDP segmentation offload works", DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT,
 	 run_trains, NULL},
 	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_NEEDS_AGENT, run_sources,

@@ -126,28 +126,13 @@ static int find_limit(const char *text, const char *name, uint64_t *ret)
 	return 0;
 }
 
-static json_int_t agent_pid(const struct doctor_host *p)
-{
-	const json_t *list = json_object_get(p->processes, "processes"), *process;
-	json_int_t pid = 0;
-	size_t i;
-
-	json_array_foreach (list, i, process) {
-		const char *role = json_string_value(json_object_get(process, "role"));
-
-		if (role && strcmp(role, "MANAGEMENT") == 0)
-			pid = json_integer_value(json_object_get(process, "pid"));
-	}
-	return pid;
-}
-
 static int agent_limit(const struct doctor_host *p, const char *name, struct doctor_result *r,
 		       uint64_t *ret)
 {
 	char path[64];
 	autofree char *text = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/limits", agent_pid(p));
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/limits", doctor_agent_pid(p));
 	text = doctor_read_all(p, path);
 	if (text && find_limit(text, name, ret) >= 0)
 		return 0;
@@ -224,7 +209,7 @@ static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 	const char *at;
 	uint64_t pages = 0, has;
 
-	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/cgroup", agent_pid(p));
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/cgroup", doctor_agent_pid(p));
 	text = doctor_read_all(p, path);
 	at = text ? strstr(text, "0::/") : NULL;
 	if (!at) {

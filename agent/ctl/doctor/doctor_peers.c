@@ -54,6 +54,8 @@ static bool asked(const struct doctor_host *p, bool gateways, struct doctor_resu
 			return true;
 	if (p->no_probes[0])
 		doctor_report(r, DOCTOR_UNKNOWN, "%s", p->no_probes);
+	else if (!gateways && p->spec && p->spec->n_peers > 0)
+		doctor_report(r, DOCTOR_UNKNOWN, "no leg leads to an address in peers[]");
 	else
 		doctor_report(r, DOCTOR_PASS,
 			      gateways ? "no leg has a gateway" : "no peer is configured");

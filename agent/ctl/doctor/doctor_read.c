@@ -262,6 +262,17 @@ static bool list_has(const char *text, const char *name)
 	return false;
 }
 
+bool doctor_has_builtin(const struct doctor_host *p, const char *name)
+{
+	char path[160];
+	autofree char *text = NULL;
+
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.builtin",
+		 p->inv ? p->inv->kernel_release : "");
+	text = doctor_read_all(p, path);
+	return text && list_has(text, name);
+}
+
 bool doctor_has_module(const struct doctor_host *p, const char *name)
 {
 	static const char *const lists[] = {"modules.builtin", "modules.dep"};
@@ -312,6 +323,17 @@ const struct inv_link *doctor_leg_link(const struct doctor_host *p, const struct
 		       : NULL;
 }
 
+bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex)
+{
+	for (size_t i = 0; p->plan && i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+
+		if (l && (l->ifindex == ifindex || l->lower == ifindex))
+			return true;
+	}
+	return false;
+}
+
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n)
 {
 	const json_t *o;
@@ -324,6 +346,21 @@ const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, siz
 			return json_array_get(json_object_get(o, "neighbours"), n);
 	}
 	return NULL;
+}
+
+json_int_t doctor_agent_pid(const struct doctor_host *p)
+{
+	const json_t *list = json_object_get(p->processes, "processes"), *process;
+	json_int_t pid = 0;
+	size_t i;
+
+	json_array_foreach (list, i, process) {
+		const char *role = json_string_value(json_object_get(process, "role"));
+
+		if (role && strcmp(role, "MANAGEMENT") == 0)
+			pid = json_integer_value(json_object_get(process, "pid"));
+	}
+	return pid;
 }
 
 const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key)

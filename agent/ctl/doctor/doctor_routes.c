@@ -24,6 +24,41 @@ static void run_diverted(const struct doctor_host *p, const struct doctor_check 
 	doctor_report(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
 
+/* Whether packets of the data port reach peers in spite of a rule whose selectors are not known. */
+static bool all_peers_answer(const struct doctor_host *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->n_probes; i++) {
+		if (!p->probes[i].peer[0])
+			continue;
+		if (!doctor_peer_answers(p, &p->probes[i]))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* A rule that selects by mark, port or the like may match packets of workers. */
+static void check_more(const struct doctor_host *p, const struct inv_rule *rule,
+		       struct doctor_result *r)
+{
+	if (all_peers_answer(p))
+		return;
+	doctor_report(r, DOCTOR_UNKNOWN,
+		      "rule %" PRIu32
+		      " precedes our rules and selects by more than the source (a mark, a port, an "
+		      "interface): whether it matches packets of workers is not known",
+		      rule->priority);
+	doctor_advise(r, "ip rule show pref %" PRIu32, rule->priority);
+}
+
+static bool is_foreign(const struct inv_rule *rule)
+{
+	return rule->proto != PLENUM_RTPROT && rule->priority < PLAN_RULE_PRIORITY &&
+	       rule->table != INV_TABLE_LOCAL;
+}
+
 /* Foreign rules with a higher priority than ours that match one of our data IPs. */
 static void run_foreign(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
@@ -33,9 +68,13 @@ static void run_foreign(const struct doctor_host *p, const struct doctor_check *
 		char text[IP_ADDR_STR_MAX];
 		bool ours = false;
 
-		if (rule->proto == PLENUM_RTPROT || rule->priority >= PLAN_RULE_PRIORITY ||
-		    !rule->from.addr.family || rule->from.len == 0)
+		if (!is_foreign(rule))
 			continue;
+		if (!rule->from.addr.family || rule->from.len == 0) {
+			if (rule->more)
+				check_more(p, rule, r);
+			continue;
+		}
 		for (size_t j = 0; j < p->plan->n_workers; j++)
 			for (size_t k = 0; k < p->plan->workers[j].n_ports; k++)
 				ours = ours ||
@@ -43,6 +82,10 @@ static void run_foreign(const struct doctor_host *p, const struct doctor_check *
 							  &p->plan->workers[j].ports[k].ip.addr);
 		if (!ours)
 			continue;
+		if (rule->more) {
+			check_more(p, rule, r);
+			continue;
+		}
 		doctor_report(r, DOCTOR_WARN,
 			      "rule %" PRIu32 " (from %s lookup %" PRIu32 ") precedes our rules",
 			      rule->priority, ip_prefix_format(&rule->from, text, sizeof(text)),

@@ -68,7 +68,7 @@ void rtnl_name_primaries(struct inventory *inv);
 
 /* struct kernel_ops' route_lookup. */
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
-		      uint32_t oif, struct inv_route *ret, struct reason *why);
+		      uint32_t oif, uint16_t udp_port, struct inv_route *ret, struct reason *why);
 
 /* The change operations of struct kernel_ops, one for each kind; c's kind is ignored. */
 int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);

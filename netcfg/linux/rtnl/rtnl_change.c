@@ -142,6 +142,24 @@ int rtnl_link_read(struct rtnl *rt, struct kernel_change *c)
 	return r;
 }
 
+/* Makes the route of type local that the kernel makes with an address. -EEXIST: it is there. */
+static int local_route_add(struct rtnl *rt, const struct kernel_change *c)
+{
+	const struct ip_addr *ip = &c->addr.ip.addr;
+	const struct kernel_change route = {
+		.kind = KERNEL_ROUTE,
+		.ifindex = c->ifindex,
+		.route = {.table = RT_TABLE_LOCAL,
+			  .family = ip->family,
+			  .proto = RTPROT_KERNEL,
+			  .scope = ip->family == AF_INET ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE,
+			  .type = RTN_LOCAL,
+			  .dst = {.addr = *ip, .len = (uint8_t)ip_addr_bits(ip)},
+			  .src = ip->family == AF_INET ? *ip : (struct ip_addr){0}}};
+
+	return rtnl_route_change(rt, &route, NULL);
+}
+
 int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct inv_addr *a = &c->addr;
@@ -171,7 +189,12 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reas
 		if (add && (a->proto || !c->foreign))
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}
-	return rtnl_change_run(rt, m, r, why);
+	r = rtnl_change_run(rt, m, r, why);
+	if (r == -EEXIST && add && local_route_add(rt, c) == 0) {
+		reason_clear(why);
+		r = 0;
+	}
+	return r;
 }
 
 int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)

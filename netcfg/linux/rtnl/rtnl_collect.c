@@ -124,6 +124,31 @@ static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }
 
+/* Names that do not fit are left out as a whole. */
+static void parse_altnames(struct inv_link *l, struct nlattr *list)
+{
+	struct nlattr *a;
+	int left;
+
+	if (!list)
+		return;
+	nla_for_each_nested(a, list, left)
+	{
+		const size_t have = strlen(l->altnames);
+		char name[ALTIFNAMSIZ] = "";
+		size_t len;
+
+		if (nla_type(a) != IFLA_ALT_IFNAME)
+			continue;
+		attr_text(a, name, sizeof(name));
+		len = strlen(name);
+		if (have + len + 1 >= sizeof(l->altnames))
+			continue;
+		memcpy(l->altnames + have, name, len);
+		memcpy(l->altnames + have + len, " ", 2);
+	}
+}
+
 /* A link's settings come with RTM_GETLINK: one dump instead of a file per link and setting. */
 static int add_settings(struct inventory *inv, const char *ifname, const char *family,
 			struct nlattr *conf)
@@ -173,6 +198,7 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 	attr_text(tb[IFLA_PHYS_PORT_NAME], l->port_name, sizeof(l->port_name));
 	attr_hex(tb[IFLA_PHYS_SWITCH_ID], l->switch_id, sizeof(l->switch_id));
 	parse_linkinfo(l, tb[IFLA_LINKINFO]);
+	parse_altnames(l, tb[IFLA_PROP_LIST]);
 	l->kind = link_kind(ifi->ifi_type, l->kind_text);
 	attr_mac(tb[IFLA_ADDRESS], &l->mac);
 	attr_mac(tb[IFLA_PERM_ADDRESS], &l->permanent_mac);
@@ -359,6 +385,14 @@ static bool route_has_more(const struct rtmsg *rtm, const struct inv_route *r, s
 	       r->proto == RTPROT_UNSPEC;
 }
 
+/* Of a VRF's links the local routes are in the VRF's table. */
+static void note_local_route(struct inventory *inv, const struct inv_route *r)
+{
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (ip_addr_equal(&inv->addrs[i].ip.addr, &r->dst.addr))
+			inv->addrs[i].local_missing = false;
+}
+
 static int parse_route(struct inventory *inv, struct nlmsghdr *h, bool all)
 {
 	struct nlattr *tb[RTA_MAX + 1];
@@ -378,6 +412,8 @@ static int parse_route(struct inventory *inv, struct nlmsghdr *h, bool all)
 	r.dst.addr.family = rtm->rtm_family;
 	if (tb[RTA_DST] && attr_addr(tb[RTA_DST], r.family, &r.dst.addr))
 		r.dst.len = rtm->rtm_dst_len;
+	if (!all && r.type == RTN_LOCAL)
+		note_local_route(inv, &r);
 	if (!all && !route_is_relevant(rtm, &r))
 		return 0;
 	if (r.dst.len > ip_addr_bits(&r.dst.addr))
@@ -520,10 +556,28 @@ int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv)
 	return collect(rt, inv, RTM_GETADDR, &ifa, sizeof(ifa), 0, rtnl_parse_addr);
 }
 
+/* Until the dump of routes shows its local route, each address that should have one lacks it. The
+ * kernel removes these routes while the link is down, and makes them after duplicate address
+ * detection. */
+static void expect_local_routes(struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_addrs; i++) {
+		struct inv_addr *a = &inv->addrs[i];
+
+		for (size_t j = 0; j < inv->n_links; j++)
+			if (inv->links[j].ifindex == a->ifindex)
+				a->local_missing =
+					inv->links[j].up && !a->tentative && !a->dad_failed;
+	}
+}
+
 int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv)
 {
 	struct rtmsg v4 = {.rtm_family = AF_INET}, v6 = {.rtm_family = AF_INET6};
-	int r = collect(rt, inv, RTM_GETROUTE, &v4, sizeof(v4), 0, rtnl_parse_route);
+	int r;
+
+	expect_local_routes(inv);
+	r = collect(rt, inv, RTM_GETROUTE, &v4, sizeof(v4), 0, rtnl_parse_route);
 
 	if (absent_is_none(r) < 0)
 		return r;

@@ -5,15 +5,18 @@
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
+#include <endian.h>
 #include <linux/rtnetlink.h>
+#include <netinet/in.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <stdio.h>
 #include <string.h>
 
 static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_addr *to,
-				  uint32_t oif)
+				  uint32_t oif, uint16_t udp_port)
 {
+	const uint16_t port = htobe16(udp_port);
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETROUTE, 0);
 	struct rtmsg rtm = {
 		.rtm_family = to->family,
@@ -33,6 +36,11 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 		r |= rtnl_put_addr(m, RTA_SRC, from);
 	if (oif)
 		r |= nla_put_u32(m, RTA_OIF, oif);
+	if (udp_port) {
+		r |= nla_put_u8(m, RTA_IP_PROTO, IPPROTO_UDP);
+		r |= nla_put_u16(m, RTA_SPORT, port);
+		r |= nla_put_u16(m, RTA_DPORT, port);
+	}
 	if (r < 0) {
 		nlmsg_free(m);
 		return NULL;
@@ -58,7 +66,7 @@ static int refusal(const struct inv_route *r)
 }
 
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
-		      uint32_t oif, struct inv_route *ret, struct reason *why)
+		      uint32_t oif, uint16_t udp_port, struct inv_route *ret, struct reason *why)
 {
 	struct inventory answer = {0};
 	struct nl_msg *m;
@@ -68,7 +76,7 @@ int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct 
 	if (from && from->family == 0)
 		from = NULL;
 	if (to->family && (!from || from->family == to->family)) {
-		m = request_new(from, to, oif);
+		m = request_new(from, to, oif, udp_port);
 		r = m ? rtnl_ask(rt, m, rtnl_parse_lookup, &answer, why) : -ENOMEM;
 		nlmsg_free(m);
 	}

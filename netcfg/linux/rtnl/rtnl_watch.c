@@ -94,8 +94,11 @@ static bool parse_route_event(struct nlmsghdr *h, struct kernel_event *e)
 	const struct rtmsg *rtm = nlmsg_data(h);
 	struct nlattr *oif;
 
-	if (nlmsg_datalen(h) < (int)sizeof(*rtm) || rtm->rtm_table == RT_TABLE_LOCAL ||
-	    (rtm->rtm_flags & RTM_F_CLONED))
+	if (nlmsg_datalen(h) < (int)sizeof(*rtm) || (rtm->rtm_flags & RTM_F_CLONED))
+		return false;
+	/* Of the kernel's own routes only the loss of an address's local route matters. */
+	if (rtm->rtm_table == RT_TABLE_LOCAL &&
+	    (h->nlmsg_type != RTM_DELROUTE || rtm->rtm_type != RTN_LOCAL))
 		return false;
 	e->type = KERNEL_EVENT_ROUTE;
 	e->removed = h->nlmsg_type == RTM_DELROUTE;

@@ -245,6 +245,7 @@ static void rig_files(const struct rig *g)
 		"Max locked memory         unlimited            unlimited            bytes\n");
 	rig_put(g, "/proc/100/cgroup", "0::/system.slice/plenumd.service\n");
 	rig_put(g, "/sys/fs/cgroup/system.slice/plenumd.service/memory.max", "max\n");
+	rig_put(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-3\n");
 	rig_put(g, "/sys/fs/cgroup/system.slice/hugetlb.2MB.max", "max\n");
 	rig_put(g, "/sys/devices/system/cpu/nohz_full", "2\n");
 	for (unsigned i = 0; i < 3; i++) {

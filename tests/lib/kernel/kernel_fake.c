@@ -263,14 +263,16 @@ static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, stru
 	if (!v4 && ipv6_disabled(f, l))
 		return fail(why, -EACCES, "ipv6: IPv6 is disabled on this device");
 	for (size_t i = 0; i < f->inv->n_addrs; i++) {
-		const struct inv_addr *b = &f->inv->addrs[i];
+		struct inv_addr *b = &f->inv->addrs[i];
 
-		if (b->ifindex == a->ifindex && ip_addr_equal(&b->ip.addr, &a->ip.addr) &&
-		    (!v4 || b->ip.len == a->ip.len))
-			return fail(why, -EEXIST,
-				    v4 ? "ipv4: Address already assigned"
-				       : "address already assigned");
 		secondary |= v4 && same_subnet(b, a);
+		if (b->ifindex != a->ifindex || !ip_addr_equal(&b->ip.addr, &a->ip.addr) ||
+		    (v4 && b->ip.len != a->ip.len))
+			continue;
+		if (!b->local_missing)
+			return fail(why, -EEXIST, v4 ? "ipv4: Address already assigned" : NULL);
+		b->local_missing = false;
+		return event_push(f, KERNEL_EVENT_ADDR, false, a->ifindex);
 	}
 	slot = inv_addr_add(f->inv);
 	if (!slot)
@@ -280,8 +282,7 @@ static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, stru
 	slot->tentative = slot->dad_failed = slot->optimistic = false; /* detection is over */
 	if (slot->proto == 0 && !foreign)
 		slot->proto = PLENUM_RTPROT;
-	if (!f->inv->addr_owner_known)
-		slot->proto = 0;
+	slot->proto = f->inv->addr_owner_known ? slot->proto : 0;
 	if (l->up)
 		r = connected_add(f, slot);
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, false, a->ifindex);
@@ -614,7 +615,7 @@ static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 }
 
 static int fake_route_lookup(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
-			     uint32_t oif, struct inv_route *ret, struct reason *why)
+			     uint32_t oif, uint16_t port, struct inv_route *ret, struct reason *why)
 {
 	return ended(fake_lookup(fake_of(k)->inv, from, to, oif, ret), why);
 }
