@@ -6,6 +6,7 @@
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/reason.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 
 struct compute_end {
 	struct fuse_server *back;
-	uint64_t full_ns; /* last refusal for lack of sessions; 0: none, or long ago */
+	struct reason reported; /* of the server */
+	uint64_t full_ns;	/* last refusal for lack of sessions; 0: none, or long ago */
 };
 
 static struct compute_end *end_of(const struct worker *w)
@@ -61,9 +63,28 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
+	reason_clear(&end->reported); /* shows it, if there is one */
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
 	return UINT64_MAX;
+}
+
+/* Publishes the server's own reason, unless clients are refused for lack of sessions. */
+static void reason_look(struct worker *w)
+{
+	const struct reason *now = fuse_server_reason(server_of(w));
+	struct compute_end *end = end_of(w);
+	bool is_new = reason_is_set(now) && strcmp(now->code, end->reported.code) != 0;
+
+	if (end->full_ns || reason_equal(now, &end->reported))
+		return;
+	end->reported = *now;
+	reason_format(now, w->peer_why, sizeof(w->peer_why));
+	worker_reason_publish(w);
+	if (!is_new)
+		return;
+	log_warning("%s", w->peer_why);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
 /* ------------------------------------------------------------------ rudp's callbacks */
@@ -224,6 +245,7 @@ static uint64_t compute_tick(struct worker *w)
 		 due_ping;
 	struct launch_ping ping;
 
+	reason_look(w);
 	if (fuse_server_ping_take(server_of(w), w->now_ns, &ping, &due_ping))
 		worker_send_ping(w, &ping);
 	return MIN_OF(due, due_ping);

@@ -10,6 +10,7 @@
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_quota.h"
 #include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/server_ring.h"
 #include <poll.h>
@@ -102,6 +103,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	if (err == 0)
 		err = server_nodes_init(srv);
 	if (err == 0)
+		err = server_quota_init(srv);
+	if (err == 0)
 		err = server_ring_init(srv);
 	if (err == 0)
 		err = share_init(&srv->share, cfg->share_fd >= LAUNCH_FD_FIRST ? cfg->share_fd : -1,
@@ -173,6 +176,7 @@ struct fuse_server *fuse_server_free(struct fuse_server *srv)
 	server_rdma_done(srv);
 	server_ring_done(srv);
 	server_nodes_done(srv);
+	server_quota_done(srv);
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		state_unmap(srv->exports[i].state);
 		free(srv->exports[i].pin_requests);
@@ -222,6 +226,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 		buf_pool_trim(&srv->answers);
 		server_nodes_idle(srv);
 		server_mounts_expire(srv);
+		server_quota_tick(srv, now_ns);
 		share_heartbeat(&srv->share, now_ns);
 		server_mounts_balance(srv);
 	}
@@ -245,6 +250,11 @@ uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 const char *fuse_server_elsewhere(const struct fuse_server *srv)
 {
 	return srv->elsewhere;
+}
+
+const struct reason *fuse_server_reason(const struct fuse_server *srv)
+{
+	return reason_is_set(&srv->short_of) ? &srv->short_of : &srv->held;
 }
 
 const char *fuse_server_client_host(const struct fuse_server_client *c)
@@ -365,6 +375,8 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	if (!c)
 		return -ENOMEM;
 	r = server_mount_get(srv, e, &h, &m);
+	if (r == 0)
+		r = server_quota_client(m, from, h.client_host);
 	if (r < 0) {
 		free(c);
 		return r;

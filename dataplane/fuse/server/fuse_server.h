@@ -22,6 +22,7 @@
 
 struct fuse_server; /* all exports of this worker */
 struct fs_helper;
+struct reason;
 struct fuse_server_client; /* one client session of one mount */
 
 /*
@@ -80,6 +81,9 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 /* "ADDRESS/PORT" of the worker that the last redirected client should use; the port is
  * hexadecimal. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
+/* Why the server gives clients less than they ask for, or keeps more than it should; not set: it
+ * does not. */
+const struct reason *fuse_server_reason(const struct fuse_server *srv);
 /* The name that the client gives itself. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* peer: fuse_server_peer of the session; 0: no session, and no limit to a share. */

@@ -7,9 +7,10 @@
  * tests. server_check.c: validation.
  *
  * server_lease.c: leases for clients' caches. server_share.c: state shared by a host's workers.
- * server_mount.c: mounts, open files, placement. server_node.c: handles and descriptors of objects.
- * server_pin.c: unlinked open files. server_meta.c, server_file.c, server_dir.c, server_xattr.c:
- * the operations. server_state.c, server_buf.c: persistent state, buffers.
+ * server_mount.c: mounts, placement. server_files.c: open files. server_quota.c: their shares.
+ * server_node.c: handles and descriptors of objects. server_pin.c: unlinked open files.
+ * server_meta.c, server_file.c, server_dir.c, server_xattr.c: the operations. server_state.c,
+ * server_buf.c: persistent state, buffers.
  */
 #ifndef PLENUM_FUSE_SERVER_INTERNAL_H
 #define PLENUM_FUSE_SERVER_INTERNAL_H
@@ -25,6 +26,7 @@
 #include "dataplane/fuse/server/base/server_state.h"
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/port/rdma/port_rdma.h"
+#include "netcfg/base/reason.h"
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
@@ -70,11 +72,12 @@ struct server_node {
 	struct server_export *export;
 	uint64_t dev, ino;
 	mode_t fmt;
-	uint32_t tick;	 /* fuse_server.tick at the last use */
-	uint32_t refs;	 /* open files, and running requests */
-	uint32_t n_open; /* open files of clients */
-	int fd;		 /* O_PATH; -1: none now */
-	bool unlinked;	 /* keeps its descriptor although unlinked */
+	uint32_t tick;	    /* fuse_server.tick at the last use */
+	uint32_t refs;	    /* open files, and running requests */
+	uint32_t n_open;    /* open files of clients */
+	uint32_t held_mark; /* of server_files_held() */
+	int fd;		    /* O_PATH; -1: none now */
+	bool unlinked;	    /* keeps its descriptor although unlinked */
 	struct fuse_handle handle;
 	struct state_pin *pin; /* the pin requested from the agent */
 };
@@ -90,9 +93,23 @@ struct server_entry { /* the object behind a name */
 	bool no_xattrs; /* has no extended attributes */
 };
 
+/* Counts of open files, for their shares: server_quota.c. */
+struct server_user { /* of a mount, with open files */
+	struct server_user *next;
+	const struct server_mount *mount;
+	uint32_t uid; /* at the client */
+	uint32_t n_files;
+};
+struct server_host { /* a client with mounts, by its address */
+	struct server_host *next;
+	struct ip_addr addr; /* family 0: unknown */
+	uint32_t n_mounts, n_files;
+};
+
 struct server_file { /* an open file of a client */
 	struct server_mount *mount;
 	struct server_node *node;
+	struct server_user *user;
 	uint32_t index;
 	uint32_t reuse; /* upper half of the file handle */
 	int fd;		/* free record: index of the next free one */
@@ -104,6 +121,9 @@ struct server_file { /* an open file of a client */
 	uint64_t known;	 /* size known from the last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
+/* A client that is away for longer than this loses its removed files, and opens the others again.
+ */
+#define SERVER_LEASE_S 90U
 
 struct server_mount {
 	struct server_mount *next;
@@ -127,6 +147,10 @@ struct server_mount {
 	struct server_file **file_chunks;
 	uint32_t n_file_chunks;
 	int free_file; /* free list; -1: empty */
+	uint32_t n_files;
+	uint32_t n_drops; /* how often its files were closed while its client was away */
+	struct server_host *host;
+	char host_name[PLENUM_NAME_MAX]; /* as the client calls itself; "": not since our start */
 
 	unsigned journal; /* number in the export's journal */
 	uint64_t number;  /* hash of the mount's id: the same at every worker of the host */
@@ -176,6 +200,7 @@ struct server_req {
 		*record; /* the record of a request that must not run twice; else NULL */
 	uint64_t ticket; /* right to execute the record's request; 0: it has run */
 	uint64_t unique;
+	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
 	bool resent;	       /* marked as possibly sent before */
 	bool ids_mapped;       /* uid, gid and arguments are mapped to this host's */
@@ -304,6 +329,16 @@ struct fuse_server {
 	struct server_req *reply_head, **reply_tail;
 	struct server_req *active;
 	unsigned n_active;
+	struct server_host *hosts;   /* list */
+	struct server_user **users;  /* hash chains */
+	uint32_t n_files, files_max; /* open at clients, with directories */
+	uint64_t refused_ns;	     /* last open beyond a share; 0: none */
+	uint32_t refused_uid;
+	char refused_host[PLENUM_NAME_MAX];
+	struct reason short_of; /* files; not set: enough */
+	struct reason held;	/* space, by clients that are away; not set: none */
+	uint64_t held_ns;	/* when that is looked at next */
+	uint32_t held_mark;
 	struct fuse_server_client *clients; /* list */
 	struct fuse_server_client *dying;   /* ended, to be freed */
 

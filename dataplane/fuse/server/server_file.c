@@ -70,7 +70,8 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
 	int r;
 
-	r = n ? server_file_new(m, n, fd, q->in->opcode == FUSE_OPENDIR, &fh) : -ENOMEM;
+	r = n ? server_file_new(m, n, fd, q->in->opcode == FUSE_OPENDIR, q->client_uid, &fh)
+	      : -ENOMEM;
 	if (r < 0) {
 		server_helper_close(m->export, fd);
 		server_reply_err(q, -r);

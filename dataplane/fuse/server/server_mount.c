@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's mount and its open files. A mount outlives its sessions and, in the export's state,
- * this process; a client that reconnects to a successor opens its files again.
+ * A client's mount. It outlives its sessions and, in the export's state, this process; a client
+ * that reconnects to a successor opens its files again.
  */
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
@@ -9,6 +9,7 @@
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/server_pin.h"
+#include "dataplane/fuse/server/server_quota.h"
 #include "netcfg/base/hash.h"
 #include <stdio.h>
 #include <string.h>
@@ -26,165 +27,6 @@ static uint64_t boot_seconds(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	return (uint64_t)ts.tv_sec;
-}
-
-/* ------------------------------------------------------------------ open files */
-
-static struct server_file *file_at(const struct server_mount *m, uint32_t i)
-{
-	return &m->file_chunks[i / SERVER_FILES_PER_CHUNK][i % SERVER_FILES_PER_CHUNK];
-}
-
-static void files_free_push(struct server_mount *m, uint32_t i)
-{
-	file_at(m, i)->fd = m->free_file;
-	m->free_file = (int)i;
-}
-
-static int files_grow(struct server_mount *m)
-{
-	uint32_t pos = m->n_file_chunks, reuse;
-	struct server_file *chunk = calloc(SERVER_FILES_PER_CHUNK, sizeof(*chunk));
-	void *p = realloc(m->file_chunks, (pos + 1) * sizeof(m->file_chunks[0]));
-
-	if (p)
-		m->file_chunks = p;
-	/* File handles start at a random number: a client cannot guess one, and a handle of a
-	 * former process is invalid here. */
-	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
-		free(chunk);
-		return -ENOMEM;
-	}
-	m->file_chunks[m->n_file_chunks++] = chunk;
-	for (uint32_t i = SERVER_FILES_PER_CHUNK; i-- > 0;) {
-		chunk[i].mount = m;
-		chunk[i].index = pos * SERVER_FILES_PER_CHUNK + i;
-		chunk[i].reuse = reuse;
-		if (chunk[i].index > 0) /* 0 is not a valid file handle */
-			files_free_push(m, chunk[i].index);
-	}
-	return 0;
-}
-
-static void count_open(struct server_file *f, uint32_t by)
-{
-	struct server_node *n = f->node;
-	struct fuse_server *srv = n->export->server;
-
-	if (!f->is_dir) {
-		n->export->n_open += by;
-		share_open_count(&srv->share, server_lease_key(srv, n->handle.bytes, n->handle.len),
-				 (int)by);
-	}
-	n->n_open += by;
-	if (n->n_open == 0)
-		server_unpin(n);
-}
-
-static struct server_file *file_find(const struct server_mount *m, uint64_t fh)
-{
-	uint32_t i = (uint32_t)fh;
-	struct server_file *f;
-
-	if (i == 0 || i >= m->n_file_chunks * SERVER_FILES_PER_CHUNK)
-		return NULL;
-	f = file_at(m, i);
-	return f->used && !f->released && f->reuse == fh >> 32 ? f : NULL;
-}
-
-int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint64_t *ret)
-{
-	struct server_file *f;
-
-	if (m->free_file < 0 && files_grow(m) < 0)
-		return -ENOMEM;
-	f = file_at(m, (uint32_t)m->free_file);
-	m->free_file = f->fd;
-	f->fd = fd;
-	f->node = n;
-	f->is_dir = dir;
-	f->nonblock = f->ring_unfit = false;
-	f->known = 0;
-	f->used = true;
-	f->reuse++;
-	server_node_ref(n);
-	count_open(f, 1);
-	*ret = (uint64_t)f->reuse << 32 | f->index;
-	return 0;
-}
-
-bool server_file_has_open(const struct server_mount *m, const struct server_node *n)
-{
-	if (!n || n->n_open == 0)
-		return false;
-	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
-		if (file_at(m, i)->used && file_at(m, i)->node == n)
-			return true;
-	return false;
-}
-
-struct server_file *server_file_opened(const struct server_req *q)
-{
-	const struct server_mount *m = q->mount;
-	uint64_t i = q->unique / 2 % ARRAY_SIZE(m->opened);
-
-	return m->opened[i].unique == q->unique ? file_find(m, m->opened[i].fh) : NULL;
-}
-
-int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool dir,
-		    struct server_file **ret)
-{
-	struct server_file *f = file_find(q->mount, fh);
-
-	if (!f || f->is_dir != dir || f->node->handle.len != q->args.handles[i].len ||
-	    memcmp(f->node->handle.bytes, q->args.handles[i].bytes, f->node->handle.len) != 0)
-		return -EBADF;
-	*ret = f;
-	return 0;
-}
-
-/* The last descriptor of an unlinked file frees its space, which can take long, so a helper
- * closes it. */
-static void file_close(struct server_file *f)
-{
-	struct server_mount *m = f->mount;
-	struct stat st;
-
-	if (!f->is_dir && f->node->n_open == 1 && fstat(f->fd, &st) == 0 && st.st_nlink == 0)
-		server_helper_close(m->export, f->fd);
-	else
-		close(f->fd);
-	f->released = f->used = false;
-	count_open(f, -1U);
-	server_node_put(f->node);
-	files_free_push(m, f->index);
-}
-
-void server_file_release(struct server_mount *m, uint64_t fh)
-{
-	struct server_file *f = file_find(m, fh);
-
-	if (!f)
-		return;
-	f->released = true;
-	if (f->busy == 0)
-		file_close(f);
-}
-
-void server_file_put(struct server_file *f)
-{
-	if (--f->busy == 0 && f->released)
-		file_close(f);
-}
-
-static void files_done(struct server_mount *m)
-{
-	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
-		if (file_at(m, i)->used)
-			file_close(file_at(m, i));
-	for (uint32_t i = 0; i < m->n_file_chunks; i++)
-		free(m->file_chunks[i]);
-	free(m->file_chunks);
 }
 
 /* ------------------------------------------------------------------ mounts */
@@ -261,7 +103,8 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	struct server_mount **p = &srv->mounts;
 
 	server_mount_reclaimed(m);
-	files_done(m);
+	server_files_done(m);
+	server_quota_leave(m);
 	srv->n_moving -= m->moving_to > 0;
 	if (forget_state)
 		record_drop(m);
@@ -273,7 +116,7 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 }
 
 /* Grace period: how long removed files wait for a client to reclaim them. */
-#define GRACE_NS (90 * NSEC_PER_SEC)
+#define GRACE_NS (SERVER_LEASE_S * NSEC_PER_SEC)
 
 static void grace_end(struct server_mount *m)
 {
@@ -394,6 +237,25 @@ int server_mounts_restore(struct server_export *e)
 	return 0;
 }
 
+void server_mount_drop_files(struct server_mount *m)
+{
+	/* Pins of removed files stay while it may reclaim them. */
+	if (!m->reclaiming) {
+		mount_reclaim_begin(m);
+		server_mounts_publish(m->server);
+	}
+	m->n_drops++;
+	server_files_close(m);
+}
+
+/* A client that is away for this long loses what keeps space of removed files from others. */
+static void lease_end(struct server_mount *m)
+{
+	if (m->n_files > 0)
+		server_mount_drop_files(m);
+	server_mount_reclaimed(m);
+}
+
 void server_mounts_expire(struct fuse_server *srv)
 {
 	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), srv->trimmed_ns);
@@ -408,6 +270,8 @@ void server_mounts_expire(struct fuse_server *srv)
 		else if (m->n_refs == 0 &&
 			 (now_s - m->last_seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
 			server_mount_free(m, true);
+		else if (m->n_refs == 0 && now_s - m->last_seen_s >= SERVER_LEASE_S)
+			lease_end(m);
 	}
 	server_mounts_publish(srv);
 }

@@ -14,7 +14,8 @@ void server_mount_free(struct server_mount *m, bool forget_state);
 void server_mount_put(struct server_mount *m); /* frees it if gone and unused */
 /* The mount has reclaimed its open files. */
 void server_mount_reclaimed(struct server_mount *m);
-/* Frees mounts that had no session for a day or belong to another worker now. */
+/* Ends the leases of clients that are away; frees mounts that had no session for a day or belong to
+ * another worker now. */
 void server_mounts_expire(struct fuse_server *srv);
 /* Makes c the mount's only served session. */
 void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
@@ -31,8 +32,19 @@ bool server_mounts_unclaimed(const struct server_export *e);
  * -EREMOTE: another, see srv->elsewhere; -EBUSY: the client should retry.
  */
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
-/* Adds an open file; owns fd on success. *ret: the client's file handle. */
-int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint64_t *ret);
+/* Adds an open file of the client's user uid; owns fd on success. *ret: the client's file handle.
+ */
+int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint32_t uid,
+		    uint64_t *ret);
+/* Closes all open files of a mount without running requests; the other frees their records, too. */
+void server_files_close(struct server_mount *m);
+void server_files_done(struct server_mount *m);
+/* Adds the removed files that the mount has open, and their space, except those with this mark,
+ * which it sets. */
+void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint64_t *bytes);
+/* The client is away: closes its open files, and waits for it to reclaim them, as after a restart
+ * of this process. */
+void server_mount_drop_files(struct server_mount *m);
 /* Finds the open file fh, which must belong to the request's i-th object. -EBADF. */
 int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool dir,
 		    struct server_file **ret);

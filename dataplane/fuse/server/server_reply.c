@@ -202,7 +202,9 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	struct fuse_proto_server server = {.incarnation = q->client->server->incarnation,
+	/* A client that was away for long opens its files again, as at another process. */
+	uint64_t incarnation = q->client->server->incarnation + q->mount->n_drops;
+	struct fuse_proto_server server = {.incarnation = MAX_OF(incarnation, 1UL),
 					   .verifier = e->verifier};
 	struct fuse_init_out *out = (void *)server_req_data(q);
 	struct tail t = tail_begin(q, sizeof(*out));

@@ -6,6 +6,7 @@
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_quota.h"
 #include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/server_reply.h"
 #include "netcfg/base/log.h"
@@ -229,6 +230,8 @@ static void req_run(struct server_req *q)
 		server_req_requeue(q);
 		return;
 	}
+	if (server_req_opens(q) && !server_quota_allows(q))
+		return;
 	r = server_rights_enter(q);
 	if (r < 0)
 		server_reply_err(q, -r);
@@ -282,6 +285,7 @@ static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
 		.resent = in->unique & FUSE_PROTO_UNIQUE_RESEND,
 		.out_max = out_max,
 		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
+		.client_uid = in->uid,
 	};
 	in->unique = q->unique;
 	if (q->next)

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counts open files by user, mount and client, and limits each to a multiple of the free ones
+ * (dynamic thresholds, as switches share buffers). With factors of 2, 2.5 and 3, one user gets at
+ * most 2/3 of the files, one mount 5/7 and one client 3/4.
+ */
+#include "dataplane/fuse/server/server_quota.h"
+#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_reply.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/base/log.h"
+#include "netcfg/base/reason.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define USER_CHAINS 4096U
+#define SHORT_PERCENT 80U
+#define REFUSED_NS (10 * NSEC_PER_SEC) /* a refusal is reported for this long */
+#define HELD_NS (3 * NSEC_PER_SEC)     /* between looks at removed files of clients that are away */
+
+int server_quota_init(struct fuse_server *srv)
+{
+	long max = sysconf(_SC_OPEN_MAX);
+
+	/* The rest is for directories of exports, caches, which yield, and the worker itself. */
+	srv->files_max = max < 4096 ? (uint32_t)MAX_OF(max / 2, 16)
+				    : (uint32_t)MIN_OF(max - max / 8 - 1024, INT32_MAX);
+	srv->users = calloc(USER_CHAINS, sizeof(srv->users[0]));
+	return srv->users ? 0 : -ENOMEM;
+}
+
+void server_quota_done(struct fuse_server *srv)
+{
+	free(srv->users);
+	srv->users = NULL;
+}
+
+/* ------------------------------------------------------------------ who has what */
+
+static struct server_user **user_at(const struct server_mount *m, uint32_t uid)
+{
+	const uint64_t what[2] = {(uintptr_t)m, uid};
+	struct fuse_server *srv = m->server;
+	struct server_user **at =
+		&srv->users[hash_keyed(srv->hash_key, what, sizeof(what)) % USER_CHAINS];
+
+	while (*at && ((*at)->mount != m || (*at)->uid != uid))
+		at = &(*at)->next;
+	return at;
+}
+
+static bool is_same_host(const struct ip_addr *a, const struct ip_addr *b)
+{
+	/* A host has as many addresses of an IPv6 subnet as it likes. */
+	size_t n = a->family == AF_INET6 ? 8 : sizeof(a->bytes);
+
+	return a->family == b->family && memcmp(a->bytes, b->bytes, n) == 0;
+}
+
+static struct server_host *host_get(struct fuse_server *srv, const struct ip_addr *from)
+{
+	static const struct ip_addr unknown;
+	struct server_host *h = srv->hosts;
+
+	from = from ? from : &unknown;
+	while (h && !is_same_host(&h->addr, from))
+		h = h->next;
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->addr = *from;
+	h->next = srv->hosts;
+	srv->hosts = h;
+	return h;
+}
+
+static void host_put(struct fuse_server *srv, struct server_host *h)
+{
+	struct server_host **at = &srv->hosts;
+
+	if (!h || --h->n_mounts > 0)
+		return;
+	while (*at != h)
+		at = &(*at)->next;
+	*at = h->next;
+	free(h);
+}
+
+int server_quota_client(struct server_mount *m, const struct ip_addr *from, const char *host)
+{
+	struct server_host *h = host_get(m->server, from);
+
+	if (!h)
+		return -ENOMEM;
+	snprintf(m->host_name, sizeof(m->host_name), "%s", host);
+	if (h == m->host)
+		return 0;
+	h->n_mounts++;
+	h->n_files += m->n_files;
+	if (m->host)
+		m->host->n_files -= m->n_files;
+	host_put(m->server, m->host);
+	m->host = h;
+	return 0;
+}
+
+void server_quota_leave(struct server_mount *m)
+{
+	host_put(m->server, m->host);
+	m->host = NULL;
+}
+
+struct server_user *server_quota_take(struct server_mount *m, uint32_t uid)
+{
+	struct server_user **at = user_at(m, uid), *u = *at;
+
+	if (!u) {
+		u = *at = calloc(1, sizeof(*u));
+		if (!u)
+			return NULL;
+		u->mount = m;
+		u->uid = uid;
+	}
+	u->n_files++;
+	m->n_files++;
+	m->server->n_files++;
+	if (m->host)
+		m->host->n_files++;
+	return u;
+}
+
+void server_quota_give(struct server_mount *m, struct server_user *u)
+{
+	struct server_user **at;
+
+	m->n_files--;
+	m->server->n_files--;
+	if (m->host)
+		m->host->n_files--;
+	if (--u->n_files > 0)
+		return;
+	at = user_at(m, u->uid);
+	*at = u->next;
+	free(u);
+}
+
+/* ------------------------------------------------------------------ the shares */
+
+/* A file that the client had open before, at a predecessor, is counted against the whole: the
+ * number of files that were free at that time is not known. */
+static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
+{
+	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
+}
+
+static bool may_open(const struct server_mount *m, uint32_t uid, bool again)
+{
+	const struct fuse_server *srv = m->server;
+	const struct server_user *u = *user_at(m, uid);
+	uint64_t all = srv->files_max, free = all - MIN_OF(all, (uint64_t)srv->n_files);
+
+	return free > 0 && is_within(u ? u->n_files : 0, free, all, 4, again) &&
+	       is_within(m->n_files, free, all, 5, again) &&
+	       is_within(m->host ? m->host->n_files : 0, free, all, 6, again);
+}
+
+static bool away_close(struct fuse_server *srv);
+
+bool server_quota_allows(struct server_req *q)
+{
+	struct server_mount *m = q->mount;
+	struct fuse_server *srv = m->server;
+	bool again = q->args.flags & FUSE_PROTO_REQ_REOPEN;
+
+	if (PLENUM_LIKELY(may_open(m, q->client_uid, again)))
+		return true;
+	while (away_close(srv))
+		if (may_open(m, q->client_uid, again))
+			return true;
+	srv->refused_ns = clock_now_ns();
+	srv->refused_uid = q->client_uid;
+	memcpy(srv->refused_host, m->host_name, sizeof(srv->refused_host));
+	server_reply_err(q, ENFILE);
+	return false;
+}
+
+/* ------------------------------------------------------------------ clients that are away */
+
+/* A session that broke off may be back in a moment. */
+#define AWAY_S 5U
+
+static uint64_t boot_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+static bool is_away(const struct server_mount *m, uint64_t now_s)
+{
+	return m->n_clients == 0 && m->n_refs == 0 && !m->gone && now_s >= m->last_seen_s + AWAY_S;
+}
+
+/* Closes the files of the client that is away for longest. False: none is. */
+static bool away_close(struct fuse_server *srv)
+{
+	struct server_mount *oldest = NULL;
+	uint64_t now_s = boot_seconds();
+
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->n_files > 0 && is_away(m, now_s) &&
+		    (!oldest || m->last_seen_s < oldest->last_seen_s))
+			oldest = m;
+	if (!oldest)
+		return false;
+	log_notice("open files are short: closing %u of %s, which is away", oldest->n_files,
+		   oldest->host_name);
+	server_mount_drop_files(oldest);
+	return true;
+}
+
+/* ------------------------------------------------------------------ what is reported */
+
+static const struct server_mount *largest(const struct fuse_server *srv)
+{
+	const struct server_mount *most = srv->mounts;
+
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->n_files > most->n_files)
+			most = m;
+	return most;
+}
+
+static bool is_short(const struct fuse_server *srv)
+{
+	return (uint64_t)srv->n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
+}
+
+/* Removed files that only the session of a client keeps, which may have crashed. */
+static void held_look(struct fuse_server *srv, uint64_t now_ns)
+{
+	const struct server_mount *most = NULL;
+	uint64_t bytes = 0, most_bytes = 0, now_s = boot_seconds();
+	uint32_t n = 0;
+
+	if (now_ns < srv->held_ns)
+		return;
+	srv->held_ns = now_ns + HELD_NS;
+	srv->held_mark++;
+	for (struct server_mount *m = srv->mounts; m; m = m->next) {
+		uint64_t before = bytes;
+
+		if (m->n_files == 0 || !is_away(m, now_s))
+			continue;
+		server_files_held(m, srv->held_mark, &n, &bytes);
+		if (!most || bytes - before > most_bytes) {
+			most = m;
+			most_bytes = bytes - before;
+		}
+	}
+	if (n == 0) {
+		reason_clear(&srv->held);
+		return;
+	}
+	/* Without a countdown, since each other text is news. */
+	reason_set(&srv->held, "space-held",
+		   "%.40s is away and keeps %u removed files open, %llu MiB, until %u s after its "
+		   "last "
+		   "sign of life",
+		   most->host_name, n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S);
+}
+
+void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
+{
+	const struct server_mount *m = largest(srv);
+	bool refused = srv->refused_ns && now_ns - MIN_OF(now_ns, srv->refused_ns) < REFUSED_NS;
+
+	held_look(srv, now_ns);
+	while (is_short(srv) && away_close(srv))
+		;
+	if (refused)
+		reason_set(
+			&srv->short_of, "files-short",
+			"user %u of %.40s has its share of open files: %u of %u are open, and the "
+			"rest is for others",
+			srv->refused_uid, srv->refused_host, srv->n_files, srv->files_max);
+	else if (is_short(srv) && m)
+		reason_set(&srv->short_of, "files-short",
+			   "%u of %u files are open at clients, most at %.40s: %u", srv->n_files,
+			   srv->files_max, m->host_name, m->n_files);
+	else
+		reason_clear(&srv->short_of);
+}
