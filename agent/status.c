@@ -66,8 +66,8 @@ static void add_paths(const struct agent *a, struct status *st, const struct sup
 			.worker = w->id,
 			.s = *s,
 			.since_s = (now_ns - MIN_OF(s->since_ns, now_ns)) / NSEC_PER_SEC,
-			.reason = s->up ? NULL
-					: health_path_reason(&a->health, w->id, s->leg, s->peer)};
+			.reason =
+				health_path_reason(&a->health, w->id, s->leg, s->peer, s->up != 0)};
 	}
 }
 

@@ -66,6 +66,12 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	return o;
 }
 
+/* In percent; null: unknown. */
+static json_t *share_to_json(uint64_t ppm)
+{
+	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);
+}
+
 static json_t *path_to_json(const struct status_path *p)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
@@ -96,6 +102,15 @@ static json_t *path_to_json(const struct status_path *p)
 				     (json_int_t)s->lost_packets, "rdma_read_bytes",
 				     (json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
 				     (json_int_t)s->rdma_write_bytes));
+	if (o)
+		json_object_update_new(
+			o, json_pack("{s:o, s:o, s:b, s:b, s:b, s:f, s:I}", "loss_to_percent",
+				     share_to_json(s->loss_out_ppm), "loss_from_percent",
+				     share_to_json(s->loss_in_ppm), "lossy_to",
+				     (int)(s->lossy_out != 0), "lossy_from",
+				     (int)(s->lossy_in != 0), "avoided", (int)(s->avoided != 0),
+				     "peer_srtt_us", (double)s->peer_srtt_ns / NSEC_PER_USEC,
+				     "rx_lost_packets", (json_int_t)s->rx_lost_packets));
 	return o;
 }
 
@@ -448,6 +463,30 @@ static void metrics_mounts(FILE *f, const struct status *st)
 			st->mounts[i].export_name, st->mounts[i].worker, st->mounts[i].served);
 }
 
+/* Paths with an unknown share have no line. */
+static void metrics_loss(FILE *f, const struct status *st)
+{
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+	char local[IP_ADDR_STR_MAX], remote[IP_ADDR_STR_MAX];
+
+	metric(f, "path_loss_ratio", "gauge", "Share of packets lost to or from the peer.");
+	for (size_t i = 0; i < 2 * st->n_paths; i++) {
+		const struct launch_path_stats *s = &st->paths[i / 2].s;
+		uint64_t ppm = i % 2 ? s->loss_in_ppm : s->loss_out_ppm;
+
+		if (ppm == UINT64_MAX)
+			continue;
+		fprintf(f,
+			"plenum_path_loss_ratio{worker=\"%u\",leg=\"%s\",local=\"%s\",remote="
+			"\"%s\",peer=\"%s\",direction=\"%s\"} %.6f\n",
+			st->paths[i / 2].worker, label_text(s->leg, leg, sizeof(leg)),
+			label_text(s->local, local, sizeof(local)),
+			label_text(s->remote, remote, sizeof(remote)),
+			label_text(s->peer, peer, sizeof(peer)), i % 2 ? "from" : "to",
+			(double)ppm / 1e6);
+	}
+}
+
 static void metrics_paths(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
@@ -473,6 +512,17 @@ static void metrics_paths(FILE *f, const struct status *st)
 		 offsetof(struct launch_path_stats, rx_packets)},
 		{"path_lost_packets_total", "Packets declared lost.",
 		 offsetof(struct launch_path_stats, lost_packets)},
+		{"path_rx_lost_packets_total", "Packets of the peer that did not arrive.",
+		 offsetof(struct launch_path_stats, rx_lost_packets)},
+		{"path_lossy_to",
+		 "Whether far more packets to the peer are lost than usual, or than on other legs.",
+		 offsetof(struct launch_path_stats, lossy_out)},
+		{"path_lossy_from", "The same for packets from the peer.",
+		 offsetof(struct launch_path_stats, lossy_in)},
+		{"path_avoided", "Whether the path is lossy and other paths carry its load.",
+		 offsetof(struct launch_path_stats, avoided)},
+		{"path_peer_srtt_ns", "Smoothed round-trip time as the peer measures it.",
+		 offsetof(struct launch_path_stats, peer_srtt_ns)},
 		{"path_rdma_read_bytes_total", "File data read by RDMA, of this session and leg.",
 		 offsetof(struct launch_path_stats, rdma_read_bytes)},
 		{"path_rdma_write_bytes_total",
@@ -622,6 +672,7 @@ char *status_to_metrics(const struct status *st)
 	metrics_mounts(f, st);
 	metrics_totals(f, st);
 	metrics_paths(f, st);
+	metrics_loss(f, st);
 	metrics_rdma(f, st);
 	metrics_ports(f, st);
 	return file_text_end(f, &text, 0);

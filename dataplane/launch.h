@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 23
+#define LAUNCH_VERSION 24
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -462,11 +462,19 @@ struct launch_path_stats {
 	uint64_t swapped;      /* 1: the peer's leg is on the switch of another of our ports */
 	uint64_t sources;      /* UDP source ports that carry load, with the port's own */
 	uint64_t sources_lost; /* further ones that do not reach the peer */
-	uint64_t trains_lost;  /* 1: segmented packets do not arrive, so packets are sent one by
-				* one */
-	uint64_t srtt_ns, cwnd_bytes;
+	/* Packets of a million that are lost, to the peer and from it; UINT64_MAX: unknown. */
+	uint64_t loss_out_ppm, loss_in_ppm;
+	uint64_t lossy_out, lossy_in; /* 1: far more than usual, or than on the other legs */
+	uint64_t avoided;	      /* 1: lossy, and a better path carries the load */
+	uint64_t trains_lost; /* 1: segmented packets do not arrive, so packets are sent one by
+			       * one */
+	uint64_t srtt_ns, peer_srtt_ns; /* the latter as the peer measures it; 0: unknown */
+	uint64_t rtt_at_ns; /* clock_now_ns() of the last round trip of a message; 0: none yet.
+			     * Round trips of probes between sleeping hosts say little */
+	uint64_t cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t lost_packets, retransmits, failovers;
+	uint64_t lost_packets, rx_lost_packets; /* ours, the peer's */
+	uint64_t retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
 	uint64_t since_ns;	/* clock_now_ns() of the last change between up and down, or of its
 				 * creation */

@@ -292,11 +292,24 @@ static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
 	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
 }
 
+/* "-": unknown. */
+static void add_share(struct ctl_table *t, const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+	double percent = json_number_value(v);
+
+	if (!json_is_number(v))
+		ctl_table_add(t, "-");
+	else
+		ctl_table_add(t, percent > 0 && percent < 10 ? "%.2g%%" : "%.0f%%", percent);
+}
+
 static int print_paths(const json_t *paths)
 {
-	static const char *const headings[] = {
-		"WORKER", "LEG",    "LOCAL", "REMOTE",	 "PEER",   "STATE",	"RTT",
-		"MTU",	  "WINDOW", "SENT",  "RECEIVED", "RESENT", "FAILOVERS", "LAST PAUSE"};
+	static const char *const headings[] = {"WORKER",    "LEG",    "LOCAL",	   "REMOTE",
+					       "PEER",	    "STATE",  "RTT",	   "MTU",
+					       "WINDOW",    "SENT",   "RECEIVED",  "LOSS TO",
+					       "LOSS FROM", "RESENT", "FAILOVERS", "LAST PAUSE"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -318,6 +331,8 @@ static int print_paths(const json_t *paths)
 		add_bytes(&t, p, "cwnd_bytes");
 		add_bytes(&t, p, "tx_bytes");
 		add_bytes(&t, p, "rx_bytes");
+		add_share(&t, p, "loss_to_percent");
+		add_share(&t, p, "loss_from_percent");
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "retransmits"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "failovers"));
 		if (pause_ms > 0)

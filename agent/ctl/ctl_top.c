@@ -133,6 +133,9 @@ static json_t *row_to_json(enum top_kind k, const struct top_row *r)
 			  "packets_s", r->packets, "srtt_us", r->rtt_us, "resent_s", r->resent,
 			  "lost_s", r->lost, "failovers", (json_int_t)r->failovers);
 
+	if (o)
+		json_object_set_new(o, "loss_percent",
+				    r->loss_percent < 0 ? json_null() : json_real(r->loss_percent));
 	if (k == TOP_WORKERS && o)
 		json_object_update_new(o, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "role",
 						    r->role, "network", r->network, "iops", r->ops,

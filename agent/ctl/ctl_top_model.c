@@ -46,6 +46,7 @@ static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char
 		return NULL;
 	}
 	row->since_s = UINT64_MAX;
+	row->loss_percent = -1;
 	snprintf(row->name, sizeof(row->name), "%s", name);
 	return row;
 }
@@ -87,6 +88,17 @@ static const json_t *former(const struct top_sample *before, const char *list, c
 	return NULL;
 }
 
+static void add_loss_to(struct top_row *r, const json_t *now)
+{
+	const json_t *to = json_object_get(now, "loss_to_percent");
+	const json_t *from = json_object_get(now, "loss_from_percent");
+
+	if (json_is_number(to))
+		r->loss_percent = MAX_OF(r->loss_percent, json_number_value(to));
+	if (json_is_number(from))
+		r->loss_percent = MAX_OF(r->loss_percent, json_number_value(from));
+}
+
 static void add_path_to(struct top_row *r, const json_t *before, const json_t *now, double seconds)
 {
 	bool up = json_is_true(json_object_get(now, "up"));
@@ -107,7 +119,9 @@ static void add_path_to(struct top_row *r, const json_t *before, const json_t *n
 	r->packets +=
 		rate(before, now, "tx_packets", seconds) + rate(before, now, "rx_packets", seconds);
 	r->resent += rate(before, now, "retransmits", seconds);
-	r->lost += rate(before, now, "lost_packets", seconds);
+	r->lost += rate(before, now, "lost_packets", seconds) +
+		   rate(before, now, "rx_lost_packets", seconds);
+	add_loss_to(r, now);
 	r->failovers += (uint64_t)ctl_int(now, "failovers");
 }
 
@@ -373,6 +387,7 @@ enum column {
 	C_RTT,
 	C_RESENT,
 	C_LOST,
+	C_LOSS,
 	C_FAILOVERS,
 	C_ABOUT,
 	C_ROLE,
@@ -399,6 +414,7 @@ static const struct {
 		      {C_RTT, "LATENCY"},
 		      {C_RESENT, "RESENT/s"},
 		      {C_LOST, "LOST/s"},
+		      {C_LOSS, "LOSS"},
 		      {C_FAILOVERS, "FAILOVERS"},
 		      {C_ABOUT, "SWITCH PORT"}},
 	[TOP_WORKERS] = {{C_NAME, "WORKER"},
@@ -426,6 +442,7 @@ static const struct {
 		       {C_RTT, "LATENCY"},
 		       {C_RESENT, "RESENT/s"},
 		       {C_LOST, "LOST/s"},
+		       {C_LOSS, "LOSS"},
 		       {C_FAILOVERS, "FAILOVERS"}},
 };
 
@@ -448,6 +465,17 @@ static const char *format_latency(const struct top_row *r, char *buf)
 		snprintf(buf, TOP_CELL_MAX, "%.0f us", r->rtt_us);
 	else
 		snprintf(buf, TOP_CELL_MAX, "%.0f ms", r->rtt_us / 1000);
+	return buf;
+}
+
+static const char *format_loss(const struct top_row *r, char *buf)
+{
+	if (r->loss_percent < 0)
+		snprintf(buf, TOP_CELL_MAX, "-");
+	else
+		snprintf(buf, TOP_CELL_MAX,
+			 r->loss_percent > 0 && r->loss_percent < 10 ? "%.2g%%" : "%.0f%%",
+			 r->loss_percent);
 	return buf;
 }
 
@@ -480,6 +508,8 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 		return ctl_format_bytes((json_int_t)bytes[c], buf, TOP_CELL_MAX);
 	case C_RTT:
 		return format_latency(r, buf);
+	case C_LOSS:
+		return format_loss(r, buf);
 	case C_FAILOVERS:
 	case C_SESSIONS:
 		snprintf(buf, TOP_CELL_MAX, "%" PRIu64,

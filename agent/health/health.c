@@ -13,6 +13,8 @@
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is established */
 #define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts know of a change */
 #define PATH_NS (1 * NSEC_PER_SEC)    /* until failover has finished */
+/* A path that loses packets may go down and be up again; after this long, it is down. */
+#define LOSSY_DOWN_NS (5 * NSEC_PER_SEC)
 #define ARP_BYTES_MAX (1U << 20)
 
 struct look { /* one pass over all workers */
@@ -112,7 +114,7 @@ static void path_key(const char *leg, const char *peer, char *buf, size_t size)
 }
 
 const char *health_path_reason(const struct health *h, uint32_t worker, const char *leg,
-			       const char *peer)
+			       const char *peer, bool up)
 {
 	char key[HEALTH_KEY_MAX];
 
@@ -121,6 +123,11 @@ const char *health_path_reason(const struct health *h, uint32_t worker, const ch
 		const struct health_entry *e = &h->entries[i];
 
 		if (e->worker != worker)
+			continue;
+		if (e->kind == HEALTH_LOSS && e->due_ns <= clock_now_ns() &&
+		    strcmp(e->key, key) == 0)
+			return e->text;
+		if (up)
 			continue;
 		if ((e->kind == HEALTH_PATH && strcmp(e->key, key) == 0) ||
 		    (e->kind == HEALTH_CARRIER && strcmp(e->key, leg) == 0))
@@ -337,6 +344,53 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 		e->reported_elsewhere = true;
 }
 
+/* Whether losses are the trouble, even if they have just taken the path down for a moment. */
+static bool is_lossy(const struct look *l, const struct launch_path_stats *s)
+{
+	return (s->lossy_out || s->lossy_in) && (s->up || l->now < s->since_ns + LOSSY_DOWN_NS);
+}
+
+/* The lossy path with the largest share between the leg and the peer, of those from `i` on. NULL:
+ * `i` is not the first of them. */
+static const struct launch_path_stats *worst_of(const struct look *l,
+						const struct launch_path_stats *paths, size_t n,
+						size_t i)
+{
+	const struct launch_path_stats *worst = &paths[i];
+
+	for (size_t k = 0; k < n; k++) {
+		const struct launch_path_stats *s = &paths[k];
+
+		if (!is_lossy(l, s) || strcmp(s->leg, paths[i].leg) != 0 ||
+		    strcmp(s->peer, paths[i].peer) != 0)
+			continue;
+		if (k < i)
+			return NULL;
+		if (MAX_OF(health_loss_ppm(s, true), health_loss_ppm(s, false)) >
+		    MAX_OF(health_loss_ppm(worst, true), health_loss_ppm(worst, false)))
+			worst = s;
+	}
+	return worst;
+}
+
+static void look_at_loss(struct look *l)
+{
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(l->w->stats, paths);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s =
+			is_lossy(l, &paths[i]) ? worst_of(l, paths, n, i) : NULL;
+		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+
+		if (!s)
+			continue;
+		health_explain_loss(s, why, sizeof(why));
+		path_key(s->leg, s->peer, key, sizeof(key));
+		note(l, 0, HEALTH_LOSS, key, why);
+	}
+}
+
 /* One entry per leg and peer, however many paths there are. */
 static void look_at_paths(struct look *l)
 {
@@ -349,7 +403,8 @@ static void look_at_paths(struct look *l)
 		const struct plan_leg_info *lost = lost_leg(l, s->leg);
 		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
 
-		if (s->up || !port || !carriers_usable(l->in->carriers, port->ifindex) ||
+		if (s->up || is_lossy(l, s) || !port ||
+		    !carriers_usable(l->in->carriers, port->ifindex) ||
 		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s) ||
 		    is_of_waiting_mount(l->w, paths, n, s))
 			continue;
@@ -479,6 +534,7 @@ static void look_at_worker(struct look *l)
 	look_at_ports(l);
 	look_at_page(l);
 	look_at_paths(l);
+	look_at_loss(l);
 	look_at_labels(l);
 	look_at_plan(l);
 }

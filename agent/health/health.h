@@ -28,6 +28,7 @@ enum health_kind {
 	HEALTH_PORT,
 	HEALTH_PAGE,
 	HEALTH_PATH,
+	HEALTH_LOSS,
 	HEALTH_LABELS,
 	HEALTH_PLAN,
 };
@@ -66,9 +67,10 @@ bool health_waits(const struct health *h);
  * leg; "": it is not. */
 void health_reason(const struct health *h, uint32_t worker, char *buf, size_t size);
 
-/* Why the path to that peer via that leg is down; NULL: unknown, or it is up. */
+/* Why the path to that peer via that leg is down; or, if it is up, why it is degraded. NULL:
+ * unknown, or it is not. */
 const char *health_path_reason(const struct health *h, uint32_t worker, const char *leg,
-			       const char *peer);
+			       const char *peer, bool up);
 
 /* ---- health_cause.c: pure, but for the ARP table ---- */
 
@@ -87,5 +89,15 @@ void health_explain_silence(const struct launch_config *c, const struct launch_m
 void health_explain_path(const struct launch_config *c, const struct launch_port *port,
 			 const char *peer, const char *remote, const char *arp_table, char *buf,
 			 size_t size);
+
+/* Packets of a million that a path loses in that direction, if it is lossy; else 0. */
+static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool out)
+{
+	if (out)
+		return s->lossy_out && s->loss_out_ppm != UINT64_MAX ? s->loss_out_ppm : 0;
+	return s->lossy_in && s->loss_in_ppm != UINT64_MAX ? s->loss_in_ppm : 0;
+}
+/* Why a path that loses packets is degraded, as "code: sentence" into buf. */
+void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size);
 
 #endif

@@ -155,3 +155,17 @@ void health_explain_silence(const struct launch_config *c, const struct launch_m
 	if (!found)
 		explain_no_way(m, buf, size);
 }
+
+void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size)
+{
+	double out = (double)health_loss_ppm(s, true) / 10000;
+	double in = (double)health_loss_ppm(s, false) / 10000;
+	const char *rest = s->avoided ? "; its load is on other legs" : "";
+
+	if (in > 0 && out > 0)
+		snprintf(buf, size, "path-loss: %.63s loses %.*f %% from %.63s and %.*f %% to it%s",
+			 s->leg, in < 10, in, s->peer, out < 10, out, rest);
+	else
+		snprintf(buf, size, "path-loss: %.63s loses %.*f %% %s %.63s%s", s->leg,
+			 in + out<10, in + out, in> 0 ? "from" : "to", s->peer, rest);
+}

@@ -61,6 +61,7 @@ enum rudp_event {
 	RUDP_PATH_MTU,	/* path MTU discovery found another size; code = it */
 	RUDP_PATH_GSO,	/* code 1: no packet of a GSO burst arrives, so packets leave one by one
 			      from now on; 0: bursts arrive again */
+	RUDP_PATH_LOSS, /* code 1: the path loses far more packets than usual; 0: no longer */
 	RUDP_PATH_SRC_PORTS, /* code = number of the port's source ports whose packets do not arrive
 			      */
 	RUDP_EVENT_MAX
@@ -176,14 +177,21 @@ struct rudp_path_info {
 			    port of ours is on the peer's switch */
 	bool alone;	 /* packets leave one by one, because no packet of a GSO burst arrived */
 	uint8_t sources; /* source ports that carry load, including the port's own */
-	uint8_t sources_lost;  /* bit per source port (see datagram.h): its packets do not reach the
-				  peer */
+	uint8_t sources_lost; /* bit per source port (see datagram.h): its packets do not reach the
+				 peer */
+	/* Packets of a million that are lost, to the peer and from it; UINT32_MAX: unknown. */
+	uint32_t loss_out_ppm, loss_in_ppm;
+	bool lossy_out, lossy_in; /* far more than usual, or than on another path to the peer */
+	bool avoided;		  /* lossy, and a better path carries the load */
+	uint64_t peer_srtt_ns;	  /* as the peer measures it; 0: unknown */
+	uint64_t rtt_at_ns; /* of the last round trip of a message, not of a probe; 0: none yet */
 	bool joining, suspect; /* no handshake yet; up, but packets on it have timed out */
 	uint64_t srtt_ns, rto_ns;
 	uint32_t cwnd_bytes, in_flight_bytes;
 	/* IP packet bytes: in use now; result of the last search; limit of both hosts. */
 	uint32_t mtu, mtu_found, mtu_most;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
+	uint64_t rx_lost_packets; /* packets of the peer that did not arrive */
 	uint64_t last_pause_ns;
 	uint64_t since_ns; /* of the last change of state, or of its creation */
 };

@@ -334,6 +334,16 @@ bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr
 int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
+/* rudp_report.c: the loss of a path, which both ends measure and report to each other. */
+void rudp_report_fill(const struct rudp_path *p, struct wire_report *ret);
+/* Processes the report in a PING that has just been recorded as received. */
+int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
+		   uint64_t now);
+/* Packets sent so far, and lost until a later one arrives, do not count. */
+void rudp_report_restart(struct rudp_path *p);
+/* Call while a path is up and p->quality.probe_ns has come. */
+void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+
 /* rudp_keys.c: key changes. Call while s->key_gone: ends the session, or waits for the next poll.
  */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);

@@ -54,7 +54,8 @@ struct ack_sum { /* summary of one acknowledgement */
 	bool newest; /* covers a new largest packet; its send time */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
-	bool first; /* covers a packet of source port 0 */
+	bool newest_message; /* it was part of a message, not a probe */
+	bool first;	     /* covers a packet of source port 0 */
 };
 
 static bool is_probe(const struct pkt_rec *rec)
@@ -75,7 +76,9 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
 		sum->bytes += rec->bytes;
-	} else if (rec->state == PKT_LOST && !is_probe(rec)) {
+	} else if (rec->state == PKT_LOST && is_probe(rec)) {
+		p->probes_lost--;
+	} else if (rec->state == PKT_LOST) {
 		p->lost_packets--; /* the packet was not lost, only late */
 		rudp_cc_undo(&p->cc);
 	}
@@ -85,6 +88,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->newest = true;
 		sum->newest_sent_ns = rec->sent_ns;
 		sum->newest_source = rec->source;
+		sum->newest_message = rec->slot != PKT_NO_SLOT;
 	} else if (pn < sum->had) {
 		sum->gap = true;
 		sum->gap_sent_ns = rec->sent_ns;
@@ -146,6 +150,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
+		if (sum->newest_message)
+			p->rtt_at_ns = now;
 		/* Another source port may take a longer route, which is not a queue. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
@@ -222,6 +228,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
 		if (is_probe(rec)) { /* lost because it was too large, not by the network */
+			p->probes_lost++;
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, now);
 			continue;
 		}

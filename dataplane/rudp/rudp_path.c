@@ -152,6 +152,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->tx_error_ns = 0;
 	p->last_rx_ns = p->sent.progress_ns = p->sent.pto_base = now;
 	p->probe_due = p->rtt.srtt == 0; /* measure its round trip before it is needed */
+	rudp_report_restart(p);		 /* losses of an outage do not make the path lossy */
 	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may be another */
 	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
 	rudp_path_set_chunk_bytes(s);
@@ -181,6 +182,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	p->state = PATH_DOWN;
 	p->since_ns = p->probe_sent_ns = now;
 	p->failovers++;
+	rudp_report_restart(p);
 	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
@@ -347,6 +349,8 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_tx_ping(s, p, now);
 	}
 	if (!p->timed_out) {
+		if (now >= p->quality.probe_ns)
+			rudp_report_poll(s, p, now);
 		mtu_probe(s, p, now);
 		return;
 	}
@@ -458,8 +462,10 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 		d = MIN_OF(d, after(dead_at(s, p), now));
 	if (s->n_paths > 1)
 		d = MIN_OF(d, after(rudp_suspect_deadline(s, p), now));
-	if (!p->timed_out)
+	if (!p->timed_out) {
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
+		d = MIN_OF(d, p->quality.probe_ns);
+	}
 	if (rudp_tx_pending(s)) {
 		d = MIN_OF(d, after(p->pace_ns, now));
 		d = MIN_OF(d, after(p->small_pace_ns, now));

@@ -4,8 +4,8 @@
  * congestion window, packet records and health. Files that may write it: rudp_path.c (state,
  * probes), rudp_suspect.c (suspect_stage), rudp_loss.c (sent, rtt, cc, pauses), rudp_tx.c (pacing,
  * counters), rudp_rx.c (acks, last_rx_ns), rudp_hello.c and rudp_accept.c (joining, standby),
- * rudp_label.c (labels), rudp_incast_share.c (shares) and rudp_validate.c (src_ports). All others
- * read it and call the functions below.
+ * rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality) and rudp_validate.c
+ * (src_ports). All others read it and call the functions below.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H
@@ -14,6 +14,7 @@
 #include "dataplane/rudp/path/rudp_cc.h"
 #include "dataplane/rudp/path/rudp_gso.h"
 #include "dataplane/rudp/path/rudp_mtu.h"
+#include "dataplane/rudp/path/rudp_quality.h"
 #include "dataplane/rudp/path/rudp_rtt.h"
 #include "dataplane/rudp/path/rudp_sent.h"
 #include "dataplane/rudp/path/rudp_src_ports.h"
@@ -56,6 +57,7 @@ struct rudp_path {
 	struct rudp_acks acks;		 /* packets received, and which are not acknowledged yet */
 	struct rudp_gso gso;		 /* whether bursts that the NIC segments arrive */
 	struct rudp_src_ports src_ports; /* our further UDP source ports that reach the peer */
+	struct rudp_quality quality;	 /* share of lost packets per direction */
 	uint64_t pace_ns;		 /* big messages send nothing before this time */
 
 	/* health of an UP path */
@@ -120,6 +122,8 @@ struct rudp_path {
 
 	/* statistics, since the path's creation */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
+	uint64_t probes_lost;	/* packets above the path MTU; not in lost_packets */
+	uint64_t rtt_at_ns;	/* last round trip of a message, not of a probe */
 	uint64_t last_pause_ns; /* pause_ns of the latest failover that took the path down */
 	uint64_t since_ns;	/* when it last went up or down, or was created */
 };

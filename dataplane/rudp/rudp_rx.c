@@ -26,8 +26,10 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	res = rudp_call_rx(s, c, &d);
 	if (s->state != SESSION_UP)
 		return 0;
-	if (res == -ENOBUFS) /* treated as not received, so that it is retransmitted */
+	if (res == -ENOBUFS) { /* treated as not received, so that it is retransmitted */
+		p->acks.arrived++;
 		return 0;
+	}
 	if (res)
 		return res;
 	rudp_incast_received(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
@@ -56,13 +58,16 @@ static int ack_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 	return 0;
 }
 
-static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
-		   size_t len, uint64_t now)
+static int ping_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		   const uint8_t *data, size_t len, uint64_t now)
 {
+	bool reports = c->flags & WIRE_F_REPORT;
+	struct wire_report report;
 	uint64_t pn = 0;
 	int fresh;
 
-	if (len < WIRE_COMMON_BYTES) /* further bytes are padding */
+	/* Further bytes are padding. */
+	if (len < WIRE_COMMON_BYTES || (reports && wire_get_report(data, len, &report)))
 		return -EBADMSG;
 	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh < 0)
@@ -72,7 +77,7 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 	p->acks.now = true;
 	p->acks.ping = true;
 	rudp_path_quiet(p);
-	return 0;
+	return reports && fresh ? rudp_report_rx(s, p, &report, now) : 0;
 }
 
 static int grant_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
@@ -167,7 +172,7 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 		res = ack_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_PING:
-		res = ping_rx(s, p, c, len, now);
+		res = ping_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_GRANT:
 		res = grant_rx(s, p, c, data, len, now);

@@ -38,14 +38,17 @@ bool rudp_tx_pending(const struct rudp_session *s)
 	       !list_empty(&s->tx[TX_BIG]);
 }
 
-/* Active before standby, not suspect before suspect, timed out last. 0: unusable. */
+/* Active before standby, not suspect before suspect, then those that lose packets, timed out last.
+ * 0: unusable. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
 		return 0;
 	if (p->timed_out)
 		return p->standby ? 1 : 2;
-	return (p->standby ? 4 : 6) - (p->suspect_stage ? 1 : 0);
+	if (PLENUM_UNLIKELY(p->quality.avoided))
+		return p->standby ? 3 : 4;
+	return (p->standby ? 6 : 8) - (p->suspect_stage ? 1 : 0);
 }
 
 static uint32_t window_left(const struct rudp_path *p, bool small)
@@ -466,14 +469,17 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct wire_common c = {.type = WIRE_PING,
 				.path = p->index,
+				.flags = WIRE_F_REPORT,
 				.session = s->peer_number,
 				.pn = (uint32_t)p->sent.next_pn};
 	struct datagram pkt = {.payload = NULL};
+	struct wire_report report;
 	int res;
 
 	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return;
-	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
+	rudp_report_fill(p, &report);
+	pkt.hdr_len = (uint16_t)wire_put_report(pkt.hdr, &c, &report);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
 	if (res == 0)
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PING, 0, WIRE_COMMON_BYTES, now);

@@ -376,6 +376,21 @@ static void sources_format(const struct worker *w, struct rudp_session *s,
 			 lp->leg, lp->udp_sources, w->role->peer_name(w, s));
 }
 
+static void loss_format(const struct worker *w, struct rudp_session *s,
+			const struct rudp_path_info *i, char *buf, size_t size)
+{
+	const char *leg = w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
+	const char *peer = w->role->peer_name(w, s);
+	bool out = i->lossy_out && (!i->lossy_in || i->loss_out_ppm > i->loss_in_ppm);
+	double percent = (out ? i->loss_out_ppm : i->loss_in_ppm) / 1e4;
+
+	if (i->lossy_out || i->lossy_in)
+		snprintf(buf, size, "%.20s loses %.*f %% of the packets %s %.40s", leg,
+			 percent < 10 ? 1 : 0, percent, out ? "to" : "from", peer);
+	else
+		snprintf(buf, size, "%.20s loses few packets to and from %.40s again", leg, peer);
+}
+
 /* A working path has become degraded, or recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
@@ -393,6 +408,9 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	} else if (e == RUDP_PATH_GSO) {
 		bad = info[path].alone;
 		trains_format(w, s, &info[path], text, sizeof(text));
+	} else if (e == RUDP_PATH_LOSS) {
+		bad = info[path].lossy_out || info[path].lossy_in;
+		loss_format(w, s, &info[path], text, sizeof(text));
 	} else {
 		bad = info[path].sources_lost != 0;
 		sources_format(w, s, &info[path], text, sizeof(text));
@@ -428,7 +446,8 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
 	     w->role->report_refusal(w, s, code)))
 		return;
-	if (e == RUDP_PATH_MTU || e == RUDP_PATH_GSO || e == RUDP_PATH_SRC_PORTS) {
+	if (e == RUDP_PATH_MTU || e == RUDP_PATH_GSO || e == RUDP_PATH_LOSS ||
+	    e == RUDP_PATH_SRC_PORTS) {
 		path_report(w, s, path, e);
 		return;
 	}
@@ -442,6 +461,23 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	w->stats_ns = 0; /* update the page at once */
 	if (is_path)
 		worker_announce(w);
+}
+
+static uint64_t share_or_unknown(uint32_t ppm)
+{
+	return ppm == UINT32_MAX ? UINT64_MAX : ppm;
+}
+
+static void quality_publish(struct launch_path_stats *p, const struct rudp_path_info *i)
+{
+	launch_stat_set(&p->loss_out_ppm, share_or_unknown(i->loss_out_ppm));
+	launch_stat_set(&p->loss_in_ppm, share_or_unknown(i->loss_in_ppm));
+	launch_stat_set(&p->lossy_out, i->lossy_out);
+	launch_stat_set(&p->lossy_in, i->lossy_in);
+	launch_stat_set(&p->avoided, i->avoided);
+	launch_stat_set(&p->srtt_ns, i->srtt_ns);
+	launch_stat_set(&p->peer_srtt_ns, i->peer_srtt_ns);
+	launch_stat_set(&p->rtt_at_ns, i->rtt_at_ns);
 }
 
 static void path_publish(const struct worker *w, struct launch_path_stats *p,
@@ -467,13 +503,14 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->sources, i->sources);
 	launch_stat_set(&p->sources_lost, (uint64_t)__builtin_popcount(i->sources_lost));
 	launch_stat_set(&p->trains_lost, i->alone);
-	launch_stat_set(&p->srtt_ns, i->srtt_ns);
+	quality_publish(p, i);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
 	launch_stat_set(&p->tx_packets, i->tx_packets);
 	launch_stat_set(&p->tx_bytes, i->tx_bytes);
 	launch_stat_set(&p->rx_packets, i->rx_packets);
 	launch_stat_set(&p->rx_bytes, i->rx_bytes);
 	launch_stat_set(&p->lost_packets, i->lost_packets);
+	launch_stat_set(&p->rx_lost_packets, i->rx_lost_packets);
 	launch_stat_set(&p->retransmits, i->retransmits);
 	launch_stat_set(&p->failovers, i->failovers);
 	launch_stat_set(&p->last_pause_ns, i->last_pause_ns);

@@ -80,6 +80,10 @@ local f = {
 	source = ProtoField.uint8("plenum.source", "Source", base.DEC),
 	source_port = ProtoField.uint16("plenum.source.port", "Heard from port", base.DEC),
 	share = ProtoField.uint32("plenum.share", "Share", base.DEC),
+	report_top = ProtoField.uint32("plenum.report.top", "Highest packet number that arrived", base.DEC),
+	report_arrived = ProtoField.uint32("plenum.report.arrived", "Packets that arrived", base.DEC),
+	report_probes = ProtoField.uint32("plenum.report.probes", "Lost MTU probes of the sender", base.DEC),
+	report_rtt = ProtoField.uint32("plenum.report.rtt", "Round trip, us", base.DEC),
 	gen = ProtoField.uint32("plenum.gen", "Generation", base.DEC),
 	slot = ProtoField.uint16("plenum.slot", "Slot", base.DEC),
 	chunk = ProtoField.uint16("plenum.chunk", "First chunk", base.DEC),
@@ -350,7 +354,10 @@ local function try(tvb, kind, s, phase, high)
 	local text = tvb:len() > 32 and tvb:raw(32) or ""
 	text = decipher(key, bor(lshift(counter, 24), high), tvb(12, 4):uint(), text)
 	local clear = ByteArray.new(tvb:raw(0, 16) .. text, true):tvb("Deciphered")
-	if kind == 9 and not text:find("[^%z]") then return clear end
+	-- A report, if there is one, has numbers that are possible, and padding of zeros follows.
+	local reports = kind == 9 and band(tvb(3, 1):uint(), 1) == 1 and #text >= 16
+	if reports and (clear(20, 4):uint() > clear(16, 4):uint() or clear(28, 4):uint() > 60000000) then return end
+	if kind == 9 and not (reports and text:sub(17) or text):find("[^%z]") then return clear end
 	return kind ~= 9 and fits(clear, kind, 16) and clear or nil
 end
 
@@ -507,6 +514,11 @@ local function reset(tree, tvb, info)
 	add_all(tree, tvb, 16, { { f.token, 16 }, { f.token, 16 } })
 end
 
+local function ping(tree, tvb, info, at)
+	if band(tvb(3, 1):uint(), 1) == 0 then return end
+	add_all(tree, tvb, at, { { f.report_top, 4 }, { f.report_arrived, 4 }, { f.report_probes, 4 }, { f.report_rtt, 4 } })
+end
+
 local function label(tree, tvb, info, at)
 	if band(tvb(3, 1):uint(), 0x04) ~= 0 and have(tvb, at, 4) then
 		tree:add(f.source, tvb(at, 1))
@@ -519,7 +531,7 @@ end
 
 local parts = {
 	[1] = hello, [2] = fixed({ { f.cookie, 8 } }), [3] = accept, [4] = refuse, [5] = reset, [6] = fixed({}),
-	[7] = data, [8] = ack, [9] = fixed({}), [10] = grant, [11] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }),
+	[7] = data, [8] = ack, [9] = ping, [10] = grant, [11] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }),
 	[12] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }), [13] = versions, [14] = label,
 	[15] = fixed({ { f.share, 4 } }),
 }

@@ -627,10 +627,10 @@ static void test_refused_mount_hides_its_paths(void **state)
 		strcpy(page->paths[i].remote, "10.10.1.77");
 	}
 	agent_check_health(&f->a);
-	assert_null(health_path_reason(&f->a.health, w->id, leg, "peer"));
+	assert_null(health_path_reason(&f->a.health, w->id, leg, "peer", false));
 	page->paths[1].up = 0;
 	agent_check_health(&f->a);
-	assert_non_null(health_path_reason(&f->a.health, w->id, leg, "peer"));
+	assert_non_null(health_path_reason(&f->a.health, w->id, leg, "peer", false));
 }
 
 /* A worker that keeps dying is degraded even while it serves between two deaths. */

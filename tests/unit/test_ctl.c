@@ -63,8 +63,8 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 		"\"paths\":[{\"worker\":1,\"leg\":\"leg-a\",\"local\":\"10.10.1.10\","
 		"\"remote\":\"10.10.1.20\",\"peer\":\"host-b/1\",\"up\":true,\"standby\":true,"
 		"\"srtt_us\":41.5,\"mtu\":1500,\"cwnd_bytes\":65536,\"tx_bytes\":1,\"rx_bytes\":2,"
-		"\"retransmits\":3,\"failovers\":4,\"last_pause_ms\":1.25}],"
-		"\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
+		"\"loss_to_percent\":0.25,\"retransmits\":3,\"failovers\":4,"
+		"\"last_pause_ms\":1.25}],\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
 
 	assert_int_equal(r.status, CTL_DEGRADED);
 	assert_asked("GET /v1/status");
@@ -73,7 +73,7 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_non_null(strstr(r.out, "Workers:  1 of 2 up\n"));
 	assert_non_null(strstr(r.out, "Reasons:  leg-a has no carrier\n          second\n"));
 	assert_non_null(strstr(r.out, "degraded  no carrier  1500  10.10.1.10/24\n"));
-	assert_non_null(strstr(r.out, "standby  41 us  1500  64.0 KiB  1 B   2 B       3       4"));
+	assert_non_null(strstr(r.out, "41 us  1500  64.0 KiB  1 B   2 B       0.25%    -      "));
 	assert_non_null(strstr(r.out, "1.2 ms\n"));
 }
 

@@ -42,7 +42,8 @@ static const char second[] =
 	"'paths':[{'worker':2,'leg':'leg-a','local':'1','remote':'9','peer':'s1','up':true,"
 	"'srtt_us':100.0,'tx_bytes':21000,'rx_bytes':0,'tx_packets':30,'rx_packets':2,"
 	"'rdma_read_bytes':9000000,'rdma_write_bytes':2000050,"
-	"'retransmits':5,'lost_packets':2,'failovers':0,'since_s':52,'reason':''},"
+	"'retransmits':5,'lost_packets':2,'rx_lost_packets':6,'failovers':0,"
+	"'loss_to_percent':0.5,'loss_from_percent':31.2,'since_s':52,'reason':''},"
 	"{'worker':10,'leg':'leg-a','local':'2','remote':'9','peer':'s2','up':true,"
 	"'srtt_us':300.0,'tx_bytes':4000,'rx_bytes':0,'tx_packets':8,'rx_packets':0,"
 	"'retransmits':0,'lost_packets':0,'failovers':0,'since_s':1,'reason':''},"
@@ -116,8 +117,11 @@ static void test_rates_survive_a_worker_restart(void **state)
 	/* The second path's worker restarted between the answers: all its 4000 bytes are new. */
 	assert_true(r->tx_bytes == (20000 + 4000) / 2.0);
 	assert_true(r->packets == (20 + 2 + 8) / 2.0);
-	assert_true(r->resent == 2 && r->lost == 1 && r->rtt_us == 200);
+	assert_true(r->resent == 2 && r->lost == 4 && r->rtt_us == 200);
 	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000);
+	/* The worst path in its worse direction; unknown where no peer reports. */
+	assert_true(r->loss_percent == 31.2);
+	assert_true(find(&v, TOP_LEGS, "leg-b")->loss_percent < 0);
 	/* RDMA bytes are counted for the session's peer and worker, apart from packets. */
 	r = find(&v, TOP_PEERS, "s1");
 	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000 && r->tx_bytes == 10000);
@@ -207,8 +211,10 @@ static void test_cells_print_units(void **state)
 	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 2, cell), "0/3");
 	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 8, cell), "-");
 	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 3, cell), "11.7 KiB");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 11, cell), "31%");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 11, cell), "-");
 	assert_string_equal(top_cell(TOP_PEERS, find(&v, TOP_PEERS, "s1"), 5, cell), "3.8 MiB");
-	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 12, cell), "sw 7");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 13, cell), "sw 7");
 	top_view_done(&v);
 }
 

@@ -15,7 +15,8 @@
 #define RUDP_ACK_DELAY_NS (200 * NSEC_PER_USEC)
 
 struct rudp_acks {
-	uint64_t top; /* highest packet number seen, 0: none */
+	uint64_t top;	  /* highest packet number seen, 0: none */
+	uint64_t arrived; /* packets, each counted once; also those without memory for them */
 	uint64_t top_ns,
 		top_gap; /* arrival time of top; time since our previous poll at that moment */
 	uint64_t words[RUDP_ACK_WORDS];
@@ -45,6 +46,7 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 {
 	uint64_t word = pn >> 6;
 
+	a->arrived++;
 	if (PLENUM_UNLIKELY(pn != a->top + 1))
 		rudp_acks_note_unordered(a, pn);
 	else if ((pn & 63) == 0)

@@ -90,6 +90,16 @@ size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_
 	return WIRE_JOIN_BYTES;
 }
 
+size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w)
+{
+	wire_put_common(p, c);
+	wire_put32(p + WIRE_COMMON_BYTES, w->top);
+	wire_put32(p + WIRE_COMMON_BYTES + 4, w->arrived);
+	wire_put32(p + WIRE_COMMON_BYTES + 8, w->probes_lost);
+	wire_put32(p + WIRE_COMMON_BYTES + 12, w->srtt_us);
+	return WIRE_REPORT_BYTES;
+}
+
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label)
 {
 	wire_put_common(p, c);
@@ -274,6 +284,17 @@ int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret)
 		return -EBADMSG;
 	ret->cookie = wire_get64(p + 16);
 	ret->stamp = wire_get32(p + 24);
+	return 0;
+}
+
+int wire_get_report(const uint8_t *p, size_t len, struct wire_report *ret)
+{
+	if (len < WIRE_REPORT_BYTES)
+		return -EBADMSG;
+	ret->top = wire_get32(p + WIRE_COMMON_BYTES);
+	ret->arrived = wire_get32(p + WIRE_COMMON_BYTES + 4);
+	ret->probes_lost = wire_get32(p + WIRE_COMMON_BYTES + 8);
+	ret->srtt_us = wire_get32(p + WIRE_COMMON_BYTES + 12);
 	return 0;
 }
 

@@ -62,6 +62,9 @@ enum wire_type {
 #define WIRE_F_ADDRESS 0x02 /* carries an address in the form of ACCEPT, instead of a label */
 #define WIRE_F_SOURCE 0x04  /* either way: probes the UDP source port that it comes from */
 
+/* Flags of PING. */
+#define WIRE_F_REPORT 0x01 /* a report follows the header; others ignore it as padding */
+
 /* In the path byte: which of two keys made the packet's tag. */
 #define WIRE_PATH_PHASE 0x80
 
@@ -79,6 +82,7 @@ enum wire_type {
 #define WIRE_ADDRESS_BYTES 44 /* of LABEL with ADDRESS */
 #define WIRE_SOURCE_BYTES 24  /* of LABEL with SOURCE: longer than one without */
 #define WIRE_SHARE_BYTES 20
+#define WIRE_REPORT_BYTES 32 /* of PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
@@ -159,6 +163,13 @@ struct wire_join { /* JOIN and JOINED */
 struct wire_source {   /* of LABEL with SOURCE */
 	uint8_t index; /* the sender's index of the source port; with HEARD, the receiver's */
 	uint16_t port; /* with HEARD: the UDP port it came from; else 0 */
+};
+
+struct wire_report {	      /* of PING with REPORT: what its sender knows of the path */
+	uint32_t top;	      /* highest packet number that arrived */
+	uint32_t arrived;     /* packets that arrived, each counted once */
+	uint32_t probes_lost; /* of its own packets above the path MTU */
+	uint32_t srtt_us;     /* 0: unknown */
 };
 
 struct wire_data {
@@ -279,6 +290,7 @@ size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
+size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w);
 /* addr: encoded, WIRE_ADDR_BYTES; index: its place in ACCEPT's list. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
@@ -331,6 +343,7 @@ int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
 /* -EBADMSG also for 0. */
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
+int wire_get_report(const uint8_t *p, size_t len, struct wire_report *ret);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
 /* A HELLO of a version other than ours. */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The loss of each path, per direction. A sender cannot tell a packet that was lost from one whose
+ * acknowledgement was, or for which the peer had no memory; the receiver can, by the packet
+ * numbers. So each end counts what arrives, and every PING reports that to the other. Both then
+ * know both directions. Packets above the path MTU are lost on purpose; their sender reports how
+ * many.
+ *
+ * Idle paths get some PINGs each second, and more while losses are suspected; paths with load only
+ * one a second. The rate falls with the number of sessions.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define PROBE_NS (250 * NSEC_PER_MSEC)
+#define PROBE_LOADED_NS NSEC_PER_SEC
+#define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
+#define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
+/* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
+#define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
+#define LOADED_PACKETS 8U /* since the last probe: they show losses as probes would */
+/* The peer may be of a version without reports. */
+#define UNHEARD_MOST 8U
+#define PROBE_UNHEARD_NS (16 * NSEC_PER_SEC)
+/* After a longer time between reports packets were lost in an outage. */
+#define OUTAGE_NS (3 * NSEC_PER_SEC)
+#define OUTAGE_PROBES 8U
+
+void rudp_report_fill(const struct rudp_path *p, struct wire_report *ret)
+{
+	uint64_t srtt_us = p->rtt.srtt / NSEC_PER_USEC;
+
+	*ret = (struct wire_report){.top = (uint32_t)p->acks.top,
+				    .arrived = (uint32_t)p->acks.arrived,
+				    .probes_lost = (uint32_t)p->probes_lost,
+				    .srtt_us = (uint32_t)MIN_OF(srtt_us, UINT32_MAX)};
+}
+
+/* The share of the best other path; RUDP_LOSS_UNKNOWN: there is none. */
+static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path *p, bool out)
+{
+	uint32_t best = RUDP_LOSS_UNKNOWN;
+
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		const struct rudp_path *q = &s->paths[i];
+
+		if (q != p && q->state == PATH_UP)
+			best = MIN_OF(best,
+				      rudp_loss_share(out ? &q->quality.out : &q->quality.in));
+	}
+	return best;
+}
+
+/* Lossy paths carry load only while no path is up that loses less than a quarter as much. */
+static void avoid(struct rudp_session *s)
+{
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+		uint32_t lossy = rudp_quality_lossy(&p->quality);
+
+		p->quality.avoided = false;
+		for (unsigned k = 0; k < s->n_paths && lossy; k++) {
+			const struct rudp_path *q = &s->paths[k];
+
+			p->quality.avoided |=
+				q->state == PATH_UP && rudp_quality_lossy(&q->quality) < lossy / 4;
+		}
+	}
+}
+
+static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	struct rudp_quality *q = &p->quality;
+	bool was = rudp_quality_lossy(q) != 0, is;
+	enum rudp_loss_news out = rudp_loss_close(&q->out, sister_ppm(s, p, true), now);
+	enum rudp_loss_news in = rudp_loss_close(&q->in, sister_ppm(s, p, false), now);
+
+	is = rudp_quality_lossy(q) != 0;
+	if (was || is)
+		avoid(s);
+	if (out == RUDP_LOSS_NO_NEWS && in == RUDP_LOSS_NO_NEWS)
+		return;
+	rudp_session_touch(s);
+	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
+}
+
+static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p, bool loaded)
+{
+	const struct rudp_quality *q = &p->quality;
+	bool suspected = rudp_loss_is_suspected(&q->out);
+	uint64_t all = s->r->n_live * PROBE_SESSION_NS;
+
+	if (loaded)
+		return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_LOADED_NS, all);
+	if (!q->heard && q->unheard >= UNHEARD_MOST)
+		return PROBE_UNHEARD_NS;
+	return suspected ? MAX_OF(PROBE_SUSPECTED_NS, all / 2) : MAX_OF(PROBE_NS, all);
+}
+
+void rudp_report_restart(struct rudp_path *p)
+{
+	p->quality.counts = false;
+	p->quality.out_from = p->sent.next_pn;
+}
+
+int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
+		   uint64_t now)
+{
+	struct rudp_quality *q = &p->quality;
+	uint64_t out_top = rudp_pn_expand(r->top, p->sent.next_pn), in_top = p->acks.top;
+	/* Modulo 2^32, as the counts on the wire. */
+	uint32_t out_missing = r->top - r->arrived - (uint32_t)p->probes_lost;
+	uint32_t in_missing = (uint32_t)p->acks.top - (uint32_t)p->acks.arrived - r->probes_lost;
+	uint64_t outage = MAX_OF(OUTAGE_NS, OUTAGE_PROBES * interval(s, p, true));
+
+	if (out_top >= p->sent.next_pn)
+		return -EBADMSG;
+	if (q->counts && out_top < q->out_top)
+		return 0; /* overtaken by a later one */
+	q->heard = true;
+	q->peer_srtt_us = r->srtt_us;
+	if (!q->counts && out_top < q->out_from)
+		return 0; /* from before the end of the outage */
+	if (q->counts && now < q->report_ns + outage) {
+		rudp_loss_add(&q->out, (int64_t)(out_top - q->out_top),
+			      (int32_t)(out_missing - q->out_missing), now);
+		rudp_loss_add(&q->in, (int64_t)(in_top - q->in_top),
+			      (int32_t)(in_missing - q->in_missing), now);
+		q->in_missing_sum += (int32_t)(in_missing - q->in_missing);
+		if (q->in_missing_sum > (int64_t)q->in_lost)
+			q->in_lost = (uint64_t)q->in_missing_sum;
+	}
+	q->counts = true;
+	q->report_ns = now;
+	q->out_top = out_top;
+	q->in_top = in_top;
+	q->out_missing = out_missing;
+	q->in_missing = in_missing;
+	judge(s, p, now);
+	return 0;
+}
+
+void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	struct rudp_quality *q = &p->quality;
+	bool loaded = p->sent.next_pn - q->probed_pn >= LOADED_PACKETS;
+
+	if (q->probe_ns == 0 || now < q->probed_ns + interval(s, p, loaded)) {
+		q->probe_ns = now + interval(s, p, false);
+		if (q->probed_ns == 0)
+			q->probed_ns = now;
+		return;
+	}
+	if (q->unheard < UNHEARD_MOST)
+		q->unheard++;
+	q->probed_ns = now;
+	rudp_tx_ping(s, p, now);
+	q->probed_pn = p->sent.next_pn;
+	q->probe_ns = now + interval(s, p, false);
+}
