@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 24
+#define LAUNCH_VERSION 25
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -508,10 +508,19 @@ struct launch_port_counters {
 	uint64_t tx_bytes, rx_bytes, tx_trains, rx_trains;
 	uint64_t tx_by_source[LAUNCH_SOURCES_MAX];
 };
+/* Packets that this host refused to send, by destination; the latest ones. */
+#define LAUNCH_REFUSALS_MAX 4
+struct launch_refusal {
+	struct ip_addr to; /* family 0: none */
+	uint64_t error;	   /* errno of the last one */
+	uint64_t packets;
+	uint64_t at_ns; /* clock_now_ns() of the last one */
+};
 struct launch_port_stats { /* in the order of the ports */
 	char by[16];	   /* "udp", "dpdk", "af-packet", "af-xdp"; "": not open */
 	/* The leg and why it is degraded; "": it is not. */
 	char reason[LAUNCH_REASON_MAX];
+	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];
 	uint64_t counts; /* 1: the counters are valid; 0: the kernel counts */
 	struct launch_port_counters counters;
 };

@@ -2,6 +2,7 @@
 /* Reads a worker's statistics page under its seqlock. */
 #include "agent/base/stats_page.h"
 #include <stdio.h>
+#include <string.h>
 
 void stats_page_text(const struct launch_stats *page, const char *text, char *buf, size_t size)
 {
@@ -34,4 +35,18 @@ size_t stats_page_paths(const struct launch_stats *page,
 		end_texts(&ret[i]);
 	}
 	return n;
+}
+
+bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,
+			uint64_t age_ns, struct launch_refusal *ret)
+{
+	uint64_t now = clock_now_ns();
+
+	for (unsigned k = 0; i < LAUNCH_PORTS_MAX && k < LAUNCH_REFUSALS_MAX; k++) {
+		*ret = page->ports[i].refusals[k];
+		if (ret->to.family == to->family && memcmp(&ret->to, to, sizeof(*to)) == 0 &&
+		    now < ret->at_ns + age_ns)
+			return true;
+	}
+	return false;
 }

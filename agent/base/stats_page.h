@@ -11,5 +11,9 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 /* Copies the page's paths, texts terminated; returns their number. */
 size_t stats_page_paths(const struct launch_stats *page,
 			struct launch_path_stats ret[LAUNCH_PATHS_MAX]);
+/* Whether the host has refused to send to an address on port `i` in the last `age_ns`: the last
+ * such refusal. */
+bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,
+			uint64_t age_ns, struct launch_refusal *ret);
 
 #endif

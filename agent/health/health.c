@@ -240,8 +240,8 @@ static void look_at_mount(struct look *l, uint32_t i)
 			 "worker may be slow or hung",
 			 m->peer, m->export_name);
 	else
-		health_explain_silence(&l->w->config, m, l->in->carriers, arp_table(l), why,
-				       sizeof(why));
+		health_explain_silence(&l->w->config, l->w->stats, m, l->in->carriers, arp_table(l),
+				       why, sizeof(why));
 	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
 	note(l, refusal[0] || was_in_trouble(l) ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
 }
@@ -412,8 +412,8 @@ static void look_at_paths(struct look *l)
 			note_path_of_lost(l, lost, s->peer);
 			continue;
 		}
-		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
-				    sizeof(why));
+		health_explain_path(&l->w->config, l->w->stats, port, s->peer, s->remote,
+				    arp_table(l), why, sizeof(why));
 		path_key(s->leg, s->peer, key, sizeof(key));
 		note(l, PATH_NS, HEALTH_PATH, key, why);
 	}

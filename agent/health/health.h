@@ -78,17 +78,21 @@ enum health_arp {
 	HEALTH_ARP_UNKNOWN, /* not IPv4, not resolved, or not a kernel socket */
 	HEALTH_ARP_SILENT,
 	HEALTH_ARP_ANSWERS,
+	HEALTH_ARP_FIXED, /* a permanent entry: the peer was not asked */
 };
-/* Looks one address up in a table with the columns of /proc/net/arp. */
-enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname);
-/* Why that mount's server is silent, as "code: sentence" into buf. */
-void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
-			    const struct carriers *carriers, const char *arp_table, char *buf,
-			    size_t size);
+#define HEALTH_MAC_MAX 18
+/* Looks one address up in a table with the columns of /proc/net/arp; ret_mac: its MAC address, ""
+ * if it has none. */
+enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
+				char ret_mac[HEALTH_MAC_MAX]);
+/* Why that mount's server is silent, as "code: sentence" into buf. page: of the worker. */
+void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
+			    const struct launch_mount *m, const struct carriers *carriers,
+			    const char *arp_table, char *buf, size_t size);
 /* The same for one address via one port, of a peer that answers on another path. */
-void health_explain_path(const struct launch_config *c, const struct launch_port *port,
-			 const char *peer, const char *remote, const char *arp_table, char *buf,
-			 size_t size);
+void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
+			 const struct launch_port *port, const char *peer, const char *remote,
+			 const char *arp_table, char *buf, size_t size);
 
 /* Packets of a million that a path loses in that direction, if it is lossy; else 0. */
 static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool out)

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Explains why a peer or path does not answer and what an operator can check. */
+#include "agent/base/stats_page.h"
 #include "agent/health/health.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ARP_COMPLETE 2 /* ATF_COM */
+#define ARP_COMPLETE 2	/* ATF_COM */
+#define ARP_PERMANENT 4 /* ATF_PERM */
+/* Silent paths are probed at least twice a second. */
+#define REFUSED_NS (5 * NSEC_PER_SEC)
 
-enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname)
+enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
+				char ret_mac[HEALTH_MAC_MAX])
 {
 	const char *line = table;
 
+	ret_mac[0] = '\0';
 	while (line && (line = strchr(line, '\n'))) {
 		char address[64], device[32];
 		unsigned flags;
 
 		line++;
-		if (sscanf(line, "%63s 0x%*x 0x%x %*s %*s %31s", address, &flags, device) == 3 &&
-		    strcmp(address, ip) == 0 && strcmp(device, ifname) == 0)
-			return flags & ARP_COMPLETE ? HEALTH_ARP_ANSWERS : HEALTH_ARP_SILENT;
+		if (sscanf(line, "%63s 0x%*x 0x%x %17s %*s %31s", address, &flags, ret_mac,
+			   device) != 4 ||
+		    strcmp(address, ip) != 0 || strcmp(device, ifname) != 0)
+			continue;
+		if (flags & ARP_PERMANENT)
+			return HEALTH_ARP_FIXED;
+		return flags & ARP_COMPLETE ? HEALTH_ARP_ANSWERS : HEALTH_ARP_SILENT;
 	}
 	return HEALTH_ARP_UNKNOWN;
 }
@@ -31,13 +42,14 @@ static const struct ip_addr *next_hop(const struct launch_port *p, const struct 
 }
 
 static enum health_arp look_up(const struct launch_config *c, const struct launch_port *p,
-			       const struct ip_addr *hop, const char *arp_table)
+			       const struct ip_addr *hop, const char *arp_table,
+			       char ret_mac[HEALTH_MAC_MAX])
 {
 	char ip[IP_ADDR_STR_MAX];
 
 	if (c->transport != LAUNCH_UDP || hop->family != AF_INET)
 		return HEALTH_ARP_UNKNOWN;
-	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname);
+	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname, ret_mac);
 }
 
 /* Possible causes, for a silent peer and for one that answers on another path. */
@@ -59,8 +71,8 @@ static const struct causes of_path = {
 };
 
 static void explain(const struct launch_port *p, const char *peer, const struct ip_addr *to,
-		    const struct ip_addr *hop, enum health_arp arp, unsigned udp_port,
-		    const struct causes *may, char *buf, size_t size)
+		    const struct ip_addr *hop, enum health_arp arp, const char *mac,
+		    unsigned udp_port, const struct causes *may, char *buf, size_t size)
 {
 	char ip[IP_ADDR_STR_MAX], via[IP_ADDR_STR_MAX + 16] = "";
 
@@ -74,32 +86,78 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 	if (arp == HEALTH_ARP_SILENT)
 		snprintf(buf, size, "no-neighbour: no ARP reply for %.40s's %s%s on %.15s: %s",
 			 peer, ip, via, p->ifname, may->silent);
+	else if (arp == HEALTH_ARP_FIXED)
+		snprintf(buf, size,
+			 "neighbour-fixed: UDP port %u of %.40s's %s%s does not answer, and %.15s "
+			 "has a permanent neighbour entry with MAC address %s for it: if that is "
+			 "wrong, remove it (ip neigh del)",
+			 udp_port, peer, ip, via, p->ifname, mac);
 	else if (arp == HEALTH_ARP_ANSWERS)
 		snprintf(buf, size,
 			 "no-answer: %.40s's %s%s answers ARP on %.15s, but its UDP port %u does "
-			 "not answer: %s",
-			 peer, ip, via, p->ifname, udp_port, may->known);
+			 "not answer: %s (MAC address %s)",
+			 peer, ip, via, p->ifname, udp_port, may->known, mac);
 	else
 		snprintf(buf, size,
 			 "no-answer: %.40s does not answer at %s%s, UDP port %u, via %.40s: %s",
 			 peer, ip, via, udp_port, p->leg, may->unknown);
 }
 
-void health_explain_path(const struct launch_config *c, const struct launch_port *port,
-			 const char *peer, const char *remote, const char *arp_table, char *buf,
-			 size_t size)
+/* What an operator can check after this errno. */
+static const char *refusal_hint(int error)
 {
+	switch (error) {
+	case EPERM:
+		return "a firewall of this host drops what it sends (nft list ruleset)";
+	case EACCES:
+		return "a route of type prohibit (ip route get)";
+	case ENETUNREACH:
+		return "no route from the leg's address (ip route get)";
+	case EHOSTUNREACH:
+		return "a route of type unreachable, or no neighbour (ip route get)";
+	case EINVAL:
+		return "a route of type blackhole (ip route get)";
+	default:
+		return "see ip route get, nft list ruleset and tc -s qdisc";
+	}
+}
+
+/* Whether this host itself refuses to send. */
+static bool explain_refusal(const struct launch_config *c, const struct launch_stats *page,
+			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
+			    char *buf, size_t size)
+{
+	struct launch_refusal r;
+	char ip[IP_ADDR_STR_MAX];
+
+	if (!page || !stats_page_refusal(page, (uint32_t)(p - c->ports), to, REFUSED_NS, &r))
+		return false;
+	snprintf(buf, size,
+		 "send-refused: this host refuses to send from %.20s (%.15s) to %.40s's %s: %s: %s",
+		 p->leg, p->ifname, peer, ip_addr_format(to, ip, sizeof(ip)),
+		 strerror((int)(r.error & 0xfff)), refusal_hint((int)r.error));
+	return true;
+}
+
+void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
+			 const struct launch_port *port, const char *peer, const char *remote,
+			 const char *arp_table, char *buf, size_t size)
+{
+	char mac[HEALTH_MAC_MAX] = "";
 	const struct ip_addr *hop;
+	enum health_arp arp;
 	struct ip_addr to;
 
 	if (ip_addr_parse(remote, &to) < 0) {
 		snprintf(buf, size, "no-answer: %.40s does not answer via %.40s", peer, port->leg);
 		return;
 	}
+	if (explain_refusal(c, page, port, peer, &to, buf, size))
+		return;
 	hop = next_hop(port, &to);
 	hop = hop ? hop : &to;
-	explain(port, peer, &to, hop, look_up(c, port, hop, arp_table), port->udp_port, &of_path,
-		buf, size);
+	arp = look_up(c, port, hop, arp_table, mac);
+	explain(port, peer, &to, hop, arp, mac, port->udp_port, &of_path, buf, size);
 }
 
 static bool any_carrier(const struct launch_config *c, const struct carriers *carriers)
@@ -123,9 +181,9 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 }
 
 /* Explains the most telling pair of a leg with a carrier and an address behind it. */
-void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
-			    const struct carriers *carriers, const char *arp_table, char *buf,
-			    size_t size)
+void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
+			    const struct launch_mount *m, const struct carriers *carriers,
+			    const char *arp_table, char *buf, size_t size)
 {
 	enum health_arp best = HEALTH_ARP_UNKNOWN;
 	bool found = false;
@@ -140,17 +198,20 @@ void health_explain_silence(const struct launch_config *c, const struct launch_m
 		for (uint32_t j = 0; j < c->n_ports; j++) {
 			const struct ip_addr *to = &m->addrs[i].ip;
 			const struct ip_addr *hop = next_hop(&c->ports[j], to);
+			char mac[HEALTH_MAC_MAX] = "";
 			enum health_arp arp;
 
 			if (!hop || !carriers_usable(carriers, c->ports[j].ifindex))
 				continue;
-			arp = look_up(c, &c->ports[j], hop, arp_table);
+			if (explain_refusal(c, page, &c->ports[j], m->peer, to, buf, size))
+				return;
+			arp = look_up(c, &c->ports[j], hop, arp_table, mac);
 			if (found && arp <= best)
 				continue;
 			found = true;
 			best = arp;
-			explain(&c->ports[j], m->peer, to, hop, arp, m->addrs[i].port, &of_peer,
-				buf, size);
+			explain(&c->ports[j], m->peer, to, hop, arp, mac, m->addrs[i].port,
+				&of_peer, buf, size);
 		}
 	if (!found)
 		explain_no_way(m, buf, size);

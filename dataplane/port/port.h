@@ -32,7 +32,7 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 
 /* Incremented when this interface or a structure in it changes: during a package upgrade a worker
  * may find a module of another version. */
-#define PORT_VERSION 2
+#define PORT_VERSION 3
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
 struct port_ops {
@@ -95,6 +95,9 @@ struct port_ops {
 	void (*capture)(struct port *p, struct packet_writer *to);
 	/* Counters since the port was opened. NULL: the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
+	/* Packets that the host refused to send. NULL: the back end hands frames to a device, and
+	 * no host can refuse them. */
+	void (*refusals)(const struct port *p, struct launch_refusal ret[LAUNCH_REFUSALS_MAX]);
 };
 
 /* Calls join() until it finishes: for callers without another port to serve meanwhile. */

@@ -105,5 +105,7 @@ void worker_legs_publish(struct worker *w)
 		snprintf(st->by, sizeof(st->by), "%s", carried_by(w, i));
 		reason_copy_text(st->reason, sizeof(st->reason), w->port_why.leg[i].text);
 		counters_publish(w, i);
+		if (w->port_open[i] && w->ports[i].ops->refusals)
+			w->ports[i].ops->refusals(&w->ports[i], st->refusals);
 	}
 }

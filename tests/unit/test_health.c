@@ -8,6 +8,9 @@
 #include <cmocka.h>
 
 #include "agent/health/health.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char *loss_text(const struct launch_path_stats *s)
 {
@@ -35,9 +38,82 @@ static void a_lossy_path_is_named_with_leg_peer_share_and_direction(void **state
 			    "path-loss: leg-a loses 0.5 % to host-b; its load is on other legs");
 }
 
+static const char arp[] =
+	"IP address       HW type     Flags       HW address            Mask     Device\n"
+	"10.10.1.20       0x1         0x2         02:00:00:00:00:20     *        eth1\n"
+	"10.10.1.21       0x1         0x0         00:00:00:00:00:00     *        eth1\n"
+	"10.10.1.22       0x1         0x6         02:00:00:00:00:22     *        eth1\n";
+
+struct path_case {
+	struct launch_config c;
+	struct launch_stats page;
+};
+
+static const char *path_text(const struct path_case *k, const char *remote)
+{
+	static char text[HEALTH_TEXT_MAX];
+
+	health_explain_path(&k->c, &k->page, &k->c.ports[1], "host-b", remote, arp, text,
+			    sizeof(text));
+	return text;
+}
+
+static struct path_case *path_case_new(void)
+{
+	struct path_case *k = calloc(1, sizeof(*k));
+
+	assert_non_null(k);
+	k->c.n_ports = 2;
+	strcpy(k->c.ports[1].leg, "leg-a");
+	strcpy(k->c.ports[1].ifname, "eth1");
+	k->c.ports[1].udp_port = 7411;
+	assert_int_equal(ip_prefix_parse("10.10.1.10/24", &k->c.ports[1].ip), 0);
+	return k;
+}
+
+static void neighbour_entries_tell_why_a_path_is_silent(void **state)
+{
+	struct path_case *k = path_case_new();
+
+	assert_string_equal(path_text(k, "10.10.1.20"),
+			    "no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port "
+			    "7411 does not answer: its leg or the route to it is down, or a "
+			    "firewall drops the packets (MAC address 02:00:00:00:00:20)");
+	assert_ptr_equal(strstr(path_text(k, "10.10.1.21"), "no-neighbour: "),
+			 path_text(k, "10.10.1.21"));
+	assert_string_equal(path_text(k, "10.10.1.22"),
+			    "neighbour-fixed: UDP port 7411 of host-b's 10.10.1.22 does not "
+			    "answer, and eth1 has a permanent neighbour entry with MAC address "
+			    "02:00:00:00:00:22 for it: if that is wrong, remove it (ip neigh del)");
+	free(k);
+}
+
+static void a_refusal_of_this_host_comes_before_all_guesses(void **state)
+{
+	struct path_case *k = path_case_new();
+	struct launch_refusal *r = &k->page.ports[1].refusals[2];
+
+	r->error = EPERM;
+	r->at_ns = clock_now_ns();
+	assert_int_equal(ip_addr_parse("10.10.1.20", &r->to), 0);
+	assert_string_equal(path_text(k, "10.10.1.20"),
+			    "send-refused: this host refuses to send from leg-a (eth1) to host-b's "
+			    "10.10.1.20: Operation not permitted: a firewall of this host drops "
+			    "what it sends (nft list ruleset)");
+	assert_non_null(strstr(path_text(k, "10.10.1.21"), "no-neighbour: ")); /* another peer */
+	r->error = ENETUNREACH;
+	assert_non_null(strstr(path_text(k, "10.10.1.20"),
+			       "Network is unreachable: no route from the leg's address"));
+	r->at_ns -= 6 * NSEC_PER_SEC; /* it no longer does */
+	assert_non_null(strstr(path_text(k, "10.10.1.20"), "no-answer: "));
+	free(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neighbour_entries_tell_why_a_path_is_silent),
+		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
 		cmocka_unit_test(a_lossy_path_is_named_with_leg_peer_share_and_direction),
 	};
 

@@ -445,6 +445,13 @@ static void port_udp_counters(const struct port *p, struct launch_port_counters 
 	memcpy(ret->tx_by_source, c->tx_by_source, sizeof(ret->tx_by_source));
 }
 
+static void port_udp_refusals(const struct port *p, struct launch_refusal ret[LAUNCH_REFUSALS_MAX])
+{
+	const struct port_udp *u = p->impl;
+
+	memcpy(ret, u->refusals, sizeof(u->refusals));
+}
+
 static uint16_t port_udp_source(const struct port *p, unsigned source)
 {
 	const struct port_udp *u = p->impl;
@@ -475,5 +482,6 @@ const struct port_ops port_udp_ops = {
 	.tick = port_udp_tick,
 	.announce = port_udp_announce,
 	.counters = port_udp_counters,
+	.refusals = port_udp_refusals,
 	.source = port_udp_source,
 };

@@ -116,6 +116,7 @@ struct port_udp {
 	uint32_t big_bytes;    /* size of a datagram the kernel refused; 0: none */
 	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
+	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];
 	struct udp_tx tx;
 	struct udp_rx rx;
 };

@@ -36,12 +36,38 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
+/* Replaces the oldest record if there is none for the destination yet. */
+static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
+{
+	struct launch_refusal *r = &u->refusals[0];
+
+	for (unsigned i = 0; i < LAUNCH_REFUSALS_MAX; i++) {
+		struct launch_refusal *k = &u->refusals[i];
+
+		if (k->to.family == to->family && memcmp(&k->to, to, sizeof(*to)) == 0) {
+			r = k;
+			break;
+		}
+		r = k->at_ns < r->at_ns ? k : r;
+	}
+	if (memcmp(&r->to, to, sizeof(*to)) != 0)
+		*r = (struct launch_refusal){.to = *to};
+	r->error = (uint64_t)error;
+	r->packets += packets;
+	r->at_ns = clock_now_ns();
+}
+
 static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segments, int error)
 {
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
-	if (error != EMSGSIZE)
+	if (error ==
+	    ECONNREFUSED) /* the peer's host refused an earlier packet, not ours this one */
 		return;
+	if (error != EMSGSIZE) {
+		refusal_note(u, &t->dst.ip, segments, error);
+		return;
+	}
 	u->big_bytes = t->segment_bytes;
 	u->big_dst = t->dst;
 }
