@@ -207,6 +207,7 @@ struct rudp *rudp_free(struct rudp *r)
 	free(r->sessions);
 	free(r->heap);
 	free(r->hellos);
+	free(r->spent_ns);
 	free(r->seal_buf);
 	rudp_noise_wipe(r, sizeof(*r)); /* contains keys */
 	free(r);

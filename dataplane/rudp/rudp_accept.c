@@ -8,6 +8,17 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
+/*
+ * Handshakes cost this worker time, so each address has a budget for them: beyond it, a HELLO is
+ * dropped before its key is checked, and its client repeats it later. An honest host with a
+ * thousand refused mounts, which pause (rudp_hello.c), and one whose thousand mounts connect at
+ * once stay within it. Addresses with the same hash share a budget.
+ */
+#define BUDGETS 1024U
+#define BUDGET_NS (4 * NSEC_PER_SEC) /* may be spent at once */
+#define REFUSED_COST_NS (NSEC_PER_SEC / 64)
+/* Accepted, or refused for a moment (the mount is moving) or with the address of another worker. */
+#define ACCEPTED_COST_NS (NSEC_PER_SEC / 512)
 
 /* A HELLO with a valid cookie, and its context. */
 struct hello_in {
@@ -37,10 +48,11 @@ void rudp_accept_put_addr(struct rudp *r, unsigned port)
 int rudp_accept_init(struct rudp *r)
 {
 	r->hellos = calloc((size_t)r->n_sessions * 2, sizeof(*r->hellos));
+	r->spent_ns = calloc(BUDGETS, sizeof(*r->spent_ns));
 	for (unsigned i = 0; i < r->cfg.n_ports; i++)
 		rudp_accept_put_addr(r, i);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
-	return r->hellos ? 0 : -ENOMEM;
+	return r->hellos && r->spent_ns ? 0 : -ENOMEM;
 }
 
 /* ------------------------------------------------------------------ cookies */
@@ -298,16 +310,33 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
 }
 
+/* When the budget of this address is whole again. An IPv6 host has all addresses of its /64. */
+static uint64_t *budget_of(struct rudp *r, const struct datagram_addr *src)
+{
+	size_t len = src->ip.family == AF_INET ? 4 : 8;
+
+	return &r->spent_ns[rudp_hash(r, src->ip.bytes, len) % BUDGETS];
+}
+
+static void budget_take(struct rudp *r, const struct datagram_addr *src, int res, uint64_t now)
+{
+	uint64_t *spent_ns = budget_of(r, src);
+	bool cheap = res == 0 || res == -EBUSY || res == -EREMOTE;
+
+	*spent_ns = MAX_OF(*spent_ns, now) + (cheap ? ACCEPTED_COST_NS : REFUSED_COST_NS);
+}
+
 /* Processes a HELLO from a validated address. */
 static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *data, uint64_t now)
 {
 	char word[WIRE_REFUSE_TEXT_MAX + 1] = "";
 	const char *why = body_open(r, in, data);
-	struct rudp_session *s;
+	struct rudp_session *s = NULL;
 	struct rudp_path *p;
 	int res;
 
 	if (why) {
+		budget_take(r, in->src, -EKEYREJECTED, now);
 		refuse_send(r, in, RUDP_CIPHER_NONE, -EKEYREJECTED, why);
 		return 0;
 	}
@@ -317,6 +346,7 @@ static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *dat
 	if (!end_older(r, in))
 		return 0;
 	res = session_accept(r, in, now, &s, word);
+	budget_take(r, in->src, res, now);
 	if (res) {
 		if (res != -ECONNABORTED)
 			refuse_send(r, in, in->h.cipher, res, word);
@@ -355,7 +385,7 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 		}
 		return 0;
 	}
-	if (hello_used(r, in.hash))
+	if (hello_used(r, in.hash) || *budget_of(r, src) > now + BUDGET_NS)
 		return -EBADMSG;
 	res = hello_process(r, &in, data, now);
 	rudp_noise_done(&in.noise);

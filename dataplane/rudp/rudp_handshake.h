@@ -14,6 +14,9 @@
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
+/* A refused client pauses at most this long, plus a quarter. */
+#define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
+
 /* State of a handshake. Client: the HELLO with its cookie and the Noise state for reading the
  * answer. Server: the ACCEPT, kept until the client has confirmed it. */
 struct rudp_handshake {
@@ -21,7 +24,10 @@ struct rudp_handshake {
 	bool chosen,
 		due; /* client: `path` is being followed; server: ACCEPT is due at the next poll */
 	uint8_t path;
-	uint8_t n_late; /* client: consecutive handshakes that were not accepted in time */
+	uint8_t n_late;	 /* client: consecutive handshakes that were not accepted in time */
+	uint8_t n_stale; /* client: consecutive cookies that the server rejected */
+	/* client: rounds of handshakes that failed in succession; paths refused in this round */
+	uint8_t n_failed, refused_paths;
 	unsigned n_sent;
 	uint32_t stamp;
 	uint64_t chosen_ns;
@@ -51,6 +57,10 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 
 /* rudp_hello.c: client side of the handshake */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
+/* Ends the pause of a refused client: the cause of the refusal may have gone. */
+void rudp_hello_unpause(struct rudp_session *s, uint64_t now);
+/* As rudp_hello_start, after a session; with a pause if sessions with this server end at once. */
+void rudp_hello_start_again(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
 /* Adds paths for a new port of ours, or for a new address of the server. */
 void rudp_hello_port(struct rudp_session *s, uint64_t now);

@@ -18,6 +18,15 @@
 #define CHOICE_DOUBLINGS_MOST 4U
 /* An unchanged refusal is reported again after this. */
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
+/* Pauses after handshakes that failed, doubled from the first value to the second and varied by a
+ * quarter: thousands of refused clients must cost neither end noticeable time. A refusal that ends
+ * by itself soon (EBUSY: the mount moves) and a session that ends at once have shorter pauses. */
+#define REFUSED_FIRST_NS (500 * NSEC_PER_MSEC)
+#define BUSY_FIRST_NS (20 * NSEC_PER_MSEC)
+#define BUSY_MOST_NS (500 * NSEC_PER_MSEC)
+#define FAILED_MOST 16U
+/* A session that lasted this long was none that ends at once. */
+#define LASTING_NS NSEC_PER_SEC
 
 static uint32_t stamp_of(uint64_t now)
 {
@@ -153,6 +162,34 @@ static void addresses_add(struct rudp_session *s, unsigned first, uint64_t now)
 		}
 }
 
+static uint64_t pause_draw(struct rudp_session *s, unsigned n, uint64_t first, uint64_t most)
+{
+	uint64_t ns = MIN_OF(first << MIN_OF(n, FAILED_MOST), most);
+
+	return ns - ns / 4 + rudp_random(s->r) % (ns / 2);
+}
+
+static void failed_count(struct rudp_handshake *o)
+{
+	o->n_failed = (uint8_t)MIN_OF(o->n_failed + 1U, FAILED_MOST);
+}
+
+void rudp_hello_start_again(struct rudp_session *s, uint64_t now)
+{
+	uint64_t at = now;
+
+	if (now - s->up_ns >= LASTING_NS) {
+		s->handshake->n_failed = 0;
+	} else {
+		at += pause_draw(s, s->handshake->n_failed, BUSY_FIRST_NS, RUDP_REFUSED_MOST_NS);
+		failed_count(s->handshake);
+	}
+	rudp_hello_start(s, now);
+	for (unsigned i = 0; i < s->n_paths; i++)
+		s->paths[i].hello_ns = at;
+	s->rotate_ns = MAX_OF(s->rotate_ns, at + NSEC_PER_SEC);
+}
+
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
@@ -160,6 +197,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->handshake->chosen = false;
+	s->handshake->refused_paths = 0;
 	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
@@ -283,7 +321,8 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * Restarts the handshake, on this path after a delay. A worker that accepted our cookie may have
+ * Restarts the handshake, on this path after a delay; paths that were refused keep their pause. A
+ * worker that accepted our cookie may have
  * created a session without our knowledge and may send packets to our number. A new number keeps
  * them apart from the session that we get in the end.
  */
@@ -294,7 +333,40 @@ static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 	o->chosen = false;
 	rudp_session_renumber(s);
 	for (unsigned i = 0; i < s->n_paths; i++)
-		s->paths[i].hello_ns = i == o->path ? now + later : now;
+		if (i == o->path || !(o->refused_paths >> i & 1))
+			s->paths[i].hello_ns = i == o->path ? now + later : now;
+	rudp_session_touch(s);
+}
+
+/* A worker refused the session on this path: tries the other paths, which may lead to another
+ * worker, then pauses. */
+static void refused_pause(struct rudp_session *s, unsigned path, int code, uint64_t now)
+{
+	struct rudp_handshake *o = s->handshake;
+	uint64_t at;
+
+	if (o->refused_paths >> path & 1) {
+		failed_count(o);
+		o->refused_paths = 0;
+	}
+	o->refused_paths |= (uint8_t)(1U << path);
+	at = now + (code == -EBUSY
+			    ? pause_draw(s, o->n_failed, BUSY_FIRST_NS, BUSY_MOST_NS)
+			    : pause_draw(s, o->n_failed, REFUSED_FIRST_NS, RUDP_REFUSED_MOST_NS));
+	for (unsigned i = 0; i < s->n_paths; i++)
+		s->paths[i].hello_ns = o->refused_paths >> i & 1 ? at : now;
+	s->rotate_ns = MAX_OF(s->rotate_ns, at);
+}
+
+void rudp_hello_unpause(struct rudp_session *s, uint64_t now)
+{
+	struct rudp_handshake *o = s->handshake;
+
+	if (s->state != SESSION_CONNECTING || !o->refused_paths)
+		return;
+	o->n_failed = o->refused_paths = 0;
+	for (unsigned i = 0; i < s->n_paths; i++)
+		s->paths[i].hello_ns = MIN_OF(s->paths[i].hello_ns, now);
 	rudp_session_touch(s);
 }
 
@@ -314,6 +386,8 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 				uint64_t since = s->connecting_ns;
 
 				s->first_seed = (s->first_seed + 1) % s->n_seeds;
+				if (s->handshake->refused_paths)
+					failed_count(s->handshake);
 				rudp_hello_start(s, now);
 				s->connecting_ns = since;
 			}
@@ -344,9 +418,14 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
-		/* Our cookie is invalid: the worker restarted, or we are too slow. */
-		if (cookie != wire_get64(o->hdr + WIRE_OFF_COOKIE))
-			hello_restart(s, 0, now);
+		/* Our cookie is invalid: the worker restarted, or we are too slow. A worker that
+		 * rejects every cookie is tried at intervals. */
+		if (cookie == wire_get64(o->hdr + WIRE_OFF_COOKIE))
+			return 0;
+		hello_restart(
+			s, o->n_stale ? pause_draw(s, o->n_stale, BUSY_FIRST_NS, BUSY_MOST_NS) : 0,
+			now);
+		o->n_stale = (uint8_t)MIN_OF(o->n_stale + 1U, FAILED_MOST);
 		return 0;
 	}
 	if (o->chosen)
@@ -499,7 +578,8 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
 		return -EBADMSG;
 	s->handshake->chosen = false;
-	s->handshake->n_late = 0;
+	s->handshake->n_late = s->handshake->n_stale = 0;
+	s->up_ns = now;
 	session_accepted(s, p, &a, now);
 	if (s->state != SESSION_UP)
 		return 0;
@@ -545,7 +625,9 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	/* Without proof of the key an answer may only report that the keys differ. */
 	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
 		return -EBADMSG;
-	hello_restart(s, HELLO_LATE_NS, now);
+	s->handshake->n_stale = 0;
+	hello_restart(s, 0, now);
+	refused_pause(s, c->path, code, now);
 	refused(s, src, code, word, now);
 	return 0;
 }
@@ -608,7 +690,7 @@ int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_add
 	s = answered_session(r, port, src, &c, &p);
 	if (!s || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
-	p->hello_ns = now + HELLO_LATE_NS;
+	refused_pause(s, p->index, -EPROTONOSUPPORT, now);
 	snprintf(word, sizeof(word), "wire-version-%u", highest);
 	refused(s, src, -EPROTONOSUPPORT, word, now);
 	return 0;

@@ -129,6 +129,7 @@ struct rudp_session {
 	struct datagram_addr refused_by;
 	uint64_t connecting_ns; /* when this handshake began */
 	uint64_t rotate_ns;	/* when first_seed moves on, if not all fit into `paths` */
+	uint64_t up_ns;		/* when the last ACCEPT arrived */
 	uint16_t hello_len;	/* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
 
@@ -202,6 +203,7 @@ struct rudp {
 	uint64_t *hellos; /* server: ring of hashes of HELLOs that created sessions, 2 * n_sessions;
 			     a repeated one creates none */
 	unsigned next_hello; /* index in that ring */
+	uint64_t *spent_ns;  /* server: budgets of addresses for handshakes: when each is whole */
 	uint8_t *seal_buf;   /* sealed packets until the port has sent them; or NULL */
 	size_t seal_used;    /* bytes of it */
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a decrypted packet */

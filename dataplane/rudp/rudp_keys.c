@@ -51,6 +51,9 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 	rudp_noise_wipe(r->cfg.keys, sizeof(r->cfg.keys));
 	memcpy(r->cfg.keys, keys, (size_t)n_keys * RUDP_KEY_BYTES);
 	r->cfg.n_keys = n_keys;
+	for (unsigned i = 0; i < r->n_sessions; i++)
+		if (r->sessions[i] && r->sessions[i]->is_client)
+			rudp_hello_unpause(r->sessions[i], now_ns);
 	return n;
 }
 

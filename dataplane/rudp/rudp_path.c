@@ -11,6 +11,11 @@
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
+/* A path that stays silent for this long is probed less often. */
+#define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
+#define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
+/* All sessions of an endpoint together probe silent paths ten thousand times a second at most. */
+#define PROBE_EACH_NS (100 * NSEC_PER_USEC)
 #define PROBES_MISSED 3U
 #define HOLD_FLAPS 2U	/* times the hold time, for a flapping path */
 #define STEADY_HOLDS 8U /* up for this many hold times: it no longer flaps */
@@ -405,6 +410,19 @@ static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t n
 		p->answered_since = 0;
 }
 
+static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p, uint64_t now)
+{
+	uint64_t ns;
+
+	if (rudp_path_is_only(s, p))
+		return PROBE_ALONE_NS;
+	if (p->answered_since) /* the hold time counts its answers */
+		return PROBE_DOWN_NS;
+	ns = MAX_OF(now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS,
+		    s->r->n_live * PROBE_EACH_NS);
+	return ns - ns / 8 + rudp_random(s->r) % (ns / 4);
+}
+
 static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->local_down)
@@ -425,7 +443,7 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_tx_ping(s, p, now);
 	p->probes_sent++;
 	p->probe_sent_ns = now;
-	p->probe_ns = now + (rudp_path_is_only(s, p) ? PROBE_ALONE_NS : PROBE_DOWN_NS);
+	p->probe_ns = now + probe_interval(s, p, now);
 }
 
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)

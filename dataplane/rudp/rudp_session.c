@@ -176,7 +176,7 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 	s->replaced_number = s->peer_number;
 	s->peer_number = 0;
 	session_forget(s);
-	rudp_hello_start(s, now);
+	rudp_hello_start_again(s, now);
 	rudp_session_touch(s);
 	rudp_session_end_calls(s, -ECONNRESET);
 	if (s->state != SESSION_DEAD)

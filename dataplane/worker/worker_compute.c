@@ -13,9 +13,10 @@
 #include <sys/epoll.h>
 
 /*
- * A refused client retries twice a second: after this time without a refusal no client is waiting.
+ * A refused client retries at least every five seconds: after this time without a refusal no client
+ * is waiting.
  */
-#define FULL_NS (3 * NSEC_PER_SEC)
+#define FULL_NS (11 * NSEC_PER_SEC)
 
 struct compute_end {
 	struct fuse_server *back;

@@ -355,6 +355,42 @@ static void hosts_without_the_key_hold_no_session(void **state)
 	assert_int_equal(auth->ends[SERVER].accepts, 0);
 }
 
+/* Tries that do not pause: each makes a handshake. Returns how many the application saw. */
+static unsigned refused_tries(unsigned n, const struct datagram_addr *to)
+{
+	unsigned before = auth->ends[SERVER].accepts;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rudp_session **s = &auth->ends[CLIENT].s;
+
+		assert_int_equal(rudp_connect(auth->ends[CLIENT].r, to, 1, "no", 2, NULL, auth->now, s),
+				 0);
+		for (unsigned k = 0; k < 8; k++)
+			auth_turn();
+		rudp_session_close(*s, auth->now);
+	}
+	return auth->ends[SERVER].accepts - before;
+}
+
+/* An address has a budget of handshakes; beyond it they are dropped before the key is checked. */
+static void a_client_that_does_not_pause_is_ignored(void **state)
+{
+	const struct datagram_addr first = auth_addr(SERVER, 0), second = auth_addr(SERVER, 1);
+
+	auth_key_add(SERVER, 0);
+	auth_key_add(CLIENT, 0);
+	auth_end_start(SERVER);
+	auth_end_start(CLIENT);
+	assert_in_range(refused_tries(5000, &first), 250, 350); /* within a second */
+	/* Another address has its own budget. */
+	assert_int_equal(refused_tries(50, &second), 50);
+	/* With its budget whole again, the first one is heard. */
+	auth->now += 8 * NSEC_PER_SEC;
+	auth_connect("hello");
+	auth_pass(50 * NSEC_PER_MSEC);
+	assert_true(auth_is_up());
+}
+
 static bool claim(struct rig *rig, struct hop *h)
 {
 	struct wire_common c;
@@ -435,6 +471,7 @@ int main(void)
 		AUTH_TEST(a_spoofed_path_is_not_amplified),
 		AUTH_TEST(a_flood_of_hellos_makes_no_session),
 		AUTH_TEST(hosts_without_the_key_hold_no_session),
+		AUTH_TEST(a_client_that_does_not_pause_is_ignored),
 		AUTH_TEST(forged_answers_are_rejected),
 		AUTH_TEST(other_versions_are_reported),
 	};

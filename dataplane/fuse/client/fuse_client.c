@@ -722,7 +722,10 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session)
+	/* Beyond the limit it is a refusal as any other, after which the transport pauses: the
+	 * client has said that it follows no more redirects. */
+	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
+	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);
 	/* The server that served it until now may have changed. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)

@@ -344,7 +344,7 @@ static int op_accept(void *user, struct rudp_session *s, const void *hello, size
 	if (len != 5 || memcmp(hello, "hello", 5))
 		return -EPROTO;
 	*ret_user = user;
-	return 0;
+	return ((struct sim_end *)user)->sim->cfg.refuse;
 }
 
 static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)

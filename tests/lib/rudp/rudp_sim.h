@@ -56,6 +56,7 @@ struct sim_config {
 	bool labels;
 	bool ipv6;
 	bool rests; /* all ends: rudp_ack_at_once */
+	int refuse; /* the server refuses clients with this negative errno; 0: it accepts them */
 	enum rudp_security security;
 	struct rudp_limits limits;
 };
