@@ -35,7 +35,7 @@ const char *state_file_error(int error)
 	}
 }
 
-/* Detects damage. It is no protection: a program that may write the file may compute it. */
+/* Detects damage only: a program that may write the file may also compute the checksum. */
 static uint64_t sum_of(const char *lines, size_t len)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d73, 0x746174652d763100};

@@ -98,32 +98,32 @@ static void test_route_lookup(void **state)
 static void test_a_link_is_found_by_each_of_its_names(void **state)
 {
 	struct kernel *k = *state;
-	uint32_t leg = leg_index(k);
+	uint32_t leg = netns_leg_index(k);
 	struct inventory *inv;
 
-	if (run("ip link property add dev leg0 altname enp9s0 altname lan-of-rack-7") != 0)
+	if (netns_run("ip link property add dev leg0 altname enp9s0 altname lan-of-rack-7") != 0)
 		skip();
-	inv = collect(k);
+	inv = netns_collect(k);
 	assert_int_equal(inv_link_find(inv, "enp9s0")->ifindex, leg);
 	assert_int_equal(inv_link_find(inv, "lan-of-rack-7")->ifindex, leg);
 	assert_null(inv_link_find(inv, "lan-of-rack"));
 	assert_null(inv_link_find(inv, "rack-7"));
 	inv_free(inv);
-	assert_int_equal(run("ip link property del dev leg0 altname enp9s0 altname lan-of-rack-7"),
-			 0);
+	assert_int_equal(
+		netns_run("ip link property del dev leg0 altname enp9s0 altname lan-of-rack-7"), 0);
 }
 
 /* A foreign rule that selects by protocol and port diverts the packets of workers alone. */
 static void test_route_lookup_by_port(void **state)
 {
-	const struct ip_addr from = address("10.99.0.1"), to = address("10.99.0.9");
+	const struct ip_addr from = netns_address("10.99.0.1"), to = netns_address("10.99.0.9");
 	struct kernel *k = *state;
-	uint32_t leg = leg_index(k);
+	uint32_t leg = netns_leg_index(k);
 	struct inv_route r;
 
-	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
-			     "ip route add default dev far0 table 77 && "
-			     "ip rule add ipproto udp dport 7411 table 77 priority 5270"),
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && "
+				   "ip route add default dev far0 table 77 && "
+				   "ip rule add ipproto udp dport 7411 table 77 priority 5270"),
 			 0);
 	assert_int_equal(k->ops->route_lookup(k, &from, &to, 0, 0, &r, NULL), 0);
 	assert_int_equal(r.oif, leg);
@@ -138,18 +138,18 @@ static void test_route_lookup_by_port(void **state)
 static void test_local_route_is_missing_and_made_again(void **state)
 {
 	struct kernel *k = *state;
-	uint32_t leg = leg_index(k);
+	uint32_t leg = netns_leg_index(k);
 	static const char *const ips[] = {"10.99.0.1", "fd99::1"};
 
-	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
-			     "ip -6 addr add fd99::1/64 dev leg0 nodad"),
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && "
+				   "ip -6 addr add fd99::1/64 dev leg0 nodad"),
 			 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct kernel_change c = {.kind = KERNEL_ADDR, .ifindex = leg};
 
-		c.addr.ip = (struct ip_prefix){address(ips[i]), i ? 64 : 24};
+		c.addr.ip = (struct ip_prefix){netns_address(ips[i]), i ? 64 : 24};
 		for (unsigned step = 0; step < 3; step++) {
-			struct inventory *inv = collect(k);
+			struct inventory *inv = netns_collect(k);
 			bool found = false;
 
 			for (size_t j = 0; j < inv->n_addrs; j++) {
@@ -161,11 +161,12 @@ static void test_local_route_is_missing_and_made_again(void **state)
 			assert_true(found);
 			inv_free(inv);
 			if (step == 0)
-				assert_int_equal(run(i ? "ip -6 route del local fd99::1 dev leg0 "
-							 "table local"
-						       : "ip route del local 10.99.0.1 dev leg0 "
-							 "table local"),
-						 0);
+				assert_int_equal(
+					netns_run(i ? "ip -6 route del local fd99::1 dev leg0 "
+						      "table local"
+						    : "ip route del local 10.99.0.1 dev leg0 "
+						      "table local"),
+					0);
 			else if (step == 1)
 				assert_int_equal(k->ops->change(k, &c, NULL), 0);
 			else

@@ -149,11 +149,11 @@ static void test_a_rule_by_mark_is_judged_by_the_answers(void **state)
 	struct inv_rule *rule = inv_rule_add(g->p.inv);
 
 	*rule = (struct inv_rule){.priority = 100, .table = 99, .family = AF_INET, .more = true};
-	assert_int_equal(state_of(g, "route-foreign"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "route-foreign"), DOCTOR_PASS);
 	json_array_clear(json_object_get(g->p.status, "paths"));
 	g->p.probes[0].port.n_answered = 0;
-	assert_int_equal(state_of(g, "route-foreign"), DOCTOR_UNKNOWN);
-	assert_non_null(strstr(result_of(g, "route-foreign").evidence, "rule 100"));
+	assert_int_equal(rig_state_of(g, "route-foreign"), DOCTOR_UNKNOWN);
+	assert_non_null(strstr(rig_result_of(g, "route-foreign").evidence, "rule 100"));
 	rig_free(g);
 }
 
@@ -168,17 +168,17 @@ static void test_an_installed_module_passes_only_in_use(void **state)
 	static const char list[] = "/lib/modules/" RIG_KERNEL "/modules.dep";
 	struct rig *g = rig_new(tagged);
 
-	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_FAIL);
+	assert_int_equal(rig_state_of(g, "kernel-vlan"), DOCTOR_FAIL);
 	rig_put(g, list, "kernel/net/8021q/8021q.ko.xz: kernel/net/802/garp.ko.xz\n");
-	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_PASS); /* there is a VLAN link */
+	assert_int_equal(rig_state_of(g, "kernel-vlan"), DOCTOR_PASS); /* there is a VLAN link */
 	for (size_t i = 0; i < g->p.inv->n_links; i++)
 		if (g->p.inv->links[i].kind == INV_LINK_VLAN)
 			g->p.inv->links[i].kind = INV_LINK_VETH;
-	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_UNKNOWN);
+	assert_int_equal(rig_state_of(g, "kernel-vlan"), DOCTOR_UNKNOWN);
 	rig_put(g, "/proc/sys/kernel/modules_disabled", "1\n");
-	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_FAIL);
+	assert_int_equal(rig_state_of(g, "kernel-vlan"), DOCTOR_FAIL);
 	rig_put(g, "/sys/module/8021q/refcnt", "0\n");
-	assert_int_equal(state_of(g, "kernel-vlan"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "kernel-vlan"), DOCTOR_PASS);
 	rig_free(g);
 }
 
@@ -191,10 +191,10 @@ static void test_a_missing_local_route_is_repaired(void **state)
 	assert_int_equal(kernel_fake_replace(g->kernel, g->p.inv), 0);
 	rig_plan(g);
 	assert_int_equal(g->p.plan->n_steps, 1);
-	assert_int_equal(state_of(g, "address-set"), DOCTOR_FAIL);
+	assert_int_equal(rig_state_of(g, "address-set"), DOCTOR_FAIL);
 	rig_apply(g);
 	assert_false(rig_data_ip(g)->local_missing);
-	assert_int_equal(state_of(g, "address-set"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "address-set"), DOCTOR_PASS);
 	rig_free(g);
 }
 

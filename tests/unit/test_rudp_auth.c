@@ -363,8 +363,8 @@ static unsigned refused_tries(unsigned n, const struct datagram_addr *to)
 	for (unsigned i = 0; i < n; i++) {
 		struct rudp_session **s = &auth->ends[CLIENT].s;
 
-		assert_int_equal(rudp_connect(auth->ends[CLIENT].r, to, 1, "no", 2, NULL, auth->now, s),
-				 0);
+		assert_int_equal(
+			rudp_connect(auth->ends[CLIENT].r, to, 1, "no", 2, NULL, auth->now, s), 0);
 		for (unsigned k = 0; k < 8; k++)
 			auth_turn();
 		rudp_session_close(*s, auth->now);

@@ -4,13 +4,13 @@
  * cookie cost neither end more than a few packets a second, and a client gets its session soon
  * after the cause has gone.
  */
-#include "tests/lib/rudp_worlds.h"
+#include "tests/lib/rudp/rudp_worlds.h"
 
 #define CLIENTS 100U
 
 static struct sim *refused_world(int code)
 {
-	struct sim_config cfg = clean;
+	struct sim_config cfg = sim_clean;
 	struct sim *sim;
 
 	cfg.clients = CLIENTS;

@@ -7,7 +7,7 @@
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/server_quota.h"
-#include "tests/lib/server_test.h"
+#include "tests/lib/fuse/server_test.h"
 
 #define FILES 120U
 

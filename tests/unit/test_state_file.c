@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Record files: what is written is read again; damaged, foreign and newer files are told apart; no
- * failure of a write damages the file. */
+/* Record files: a reader gets the lines that were written; damaged, foreign and newer files are
+ * distinguished; a write that fails leaves the file as it was. */
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/state_file.h"
