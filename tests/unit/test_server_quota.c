@@ -248,6 +248,14 @@ static void others_end(void)
 	}
 }
 
+static void all_leave_for(unsigned seconds)
+{
+	for (struct server_mount *m = rig.server->mounts; m; m = m->next)
+		if (m->n_clients == 0)
+			m->last_seen_s -= seconds;
+	rig.server->held_ns = 0;
+}
+
 /* The successor has only the pins, and does not know whether the client will return. */
 static void a_successor_keeps_them_for_as_long(void **state)
 {
@@ -262,11 +270,20 @@ static void a_successor_keeps_them_for_as_long(void **state)
 	rig_start(&rig); /* with another mount, which has none of the files */
 	sweep();
 	assert_int_equal(rig.n_held, 3);
-	for (struct server_mount *m = rig.server->mounts; m; m = m->next)
-		if (m->n_clients == 0)
-			m->last_seen_s -= SERVER_LEASE_S;
+	all_leave_for(6);
+	server_quota_tick(rig.server, clock_now_ns()); /* asks for their space */
+	while (rig.server->n_helper_calls > 0)
+		rig_poll(&rig);
+	rig.server->held_ns = 0;
+	server_quota_tick(rig.server, clock_now_ns());
+	assert_string_equal(fuse_server_reason(rig.server)->code, "space-held");
+	assert_non_null(strstr(fuse_server_reason(rig.server)->text, "3 removed files, 3 MiB"));
+	all_leave_for(SERVER_LEASE_S - 6);
 	sweep();
 	assert_int_equal(rig.n_held, 0);
+	rig.server->held_ns = 0;
+	server_quota_tick(rig.server, clock_now_ns());
+	assert_false(reason_is_set(fuse_server_reason(rig.server)));
 }
 
 static int end(void **state)

@@ -57,6 +57,8 @@ struct server_export {
 	struct server_pin_request
 		*pin_requests;	/* by record: the pins that this process requested */
 	uint32_t repin_next;	/* next record for server_helper_repin() */
+	uint32_t pins_measured; /* pins whose space is known, or asked for */
+	uint64_t pins_bytes;	/* ... of those that no client has open */
 	uint64_t last_table_id; /* last number used in a FUSE_HANDLE_TABLE handle */
 	uint32_t n_open;	/* files open at clients, without directories */
 	uint64_t name_hash;	/* hash of its name, for peers */

@@ -209,6 +209,8 @@ static void own_back(struct fuse_server *srv, const struct helper_call *call)
 	struct server_export *e = &srv->exports[call->export_index];
 
 	if (call->op == HELPER_OPEN_PATH && call->fd >= 0) {
+		if (server_pin_is_unclaimed(e, call->a.handle, call->a.len))
+			e->pins_bytes += call->result.attr.blocks * 512;
 		server_pin_again(e, call->a.handle, call->a.len, call->fd);
 		close(call->fd);
 	} else if (call->op == HELPER_GETATTR) {

@@ -303,6 +303,7 @@ void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		srv->exports[i].repin_next = 0;
+		srv->exports[i].pins_bytes = 0; /* measured at the same time */
 		server_helper_repin(&srv->exports[i]);
 	}
 }
@@ -356,6 +357,28 @@ static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool s
 		return true;
 	}
 	return may_be_open_elsewhere(e, &h, !settled);
+}
+
+bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len)
+{
+	const struct server_node *n = server_node_signed(e, handle, len);
+
+	return (!n || n->n_open == 0) && !server_pin_is_open_elsewhere(e, handle, len);
+}
+
+uint32_t server_pins_unclaimed(const struct server_export *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {
+		const struct state_pin *rec = &e->state->holds[i];
+
+		if (rec->len == 0 && rec->used == 0)
+			break;
+		n += state_pin_is_used(rec) &&
+		     server_pin_is_unclaimed(e, rec->handle, MIN_OF(rec->len, sizeof(rec->handle)));
+	}
+	return n;
 }
 
 /* Provisional pins end once every client has reclaimed its files, or after the grace period:

@@ -24,4 +24,8 @@ bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *
 /* Pins a file that has just lost its last name if it is open at another worker. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
+/* Whether no client has the pinned file open, and how many pinned files that is true of. */
+bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len);
+uint32_t server_pins_unclaimed(const struct server_export *e);
+
 #endif

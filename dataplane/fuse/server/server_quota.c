@@ -5,7 +5,9 @@
  * most 2/3 of the files, one mount 5/7 and one client 3/4.
  */
 #include "dataplane/fuse/server/server_quota.h"
+#include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/server_reply.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
@@ -240,6 +242,43 @@ static bool is_short(const struct fuse_server *srv)
 	return (uint64_t)srv->n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
 }
 
+/* Removed files that a predecessor of this process pinned for clients that have not come back
+ * since. Their space is asked for when their number has changed. */
+static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint64_t *bytes,
+		      uint32_t *n_clients)
+{
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		*n_clients += m->reclaiming && m->n_files == 0 && is_away(m, now_s);
+	for (unsigned i = 0; *n_clients > 0 && i < srv->n_exports; i++) {
+		struct server_export *e = &srv->exports[i];
+		uint32_t n_pins = e->n_reclaiming > 0 ? server_pins_unclaimed(e) : 0;
+
+		if (n_pins > 0 && n_pins != e->pins_measured) {
+			e->pins_measured = n_pins;
+			e->pins_bytes = 0;
+			e->repin_next = 0;
+			server_helper_repin(e);
+		}
+		*n += n_pins;
+		*bytes += n_pins > 0 ? e->pins_bytes : 0;
+	}
+}
+
+static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
+{
+	uint32_t n = 0, n_clients = 0;
+	uint64_t bytes = 0;
+
+	pins_look(srv, now_s, &n, &bytes, &n_clients);
+	if (n == 0)
+		reason_clear(&srv->held);
+	else
+		reason_set(&srv->held, "space-held",
+			   "%u removed files, %llu MiB, are kept for %u clients that have not come "
+			   "back since this worker started, until %u s after that",
+			   n, (unsigned long long)(bytes >> 20), n_clients, SERVER_LEASE_S);
+}
+
 /* Removed files that only the session of a client keeps, which may have crashed. */
 static void held_look(struct fuse_server *srv, uint64_t now_ns)
 {
@@ -263,7 +302,7 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 		}
 	}
 	if (n == 0) {
-		reason_clear(&srv->held);
+		held_look_pins(srv, now_s);
 		return;
 	}
 	/* Without a countdown, since each other text is news. */
