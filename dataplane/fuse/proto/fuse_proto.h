@@ -192,8 +192,8 @@ struct fuse_proto_resp_tail {
 };
 
 struct fuse_proto_server {
-	uint64_t incarnation; /* random in each process of the server; after a change no file is
-				 open */
+	uint64_t incarnation; /* random in each process of the server, and another one if it closed
+				 the mount's files meanwhile; after a change no file is open */
 	uint64_t verifier;    /* after a change, acknowledged but unsynced data may be lost */
 };
 
