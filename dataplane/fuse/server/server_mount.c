@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* After this time without a session, a mount's open files and recorded replies are dropped. */
+/* After this time without a session, a mount and its recorded replies are dropped; its open files
+ * go with its lease. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
 /* Includes mounts without a session; if there are too many, the one without a session for
  * longest goes first. */
