@@ -201,14 +201,14 @@ struct plan_failure {
 	uint32_t worker; /* its id; core and asked confirm that it is the same worker */
 	unsigned core;
 	enum spec_transport asked;
-	char why[112];
+	char why[256]; /* the worker's text, which may name each leg */
 };
 
 /* The kernel failed to create n VFs of that PF: plans use fewer and name the cause. */
 struct plan_refusal {
 	char pf[16];
 	uint32_t n;
-	char why[64];
+	char why[64]; /* the errno's text */
 };
 
 /* Attempts that failed during this boot. Plans do not repeat them until the operator asks for

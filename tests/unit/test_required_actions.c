@@ -162,6 +162,10 @@ static void test_attempts_are_kept(void **state)
 {
 	struct host *h = *state;
 	const struct plan_worker w = {.id = 3, .core = 5, .asked = SPEC_TRANSPORT_DPDK};
+	const struct plan_worker other = {.id = 4, .core = 6, .asked = SPEC_TRANSPORT_DPDK};
+	static const char all_legs[] = "leg-a: DPDK cannot use 0000:3b:02.0 for ens1f0: No such "
+				       "device; leg-b: DPDK cannot "
+				       "use 0000:3b:0a.0 for ens1f1: Cannot allocate memory";
 	struct plan_failures again = {0};
 	char dir[] = "/tmp/plenum-needs-XXXXXX", path[64];
 	autofree char *text = NULL;
@@ -172,10 +176,12 @@ static void test_attempts_are_kept(void **state)
 	assert_int_equal(plan_failures_load(&again, path), 0);
 	assert_int_equal(again.n + again.n_refusals, 0);
 	assert_int_equal(plan_failures_add(&h->failures, &w, "two\nlines of it"), 0);
+	assert_int_equal(plan_failures_add(&h->failures, &other, all_legs), 0);
 	assert_int_equal(plan_failures_add_vfs(&h->failures, PF, 64, "No space left"), 0);
 	assert_int_equal(plan_failures_save(&h->failures, path), 0);
 	assert_int_equal(plan_failures_load(&again, path), 0);
 	assert_string_equal(plan_failures_find(&again, &w)->why, "two\nlines of it");
+	assert_string_equal(plan_failures_find(&again, &other)->why, all_legs);
 	assert_string_equal(plan_failures_find_vfs(&again, PF, 64)->why, "No space left");
 	/* Of another boot, or damaged: none. */
 	assert_int_equal(file_read(path, 4096, &text, &len), 0);

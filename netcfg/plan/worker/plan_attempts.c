@@ -23,7 +23,7 @@ int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, cons
 			return -ENOMEM;
 	}
 	*e = (struct plan_failure){.worker = w->id, .core = w->core, .asked = w->asked};
-	snprintf(e->why, sizeof(e->why), "%s", why[0] ? why : "?");
+	reason_copy_text(e->why, sizeof(e->why), why[0] ? why : "?");
 	return 0;
 }
 
@@ -48,7 +48,7 @@ int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, c
 	}
 	*e = (struct plan_refusal){.n = n};
 	snprintf(e->pf, sizeof(e->pf), "%s", pf);
-	snprintf(e->why, sizeof(e->why), "%s", why[0] ? why : "?");
+	reason_copy_text(e->why, sizeof(e->why), why[0] ? why : "?");
 	return 0;
 }
 
