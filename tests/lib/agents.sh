@@ -41,6 +41,7 @@
 #   reason_has HOST TEXT	one of the reasons of the host's state
 #   event_has HOST TEXT		an event so far; events_with HOST TEXT prints their number
 #   worker_of HOST ROLE FIELD	prints a field of the first row with that role: MANAGEMENT (the agent), FRONTEND or COMPUTE
+#   role_is_up HOST ROLE	the status of that row is UP
 #   worker_is HOST ID STATUS	a worker's status; worker HOST ID FIELD prints a field of its row in the process table
 
 agents_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -192,4 +193,8 @@ worker_is() {
 
 worker_of() {
 	ctl_degraded "$1" -j processes | jq -r --arg role "$2" "[.processes[] | select(.role == \$role)][0].$3"
+}
+
+role_is_up() {
+	[ "$(worker_of "$1" "$2" status)" = UP ]
 }

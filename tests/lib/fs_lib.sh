@@ -11,6 +11,8 @@
 #	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair and sets $fs_line; like wait_until, four times SECONDS
 #					at most
 #	fs_leg front|back LEG up|down	a carrier
+#	fs_pid NAME			the pid of a worker
+#	fs_stat NAME KEY		a counter of a worker's statistics
 #	try NAME COMMAND...		one TAP line
 #	skip NAME REASON
 
@@ -145,6 +147,10 @@ fs_leg() {
 fs_pid() {
 	fs_tell pid "$1"
 	fs_wait_for "pid $1 *" && echo "${fs_line##* }"
+}
+
+fs_stat() {
+	fs_tell stats "$1" && fs_wait_for "stats $1 *" && sed -n "s/.* $2=\([0-9]*\).*/\1/p" <<<"$fs_line"
 }
 
 try() { # in a separate shell, where a test may change folders and variables

@@ -25,8 +25,8 @@ agent_start() {
 	agent_run "$1"
 }
 
-agent_run() { # agent_run HOST: starts it with the host's file
-	on "$1" sh -c "PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 &"
+agent_run() { # agent_run HOST [OPTION...]: starts it with the host's file, and with options of plenumd
+	on "$1" sh -c "PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' ${*:2} >>/run/plenumd.log 2>&1 &"
 }
 
 agent_kill() { # agent_kill HOST: by SIGKILL
@@ -52,6 +52,26 @@ leg_is() { # leg_is HOST LEG STATE [REASON]
 
 reason_has() { # reason_has HOST TEXT: among the reasons of the host's state
 	plenum_jq "$1" '.reasons[]' status | matches "$2"
+}
+
+event_has() { # event_has HOST TEXT
+	plenum "$1" events | matches "$2"
+}
+
+# lines_begin: a program of host-a appends numbered lines to /mnt/scratch/lines, which it keeps open, until /run/stop
+# exists; /run/load then says done, or what failed. lines_continue: lines from now on are answered.
+lines_begin() {
+	on host-a sh -c '(exec 3>>/mnt/scratch/lines; n=0
+		while [ ! -e /run/stop ]; do echo "line $((n += 1))" >&3 || exit 1; echo $n >>/run/lines; done; echo done >/run/load) >/run/load 2>&1 &'
+	within 20 lines_past 10
+}
+
+lines_continue() {
+	within 30 lines_past "$(($(on host-a tail -n 1 /run/lines) + 10))"
+}
+
+lines_past() { # lines_past N: more than N lines are answered
+	[ "$(on host-a tail -n 1 /run/lines)" -gt "$1" ]
 }
 
 copied() { # copied NAME: copies a file to the mount and back
