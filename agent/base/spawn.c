@@ -130,7 +130,7 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 		CPU_ZERO(&set);
 		CPU_SET((unsigned)rq->core, &set);
 		if (sched_setaffinity(0, sizeof(set), &set) < 0)
-			_exit(126);
+			_exit(SPAWN_EXIT_CORE);
 	}
 	program = child_program(rq);
 	if (child_fds(rq) < 0 || child_fds_close(rq) < 0)

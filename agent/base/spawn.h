@@ -12,6 +12,8 @@
 
 #define SPAWN_FD_FIRST 3
 #define SPAWN_FDS_MAX 512
+/* Exit status of a child that may not run on its core. */
+#define SPAWN_EXIT_CORE 125
 
 struct spawn_request {
 	const char *path;
@@ -30,7 +32,7 @@ struct spawn_request {
 };
 
 /* 0 with pid and pidfd (caller closes); negative errno if nothing was started. An error between
- * fork and exec is exit status 127 (exec) or 126 (anything else) of the child. */
+ * fork and exec is exit status 127 (exec), SPAWN_EXIT_CORE or 126 (anything else) of the child. */
 int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd);
 /* Reaps the child, waiting for its exit if necessary, and describes it: "exit status 1", "killed by
  * SIGSEGV, core dumped". *ret_status: exit status, or -1 for a signal. -ECHILD, also with a text,

@@ -709,6 +709,11 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	sup_read_control(w, UINT_MAX);
 	spawn_reap(fd, &status, how, sizeof(how));
 	sup_forget_process(w);
+	if (status == SPAWN_EXIT_CORE && !w->reason[0])
+		snprintf(w->reason, sizeof(w->reason),
+			 "no-core: core %u is offline or not in the agent's cpuset; add it "
+			 "(AllowedCPUs= of plenumd.service, or the container's cpuset)",
+			 w->config.core);
 	if (status == LAUNCH_EXIT_STOPPED)
 		e = SUP_EV_EXITED_0;
 	else if (status == LAUNCH_EXIT_CONFIG)

@@ -82,6 +82,7 @@ struct plan_worker {
 	/* 2 MiB hugepages needed for the transport asked for; 0 if that transport does not use
 	 * DPDK memory: sockets, or AF_XDP ports on each leg. */
 	unsigned hugepages;
+	bool no_core;  /* the host lacks its core: it has no ports, and does not run */
 	char note[64]; /* extra information, such as an idle worker; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX]; /* on the configured legs */

@@ -291,6 +291,12 @@ static void cores_not_known(struct rig *g)
 	rig_remove(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective");
 }
 
+/* The cpuset has shrunk under the worker. */
+static void core_taken_away(struct rig *g)
+{
+	rig_put(g, "/proc/101/status", "Name:\tplenum-worker\nCpus_allowed_list:\t0,2\n");
+}
+
 static void core_zero(struct rig *g)
 {
 	rig_change_spec(g, "cores: [1]", "cores: [0]");
@@ -453,6 +459,7 @@ static const struct breakage own_breaks[] = {
 	{"cores-allowed", DOCTOR_WARN, NULL, no_cpuset},
 	{"cores-allowed", DOCTOR_UNKNOWN, NULL, cores_not_known},
 	{"agent-journal", DOCTOR_FAIL, NULL, cut_off},
+	{"cores-used", DOCTOR_WARN, NULL, core_taken_away},
 	{"cores-zero", DOCTOR_WARN, NULL, core_zero},
 	{"cores-isolated", DOCTOR_WARN, NULL, not_isolated},
 	{"cores-tick", DOCTOR_WARN, NULL, ticks},

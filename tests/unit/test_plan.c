@@ -398,7 +398,7 @@ static void expect_error_with(const char *find, const char *replace, const char 
 static void test_refusals(void **state)
 {
 	expect_leg_with("device: veth1", "device: veth0x", 1, PLAN_LEG_ABSENT, "not-found",
-			"did you mean veth0?");
+			"did you mean veth1?"); /* veth0 is leg-a's */
 	expect_leg_with("device: veth1", "device: \"02:00:00:00:00:03\"", 1, PLAN_LEG_REFUSED,
 			"used-twice", "leg leg-a already uses veth0");
 	expect_leg_with("device: veth1", "device: lo", 1, PLAN_LEG_REFUSED, "loopback",
@@ -409,10 +409,33 @@ static void test_refusals(void **state)
 	expect_error_with("network: data-b, label: switch-b}\nha: {mode: dual-leg",
 			  "network: data-a, label: switch-b}\nha: {mode: dual-leg",
 			  "'data-a' is also the network of 'leg-a'");
-	expect_error_with("cores: [1]", "cores: [3]",
-			  "core 3 is offline; write one of the online "
-			  "cores: 0-2");
-	expect_error_with("cores: [1]", "cores: [77]", "core 77 is not on this host");
+}
+
+/* The worker of a core that the host lacks has a reason and no port; the others run. */
+static void test_a_missing_core_stops_its_worker_only(void **state)
+{
+	static const struct {
+		const char *cores, *text;
+	} cases[] = {{"cores: [1, 3]", "core 3 is offline; write one of the online cores: 0-2"},
+		     {"cores: [1, 77]", "core 77 is not on this host"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct inventory *inv = host_new();
+		char *yaml = yaml_with("cores: [1]", cases[i].cores);
+		struct spec *s;
+		struct plan *p = plan(yaml, inv, &s);
+
+		assert_int_equal(p->n_workers, 2);
+		assert_int_equal(p->workers[0].n_ports, 2);
+		assert_false(p->workers[0].no_core);
+		assert_int_equal(p->workers[1].n_ports, 0);
+		assert_string_equal(p->workers[1].reason.code, "no-core");
+		assert_non_null(strstr(p->workers[1].reason.text, cases[i].text));
+		plan_free(p);
+		spec_free(s);
+		free(yaml);
+		inv_free(inv);
+	}
 }
 
 static void test_mtu_limit(void **state)
@@ -771,6 +794,7 @@ int main(void)
 		cmocka_unit_test(test_plan_without_usable_leg),
 		cmocka_unit_test(test_renamed_link_stays_in_service),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_a_missing_core_stops_its_worker_only),
 		cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_running_workers_hold_hugepages),
 		cmocka_unit_test(test_actions_are_printed),

@@ -17,13 +17,14 @@
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
 
 /* Without the cpuset controller, the agent's affinity limits it. */
-static int read_affinity(const struct doctor_host *p, bool *set, char *file, size_t size)
+static int read_affinity(const struct doctor_host *p, json_int_t pid, bool *set, char *file,
+			 size_t size)
 {
 	static const char key[] = "Cpus_allowed_list:";
 	autofree char *text = NULL;
 	char *at;
 
-	snprintf(file, size, "/proc/%" JSON_INTEGER_FORMAT "/status", doctor_agent_pid(p));
+	snprintf(file, size, "/proc/%" JSON_INTEGER_FORMAT "/status", pid);
 	text = doctor_read_all(p, file);
 	at = text ? strstr(text, key) : NULL;
 	if (!at)
@@ -57,7 +58,7 @@ static int read_allowed(const struct doctor_host *p, bool *set, char *file, size
 		if (!slash)
 			break;
 	}
-	return read_affinity(p, set, file, size);
+	return read_affinity(p, doctor_agent_pid(p), set, file, size);
 }
 
 static void run_allowed(const struct doctor_host *p, const struct doctor_check *c,
@@ -81,6 +82,43 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 				 "(AllowedCPUs= of the unit)");
 	}
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
+}
+
+/* The kernel moves a worker whose core leaves its cpuset to other cores. */
+static void run_used(const struct doctor_host *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	const json_t *process;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->processes, "processes"), i, process) {
+		const json_t *core = json_object_get(process, "core");
+		const json_int_t pid = json_integer_value(json_object_get(process, "pid"));
+		bool set[CORES_MAX];
+		char file[64];
+		size_t n = 0;
+
+		if (!json_is_integer(core) || pid <= 0)
+			continue;
+		if (read_affinity(p, pid, set, file, sizeof(file)) < 0) {
+			doctor_report(r, DOCTOR_UNKNOWN, "%s cannot be read", file);
+			continue;
+		}
+		for (size_t k = 0; k < CORES_MAX; k++)
+			n += set[k];
+		if (n == 1 && json_integer_value(core) < CORES_MAX && set[json_integer_value(core)])
+			continue;
+		doctor_report(r, DOCTOR_WARN,
+			      "the worker of core %" JSON_INTEGER_FORMAT
+			      " (process %" JSON_INTEGER_FORMAT
+			      ") runs on other cores: its core is no longer in its cpuset",
+			      json_integer_value(core), pid);
+		doctor_advise(r,
+			      "add core %" JSON_INTEGER_FORMAT
+			      " to the cpuset again, or write another one under workers",
+			      json_integer_value(core));
+	}
+	doctor_report(r, DOCTOR_PASS, "all workers run on their own cores");
 }
 
 static void run_zero(const struct doctor_host *p, const struct doctor_check *c,
@@ -296,6 +334,7 @@ static void run_numa(const struct doctor_host *p, const struct doctor_check *c,
 static const struct doctor_check checks[] = {
 	{"cores-allowed", "The agent may use all cores of workers",
 	 DOCTOR_NEEDS_SPEC | DOCTOR_NEEDS_AGENT, run_allowed, NULL},
+	{"cores-used", "Workers run on their own cores", DOCTOR_NEEDS_AGENT, run_used, NULL},
 	{"cores-zero", "No worker uses core 0", DOCTOR_NEEDS_SPEC, run_zero, NULL},
 	{"cores-isolated", "Polling cores are isolated", DOCTOR_NEEDS_PLAN, run_isolated, NULL},
 	{"cores-tick", "Polling cores are free of the scheduler's tick", DOCTOR_NEEDS_PLAN,

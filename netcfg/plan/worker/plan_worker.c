@@ -30,22 +30,26 @@ static void format_online(const struct inventory *inv, char *buf, size_t size)
 	}
 }
 
-static void check_core(struct plan_builder *b, size_t entry, unsigned core)
+/* A core that the host lacks keeps its own worker from running, and no other. */
+static void check_core(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
 	const struct inv_core *found = NULL;
 	char online[128], path[48];
 
 	for (size_t i = 0; i < b->inv->n_cores; i++)
-		if (b->inv->cores[i].id == core)
+		if (b->inv->cores[i].id == w->core)
 			found = &b->inv->cores[i];
 	if (found && found->online)
 		return;
 	format_online(b->inv, online, sizeof(online));
+	reason_set(&w->reason, "no-core", "core %u is %s; write one of the online cores: %s",
+		   w->core, found ? "offline" : "not on this host",
+		   online[0] ? online : "(none is known)");
+	w->no_core = true;
 	snprintf(path, sizeof(path), "workers[%zu].cores", entry);
-	diag_add(b->d, DIAG_ERROR, &sw->pos, path,
-		 "core %u is %s; write one of the online cores: %s", core,
-		 found ? "offline" : "not on this host", online[0] ? online : "(none is known)");
+	diag_add(b->d, b->spec->on_fallback == SPEC_FALLBACK_REFUSE ? DIAG_ERROR : DIAG_WARNING,
+		 &sw->pos, path, "%s", w->reason.text);
 }
 
 /* In active-backup without a bond, the leg with a list of ips provides the addresses. */
@@ -161,6 +165,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct ip_prefix ip;
 	struct reason why;
 
+	if (w->no_core)
+		return true;
 	if (b->plan->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports)
 		return true; /* the kernel can have the address on one interface only */
 	if (leg->shared)
@@ -255,6 +261,8 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 	char legs[REASON_TEXT_MAX] = "";
 	size_t len = 0;
 
+	if (w->no_core)
+		return;
 	for (size_t i = 0; i < p->n_legs && len < sizeof(legs); i++) {
 		const struct plan_leg_info *leg = &p->legs[i];
 
@@ -419,7 +427,7 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 
 	w->role = sw->role;
 	w->udp_port = plan_shared_port(b, w->id);
-	check_core(b, entry, w->core);
+	check_core(b, entry, w);
 	worker_list_ips(b, w);
 	return worker_deal(sw, core, w);
 }

@@ -243,6 +243,7 @@ static void rig_files(const struct rig *g)
 	rig_put(g, "/proc/100/limits",
 		"Max open files            1048576              1048576              files\n"
 		"Max locked memory         unlimited            unlimited            bytes\n");
+	rig_put(g, "/proc/101/status", "Name:\tplenum-worker\nCpus_allowed_list:\t1\n");
 	rig_put(g, "/proc/100/cgroup", "0::/system.slice/plenumd.service\n");
 	rig_put(g, "/sys/fs/cgroup/system.slice/plenumd.service/memory.max", "max\n");
 	rig_put(g, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-3\n");
@@ -377,11 +378,11 @@ struct rig *rig_new(void (*prepare)(struct rig *g))
 	g->p.kernel = g->kernel;
 	g->p.sys = openat(root, "sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_apply(g);
-	g->p.processes =
-		json_pack("{s:[{s:s, s:i}, {s:s, s:i, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}]}",
-			  "processes", "role", "MANAGEMENT", "pid", 100, "role", "FRONTEND", "id",
-			  1, "rdma", "leg", "leg-a", "reason", "", "gpu", "gpu-dma-buf", "leg",
-			  "leg-b", "reason", "rdma-off", "gpu", "gpu-no-device");
+	g->p.processes = json_pack(
+		"{s:[{s:s, s:i}, {s:s, s:i, s:i, s:i, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}]}",
+		"processes", "role", "MANAGEMENT", "pid", 100, "role", "FRONTEND", "id", 1, "pid",
+		101, "core", 1, "rdma", "leg", "leg-a", "reason", "", "gpu", "gpu-dma-buf", "leg",
+		"leg-b", "reason", "rdma-off", "gpu", "gpu-no-device");
 	g->p.net = json_pack("{s:[{s:s, s:[]}, {s:s, s:[{s:s}, {s:s, s:i}]}]}", "net", "name",
 			     "leg-a", "neighbours", "name", "leg-b", "neighbours", "name", "mute",
 			     "name", "switch-b", "max_frame_bytes", 9018);
