@@ -198,6 +198,18 @@ static void test_a_missing_local_route_is_repaired(void **state)
 	rig_free(g);
 }
 
+/* A peer with one leg has no partner for the second leg here: its label is not wrong. */
+static void test_a_peer_with_one_leg_shares_all_its_labels(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	json_object_set_new(rig_paths(g, 1), "standby", json_true());
+	assert_int_equal(rig_state_of(g, "leg-labels"), DOCTOR_WARN);
+	json_object_set_new(rig_paths(g, 1), "remote", json_string("10.10.2.10"));
+	assert_int_equal(rig_state_of(g, "leg-labels"), DOCTOR_PASS);
+	rig_free(g);
+}
+
 static void test_evidence_ends_with_a_whole_word(void **state)
 {
 	struct doctor_result r = {.state = DOCTOR_PASS};
@@ -224,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_a_rule_by_mark_is_judged_by_the_answers),
 		cmocka_unit_test(test_an_installed_module_passes_only_in_use),
 		cmocka_unit_test(test_a_missing_local_route_is_repaired),
+		cmocka_unit_test(test_a_peer_with_one_leg_shares_all_its_labels),
 		cmocka_unit_test(test_evidence_ends_with_a_whole_word),
 	};
 

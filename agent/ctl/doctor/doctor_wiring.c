@@ -204,6 +204,21 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+/* Whether another leg carries load to that address: it is then the peer's leg that has no partner
+ * here, as where the peer has fewer legs. */
+static bool is_carried(const struct doctor_host *p, const char *remote)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path)
+		if (json_is_true(json_object_get(path, "up")) &&
+		    !json_is_true(json_object_get(path, "standby")) &&
+		    strcmp(text_of(path, "remote"), remote) == 0)
+			return true;
+	return false;
+}
+
 /* Whether all paths that lead from the leg to the peer stand by, while another leg carries the
  * load: the peer has no leg with this label. */
 static bool stands_by(const struct doctor_host *p, const char *leg, const char *peer)
@@ -219,7 +234,7 @@ static bool stands_by(const struct doctor_host *p, const char *leg, const char *
 		if (strcmp(text_of(path, "leg"), leg) != 0)
 			carried = carried || !json_is_true(json_object_get(path, "standby"));
 		else if (json_is_true(json_object_get(path, "standby")))
-			any = true;
+			any = any || !is_carried(p, text_of(path, "remote"));
 		else
 			return false;
 	}
