@@ -137,6 +137,19 @@ static void not_sent(struct rig *g)
 	}
 }
 
+/* The worker's packets are refused by a filter that the doctor's do not meet. */
+static void worker_not_sent(struct rig *g)
+{
+	json_object_set_new(rig_paths(g, 0), "reason",
+			    json_string("send-refused: Operation not permitted"));
+}
+
+static void worker_loses(struct rig *g)
+{
+	json_object_set_new(rig_paths(g, 1), "lossy_from", json_true());
+	json_object_set_new(rig_paths(g, 1), "loss_from_percent", json_real(31));
+}
+
 static void lossy(struct rig *g)
 {
 	g->p.probes[1].port.n_answered = 69;
@@ -182,6 +195,8 @@ const struct breakage doctor_peer_breaks[] = {
 	{"peer-answers", DOCTOR_FAIL, NULL, port_dropped},
 	{"peer-answers", DOCTOR_FAIL, NULL, worker_cut_off},
 	{"peer-loss", DOCTOR_WARN, NULL, lossy},
+	{"peer-loss", DOCTOR_WARN, NULL, worker_loses},
+	{"peer-sends", DOCTOR_FAIL, NULL, worker_not_sent},
 	{"peer-back", DOCTOR_UNKNOWN, NULL, no_session},
 	{"peer-mtu", DOCTOR_FAIL, NULL, way_back_too_small},
 	{"peer-legs", DOCTOR_WARN, NULL, peer_on_one_leg},

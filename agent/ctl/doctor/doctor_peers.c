@@ -112,6 +112,26 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 	}
 }
 
+/* Workers report what the kernel refused to send from their own sockets. */
+static void check_refusals(const struct doctor_host *p, struct doctor_result *r)
+{
+	static const char code[] = "send-refused: ";
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *reason = ctl_text(path, "reason");
+
+		if (strncmp(reason, code, sizeof(code) - 1) != 0)
+			continue;
+		doctor_report(r, DOCTOR_FAIL, "worker %" JSON_INTEGER_FORMAT ": %s",
+			      json_integer_value(json_object_get(path, "worker")),
+			      reason + sizeof(code) - 1);
+		doctor_advise(r, "nft list ruleset; ip route get %s from %s",
+			      ctl_text(path, "remote"), ctl_text(path, "local"));
+	}
+}
+
 static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
@@ -131,6 +151,7 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 			      -s->send_error);
 		advise_send(e, -s->send_error, r);
 	}
+	check_refusals(p, r);
 	doctor_report(r, DOCTOR_PASS, "this host sends packets to all peers on all legs");
 }
 
@@ -267,6 +288,30 @@ static void run_legs(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "the data ports of all reachable peers answer on all legs");
 }
 
+/* The share that workers measure, in either direction. */
+static void check_lossy(const struct doctor_host *p, struct doctor_result *r)
+{
+	static const char *const ways[][3] = {{"lossy_to", "loss_to_percent", "to"},
+					      {"lossy_from", "loss_from_percent", "from"}};
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path)
+		for (size_t k = 0; k < ARRAY_SIZE(ways); k++) {
+			if (!json_is_true(json_object_get(path, ways[k][0])))
+				continue;
+			doctor_report(r, DOCTOR_WARN, "leg %s loses %.1f %% of the packets %s %s",
+				      ctl_text(path, "leg"),
+				      json_number_value(json_object_get(path, ways[k][1])),
+				      ways[k][2], ctl_text(path, "peer"));
+			doctor_advise(
+				r,
+				"ip -s link and tc -s qdisc show of leg %s's device, here and "
+				"on %s; the error counters of its switch ports",
+				ctl_text(path, "leg"), ctl_text(path, "peer"));
+		}
+}
+
 static void report_none(const struct doctor_host *p, struct doctor_result *r)
 {
 	bool refused = false;
@@ -304,6 +349,7 @@ static void run_loss(const struct doctor_host *p, const struct doctor_check *c,
 			      "the error counters of its switch ports",
 			      e->leg, e->peer);
 	}
+	check_lossy(p, r);
 	if (n > 0)
 		doctor_report(r, DOCTOR_PASS, "at most %u of %u packets to a peer were lost",
 			      LOST_MAX, DOCTOR_PACKETS);
