@@ -93,11 +93,13 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->gap = true;
 		sum->gap_sent_ns = rec->sent_ns;
 	}
-	if (is_probe(rec))
+	if (is_probe(rec)) {
 		rudp_path_mtu_result(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
+		rudp_gso_size_arrived(&p->gso, (uint16_t)(p->mtu.cur - rudp_path_packet(s, p, 0)));
+	}
 	if (rec->slot == PKT_NO_SLOT)
 		return;
-	rudp_gso_acked(&p->gso, pn, (uint64_t)rec->gen << 16 | rec->slot);
+	rudp_gso_acked(&p->gso, pn, rec->bytes, (uint64_t)rec->gen << 16 | rec->slot);
 	if (PLENUM_UNLIKELY(rec->source)) /* another source port may take another route */
 		rudp_src_ports_acked(&p->src_ports, rec->source);
 	else

@@ -320,6 +320,7 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		rudp_incast_sent(p, sent, now);
 	if (by == 0) /* losses on other source ports may be the source port's */
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
+			      rudp_sent_at(&p->sent, first_pn)->bytes,
 			      (uint64_t)slot->gen << 16 | slot->index, now);
 	burst_end(s->r, p, first_pn, sent);
 	return sent;

@@ -91,7 +91,8 @@ static void a_shrunken_path_is_detected_by_probes_alone(void **state)
 	fabric_search(&f);
 	probes = f.probes;
 	fabric_pass(&f, 60 * SEC, false); /* path not in use */
-	assert_int_equal(f.probes, probes);
+	assert_in_range(f.probes, probes + 1, probes + 2);
+	probes = f.probes;
 	f.in_use = true;
 	fabric_pass(&f, 60 * SEC, true); /* packets suffice */
 	assert_int_equal(f.probes, probes);
@@ -173,6 +174,7 @@ static void a_too_large_size_is_probed_again_later(void **state)
 	uint64_t wait = 0;
 
 	fabric_init(&f, 1500, 9000);
+	f.m.confirm_ns = UINT64_MAX / 2; /* no checks of the size in use */
 	for (unsigned i = 0; i < 20; i++) {
 		fabric_search(&f);
 		assert_true(rudp_mtu_deadline(&f.m) > f.now);

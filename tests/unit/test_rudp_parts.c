@@ -2,6 +2,7 @@
 /* The parts of a path in isolation: round trips, window, packets in flight, packets received. */
 #include "dataplane/rudp/path/rudp_acks.h"
 #include "dataplane/rudp/path/rudp_cc.h"
+#include "dataplane/rudp/path/rudp_gso.h"
 #include "dataplane/rudp/path/rudp_rtt.h"
 #include "dataplane/rudp/path/rudp_sent.h"
 
@@ -485,9 +486,37 @@ static void jumps_clear_skipped_words(void **state)
 	}
 }
 
+/* Bursts of packets of this size are lost, while the short last packet of each message arrives. */
+static enum rudp_gso_news lose_bursts(struct rudp_gso *t, unsigned n, uint16_t bytes)
+{
+	enum rudp_gso_news news = RUDP_GSO_NO_NEWS;
+
+	for (uint64_t i = 0; i < n && news == RUDP_GSO_NO_NEWS; i++) {
+		uint64_t pn = 1000 + 10 * i;
+
+		rudp_gso_sent(t, pn, 9, bytes, i, 1);
+		rudp_gso_acked(t, pn + 9, 100, i);
+		news = rudp_gso_ack_done(t, 1);
+	}
+	return news;
+}
+
+/* Segmentation is to blame only if packets of the same size arrive singly. */
+static void lost_sizes_do_not_disable_gso(void **state)
+{
+	struct rudp_gso t = {.lost = 0};
+
+	assert_int_equal(lose_bursts(&t, 100, 9000), RUDP_GSO_NO_NEWS);
+	assert_false(rudp_gso_is_off(&t, 2));
+	rudp_gso_size_arrived(&t, 9000);
+	assert_int_equal(lose_bursts(&t, 1, 9000), RUDP_GSO_LOST);
+	assert_true(rudp_gso_is_off(&t, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lost_sizes_do_not_disable_gso),
 		cmocka_unit_test(rtt_follows_its_samples),
 		cmocka_unit_test(the_network_rtt_excludes_host_lateness),
 		cmocka_unit_test(the_minimum_rtt_is_remeasured),

@@ -209,6 +209,24 @@ static void lost_gso_bursts_are_detected(void **state)
 	}
 }
 
+/* The fabric begins to lose large packets while the mount is not used. */
+static void a_smaller_path_mtu_is_found_on_idle_paths(void **state)
+{
+	struct sim_config cfg = sim_clean;
+	struct sim *sim;
+
+	cfg.mtu = 9000;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 1000 * MS));
+	CHECK(sim, sim_pass(sim, 20000 * MS));
+	sim->ends[0].links[0].out_mtu = 1500;
+	CHECK(sim, sim_pass(sim, 60000 * MS));
+	CHECK(sim, mtu_of(sim, 0, 0) <= 1500 && mtu_of(sim, 0, 0) > 1400);
+	CHECK(sim, mtu_of(sim, 0, 1) == 9000 && mtu_of(sim, 1, 0) == 9000);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 /* A network with much loss, independent of bursts. */
 static void random_loss_does_not_disable_gso(void **state)
 {
@@ -736,6 +754,7 @@ int main(void)
 		cmocka_unit_test(the_path_mtu_of_a_narrow_fabric_is_found),
 		cmocka_unit_test(lost_gso_bursts_are_detected),
 		cmocka_unit_test(random_loss_does_not_disable_gso),
+		cmocka_unit_test(a_smaller_path_mtu_is_found_on_idle_paths),
 		cmocka_unit_test(a_shrinking_mtu_does_not_delay_calls),
 		cmocka_unit_test(a_shrinking_mtu_is_found_without_own_traffic),
 		cmocka_unit_test(a_repaired_leg_is_used_after_its_hold_time),

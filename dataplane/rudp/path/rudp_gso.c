@@ -9,11 +9,12 @@
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
-void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg, uint64_t now)
+void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
+		    uint64_t now)
 {
 	if (t->n_watched == (t->lost > 0 ? RUDP_GSO_WATCHED : 1U) || rudp_gso_is_off(t, now))
 		return;
-	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg};
+	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg, bytes};
 }
 
 /* Counts watched bursts as lost if later packets of their message arrived first. */
@@ -26,6 +27,8 @@ static void count_lost(struct rudp_gso *t)
 			t->watched[kept++] = t->watched[i];
 			continue;
 		}
+		if (t->lost == 0)
+			t->single = 0;
 		t->last = t->watched[i];
 		t->lost = (uint8_t)MIN_OF(t->lost + 1U, LOST_MOST);
 	}
@@ -35,7 +38,7 @@ static void count_lost(struct rudp_gso *t)
 
 enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 {
-	bool were_lost = t->lost == LOST_MOST;
+	bool were_lost = t->off_until != 0;
 
 	if (t->arrived) { /* a burst counted as lost may have been late */
 		*t = (struct rudp_gso){.lost = 0};
@@ -44,7 +47,7 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	if (t->lost < LOST_MOST)
+	if (t->lost < LOST_MOST || t->single < t->last.bytes) /* the size may be the cause */
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;
 	t->off_until = now + (ALONE_NS << t->tries);

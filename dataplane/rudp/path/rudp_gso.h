@@ -2,13 +2,15 @@
 /*
  * GSO burst health of one path. A burst is a group of packets that leaves in one send, which the
  * kernel or the NIC segments into datagrams. Some NICs and hypervisors advertise segmentation but
- * corrupt it: then every packet of every burst is lost, while single packets arrive. This module
+ * corrupt it: then every packet of every burst is lost, while single packets arrive. While packets
+ * of that size do not arrive singly either, their size is the cause. This module
  * watches some bursts and detects that. Knows only packet numbers of one path; the caller acts on
  * the result. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GSO_H
 #define PLENUM_DATAPLANE_RUDP_GSO_H
 
+#include "netcfg/base/base.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,12 +19,14 @@ struct rudp_gso { /* zeros: nothing known */
 	struct rudp_gso_span {
 		uint64_t from, to;   /* packet numbers [from, to) */
 		uint64_t msg;	     /* identifies the message the burst carries a part of */
+		uint16_t bytes;	     /* of its first packet */
 	} watched[RUDP_GSO_WATCHED], /* bursts with unknown outcome; only one while none was lost */
 		last;		     /* the last burst counted as lost */
 	uint8_t n_watched;
 	uint8_t overtaken;  /* bit per watched burst: a later packet of the same message has been
 			       acknowledged in this acknowledgement */
 	bool arrived;	    /* this acknowledgement covers a packet of a burst */
+	uint16_t single;    /* the largest packet that has arrived since the first of `lost` */
 	uint8_t lost;	    /* consecutive bursts of which no packet arrived */
 	uint8_t tries;	    /* doublings of the time without bursts */
 	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: never were */
@@ -36,18 +40,27 @@ static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 	return now < t->off_until;
 }
 
-/* The port was given n packets from pn on in one send. msg: identifies their message; packets of
- * other messages prove nothing, because the peer may have memory for them and none for this one. */
-void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg, uint64_t now);
-static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint64_t msg,
-				 uint64_t now)
+/* The port was given n packets of `bytes` from pn on in one send. msg: identifies their message;
+ * packets of other messages prove nothing, because the peer may have memory for them and none for
+ * this one. */
+void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
+		    uint64_t now);
+static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
+				 uint64_t msg, uint64_t now)
 {
 	if (n >= 2)
-		rudp_gso_watch(t, pn, n, msg, now);
+		rudp_gso_watch(t, pn, n, bytes, msg, now);
+}
+/* A packet of this size has arrived. */
+static inline void rudp_gso_size_arrived(struct rudp_gso *t, uint16_t bytes)
+{
+	t->single = MAX_OF(t->single, bytes);
 }
 /* Packet pn of message msg was acknowledged. */
-static inline void rudp_gso_acked(struct rudp_gso *t, uint64_t pn, uint64_t msg)
+static inline void rudp_gso_acked(struct rudp_gso *t, uint64_t pn, uint16_t bytes, uint64_t msg)
 {
+	if (PLENUM_UNLIKELY(t->lost))
+		rudp_gso_size_arrived(t, bytes);
 	for (unsigned i = 0; i < t->n_watched; i++) {
 		const struct rudp_gso_span *w = &t->watched[i];
 

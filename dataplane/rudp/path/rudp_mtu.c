@@ -121,11 +121,13 @@ static void probe_current(struct rudp_mtu *m, uint64_t now)
 
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now)
 {
+	uint64_t idle_ns = in_use ? 0 : RUDP_MTU_CONFIRM_IDLE_NS - RUDP_MTU_CONFIRM_NS;
+
 	if (m->done && m->cur < m->max && now >= m->raise_ns) {
 		m->too_large = 0;
 		(void)search_start(m, now);
 	}
-	if (PLENUM_UNLIKELY(now >= m->confirm_ns) && m->done && in_use && !probing(m))
+	if (PLENUM_UNLIKELY(now >= m->confirm_ns + idle_ns) && m->done && !probing(m))
 		probe_current(m, now);
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++) {
 		const struct rudp_mtu_probe *p = &m->probes[i];

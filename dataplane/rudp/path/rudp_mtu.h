@@ -29,6 +29,7 @@
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
 #define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
+#define RUDP_MTU_CONFIRM_IDLE_NS (30 * NSEC_PER_SEC) /* of a path that no message uses */
 /* After this many raise intervals without a fall the path no longer counts as flapping. */
 #define RUDP_MTU_STABLE 16U
 
@@ -63,7 +64,7 @@ void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* The links' limit changed, or the path is up again: restarts the search. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* The next size to probe now, 0: none. The caller must then call rudp_mtu_sent or rudp_mtu_refused.
- * in_use: messages use the path in either direction, so it is worth checking the size. */
+ * in_use: messages use the path in either direction, so the size is checked more often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
 /* When rudp_mtu_next may return a size; UINT64_MAX: no timer. */
