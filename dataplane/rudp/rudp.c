@@ -397,9 +397,11 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);
 	rudp_timer_run(r, now_ns);
+	rudp_standing_run(r, now_ns);
 	sessions_poll(r, now_ns);
 	r->dirty = !list_empty(&r->dirty_list);
 	r->deadline = MIN_OF(rudp_grant_deadline(r), rudp_timer_next(r));
+	r->deadline = MIN_OF(r->deadline, rudp_standing_deadline(r, now_ns));
 	if (r->sent_in_poll)
 		rudp_flush(r);
 	raw_forget(r);

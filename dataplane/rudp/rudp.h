@@ -255,6 +255,20 @@ void rudp_call_set_user(struct rudp_call *call, void *user);
 void *rudp_call_user(const struct rudp_call *call);
 struct rudp_session *rudp_call_session(const struct rudp_call *call);
 
+/* How a client deals with its responses, to share memory for them that is short. */
+enum rudp_standing {
+	RUDP_STANDING_GOOD, /* it has acknowledged parts of responses within the last second */
+	RUDP_STANDING_NEW,  /* it has not, but sent something within the last milliseconds */
+	/* It leaves packets unacknowledged, or has sent nothing lately; in the latter case this
+	 * function has the next poll ask it for a sign of life. Ask again later. */
+	RUDP_STANDING_SILENT,
+};
+enum rudp_standing rudp_session_standing(struct rudp_session *s);
+/* Server: a response waits for memory that other responses occupy. For the next 20 ms, sessions end
+ * (RUDP_SESSION_STUCK) that have left responses unacknowledged for some 40 ms: their clients
+ * reconnect when they can. */
+void rudp_responses_short(struct rudp *r);
+
 /* Requests up to this length need no grant. buf_get must reserve some memory for them that larger
  * ones cannot take, else a client's large requests starve its small ones. */
 #define RUDP_SMALL_BYTES 16384U

@@ -323,6 +323,7 @@ static void slot_retire(struct rudp_session *s, struct slot *slot)
 		slot->call = NULL;
 		break;
 	case SLOT_RESPONDING:
+		s->acked_ns = s->r->now;
 		slot_sent(s, slot);
 		break;
 	default:
@@ -692,8 +693,10 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 	if (w->acked & bit)
 		return;
 	w->acked |= bit;
-	if (slot->state == SLOT_RESPONDING)
+	if (slot->state == SLOT_RESPONDING) {
 		s->answers_bytes += m->chunk_bytes;
+		s->acked_ns = s->r->now;
+	}
 	if (w->lost & bit) {
 		w->lost &= ~bit;
 		m->n_lost--;

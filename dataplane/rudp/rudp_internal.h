@@ -10,6 +10,8 @@
  *	rudp_grant.h      order of big requests: rudp_grant.c
  *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
+ * rudp_standing.c tells which clients still acknowledge responses.
+ *
  * Below are the rest: rudp.c (endpoint, poll, stateless replies), rudp_session.c (life cycle),
  * rudp_tx.c (which chunk to send when, on which path), rudp_rx.c (packets in, acknowledgements
  * out). Parts of a path that know nothing of the rest: rudp_sent (packets in flight), rudp_rtt,
@@ -109,6 +111,10 @@ struct rudp_session {
 	uint64_t answers_ns;	  /* server: since when answers_bytes counts */
 	uint64_t answers_bytes;	  /* server: bytes of responses acknowledged since; if they are too
 				     few, the client is stuck */
+	uint64_t acked_ns; /* server: last acknowledgement of a part of a response; 0: none yet */
+	uint64_t asked_ns; /* server: last PING of rudp_standing.c */
+	uint8_t n_asked;   /* consecutive ones without an answer */
+	bool ask_due;	   /* send one at the next poll */
 	struct rudp_call *calls, *free_calls; /* server: calls of the application; unused ones */
 	struct rudp_call *abandoned_calls;    /* server: whose response is not needed any more */
 	unsigned n_calls, n_fresh_calls;      /* as n_slots and n_fresh */
@@ -192,6 +198,8 @@ struct rudp {
 	uint64_t reset_tokens_ns; /* RESETs are limited: one takes 10 ms from here to now */
 	uint64_t drops;		  /* packets that were damaged or belong to no session */
 	struct grants grants;	  /* server: which big requests get memory next */
+	uint64_t short_until_ns;  /* memory for responses is short until then; next search for */
+	uint64_t short_check_ns;  /* silent clients: rudp_standing.c */
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
 	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
@@ -289,6 +297,8 @@ void rudp_session_end_calls(struct rudp_session *s, int status);
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 /* Client: forgets the peer's incarnation and starts a new handshake. */
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
+/* Ends a session whose client takes no responses. */
+void rudp_session_stuck(struct rudp_session *s);
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
 void rudp_session_poll(struct rudp_session *s, uint64_t now);
 /* rudp_session_transmit with packet protection. */
@@ -349,6 +359,13 @@ void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 /* rudp_keys.c: key changes. Call while s->key_gone: ends the session, or waits for the next poll.
  */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
+
+/* rudp_standing.c */
+/* Call while s->ask_due: sends a PING. */
+void rudp_standing_ask(struct rudp_session *s, uint64_t now);
+/* Ends silent sessions while memory for responses is short. */
+void rudp_standing_run(struct rudp *r, uint64_t now);
+uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);
 
 /* rudp_timer.c */
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);

@@ -261,7 +261,7 @@ static void session_lost(struct rudp_session *s, uint64_t now)
 }
 
 /* A live client that takes no response would hold its memory forever. */
-static void session_stuck(struct rudp_session *s)
+void rudp_session_stuck(struct rudp_session *s)
 {
 	rudp_session_send_close(s);
 	rudp_session_end(s, RUDP_SESSION_STUCK, -ECONNRESET);
@@ -302,10 +302,12 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 	}
 	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_addrs_pending(s)))
 		rudp_port_poll(s, now);
+	if (s->state == SESSION_UP && PLENUM_UNLIKELY(s->ask_due))
+		rudp_standing_ask(s, now);
 	if (s->state == SESSION_UP)
 		rudp_call_poll(s, now);
 	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_call_stuck(s, now)))
-		session_stuck(s);
+		rudp_session_stuck(s);
 	if (s->state != SESSION_UP)
 		return;
 	rudp_call_activate(s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server refuses peers of other versions, without rights, or with malformed requests. */
+#include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/fuse/server_test.h"
 #include <sys/xattr.h>
 
@@ -643,6 +644,83 @@ static void finishing_sessions_are_limited(void **state)
 	rig_on_close = NULL;
 }
 
+static int guest_from(unsigned i, uint8_t host)
+{
+	const struct ip_addr from = {AF_INET, {10, 0, 0, host}};
+	struct fuse_hello h = rig.hello;
+	uint8_t bytes[FUSE_HELLO_BYTES];
+
+	h.mount_id[0] = (uint8_t)i;
+	h.purpose = FUSE_HELLO_MOUNT;
+	fuse_hello_put(bytes, &h);
+	return fuse_server_accept(rig.server, (struct rudp_session *)&guest_sessions[i], &from,
+				  bytes, sizeof(bytes), &guests[i]);
+}
+
+/* The rig's own session is that of a third host. */
+static void hosts_share_the_places(void **state)
+{
+	rig.cfg.sessions = 5;
+	rig_on_close = guest_leaves;
+	for (unsigned i = 0; i < 4; i++) /* no other host wants them */
+		assert_int_equal(guest_from(i, 1), 0);
+	assert_int_equal(guest_from(4, 1), -ENOSPC);
+	assert_int_equal(guest_from(4, 2), 0);
+	assert_true(guests[0] && guests[1] && guests[2] && !guests[3]); /* the newest left */
+	assert_int_equal(guest_from(5, 2), 0);
+	assert_true(guests[0] && guests[1] && !guests[2] && guests[4]);
+	/* Both have two: neither takes more from the other. */
+	assert_int_equal(guest_from(6, 2), -ENOSPC);
+	assert_int_equal(guest_from(6, 1), -ENOSPC);
+	guests_go();
+	rig_on_close = NULL;
+}
+
+#define TAKEN 40U
+#define BIG (1U << 20)
+
+static void silent_clients_get_no_scarce_reply_buffer(void **state)
+{
+	struct fuse_read_in arg = {.size = BIG};
+	struct fuse_server_client *was = rig.client;
+	void *taken[TAKEN];
+	uint64_t node, fh;
+
+	rig.cfg.sessions = 8;
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
+	rig.client = guests[0];
+	assert_int_equal(rig_create(&rig, ROOT, "read", O_RDWR, 0644, &node, &fh), 0);
+	arg.fh = fh;
+	for (unsigned i = 0; i < TAKEN; i++)
+		taken[i] = buf_pool_get_as(&rig.server->answers, 9 + i, true, BIG);
+	assert_non_null(taken[31]);
+	assert_null(taken[32]); /* half of them for clients on trial */
+	for (unsigned i = 32; i < TAKEN; i++)
+		taken[i] = buf_pool_get(&rig.server->answers, BIG);
+	rig_short = 0;
+	rig_standing = RUDP_STANDING_SILENT;
+	rig_send(&rig, rig.call,
+		 &(struct rig_req){
+			 .op = FUSE_READ, .node = node, .arg = &arg, .arg_len = sizeof(arg)});
+	for (unsigned i = 0; i < 5; i++)
+		fuse_server_poll(rig.server, clock_now_ns(), true);
+	assert_false(rig.call->answered);
+	assert_int_equal(rig_short, 0);
+	/* Heard, but on trial as those that have them. */
+	rig_standing = RUDP_STANDING_NEW;
+	fuse_server_poll(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
+	assert_false(rig.call->answered);
+	assert_true(rig_short > 0);
+	rig_standing = RUDP_STANDING_GOOD;
+	fuse_server_poll(rig.server, clock_now_ns() + 2 * NSEC_PER_SEC, true);
+	assert_int_equal(rig_result(&rig, rig.call), 0);
+	for (unsigned i = 0; i < TAKEN; i++)
+		buf_pool_put(&rig.server->answers, taken[i]);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+	rig.client = was;
+	guests_go();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -665,6 +743,8 @@ int main(void)
 		ON("/tmp", mount_workers_finish_their_requests),
 		ON("/tmp", silent_mount_workers_lose_their_places),
 		ON("/tmp", finishing_sessions_are_limited),
+		ON("/tmp", hosts_share_the_places),
+		ON("/tmp", silent_clients_get_no_scarce_reply_buffer),
 		BOTH(opendir_returns_short_listings),
 	};
 

@@ -13,6 +13,7 @@
 #include "dataplane/fuse/server/server_quota.h"
 #include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/server_ring.h"
+#include "dataplane/fuse/server/server_source.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +93,9 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	srv->boot = boot;
 	srv->cfg = cfg;
 	srv->host = cfg->host;
-	srv->wait_tail = &srv->wait_head;
+	srv->rudp = r;
+	list_init(&srv->sources);
+	list_init(&srv->wait_sources);
 	srv->fetch_tail = &srv->fetch_head;
 	srv->retry_tail = &srv->retry_head;
 	srv->reply_tail = &srv->reply_head;
@@ -131,6 +134,7 @@ static void client_free(struct fuse_server_client *c)
 	struct server_mount *m = c->mount;
 
 	port_rdma_peer_free(c->rdma);
+	server_source_put(c->from);
 	free(c);
 	m->n_clients--;
 	server_mount_put(m);
@@ -213,8 +217,8 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 
 	if (srv->retry_head)
 		server_retry_run(srv);
-	if (srv->wait_head)
-		server_wait_run(srv);
+	if (srv->n_wait > 0)
+		server_wait_run(srv, now_ns);
 	if (rdma_waits(srv))
 		server_rdma_run(srv);
 	clients_reap(srv);
@@ -242,7 +246,7 @@ bool fuse_server_arm(struct fuse_server *srv)
 
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 {
-	bool waits = srv->retry_head || rdma_waits(srv) || srv->n_moving > 0;
+	bool waits = srv->retry_head || rdma_waits(srv) || srv->n_moving > 0 || srv->n_wait > 0;
 
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
@@ -296,7 +300,8 @@ static void mount_worker_leave(struct fuse_server *srv)
 /* 0; -ENOSPC; -EDQUOT: the remaining places are reserved for mounts. A session that only
  * finishes a mount worker's requests takes no place; if LAUNCH_SESSIONS_OWING of them exist
  * already, the next one counts as a mount worker. */
-static int room_make(struct fuse_server *srv, enum fuse_hello_purpose *purpose)
+static int room_make(struct fuse_server *srv, const struct ip_addr *from,
+		     enum fuse_hello_purpose *purpose)
 {
 	uint32_t most = launch_sessions(srv->cfg);
 
@@ -311,6 +316,8 @@ static int room_make(struct fuse_server *srv, enum fuse_hello_purpose *purpose)
 	default:
 		if (srv->n_live >= most)
 			mount_worker_leave(srv);
+		if (srv->n_live >= most)
+			server_source_make_room(srv, from);
 		return srv->n_live < most ? 0 : -ENOSPC;
 	}
 }
@@ -320,6 +327,8 @@ static void client_count(struct fuse_server *srv, const struct fuse_server_clien
 	if (c->purpose == FUSE_HELLO_MOUNT_WORKER_FINISHING)
 		srv->n_finishing += by;
 	else
+		c->from->n_live += by;
+	if (c->purpose != FUSE_HELLO_MOUNT_WORKER_FINISHING)
 		share_set(&srv->share.own->n_live, srv->n_live += by);
 }
 
@@ -368,19 +377,22 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	r = h.follows_redirects ? server_mount_place(e, h.mount_id, from) : 0;
 	if (r < 0)
 		return r;
-	r = room_make(srv, &h.purpose);
+	r = room_make(srv, from, &h.purpose);
 	if (r < 0)
 		return r;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	r = server_mount_get(srv, e, &h, &m);
+	c->from = server_source_get(srv, from);
+	r = c->from ? server_mount_get(srv, e, &h, &m) : -ENOMEM;
 	if (r == 0)
 		r = server_quota_client(m, from, h.client_host);
 	if (r < 0) {
+		server_source_put(c->from);
 		free(c);
 		return r;
 	}
+	list_init(&c->wait_node);
 	c->server = srv;
 	c->number = ++srv->n_accepted;
 	c->session = s;

@@ -6,6 +6,8 @@
  * fuse_rights.c: identity of requests. server_rdma.c, server_ping.c: bulk data via RDMA, RDMA
  * tests. server_check.c: validation.
  *
+ * server_source.c: addresses of clients. server_wait.c: requests that wait for a reply buffer.
+ *
  * server_lease.c: leases for clients' caches. server_share.c: state shared by a host's workers.
  * server_mount.c: mounts, placement. server_files.c: open files. server_quota.c: their shares.
  * server_node.c: handles and descriptors of objects. server_pin.c: unlinked open files.
@@ -26,6 +28,7 @@
 #include "dataplane/fuse/server/base/server_state.h"
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/port/rdma/port_rdma.h"
+#include "netcfg/base/list.h"
 #include "netcfg/base/reason.h"
 #include <fcntl.h>
 #include <liburing.h>
@@ -169,11 +172,14 @@ struct fuse_server_client {
 	struct fuse_server_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
-	uint64_t number;	      /* increases with each accepted client */
-	unsigned peer;		      /* its number for buffer shares */
-	struct rudp_session *session; /* NULL: ended */
-	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: never requested */
-	uint64_t rdma_spent_ns;	      /* budget for making queue pairs used until then */
+	struct server_source *from;		 /* where it connects from */
+	struct server_wait *waits, **waits_tail; /* requests that wait for a reply buffer */
+	struct list wait_node;			 /* in host->waiting while there are any */
+	uint64_t number;			 /* increases with each accepted client */
+	unsigned peer;				 /* its number for buffer shares */
+	struct rudp_session *session;		 /* NULL: ended */
+	struct port_rdma_peer *rdma;		 /* queue pairs by leg; NULL: never requested */
+	uint64_t rdma_spent_ns;			 /* budget for making queue pairs used until then */
 	struct fuse_rights rights;
 	bool init_done;
 	bool follows; /* follows redirects */
@@ -249,7 +255,7 @@ struct server_req {
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
 
-/* A request that waits for a reply buffer, in the headroom of its own buffer. */
+/* A request that waits for a buffer, in the headroom of its own buffer. */
 struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;
@@ -317,8 +323,12 @@ struct fuse_server {
 	uint64_t incarnation;
 	uint64_t table_key[2]; /* signs FUSE_HANDLE_TABLE handles; of this process, as they are */
 	struct buf_pool requests, answers;
-	struct server_wait *wait_head, **wait_tail;
+	struct rudp *rudp;	  /* NULL in tests */
+	struct list sources;	  /* server_source.h */
+	struct list wait_sources; /* those with requests that wait for a reply buffer, in turn */
 	unsigned n_wait;
+	bool wait_due;		/* a reply buffer was freed, or a request has begun to wait */
+	uint64_t wait_again_ns; /* otherwise they are tried again then */
 	struct port_rdma *rdma; /* NULL: none, or buffers not registered */
 	struct port_rdma_pool *rdma_pool;
 	uint64_t rdma_spent_ns; /* budget of all clients for making queue pairs used until then */
@@ -411,11 +421,27 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 /* Replies with an error to a message that did not become a request. buf: the message. */
 void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
-void server_wait_run(struct fuse_server *srv);
+/* Starts a validated request. False: the client gets no reply buffer now. */
+bool server_req_start(struct fuse_server_client *c, struct rudp_call *call,
+		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args);
 /* Queues the request for a retry. */
 void server_req_requeue(struct server_req *q);
 void server_retry_run(struct fuse_server *srv);
-void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
+
+/* server_wait.c */
+/* A buffer for the client's reply of len bytes; NULL: it gets none now. */
+void *server_wait_buffer(struct fuse_server_client *c, size_t len);
+/* Queues the request in buf until there is a reply buffer for it. */
+void server_wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
+/* Starts those that can have a buffer. */
+void server_wait_run(struct fuse_server *srv, uint64_t now_ns);
+/* The waiting request is repeated by this call: it continues to wait for it. False: none waits. */
+bool server_wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
+		      struct rudp_call **ret_former);
+/* Takes a request out of the queue: the caller owns its buffer. NULL: none waits. */
+void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret);
+/* Drops the client's waiting requests, or only the one of this call. */
+void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		      const struct rudp_call *call);
 
 /* server_rights.c */

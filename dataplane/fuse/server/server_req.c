@@ -262,13 +262,12 @@ void server_retry_run(struct fuse_server *srv)
 	}
 }
 
-/* Starts the request. False: no reply buffer is free. */
-static bool req_start(struct fuse_server_client *c, struct rudp_call *call,
+bool server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
 {
 	struct fuse_server *srv = c->server;
 	size_t out_max = fuse_server_check_reply_bytes(in);
-	uint8_t *data = buf_pool_get_for(&srv->answers, c->peer, out_max);
+	uint8_t *data = server_wait_buffer(c, out_max);
 	struct server_req *q;
 
 	if (!data)
@@ -329,6 +328,7 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 {
 	struct fuse_server *srv = c->server;
 	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
+	struct rudp_call *former;
 
 	for (struct server_req *q = srv->active; q; q = q->next) {
 		if (q->mount != c->mount || q->unique != unique)
@@ -340,29 +340,11 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		rudp_call_set_user(call, q);
 		return true;
 	}
-	for (struct server_wait *w = srv->wait_head; w; w = w->next) {
-		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
-
-		if (w->client->mount != c->mount ||
-		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != unique)
-			continue;
-		rudp_respond(w->call, nothing, 0, NULL);
-		w->call = call;
-		w->client = c;
-		rudp_call_set_user(call, NULL);
-		return true;
-	}
-	return false;
-}
-
-static void wait_remove(struct fuse_server *srv, struct server_wait **p)
-{
-	struct server_wait *w = *p;
-
-	*p = w->next;
-	if (srv->wait_tail == &w->next)
-		srv->wait_tail = p;
-	srv->n_wait--;
+	if (!server_wait_move(c, call, unique, &former))
+		return false;
+	rudp_respond(former, nothing, 0, NULL);
+	rudp_call_set_user(call, NULL);
+	return true;
 }
 
 /* Cancels the request if no helper has started it. */
@@ -370,24 +352,19 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
 	struct fuse_server *srv = c->server;
+	struct server_wait w;
+	void *buf;
 
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->mount == c->mount && q->unique == arg->unique && q->helper_call) {
 			fs_helper_interrupt(srv->helpers, q->helper_call);
 			return;
 		}
-	for (struct server_wait **p = &srv->wait_head; *p; p = &(*p)->next) {
-		struct server_wait *w = *p;
-		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
-
-		if (w->client->mount != c->mount ||
-		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != arg->unique)
-			continue;
-		wait_remove(srv, p);
-		server_req_refuse(srv, w->call, win, w->len, -EINTR);
-		buf_pool_put(&srv->requests, win);
+	buf = server_wait_take(c->mount, arg->unique, &w);
+	if (!buf)
 		return;
-	}
+	server_req_refuse(srv, w.call, buf, w.len, -EINTR);
+	buf_pool_put(&srv->requests, buf);
 }
 
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
@@ -442,60 +419,13 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 {
 	struct fuse_server *srv = c->server;
 	struct fuse_in_header *in = buf;
-	struct server_wait *w;
 
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
 		buf_pool_put(&srv->requests, buf);
 		return;
 	}
-	if (req_start(c, call, in, len, args))
-		return;
-	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
-	*w = (struct server_wait){.client = c, .call = call, .len = len};
-	*srv->wait_tail = w;
-	srv->wait_tail = &w->next;
-	srv->n_wait++;
-}
-
-void server_wait_run(struct fuse_server *srv)
-{
-	struct server_wait **p = &srv->wait_head;
-
-	while (*p) {
-		struct server_wait w = **p;
-		struct fuse_in_header *buf = (void *)((uint8_t *)*p + BUF_HEADROOM_BYTES);
-		struct fuse_server_args args;
-
-		/* A client that does not collect its replies only blocks itself. */
-		if (!buf_pool_fits_for(&srv->answers, w.client->peer,
-				       fuse_server_check_reply_bytes(buf))) {
-			p = &(*p)->next;
-			continue;
-		}
-		/* Dequeues first: the request may end at once and call this function again. */
-		wait_remove(srv, p);
-		(void)fuse_server_check(buf, w.len,
-					&args); /* it passed the same check on arrival */
-		req_start(w.client, w.call, buf, w.len, &args);
-		p = &srv->wait_head;
-	}
-}
-
-void server_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
-		      const struct rudp_call *call)
-{
-	struct server_wait **p = &srv->wait_head;
-
-	while (*p) {
-		struct server_wait *w = *p;
-
-		if (w->client != c || (call && w->call != call)) {
-			p = &w->next;
-			continue;
-		}
-		wait_remove(srv, p);
-		buf_pool_put(&srv->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
-	}
+	if (!server_req_start(c, call, in, len, args))
+		server_wait_add(c, call, buf, len);
 }
 
 void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call)
@@ -524,4 +454,5 @@ void fuse_server_sent(struct fuse_server *srv, void *token)
 		server_mount_put(q->mount);
 	}
 	buf_pool_put(&srv->answers, server_req_data(q));
+	srv->wait_due = true;
 }

@@ -33,6 +33,19 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 		rig_on_close(s);
 }
 
+enum rudp_standing rig_standing;
+unsigned rig_short;
+
+enum rudp_standing rudp_session_standing(struct rudp_session *s)
+{
+	return rig_standing;
+}
+
+void rudp_responses_short(struct rudp *r)
+{
+	rig_short++;
+}
+
 enum rudp_security rudp_session_security(const struct rudp_session *s)
 {
 	return RUDP_SECURITY_NONE;

@@ -82,6 +82,8 @@ struct rig {
 
 extern struct fuse_server *rig_back;		     /* receives acknowledgements */
 extern void (*rig_on_close)(struct rudp_session *s); /* NULL: ignored */
+extern enum rudp_standing rig_standing;		     /* of all sessions */
+extern unsigned rig_short;			     /* calls of rudp_responses_short() */
 
 void rig_poll(struct rig *g);
 void rig_wait(struct rig *g, const struct rudp_call *call);

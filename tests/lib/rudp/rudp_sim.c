@@ -3,6 +3,7 @@
  */
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
+#define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
 #define HEADER 16 /* of a request: cookie, response length, work time */
 
 struct sim_job { /* a request the server is executing */
@@ -19,6 +20,7 @@ struct block { /* a buffer lent to rudp or received from it */
 	struct block *next, **prev;
 	struct sim_end *end;
 	unsigned *used, *used_by; /* counters of its class; NULL: none */
+	unsigned *on_trial;	  /* likewise */
 	uint8_t data[];
 };
 
@@ -63,7 +65,7 @@ static struct block *block_new(struct sim_end *end, size_t len)
 	if (!b)
 		abort();
 	b->end = end;
-	b->used = b->used_by = NULL;
+	b->used = b->used_by = b->on_trial = NULL;
 	b->next = end->blocks;
 	b->prev = &end->blocks;
 	if (b->next)
@@ -74,6 +76,7 @@ static struct block *block_new(struct sim_end *end, size_t len)
 
 static void block_free(struct block *b)
 {
+	b->end->wait_due = true;
 	*b->prev = b->next;
 	if (b->next)
 		b->next->prev = b->prev;
@@ -81,6 +84,8 @@ static void block_free(struct block *b)
 		--*b->used;
 		--*b->used_by;
 	}
+	if (b->on_trial)
+		--*b->on_trial;
 	free(b);
 }
 
@@ -195,14 +200,42 @@ static void answer(struct sim_end *end, struct sim_job *job)
 	child_task_free(job, true);
 }
 
+/* Memory for a response, shared as by server_wait.c of the file system's server. */
+static struct block *answer_block(struct sim_end *end, struct rudp_session *s, uint32_t len)
+{
+	struct sim_memory *m = &end->answers;
+	unsigned c = 0, n, n_free;
+	enum rudp_standing standing;
+	struct block *b;
+
+	while (c + 1 < SIM_BUF_CLASSES && len > class_bytes[c])
+		c++;
+	n = end->sim->cfg.bufs[c];
+	n_free = n - MIN_OF(n, m->used[c][0] + m->used[c][1]);
+	if (n == 0 || n_free >= n - n / 4)
+		return block_of_class(end, m, client_of(s), len);
+	standing = rudp_session_standing(s);
+	if (standing == RUDP_STANDING_SILENT)
+		return NULL;
+	if (standing == RUDP_STANDING_NEW && m->on_trial[c] >= n / 2)
+		b = NULL;
+	else
+		b = block_of_class(end, m, client_of(s), len);
+	if (!b && ((standing == RUDP_STANDING_NEW && m->on_trial[c] >= n / 2) || n_free < n / 8))
+		rudp_responses_short(end->r);
+	if (b && standing == RUDP_STANDING_NEW) {
+		b->on_trial = &m->on_trial[c];
+		++*b->on_trial;
+	}
+	return b;
+}
+
 static bool child_task_start(struct sim_end *end, struct sim_job *job)
 {
 	struct sim *sim = end->sim;
 
-	const struct rudp_session *s = rudp_call_session(job->call);
-
 	job->answer =
-		block_of_class(end, &end->answers, client_of(s), sim->calls[job->cookie].resp_len);
+		answer_block(end, rudp_call_session(job->call), sim->calls[job->cookie].resp_len);
 	if (!job->answer)
 		return false;
 	if (job->at <= sim->now) {
@@ -255,6 +288,10 @@ static void jobs_waiting_run(struct sim_end *end)
 {
 	struct sim_job *left = end->waiting;
 
+	if (!left || (!end->wait_due && end->sim->now < end->wait_again_ns))
+		return;
+	end->wait_due = false;
+	end->wait_again_ns = end->sim->now + WAIT_AGAIN_NS;
 	end->waiting = NULL;
 	end->waiting_tail = &end->waiting;
 	while (left) {
@@ -383,7 +420,7 @@ bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len
 	c = &sim->calls[cookie];
 	req_len = MAX_OF(req_len, HEADER);
 	*c = (struct sim_call){.state = SIM_CALL_OPEN,
-			       .client = (uint8_t)end,
+			       .client = (uint16_t)end,
 			       .req_len = req_len,
 			       .resp_len = resp_len,
 			       .sent_ns = sim->now,
@@ -394,6 +431,7 @@ bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len
 	pattern(c->req + HEADER, req_len - HEADER, cookie * 2ULL);
 	sim->n_calls++;
 	sim->n_open++;
+	sim->ends[end].due_ns = 0;
 	if (rudp_call_send(sim->ends[end].session, c->req, req_len, cookie)) {
 		sim->n_calls--;
 		sim->n_open--;
@@ -533,13 +571,28 @@ struct sim *sim_free(struct sim *sim)
 	return NULL;
 }
 
-static uint64_t end_due(const struct sim_end *end)
+static uint64_t end_due(struct sim_end *end)
 {
-	uint64_t d = end->rx_head ? 0 : rudp_deadline(end->r);
+	uint64_t d;
+
+	if (end->due_ns)
+		return end->due_ns;
+	d = end->rx_head ? 0 : rudp_deadline(end->r);
 
 	for (const struct sim_job *j = end->jobs; j; j = j->next)
 		d = MIN_OF(d, j->at);
-	return MAX_OF(MAX_OF(d, end->next_turn), end->stalled_until);
+	if (end->waiting)
+		d = end->wait_due ? 0 : MIN_OF(d, end->wait_again_ns);
+	end->due_ns = MAX_OF(MAX_OF(d, end->next_turn), end->stalled_until);
+	end->due_ns = MAX_OF(end->due_ns, 1U);
+	return end->due_ns;
+}
+
+/* A test may have done anything to the ends. */
+static void dues_forget(struct sim *sim)
+{
+	for (unsigned i = 0; i <= sim->cfg.clients; i++)
+		sim->ends[i].due_ns = 0;
 }
 
 static void end_turn(struct sim_end *end)
@@ -547,6 +600,7 @@ static void end_turn(struct sim_end *end)
 	struct sim *sim = end->sim;
 	unsigned n = 0;
 
+	end->due_ns = 0;
 	end->turns++;
 	while (end->rx_head && n++ < 256) {
 		struct sim_pkt *p = end->rx_head;
@@ -609,6 +663,7 @@ static bool step(struct sim *sim, uint64_t until)
 		p->next = NULL;
 		*end->rx_tail = p;
 		end->rx_tail = &p->next;
+		end->due_ns = 0;
 		return true;
 	}
 	if (!first || at > until)
@@ -622,6 +677,7 @@ bool sim_pass(struct sim *sim, uint64_t ns)
 {
 	uint64_t until = sim->now + ns;
 
+	dues_forget(sim);
 	while (!sim->fault[0] && step(sim, until))
 		;
 	sim->now = MAX_OF(sim->now, until);
@@ -632,6 +688,7 @@ bool sim_finish(struct sim *sim, uint64_t max_ns)
 {
 	uint64_t until = sim->now + max_ns;
 
+	dues_forget(sim);
 	while (!sim->fault[0] && sim->n_open && step(sim, until))
 		;
 	if (sim->n_open)
@@ -651,6 +708,7 @@ bool sim_connect(struct sim *sim, uint64_t max_ns)
 {
 	uint64_t until = sim->now + max_ns;
 
+	dues_forget(sim);
 	while (!sim->fault[0] && !all_up(sim) && step(sim, until))
 		;
 	if (!all_up(sim))

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #define SIM_LEGS_MAX 4
-#define SIM_CLIENTS_MAX 128
+#define SIM_CLIENTS_MAX 1024
 #define SIM_SERVER 0 /* endpoint number; clients follow */
 #define SIM_BUF_CLASSES 3
 
@@ -33,7 +33,8 @@ struct sim_config {
 	uint32_t mtu;
 	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: none */
 	/* The server's request buffers, and as many response buffers: up to 7.5 KiB, up to 132 KiB,
-	 * larger; each client has a share (rudp_incast_allows). 0: unlimited. */
+	 * larger; each client has a share (rudp_incast_allows, and for responses by
+	 * rudp_session_standing as in the file system's server). 0: unlimited. */
 	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
@@ -63,7 +64,8 @@ struct sim_config {
 
 enum sim_call_state { SIM_CALL_NONE, SIM_CALL_OPEN, SIM_CALL_DONE, SIM_CALL_ABANDONED };
 struct sim_call {
-	uint8_t state, client;
+	uint8_t state;
+	uint16_t client;
 	int status;
 	unsigned executed, answered;
 	uint32_t req_len, resp_len;
@@ -100,6 +102,9 @@ struct sim_end {
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
+	bool wait_due;		/* memory was freed since `waiting` was last tried */
+	uint64_t wait_again_ns; /* when it is tried anyway */
+	uint64_t due_ns;	/* when it has something to do; 0: to be computed */
 	uint64_t sending_until,
 		flushed_ns; /* packets sent since the last flush leave from this time */
 	bool half_sender;   /* client: sends only the first packets of its requests */
@@ -109,8 +114,9 @@ struct sim_end {
 	struct sim_job *jobs, *waiting,
 		**waiting_tail; /* waiting: jobs that need response memory */
 	struct block *blocks;
-	struct sim_memory {			   /* the server's buffers, by class */
-		unsigned used[SIM_BUF_CLASSES][2]; /* used by small messages, by others */
+	struct sim_memory {			    /* the server's buffers, by class */
+		unsigned used[SIM_BUF_CLASSES][2];  /* used by small messages, by others */
+		unsigned on_trial[SIM_BUF_CLASSES]; /* used by clients on trial */
 		unsigned used_by[SIM_CLIENTS_MAX + 1][SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];

@@ -53,7 +53,7 @@ struct datagram_addr sim_end_addr(const struct sim *sim, unsigned end, unsigned 
 {
 	struct datagram_addr a = {.port = 7000};
 	uint8_t net = sim->cfg.one_subnet ? 0 : (uint8_t)leg;
-	uint8_t host = (uint8_t)end, port = (uint8_t)(leg + 1);
+	uint8_t host = (uint8_t)end, port = (uint8_t)((leg + 1) | end >> 8 << 4);
 
 	if (sim->cfg.ipv6) {
 		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [14] = host, [15] = port}};
@@ -67,10 +67,12 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 {
 	const uint8_t *at = a->ip.bytes + (sim->cfg.ipv6 ? 14 : 2);
 
-	if (at[0] > sim->cfg.clients || at[1] == 0 || at[1] > sim->cfg.legs)
+	unsigned end = at[0] | at[1] >> 4 << 8, leg = at[1] & 15;
+
+	if (end > sim->cfg.clients || leg == 0 || leg > sim->cfg.legs)
 		return NULL;
-	*ret_leg = at[1] - 1U;
-	return &sim->ends[at[0]];
+	*ret_leg = leg - 1;
+	return &sim->ends[end];
 }
 
 #define TRICKLE_NS (50 * NSEC_PER_MSEC)

@@ -18,7 +18,8 @@ static const struct {
 };
 
 #define PEER_LARGE 0x8000U /* in buf_class.peers */
-_Static_assert(BUF_PEERS < PEER_LARGE, "a peer number and a flag fit 16 bits");
+#define PEER_TRIAL 0x4000U
+_Static_assert(BUF_PEERS <= PEER_TRIAL, "a peer number and two flags fit 16 bits");
 
 size_t buf_pool_bytes(void)
 {
@@ -78,15 +79,26 @@ static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool la
 	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
 }
 
+/* How many of a class's free slots a peer may count on. */
+static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool large, bool trial)
+{
+	const struct buf_class *c = &p->classes[class];
+	unsigned n_free = buf_class_free(p, class, large), most = c->n_slots / 2;
+
+	if (!trial)
+		return n_free;
+	return c->n_trial < most ? MIN_OF(n_free, most - c->n_trial) : 0;
+}
+
 /* The class that can serve len bytes for a peer now; BUF_CLASSES: none. A larger class serves if
  * the fitting one is full, but the largest is reserved for messages that need it. */
-static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t len)
+static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, bool trial, size_t len)
 {
 	bool large = len > RUDP_SMALL_BYTES;
 
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
-		unsigned n_free =
-			peer == BUF_NOBODY ? p->classes[i].n_free : buf_class_free(p, i, large);
+		unsigned n_free = peer == BUF_NOBODY ? p->classes[i].n_free
+						     : buf_class_share(p, i, large, trial);
 
 		if (len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
 			continue;
@@ -103,7 +115,7 @@ static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t le
 
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len)
 {
-	return buf_class_for(p, peer, len) < BUF_CLASSES;
+	return buf_class_for(p, peer, false, len) < BUF_CLASSES;
 }
 
 void *buf_pool_get(struct buf_pool *p, size_t len)
@@ -111,9 +123,43 @@ void *buf_pool_get(struct buf_pool *p, size_t len)
 	return buf_pool_get_for(p, BUF_NOBODY, len);
 }
 
+bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len)
+{
+	return buf_class_for(p, peer, trial, len) < BUF_CLASSES;
+}
+
+/* The smallest class for len bytes. */
+static const struct buf_class *buf_class_of(const struct buf_pool *p, size_t len)
+{
+	unsigned i = 0;
+
+	while (i + 1 < BUF_CLASSES && len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
+		i++;
+	return &p->classes[i];
+}
+
+bool buf_pool_is_scarce(const struct buf_pool *p, size_t len)
+{
+	const struct buf_class *c = buf_class_of(p, len);
+
+	return c->n_free < c->n_slots - c->n_slots / 4;
+}
+
+bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len)
+{
+	const struct buf_class *c = buf_class_of(p, len);
+
+	return c->n_free < c->n_slots / 8 || (trial && c->n_trial >= c->n_slots / 2);
+}
+
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len)
 {
-	unsigned i = buf_class_for(p, peer, len), slot;
+	return buf_pool_get_as(p, peer, false, len);
+}
+
+void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len)
+{
+	unsigned i = buf_class_for(p, peer, trial, len), slot;
 	bool large = len > RUDP_SMALL_BYTES;
 	struct buf_class *c;
 
@@ -124,8 +170,10 @@ void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len)
 	c->n_free_min = MIN_OF(c->n_free_min, c->n_free);
 	c->n_clean = MIN_OF(c->n_clean, c->n_free);
 	c->n_large += large;
+	c->n_trial += trial;
 	slot = c->stack[c->n_free];
-	c->peers[slot] = (uint16_t)(peer % BUF_PEERS | (large ? PEER_LARGE : 0));
+	c->peers[slot] =
+		(uint16_t)(peer % BUF_PEERS | (large ? PEER_LARGE : 0) | (trial ? PEER_TRIAL : 0));
 	p->held[peer % BUF_PEERS][i][large]++;
 	return c->base + (size_t)slot * c->slot_bytes + BUF_HEADROOM_BYTES;
 }
@@ -162,7 +210,8 @@ void buf_pool_put(struct buf_pool *p, void *data)
 		slot = (unsigned)((size_t)(at - c->base) / c->slot_bytes);
 		large = c->peers[slot] & PEER_LARGE;
 		c->n_large -= large;
-		p->held[c->peers[slot] & ~PEER_LARGE][i][large]--;
+		c->n_trial -= (c->peers[slot] & PEER_TRIAL) != 0;
+		p->held[c->peers[slot] & (PEER_TRIAL - 1)][i][large]--;
 		c->stack[c->n_free++] = (uint16_t)slot;
 		return;
 	}

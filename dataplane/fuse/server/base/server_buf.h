@@ -25,8 +25,10 @@ struct buf_class {
 	unsigned
 		n_free_min; /* minimum of n_free since the last trim: that many were never needed */
 	unsigned n_clean;   /* stack[0..n_clean) hold no pages */
-	uint16_t *peers;    /* the peer that uses each slot; PEER_LARGE: for a large message */
+	uint16_t *peers;    /* the peer that uses each slot; PEER_LARGE: for a large message;
+			       PEER_TRIAL: on trial */
 	unsigned n_large;   /* slots used by large messages */
+	unsigned n_trial;   /* slots used by peers on trial */
 	bool pinned;	    /* registered with an RDMA device: pages stay */
 };
 
@@ -49,6 +51,14 @@ void *buf_pool_get(struct buf_pool *p, size_t len);
  * ones. */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
+/* As these; trial: of a peer whose buffers may stay away, which has half of a class with the others
+ * like it. */
+void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
+bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
+/* Whether so many buffers for len bytes are in use that shares matter: a quarter of a class; and
+ * whether hardly any is free: an eighth, or for peers on trial none of their half. */
+bool buf_pool_is_scarce(const struct buf_pool *p, size_t len);
+bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
 /* Ignores NULL. data must be what buf_pool_get returned. */
 void buf_pool_put(struct buf_pool *p, void *data);
 /* Returns the memory of the classes from `first` on and keeps its pages allocated from now on. */

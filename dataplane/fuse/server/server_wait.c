@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests that wait for a reply buffer, and who gets the next one: hosts in turn, and the sessions
+ * of a host in turn. While few buffers are free, clients that have acknowledged nothing lately
+ * share half of them, clients from which nothing is heard get none, and those that leave their
+ * replies unacknowledged lose them with their session.
+ */
+#include "dataplane/fuse/server/server_source.h"
+
+/* A client is asked for a sign of life at most this often. */
+#define WAIT_AGAIN_NS NSEC_PER_MSEC
+
+static struct fuse_in_header *message_of(struct server_wait *w)
+{
+	return (struct fuse_in_header *)((uint8_t *)w + BUF_HEADROOM_BYTES);
+}
+
+/* How the client shares the buffers for a reply of len bytes. False: it gets none now. */
+static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
+{
+	*ret_trial = false;
+	if (PLENUM_LIKELY(!buf_pool_is_scarce(&c->server->answers, len)) || !c->session)
+		return true;
+	switch (rudp_session_standing(c->session)) {
+	case RUDP_STANDING_SILENT:
+		return false;
+	case RUDP_STANDING_NEW:
+		*ret_trial = true;
+		return true;
+	default:
+		return true;
+	}
+}
+
+void *server_wait_buffer(struct fuse_server_client *c, size_t len)
+{
+	bool trial;
+
+	return share_of(c, len, &trial) ? buf_pool_get_as(&c->server->answers, c->peer, trial, len)
+					: NULL;
+}
+
+static void queue_add(struct fuse_server_client *c, struct server_wait *w)
+{
+	w->next = NULL;
+	if (!c->waits) {
+		c->waits_tail = &c->waits;
+		list_add_tail(&c->from->waiting, &c->wait_node);
+		if (list_empty(&c->from->wait_node))
+			list_add_tail(&c->server->wait_sources, &c->from->wait_node);
+	}
+	*c->waits_tail = w;
+	c->waits_tail = &w->next;
+	c->server->n_wait++;
+}
+
+static void queue_remove(struct fuse_server_client *c, struct server_wait **p)
+{
+	struct server_wait *w = *p;
+
+	*p = w->next;
+	if (c->waits_tail == &w->next)
+		c->waits_tail = p;
+	c->server->n_wait--;
+	if (c->waits)
+		return;
+	list_del(&c->wait_node);
+	if (list_empty(&c->from->waiting))
+		list_del(&c->from->wait_node);
+}
+
+void server_wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
+{
+	struct server_wait *w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
+
+	*w = (struct server_wait){.client = c, .call = call, .len = len};
+	queue_add(c, w);
+	c->server->wait_due = true;
+}
+
+/* The waiting request `unique` of the mount, wherever it waits. */
+static struct server_wait **find(const struct server_mount *m, uint64_t unique,
+				 struct fuse_server_client **ret_client)
+{
+	for (struct fuse_server_client *c = m->server->clients; c; c = c->next) {
+		if (c->mount != m)
+			continue;
+		for (struct server_wait **p = &c->waits; *p; p = &(*p)->next)
+			if ((message_of(*p)->unique & ~FUSE_PROTO_UNIQUE_RESEND) == unique) {
+				*ret_client = c;
+				return p;
+			}
+	}
+	return NULL;
+}
+
+bool server_wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
+		      struct rudp_call **ret_former)
+{
+	struct fuse_server_client *had;
+	struct server_wait **p = find(c->mount, unique, &had), *w;
+
+	if (!p)
+		return false;
+	w = *p;
+	queue_remove(had, p);
+	*ret_former = w->call;
+	w->call = call;
+	w->client = c;
+	queue_add(c, w);
+	return true;
+}
+
+void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret)
+{
+	struct fuse_server_client *c;
+	struct server_wait **p = find(m, unique, &c), *w;
+
+	if (!p)
+		return NULL;
+	w = *p;
+	*ret = *w;
+	queue_remove(c, p);
+	return message_of(w);
+}
+
+void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
+		      const struct rudp_call *call)
+{
+	struct server_wait **p = &c->waits;
+
+	while (*p) {
+		struct server_wait *w = *p;
+
+		if (call && w->call != call) {
+			p = &w->next;
+			continue;
+		}
+		queue_remove(c, p);
+		buf_pool_put(&srv->requests, message_of(w));
+	}
+}
+
+/* Starts the client's first request for which there is a buffer. A smaller one may pass a larger.
+ */
+static bool client_start(struct fuse_server_client *c, bool *ret_short)
+{
+	struct fuse_server *srv = c->server;
+	struct server_wait **p = &c->waits;
+
+	while (*p) {
+		struct fuse_in_header *in = message_of(*p);
+		size_t len = fuse_server_check_reply_bytes(in);
+		struct fuse_server_args args;
+		struct server_wait w = **p;
+		bool trial;
+
+		if (!share_of(c, len, &trial))
+			return false;
+		if (!buf_pool_fits_as(&srv->answers, c->peer, trial, len)) {
+			*ret_short |= buf_pool_is_short(&srv->answers, trial, len);
+			p = &(*p)->next;
+			continue;
+		}
+		/* Dequeues first: the request may end at once and call this function again. */
+		queue_remove(c, p);
+		(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
+		server_req_start(c, w.call, in, w.len, &args);
+		return true;
+	}
+	return false;
+}
+
+/* Starts one request of the host. Its sessions take turns. */
+static bool host_start(struct server_source *h, bool *ret_short)
+{
+	struct list *end = h->waiting.prev, *l, *next;
+
+	for (l = h->waiting.next; l != &h->waiting; l = next) {
+		struct fuse_server_client *c = list_entry(l, struct fuse_server_client, wait_node);
+		bool last = l == end;
+
+		next = l->next;
+		if (client_start(c, ret_short)) {
+			if (c->waits) {
+				list_del(&c->wait_node);
+				list_add_tail(&h->waiting, &c->wait_node);
+			}
+			return true;
+		}
+		if (last)
+			return false;
+	}
+	return false;
+}
+
+/* One request of each host that can have a buffer. False: none can. */
+static bool round_run(struct fuse_server *srv, bool *ret_short)
+{
+	unsigned n = 0;
+	bool any = false;
+
+	for (struct list *l = srv->wait_sources.next; l != &srv->wait_sources; l = l->next)
+		n++;
+	for (; n > 0 && !list_empty(&srv->wait_sources); n--) {
+		struct server_source *h =
+			list_entry(srv->wait_sources.next, struct server_source, wait_node);
+
+		list_del(&h->wait_node);
+		list_add_tail(&srv->wait_sources, &h->wait_node);
+		any |= host_start(h, ret_short);
+	}
+	return any;
+}
+
+void server_wait_run(struct fuse_server *srv, uint64_t now_ns)
+{
+	bool is_short = false;
+
+	if (srv->n_wait == 0 || (!srv->wait_due && now_ns < srv->wait_again_ns))
+		return;
+	srv->wait_due = false;
+	srv->wait_again_ns = now_ns + WAIT_AGAIN_NS;
+	while (round_run(srv, &is_short))
+		is_short = false;
+	if (is_short && srv->rudp)
+		rudp_responses_short(srv->rudp);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which clients still acknowledge what they get, for an application whose memory for responses is
+ * short: clients that fell silent, such as those of a rack without power, must not hold the memory
+ * of those that remain. A client that has sent nothing for a while is asked by a PING first; while
+ * memory is short, sessions end that leave responses unacknowledged.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+/* Packets that arrived within this time, or three timeouts, show that the client is there. */
+#define HEARD_NS (20 * NSEC_PER_MSEC)
+/* Nothing in flight was acknowledged for this time, or four timeouts: the client is silent. A host
+ * whose virtual processor pauses for 20 ms is not. */
+#define SILENT_NS (40 * NSEC_PER_MSEC)
+/* A client that answers PINGs but acknowledges no part of its responses. */
+#define UNTAKEN_NS (500 * NSEC_PER_MSEC)
+#define LATELY_NS NSEC_PER_SEC
+#define SHORT_NS (20 * NSEC_PER_MSEC)
+#define CHECK_NS (5 * NSEC_PER_MSEC)
+#define ASK_DOUBLINGS_MOST 5U
+
+static uint64_t longest_rto(const struct rudp_session *s)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (s->paths[i].state == PATH_UP)
+			ns = MAX_OF(ns, rudp_path_rto(s, &s->paths[i]));
+	return ns;
+}
+
+/* Whether packets are in flight, and none has been acknowledged for too long. */
+static bool is_silent(const struct rudp_session *s, uint64_t now)
+{
+	uint64_t limit = MAX_OF(SILENT_NS, 4 * longest_rto(s));
+	bool any = false;
+
+	if (s->last_rx_ns + limit > now)
+		return false;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		const struct rudp_path *p = &s->paths[i];
+
+		if (p->state == PATH_NONE || p->sent.in_flight == 0)
+			continue;
+		if (rudp_sent_silent_since(&p->sent) + limit > now)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static bool takes_nothing(const struct rudp_session *s, uint64_t now)
+{
+	const struct slot *oldest = list_entry(s->answers.next, const struct slot, answer);
+
+	return oldest->answer_ns && MAX_OF(oldest->answer_ns, s->acked_ns) + UNTAKEN_NS <= now;
+}
+
+/* PINGs leave with the next poll, ever more rarely to a client that answers none. */
+static void ask(struct rudp_session *s, uint64_t now)
+{
+	if (s->last_rx_ns >= s->asked_ns)
+		s->n_asked = 0;
+	else if (now < s->asked_ns + (HEARD_NS << s->n_asked))
+		return;
+	else
+		s->n_asked = (uint8_t)MIN_OF(s->n_asked + 1U, ASK_DOUBLINGS_MOST);
+	s->asked_ns = now;
+	s->ask_due = true;
+	rudp_session_touch(s);
+}
+
+enum rudp_standing rudp_session_standing(struct rudp_session *s)
+{
+	uint64_t now = s->r->now;
+
+	if (s->state != SESSION_UP || is_silent(s, now))
+		return RUDP_STANDING_SILENT;
+	if (s->last_rx_ns + MAX_OF(HEARD_NS, 3 * longest_rto(s)) < now) {
+		ask(s, now);
+		return RUDP_STANDING_SILENT;
+	}
+	return s->acked_ns && now < s->acked_ns + LATELY_NS ? RUDP_STANDING_GOOD
+							    : RUDP_STANDING_NEW;
+}
+
+void rudp_standing_ask(struct rudp_session *s, uint64_t now)
+{
+	s->ask_due = false;
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (s->paths[i].state == PATH_UP && !s->paths[i].timed_out) {
+			rudp_tx_ping(s, &s->paths[i], now);
+			return;
+		}
+}
+
+void rudp_responses_short(struct rudp *r)
+{
+	if (r->now >= r->short_until_ns)
+		r->short_check_ns = r->now;
+	r->short_until_ns = r->now + SHORT_NS;
+	r->dirty = true;
+}
+
+void rudp_standing_run(struct rudp *r, uint64_t now)
+{
+	if (PLENUM_LIKELY(now >= r->short_until_ns) || now < r->short_check_ns)
+		return;
+	r->short_check_ns = now + CHECK_NS;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (s && !s->is_client && s->state == SESSION_UP && !list_empty(&s->answers) &&
+		    (is_silent(s, now) || takes_nothing(s, now)))
+			rudp_session_stuck(s);
+	}
+}
+
+uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now)
+{
+	return now < r->short_until_ns ? r->short_check_ns : RUDP_TIME_NEVER;
+}
