@@ -282,6 +282,11 @@ pid_t fs_helper_pid(const struct fs_helper *h, unsigned n)
 	return n < h->n_procs ? h->procs[n].pid : 0;
 }
 
+unsigned fs_helper_count(enum helpers_queue queue)
+{
+	return queue == HELPERS_DATA ? 2 * HELPERS_PER_QUEUE : HELPERS_PER_QUEUE;
+}
+
 void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes)
 {
 	*ret_bytes = h->arena_bytes;
@@ -349,7 +354,7 @@ void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helper
 	struct helpers_export *e = &h->exports[call->export_index];
 	struct helpers_ring *ring = &e->queues[queue];
 	unsigned first = 1 + call->export_index * HELPERS_PER_EXPORT + queue * HELPERS_PER_QUEUE;
-	unsigned n = queue == HELPERS_DATA ? 2 * HELPERS_PER_QUEUE : HELPERS_PER_QUEUE;
+	unsigned n = fs_helper_count(queue);
 
 	call->state = CALL_QUEUED;
 	ring->calls[ring->tail % HELPERS_CALLS_MAX] = call->index;

@@ -196,6 +196,8 @@ void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *
 
 /* The n-th process; the first is the watcher, which ends last and makes no calls. 0: no more. */
 pid_t fs_helper_pid(const struct fs_helper *h, unsigned n);
+/* How many helpers of an export serve the queue. */
+unsigned fs_helper_count(enum helpers_queue queue);
 /* For message buffers. A helper rejects a call whose data lies elsewhere. */
 void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes);
 struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index);

@@ -5,6 +5,7 @@
  * requests.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_fair.h"
 #include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_mount.h"
@@ -95,6 +96,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	srv->host = cfg->host;
 	srv->rudp = r;
 	list_init(&srv->sources);
+	server_fair_init(srv);
+	srv->now_ns = clock_now_ns();
 	list_init(&srv->wait_sources);
 	srv->fetch_tail = &srv->fetch_head;
 	srv->retry_tail = &srv->retry_head;
@@ -210,9 +213,11 @@ static bool rdma_waits(const struct fuse_server *srv)
 
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 {
-	int n = server_ring_poll(srv), done = server_helpers_poll(srv, may_sleep);
+	int n = server_ring_poll(srv), done;
 	unsigned moved = port_rdma_poll(srv->rdma);
 
+	srv->now_ns = now_ns;
+	done = server_helpers_poll(srv, may_sleep);
 	moved += server_ping_spins(srv, now_ns);
 
 	if (srv->retry_head)

@@ -216,6 +216,9 @@ struct server_req {
 
 	/* While a helper executes it. */
 	struct helper_call *helper_call;
+	uint64_t helper_since_ns; /* when it was submitted */
+	uint8_t helper_queue;	  /* enum helpers_queue */
+	bool helper_waits;	  /* for its host's turn, in server_fair.c */
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
@@ -304,7 +307,17 @@ struct server_ping_order {
 	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };
 
+/* One queue of an export's I/O helpers: server_fair.c. */
+struct server_fair {
+	struct list waiting; /* server_source_queue: hosts whose calls wait for their turn */
+	const struct server_source *last; /* host of the latest call; NULL: none */
+	uint64_t several_ns;		  /* when calls last came from another host than before */
+	uint64_t spent_ns;		  /* of the host served last: newcomers start with it */
+};
+
 struct fuse_server {
+	uint64_t now_ns; /* of the latest poll */
+	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
 	const char *host; /* this host's name */
@@ -323,7 +336,7 @@ struct fuse_server {
 	uint64_t incarnation;
 	uint64_t table_key[2]; /* signs FUSE_HANDLE_TABLE handles; of this process, as they are */
 	struct buf_pool requests, answers;
-	struct rudp *rudp;	  /* NULL in tests */
+	struct rudp *rudp;
 	struct list sources;	  /* server_source.h */
 	struct list wait_sources; /* those with requests that wait for a reply buffer, in turn */
 	unsigned n_wait;

@@ -6,6 +6,7 @@
  */
 #include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_fair.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/server_reply.h"
@@ -54,6 +55,7 @@ static void call_release(struct server_req *q)
 static void call_drop(struct server_req *q, struct helper_call *call)
 {
 	call_release(q);
+	q->client->from->n_calls[index_of(q->mount->export)]--;
 	fs_helper_call_free(q->client->server->helpers, call);
 }
 
@@ -61,13 +63,15 @@ struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, 
 {
 	struct server_export *e = q->mount->export;
 	const struct fuse_rights *rights = &q->client->rights;
-	struct helper_call *call = fs_helper_call_new(e->server->helpers, index_of(e));
+	struct helper_call *call =
+		server_fair_allows(q) ? fs_helper_call_new(e->server->helpers, index_of(e)) : NULL;
 	int r;
 
 	if (!call) {
 		server_req_requeue(q);
 		return NULL;
 	}
+	q->client->from->n_calls[index_of(e)]++;
 	r = ref_fill(q, &call->a, i);
 	if (r < 0) {
 		call_drop(q, call);
@@ -106,8 +110,6 @@ void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
 			      void (*then)(struct server_req *q, const struct helper_result *r,
 					   int fd))
 {
-	struct fuse_server *srv = q->client->server;
-
 	if (once && q->record) {
 		call->record = q->record;
 		call->ticket = q->ticket;
@@ -116,8 +118,7 @@ void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
 	call->user = q;
 	q->helper_call = call;
 	q->then = then;
-	srv->n_helper_calls++;
-	fs_helper_submit(srv->helpers, call, queue);
+	server_fair_submit(q, queue);
 }
 
 void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
@@ -229,8 +230,25 @@ static void call_back(void *user, struct helper_call *call)
 	if (!q)
 		own_back(srv, call);
 	fs_helper_call_free(srv->helpers, call);
-	if (q)
-		req_back(q, &r, fd);
+	if (!q)
+		return;
+	q->client->from->n_calls[index_of(q->mount->export)]--;
+	server_fair_returned(q);
+	req_back(q, &r, fd);
+}
+
+void server_helper_interrupt(struct server_req *q)
+{
+	const struct helper_result interrupted = {.error = -EINTR};
+	struct helper_call *call = q->helper_call;
+
+	if (!server_fair_take(q)) {
+		fs_helper_interrupt(q->client->server->helpers, call);
+		return;
+	}
+	q->submitted = false; /* no helper has seen it, so its record is free again */
+	call_drop(q, call);
+	req_back(q, &interrupted, -1);
 }
 
 int server_helpers_poll(struct fuse_server *srv, bool may_sleep)

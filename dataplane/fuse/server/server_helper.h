@@ -26,6 +26,8 @@ void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
 			      enum helpers_queue queue, bool once,
 			      void (*then)(struct server_req *q, const struct helper_result *r,
 					   int fd));
+/* Cancels the request's call unless a helper has started it. */
+void server_helper_interrupt(struct server_req *q);
 /* Closes fd in a helper, because closing may take as long as the file is big. */
 void server_helper_close(struct server_export *e, int fd);
 int server_helpers_init(struct fuse_server *srv); /* obtains the roots' handles */

@@ -4,6 +4,7 @@
  * operation, reply.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_quota.h"
@@ -357,7 +358,7 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->mount == c->mount && q->unique == arg->unique && q->helper_call) {
-			fs_helper_interrupt(srv->helpers, q->helper_call);
+			server_helper_interrupt(q);
 			return;
 		}
 	buf = server_wait_take(c->mount, arg->unique, &w);

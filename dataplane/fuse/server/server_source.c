@@ -30,8 +30,12 @@ struct server_source *server_source_get(struct fuse_server *srv, const struct ip
 		return NULL;
 	memcpy(h->key, key, sizeof(key));
 	h->n_refs = 1;
+	h->server = srv;
 	list_init(&h->waiting);
 	list_init(&h->wait_node);
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
+			list_init(&h->queues[i][k].node);
 	list_add_tail(&srv->sources, &h->node);
 	return h;
 }
@@ -40,6 +44,10 @@ void server_source_put(struct server_source *h)
 {
 	if (!h || --h->n_refs > 0)
 		return;
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
+			if (h->server->fair[i][k].last == h)
+				h->server->fair[i][k].last = NULL;
 	list_del(&h->node);
 	free(h);
 }

@@ -11,13 +11,24 @@
 
 #define SERVER_SOURCE_KEY_BYTES 9
 
+/* A host's calls in one queue of one export's I/O helpers: server_fair.c. */
+struct server_source_queue {
+	struct list node;		 /* in server_fair.waiting while head is set */
+	struct server_req *head, **tail; /* calls that wait for their turn */
+	unsigned n_submitted;		 /* calls with the helpers */
+	uint64_t spent_ns; /* time of the helpers used, comparable with other hosts that wait */
+};
+
 struct server_source {
 	struct list node; /* in fuse_server.sources */
+	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
 	unsigned n_live;       /* sessions that take a place */
 	unsigned n_refs;       /* clients, also those that have ended but have running requests */
 	struct list waiting;   /* clients with requests that wait for a reply buffer */
 	struct list wait_node; /* in fuse_server.wait_sources while there are any */
+	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
+	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 };
 
 /* The host at this address, which lasts until server_source_put(); NULL as address: unknown. NULL:

@@ -223,6 +223,6 @@ void server_wait_run(struct fuse_server *srv, uint64_t now_ns)
 	srv->wait_again_ns = now_ns + WAIT_AGAIN_NS;
 	while (round_run(srv, &is_short))
 		is_short = false;
-	if (is_short && srv->rudp)
+	if (is_short)
 		rudp_responses_short(srv->rudp);
 }
