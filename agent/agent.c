@@ -16,6 +16,7 @@
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
 #define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* for worker restarts in progress */
+#define FILES_CHECK_NS NSEC_PER_SEC
 #define RELEASE_NS NSEC_PER_SEC /* from the release of a device until it can be opened again */
 
 const char *agent_state_to_string(enum agent_state s)
@@ -349,8 +350,56 @@ static int take_host(struct agent *a)
 
 static int on_host_asked(void *user, int fd, uint32_t revents)
 {
-	host_lock_answer(fd);
+	struct agent *a = user;
+
+	/* Any user can connect without end: the rest waits for the next check. */
+	if (!host_lock_answer(fd))
+		a->host_source = loop_source_free(a->host_source);
 	return 0;
+}
+
+static int watch_host(struct agent *a)
+{
+	if (a->host_fd < 0 || a->host_source)
+		return 0;
+	return loop_add_fd(a->loop, a->host_fd, EPOLLIN, false, on_host_asked, a, &a->host_source);
+}
+
+/* ---- files of the run directory ---- */
+
+/* Without sockets no client reaches the agent, without the record the next agent does not find the
+ * workers, and without the lock a second agent could start. */
+static void restore_files(struct agent *a)
+{
+	int n_files = rundir_restore(&a->rundir), n_sockets = 0, r = n_files;
+
+	if (r >= 0)
+		r = n_sockets = a->clients ? clients_restore(a->clients) : 0;
+	if (n_files > 0 || n_sockets > 0) {
+		reconcile_keep_attempts(a);
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "files in %s were removed: created the %s again", a->rundir.run,
+			   n_sockets <= 0 ? "lock and the record"
+			   : n_files <= 0 ? "sockets"
+					  : "sockets, the lock and the record");
+	}
+	if (r < 0 && r != a->files_error)
+		events_add(&a->events, LOG_LEVEL_ERR, "agent",
+			   "files in %s were removed and cannot be created again: %s",
+			   a->rundir.run,
+			   r == -EBUSY ? "another plenumd uses the directory; stop one of the two"
+				       : strerror(-r));
+	a->files_error = MIN_OF(r, 0);
+}
+
+static int on_files_timer(void *user)
+{
+	struct agent *a = user;
+
+	if (a->state != AGENT_STOPPING)
+		restore_files(a);
+	(void)watch_host(a); /* retried at the next check */
+	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
 }
 
 static int open_rundir(struct agent *a)
@@ -359,10 +408,14 @@ static int open_rundir(struct agent *a)
 	struct reason why;
 	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, &why);
 
-	if (r == -EBUSY)
+	if (r == -EBUSY && owner)
 		log_err("another plenumd (pid %d) uses %s; stop it, or start this one with another "
 			"--run-dir",
 			owner, a->opt.run_dir);
+	else if (r == -EBUSY)
+		log_err("another process of this user locks %s/plenumd.lock; stop it, or start "
+			"plenumd with another --run-dir",
+			a->opt.run_dir);
 	else if (r < 0)
 		log_err("%s", reason_is_set(&why) ? why.text : strerror(-r));
 	return r;
@@ -464,8 +517,10 @@ static int open_sources(struct agent *a)
 	if (fd < 0)
 		return fd;
 	r = loop_add_fd(l, fd, EPOLLIN, true, on_kernel, a, &a->kernel_source);
-	if (r >= 0 && a->host_fd >= 0)
-		r = loop_add_fd(l, a->host_fd, EPOLLIN, false, on_host_asked, a, &a->host_source);
+	if (r >= 0)
+		r = watch_host(a);
+	if (r >= 0)
+		r = loop_add_timer(l, NSEC_PER_SEC / 10, on_files_timer, a, &a->files_timer);
 	if (r >= 0)
 		r = reconcile_init(a);
 	if (r >= 0)
@@ -522,7 +577,7 @@ static int open_clients(struct agent *a)
 	a->events.user = a;
 	a->events.on_add = control_on_event;
 	control_on_event(a, a->events.next);
-	return 0;
+	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
 }
 
 static int open_all(struct agent *a)
@@ -567,6 +622,7 @@ static void close_all(struct agent *a)
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->host_source);
+	loop_source_free(a->files_timer);
 	loop_source_free(a->stop_timer);
 	loop_source_free(a->health_timer);
 	health_done(&a->health);
@@ -637,7 +693,8 @@ int agent_main(const struct agent_options *opt)
 	if (!a)
 		return 1;
 	a->opt = *opt;
-	a->rundir.lock_fd = a->host_fd = -1;
+	a->rundir.lock = RUN_LOCK_NONE;
+	a->host_fd = -1;
 	a->started_ns = clock_now_ns();
 	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);

@@ -80,8 +80,10 @@ struct agent {
 	bool keeps_workers; /* the agent exits and leaves its workers running */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests use less */
-	struct loop_source *kernel_source, *stop_timer, *host_source;
-	int host_fd; /* host_lock.h; -1: not held */
+	struct loop_source *kernel_source, *stop_timer, *host_source, *files_timer;
+	int host_fd;	 /* host_lock.h; -1: not held */
+	int files_error; /* why files of the run directory could not be created again; 0: they are
+			    there */
 };
 
 /* Unmounts, stops the workers and ends the agent; the network stays. */

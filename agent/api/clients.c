@@ -18,7 +18,10 @@
 struct listener {
 	struct clients *clients;
 	enum privsep_role role; /* of the child that serves it */
-	const char *path;
+	const char *path, *group;
+	mode_t mode;
+	dev_t dev; /* of the file at path */
+	ino_t ino;
 	int fd;
 	struct loop_source *source; /* NULL: paused */
 };
@@ -415,14 +418,32 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 void clients_set_rights(struct clients *c, struct clients_rights *rights)
 {
 	bool others = rights->n_users > 0 || rights->n_groups > 0;
-	const struct listener *l = &c->listeners[PRIVSEP_ADMIN];
+	struct listener *l = &c->listeners[PRIVSEP_ADMIN];
 
 	clients_rights_done(&c->rights);
 	c->rights = *rights;
 	*rights = (struct clients_rights){0};
-	if (l->fd >= 0 && chmod(l->path, others ? 0666 : 0600) < 0)
+	l->mode = others ? 0666 : 0600;
+	if (l->fd >= 0 && chmod(l->path, l->mode) < 0)
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "agent", "%s: %s", l->path,
 			   strerror(errno));
+}
+
+static int listener_open(struct listener *l)
+{
+	struct stat st;
+	int fd, r = listen_open(l->path, l->mode, l->group, &fd);
+
+	if (r < 0)
+		return r;
+	cleanup_close(&l->fd);
+	l->fd = fd;
+	/* Another process may remove it at once: then clients_restore creates it again. */
+	if (stat(l->path, &st) < 0)
+		st = (struct stat){0};
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	return 0;
 }
 
 static int open_listener(struct clients *c, enum privsep_role role, const char *path, mode_t mode,
@@ -433,7 +454,36 @@ static int open_listener(struct clients *c, enum privsep_role role, const char *
 	l->clients = c;
 	l->role = role;
 	l->path = path;
-	return listen_open(path, mode, group, &l->fd);
+	l->mode = mode;
+	l->group = group;
+	return listener_open(l);
+}
+
+static bool is_named(const struct listener *l)
+{
+	struct stat st;
+
+	return lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino;
+}
+
+int clients_restore(struct clients *c)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++) {
+		struct listener *l = &c->listeners[i];
+		int r;
+
+		if (!l->clients || is_named(l))
+			continue;
+		pause_listener(l);
+		r = listener_open(l);
+		resume_listener(l);
+		if (r < 0)
+			return r;
+		n++;
+	}
+	return n;
 }
 
 static int open_child(struct clients *c, enum privsep_role role)

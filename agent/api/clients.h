@@ -87,6 +87,9 @@ struct clients_setup {
 
 int clients_new(const struct clients_setup *setup, struct clients **ret);
 struct clients *clients_free(struct clients *c); /* accepts NULL, returns NULL */
+/* Creates the sockets again whose files were removed or replaced. The number of them; negative
+ * errno: one cannot be created. */
+int clients_restore(struct clients *c);
 /* Takes rights. Open connections follow the new rights from now on. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
 /* Whether the client may make a change now: it has the right and is still connected. */

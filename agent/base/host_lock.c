@@ -12,6 +12,12 @@
 #include <sys/un.h>
 
 #define TRY_AGAIN_MS 20
+/* An agent listens right after it has bound the name, so a holder that refuses connections for
+ * longer is no agent. Any user can bind the name; an agent's start must not wait longer for that
+ * user. */
+#define SILENT_WAIT_NS NSEC_PER_SEC
+#define ANSWERS_AT_ONCE 16 /* any user can connect: then the loop's other events have their turn \
+			    */
 
 /* Opens a socket, and writes the address of the name to *sun and *len. */
 static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
@@ -60,16 +66,18 @@ static int ask(const char *name, struct ucred *ret)
 }
 
 /* 0: taken, or held by a process that cannot be an agent; -EBUSY: an agent holds it; -EAGAIN: it
- * may become free in a moment. */
-static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
+ * may become free in a moment. waited_ns: since the first try. */
+static int try(const char *name, uint64_t waited_ns, uint64_t wait_ns, int *ret_fd,
+	       pid_t *ret_owner)
 {
+	const bool is_last = waited_ns > wait_ns;
 	struct ucred owner = {0};
 	int r = take(name, ret_fd);
 
 	if (r != -EBUSY)
 		return r;
 	r = ask(name, &owner);
-	if (r == -EAGAIN && !is_last)
+	if (r == -EAGAIN && waited_ns <= MIN_OF(wait_ns, SILENT_WAIT_NS))
 		return r;
 	if (r < 0 && r != -EAGAIN)
 		return r;
@@ -92,18 +100,22 @@ static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
 
 int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner)
 {
-	const uint64_t until = clock_now_ns() + wait_ns;
+	const uint64_t began = clock_now_ns();
 	int r;
 
-	while ((r = try(name, clock_now_ns() > until, ret_fd, ret_owner)) == -EAGAIN)
+	while ((r = try(name, clock_now_ns() - began, wait_ns, ret_fd, ret_owner)) == -EAGAIN)
 		poll(NULL, 0, TRY_AGAIN_MS);
 	return r;
 }
 
-void host_lock_answer(int fd)
+bool host_lock_answer(int fd)
 {
-	int asker;
+	for (unsigned i = 0; i < ANSWERS_AT_ONCE; i++) {
+		int asker = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
-	while ((asker = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		if (asker < 0)
+			return true;
 		close(asker);
+	}
+	return false;
 }

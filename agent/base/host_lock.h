@@ -25,7 +25,8 @@
  * negative errno.
  */
 int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner);
-/* Accepts and closes the connections of agents that asked for the holder. */
-void host_lock_answer(int fd);
+/* Accepts and closes the connections of agents that asked for the holder. False: there may be more
+ * of them; the caller answers those later, since any user can connect without end. */
+bool host_lock_answer(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lock, record and epoch of the run directory. Only this file writes there while workers are
+/* Record and epoch of the run directory. Only this file writes there while workers are
  * started, and agents of other versions read it. */
 #include "agent/supervise/rundir.h"
 #include "agent/base/path.h"
@@ -14,13 +14,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #define END_MS 3000 /* time for a killed process to exit */
-#define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
 
 /* An agent of an older version reads as much of a newer record as rundir.h says. */
 static const struct state_kind record_kind = {.name = "record",
@@ -336,54 +334,10 @@ static int make_dirs(const char *path, mode_t mode, struct reason *why)
 	return 0;
 }
 
-/* An agent that was killed a moment ago may leave a child that it has just forked; the child holds
- * the lock until it has closed the descriptors that it inherited. */
-static int lock(int fd, pid_t *ret_owner)
-{
-	uint64_t until = clock_now_ns() + LOCK_PATIENCE_NS;
-
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		char text[24] = "";
-		pid_t owner = 0;
-
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
-			owner = (pid_t)strtol(text, NULL, 10);
-		if (process_lives(owner) || clock_now_ns() > until) {
-			*ret_owner = owner;
-			return -EBUSY;
-		}
-		poll(NULL, 0, 20);
-	}
-	return 0;
-}
-
-static int take_lock(struct rundir *rd, pid_t *ret_owner, struct reason *why)
-{
-	autofree char *path = path_join(rd->run, "plenumd.pid");
-	char text[24] = "";
-	int len, r;
-
-	if (!path)
-		return -ENOMEM;
-	rd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	r = rd->lock_fd < 0 ? -errno : lock(rd->lock_fd, ret_owner);
-	if (r < 0) {
-		reason_set_text(why, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
-		return r;
-	}
-	/* Locked, so an earlier content of the file is obsolete. */
-	len = snprintf(text, sizeof(text), "%d\n", getpid());
-	if (ftruncate(rd->lock_fd, 0) < 0 || pwrite(rd->lock_fd, text, (size_t)len, 0) != len)
-		return -errno;
-	return 0;
-}
-
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
 		struct reason *why)
 {
-	struct rundir rd = {.lock_fd = -1};
+	struct rundir rd = {.lock = RUN_LOCK_NONE};
 	int r;
 
 	reason_clear(why);
@@ -396,7 +350,7 @@ int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *r
 		r = rd.run && rd.state ? 0 : -errno;
 	}
 	if (r >= 0)
-		r = take_lock(&rd, ret_owner, why);
+		r = run_lock_take(rd.run, &rd.lock, ret_owner, why);
 	if (r >= 0)
 		r = load_record(&rd);
 	if (r < 0) {
@@ -413,10 +367,23 @@ void rundir_done(struct rundir *rd)
 		mount_done(&rd->mounts[i]);
 	free(rd->mounts);
 	free(rd->processes);
-	cleanup_close(&rd->lock_fd);
+	run_lock_done(&rd->lock);
 	free(rd->run);
 	free(rd->state);
-	*rd = (struct rundir){.lock_fd = -1};
+	*rd = (struct rundir){.lock = RUN_LOCK_NONE};
+}
+
+int rundir_restore(struct rundir *rd)
+{
+	autofree char *record = path_join(rd->run, "record");
+	int r = record ? make_dirs(rd->run, 0755, NULL) : -ENOMEM;
+
+	if (r >= 0)
+		r = run_lock_restore(&rd->lock, rd->run);
+	if (r < 0 || access(record, F_OK) == 0)
+		return r;
+	r = save_record(rd);
+	return r < 0 ? r : 1;
 }
 
 /* The pidfd is opened before the start time is compared, so the pid cannot be reused in between. */

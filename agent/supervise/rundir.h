@@ -9,6 +9,7 @@
 #define PLENUM_AGENT_RUNDIR_H
 
 #include "agent/base/events.h"
+#include "agent/base/run_lock.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/reason.h"
 #include <sys/types.h>
@@ -56,7 +57,7 @@ struct rundir_mount {
 
 struct rundir {
 	char *run, *state; /* absolute paths of the two directories */
-	int lock_fd;
+	struct run_lock lock;
 	uint32_t epoch;
 	unsigned record_version; /* version of the record that was read; 0: unknown */
 	int record_error; /* 0: it was read in full; enum state_error; other negative errno */
@@ -68,14 +69,16 @@ struct rundir {
 };
 
 /*
- * Creates the directories, takes the lock (RUN/plenumd.pid contains our pid while it is locked) and
- * reads the record. 0; -EBUSY if another agent runs, with its pid in *ret_owner (if it was just
- * killed, waits until its last child has released the lock); other negative errno with the path
- * concerned in why, unless the errno says all.
+ * Creates the directories, takes the lock and reads the record. 0; -EBUSY if another agent runs,
+ * with its pid in *ret_owner (0: unknown); other negative errno with the path concerned in why,
+ * unless the errno says all.
  */
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
 		struct reason *why);
 void rundir_done(struct rundir *rd);
+/* Creates the run directory, its lock and its record again if they were removed. 0: they are there;
+ * 1: done; -EBUSY: another agent has taken the directory meanwhile; other negative errno. */
+int rundir_restore(struct rundir *rd);
 /* Kills the recorded processes that were not adopted, waits for them, and removes them from the
  * record. */
 void rundir_clean(struct rundir *rd, struct events *ev);

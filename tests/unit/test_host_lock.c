@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,12 +112,51 @@ static void test_another_user_cannot_keep_the_host(void **state)
 	close(told[0]);
 }
 
+/* The holder has the name and does not listen: a start must not wait for that as for a child of a
+ * killed agent. */
+static void test_a_silent_holder_delays_the_start_by_a_second_at_most(void **state)
+{
+	const char *name = lock_name();
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	autoclose int silent = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint64_t began = clock_now_ns();
+	pid_t owner = 0;
+	int fd = -1;
+
+	memcpy(sun.sun_path + 1, name, strlen(name));
+	assert_int_equal(
+		bind(silent, (struct sockaddr *)&sun,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))),
+		0);
+	assert_int_equal(host_lock_take(name, HOST_LOCK_WAIT_NS, &fd, &owner), 0);
+	assert_int_equal(fd, -1);
+	assert_true(clock_now_ns() - began < HOST_LOCK_WAIT_NS / 2);
+}
+
+/* A user who connects without end costs the holder a bounded number of answers at a time. */
+static void test_the_holder_answers_a_bounded_number_at_a_time(void **state)
+{
+	autoclose int fd = -1;
+	pid_t owner = 0;
+	unsigned n = 0;
+	int second;
+
+	assert_int_equal(host_lock_take(lock_name(), 0, &fd, &owner), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(host_lock_take(lock_name(), 0, &second, &owner), -EBUSY);
+	while (!host_lock_answer(fd))
+		n++;
+	assert_in_range(n, 2, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_second_agent_of_a_host_is_refused),
 		cmocka_unit_test(test_a_killed_agent_releases_the_host),
 		cmocka_unit_test(test_another_user_cannot_keep_the_host),
+		cmocka_unit_test(test_a_silent_holder_delays_the_start_by_a_second_at_most),
+		cmocka_unit_test(test_the_holder_answers_a_bounded_number_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
