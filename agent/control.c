@@ -7,6 +7,7 @@
 #include "agent/api/clients.h"
 #include "agent/control_internal.h"
 #include "agent/status.h"
+#include "netcfg/base/file.h"
 #include "netcfg/base/memfd.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -168,6 +169,48 @@ static void get_staged(struct agent *a, struct control_reply *r)
 	spec_free(spec);
 }
 
+/* The apply with that number, if its configuration is kept; NULL: r has the error. */
+static const struct history_entry *kept_entry(struct agent *a, uint64_t number,
+					      struct control_reply *r)
+{
+	const struct history *h = &a->reconcile.records.history;
+	const struct history_entry *e = history_find(h, number);
+	autofree char *path = e ? history_config(h, e->number) : NULL;
+	struct reason why;
+
+	if (path && e->number == number)
+		return e;
+	if (e)
+		reason_set_text(&why,
+				"apply %" PRIu64
+				" is '%s' in 'plenum history': no configuration of it is "
+				"kept; give the number of an apply that is shown as applied",
+				number, history_outcome_to_string(e->outcome));
+	else
+		reason_set_text(&why,
+				"apply %" PRIu64
+				" is not in 'plenum history'; give the number of an "
+				"apply that is shown there as applied",
+				number);
+	control_error(r, 404, "not-found", why.text, NULL);
+	return NULL;
+}
+
+static void get_past(struct agent *a, uint64_t number, struct control_reply *r)
+{
+	const struct history_entry *e = kept_entry(a, number, r);
+	autofree char *path = e ? history_config(&a->reconcile.records.history, number) : NULL;
+	size_t len;
+	int k;
+
+	if (!e)
+		return;
+	*r = (struct control_reply){.http_status = 200, .content = PRIVSEP_YAML};
+	k = path ? file_read(path, SPEC_FILE_BYTES_MAX, &r->text, &len) : -ENOMEM;
+	if (k < 0)
+		control_failure(a, r, k, &(struct diag)DIAG_INIT);
+}
+
 static void on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		   struct control_reply *r)
 {
@@ -199,8 +242,14 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_HISTORY:
 		control_json(r, 200, history_to_json(&a->reconcile.records.history));
 		break;
+	case PRIVSEP_HISTORY_CONFIG:
+		get_past(a, m->get.number, r);
+		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
+		break;
+	case PRIVSEP_PLAN_BACK: /* only by a rollback's dry-run */
+		control_error(r, 404, "not-found", "no such object", NULL);
 		break;
 	case PRIVSEP_WHAT_MAX:
 		break;
@@ -424,18 +473,21 @@ static bool is_under_way(const struct agent *a, struct reason *why)
 
 /* If the last apply already failed or was rolled back (also by a crash or reset), a rollback
  * without a number would undo one more: refuse it. */
-static bool is_undone(const struct history *h, struct reason *why)
+static bool is_undone(const struct history *h, const char *now, struct reason *why)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
+	const uint64_t earlier = history_kept_other(h, now);
 
 	if (!e || (e->outcome != HISTORY_ROLLED_BACK && e->outcome != HISTORY_FAILED))
 		return false;
-	reason_set_text(
-		why,
-		"apply %" PRIu64
-		" already %s (%.120s), and no apply is pending; to go further back, give the "
-		"number of an apply that 'plenum history' shows as applied",
-		e->number, e->outcome == HISTORY_FAILED ? "failed" : "rolled back", e->text);
+	reason_set_text(why, "apply %" PRIu64 " already %s (%.120s), and no apply is pending",
+			e->number, e->outcome == HISTORY_FAILED ? "failed" : "rolled back",
+			e->text);
+	if (earlier)
+		reason_append(why,
+			      "'plenum rollback %" PRIu64
+			      "' returns to the configuration before the running one",
+			      earlier);
 	return true;
 }
 
@@ -449,7 +501,7 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 
 	if (is_under_way(a, &why))
 		control_error(r, 409, "busy", why.text, NULL);
-	else if (is_undone(h, &why))
+	else if (is_undone(h, now, &why))
 		control_error(r, 404, "nothing-waits", why.text, NULL);
 	else if ((number = history_kept_other(h, now)) == 0)
 		control_error(r, 404, "not-found", "no earlier apply was kept", NULL);
@@ -457,26 +509,40 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 }
 
 /* Rolls back the pending apply; without one returns to the configuration kept before the running
- * one, or to a numbered one. */
+ * one, or to a numbered one. The number is checked first: a typo changes nothing, the history
+ * included. */
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
 	struct reconcile_client client;
+	bool undo;
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
-	control_note(a, cl, "rollback requested");
 	/* The pending apply is not kept yet, so its number means the apply itself. */
-	if (a->reconcile.pending.applier &&
-	    (!client.back_to || client.back_to == a->reconcile.pending.entry)) {
-		if (is_meant(a, cl, m, false, r))
-			decide(a, cl, false, r);
+	undo = a->reconcile.pending.applier &&
+	       (!client.back_to || client.back_to == a->reconcile.pending.entry);
+	if (undo) {
+		if (!is_meant(a, cl, m, false, r))
+			return;
+		client.back_to = 0;
+	} else {
+		if (!client.back_to)
+			client.back_to = one_before(a, r);
+		else if (!kept_entry(a, client.back_to, r))
+			client.back_to = 0;
+		if (!client.back_to)
+			return;
+	}
+	if (m->apply.dry_run) {
+		control_query_host(a, &client, PRIVSEP_PLAN_BACK, r);
 		return;
 	}
-	if (!client.back_to)
-		client.back_to = one_before(a, r);
-	if (!client.back_to)
+	control_note(a, cl, "rollback requested");
+	if (undo) {
+		decide(a, cl, false, r);
 		return;
+	}
 	r->later = true;
 	reconcile_ask_client(a, &client);
 }

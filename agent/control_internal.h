@@ -67,7 +67,8 @@ void control_fault_del(struct agent *a, const struct client *cl, const struct pr
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
-/* Answers PRIVSEP_PLAN (with c's --force) and PRIVSEP_INVENTORY: starts a child process and sets
+/* Answers PRIVSEP_PLAN (with c's --force), PRIVSEP_PLAN_BACK (of a rollback to apply c->back_to, 0:
+ * of the pending apply) and PRIVSEP_INVENTORY: starts a child process and sets
  * r->later, or makes the error. */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);

@@ -184,13 +184,28 @@ static struct control_query **free_place(struct agent *a)
 	return NULL;
 }
 
-/* For a plan: the configuration that an apply would read now, or a copy of the running one. */
+/* The configuration of a rollback: of a numbered apply, or the one before the pending apply. */
+static int load_back(struct agent *a, struct control_query *q)
+{
+	const struct reconcile *rec = &a->reconcile;
+	autofree char *path =
+		q->client.back_to ? history_config(&rec->records.history, q->client.back_to) : NULL;
+
+	if (!q->client.back_to)
+		return reconcile_last_good_load(a, &q->diag, &q->spec);
+	return path ? spec_load(path, NULL, &q->diag, &q->spec) : -ENOENT;
+}
+
+/* For a plan: the configuration that an apply would read now, an earlier one, or a copy of the
+ * running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;
 
 	if (q->what == PRIVSEP_PLAN)
 		return store_load_next(&a->store, &q->diag, &q->spec);
+	if (q->what == PRIVSEP_PLAN_BACK)
+		return load_back(a, q);
 	if (q->what != PRIVSEP_PLAN_RUNNING)
 		return 0;
 	if (!a->running.spec)

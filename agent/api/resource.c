@@ -57,6 +57,7 @@ static const struct resource_field rollback_fields[] = {
 	NUMBER("confirm", apply.confirm_s, 1, PRIVSEP_CONFIRM_S_MAX),
 	FORCE(.only = NULL),
 	NUMBER("to", apply.back_to, 1, INT64_MAX),
+	BOOLEAN("dry-run", apply.dry_run),
 };
 
 static const struct resource_field fault_fields[] = {
@@ -162,9 +163,19 @@ const struct resource resources[RESOURCE_MAX] = {
 		.what = PRIVSEP_HISTORY,
 		.columns = "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON",
 		.commands = {{"history", "[TABLE OPTION...]", "list the last applies",
-			       "Lists the last twenty applies: time, user, configuration and outcome. Also lists starts\n"
-			       "of the agent with another configuration, and failed applies that the agent retried with\n"
-			       "success. Repairs of drift are events.\n"}},
+			       "Lists the last twenty configurations that ran: time, user, configuration and outcome.\n"
+			       "Also lists starts of the agent with another configuration, failed applies that the agent\n"
+			       "retried with success, and the last twenty attempts that failed or were rolled back;\n"
+			       "attempts that failed in the same way in a row are one line. 'plenum history show NUMBER'\n"
+			       "prints the configuration of an apply, 'plenum history diff NUMBER' what a rollback to it\n"
+			       "would change. Repairs of drift are events.\n"}},
+	},
+	[RESOURCE_HISTORY_CONFIG] = {
+		OPERATION("GET", "/v1/history/", PRIVSEP_GET, "configuration of an apply"),
+		.what = PRIVSEP_HISTORY_CONFIG,
+		NAMED(NUMBER, get.number, "number"),
+		.commands = {{"history show", "NUMBER", "print the configuration of an apply",
+			       "Prints the configuration of apply NUMBER in 'plenum history', in normal form.\n"}},
 	},
 	[RESOURCE_PLAN] = {
 		OPERATION("GET", "/v1/plan", PRIVSEP_GET, "what an apply would do"),
@@ -273,7 +284,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_ROLLBACK] = {
 		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
 		FIELDS(rollback_fields),
-		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo an apply",
+		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--dry-run] [--force NAME]", "undo an apply",
 			       "Undoes the pending apply with NUMBER, by default your own. If no apply is pending,\n"
 			       "returns to the configuration before the running one, or to that of apply NUMBER in\n"
 			       "'plenum history'; the configuration files stay as they are. The options are those of\n"

@@ -55,6 +55,28 @@ static enum history_outcome outcome_parse(const char *text)
 	return HISTORY_OUTCOME_MAX;
 }
 
+/* Whether its configuration did not run, or not for good. */
+static bool is_attempt(const struct history_entry *e)
+{
+	return e->outcome > HISTORY_APPLIED;
+}
+
+static void put_entry(struct state_draft *d, const struct history_entry *e)
+{
+	state_draft_put(d, "apply %" PRIu64 " %" PRIu64 " %" PRIu64, e->number, e->time_s,
+			e->steps);
+	state_draft_word(d, history_outcome_to_string(e->outcome));
+	state_draft_word(d, e->by);
+	state_draft_word(d, e->what);
+	state_draft_text(d, e->text);
+	if (e->times == 1)
+		return;
+	state_draft_put(d, "folded %" PRIu64 " %" PRIu64 " %" PRIu64, e->number, e->first,
+			e->times);
+	state_draft_end(d);
+}
+
+/* An agent that keeps fewer entries reads the first ones: attempts come last. */
 static void save(const struct history *h)
 {
 	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
@@ -63,16 +85,10 @@ static void save(const struct history *h)
 	state_draft_init(&d, &kind);
 	state_draft_put(&d, "next %" PRIu64, h->next);
 	state_draft_end(&d);
-	for (size_t i = 0; i < h->n; i++) {
-		const struct history_entry *e = &h->entries[i];
-
-		state_draft_put(&d, "apply %" PRIu64 " %" PRIu64 " %" PRIu64, e->number, e->time_s,
-				e->steps);
-		state_draft_word(&d, history_outcome_to_string(e->outcome));
-		state_draft_word(&d, e->by);
-		state_draft_word(&d, e->what);
-		state_draft_text(&d, e->text);
-	}
+	for (int attempts = 0; attempts <= 1; attempts++)
+		for (size_t i = 0; i < h->n; i++)
+			if (is_attempt(&h->entries[i]) == attempts)
+				put_entry(&d, &h->entries[i]);
 	r = state_draft_save(&d, h->path);
 	if (r < 0)
 		log_warning("cannot write %s: %s; 'plenum history' may lose applies", h->path,
@@ -123,7 +139,31 @@ static bool parse_entry(struct state_file *f, struct history_entry *ret)
 	set_text(ret->by, sizeof(ret->by), state_file_word(f));
 	set_text(ret->what, sizeof(ret->what), state_file_word(f));
 	set_text(ret->text, sizeof(ret->text), state_file_text(f));
+	ret->first = ret->number;
+	ret->times = 1;
 	return state_file_line_ends(f) && ret->number > 0 && ret->outcome < HISTORY_OUTCOME_MAX;
+}
+
+/* Follows the entry that stands for several attempts. */
+static void parse_folded(struct history *h, struct state_file *f)
+{
+	const uint64_t number = state_file_number(f, UINT64_MAX);
+	const uint64_t first = state_file_number(f, UINT64_MAX);
+	const uint64_t times = state_file_number(f, UINT64_MAX);
+	struct history_entry *e = h->n > 0 ? &h->entries[h->n - 1] : NULL;
+
+	if (!state_file_line_ends(f) || !e || e->number != number || first == 0 || first > number ||
+	    times == 0)
+		return;
+	e->first = first;
+	e->times = times;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const struct history_entry *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
 }
 
 /* Each entry is useful alone: invalid ones are skipped. */
@@ -135,13 +175,16 @@ static void parse(struct history *h, struct state_file *f)
 
 		if (strcmp(word, "next") == 0) {
 			next = state_file_number(f, UINT64_MAX - 1);
-		} else if (strcmp(word, "apply") == 0 && h->n < HISTORY_KEPT &&
+		} else if (strcmp(word, "apply") == 0 && h->n < HISTORY_ENTRIES_MAX &&
 			   parse_entry(f, &h->entries[h->n])) {
 			next = h->entries[h->n].number + 1;
 			h->n++;
+		} else if (strcmp(word, "folded") == 0) {
+			parse_folded(h, f);
 		}
 		h->next = MAX_OF(h->next, next);
 	}
+	qsort(h->entries, h->n, sizeof(h->entries[0]), compare_numbers);
 }
 
 /* Continues after the configurations whose entries cannot be read, so that none is replaced. */
@@ -202,7 +245,7 @@ void history_done(struct history *h)
 static struct history_entry *find(const struct history *h, uint64_t number)
 {
 	for (size_t i = 0; i < h->n; i++)
-		if (h->entries[i].number == number)
+		if (h->entries[i].first <= number && number <= h->entries[i].number)
 			return (struct history_entry *)&h->entries[i];
 	return NULL;
 }
@@ -220,42 +263,27 @@ static void forget_config(const struct history *h, uint64_t number)
 		unlink(path);
 }
 
-static void forget_oldest(struct history *h)
+static void forget(struct history *h, size_t i)
 {
-	forget_config(h, h->entries[0].number);
-	memmove(h->entries, h->entries + 1, --h->n * sizeof(h->entries[0]));
+	forget_config(h, h->entries[i].number);
+	memmove(h->entries + i, h->entries + i + 1, (--h->n - i) * sizeof(h->entries[0]));
 }
 
 uint64_t history_begin(struct history *h, const char *by, const char *what)
 {
 	struct history_entry *e;
 
-	if (h->n == HISTORY_KEPT)
-		forget_oldest(h);
+	if (h->n == HISTORY_ENTRIES_MAX)
+		forget(h, 0);
 	e = &h->entries[h->n++];
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
+	e->first = e->number;
+	e->times = 1;
 	forget_config(h, e->number); /* left over from an entry that was lost */
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);
 	return e->number;
-}
-
-void history_close_stale(struct history *h, uint64_t but)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < h->n; i++) {
-		struct history_entry *e = &h->entries[i];
-
-		if (e->number == but || e->outcome > HISTORY_WAITING)
-			continue;
-		e->outcome = HISTORY_UNKNOWN;
-		set_text(e->text, sizeof(e->text), "the outcome was not recorded");
-		any = true;
-	}
-	if (any)
-		save(h);
 }
 
 static int save_config(const struct history *h, uint64_t number, const char *yaml)
@@ -267,24 +295,6 @@ static int save_config(const struct history *h, uint64_t number, const char *yam
 	if (mkdir(h->folder, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	return file_write(path, yaml, strlen(yaml), 0600);
-}
-
-void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
-		 const char *text, const char *yaml)
-{
-	struct history_entry *e = find(h, number);
-	int r;
-
-	if (!e)
-		return;
-	e->outcome = outcome;
-	e->steps = steps;
-	set_text(e->text, sizeof(e->text), text ? text : "");
-	r = yaml ? save_config(h, number, yaml) : 0;
-	if (r < 0)
-		log_warning("cannot save the configuration of apply %" PRIu64 ": %s", number,
-			    strerror(-r));
-	save(h);
 }
 
 char *history_config(const struct history *h, uint64_t number)
@@ -314,6 +324,123 @@ bool history_is_last(const struct history *h, const char *yaml)
 	return false;
 }
 
+/* ---- what is kept ---- */
+
+/* Without the pid, which differs each time. */
+static bool is_same_user(const char *a, const char *b)
+{
+	const size_t n = strcspn(a, ",");
+
+	return n == strcspn(b, ",") && strncmp(a, b, n) == 0;
+}
+
+/* Merges an attempt with the one before it if that failed in the same way: a job that fails every
+ * minute must not hide all others. */
+static void fold(struct history *h, size_t i)
+{
+	struct history_entry *e = &h->entries[i], *was = e - 1;
+
+	if (i == 0 || was->outcome != e->outcome || strcmp(was->what, e->what) != 0 ||
+	    strcmp(was->text, e->text) != 0 || !is_same_user(was->by, e->by))
+		return;
+	e->first = was->first;
+	e->times += was->times;
+	forget(h, i - 1);
+}
+
+/* The entry that ran and is worth least: without a configuration, or with that of the next one that
+ * ran, else the oldest. h has one. */
+static size_t least_kept(const struct history *h)
+{
+	size_t oldest = h->n, before = h->n;
+
+	for (size_t i = 0; i < h->n; i++) {
+		autofree char *path = NULL, *yaml = NULL;
+		size_t len;
+
+		if (h->entries[i].outcome != HISTORY_APPLIED)
+			continue;
+		if (oldest == h->n)
+			oldest = i;
+		path = history_config(h, h->entries[i].number);
+		if (!path && i + 1 < h->n)
+			return i;
+		if (path && before < h->n &&
+		    file_read(path, SPEC_FILE_BYTES_MAX, &yaml, &len) >= 0 &&
+		    !left_other(h, h->entries[before].number, yaml))
+			return before;
+		before = i;
+	}
+	return oldest;
+}
+
+static size_t count(const struct history *h, bool attempts, size_t *ret_oldest)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		const struct history_entry *e = &h->entries[i];
+
+		if (e->outcome < HISTORY_APPLIED || is_attempt(e) != attempts)
+			continue;
+		if (n++ == 0)
+			*ret_oldest = i;
+	}
+	return n;
+}
+
+static void trim(struct history *h)
+{
+	size_t oldest = 0;
+
+	while (count(h, true, &oldest) > HISTORY_ATTEMPTS)
+		forget(h, oldest);
+	while (count(h, false, &oldest) > HISTORY_KEPT)
+		forget(h, least_kept(h));
+}
+
+/* ---- the end of an apply ---- */
+
+void history_close_stale(struct history *h, uint64_t but)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct history_entry *e = &h->entries[i];
+
+		if (e->number == but || e->outcome > HISTORY_WAITING)
+			continue;
+		e->outcome = HISTORY_UNKNOWN;
+		set_text(e->text, sizeof(e->text), "the outcome was not recorded");
+		any = true;
+	}
+	if (!any)
+		return;
+	trim(h);
+	save(h);
+}
+
+void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
+		 const char *text, const char *yaml)
+{
+	struct history_entry *e = find(h, number);
+	int r;
+
+	if (!e)
+		return;
+	e->outcome = outcome;
+	e->steps = steps;
+	set_text(e->text, sizeof(e->text), text ? text : "");
+	r = yaml ? save_config(h, number, yaml) : 0;
+	if (r < 0)
+		log_warning("cannot save the configuration of apply %" PRIu64 ": %s", number,
+			    strerror(-r));
+	if (is_attempt(e))
+		fold(h, (size_t)(e - h->entries));
+	trim(h);
+	save(h);
+}
+
 uint64_t history_kept_other(const struct history *h, const char *yaml)
 {
 	for (size_t i = h->n; i-- > 0;)
@@ -332,10 +459,10 @@ static json_t *entry_to_json(const struct history *h, const struct history_entry
 
 	if (gmtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:b}", "number",
+	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:I}", "number",
 			 (json_int_t)e->number, "time", when, "by", e->by, "what", e->what, "steps",
 			 (json_int_t)e->steps, "outcome", history_outcome_to_string(e->outcome),
-			 "text", e->text, "kept", config != NULL);
+			 "text", e->text, "kept", config != NULL, "times", (json_int_t)e->times);
 }
 
 json_t *history_to_json(const struct history *h)

@@ -12,7 +12,12 @@
 #include "netcfg/base/base.h"
 #include <jansson.h>
 
-#define HISTORY_KEPT 20
+#define HISTORY_KEPT 20 /* configurations that ran */
+#define HISTORY_ATTEMPTS \
+	20 /* attempts that did not, kept apart: they push out no configuration that ran */
+/* With an apply that runs, one that waits for a confirmation, and the one that replaces an old one.
+ */
+#define HISTORY_ENTRIES_MAX (HISTORY_KEPT + HISTORY_ATTEMPTS + 3)
 
 enum history_outcome {
 	HISTORY_OPEN,	     /* running, or its end is not known yet */
@@ -27,7 +32,10 @@ const char *history_outcome_to_string(enum history_outcome o);
 
 struct history_entry {
 	uint64_t number; /* from 1; never reused while the state directory exists */
-	uint64_t time_s; /* wall clock, since 1970 */
+	/* Of attempts that failed in the same way in a row, one entry stands for all: the number of
+	 * the first one, and how many they are. */
+	uint64_t first, times;
+	uint64_t time_s; /* wall clock, since 1970; of the last one */
 	uint64_t steps;
 	enum history_outcome outcome;
 	char by[48];	/* "uid 0, pid 4242"; "plenumd" for the agent itself */
@@ -37,7 +45,7 @@ struct history_entry {
 
 struct history {
 	char *path, *folder;
-	struct history_entry entries[HISTORY_KEPT]; /* oldest first */
+	struct history_entry entries[HISTORY_ENTRIES_MAX]; /* oldest first */
 	size_t n;
 	uint64_t next; /* the next number */
 };
@@ -54,7 +62,7 @@ void history_end(struct history *h, uint64_t number, enum history_outcome outcom
 /* Marks all open entries but that number (0: none) as unknown: no apply of a previous agent is
  * running. */
 void history_close_stale(struct history *h, uint64_t but);
-/* Borrowed; NULL: no such number. */
+/* The entry of that apply, or the one that stands for it. Borrowed; NULL: no such number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
 /* Number of the latest kept apply whose configuration differs from yaml, the running one (NULL:
  * none runs); 0: none. Compares configurations, since an entry need not have changed it, and the

@@ -97,6 +97,8 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_CONFIG_STAGED,
 		    PRIVSEP_METRICS,
 		    PRIVSEP_HISTORY,
+		    PRIVSEP_HISTORY_CONFIG, /* the configuration of one apply */
+		    PRIVSEP_PLAN_BACK,	    /* the plan of a rollback; no path of the API */
 		    PRIVSEP_FAULTS,
 		    PRIVSEP_WHAT_MAX
 };
@@ -111,6 +113,7 @@ enum privsep_content {
 
 struct privsep_get {
 	uint32_t what;
+	uint32_t number; /* of an apply, for PRIVSEP_HISTORY_CONFIG */
 };
 struct privsep_get_events {
 	uint64_t since, instance; /* instance: the agent that `since` counts in; 0: not given */

@@ -97,6 +97,10 @@ static const struct resource_command local_texts[] = {
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"
 	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
 	 "as the steps that would repair it. Exit status 1: there are differences.\n"},
+	{"history diff", "NUMBER [FROM]", "compare with the configuration of an apply",
+	 "Compares the running configuration, or that of apply FROM, with that of apply NUMBER in\n"
+	 "'plenum history': what 'plenum rollback NUMBER' would change. Exit status 1: there are\n"
+	 "differences.\n"},
 	{"config schema", "", "print the JSON Schema",
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
 	{"secret generate", "[FILE]", "create a cluster key",
@@ -144,7 +148,10 @@ static const struct ctl_command commands[] = {
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE, ctl_cmd_capture},
 	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN, ctl_cmd_apply},
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
-	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE, ctl_cmd_rollback},
+	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN, ctl_cmd_rollback},
+	{"history show", 1, 1, 0,
+	 ctl_cmd_history_show}, /* before the command that is its first word */
+	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT, ctl_cmd_fault_add},
 	{"fault show", 0, 0, TAKES_TABLE, ctl_cmd_fault_show},

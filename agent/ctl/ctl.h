@@ -179,6 +179,8 @@ int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const ch
 /* Prints lines of a with '-', lines of b with '+', nearby common lines with ' '. Returns whether
  * they differ, or -ENOMEM. */
 int ctl_diff(const char *a, const char *b, FILE *out);
+/* The same as text; *ret is heap, the caller's. */
+int ctl_diff_text(const char *a, const char *b, char **ret);
 
 /* ---- devices (ctl_devices.c) ---- */
 
@@ -208,6 +210,8 @@ int ctl_collect(struct inventory **ret);
 int ctl_load(const char *file, struct spec **ret);
 /* RESOURCE_CONFIG_RUNNING or RESOURCE_CONFIG_STAGED. */
 int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret);
+/* Prints a configuration as YAML, or as JSON with -j. yaml NULL: out of memory. */
+int ctl_put_config(const struct ctl_args *a, const char *yaml);
 
 /* ---- the commands, called by the table in ctl.c; ping and doctor are in doctor/ ---- */
 
@@ -226,6 +230,8 @@ int ctl_cmd_apply(const struct ctl_args *a);
 int ctl_cmd_confirm(const struct ctl_args *a);
 int ctl_cmd_rollback(const struct ctl_args *a);
 int ctl_cmd_history(const struct ctl_args *a);
+int ctl_cmd_history_show(const struct ctl_args *a);
+int ctl_cmd_history_diff(const struct ctl_args *a);
 int ctl_cmd_fault_add(const struct ctl_args *a);
 int ctl_cmd_fault_show(const struct ctl_args *a);
 int ctl_cmd_fault_remove(const struct ctl_args *a);

@@ -122,21 +122,29 @@ static int change(const struct ctl_args *a, enum resource_id resource, const cha
 	return r;
 }
 
+static int parse_number(const char *text, long *ret)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*ret = strtol(text, &end, 10);
+	if (!errno && *ret >= 1 && !*end)
+		return CTL_OK;
+	ctl_complain("'%.40s' is not a number of 'plenum history'", text);
+	return CTL_USAGE;
+}
+
 /* The request with the change number, if an operand gives one. */
 static int change_number(const struct ctl_args *a, enum resource_id resource, const char *key)
 {
 	autofree char *body = NULL;
-	char *end = NULL;
 	long number = 0;
 	int r;
 
 	if (a->n_operands > 0) {
-		errno = 0;
-		number = strtol(a->operands[0], &end, 10);
-		if (errno || number < 1 || *end) {
-			ctl_complain("'%.40s' is not a number of 'plenum history'", a->operands[0]);
-			return CTL_USAGE;
-		}
+		r = parse_number(a->operands[0], &number);
+		if (r != CTL_OK)
+			return r;
 	}
 	r = make_body(a, key, number, &body);
 	return r == CTL_OK ? change(a, resource, body) : r;
@@ -171,7 +179,11 @@ static int print_history(const struct ctl_args *a, const json_t *o)
 		ctl_table_add(&t, "%s", ctl_text(e, "by"));
 		ctl_table_add(&t, "%s", ctl_text(e, "what"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "steps"));
-		ctl_table_add(&t, "%s", ctl_text(e, "outcome"));
+		if (ctl_int(e, "times") > 1)
+			ctl_table_add(&t, "%s (%" JSON_INTEGER_FORMAT " times)",
+				      ctl_text(e, "outcome"), ctl_int(e, "times"));
+		else
+			ctl_table_add(&t, "%s", ctl_text(e, "outcome"));
 		ctl_table_add(&t, "%s", ctl_text(e, "text"));
 	}
 	return ctl_view_print(a, &t, resources[RESOURCE_HISTORY].columns);
@@ -188,4 +200,55 @@ int ctl_cmd_history(const struct ctl_args *a)
 	r = a->json ? ctl_put_json(o) : print_history(a, o);
 	json_decref(o);
 	return r;
+}
+
+/* The configuration of a past apply. */
+static int ask_past(const struct ctl_args *a, const char *operand, struct ctl_reply *ret)
+{
+	struct ctl_request rq = {.resource = RESOURCE_HISTORY_CONFIG};
+	char name[24];
+	long number;
+	int r = parse_number(operand, &number);
+
+	if (r != CTL_OK)
+		return r;
+	snprintf(name, sizeof(name), "%ld", number);
+	rq.name = name;
+	return ctl_ask(a, &rq, ret);
+}
+
+int ctl_cmd_history_show(const struct ctl_args *a)
+{
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply past = {0};
+	int r = ask_past(a, a->operands[0], &past);
+
+	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
+}
+
+/* From the running configuration, or that of a second number, to that of the first one. */
+int ctl_cmd_history_diff(const struct ctl_args *a)
+{
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply from = {0};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply to = {0};
+	autofree char *text = NULL;
+	int r = ask_past(a, a->operands[0], &to), differ;
+	json_t *o;
+
+	if (r == CTL_OK && a->n_operands > 1)
+		r = ask_past(a, a->operands[1], &from);
+	else if (r == CTL_OK)
+		r = ctl_ask_config(a, RESOURCE_CONFIG_RUNNING, &from);
+	if (r != CTL_OK)
+		return r;
+	differ = ctl_diff_text(from.body, to.body, &text);
+	if (differ < 0)
+		return ctl_put_text(NULL);
+	if (a->json) {
+		o = json_pack("{s:b, s:s}", "differs", differ, "diff", text);
+		r = ctl_put_json(o);
+		json_decref(o);
+	} else {
+		fputs(text, stdout);
+	}
+	return r != CTL_OK ? r : differ ? CTL_DIFFERS : CTL_OK;
 }

@@ -136,6 +136,15 @@ int ctl_diff(const char *a, const char *b, FILE *out)
 	return 1;
 }
 
+int ctl_diff_text(const char *a, const char *b, char **ret)
+{
+	size_t size;
+	FILE *out = open_memstream(ret, &size);
+	int differ = out ? ctl_diff(a, b, out) : -ENOMEM;
+
+	return out && fclose(out) != 0 ? -ENOMEM : differ;
+}
+
 /* ---- the command ---- */
 
 /* A file in normal form. */
@@ -157,8 +166,6 @@ static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
 	autofree char *yaml = NULL;
-	size_t size;
-	FILE *out;
 	int r = ctl_ask_config(a, RESOURCE_CONFIG_RUNNING, &running), differ;
 
 	if (r == CTL_OK && a->n_operands == 0)
@@ -167,9 +174,8 @@ static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_
 		r = normal_form(a->operands[0], &yaml);
 	if (r != CTL_OK)
 		return r;
-	out = open_memstream(ret_text, &size);
-	differ = out ? ctl_diff(running.body, yaml ? yaml : staged.body, out) : -ENOMEM;
-	if ((out && fclose(out) != 0) || differ < 0)
+	differ = ctl_diff_text(running.body, yaml ? yaml : staged.body, ret_text);
+	if (differ < 0)
 		return ctl_put_text(NULL);
 	*ret_differ = differ > 0;
 	return CTL_OK;

@@ -115,7 +115,7 @@ int ctl_cmd_validate(const struct ctl_args *a)
 	return e;
 }
 
-static int put_config(const struct ctl_args *a, const char *yaml)
+int ctl_put_config(const struct ctl_args *a, const char *yaml)
 {
 	json_t *o;
 	int r;
@@ -150,14 +150,14 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 
 		r = ctl_ask_config(a, a->running ? RESOURCE_CONFIG_RUNNING : RESOURCE_CONFIG_STAGED,
 				   &reply);
-		return r == CTL_OK ? put_config(a, reply.body) : r;
+		return r == CTL_OK ? ctl_put_config(a, reply.body) : r;
 	}
 	r = ctl_load(file_of(a), &s);
 	if (r != CTL_OK)
 		return r;
 	yaml = spec_to_yaml(s);
 	spec_free(s);
-	return put_config(a, yaml);
+	return ctl_put_config(a, yaml);
 }
 
 /* Reads the file unchanged, comments included; one byte more than the limit if it is too long. */
@@ -356,7 +356,7 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 		return r;
 	yaml = generate_yaml(inv);
 	inv_free(inv);
-	return put_config(a, yaml);
+	return ctl_put_config(a, yaml);
 }
 
 static int load_agreed(struct transport_choice *g, const char *path, struct diag *d)

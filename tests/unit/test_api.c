@@ -43,6 +43,7 @@ static void test_get_requests_become_messages(void **state)
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},
 		{"/v1/history", PRIVSEP_HISTORY},
+		{"/v1/history/7", PRIVSEP_HISTORY_CONFIG},
 		{"/v1/faults", PRIVSEP_FAULTS},
 		{"/v1/metrics", PRIVSEP_METRICS},
 		{"/v1/config/running", PRIVSEP_CONFIG_RUNNING},

@@ -400,6 +400,42 @@ static void test_history_prints_a_table(void **state)
 	assert_non_null(strstr(r.out, "7"));
 	assert_non_null(strstr(r.out, "uid 0, pid 3"));
 	assert_non_null(strstr(r.out, "applied"));
+	assert_null(strstr(r.out, "times"));
+	r = run("history", 200,
+		"{\"history\":[{\"number\":27,\"time\":\"2026-01-02T03:04:05Z\",\"by\":\"uid 0, "
+		"pid 3\",\"what\":\"files\",\"steps\":0,\"outcome\":\"failed\",\"text\":\"no\","
+		"\"kept\":false,\"times\":25}]}");
+	assert_non_null(strstr(r.out, "failed (25 times)"));
+}
+
+static void test_history_shows_and_compares_configurations(void **state)
+{
+	struct result r = run("history show 7", 200, "host: a\n");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/history/7");
+	assert_string_equal(r.out, "host: a\n");
+	r = run("history diff 7", 200, "host: a\n");
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/config/running");
+	assert_string_equal(r.out, "");
+	run("history diff 7 6", 200, "host: a\n");
+	assert_asked("GET /v1/history/6");
+	assert_int_equal(run("history show x", 200, "").status, CTL_USAGE);
+	assert_int_equal(run("history diff 7", 404, "{\"error\":{\"message\":\"no\"}}").status,
+			 CTL_NO_INPUT);
+}
+
+static void test_rollback_sends_dry_run(void **state)
+{
+	struct result r =
+		run("rollback 7 --dry-run", 200,
+		    "{\"steps\":[{\"step\":\"set x\",\"reason\":\"y\"}],\"warnings\":[]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("POST /v1/rollback");
+	assert_body("{\"to\":7,\"dry-run\":true}");
+	assert_non_null(strstr(r.out, "1. set x\n      y\n"));
 }
 
 static void test_an_error_of_the_agent_is_printed_with_its_details(void **state)
@@ -758,6 +794,8 @@ int main(void)
 		cmocka_unit_test(test_apply_prints_steps_and_actions),
 		cmocka_unit_test(test_apply_sends_dry_run_and_force),
 		cmocka_unit_test(test_history_prints_a_table),
+		cmocka_unit_test(test_history_shows_and_compares_configurations),
+		cmocka_unit_test(test_rollback_sends_dry_run),
 		cmocka_unit_test(test_an_error_of_the_agent_is_printed_with_its_details),
 		cmocka_unit_test(test_events_are_printed_one_a_line),
 		cmocka_unit_test(test_events_follow_survives_a_restart),

@@ -160,6 +160,105 @@ static void test_oldest_entries_are_dropped_with_their_files(void **state)
 	history_done(&h);
 }
 
+/* Adds an entry that ran. */
+static void add_applied(struct history *h, const char *yaml)
+{
+	history_end(h, history_begin(h, "uid 0, pid 7", "files"), HISTORY_APPLIED, 1, NULL, yaml);
+}
+
+static void test_failing_attempts_push_out_no_configuration_that_ran(void **state)
+{
+	struct history h = {.n = 0};
+	const struct history_entry *e;
+	char by[32], yaml[32];
+	uint64_t n = 0;
+
+	assert_int_equal(history_open(&h, dir), 0);
+	add_applied(&h, "host: a\n");
+	add_applied(&h, "host: b\n");
+	for (int i = 0; i < 25; i++) { /* a job that runs every minute */
+		snprintf(by, sizeof(by), "uid 0, pid %d", 100 + i);
+		n = history_begin(&h, by, "files");
+		history_end(&h, n, HISTORY_FAILED, 0, "net[0].device: is missing", NULL);
+	}
+	reopen(&h);
+	assert_int_equal(h.n, 3);
+	e = history_find(&h, n);
+	assert_int_equal(e->number, 27);
+	assert_int_equal(e->first, 3);
+	assert_int_equal(e->times, 25);
+	assert_ptr_equal(history_find(&h, 3), e);
+	assert_null(history_config(&h, 3));
+	assert_int_equal(history_kept_other(&h, "host: b\n"), 1);
+	assert_int_equal(h.next, 28);
+	/* Those that fail in different ways are kept one by one, up to a limit of their own. */
+	for (int i = 0; i < HISTORY_ATTEMPTS + 5; i++) {
+		snprintf(yaml, sizeof(yaml), "%d is wrong", i);
+		n = history_begin(&h, "uid 0, pid 7", "staged");
+		history_end(&h, n, i & 1 ? HISTORY_FAILED : HISTORY_ROLLED_BACK, 0, yaml, NULL);
+	}
+	reopen(&h);
+	assert_int_equal(h.n, 2 + HISTORY_ATTEMPTS);
+	assert_int_equal(history_find(&h, n)->times, 1);
+	assert_null(history_find(&h, 27));
+	assert_int_equal(history_kept_other(&h, "host: b\n"), 1);
+	history_done(&h);
+}
+
+static void test_the_last_configurations_that_ran_stay(void **state)
+{
+	struct history h = {.n = 0};
+	char yaml[32];
+
+	assert_int_equal(history_open(&h, dir), 0);
+	add_applied(&h, "host: old\n");
+	for (int i = 0; i < 2 * HISTORY_KEPT; i++) /* the same, again and again */
+		add_applied(&h, "host: same\n");
+	reopen(&h);
+	assert_int_equal(history_kept_other(&h, "host: same\n"), 1);
+	for (int i = 0; i < HISTORY_KEPT - 2; i++) {
+		snprintf(yaml, sizeof(yaml), "host: h%d\n", i);
+		add_applied(&h, yaml);
+	}
+	reopen(&h);
+	assert_int_equal(h.n, HISTORY_KEPT);
+	assert_non_null(history_find(&h, 1));
+	add_applied(&h, "host: new\n");
+	assert_int_equal(h.n, HISTORY_KEPT);
+	assert_null(history_find(&h, 1));
+	history_done(&h);
+}
+
+/* An agent that keeps fewer entries reads the first lines of the file. */
+static void test_configurations_that_ran_come_first_in_the_file(void **state)
+{
+	struct history h = {.n = 0};
+	autofree char *text = NULL;
+	char path[64];
+	const char *applied, *failed;
+	size_t len;
+
+	assert_int_equal(history_open(&h, dir), 0);
+	for (int i = 0; i < HISTORY_ATTEMPTS; i++) {
+		char why[16];
+
+		snprintf(why, sizeof(why), "cause %d", i);
+		history_end(&h, history_begin(&h, "", "files"), HISTORY_FAILED, 0, why, NULL);
+	}
+	add_applied(&h, "host: a\n");
+	snprintf(path, sizeof(path), "%s/history", dir);
+	assert_int_equal(file_read(path, 1 << 20, &text, &len), 0);
+	applied = strstr(text, " applied ");
+	failed = strstr(text, " failed ");
+	assert_non_null(applied);
+	assert_non_null(failed);
+	assert_true(applied < failed);
+	reopen(&h);
+	assert_int_equal(h.entries[0].number, 1);
+	assert_int_equal(h.entries[h.n - 1].outcome, HISTORY_APPLIED);
+	history_done(&h);
+}
+
 static void test_invalid_lines_are_skipped(void **state)
 {
 	static const char *const texts[] = {"", "nonsense\n", "plenum-history 2 9\n",
@@ -195,6 +294,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reused_number_has_no_old_configuration, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_entries_are_dropped_with_their_files,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_failing_attempts_push_out_no_configuration_that_ran, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_last_configurations_that_ran_stay, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_configurations_that_ran_come_first_in_the_file,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_invalid_lines_are_skipped, setup, teardown),
 	};
