@@ -122,6 +122,8 @@ int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t 
 /* Sends a change; prints `done`, or with -j the answer (ctl_net.c). */
 int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
 	       const char *done);
+/* Prints why ctl_http failed for this request; returns the exit status. */
+int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error);
 /* Prints that the agent cannot be reached; returns the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
 

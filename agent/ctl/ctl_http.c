@@ -299,15 +299,20 @@ int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r)
 	return exit_of_reply(r);
 }
 
+int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error)
+{
+	if ((error == -EACCES || error == -EPERM) && is_change(rq))
+		return no_permission_to_change();
+	return ctl_unreachable(a, error);
+}
+
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	struct ctl_reply reply;
 	int r = ctl_http(a->socket, rq, &reply);
 
-	if ((r == -EACCES || r == -EPERM) && is_change(rq))
-		return no_permission_to_change();
 	if (r < 0)
-		return ctl_unreachable(a, r);
+		return ctl_failed(a, rq, r);
 	r = ctl_judge(a, &reply);
 	if (r == CTL_OK)
 		*ret = reply;

@@ -9,6 +9,7 @@
 #include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec_schema.h"
 #include <string.h>
+#include <sys/random.h>
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
@@ -424,24 +425,69 @@ static int print_changed(const struct ctl_args *a, const json_t *o)
 	return CTL_OK;
 }
 
-/* Changes keys of one leg, based on its current version, so that it never overwrites a change that
- * another operator stages meanwhile. */
-static int patch(const struct ctl_args *a, const char *name, const json_t *body)
+#define PATCH_TRIES 20
+#define PATCH_PAUSE_FIRST_NS (10 * NSEC_PER_MSEC)
+#define PATCH_PAUSE_MAX_NS (300 * NSEC_PER_MSEC)
+#define HTTP_CHANGED 412 /* the version in If-Match is not the current one any more */
+
+/* Random, so that commands that collided do not collide again. */
+static void pause_before_try(unsigned n_tries)
+{
+	const uint64_t limit =
+		MIN_OF(PATCH_PAUSE_FIRST_NS << MIN_OF(n_tries, 8U), PATCH_PAUSE_MAX_NS);
+	uint32_t x = 0;
+	uint64_t ns;
+
+	if (getrandom(&x, sizeof(x), 0) != sizeof(x))
+		x = (uint32_t)getpid();
+	ns = limit / 4 + limit * (x % 1024) / 1024;
+	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
+/* Reads the leg's version and sends the change for it. CTL_OK with the agent's answer, whatever its
+ * HTTP status; else the error was printed. */
+static int try_patch(const struct ctl_args *a, const char *name, const char *text,
+		     struct ctl_reply *ret)
 {
 	const struct ctl_request look = {.resource = RESOURCE_NET_GET, .name = name};
-	struct ctl_request rq = {.resource = RESOURCE_NET_SET, .name = name};
+	struct ctl_request rq = {.resource = RESOURCE_NET_SET, .name = name, .body = text};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply leg = {0};
+	int r = ctl_ask(a, &look, &leg);
+
+	if (r != CTL_OK)
+		return r;
+	rq.if_match = leg.etag;
+	r = ctl_http(a->socket, &rq, ret);
+	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
+}
+
+/* Changes keys of one leg, based on its current version, so that it never overwrites a change that
+ * another operator stages meanwhile: then it reads the leg again and repeats its own change. */
+static int patch(const struct ctl_args *a, const char *name, const json_t *body)
+{
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	autofree char *text = json_dumps(body, JSON_COMPACT);
 	json_t *o;
 	int r = check_name(name);
 
+	if (r == CTL_OK && !text)
+		return not_utf8();
 	if (r == CTL_OK)
-		r = ctl_ask(a, &look, &reply);
+		r = try_patch(a, name, text, &reply);
+	for (unsigned i = 1; r == CTL_OK && reply.status == HTTP_CHANGED && i < PATCH_TRIES; i++) {
+		ctl_reply_done(&reply);
+		pause_before_try(i);
+		r = try_patch(a, name, text, &reply);
+	}
+	if (r == CTL_OK)
+		r = ctl_judge(a, &reply);
 	if (r != CTL_OK)
 		return r;
-	rq.if_match = reply.etag;
-	r = send_change(a, &rq, body, &o);
-	if (r != CTL_OK)
-		return r;
+	o = json_loadb(reply.body, reply.len, 0, NULL);
+	if (!o) {
+		ctl_complain("the agent's answer to the change is not JSON");
+		return CTL_SOFTWARE;
+	}
 	r = print_changed(a, o);
 	json_decref(o);
 	return r;

@@ -194,7 +194,10 @@ static int read_error_add(struct diag *d, const char *file, int error)
 	struct diag_pos pos = {file, 0, 0};
 
 	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s%s", strerror(-error),
-		 error == -ENOENT ? "; 'plenum config generate' writes a first one" : "");
+		 error == -ENOENT ? "; where plenumd runs, 'plenum config show --running' prints "
+				    "the configuration "
+				    "that it runs; 'plenum config generate' prints a first one"
+				  : "");
 	return error;
 }
 

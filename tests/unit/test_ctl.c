@@ -187,6 +187,27 @@ static void test_net_add_sends_its_options(void **state)
 
 static const char leg_json[] = "{\"name\":\"leg-a\",\"pending\":\"change\"}";
 
+/* Another command has changed the configuration between the two requests of this one. */
+static void test_net_set_looks_again_after_a_conflict(void **state)
+{
+	struct result r;
+
+	agent->n_conflicts = 5;
+	agent->n_requests = 0;
+	r = run("net set leg-a --label x", 200, leg_json);
+	assert_int_equal(r.status, CTL_OK);
+	assert_int_equal(agent->n_conflicts, 0);
+	assert_int_equal(agent->n_requests, 2 * 6);
+	assert_body("{\"label\":\"x\"}");
+	/* Not for ever. */
+	agent->n_conflicts = 1000;
+	r = run("net set leg-a --label x", 200, "{\"error\":{\"message\":\"it changed\"}}");
+	assert_int_equal(r.status, CTL_DATA);
+	assert_non_null(strstr(r.err, "it changed"));
+	assert_in_range(1000 - agent->n_conflicts, 10, 30);
+	agent->n_conflicts = 0;
+}
+
 static void test_net_set_sends_only_changed_keys(void **state)
 {
 	struct result r =
@@ -786,6 +807,7 @@ int main(void)
 		cmocka_unit_test(test_net_show_gives_the_reason_of_an_absent_leg),
 		cmocka_unit_test(test_net_add_sends_its_options),
 		cmocka_unit_test(test_net_set_sends_only_changed_keys),
+		cmocka_unit_test(test_net_set_looks_again_after_a_conflict),
 		cmocka_unit_test(test_net_add_describes_a_network),
 		cmocka_unit_test(test_net_add_can_share_the_hosts_address),
 		cmocka_unit_test(test_contradicting_net_options_are_refused),

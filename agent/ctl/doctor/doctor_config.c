@@ -32,7 +32,10 @@ static void run_file(const struct doctor_host *p, const struct doctor_check *c,
 		return;
 	}
 	doctor_report(r, DOCTOR_FAIL, "%s", p->no_spec);
-	doctor_advise(r, "plenum validate (or 'plenum config generate' for a first one)");
+	doctor_advise(
+		r, "plenum validate; where plenumd runs, 'plenum config show --running' prints the "
+		   "configuration that it runs; on a new host 'plenum config generate' prints a "
+		   "first one");
 }
 
 static void run_plan(const struct doctor_host *p, const struct doctor_check *c,

@@ -35,13 +35,18 @@ static void fake_read(int fd, char *buf, size_t size)
 static void fake_serve_one(int fd)
 {
 	autofree char *text = NULL;
+	int status = agent->status;
 
 	fake_read(fd, agent->request, sizeof(agent->request));
 	agent->n_requests++;
+	if (agent->n_conflicts && strncmp(agent->request, "PATCH ", 6) == 0) {
+		agent->n_conflicts--;
+		status = 412;
+	}
 	if (asprintf(&text,
 		     "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nETag: \"0123456789abcdef\"\r\n"
 		     "Connection: close\r\n\r\n%s",
-		     agent->status, strlen(agent->reply), agent->reply) < 0 ||
+		     status, strlen(agent->reply), agent->reply) < 0 ||
 	    write(fd, text, strlen(text)) < 0)
 		_exit(1);
 }

@@ -26,6 +26,7 @@ struct fake_agent {
 	char reply[16384]; /* its body */
 	char request[REQUEST_MAX];
 	unsigned n_requests;
+	unsigned n_conflicts; /* answers to PATCH requests that come before: 412 */
 };
 
 extern struct fake_agent *agent;
