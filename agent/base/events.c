@@ -3,6 +3,7 @@
  * module can report an event without knowing the readers. */
 #include "agent/base/events.h"
 #include "netcfg/base/reason.h"
+#include "netcfg/base/text.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,6 +48,8 @@ static void push(struct events *ev, enum log_level severity, const char *source,
 	e->severity = severity;
 	snprintf(e->source, sizeof(e->source), "%s", source);
 	reason_copy_text(e->text, sizeof(e->text), text);
+	text_clean(e->source);
+	text_clean(e->text);
 	if (ev->on_add)
 		ev->on_add(ev->user, ev->next);
 }
@@ -144,6 +147,7 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_clean(text);
 	if (!admit(ev, severity, source))
 		return;
 	log_write(severity, "%s: %s", source, text);
@@ -159,12 +163,9 @@ static json_t *entry_to_json(const struct events_entry *e)
 	gmtime_r(&sec, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(zulu, sizeof(zulu), "%s.%03uZ", when, (unsigned)(e->time_ms % 1000));
-	/* A worker's text need not be UTF-8; such an entry keeps its place and loses its text. */
-	json_t *text = json_string(e->text);
-
-	return json_pack("{s:I, s:s, s:s, s:s, s:o}", "seq", (json_int_t)e->seq, "time", zulu,
+	return json_pack("{s:I, s:s, s:s, s:s, s:s}", "seq", (json_int_t)e->seq, "time", zulu,
 			 "severity", events_severity_to_string(e->severity), "source", e->source,
-			 "text", text ? text : json_string("(not UTF-8)"));
+			 "text", e->text);
 }
 
 json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance)

@@ -72,8 +72,12 @@ static int leave_root(void)
 	if (r < 0)
 		return r;
 	r = enter_empty_root();
-	if (r < 0)
-		log_warning("cannot give this process an empty root: %s", strerror(-r));
+	if (r < 0) {
+		log_err("cannot give this process an empty root: %s; plenumd needs the right to "
+			"make mount namespaces",
+			strerror(-r));
+		return r;
+	}
 	/* EINVAL ends the list of the capabilities that the kernel knows. */
 	for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;

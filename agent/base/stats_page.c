@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a worker's statistics page under its seqlock. */
+/* Reads a worker's statistics page under its seqlock. Its texts come from the worker and from other
+ * hosts: here they pass the gate for foreign text. */
 #include "agent/base/stats_page.h"
+#include "netcfg/base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +15,9 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		/* Partner: worker_stats_publish. */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
-			return;
+			break;
 	}
+	text_clean(buf);
 }
 
 static void end_texts(struct launch_path_stats *s)
@@ -23,6 +26,10 @@ static void end_texts(struct launch_path_stats *s)
 	s->remote[sizeof(s->remote) - 1] = '\0';
 	s->leg[sizeof(s->leg) - 1] = '\0';
 	s->peer[sizeof(s->peer) - 1] = '\0';
+	text_clean(s->local);
+	text_clean(s->remote);
+	text_clean(s->leg);
+	text_clean(s->peer);
 }
 
 size_t stats_page_paths(const struct launch_stats *page,

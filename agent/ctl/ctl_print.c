@@ -2,6 +2,7 @@
 /* Formats values: text that is safe for a terminal, JSON, sizes and times. ctl_table.c prints
  * tables. */
 #include "agent/ctl/ctl.h"
+#include "netcfg/base/text.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -24,8 +25,21 @@ void ctl_complain(const char *fmt, ...)
 
 void ctl_put(const char *text, FILE *out)
 {
-	for (const char *c = text; *c; c++)
-		fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, out);
+	const unsigned char *at = (const unsigned char *)text;
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		uint32_t c;
+		size_t n = text_utf8_read(at, left, &c);
+
+		if (n > 0 && text_is_shown(c))
+			fwrite(at, 1, n, out);
+		else
+			fputc('?', out);
+		n = MAX_OF(n, (size_t)1);
+		at += n;
+		left -= n;
+	}
 }
 
 int ctl_put_json(const json_t *o)

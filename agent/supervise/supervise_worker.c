@@ -6,6 +6,7 @@
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/memfd.h"
+#include "netcfg/base/text.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -673,6 +674,7 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 		}
 		if (msg.type != LAUNCH_MSG_HAS_PORT)
 			msg.text[sizeof(msg.text) - 1] = '\0';
+		text_clean(msg.text);
 		take_message(w, &msg, passed);
 	}
 }

@@ -154,10 +154,21 @@ static const struct seccomp_rule rules_all[] = {
 	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* its own limits */
 };
 
-static const struct seccomp_rule pairs_all[][2] = {
+/* Sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket sends echo requests.
+ */
+#define DATAGRAMS(family, protocol)                                                    \
+	{                                                                              \
+		{SYS_socket, 0, UINT32_MAX, family}, {SYS_socket, 1, 0xf, SOCK_DGRAM}, \
+		{                                                                      \
+			SYS_socket, 2, UINT32_MAX, protocol                            \
+		}                                                                      \
+	}
+static const struct seccomp_rule sets_all[][SECCOMP_SET_MAX] = {
 	{{SYS_fcntl, 1, UINT32_MAX, F_SETFL}, {SYS_fcntl, 2, O_ASYNC, 0}},
-	{{SYS_socket, 0, UINT32_MAX, AF_INET}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
-	{{SYS_socket, 0, UINT32_MAX, AF_INET6}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
+	DATAGRAMS(AF_INET, 0),
+	DATAGRAMS(AF_INET, IPPROTO_UDP),
+	DATAGRAMS(AF_INET6, 0),
+	DATAGRAMS(AF_INET6, IPPROTO_UDP),
 };
 
 static const struct seccomp_rule rules_dpdk[] = {
@@ -165,8 +176,10 @@ static const struct seccomp_rule rules_dpdk[] = {
 };
 
 /* The library lists the kernel's devices; changing any needs privileges that a worker lacks. */
-static const struct seccomp_rule pair_rdma[2] = {{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
-						 {SYS_socket, 2, UINT32_MAX, NETLINK_RDMA}};
+static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
+	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
+	{SYS_socket, 2, UINT32_MAX, NETLINK_RDMA},
+};
 
 static const struct seccomp_rule rules_rdma[] = {
 	{SYS_ioctl, 1, 0xff00, 0x1b << 8}, /* verbs: queue pairs, doorbells of soft-RoCE */
@@ -204,12 +217,12 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *wh
 	/* For abort() and assertions; signals to other processes are forbidden. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
-	struct seccomp_rule pairs[ARRAY_SIZE(pairs_all) + 1][2];
+	struct seccomp_rule sets[ARRAY_SIZE(sets_all) + 1][SECCOMP_SET_MAX];
 	struct seccomp_filter f;
 	int e;
 
-	memcpy(pairs, pairs_all, sizeof(pairs_all));
-	memcpy(pairs + ARRAY_SIZE(pairs_all), pair_rdma, sizeof(pair_rdma));
+	memcpy(sets, sets_all, sizeof(sets_all));
+	memcpy(sets + ARRAY_SIZE(sets_all), set_rdma, sizeof(set_rdma));
 	calls_add(&c, calls_all, ARRAY_SIZE(calls_all));
 	rules_add(&c, rules_all, ARRAY_SIZE(rules_all));
 	rules_add(&c, &to_self, 1);
@@ -230,8 +243,8 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *wh
 				    .n_nrs = c.n,
 				    .rules = c.rules,
 				    .n_rules = c.n_rules,
-				    .pairs = pairs,
-				    .n_pairs = ARRAY_SIZE(pairs_all) + rdma,
+				    .sets = sets,
+				    .n_sets = ARRAY_SIZE(sets_all) + rdma,
 				    .action = SECCOMP_RET_ERRNO | EPERM};
 	e = seccomp_filter_install(&f);
 	if (e < 0)

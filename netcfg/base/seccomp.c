@@ -85,8 +85,8 @@ int seccomp_filter_install(const struct seccomp_filter *f)
 		emit_allow(&p, f->nrs[i]);
 	for (size_t i = 0; i < f->n_rules; i++)
 		emit_rules(&p, &f->rules[i], 1);
-	for (size_t i = 0; i < f->n_pairs; i++)
-		emit_rules(&p, f->pairs[i], 2);
+	for (size_t i = 0; i < f->n_sets; i++)
+		emit_rules(&p, f->sets[i], SECCOMP_SET_MAX);
 	emit(&p, BPF_RET | BPF_K, f->action, 0, 0);
 	if (p.full)
 		return -E2BIG;

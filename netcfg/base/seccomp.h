@@ -17,14 +17,16 @@ struct seccomp_rule {
 	uint32_t mask, value;
 };
 
+#define SECCOMP_SET_MAX 3
+
 struct seccomp_filter {
 	const int *nrs; /* allowed with any arguments; the most frequent first */
 	size_t n_nrs;
 	const struct seccomp_rule *rules;
 	size_t n_rules;
-	const struct seccomp_rule (
-		*pairs)[2]; /* two rules for one call, both of which must match */
-	size_t n_pairs;
+	/* Up to three rules for one call, all of which must match; a rule of zeros always does. */
+	const struct seccomp_rule (*sets)[SECCOMP_SET_MAX];
+	size_t n_sets;
 	uint32_t action; /* SECCOMP_RET_* for all other calls */
 };
 

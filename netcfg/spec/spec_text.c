@@ -3,41 +3,10 @@
  * Checks a file's bytes before YAML parses them: libyaml's errors about invalid bytes have no line,
  * and it accepts tabs in some places where people use them by mistake.
  */
+#include "netcfg/base/text.h"
 #include "netcfg/spec/spec_node.h"
 
 #include <string.h>
-
-/* Reads the character at text; its length in bytes, 0 where it is not UTF-8 (RFC 3629). */
-static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *ret)
-{
-	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-	uint32_t c = text[0];
-	size_t n;
-
-	if (c < 0x80)
-		n = 1;
-	else if (c >= 0xc2 && c < 0xe0)
-		n = 2;
-	else if (c >= 0xe0 && c < 0xf0)
-		n = 3;
-	else if (c >= 0xf0 && c < 0xf5)
-		n = 4;
-	else
-		return 0;
-	if (n > len)
-		return 0;
-	if (n > 1)
-		c &= 0x7fU >> n;
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (text[i] & 0x3f);
-	}
-	if (c < lowest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	*ret = c;
-	return n;
-}
 
 /* Characters that YAML forbids, and line breaks that editors do not count. */
 static bool is_refused(uint32_t c)
@@ -110,7 +79,7 @@ int spec_text_check(const char *file, const char *text, size_t len, struct diag 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c;
 
-		n = utf8_read(bytes + i, len - i, &c);
+		n = text_utf8_read(bytes + i, len - i, &c);
 		if (n == 0) {
 			diag_add(d, DIAG_ERROR, &s.pos, NULL,
 				 "the byte 0x%02x is not UTF-8; write the file as UTF-8 text",

@@ -8,6 +8,7 @@
 #include "agent/api/clients.h"
 #include "agent/control_internal.h"
 #include "netcfg/base/memfd.h"
+#include <linux/capability.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -622,6 +624,50 @@ static void test_the_uid_with_most_connections_is_evicted(void **state)
 	assert_true(full);
 }
 
+/* The directory lost its files, by a cleaning program or an administrator's mistake. */
+static void test_removed_sockets_are_created_again(void **state)
+{
+	struct world *w = world_new("real", "api");
+	struct stat st;
+
+	assert_int_equal(clients_restore(w->clients), 0);
+	assert_int_equal(unlink(w->read_path), 0);
+	assert_int_equal(unlink(w->admin_path), 0);
+	assert_int_equal(clients_restore(w->clients), 2);
+	assert_int_equal(clients_restore(w->clients), 0);
+	assert_int_equal(stat(w->admin_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	client_asks(w, w->read_path, GET_STATUS);
+	assert_true(run(w, answered));
+	assert_non_null(strstr(w->got, "HTTP/1.1 200"));
+	world_free(w);
+}
+
+/* As in a container that may not make mount namespaces. */
+static void test_a_child_without_an_empty_root_stops(void **state)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (syscall(SYS_capget, &head, data) < 0)
+			_exit(2);
+		data[0].effective &= ~(1U << CAP_SYS_ADMIN);
+		data[0].permitted &= ~(1U << CAP_SYS_ADMIN);
+		if (syscall(SYS_capset, &head, data) < 0)
+			_exit(3);
+		_exit(api_sandbox_enter() == -EPERM ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -642,6 +688,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_durations_are_rounded),
 		cmocka_unit_test(test_rights_follow_uids_and_groups),
 		cmocka_unit_test(test_the_uid_with_most_connections_is_evicted),
+		cmocka_unit_test(test_removed_sockets_are_created_again),
+		cmocka_unit_test(test_a_child_without_an_empty_root_stops),
 	};
 
 	if (argc > 2 && strcmp(argv[1], "--role") == 0)

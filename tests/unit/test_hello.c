@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -33,6 +34,24 @@ static void hello_survives_a_round_trip(void **state)
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_int_equal(strlen(got.server_host), PLENUM_NAME_MAX - 1);
+}
+
+static void names_with_other_than_visible_ascii_are_refused(void **state)
+{
+	static const char *const names[] = {"\xff", "a\x1b[2J", "a\nb",
+					    "a b",  "\xc2\x9b", "\xe2\x80\xae"};
+	struct fuse_hello h = {.purpose = FUSE_HELLO_MOUNT}, got;
+	uint8_t bytes[FUSE_HELLO_BYTES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(h.client_host, sizeof(h.client_host), "%s", names[i]);
+		fuse_hello_put(bytes, &h);
+		assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), -EPROTO);
+	}
+	strcpy(h.client_host, "host-a.lab_1");
+	strcpy(h.server_host, "fd00::1");
+	fuse_hello_put(bytes, &h);
+	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 }
 
 /* A peer that does not know mount workers sends zeros. */
@@ -70,6 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_survives_a_round_trip),
+		cmocka_unit_test(names_with_other_than_visible_ascii_are_refused),
 		cmocka_unit_test(mount_workers_are_marked_in_the_hello),
 		cmocka_unit_test(host_names_match_with_or_without_domain),
 	};

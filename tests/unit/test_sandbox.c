@@ -274,6 +274,9 @@ static void attack_network(void)
 	REFUSED(socket(AF_UNIX, SOCK_DGRAM, 0));
 	REFUSED(socket(AF_ALG, SOCK_SEQPACKET, 0));
 	REFUSED(socket(AF_VSOCK, SOCK_STREAM, 0));
+	REFUSED(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP)); /* echo requests */
+	REFUSED(socket(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6));
+	REFUSED(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE));
 	WORKS(udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
 	/* The agent's sockets must not be reachable by name, whatever socket the worker has. */
 	REFUSED(connect(udp, (void *)&name, sizeof(name)));

@@ -70,16 +70,18 @@ static int killed(void)
 static int by_argument(void)
 {
 	static const struct seccomp_rule rules[] = {{SYS_dup3, 2, 0xff, 0x80}};
-	static const struct seccomp_rule pairs[][2] = {
-		{{SYS_socket, 0, UINT32_MAX, AF_INET}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
+	static const struct seccomp_rule sets[][SECCOMP_SET_MAX] = {
+		{{SYS_socket, 0, UINT32_MAX, AF_INET},
+		 {SYS_socket, 1, 0xf, SOCK_DGRAM},
+		 {SYS_socket, 2, UINT32_MAX, 0}},
 		{{SYS_socket, 0, UINT32_MAX, AF_INET6}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
 	};
 	const struct seccomp_filter f = {.nrs = calls,
 					 .n_nrs = ARRAY_SIZE(calls),
 					 .rules = rules,
 					 .n_rules = ARRAY_SIZE(rules),
-					 .pairs = pairs,
-					 .n_pairs = ARRAY_SIZE(pairs),
+					 .sets = sets,
+					 .n_sets = ARRAY_SIZE(sets),
 					 .action = REFUSED};
 
 	if (seccomp_filter_install(&f) < 0)
@@ -88,6 +90,7 @@ static int by_argument(void)
 	    (syscall(SYS_socket, AF_INET6, SOCK_DGRAM, 0) < 0 && errno == EPERM))
 		return 2;
 	if (!refused(SYS_socket, AF_UNIX, SOCK_DGRAM, 0) ||
+	    !refused(SYS_socket, AF_INET, SOCK_DGRAM, 1) ||
 	    !refused(SYS_socket, AF_INET, SOCK_STREAM, 0) || !refused(SYS_dup3, 0, 1, 0x81))
 		return 3;
 	/* A value that one rule has loaded does not affect the comparisons after it. */

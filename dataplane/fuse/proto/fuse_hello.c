@@ -38,6 +38,17 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	memcpy(ret, &b, sizeof(b));
 }
 
+/* Names of a configuration have no other characters. A client's name is shown on the server. */
+static bool name_is_plain(const char name[PLENUM_NAME_MAX])
+{
+	const size_t len = strnlen(name, PLENUM_NAME_MAX);
+
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~')
+			return false;
+	return len < PLENUM_NAME_MAX;
+}
+
 int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 {
 	struct hello_bytes b;
@@ -49,7 +60,7 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 	    b.purpose >= FUSE_HELLO_PURPOSE_MAX)
 		return -EPROTO;
 	for (unsigned i = 0; i < ARRAY_SIZE(b.names); i++)
-		if (!memchr(b.names[i], '\0', sizeof(b.names[i])))
+		if (!name_is_plain(b.names[i]))
 			return -EPROTO;
 	memcpy(ret->mount_id, b.mount_id, sizeof(ret->mount_id));
 	ret->read_only = b.read_only;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decides which characters of foreign text are shown. */
+#include "netcfg/base/text.h"
+#include <string.h>
+
+size_t text_utf8_read(const unsigned char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t c = text[0];
+	size_t n;
+
+	if (c < 0x80)
+		n = 1;
+	else if (c >= 0xc2 && c < 0xe0)
+		n = 2;
+	else if (c >= 0xe0 && c < 0xf0)
+		n = 3;
+	else if (c >= 0xf0 && c < 0xf5)
+		n = 4;
+	else
+		return 0;
+	if (n > len)
+		return 0;
+	if (n > 1)
+		c &= 0x7fU >> n;
+	for (size_t i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (text[i] & 0x3f);
+	}
+	if (c < lowest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+bool text_is_shown(uint32_t c)
+{
+	if (c < ' ' || (c >= 0x7f && c < 0xa0))
+		return false;
+	return c != 0xad && c != 0x61c &&
+	       !(c >= 0x200b && c <= 0x200f) && /* soft hyphen, widthless, marks */
+	       !(c >= 0x2028 && c <= 0x202e) && /* separators, embeddings */
+	       !(c >= 0x2060 && c <= 0x206f) && /* isolates */
+	       c != 0xfeff && !(c >= 0xfff9 && c <= 0xfffb) && (c & 0xfffe) != 0xfffe &&
+	       !(c >= 0xe0000 && c <= 0xe0fff); /* tags */
+}
+
+void text_clean(char *text)
+{
+	unsigned char *at = (unsigned char *)text;
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		uint32_t c;
+		size_t n = text_utf8_read(at, left, &c);
+
+		if (n == 0 || !text_is_shown(c)) {
+			n = MAX_OF(n, (size_t)1);
+			memset(at, '?', n);
+		}
+		at += n;
+		left -= n;
+	}
+}
