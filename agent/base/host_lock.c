@@ -13,11 +13,11 @@
 
 #define TRY_AGAIN_MS 20
 /* An agent listens right after it has bound the name, so a holder that refuses connections for
- * longer is no agent. Any user can bind the name; an agent's start must not wait longer for that
+ * longer cannot be an agent. Any user can bind the name; an agent's start must not wait for that
  * user. */
 #define SILENT_WAIT_NS NSEC_PER_SEC
-#define ANSWERS_AT_ONCE 16 /* any user can connect: then the loop's other events have their turn \
-			    */
+/* Any user can connect: after so many the loop's other events have their turn. */
+#define ANSWERS_AT_ONCE 16
 
 /* Opens a socket, and writes the address of the name to *sun and *len. */
 static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)

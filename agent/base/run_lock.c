@@ -19,7 +19,8 @@
 /* An agent that was killed a moment ago may leave a child that it has just forked; the child holds
  * the lock until it has closed the descriptors that it inherited. */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
-/* The same for plenumd.pid, which any user may have locked: an agent has written its pid by then.
+/* The same for plenumd.pid, which any user may have locked: within this time an agent has written
+ * its pid.
  */
 #define PID_PATIENCE_NS (2 * NSEC_PER_SEC)
 
@@ -167,7 +168,7 @@ static int take_pid(const char *path, uint64_t patience_ns, struct run_lock *l, 
 	if (r == -EBUSY && *ret_owner)
 		return r;
 	if (r == -EBUSY) {
-		log_warning("%s is locked by a process that is no plenumd; replacing the file",
+		log_warning("%s is locked by a process other than plenumd; replacing the file",
 			    path);
 		return replace_pid(path, &l->pid_fd);
 	}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `plenum history` and `plenum rollback`, and commands that meet another operator's change. */
+#include "tests/lib/ctl_rig.h"
+
+static const char leg_json[] = "{\"name\":\"leg-a\",\"pending\":\"change\"}";
+
+/* Another command has changed the configuration between the two requests of this one. */
+static void test_net_set_looks_again_after_a_conflict(void **state)
+{
+	struct result r;
+
+	agent->n_conflicts = 5;
+	agent->n_requests = 0;
+	r = run("net set leg-a --label x", 200, leg_json);
+	assert_int_equal(r.status, CTL_OK);
+	assert_int_equal(agent->n_conflicts, 0);
+	assert_int_equal(agent->n_requests, 2 * 6);
+	assert_body("{\"label\":\"x\"}");
+	/* Not for ever. */
+	agent->n_conflicts = 1000;
+	r = run("net set leg-a --label x", 200, "{\"error\":{\"message\":\"it changed\"}}");
+	assert_int_equal(r.status, CTL_DATA);
+	assert_non_null(strstr(r.err, "it changed"));
+	assert_in_range(1000 - agent->n_conflicts, 10, 30);
+	agent->n_conflicts = 0;
+}
+
+static void test_history_prints_a_table(void **state)
+{
+	struct result r = run("history", 200,
+			      "{\"history\":[{\"number\":7,\"time\":\"2026-01-02T03:04:05Z\","
+			      "\"by\":\"uid 0, pid 3\",\"what\":\"staged\",\"steps\":5,"
+			      "\"outcome\":\"applied\",\"text\":\"\",\"kept\":true}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/history");
+	assert_non_null(strstr(r.out, "7"));
+	assert_non_null(strstr(r.out, "uid 0, pid 3"));
+	assert_non_null(strstr(r.out, "applied"));
+	assert_null(strstr(r.out, "times"));
+	r = run("history", 200,
+		"{\"history\":[{\"number\":27,\"time\":\"2026-01-02T03:04:05Z\",\"by\":\"uid 0, "
+		"pid 3\",\"what\":\"files\",\"steps\":0,\"outcome\":\"failed\",\"text\":\"no\","
+		"\"kept\":false,\"times\":25}]}");
+	assert_non_null(strstr(r.out, "failed (25 times)"));
+}
+
+static void test_history_shows_and_compares_configurations(void **state)
+{
+	struct result r = run("history show 7", 200, "host: a\n");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/history/7");
+	assert_string_equal(r.out, "host: a\n");
+	r = run("history diff 7", 200, "host: a\n");
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/config/running");
+	assert_string_equal(r.out, "");
+	run("history diff 7 6", 200, "host: a\n");
+	assert_asked("GET /v1/history/6");
+	assert_int_equal(run("history show x", 200, "").status, CTL_USAGE);
+	assert_int_equal(run("history diff 7", 404, "{\"error\":{\"message\":\"no\"}}").status,
+			 CTL_NO_INPUT);
+}
+
+static void test_rollback_sends_dry_run(void **state)
+{
+	struct result r =
+		run("rollback 7 --dry-run", 200,
+		    "{\"steps\":[{\"step\":\"set x\",\"reason\":\"y\"}],\"warnings\":[]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("POST /v1/rollback");
+	assert_body("{\"to\":7,\"dry-run\":true}");
+	assert_non_null(strstr(r.out, "1. set x\n      y\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_net_set_looks_again_after_a_conflict),
+		cmocka_unit_test(test_history_prints_a_table),
+		cmocka_unit_test(test_history_shows_and_compares_configurations),
+		cmocka_unit_test(test_rollback_sends_dry_run),
+	};
+
+	return cmocka_run_group_tests_name("ctl_history", tests, fake_setup, fake_teardown);
+}
