@@ -12,7 +12,7 @@
 #include "netcfg/base/base.h"
 #include <sys/types.h>
 
-#define HOST_LOCK_NAME "plenum/plenumd"
+#define HOST_LOCK_NAME PLENUM_HOST_LOCK
 
 /* For a child that a killed agent has just forked: it holds the lock until it has closed the
  * descriptors that it inherited. */

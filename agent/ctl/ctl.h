@@ -127,6 +127,26 @@ int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error
 /* Prints that the agent cannot be reached; returns the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
 
+/* ---- an agent that does not answer (ctl_agent.c) ---- */
+
+enum ctl_agent_state {
+	CTL_AGENT_NONE,	     /* none runs */
+	CTL_AGENT_DEAD,	     /* it left its socket: it was killed or crashed */
+	CTL_AGENT_NO_SOCKET, /* it runs, and its socket does not exist */
+	CTL_AGENT_STOPPED,   /* by a signal or a debugger */
+	CTL_AGENT_HUNG,
+	CTL_AGENT_FORBIDDEN, /* the caller may not ask it */
+	CTL_AGENT_OTHER
+};
+
+struct ctl_silence {
+	enum ctl_agent_state state;
+	char text[256], remedy[128]; /* the fault, and the command against it */
+};
+
+/* error: of ctl_http. */
+void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
+
 /* ---- printing (ctl_print.c) ---- */
 
 /* "plenum: TEXT" on standard error. */

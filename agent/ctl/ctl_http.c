@@ -207,32 +207,19 @@ static int no_permission_to_change(void)
 
 int ctl_unreachable(const struct ctl_args *a, int error)
 {
-	switch (error) {
-	case -ENOENT:
-	case -ECONNREFUSED:
-		ctl_complain("no agent answers on %s; start it with 'systemctl start plenumd', or "
-			     "give its socket with --socket",
-			     a->socket);
-		return CTL_UNAVAILABLE;
-	case -EACCES:
-	case -EPERM:
-		ctl_complain(
-			"no permission to use %s; run this as root or as a member of group plenum",
-			a->socket);
-		return CTL_NO_PERMISSION;
-	case -ENAMETOOLONG:
+	struct ctl_silence s;
+
+	if (error == -ENAMETOOLONG) {
 		ctl_complain("the name of the socket or of the object is too long");
 		return CTL_USAGE;
-	case -ENOMEM:
+	}
+	if (error == -ENOMEM) {
 		ctl_complain("out of memory");
 		return CTL_OS;
-	case -ETIMEDOUT:
-		ctl_complain("the agent on %s does not answer in time", a->socket);
-		return CTL_UNAVAILABLE;
-	default:
-		ctl_complain("cannot ask the agent on %s: %s", a->socket, strerror(-error));
-		return CTL_UNAVAILABLE;
 	}
+	ctl_explain_silence(a->socket, error, &s);
+	ctl_complain("%s; %s", s.text, s.remedy);
+	return s.state == CTL_AGENT_FORBIDDEN ? CTL_NO_PERMISSION : CTL_UNAVAILABLE;
 }
 
 static int exit_of_status(long status)

@@ -37,6 +37,8 @@
 
 /* Longest host, network, leg, label, mount and export name, with the final NUL. */
 #define PLENUM_NAME_MAX 64
+/* Abstract socket that the agent of a network namespace holds, see agent/base/host_lock.h. */
+#define PLENUM_HOST_LOCK "plenum/plenumd"
 /* Legs of a host, and so ports of a worker. A session stores its paths as bits of one byte. */
 #define PLENUM_LEGS_MAX 8
 /* Largest MTU that AF_XDP carries: frame and kernel headroom must fit one page. */

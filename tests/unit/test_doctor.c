@@ -4,6 +4,7 @@
  * thing and sees exactly one check change. Every check has a row, and stays as it is while a
  * neighbour of its subject is broken.
  */
+#include "agent/ctl/ctl.h"
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/unit/doctor_breaks.h"
@@ -38,6 +39,13 @@ static void no_agent(struct rig *g)
 	json_decref(g->p.status);
 	g->p.status = NULL;
 	strcpy(g->p.no_agent, "none runs");
+	strcpy(g->p.agent_remedy, "start it");
+}
+
+static void agent_is_forbidden(struct rig *g)
+{
+	no_agent(g);
+	g->p.agent_state = CTL_AGENT_FORBIDDEN;
 }
 
 static void mute_agent(struct rig *g)
@@ -416,7 +424,8 @@ static const struct breakage own_breaks[] = {
 	{"config-host", DOCTOR_FAIL, NULL, blind_host},
 	{"config-file", DOCTOR_FAIL, NULL, blind_spec},
 	{"config-plan", DOCTOR_FAIL, NULL, blind_plan},
-	{"agent-answers", DOCTOR_WARN, NULL, no_agent},
+	{"agent-answers", DOCTOR_FAIL, NULL, no_agent},
+	{"agent-answers", DOCTOR_UNKNOWN, NULL, agent_is_forbidden},
 	{"agent-version", DOCTOR_WARN, NULL, other_version},
 	{"agent-state", DOCTOR_FAIL, NULL, agent_degraded},
 	{"agent-state", DOCTOR_WARN, NULL, agent_starting},

@@ -85,6 +85,9 @@ struct doctor_host {
 	json_t *steps; /* steps still to do, from the agent's plan or from `plan` */
 	json_t *status, *processes, *net; /* from the agent */
 	char no_inventory[256], no_spec[256], no_plan[256], no_agent[256];
+	/* Of an agent that does not answer: enum ctl_agent_state, and what to do. */
+	int agent_state;
+	char agent_remedy[128];
 	int clock_state, clock_error; /* result of adjtimex(2), or the error */
 	unsigned clock_status;	      /* STA_ bits */
 	int udp_gso, udp_gro;	      /* 0, or the error of the socket option */

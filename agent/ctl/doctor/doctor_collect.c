@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+#define AGENT_LIMIT_S 2
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
 /* The first diagnostic, or the error's text. */
@@ -49,33 +50,40 @@ static void collect_host(struct doctor_host *p)
 
 /* ---- the agent ---- */
 
-static json_t *get(const struct ctl_args *a, enum resource_id resource, struct reason *why)
+/* NULL, and the negative errno of ctl_http or 0 in *ret_error: there is no answer of use. */
+static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned timeout_s,
+		   int *ret_error)
 {
-	const struct ctl_request rq = {.resource = resource};
+	const struct ctl_request rq = {.resource = resource, .timeout_s = timeout_s};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	int r = ctl_http(a->socket, &rq, &reply);
-	json_t *o = NULL;
 
-	if (r >= 0 && reply.status == 200)
-		o = json_loadb(reply.body, reply.len, 0, NULL);
-	if (r == -ENOENT || r == -ECONNREFUSED)
-		reason_set_text(why, "no agent runs on %.160s", a->socket);
-	else if (!o)
-		reason_set_text(why, "%s on %.160s", r < 0 ? strerror(-r) : "unexpected answer",
-				a->socket);
-	return o;
+	*ret_error = MIN_OF(r, 0);
+	return r >= 0 && reply.status == 200 ? json_loadb(reply.body, reply.len, 0, NULL) : NULL;
 }
 
+/* The status takes an agent that works no time, so a short wait for it tells. */
 static void collect_agent(const struct ctl_args *a, struct doctor_host *p)
 {
-	struct reason why = {.code = ""};
+	struct ctl_silence s;
+	int error;
 
-	p->status = get(a, RESOURCE_STATUS, &why);
+	p->status = get(a, RESOURCE_STATUS, AGENT_LIMIT_S, &error);
 	if (p->status) {
-		p->processes = get(a, RESOURCE_PROCESSES, &why);
-		p->net = get(a, RESOURCE_NET, &why);
+		p->processes = get(a, RESOURCE_PROCESSES, 0, &error);
+		p->net = get(a, RESOURCE_NET, 0, &error);
+		return;
 	}
-	reason_copy_text(p->no_agent, sizeof(p->no_agent), why.text);
+	if (error) {
+		ctl_explain_silence(a->socket, error, &s);
+	} else {
+		s = (struct ctl_silence){.state = CTL_AGENT_OTHER,
+					 .remedy = "systemctl restart plenumd"};
+		snprintf(s.text, sizeof(s.text), "unexpected answer on %.160s", a->socket);
+	}
+	p->agent_state = s.state;
+	snprintf(p->no_agent, sizeof(p->no_agent), "%s", s.text);
+	snprintf(p->agent_remedy, sizeof(p->agent_remedy), "%s", s.remedy);
 }
 
 /* ---- desired configuration ---- */
@@ -112,7 +120,8 @@ static void collect_spec(const struct ctl_args *a, const char *named, struct doc
 /* The agent's plan knows the addresses of its workers and the attempts that failed. */
 static json_t *find_steps(const struct ctl_args *a, const char *file, const struct doctor_host *p)
 {
-	json_t *o = p->status && !file ? get(a, RESOURCE_PLAN, NULL) : NULL, *steps;
+	int error;
+	json_t *o = p->status && !file ? get(a, RESOURCE_PLAN, 0, &error) : NULL, *steps;
 
 	if (!o)
 		o = plan_to_object(p->plan);

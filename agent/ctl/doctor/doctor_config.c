@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks of the configuration and its plan, the agent, the cluster key, and the folders that they
  * need. */
+#include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/base/folder.h"
 
@@ -89,8 +90,13 @@ static void run_answers(const struct doctor_host *p, const struct doctor_check *
 			      text_of(p->status, "version"));
 		return;
 	}
-	doctor_report(r, DOCTOR_WARN, "no agent answers: %s", p->no_agent);
-	doctor_advise(r, "systemctl start plenumd");
+	/* A host with workers in its configuration is to run them. */
+	if (p->agent_state == CTL_AGENT_FORBIDDEN)
+		doctor_report(r, DOCTOR_UNKNOWN, "%s", p->no_agent);
+	else
+		doctor_report(r, p->spec && p->spec->n_workers > 0 ? DOCTOR_FAIL : DOCTOR_WARN,
+			      "%s", p->no_agent);
+	doctor_advise(r, "%s", p->agent_remedy);
 }
 
 static void run_version(const struct doctor_host *p, const struct doctor_check *c,

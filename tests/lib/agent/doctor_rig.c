@@ -399,6 +399,7 @@ struct rig *rig_new(void (*prepare)(struct rig *g))
 		json_decref(g->p.status);
 		g->p.status = NULL;
 		strcpy(g->p.no_agent, "none runs");
+		strcpy(g->p.agent_remedy, "start it");
 	}
 	g->p.probes[0] = rig_echo("leg-a", "host-b", "10.10.1.10", "10.10.2.10");
 	g->p.probes[1] = rig_echo("leg-b", "host-b", "10.20.1.10", "10.20.2.10");
