@@ -4,6 +4,7 @@
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/async_open.h"
 #include "agent/supervise/fd_store.h"
+#include "agent/supervise/mount_spare.h"
 #include "agent/supervise/mountinfo.h"
 #include "agent/supervise/unmount.h"
 #include "netcfg/base/memfd.h"
@@ -24,11 +25,13 @@ struct mount_point {
 	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
 	char real[sizeof(((struct launch_mount *)0)->path)];
 	unsigned major, minor;
-	uint32_t worker_id;	 /* the worker that serves it */
-	struct unmount *leaving; /* the unmount in progress; NULL: none */
-	int mnt_fd;		 /* of a mount that is not attached yet; else -1 */
-	int bell_fd;		 /* eventfd shared with its mount workers; -1: not created yet */
-	struct reason why;	 /* why it is not attached yet; unset: it is */
+	uint32_t worker_id;		   /* the worker that serves it */
+	struct unmount *leaving;	   /* the unmount in progress; NULL: none */
+	int mnt_fd;			   /* of a mount that is not attached yet; else -1 */
+	int spare_fd;			   /* mount_spare.h: to attach it again; -1: none */
+	struct mount_spare_request *spare; /* of an adopted mount; NULL: none */
+	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
+	struct reason why; /* why it is not attached yet; unset: it is */
 	struct mounts *mounts;
 	struct mount_point *next;
 };
@@ -78,6 +81,8 @@ static void point_free(struct mount_point *p)
 	cleanup_close(&p->what.state_fd);
 	cleanup_close(&p->bell_fd);
 	cleanup_close(&p->mnt_fd);
+	cleanup_close(&p->spare_fd);
+	mount_spare_forget(p->spare);
 	free(p);
 }
 
@@ -258,6 +263,7 @@ static void try_place(struct mounts *m, struct mount_point *p)
 					p->what.export_name, p->what.path, strerror(-r));
 	}
 	if (r >= 0) {
+		p->spare_fd = mount_spare_new(p->mnt_fd);
 		cleanup_close(&p->mnt_fd);
 		p->mnt_fd = -1;
 		if (reason_is_set(&p->why))
@@ -342,7 +348,7 @@ static struct mount_point *point_alloc(void)
 	struct mount_point *p = calloc(1, sizeof(*p));
 
 	if (p)
-		p->mnt_fd = p->bell_fd = -1;
+		p->mnt_fd = p->bell_fd = p->spare_fd = -1;
 	return p;
 }
 
@@ -404,6 +410,14 @@ void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id)
 		p->worker_id = worker_id;
 }
 
+static void on_spare(void *user, int fd)
+{
+	struct mount_point *p = user;
+
+	cleanup_close(&p->spare_fd);
+	p->spare_fd = fd;
+}
+
 static bool is_fuse_device(int fd)
 {
 	struct stat st;
@@ -431,6 +445,8 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
+	/* Without it, as without memory for it, another program's unmount ends the connection. */
+	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
 	/* Store it even if it came from there: the service manager stores a
 	 * descriptor only once. */
 	fd_store_put(fd, fd_name(&p->what, name));
@@ -639,10 +655,13 @@ static void point_leave(struct mount_point *p)
 
 	if (p->leaving)
 		return;
-	if (p->mnt_fd >= 0) { /* it was never attached */
+	if (p->mnt_fd >= 0) { /* it is not attached */
 		point_remove(p);
 		return;
 	}
+	p->spare = mount_spare_forget(p->spare);
+	cleanup_close(&p->spare_fd); /* it would keep the file system mounted */
+	p->spare_fd = -1;
 	r = unmount_new(m->setup.loop, p->real, MOUNTS_UNMOUNT_LIMIT_NS, on_unmount, p,
 			&p->leaving);
 	if (r >= 0)
@@ -735,8 +754,20 @@ static int on_mountinfo(void *user, int fd, uint32_t revents)
 	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
 }
 
+/* Attaches the same file system again: programs that still use it, by open files, bind mounts or in
+ * containers, keep working, and the worker does not notice. */
+static void reattach(struct mounts *m, struct mount_point *p)
+{
+	p->mnt_fd = fd_take(p->spare_fd);
+	rundir_del_mount(m->setup.rundir, p->real);
+	say(m, LOG_LEVEL_WARNING,
+	    "another process unmounted %s; attaching it again, with its connection", p->what.path);
+	try_place(m, p);
+}
+
 /*
- * A mount cannot be repaired: mounting again makes a new one, with a new descriptor for its worker.
+ * Without a spare a mount cannot be repaired: mounting again makes a new one, with a new descriptor
+ * for its worker.
  */
 static int on_look(void *user)
 {
@@ -749,6 +780,10 @@ static int on_look(void *user)
 		next = p->next;
 		if (p->leaving || p->mnt_fd >= 0 || mountinfo_has(p->real, &mi) != 0)
 			continue;
+		if (p->spare_fd >= 0) {
+			reattach(m, p);
+			continue;
+		}
 		say(m, LOG_LEVEL_WARNING,
 		    "another process unmounted %s; mounting it again, as it is configured",
 		    p->what.path);
