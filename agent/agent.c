@@ -10,6 +10,7 @@
 #include "agent/status.h"
 #include "agent/supervise/fd_store.h"
 #include "netcfg/base/limit.h"
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -542,12 +543,25 @@ static int open_sources(struct agent *a)
 	return r;
 }
 
+/* Without the account workers run as nobody, as processes of other programs may. */
+static void check_account(struct agent *a)
+{
+	const bool lacks = !getpwnam(AGENT_WORKER_ACCOUNT);
+
+	if (lacks && !a->lacks_account)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "this host has no user " AGENT_WORKER_ACCOUNT
+			   ": workers run as nobody; 'systemd-sysusers' creates it");
+	a->lacks_account = lacks;
+}
+
 void agent_take_rights(struct agent *a)
 {
 	const struct spec *s = a->running.spec;
 	struct clients_rights rights;
 	int r;
 
+	check_account(a);
 	if (!a->clients)
 		return;
 	r = clients_rights_resolve(s->admin_users, s->n_admin_users, s->admin_groups,

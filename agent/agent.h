@@ -40,6 +40,7 @@ enum agent_state {
 };
 const char *agent_state_to_string(enum agent_state s);
 
+#define AGENT_WORKER_ACCOUNT "plenum-worker"
 #define CONTROL_QUERIES_MAX 8 /* child processes that read the host for clients, at once */
 struct control_query;
 
@@ -81,7 +82,8 @@ struct agent {
 	uint64_t started_ns;
 	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests use less */
 	struct loop_source *kernel_source, *stop_timer, *host_source, *files_timer;
-	int host_fd;	 /* host_lock.h; -1: not held */
+	int host_fd;	    /* host_lock.h; -1: not held */
+	bool lacks_account; /* of workers, on this host */
 	int files_error; /* why files of the run directory could not be created again; 0: they are
 			    there */
 };

@@ -129,6 +129,7 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 			json_object_get(o, "notes"),
 			json_string("the installed plenum-worker differs from the running agent's; "
 				    "restart plenumd to use it (workers and mounts keep running)"));
+	control_note_outdated(a, json_object_get(o, "notes"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
 	control_json(r, 200, o);
 }
@@ -630,6 +631,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_APPLY] = on_apply,
 	[PRIVSEP_CONFIRM] = on_confirm,
 	[PRIVSEP_ROLLBACK] = on_rollback,
+	[PRIVSEP_RESTART] = control_restart,
 	[PRIVSEP_STOP] = on_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,

@@ -62,6 +62,13 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
+/* ---- workers (control_workers.c) ---- */
+
+void control_restart(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r);
+/* Appends a note if workers run an earlier program. */
+void control_note_outdated(const struct agent *a, json_t *notes);
+
 /* ---- RDMA tests (control_ping.c) ---- */
 
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,

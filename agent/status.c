@@ -226,6 +226,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	p->memory_bytes = resident_bytes(w->pid);
 	p->restarts = w->n_restarts;
 	p->adopted = w->adopted && w->pid > 0;
+	p->outdated = sup_is_outdated(w);
 	if (w->pid > 0)
 		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
 	for (uint32_t i = 0; i < (w->config.failover ? 1 : w->config.n_ports); i++)
@@ -235,6 +236,10 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	reasons(a, w, p);
 	snprintf(p->state, sizeof(p->state), "%s",
 		 p->serves && p->reason[0] ? "DEGRADED" : sup_state_to_string(w->state));
+	if (p->outdated && !p->note[0])
+		snprintf(p->note, sizeof(p->note),
+			 "outdated: an earlier plenum-worker; 'plenum worker restart --outdated' "
+			 "renews it");
 	add_mounts(a, st, w);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
@@ -451,6 +456,9 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
 	st.needs = required_actions_to_json(a->running.plan, "");
+	if (a->lacks_account && a->running.n_desired > 0)
+		json_array_append_new(st.needs,
+				      required_actions_account_to_json(AGENT_WORKER_ACCOUNT));
 	add_waiting(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_degrading;

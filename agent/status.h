@@ -38,8 +38,9 @@ struct status_process {
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
 	char note[REASON_FORMAT_MAX]; /* information that needs no action */
 	bool serves;
-	int core;     /* -1: any */
-	bool adopted; /* started by a previous agent */
+	int core;      /* -1: any */
+	bool adopted;  /* started by a previous agent */
+	bool outdated; /* with another program than this agent's */
 	pid_t pid;
 	uint64_t memory_bytes, uptime_s, restarts;
 	struct ip_addr ips[LAUNCH_PORTS_MAX];

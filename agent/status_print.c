@@ -317,16 +317,18 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 		json_array_append_new(ips,
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
-	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, "
-			 "s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, "
+			 "s:o, s:o, s:o, s:o, s:o}",
 			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
 			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
 			 text_to_json(p->network), "core",
 			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
-			 (int)p->adopted, "reason", text_to_json(p->reason), "note",
-			 text_to_json(p->note), "rdma", rdma_to_json(p), "ports", ports_to_json(p));
+			 (int)p->adopted, "outdated", (int)p->outdated, "version",
+			 p->outdated ? json_null() : json_string(PLENUM_VERSION), "reason",
+			 text_to_json(p->reason), "note", text_to_json(p->note), "rdma",
+			 rdma_to_json(p), "ports", ports_to_json(p));
 }
 
 json_t *status_processes_to_json(const struct status *st)

@@ -60,6 +60,11 @@ static const struct resource_field rollback_fields[] = {
 	BOOLEAN("dry-run", apply.dry_run),
 };
 
+static const struct resource_field restart_fields[] = {
+	NUMBER("worker", restart.worker, 1, UINT32_MAX, .one_of = true),
+	{.name = "outdated", .type = RESOURCE_BOOLEAN, MEMBER(restart.outdated), .one_of = true},
+};
+
 static const struct resource_field fault_fields[] = {
 	TEXT("leg", fault.leg),
 	TEXT("peer", fault.peer),
@@ -296,6 +301,16 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"stop", "", "end mounts, workers and the agent",
 			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To end\n"
 			       "only the agent, use 'systemctl stop plenumd': workers and mounts continue.\n"}},
+	},
+	[RESOURCE_WORKERS_RESTART] = {
+		OPERATION("POST", "/v1/workers/restart", PRIVSEP_RESTART, "restart workers"),
+		FIELDS(restart_fields),
+		.commands = {{"worker restart", "ID | --outdated", "restart workers under their mounts",
+			       "Restarts a worker by its ID in 'plenum processes', or all workers that still run an\n"
+			       "earlier plenum-worker after an upgrade, one at a time: the next one waits until all\n"
+			       "workers are up. Programs on mounts see a pause and no error. Exit status 2: a worker did\n"
+			       "not come back within a minute.\n\n"
+			       "      --outdated    all workers that 'plenum processes' shows as outdated\n"}},
 	},
 	[RESOURCE_FAULTS] = {
 		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),

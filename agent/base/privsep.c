@@ -74,6 +74,13 @@ static const char *check_apply(const struct privsep_msg *m)
 	return why;
 }
 
+static const char *check_restart(const struct privsep_msg *m)
+{
+	if (m->restart.outdated > 1)
+		return "a flag that is neither 0 nor 1";
+	return m->restart.worker || m->restart.outdated ? NULL : "no worker to restart";
+}
+
 static const char *check_fault(const struct privsep_msg *m)
 {
 	const struct privsep_fault *f = &m->fault;
@@ -183,6 +190,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_APPLY] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_CONFIRM] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_ROLLBACK] = {ADMIN, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_RESTART] = {ADMIN, SIZE(restart), false, true, check_restart},
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},

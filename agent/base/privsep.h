@@ -66,6 +66,7 @@ enum privsep_type {
 	PRIVSEP_APPLY,
 	PRIVSEP_CONFIRM,   /* keep the pending apply */
 	PRIVSEP_ROLLBACK,  /* undo the pending apply, or go back to an earlier one */
+	PRIVSEP_RESTART,   /* restart workers, one at a time */
 	PRIVSEP_STOP,	   /* also ends workers and mounts */
 	PRIVSEP_FAULT_ADD, /* inject a fault */
 	PRIVSEP_FAULT_DEL,
@@ -131,6 +132,10 @@ struct privsep_apply {
 	uint64_t back_to;   /* confirm, rollback: number in the history; 0: the pending one */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* the list ends at the first empty one */
 };
+struct privsep_restart {
+	uint32_t worker;   /* its id; 0: not by id */
+	uint32_t outdated; /* 1: all that run another program than the agent's */
+};
 struct privsep_fault {
 	uint32_t id; /* of DEL; 0: all faults */
 	/* Of ADD, as in struct launch_fault. */
@@ -194,6 +199,7 @@ struct privsep_msg {
 		struct privsep_put_staged put_staged;
 		struct privsep_apply apply;
 		struct privsep_net net;
+		struct privsep_restart restart;
 		struct privsep_fault fault;
 		struct privsep_capture capture;
 		struct privsep_ping ping;

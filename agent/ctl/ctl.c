@@ -156,6 +156,7 @@ static const struct ctl_command commands[] = {
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT, ctl_cmd_fault_add},
 	{"fault show", 0, 0, TAKES_TABLE, ctl_cmd_fault_show},
 	{"fault remove", 1, 1, 0, ctl_cmd_fault_remove},
+	{"worker restart", 0, 1, TAKES_OUTDATED, ctl_cmd_worker_restart},
 	{"stop", 0, 0, 0, ctl_cmd_stop},
 	{"validate", 0, 1, 0, ctl_cmd_validate},
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},

@@ -63,6 +63,7 @@ struct ctl_args {
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
+	bool outdated;		  /* worker restart */
 	const char *confirm;	  /* apply, rollback: a time */
 	const char *snapshot;	  /* inventory */
 	const char *inventory;	  /* plan */
@@ -258,6 +259,7 @@ int ctl_cmd_fault_add(const struct ctl_args *a);
 int ctl_cmd_fault_show(const struct ctl_args *a);
 int ctl_cmd_fault_remove(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
+int ctl_cmd_worker_restart(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);

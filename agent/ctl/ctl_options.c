@@ -82,6 +82,7 @@ static const struct ctl_option {
 	{"running", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.running)},
 	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
 	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},
+	{"outdated", 0, FLAG, TAKES_OUTDATED, offsetof(struct ctl_parsed, args.outdated)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 };

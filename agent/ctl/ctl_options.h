@@ -29,7 +29,8 @@ enum {
 	TAKES_COUNT = 1 << 15,
 	TAKES_TOP = 1 << 16,
 	TAKES_FAULT = 1 << 19,
-	TAKES_FORCE = 1 << 20, /* the highest bit */
+	TAKES_FORCE = 1 << 20,
+	TAKES_OUTDATED = 1 << 21, /* the highest bit */
 };
 
 struct ctl_parsed {

@@ -98,9 +98,9 @@ static void add_ports(struct ctl_table *t, const json_t *process)
 
 static int print_processes(const struct ctl_args *a, const json_t *o)
 {
-	static const char *const headings[] = {"ID",	 "HOST",    "ROLE",	"IPS",
-					       "STATUS", "NETWORK", "SWITCHES", "CORE",
-					       "MEMORY", "UPTIME",  "REASON",	"PORTS"};
+	static const char *const headings[] = {"ID",	  "HOST",     "ROLE",	"IPS",	  "STATUS",
+					       "NETWORK", "SWITCHES", "CORE",	"MEMORY", "UPTIME",
+					       "REASON",  "PORTS",    "VERSION"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -122,6 +122,10 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
 		add_reason(&t, p);
 		add_ports(&t, p);
+		ctl_table_add(&t, "%s",
+			      json_is_true(json_object_get(p, "outdated"))
+				      ? "earlier"
+				      : ctl_text(p, "version"));
 	}
 	return ctl_view_print(a, &t, resources[RESOURCE_PROCESSES].columns);
 }

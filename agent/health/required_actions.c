@@ -74,6 +74,16 @@ json_t *required_actions_to_json(const struct plan *p, const char *root)
 	return list;
 }
 
+json_t *required_actions_account_to_json(const char *user)
+{
+	return json_pack("{s:s, s:o, s:[s], s:s, s:b}", "code", "no-account", "why",
+			 json_sprintf("this host has no user %s, so workers run as nobody, and any "
+				      "process of nobody can stop them; workers use the account "
+				      "from their next start",
+				      user),
+			 "commands", "systemd-sysusers", "firmware", "", "reboot", 0);
+}
+
 static bool is_reported(const json_t *reported, const struct plan_need *need)
 {
 	for (size_t i = 0; i < json_array_size(reported); i++)

@@ -14,6 +14,8 @@
 /* [{"code", "why", "commands": [...], "firmware", "reboot"}]; root: "" for this host, a folder in
  * tests; p may be NULL. A new reference; NULL: out of memory. */
 json_t *required_actions_to_json(const struct plan *p, const char *root);
+/* One entry of that list, for an account that is missing. */
+json_t *required_actions_account_to_json(const char *user);
 /* After a reconcile: adds an event for each need of p that is not in *reported, then replaces that
  * list. */
 void required_actions_note(const struct plan *p, struct events *events, json_t **reported);

@@ -103,6 +103,7 @@ static int on_heartbeat_check(void *user)
 										* these */
 			handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
+	sup_renew_next(s);
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;
 }
 
@@ -585,6 +586,11 @@ static void handle_when_unmounted(struct sup_worker *w, enum sup_event e)
 	}
 	w->deferred = SUP_EVENT_MAX;
 	sup_handle_event(w, e);
+}
+
+void sup_restart(struct sup_worker *w)
+{
+	handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 }
 
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is)

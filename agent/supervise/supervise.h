@@ -123,6 +123,7 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* that test's parameters */
 	struct launch_ping pinged;	    /* result of that test, if the id matches */
+	bool renew;			    /* restart it when all wanted workers are up */
 	bool leave;			    /* keep the process: the next agent adopts it */
 	struct {
 		int config_fd, stats_fd;
@@ -225,6 +226,11 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id);
 void sup_stop_all(struct sup *s);
 /* For workers that did not stop. */
 void sup_kill_all(struct sup *s);
+/* Whether an earlier agent has started it with another program than this agent's. */
+bool sup_is_outdated(const struct sup_worker *w);
+/* Restarts that worker, once all wanted workers are up: so several are restarted one at a time.
+ * False: it does not run. */
+bool sup_renew(struct sup *s, uint32_t worker_id);
 /* Whether the installed worker program differs from the one that workers run. */
 bool sup_program_is_replaced(const struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process, and no unmount in progress */

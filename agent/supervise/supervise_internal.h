@@ -73,6 +73,13 @@ int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 int sup_send_keys(struct sup_worker *w);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 
+/* Restarts a worker, after its mounts that are being unmounted. */
+void sup_restart(struct sup_worker *w);
+/* ---- supervise_renew.c ---- */
+
+/* Restarts the next worker for which that was requested; call every second. */
+void sup_renew_next(struct sup *s);
+
 /* ---- supervise_exports.c ---- */
 
 /* Starts opening the folders of all exports of the configuration. */

@@ -274,9 +274,22 @@ static void test_commands_fit_the_boot_loader(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static void test_a_missing_account_names_its_command(void **state)
+{
+	json_t *need = required_actions_account_to_json("plenum-worker");
+
+	assert_string_equal(json_string_value(json_object_get(need, "code")), "no-account");
+	assert_non_null(strstr(json_string_value(json_object_get(need, "why")),
+			       "no user plenum-worker, so workers run as nobody"));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(need, "commands"), 0)),
+			    "systemd-sysusers");
+	json_decref(need);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_missing_account_names_its_command),
 		cmocka_unit_test_setup_teardown(test_a_ready_host_needs_no_action, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_missing_iommu_needs_a_reboot, setup,
 						teardown),

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Restarts workers and waits until each is up again. */
+#include "agent/ctl/ctl.h"
+
+#include <string.h>
+
+#define BACK_LIMIT_NS (60 * NSEC_PER_SEC) /* for one worker */
+#define LOOK_NS (300 * (long)NSEC_PER_MSEC)
+
+/* The process of that worker in the list of all; NULL: none. */
+static const json_t *find(const json_t *processes, json_int_t id)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (json_object_get(processes, "processes"), i, p) {
+		const char *dash = strrchr(ctl_text(p, "id"), '/');
+
+		if (dash && strtoll(dash + 1, NULL, 10) == id)
+			return p;
+	}
+	return NULL;
+}
+
+static bool is_back(const json_t *was, const json_t *now)
+{
+	const char *status = ctl_text(now, "status");
+
+	return now && ctl_int(now, "pid") != ctl_int(was, "pid") &&
+	       (strcmp(status, "UP") == 0 || strcmp(status, "DEGRADED") == 0);
+}
+
+/* Waits for one worker. CTL_OK; CTL_DEGRADED: it is not up in time. */
+static int await(const struct ctl_args *a, const json_t *before, json_int_t id)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_PROCESSES};
+	const json_t *was = find(before, id);
+	const uint64_t until = clock_now_ns() + BACK_LIMIT_NS;
+	bool back = false;
+
+	while (!back && clock_now_ns() < until) {
+		json_t *now;
+		int r;
+
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		r = ctl_ask_json(a, &rq, &now);
+		if (r != CTL_OK)
+			return r;
+		back = is_back(was, find(now, id));
+		json_decref(now);
+	}
+	if (back && !a->json)
+		printf("Worker %" JSON_INTEGER_FORMAT " is restarted.\n", id);
+	else if (!back)
+		ctl_complain("worker %" JSON_INTEGER_FORMAT
+			     " is not up again after a minute; see 'plenum "
+			     "processes' and 'plenum events'",
+			     id);
+	return back ? CTL_OK : CTL_DEGRADED;
+}
+
+static int await_all(const struct ctl_args *a, const json_t *before, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "restarts"), *id;
+	int r = CTL_OK;
+	size_t i;
+
+	if (json_array_size(list) == 0 && !a->json)
+		puts("Nothing to do: no worker is outdated.");
+	json_array_foreach (list, i, id)
+		if (r == CTL_OK)
+			r = await(a, before, json_integer_value(id));
+	return r == CTL_OK && a->json ? ctl_put_json(answer) : r;
+}
+
+int ctl_cmd_worker_restart(const struct ctl_args *a)
+{
+	const struct ctl_request look = {.resource = RESOURCE_PROCESSES};
+	struct ctl_request rq = {.resource = RESOURCE_WORKERS_RESTART};
+	unsigned long id = 0;
+	json_t *before, *answer;
+	char body[48];
+	int r = CTL_OK;
+
+	if ((a->n_operands > 0) == a->outdated) {
+		ctl_complain("worker restart takes the ID of a worker, or --outdated");
+		return CTL_USAGE;
+	}
+	if (a->n_operands > 0)
+		r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
+	if (r == CTL_OK)
+		r = ctl_ask_json(a, &look, &before);
+	if (r != CTL_OK)
+		return r;
+	if (a->outdated)
+		snprintf(body, sizeof(body), "{\"outdated\":true}");
+	else
+		snprintf(body, sizeof(body), "{\"worker\":%lu}", id);
+	rq.body = body;
+	r = ctl_ask_json(a, &rq, &answer);
+	if (r == CTL_OK) {
+		r = await_all(a, before, answer);
+		json_decref(answer);
+	}
+	json_decref(before);
+	return r;
+}
