@@ -75,6 +75,7 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 
 /* Restarts a worker, after its mounts that are being unmounted. */
 void sup_restart(struct sup_worker *w);
+
 /* ---- supervise_renew.c ---- */
 
 /* Restarts the next worker for which that was requested; call every second. */
