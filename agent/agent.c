@@ -543,7 +543,7 @@ static int open_sources(struct agent *a)
 	return r;
 }
 
-/* Without the account workers run as nobody, as processes of other programs may. */
+/* Without the account workers run with a uid that other programs share. */
 static void check_account(struct agent *a)
 {
 	const bool lacks = !getpwnam(AGENT_WORKER_ACCOUNT);
@@ -551,7 +551,7 @@ static void check_account(struct agent *a)
 	if (lacks && !a->lacks_account)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "this host has no user " AGENT_WORKER_ACCOUNT
-			   ": workers run as nobody; 'systemd-sysusers' creates it");
+			   ": workers share the uid 65534; 'systemd-sysusers' creates it");
 	a->lacks_account = lacks;
 }
 

@@ -280,7 +280,7 @@ static void test_a_missing_account_names_its_command(void **state)
 
 	assert_string_equal(json_string_value(json_object_get(need, "code")), "no-account");
 	assert_non_null(strstr(json_string_value(json_object_get(need, "why")),
-			       "no user plenum-worker, so workers run as nobody"));
+			       "no user plenum-worker, so workers share the uid 65534"));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(need, "commands"), 0)),
 			    "systemd-sysusers");
 	json_decref(need);
