@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An agent that is off, killed, stopped, hung, without its socket or forbidden: one sentence and
  * one remedy each. */
-#include "tests/lib/ctl_rig.h"
+#include "tests/lib/agent/ctl_rig.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char dir[64], path[96];
 

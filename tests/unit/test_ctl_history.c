@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `plenum history` and `plenum rollback`, and commands that meet another operator's change. */
-#include "tests/lib/ctl_rig.h"
+#include "tests/lib/agent/ctl_rig.h"
 
 static const char leg_json[] = "{\"name\":\"leg-a\",\"pending\":\"change\"}";
 

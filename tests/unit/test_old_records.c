@@ -193,7 +193,7 @@ static void test_workers_and_mounts(void **state)
 
 static void test_the_epoch(void **state)
 {
-	struct rundir rd = {.lock_fd = -1, .state = dir};
+	struct rundir rd = {.lock = RUN_LOCK_NONE, .state = dir};
 
 	take_old("epoch");
 	/* The clock may be behind: the stored epoch counts. */
