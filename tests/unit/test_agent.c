@@ -6,6 +6,7 @@
 #include "agent/supervise/mountinfo.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/memfd.h"
+#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -512,6 +513,34 @@ static void test_a_record_of_another_version_is_read_in_part(void **state)
 	}
 }
 
+/* After a downgrade: the next write keeps the newer record under another name. */
+static void test_a_record_of_a_newer_version_is_kept(void **state)
+{
+	static const char newer[] = "plenum-record 9\nprocess 77 1234 kind 5\nlease 4\n";
+	struct rundir_process p = {.pid = getpid(), .worker_id = 1};
+	autofree char *text = NULL;
+	struct rundir rd;
+	struct reason why;
+	pid_t owner;
+	char path[160];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/record", dir);
+	write_text(path, newer);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
+	assert_int_equal(rd.record_error, STATE_NEWER);
+	assert_int_equal(rundir_add_process(&rd, &p), 0);
+	rundir_done(&rd);
+	snprintf(path, sizeof(path), "%s/record.v9", dir);
+	assert_int_equal(file_read(path, 4096, &text, &len), 0);
+	assert_string_equal(text, newer);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
+	assert_int_equal(rd.record_error, 0);
+	assert_int_equal(rd.n_processes, 2);
+	rundir_done(&rd);
+}
+
 /* A worker runs even if the record cannot be written. */
 static void test_a_failed_record_write_keeps_the_process(void **state)
 {
@@ -743,6 +772,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_garbage_record_is_ignored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_record_of_another_version_is_read_in_part,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_of_a_newer_version_is_kept, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_a_failed_record_write_keeps_the_process, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo_is_parsed, setup, teardown),

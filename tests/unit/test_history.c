@@ -284,6 +284,36 @@ static void test_invalid_lines_are_skipped(void **state)
 	history_done(&h);
 }
 
+/* After a downgrade, the newer history and the configurations that it names stay. */
+static void test_newer_history_is_kept_with_its_configurations(void **state)
+{
+	static const char newer[] = "plenum-history 9 era 3\nnext 8\n";
+	struct history h = {.n = 0};
+	autofree char *text = NULL, *config = NULL;
+	char path[64];
+	size_t len;
+
+	assert_int_equal(history_open(&h, dir), 0);
+	for (uint64_t i = 1; i <= 7; i++)
+		assert_int_equal(history_begin(&h, "", "files"), i);
+	history_end(&h, 7, HISTORY_APPLIED, 1, NULL, "host: a\n");
+	config = history_config(&h, 7);
+	assert_non_null(config);
+	snprintf(path, sizeof(path), "%s/history", dir);
+	assert_int_equal(file_write(path, newer, strlen(newer), 0600), 0);
+	reopen(&h);
+	assert_int_equal(h.n, 0);
+	assert_int_equal(history_begin(&h, "", "files"), 8);
+	assert_int_equal(access(config, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/history.v9", dir);
+	assert_int_equal(file_read(path, 4096, &text, &len), 0);
+	assert_string_equal(text, newer);
+	assert_int_equal(unlink(path), 0);
+	reopen(&h);
+	assert_int_equal(h.n, 1);
+	history_done(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +332,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_configurations_that_ran_come_first_in_the_file,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_invalid_lines_are_skipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_newer_history_is_kept_with_its_configurations,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);
