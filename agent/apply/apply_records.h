@@ -2,7 +2,7 @@
 /*
  * The record files (state_file.h) of a requested apply: the ticket, written before its applier
  * starts; the outcome, written by the applier for a later agent; and the configuration that was
- * rolled back last. Holds no state. Also reads their formats of version 0.1.0, of which two are
+ * rolled back last. Holds no state. Also reads what earlier builds wrote; two of these formats are
  * YAML with comments.
  */
 #ifndef PLENUM_AGENT_APPLY_RECORDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An upgrade loses no record: the files in records-0.1.0 are as an agent of version 0.1.0 wrote
- * them (of the commit 60dec88). Each is read in full, and written and read again in today's format.
+ * An upgrade loses no record: the files in old-records are as an agent of the commit 60dec88 wrote
+ * them, before records had one format. Each is read in full, and written and read again in today's.
  */
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
@@ -50,7 +50,7 @@ static void take_old(const char *name)
 	size_t len;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_true(asprintf(&from, TOP_SRCDIR "/tests/unit/records-0.1.0/%s", name) > 0);
+	assert_true(asprintf(&from, TOP_SRCDIR "/tests/unit/old-records/%s", name) > 0);
 	assert_int_equal(file_read(from, 65536, &text, &len), 0);
 	stamp = strstr(text, "boot ");
 	if (stamp && (stamp > strchr(text, '\n') || strncmp(text, "plenum-", 7) != 0))
