@@ -276,6 +276,7 @@ int fd_holder_main(enum log_level level)
 	int r;
 
 	log_open("plenumd", level);
+	prctl(PR_SET_NAME, "plenum-holder"); /* for ps(1); the program's path is /proc/self/exe */
 	r = enter_sandbox();
 	if (r < 0) {
 		log_err("the descriptor holder cannot drop its privileges: %s", strerror(-r));
