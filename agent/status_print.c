@@ -72,6 +72,16 @@ static json_t *share_to_json(uint64_t ppm)
 	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);
 }
 
+/* Age of the round trip; null: no message has had one, so that the value is that of probes. */
+static json_t *rtt_age_to_json(const struct launch_path_stats *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (s->rtt_at_ns == 0)
+		return json_null();
+	return json_integer((json_int_t)((now - MIN_OF(s->rtt_at_ns, now)) / NSEC_PER_SEC));
+}
+
 static json_t *path_to_json(const struct status_path *p)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
@@ -104,7 +114,8 @@ static json_t *path_to_json(const struct status_path *p)
 				     (json_int_t)s->rdma_write_bytes));
 	if (o)
 		json_object_update_new(
-			o, json_pack("{s:o, s:o, s:b, s:b, s:b, s:f, s:I}", "loss_to_percent",
+			o, json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:f, s:I}", "rtt_age_s",
+				     rtt_age_to_json(s), "loss_to_percent",
 				     share_to_json(s->loss_out_ppm), "loss_from_percent",
 				     share_to_json(s->loss_in_ppm), "lossy_to",
 				     (int)(s->lossy_out != 0), "lossy_from",

@@ -168,6 +168,9 @@ void ctl_put_warnings(const json_t *answer);
 /* The text of a member, "" if it has none. */
 const char *ctl_text(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);
+/* Whether a path's round trip is one of a message in the last ten seconds. Those of probes between
+ * hosts that sleep say little about the network. */
+bool ctl_rtt_is_current(const json_t *path);
 /* Format "1.5 MiB" and "3m 20s" into buf; return buf. */
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
 const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);

@@ -108,6 +108,13 @@ bool ctl_put_legs(const json_t *legs)
 	return all;
 }
 
+bool ctl_rtt_is_current(const json_t *path)
+{
+	const json_t *age = json_object_get(path, "rtt_age_s");
+
+	return !age || (json_is_integer(age) && json_integer_value(age) <= 10);
+}
+
 json_int_t ctl_int(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);

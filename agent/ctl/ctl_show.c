@@ -327,7 +327,9 @@ static int print_paths(const json_t *paths)
 		ctl_table_add(&t, "%s", ctl_text(p, "remote"));
 		ctl_table_add(&t, "%s", ctl_text(p, "peer"));
 		ctl_table_add(&t, "%s", path_state(p));
-		if (ctl_int(p, "srtt_us") > 0)
+		if (!ctl_rtt_is_current(p))
+			ctl_table_add(&t, "-");
+		else if (ctl_int(p, "srtt_us") > 0)
 			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
 		else /* no answer yet */
 			ctl_table_add(&t, "%s", "");

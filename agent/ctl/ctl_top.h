@@ -28,7 +28,8 @@ struct top_row { /* rates are per second */
 	bool bad;
 	double tx_bytes, rx_bytes, packets, resent, lost; /* of its paths */
 	double rdma_read, rdma_write;			  /* bytes of file data, of its sessions */
-	double rtt_us;					  /* mean of the paths that are up */
+	double rtt_us;	     /* mean of the paths that are up and in use */
+	unsigned paths_rtt;  /* their number */
 	double loss_percent; /* of its worst path, in the worse direction; < 0: unknown */
 	double ops, read_bytes, write_bytes, errors; /* of a worker */
 	uint64_t failovers, sessions;

@@ -108,9 +108,11 @@ static void add_path_to(struct top_row *r, const json_t *before, const json_t *n
 		return;
 	r->paths++;
 	r->paths_up += up;
-	if (up)
+	if (up && ctl_rtt_is_current(now)) {
 		r->rtt_us += json_number_value(json_object_get(now, "srtt_us"));
-	else
+		r->paths_rtt++;
+	}
+	if (!up)
 		r->since_s = MIN_OF(r->since_s, since_s);
 	r->tx_bytes += rate(before, now, "tx_bytes", seconds);
 	r->rx_bytes += rate(before, now, "rx_bytes", seconds);
@@ -338,8 +340,8 @@ static void finish(struct top_table *t, enum top_sort sort)
 	for (size_t i = 0; i < t->n; i++) {
 		struct top_row *r = &t->rows[i];
 
-		if (r->paths_up)
-			r->rtt_us /= r->paths_up;
+		if (r->paths_rtt)
+			r->rtt_us /= r->paths_rtt;
 		r->bad = r->bad || r->paths_up < r->paths;
 		if (!r->state[0]) /* of a peer, or of a leg that is not configured any more */
 			snprintf(r->state, sizeof(r->state), "%s",
@@ -459,7 +461,7 @@ static const char *format_rate(double v, char *buf)
 
 static const char *format_latency(const struct top_row *r, char *buf)
 {
-	if (!r->paths_up)
+	if (!r->paths_rtt)
 		snprintf(buf, TOP_CELL_MAX, "-");
 	else if (r->rtt_us < 10000)
 		snprintf(buf, TOP_CELL_MAX, "%.0f us", r->rtt_us);

@@ -122,6 +122,7 @@ static void test_rates_survive_a_worker_restart(void **state)
 	/* The worst path in its worse direction; unknown where no peer reports. */
 	assert_true(r->loss_percent == 31.2);
 	assert_true(find(&v, TOP_LEGS, "leg-b")->loss_percent < 0);
+	assert_true(find(&v, TOP_LEGS, "leg-a")->paths_rtt == 2);
 	/* RDMA bytes are counted for the session's peer and worker, apart from packets. */
 	r = find(&v, TOP_PEERS, "s1");
 	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000 && r->tx_bytes == 10000);
@@ -218,6 +219,29 @@ static void test_cells_print_units(void **state)
 	top_view_done(&v);
 }
 
+/* The round trip of an idle path is that of probes, or old: it is shown as unknown. */
+static void test_round_trips_of_idle_paths_are_not_shown(void **state)
+{
+	static const char *const ages[] = {"0", "10", "11", "null"};
+	char text[256], cell[TOP_CELL_MAX];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(ages); i++) {
+		struct top_sample s = {.processes = load("{}"), .at_ns = 5};
+		struct top_view v;
+
+		snprintf(text, sizeof(text),
+			 "{'paths':[{'leg':'leg-a','up':true,'srtt_us':70.0,'rtt_age_s':%s},"
+			 "{'leg':'leg-a','up':true,'srtt_us':9000.0,'rtt_age_s':null}]}",
+			 ages[i]);
+		s.status = load(text);
+		top_view_make(&s, &s, TOP_BY_NAME, &v);
+		assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 8, cell),
+				    i < 2 ? "70 us" : "-");
+		top_view_done(&v);
+		top_sample_done(&s);
+	}
+}
+
 /* Any answer gives something to show, whatever members it lacks. */
 static void test_incomplete_answers_are_shown(void **state)
 {
@@ -241,6 +265,7 @@ int main(void)
 						pair_new, pair_free),
 		cmocka_unit_test_setup_teardown(test_rows_sort_by_every_order, pair_new, pair_free),
 		cmocka_unit_test_setup_teardown(test_cells_print_units, pair_new, pair_free),
+		cmocka_unit_test(test_round_trips_of_idle_paths_are_not_shown),
 		cmocka_unit_test(test_incomplete_answers_are_shown),
 	};
 
