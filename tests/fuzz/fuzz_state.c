@@ -42,7 +42,7 @@ bool fuzz_input_taken(void)
 
 static void at_exit(void)
 {
-	static const char *const names[] = {"history", "record", "plenumd.pid"};
+	static const char *const names[] = {"history", "record", "plenumd.lock", "plenumd.pid"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);

@@ -31,7 +31,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = {"record", "plenumd.pid", "epoch", "history"};
+	static const char *const names[] = {"record", "plenumd.lock", "plenumd.pid", "epoch",
+					    "history"};
 
 	unlink(path);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
