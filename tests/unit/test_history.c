@@ -240,7 +240,7 @@ static void test_configurations_that_ran_come_first_in_the_file(void **state)
 
 	assert_int_equal(history_open(&h, dir), 0);
 	for (int i = 0; i < HISTORY_ATTEMPTS; i++) {
-		char why[16];
+		char why[32];
 
 		snprintf(why, sizeof(why), "cause %d", i);
 		history_end(&h, history_begin(&h, "", "files"), HISTORY_FAILED, 0, why, NULL);
