@@ -238,7 +238,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 		 p->serves && p->reason[0] ? "DEGRADED" : sup_state_to_string(w->state));
 	if (p->outdated && !p->note[0])
 		snprintf(p->note, sizeof(p->note),
-			 "outdated: an earlier plenum-worker; 'plenum worker restart --outdated' "
+			 "outdated: an older plenum-worker; 'plenum worker restart --outdated' "
 			 "renews it");
 	add_mounts(a, st, w);
 	st->workers_total += w->wanted;

@@ -70,6 +70,9 @@ static void no_user_takes_all_files(void **state)
 				.flags = FUSE_PROTO_REQ_REOPEN),
 			 -ENFILE);
 	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	/* The server names the user. */
+	server_quota_tick(rig.server, clock_now_ns());
+	assert_non_null(strstr(fuse_server_reason(rig.server)->text, "user 1000 of host-a has"));
 	/* Another user of the mount gets some, another client more, and both look up names. */
 	assert_in_range(take(node, 1001, 20000), 1, FILES / 12);
 	b = join("host-b", "10.0.0.2", 'b');
@@ -79,10 +82,10 @@ static void no_user_takes_all_files(void **state)
 	 */
 	join("host-a", "10.0.0.1", 'c');
 	assert_int_equal(take(node, 2000, 20000), 0);
-	/* The server says who. */
+	/* The server names the client, since that was refused, not the user. */
 	server_quota_tick(rig.server, clock_now_ns());
 	assert_string_equal(fuse_server_reason(rig.server)->code, "files-short");
-	assert_non_null(strstr(fuse_server_reason(rig.server)->text, "user 2000 of host-a"));
+	assert_non_null(strstr(fuse_server_reason(rig.server)->text, "client host-a has its"));
 	/* A third client opens and looks up as well. */
 	join("host-c", "fd00::1", 'd');
 	assert_true(take(node, 1000, 20000) > 0);

@@ -210,7 +210,8 @@ bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port
 /* A worker's port on the leg, if possible one whose data IP is an address of the kernel; NULL: no
  * worker has the leg. */
 const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char *leg);
-/* A worker's path by the probe's leg to its address, if possible one that is up; NULL: none. */
+/* A worker's path via the probe's leg to the probe's address, preferably one that is up; NULL: no
+ * worker has such a path. */
 const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e);
 /* Whether the peer's data port answers there: the worker that has a path, else the doctor. */
 bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e);

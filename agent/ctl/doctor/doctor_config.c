@@ -159,7 +159,7 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 	if (p->status) {
 		doctor_report(r, DOCTOR_FAIL,
 			      "the agent has not finished an interrupted apply: " PLENUM_RUNDIR
-			      "/journal is left, but no applier runs");
+			      "/journal still exists, but no applier runs");
 		doctor_advise(r, "plenum status and plenum events name the step that cannot be "
 				 "undone; then plenum apply, or plenum rollback");
 		return;

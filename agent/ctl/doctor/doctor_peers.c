@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks of the paths to other hosts. The proof is the data port itself: where a worker has a path
- * to the peer, its validated round trips; elsewhere the answers of the peer's worker to the first
- * packet of a session. Echo requests only tell why there is no answer, and test gateways, which
- * have no data port.
+ * to the peer, its validated round trips; where no worker holds the data IP, the answers of the
+ * peer's worker to the first packet of a session. Echo requests only tell why there is no answer,
+ * and test gateways, which have no data port.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -104,8 +104,10 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 		doctor_advise(r, "plenum plan: this host has no address %s", t.from);
 		break;
 	case EMSGSIZE:
-		doctor_advise(r, "ip link: the MTU of leg %s's device is below that of its network",
-			      e->leg);
+		doctor_advise(
+			r,
+			"raise the MTU of leg %s's device to that of its network; ip link shows it",
+			e->leg);
 		break;
 	default:
 		doctor_advise(r, "plenum plan; ip route get %s from %s", t.to, t.from);
@@ -142,6 +144,11 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 		const struct port_probe *s = e->port.send_error ? &e->port : &e->port_full;
 		const struct ends t = ends_of(e);
 
+		if (e->peer[0] && !s->send_error && !is_tested(p, e))
+			doctor_report(r, DOCTOR_UNKNOWN,
+				      "nothing was sent to %s (%s) on leg %s: no worker has a path "
+				      "there, and a worker holds the data IP",
+				      e->peer, t.to, e->leg);
 		if (!s->send_error)
 			continue;
 		doctor_report(r, DOCTOR_FAIL,

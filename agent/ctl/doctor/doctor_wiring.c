@@ -496,7 +496,7 @@ static void run_duplicate(const struct doctor_host *p, const struct doctor_check
 	check_claims(p, r);
 	if (p->no_arps[0])
 		doctor_report(r, DOCTOR_UNKNOWN, "%s", p->no_arps);
-	doctor_report(r, DOCTOR_PASS, "no other host answers for a data IP");
+	doctor_report(r, DOCTOR_PASS, "no other host uses a data IP of this host");
 }
 
 /* ---- neighbours ---- */

@@ -105,6 +105,15 @@ struct server_user { /* of a mount, with open files */
 	uint32_t uid; /* at the client */
 	uint32_t n_files;
 };
+/* Limits of open files, see server_quota.h; ALL: the worker's own limit is reached. */
+enum server_share {
+	SERVER_SHARE_NONE,
+	SERVER_SHARE_ALL,
+	SERVER_SHARE_USER,
+	SERVER_SHARE_MOUNT,
+	SERVER_SHARE_CLIENT,
+};
+
 struct server_host { /* a client with mounts, by its address */
 	struct server_host *next;
 	struct ip_addr addr; /* family 0: unknown */
@@ -359,6 +368,7 @@ struct fuse_server {
 	uint32_t n_files, files_max; /* open at clients, with directories */
 	uint64_t refused_ns;	     /* last open beyond a share; 0: none */
 	uint32_t refused_uid;
+	enum server_share refused_share; /* the limit that the refused open met */
 	char refused_host[PLENUM_NAME_MAX];
 	struct reason short_of; /* files; not set: enough */
 	struct reason held;	/* space, by clients that are away; not set: none */

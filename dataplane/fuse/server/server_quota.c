@@ -158,15 +158,21 @@ static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, b
 	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
 }
 
-static bool may_open(const struct server_mount *m, uint32_t uid, bool again)
+/* The limit that one more open file would exceed; SERVER_SHARE_NONE: none. */
+static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bool again)
 {
 	const struct fuse_server *srv = m->server;
 	const struct server_user *u = *user_at(m, uid);
 	uint64_t all = srv->files_max, free = all - MIN_OF(all, (uint64_t)srv->n_files);
 
-	return free > 0 && is_within(u ? u->n_files : 0, free, all, 4, again) &&
-	       is_within(m->n_files, free, all, 5, again) &&
-	       is_within(m->host ? m->host->n_files : 0, free, all, 6, again);
+	if (free == 0)
+		return SERVER_SHARE_ALL;
+	if (!is_within(u ? u->n_files : 0, free, all, 4, again))
+		return SERVER_SHARE_USER;
+	if (!is_within(m->n_files, free, all, 5, again))
+		return SERVER_SHARE_MOUNT;
+	return is_within(m->host ? m->host->n_files : 0, free, all, 6, again) ? SERVER_SHARE_NONE
+									      : SERVER_SHARE_CLIENT;
 }
 
 static bool away_close(struct fuse_server *srv);
@@ -176,12 +182,13 @@ bool server_quota_allows(struct server_req *q)
 	struct server_mount *m = q->mount;
 	struct fuse_server *srv = m->server;
 	bool again = q->args.flags & FUSE_PROTO_REQ_REOPEN;
+	enum server_share limit = limit_of(m, q->client_uid, again);
 
-	if (PLENUM_LIKELY(may_open(m, q->client_uid, again)))
+	while (PLENUM_UNLIKELY(limit != SERVER_SHARE_NONE) && away_close(srv))
+		limit = limit_of(m, q->client_uid, again);
+	if (PLENUM_LIKELY(limit == SERVER_SHARE_NONE))
 		return true;
-	while (away_close(srv))
-		if (may_open(m, q->client_uid, again))
-			return true;
+	srv->refused_share = limit;
 	srv->refused_ns = clock_now_ns();
 	srv->refused_uid = q->client_uid;
 	memcpy(srv->refused_host, m->host_name, sizeof(srv->refused_host));
@@ -313,6 +320,28 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 		   most->host_name, n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S);
 }
 
+static void refused_report(struct fuse_server *srv)
+{
+	char who[96];
+
+	if (srv->refused_share == SERVER_SHARE_ALL) {
+		reason_set(&srv->short_of, "files-short",
+			   "all %u files that clients can have open are open; user %u of %.40s was "
+			   "refused one",
+			   srv->files_max, srv->refused_uid, srv->refused_host);
+		return;
+	}
+	if (srv->refused_share == SERVER_SHARE_USER)
+		snprintf(who, sizeof(who), "user %u of %.40s", srv->refused_uid, srv->refused_host);
+	else
+		snprintf(who, sizeof(who), "%s %.40s",
+			 srv->refused_share == SERVER_SHARE_MOUNT ? "a mount of" : "client",
+			 srv->refused_host);
+	reason_set(&srv->short_of, "files-short",
+		   "%s has its share of open files: %u of %u are open, and the rest is for others",
+		   who, srv->n_files, srv->files_max);
+}
+
 void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
 {
 	const struct server_mount *m = largest(srv);
@@ -322,11 +351,7 @@ void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
 	while (is_short(srv) && away_close(srv))
 		;
 	if (refused)
-		reason_set(
-			&srv->short_of, "files-short",
-			"user %u of %.40s has its share of open files: %u of %u are open, and the "
-			"rest is for others",
-			srv->refused_uid, srv->refused_host, srv->n_files, srv->files_max);
+		refused_report(srv);
 	else if (is_short(srv) && m)
 		reason_set(&srv->short_of, "files-short",
 			   "%u of %u files are open at clients, most at %.40s: %u", srv->n_files,

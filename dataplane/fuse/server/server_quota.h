@@ -21,7 +21,8 @@ void server_quota_give(struct server_mount *m, struct server_user *u);
 /* The client of the mount is at this address now (NULL: unknown) and calls itself `host`. 0;
  * -ENOMEM. */
 int server_quota_client(struct server_mount *m, const struct ip_addr *from, const char *host);
-/* Before the mount is freed; its files are closed. */
+/* Detaches the mount from its client. Call it after the mount's files are closed, before the mount
+ * is freed. */
 void server_quota_leave(struct server_mount *m);
 /* Call once a second: closes files of clients that are away, and looks whether files are short. */
 void server_quota_tick(struct fuse_server *srv, uint64_t now_ns);

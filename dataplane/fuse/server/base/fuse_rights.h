@@ -49,8 +49,8 @@ uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);
 
-/* Whether a client may set or remove the extended attribute: of those by which the server's own
- * kernel decides, such as security.selinux, only file capabilities. */
+/* Whether a client may set or remove the extended attribute. The server's kernel applies security.*
+ * to the server's own programs, so clients may change only security.capability there. */
 bool fuse_rights_may_set(const char *name);
 /* Whether the extended attribute is an access control list, which contains users and groups. */
 bool fuse_rights_is_acl(const char *name);
