@@ -613,9 +613,19 @@ static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 		setup->on_release(setup->user);
 }
 
-/* Takes fd, which is -1 without a descriptor. */
-static void take_message(struct sup_worker *w, const struct launch_msg *msg, int fd)
+/* In the other messages the place of the text holds numbers, such as that of an RDMA test. */
+static void clean_message(struct launch_msg *msg)
 {
+	if (msg->type != LAUNCH_MSG_FAILED && msg->type != LAUNCH_MSG_EVENT)
+		return;
+	msg->text[sizeof(msg->text) - 1] = '\0';
+	text_clean(msg->text);
+}
+
+/* Takes fd, which is -1 without a descriptor. */
+static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
+{
+	clean_message(msg);
 	if (fd >= 0 && msg->type != LAUNCH_MSG_HOLD)
 		close(fd);
 	switch (msg->type) {
@@ -672,9 +682,6 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 			cleanup_close(&passed);
 			continue;
 		}
-		if (msg.type != LAUNCH_MSG_HAS_PORT)
-			msg.text[sizeof(msg.text) - 1] = '\0';
-		text_clean(msg.text);
 		take_message(w, &msg, passed);
 	}
 }

@@ -331,6 +331,24 @@ static void test_a_device_with_an_old_driver_is_not_passed(void **state)
 	close(ends[1]);
 }
 
+/* Bytes of the number of an RDMA test may look like invalid text; the agent must keep them. */
+static void test_the_result_of_an_rdma_test_is_taken_as_it_is(void **state)
+{
+	const struct launch_msg m = {
+		.type = LAUNCH_MSG_PINGED,
+		.ping = {.id = 0x80ff7f011b9be2ff, .status = -ENOTSUP, .reason = "rdma-off"}};
+	struct sup_worker w = {.control_fd = -1, .ping_asked = m.ping.id};
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	w.control_fd = ends[0];
+	assert_int_equal(send(ends[1], &m, sizeof(m), 0), sizeof(m));
+	sup_read_control(&w, 1);
+	assert_memory_equal(&w.pinged, &m.ping, sizeof(m.ping));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_a_found_worker_is_adopted_or_replaced),
 		cmocka_unit_test(test_the_backoff_grows_to_its_limit),
 		cmocka_unit_test(test_a_running_worker_gets_new_ports),
+		cmocka_unit_test(test_the_result_of_an_rdma_test_is_taken_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
