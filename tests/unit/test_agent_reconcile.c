@@ -321,7 +321,8 @@ static void test_failed_reload_is_retried(void **state)
 	struct inventory *inv = NULL, grown;
 
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
-	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n");
+	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n"
+				"policy: {on-fallback: refuse}\n");
 	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), -EINVAL);
 	assert_int_equal(a->running.n_desired, 1);
 	assert_int_equal(a->state, AGENT_DEGRADED);
