@@ -89,8 +89,8 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 	else if (arp == HEALTH_ARP_FIXED)
 		snprintf(buf, size,
 			 "neighbour-fixed: UDP port %u of %.40s's %s%s does not answer, and %.15s "
-			 "has a permanent neighbour entry with MAC address %s for it: if that is "
-			 "wrong, remove it (ip neigh del)",
+			 "has a permanent neighbour entry with MAC address %s for it; if this MAC "
+			 "address is wrong, remove the entry (ip neigh del)",
 			 udp_port, peer, ip, via, p->ifname, mac);
 	else if (arp == HEALTH_ARP_ANSWERS)
 		snprintf(buf, size,

@@ -85,8 +85,8 @@ void sup_renew_next(struct sup *s);
 
 /* Starts opening the folders of all exports of the configuration. */
 void sup_ask_exports(struct sup *s, const struct launch_config *c);
-/* Opens the export's folder if it is the recorded one, or records it. A descriptor; negative errno
- * with w->reason. */
+/* Opens the export's folder. Records its identity at the first open, and rejects any other folder
+ * later. A descriptor; negative errno with w->reason. */
 int sup_open_export(struct sup_worker *w, const struct launch_export *e);
 /* Whether the folder of an export that was left out at the worker's start can be served now. */
 bool sup_gains_export(struct sup_worker *w);

@@ -391,7 +391,7 @@ static int keep_newer(const struct state_kind *k, const char *path)
 	unlink(new);
 	if (linkat(AT_FDCWD, path, AT_FDCWD, new, AT_SYMLINK_FOLLOW) < 0 || rename(new, kept) < 0)
 		r = -errno;
-	unlink(new); /* rename(2) leaves it where both are one file already */
+	unlink(new); /* rename(2) does nothing if both names are links to one file */
 	return r;
 }
 

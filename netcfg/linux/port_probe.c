@@ -220,7 +220,7 @@ static bool read_one(struct run *r, size_t sender, int flags)
 	struct ip_addr peer;
 	uint16_t port;
 
-	if (len < 0) /* without MSG_ERRQUEUE an error is a pending one, which this call clears */
+	if (len < 0) /* a plain recvmsg() returns a pending socket error and clears it */
 		return errno == EINTR || (!flags && errno != EAGAIN);
 	if (ip_addr_from_sockaddr((struct sockaddr *)&from, &peer, &port) < 0)
 		return true;

@@ -624,7 +624,7 @@ static void test_the_uid_with_most_connections_is_evicted(void **state)
 	assert_true(full);
 }
 
-/* The directory lost its files, by a cleaning program or an administrator's mistake. */
+/* A cleanup tool or an administrator removed the sockets from the run directory. */
 static void test_removed_sockets_are_created_again(void **state)
 {
 	struct world *w = world_new("real", "api");

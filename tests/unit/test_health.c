@@ -84,7 +84,8 @@ static void neighbour_entries_tell_why_a_path_is_silent(void **state)
 	assert_string_equal(path_text(k, "10.10.1.22"),
 			    "neighbour-fixed: UDP port 7411 of host-b's 10.10.1.22 does not "
 			    "answer, and eth1 has a permanent neighbour entry with MAC address "
-			    "02:00:00:00:00:22 for it: if that is wrong, remove it (ip neigh del)");
+			    "02:00:00:00:00:22 for it; if this MAC address is wrong, remove the "
+			    "entry (ip neigh del)");
 	free(k);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run directory's lock: no other user can hold it, agents of earlier versions respect it and
- * are respected, and removed files come back. */
+/* The run directory's lock: no other user can hold it, agents of this and of earlier versions
+ * exclude each other, and the agent creates removed lock files again. */
 #include "agent/base/run_lock.h"
 #include <fcntl.h>
 #include <setjmp.h>

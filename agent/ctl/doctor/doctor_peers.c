@@ -110,7 +110,10 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 			e->leg);
 		break;
 	default:
-		doctor_advise(r, "plenum plan; ip route get %s from %s", t.to, t.from);
+		doctor_advise(r,
+			      "compare the plan (plenum plan) with the kernel's route (ip route "
+			      "get %s from %s)",
+			      t.to, t.from);
 	}
 }
 
@@ -218,8 +221,10 @@ static void report_silence(const struct doctor_host *p, const struct doctor_prob
 			      "this host itself rejects packets to UDP port %u of %s (%s): "
 			      "%s",
 			      s->port, e->peer, t.to, strerror(s->icmp_error));
-		doctor_advise(r, "nft list ruleset; iptables-save; ip route get %s from %s", t.to,
-			      t.from);
+		doctor_advise(r,
+			      "look for a rule that rejects it: nft list ruleset; iptables-save; "
+			      "ip route get %s from %s",
+			      t.to, t.from);
 	} else if (e->small) {
 		doctor_report(r, is,
 			      "%s (%s) answers echo requests on leg %s, but its UDP port %u is "

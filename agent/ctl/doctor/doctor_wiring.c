@@ -568,7 +568,8 @@ static void run_arp(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_WARN,
 			      "no host on %s answers ARP or neighbour discovery for %s, %s%s",
 			      l->name, ip, a->peer[0] ? "an address of " : "the gateway", a->peer);
-		doctor_advise(r, "check that it is up and on the network of leg %s", a->leg);
+		doctor_advise(r, "check that %s is up and connected to the network of leg %s", ip,
+			      a->leg);
 		if (doctor_is_crossed(p, a->leg))
 			doctor_blame(r, "leg-crossed");
 		else if (a->peer[0] && !leg_answers(p, a->leg))
@@ -586,8 +587,8 @@ static void run_arp(const struct doctor_host *p, const struct doctor_check *c,
 }
 
 static const struct doctor_check checks[] = {
-	{"leg-labels", "No two legs have one label, and peers share all labels", DOCTOR_NEEDS_PLAN,
-	 run_labels, NULL},
+	{"leg-labels", "Each leg has its own label, and every peer has a leg with that label",
+	 DOCTOR_NEEDS_PLAN, run_labels, NULL},
 	{"leg-diverse", "No two legs are at the same switch",
 	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_diverse, NULL},
 	{"leg-crossed", "No cables are crossed", DOCTOR_NEEDS_PLAN, run_crossed, NULL},

@@ -108,7 +108,7 @@ int helper_creds(struct helper *self)
 	return caps_set(self, caps);
 }
 
-/* Whether the client's map of groups has it. */
+/* Whether the client's gid-map contains the group. */
 static bool group_is_mapped(const struct helper *self, uint32_t gid)
 {
 	const struct helper_call *c = &self->call;

@@ -136,7 +136,7 @@ struct helper {
 	int fd;			     /* descriptor to return to the worker; -1: none */
 	struct journal_claim claim;  /* its record in the journal; rec NULL: idempotent */
 	bool suspect;	    /* a helper was killed at this request: it may have been executed */
-	uint32_t *locks[2]; /* of directories, held until the call ends; NULL: none */
+	uint32_t *locks[2]; /* directory locks that this call holds until it ends; NULL: none */
 	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES]; /* scratch: directory entries */
 };
 

@@ -164,7 +164,8 @@ struct server_mount {
 	uint32_t n_files;
 	uint32_t n_drops; /* how often its files were closed while its client was away */
 	struct server_host *host;
-	char host_name[PLENUM_NAME_MAX]; /* as the client calls itself; "": not since our start */
+	char host_name[PLENUM_NAME_MAX]; /* as the client reported; "": not connected to this
+					    process yet */
 
 	unsigned journal; /* number in the export's journal */
 	uint64_t number;  /* hash of the mount's id: the same at every worker of the host */

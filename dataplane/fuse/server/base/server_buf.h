@@ -46,13 +46,12 @@ void buf_pool_done(struct buf_pool *p);
 /* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
  * pointer. NULL: none free, or len exceeds the largest slot. */
 void *buf_pool_get(struct buf_pool *p, size_t len);
-/* As buf_pool_get, for a peer (1 and up) that is limited to a share of each class, so that peers
- * that never return buffers cannot block others; messages above 16 KiB leave a quarter to small
- * ones. */
+/* As buf_pool_get, with a limit per peer (1 and up), so that a peer that never returns buffers
+ * cannot exhaust a class. Messages above 16 KiB may use at most three quarters of a class. */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
-/* As these; trial: of a peer whose buffers may stay away, which has half of a class with the others
- * like it. */
+/* The same. trial: the peer may never return the buffer; all such peers together may use half of a
+ * class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
 /* Whether so many buffers for len bytes are in use that shares matter: a quarter of a class; and
