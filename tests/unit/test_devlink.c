@@ -78,14 +78,12 @@ static void test_device_and_its_firmware(void **state)
 /* Recorded dumps of a netdevsim device (a simulated NIC) of Linux 6.12, one after the other. */
 static void test_recorded(void **state)
 {
-	const char *dir = getenv("srcdir");
 	struct inventory *inv = inv_new();
 	autofree char *data = NULL;
-	char path[256];
 	size_t len, at = 0;
 
-	snprintf(path, sizeof(path), "%s/../fuzz/corpus/netlink/devlink", dir ? dir : ".");
-	assert_int_equal(file_read(path, 65536, &data, &len), 0);
+	assert_int_equal(
+		file_read(TOP_SRCDIR "/tests/fuzz/corpus/netlink/devlink", 65536, &data, &len), 0);
 	for (struct nlmsghdr *h; at < len; at += NLMSG_ALIGN(h->nlmsg_len)) {
 		h = (struct nlmsghdr *)(data + at);
 		assert_int_equal(kernel_devlink_parse(inv, h), 0);
