@@ -554,48 +554,48 @@ static void invalid_arguments_are_refused(void **state)
 /* A random world from a seed: faults of all kinds, and events during the run. */
 static void random_config(uint64_t seed, struct sim_config *ret)
 {
-	struct sim dice = {.rng = seed * 77};
+	uint64_t dice = seed * 77;
 	struct sim_config c = {.seed = seed};
 
-	c.legs = 1 + (unsigned)sim_random(&dice, 3);
-	c.clients = 1 + (unsigned)sim_random(&dice, 3);
-	c.bits_per_s = sim_random(&dice, 3) ? 1000000000ULL << sim_random(&dice, 5) : 0;
-	c.delay_ns = (1 + sim_random(&dice, 100)) * US;
-	c.jitter_ns = sim_random(&dice, 2) ? sim_random(&dice, 200) * US : 0;
-	c.queue_bytes = 32768U << sim_random(&dice, 6);
-	c.mtu = sim_random(&dice, 4) ? 1500 : 9000;
-	c.loss = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 100000) : 0;
-	c.duplicate = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 50000) : 0;
-	c.reorder = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 300000) : 0;
-	c.reorder_ns = sim_random(&dice, 2 * MS);
-	c.corrupt = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 20000) : 0;
-	c.eagain = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 100000) : 0;
-	c.no_buf = sim_random(&dice, 4) ? 0 : (uint32_t)sim_random(&dice, 300000);
-	c.turn_ns = 1000 + sim_random(&dice, 20000);
-	c.one_subnet = sim_random(&dice, 4) == 0;
-	c.labels = sim_random(&dice, 2);
-	c.ipv6 = sim_random(&dice, 4) == 0;
-	if (sim_random(&dice, 3) == 0) { /* many share a downlink */
-		c.clients += (unsigned)sim_random(&dice, 6);
-		c.bits_per_s = c.down_bits_per_s = 1000000000ULL << sim_random(&dice, 5);
-		c.down_queue_bytes = 65536U << sim_random(&dice, 5);
+	c.legs = 1 + (unsigned)sim_random_of(&dice, 3);
+	c.clients = 1 + (unsigned)sim_random_of(&dice, 3);
+	c.bits_per_s = sim_random_of(&dice, 3) ? 1000000000ULL << sim_random_of(&dice, 5) : 0;
+	c.delay_ns = (1 + sim_random_of(&dice, 100)) * US;
+	c.jitter_ns = sim_random_of(&dice, 2) ? sim_random_of(&dice, 200) * US : 0;
+	c.queue_bytes = 32768U << sim_random_of(&dice, 6);
+	c.mtu = sim_random_of(&dice, 4) ? 1500 : 9000;
+	c.loss = sim_random_of(&dice, 2) ? (uint32_t)sim_random_of(&dice, 100000) : 0;
+	c.duplicate = sim_random_of(&dice, 2) ? (uint32_t)sim_random_of(&dice, 50000) : 0;
+	c.reorder = sim_random_of(&dice, 2) ? (uint32_t)sim_random_of(&dice, 300000) : 0;
+	c.reorder_ns = sim_random_of(&dice, 2 * MS);
+	c.corrupt = sim_random_of(&dice, 2) ? (uint32_t)sim_random_of(&dice, 20000) : 0;
+	c.eagain = sim_random_of(&dice, 2) ? (uint32_t)sim_random_of(&dice, 100000) : 0;
+	c.no_buf = sim_random_of(&dice, 4) ? 0 : (uint32_t)sim_random_of(&dice, 300000);
+	c.turn_ns = 1000 + sim_random_of(&dice, 20000);
+	c.one_subnet = sim_random_of(&dice, 4) == 0;
+	c.labels = sim_random_of(&dice, 2);
+	c.ipv6 = sim_random_of(&dice, 4) == 0;
+	if (sim_random_of(&dice, 3) == 0) { /* many share a downlink */
+		c.clients += (unsigned)sim_random_of(&dice, 6);
+		c.bits_per_s = c.down_bits_per_s = 1000000000ULL << sim_random_of(&dice, 5);
+		c.down_queue_bytes = 65536U << sim_random_of(&dice, 5);
 	}
-	if (sim_random(&dice, 3) == 0) {
-		c.bufs[0] = 16 + (unsigned)sim_random(&dice, 64);
-		c.bufs[1] = 4 + (unsigned)sim_random(&dice, 16);
-		c.bufs[2] = 1 + (unsigned)sim_random(&dice, 8);
+	if (sim_random_of(&dice, 3) == 0) {
+		c.bufs[0] = 16 + (unsigned)sim_random_of(&dice, 64);
+		c.bufs[1] = 4 + (unsigned)sim_random_of(&dice, 16);
+		c.bufs[2] = 1 + (unsigned)sim_random_of(&dice, 8);
 	}
-	c.limits.calls_per_session = 1 + (uint32_t)sim_random(&dice, 64);
+	c.limits.calls_per_session = 1 + (uint32_t)sim_random_of(&dice, 64);
 	c.limits.rx_bytes_per_session = 2U << 20;
-	if (sim_random(&dice, 3) == 0) { /* a rough network */
-		c.jitter_ns = sim_random(&dice, 2 * MS);
-		c.server_delay_ns = sim_random(&dice, 3) ? 0 : sim_random(&dice, 5 * MS);
-		c.hold = (uint32_t)sim_random(&dice, 2000);
-		c.hold_ns = sim_random(&dice, 2 * MS);
-		c.burst = (uint32_t)sim_random(&dice, 3000);
-		c.burst_packets = 1 + (unsigned)sim_random(&dice, 8);
+	if (sim_random_of(&dice, 3) == 0) { /* a rough network */
+		c.jitter_ns = sim_random_of(&dice, 2 * MS);
+		c.server_delay_ns = sim_random_of(&dice, 3) ? 0 : sim_random_of(&dice, 5 * MS);
+		c.hold = (uint32_t)sim_random_of(&dice, 2000);
+		c.hold_ns = sim_random_of(&dice, 2 * MS);
+		c.burst = (uint32_t)sim_random_of(&dice, 3000);
+		c.burst_packets = 1 + (unsigned)sim_random_of(&dice, 8);
 	}
-	c.rests = sim_random(&dice, 4) == 0;
+	c.rests = sim_random_of(&dice, 4) == 0;
 	*ret = c;
 }
 

@@ -27,14 +27,19 @@ struct block { /* a buffer lent to rudp or received from it */
 /* As in the file system's server. */
 static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
-uint64_t sim_random(struct sim *sim, uint64_t below)
+uint64_t sim_random_of(uint64_t *state, uint64_t below)
 {
-	uint64_t x = sim->rng += 0x9e3779b97f4a7c15ULL;
+	uint64_t x = *state += 0x9e3779b97f4a7c15ULL;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
 	x ^= x >> 31;
 	return below ? x % below : x;
+}
+
+uint64_t sim_random(struct sim *sim, uint64_t below)
+{
+	return sim_random_of(&sim->rng, below);
 }
 
 static void pattern(uint8_t *p, size_t len, uint64_t key)
@@ -508,12 +513,21 @@ static void end_start(struct sim_end *end)
 		abort();
 }
 
+static void memory_init(struct sim_memory *m, unsigned clients)
+{
+	m->used_by = calloc(clients + 1, sizeof(*m->used_by));
+	if (!m->used_by)
+		abort();
+}
+
 struct sim *sim_new(const struct sim_config *cfg)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 
 	if (!sim)
 		abort();
+	memory_init(&sim->ends[SIM_SERVER].requests, cfg->clients);
+	memory_init(&sim->ends[SIM_SERVER].answers, cfg->clients);
 	sim->cfg = *cfg;
 	sim->rng = cfg->seed;
 	sim->now = 10 * NSEC_PER_SEC;
@@ -561,6 +575,8 @@ struct sim *sim_free(struct sim *sim)
 		end_clear(&sim->ends[i]);
 		rudp_free(sim->ends[i].r);
 	}
+	free(sim->ends[SIM_SERVER].requests.used_by);
+	free(sim->ends[SIM_SERVER].answers.used_by);
 	while (sim->heap_n)
 		free(sim->heap[--sim->heap_n]);
 	for (unsigned i = 0; i < sim->n_calls; i++)

@@ -114,10 +114,10 @@ struct sim_end {
 	struct sim_job *jobs, *waiting,
 		**waiting_tail; /* waiting: jobs that need response memory */
 	struct block *blocks;
-	struct sim_memory {			    /* the server's buffers, by class */
-		unsigned used[SIM_BUF_CLASSES][2];  /* used by small messages, by others */
-		unsigned on_trial[SIM_BUF_CLASSES]; /* used by clients on trial */
-		unsigned used_by[SIM_CLIENTS_MAX + 1][SIM_BUF_CLASSES][2];
+	struct sim_memory {				 /* the server's buffers, by class */
+		unsigned used[SIM_BUF_CLASSES][2];	 /* used by small messages, by others */
+		unsigned on_trial[SIM_BUF_CLASSES];	 /* used by clients on trial */
+		unsigned (*used_by)[SIM_BUF_CLASSES][2]; /* of each client; not at clients */
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
@@ -143,6 +143,8 @@ struct sim {
 struct sim *sim_new(const struct sim_config *cfg);
 struct sim *sim_free(struct sim *sim);
 uint64_t sim_random(struct sim *sim, uint64_t below);
+/* The same of a generator without simulation; *state: its seed at first. */
+uint64_t sim_random_of(uint64_t *state, uint64_t below);
 /* Client `end` makes a call; delay_us: the server's execution time. False: the queue is full. */
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
