@@ -353,6 +353,8 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		   uint64_t now);
 /* Packets sent so far, and lost until a later one arrives, do not count. */
 void rudp_report_restart(struct rudp_path *p);
+/* Packets on a path got no answer in time: some may be lost, in either direction. */
+void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call while a path is up and p->quality.probe_ns has come. */
 void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 

@@ -313,6 +313,7 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->sent.pto_count++;
 	p->sent.pto_base = now;
+	rudp_report_unanswered(s, p, now);
 	if (p->sent.pto_count >= 2)
 		path_time_out(s, p, now);
 	if (p->timed_out && better_exists(s, p)) {

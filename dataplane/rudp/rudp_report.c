@@ -6,15 +6,24 @@
  * know both directions. Packets above the path MTU are lost on purpose; their sender reports how
  * many.
  *
- * Idle paths get some PINGs each second, and more while losses are suspected; paths with load only
- * one a second. The rate falls with the number of sessions.
+ * Idle paths and paths with load get one PING a second, and more while losses are suspected. The
+ * rate falls with the number of sessions. A peer with many sessions must not pay for each of ours
+ * either: an idle path gets no more PINGs than the peer sends on it, but no fewer than keepalives
+ * would be.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define PROBE_NS (250 * NSEC_PER_MSEC)
-#define PROBE_LOADED_NS NSEC_PER_SEC
+#define PROBE_NS NSEC_PER_SEC
+#define PROBE_MOST_NS (4 * NSEC_PER_SEC) /* the longest interval of keepalives */
+#define PROBE_FEW_NS (3 * NSEC_PER_SEC)	 /* a peer that reports as often has few sessions */
 #define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
 #define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
+/* While packets of the peer are missing, since it suspects a loss only when it hears of them; and
+ * until the first share is known. */
+#define PROBE_SOON_NS (250 * NSEC_PER_MSEC)
+#define PROBES_FIRST 20U
+#define PROBE_AFTER_NS (10 * NSEC_PER_SEC)
+#define PROBE_UNANSWERED_FOR_NS (2 * NSEC_PER_SEC)
 /* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
 #define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
 #define LOADED_PACKETS 8U /* since the last probe: they show losses as probes would */
@@ -74,6 +83,8 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	enum rudp_loss_news out = rudp_loss_close(&q->out, sister_ppm(s, p, true), now);
 	enum rudp_loss_news in = rudp_loss_close(&q->in, sister_ppm(s, p, false), now);
 
+	if (out == RUDP_LOSS_ENDS)
+		q->out_ended_ns = now;
 	is = rudp_quality_lossy(q) != 0;
 	if (was || is)
 		avoid(s);
@@ -83,23 +94,61 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
 }
 
-static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p, bool loaded)
+/* Until `since`, with 0 for never, is `ns` ago. */
+static bool within(uint64_t since, uint64_t ns, uint64_t now)
 {
-	const struct rudp_quality *q = &p->quality;
-	bool suspected = rudp_loss_is_suspected(&q->out);
-	uint64_t all = s->r->n_live * PROBE_SESSION_NS;
+	return since && now < since + ns;
+}
 
-	if (loaded)
-		return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_LOADED_NS, all);
-	if (!q->heard && q->unheard >= UNHEARD_MOST)
+static uint64_t idle_interval(const struct rudp_quality *q, uint64_t all, uint64_t now)
+{
+	bool few = q->peer_interval_ns && q->peer_interval_ns < PROBE_FEW_NS;
+
+	if (!q->heard && q->sent >= UNHEARD_MOST)
 		return PROBE_UNHEARD_NS;
-	return suspected ? MAX_OF(PROBE_SUSPECTED_NS, all / 2) : MAX_OF(PROBE_NS, all);
+	/* The peer needs as many packets as this end to find that the loss has ended. */
+	if (rudp_loss_is_suspected(&q->out) || within(q->out_ended_ns, PROBE_AFTER_NS, now) ||
+	    (few && within(q->unanswered_ns, PROBE_UNANSWERED_FOR_NS, now)))
+		return MAX_OF(PROBE_SUSPECTED_NS, all / 2);
+	if (rudp_loss_is_suspected(&q->in))
+		return MAX_OF(PROBE_SOON_NS, all);
+	if (few && q->sent < PROBES_FIRST)
+		return MAX_OF(PROBE_SOON_NS, all);
+	return MAX_OF(MAX_OF(PROBE_NS, all), MIN_OF(q->peer_interval_ns, PROBE_MOST_NS));
+}
+
+static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p, bool loaded,
+			 uint64_t now)
+{
+	uint64_t all = s->r->n_live * PROBE_SESSION_NS;
+	bool suspected = rudp_loss_is_suspected(&p->quality.out);
+
+	if (!loaded)
+		return idle_interval(&p->quality, all, now);
+	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
 }
 
 void rudp_report_restart(struct rudp_path *p)
 {
 	p->quality.counts = false;
 	p->quality.out_from = p->sent.next_pn;
+}
+
+/* The next probe may have been planned before anything was missing. */
+static void probe_sooner(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint64_t at = p->quality.probed_ns + interval(s, p, false, now);
+
+	if (p->quality.probe_ns <= at)
+		return;
+	p->quality.probe_ns = at;
+	rudp_session_touch(s);
+}
+
+void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	p->quality.unanswered_ns = now;
+	probe_sooner(s, p, now);
 }
 
 int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
@@ -110,12 +159,14 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	/* Modulo 2^32, as the counts on the wire. */
 	uint32_t out_missing = r->top - r->arrived - (uint32_t)p->probes_lost;
 	uint32_t in_missing = (uint32_t)p->acks.top - (uint32_t)p->acks.arrived - r->probes_lost;
-	uint64_t outage = MAX_OF(OUTAGE_NS, OUTAGE_PROBES * interval(s, p, true));
+	uint64_t outage = MAX_OF(OUTAGE_NS, OUTAGE_PROBES * interval(s, p, true, now));
 
 	if (out_top >= p->sent.next_pn)
 		return -EBADMSG;
 	if (q->counts && out_top < q->out_top)
 		return 0; /* overtaken by a later one */
+	q->peer_interval_ns = q->heard ? now - q->heard_ns : 0;
+	q->heard_ns = now;
 	q->heard = true;
 	q->peer_srtt_us = r->srtt_us;
 	if (!q->counts && out_top < q->out_from)
@@ -136,6 +187,7 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	q->out_missing = out_missing;
 	q->in_missing = in_missing;
 	judge(s, p, now);
+	probe_sooner(s, p, now);
 	return 0;
 }
 
@@ -144,16 +196,16 @@ void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	struct rudp_quality *q = &p->quality;
 	bool loaded = p->sent.next_pn - q->probed_pn >= LOADED_PACKETS;
 
-	if (q->probe_ns == 0 || now < q->probed_ns + interval(s, p, loaded)) {
-		q->probe_ns = now + interval(s, p, false);
+	if (q->probe_ns == 0 || now < q->probed_ns + interval(s, p, loaded, now)) {
+		q->probe_ns = now + interval(s, p, false, now);
 		if (q->probed_ns == 0)
 			q->probed_ns = now;
 		return;
 	}
-	if (q->unheard < UNHEARD_MOST)
-		q->unheard++;
+	if (q->sent < PROBES_FIRST)
+		q->sent++;
 	q->probed_ns = now;
 	rudp_tx_ping(s, p, now);
 	q->probed_pn = p->sent.next_pn;
-	q->probe_ns = now + interval(s, p, false);
+	q->probe_ns = now + interval(s, p, false, now);
 }

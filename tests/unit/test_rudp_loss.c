@@ -266,34 +266,45 @@ static void outages_are_not_called_loss(void **state)
 static void idle_paths_get_few_probes(void **state)
 {
 	struct sim *sim = world(&sim_clean);
-	uint64_t before = sim->ends[CLIENT].links[0].packets;
+	uint64_t before;
 
+	CHECK(sim, sim_pass(sim, 10 * SEC)); /* the first ones come sooner */
+	before = sim->ends[CLIENT].links[0].packets;
 	CHECK(sim, sim_pass(sim, 10 * SEC));
 	/* Its probes, and acknowledgements of the server's. */
-	CHECK(sim, sim->ends[CLIENT].links[0].packets - before < 10 * 10);
+	CHECK(sim, sim->ends[CLIENT].links[0].packets - before < 10 * 3);
 	CHECK(sim, path_of(sim, CLIENT, 0).loss_in_ppm == 0);
 	CHECK(sim, path_of(sim, CLIENT, 0).loss_out_ppm == 0);
 	end_world(sim);
 }
 
-/* With a hundred clients the server's probes stay at some hundred a second. */
+static uint64_t server_packets(const struct sim *sim)
+{
+	return sim->ends[SIM_SERVER].links[0].packets + sim->ends[SIM_SERVER].links[1].packets;
+}
+
+/*
+ * Idle clients together cost the server some hundred packets a second: its own probes, and
+ * acknowledgements of theirs. Each client knows only its own session, so it must follow the server.
+ */
 static void many_sessions_share_the_rate_of_probes(void **state)
 {
-	struct sim_config cfg = sim_clean;
-	uint64_t before;
-	struct sim *sim;
+	static const unsigned clients[] = {100, 400};
 
-	cfg.clients = 100;
-	sim = sim_new(&cfg);
-	CHECK(sim, sim_connect(sim, SEC));
-	CHECK(sim, sim_pass(sim, SEC));
-	before = sim->ends[SIM_SERVER].links[0].packets + sim->ends[SIM_SERVER].links[1].packets;
-	CHECK(sim, sim_pass(sim, 10 * SEC));
-	/* Each second 800 acknowledgements of clients' probes, and 200 probes. */
-	CHECK(sim, sim->ends[SIM_SERVER].links[0].packets + sim->ends[SIM_SERVER].links[1].packets -
-				   before <
-			   10 * 1200);
-	end_world(sim);
+	for (unsigned i = 0; i < ARRAY_SIZE(clients); i++) {
+		struct sim_config cfg = sim_clean;
+		uint64_t before;
+		struct sim *sim;
+
+		cfg.clients = clients[i];
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, SEC));
+		CHECK(sim, sim_pass(sim, 10 * SEC));
+		before = server_packets(sim);
+		CHECK(sim, sim_pass(sim, 10 * SEC));
+		CHECK(sim, server_packets(sim) - before < 10 * 500);
+		end_world(sim);
+	}
 }
 
 static int forge(struct sim *sim, uint8_t flags, size_t len, uint32_t top, uint32_t arrived)

@@ -39,7 +39,11 @@ struct rudp_quality { /* of one path; zeros: nothing known */
 	uint64_t probe_ns, probed_ns; /* of the next, of the last one */
 	uint64_t probed_pn;	      /* the next packet number after the last one */
 	bool heard;		      /* the peer reports */
-	uint8_t unheard;	      /* probes sent while it has not reported yet */
+	uint64_t heard_ns;	      /* when it did last */
+	uint64_t peer_interval_ns;    /* between its last two reports; 0: unknown */
+	uint64_t out_ended_ns;	      /* when the last verdict about `out` ended; 0: never */
+	uint64_t unanswered_ns;	      /* when a packet last got no answer in time; 0: never */
+	uint8_t sent;		      /* the first probes, counted to a limit */
 	bool avoided;		      /* another path loses much less, and carries the load */
 };
 
