@@ -8,8 +8,8 @@
 #include "agent/leg_labels.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
-#include "agent/supervise/fd_store.h"
-#include "netcfg/base/limit.h"
+#include "agent/supervise/handover/fd_store.h"
+#include "netcfg/base/os/limit.h"
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>

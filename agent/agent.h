@@ -18,8 +18,8 @@
 #include "agent/reconcile.h"
 #include "agent/supervise/capture.h"
 #include "agent/supervise/faults.h"
+#include "agent/supervise/handover/rundir.h"
 #include "agent/supervise/mounts.h"
-#include "agent/supervise/rundir.h"
 #include "agent/supervise/supervise.h"
 #include "netcfg/plan/plan.h"
 

@@ -8,7 +8,7 @@
 #include "agent/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

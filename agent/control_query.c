@@ -11,7 +11,7 @@
 #include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include "netcfg/apply/route_check.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <string.h>
 
 struct control_query {

@@ -2,7 +2,7 @@
 /* plenumd(8): parses the arguments and starts the monitor or one of its child roles. Tests link
  * everything but this file. */
 #include "agent/agent.h"
-#include "agent/supervise/fd_holder.h"
+#include "agent/supervise/handover/fd_holder.h"
 #include "plugins/plugins.h"
 #include <getopt.h>
 #include <limits.h>

@@ -245,8 +245,8 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reaso
 {
 	const char *path = a->reconcile.records.refused_path;
 	autofree char *refused = NULL, *yaml = NULL;
-	char text[REASON_TEXT_MAX];
-	int r = apply_refused_load(path, text, sizeof(text), &refused);
+	struct reason was;
+	int r = apply_refused_load(path, &was, &refused);
 
 	if (r < 0 && r != STATE_MISSING)
 		log_warning("cannot read %s (%s): a configuration that was rolled back may be "
@@ -256,7 +256,7 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reaso
 		return false;
 	yaml = spec_to_yaml(spec);
 	if (yaml && strcmp(yaml, refused) == 0) {
-		reason_set_text(why, "%s", text);
+		*why = was;
 		return true;
 	}
 	reconcile_forget_refused(a); /* the files have changed */
@@ -560,15 +560,15 @@ void reconcile_on_not_yet(void *user, const char *why)
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
 	const char *path = a->reconcile.records.outcome_path;
-	char why[RECONCILE_REFUSED_MAX];
+	struct reason why;
 	uint64_t number;
-	int error, r = apply_outcome_load(path, &number, &error, why, sizeof(why));
+	int error, r = apply_outcome_load(path, &number, &error, &why);
 
 	if (r < 0 && r != STATE_MISSING)
 		log_warning("cannot read %s (%s)", path, state_file_error(r));
 	if (r < 0 || number != t->entry)
 		return -ENODATA;
-	snprintf(buf, size, "%s", why);
+	reason_copy_text(buf, size, why.text);
 	return error;
 }
 

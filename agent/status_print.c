@@ -500,69 +500,64 @@ static void metrics_loss(FILE *f, const struct status *st)
 	}
 }
 
+static const struct status_counter path_counters[] = {
+	{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
+	{"path_trains_lost",
+	 "Whether bursts cut by segmentation offload are lost, so that it is off.",
+	 offsetof(struct launch_path_stats, trains_lost)},
+	{"path_sources", "UDP source ports in use.", offsetof(struct launch_path_stats, sources)},
+	{"path_sources_lost", "UDP source ports whose packets do not reach the peer.",
+	 offsetof(struct launch_path_stats, sources_lost)},
+	{"path_srtt_ns", "Smoothed round-trip time.", offsetof(struct launch_path_stats, srtt_ns)},
+	{"path_tx_bytes_total", "Bytes sent.", offsetof(struct launch_path_stats, tx_bytes)},
+	{"path_rx_bytes_total", "Bytes received.", offsetof(struct launch_path_stats, rx_bytes)},
+	{"path_retransmits_total", "Packets retransmitted.",
+	 offsetof(struct launch_path_stats, retransmits)},
+	{"path_tx_packets_total", "Packets sent.", offsetof(struct launch_path_stats, tx_packets)},
+	{"path_rx_packets_total", "Packets received.",
+	 offsetof(struct launch_path_stats, rx_packets)},
+	{"path_lost_packets_total", "Packets declared lost.",
+	 offsetof(struct launch_path_stats, lost_packets)},
+	{"path_rx_lost_packets_total", "Packets of the peer that did not arrive.",
+	 offsetof(struct launch_path_stats, rx_lost_packets)},
+	{"path_lossy_to",
+	 "Whether far more packets to the peer are lost than usual, or than on other legs.",
+	 offsetof(struct launch_path_stats, lossy_out)},
+	{"path_lossy_from", "The same for packets from the peer.",
+	 offsetof(struct launch_path_stats, lossy_in)},
+	{"path_avoided", "Whether the path is lossy and other paths carry its load.",
+	 offsetof(struct launch_path_stats, avoided)},
+	{"path_peer_srtt_ns", "Smoothed round-trip time as the peer measures it.",
+	 offsetof(struct launch_path_stats, peer_srtt_ns)},
+	{"path_rdma_read_bytes_total", "File data read by RDMA, of this session and leg.",
+	 offsetof(struct launch_path_stats, rdma_read_bytes)},
+	{"path_rdma_write_bytes_total", "File data written by RDMA, of this session and leg.",
+	 offsetof(struct launch_path_stats, rdma_write_bytes)},
+	{"path_failovers_total", "Failovers away from the path.",
+	 offsetof(struct launch_path_stats, failovers)},
+};
+
 static void metrics_paths(FILE *f, const struct status *st)
 {
-	static const struct status_counter counters[] = {
-		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
-		{"path_trains_lost",
-		 "Whether bursts cut by segmentation offload are lost, so that it is off.",
-		 offsetof(struct launch_path_stats, trains_lost)},
-		{"path_sources", "UDP source ports in use.",
-		 offsetof(struct launch_path_stats, sources)},
-		{"path_sources_lost", "UDP source ports whose packets do not reach the peer.",
-		 offsetof(struct launch_path_stats, sources_lost)},
-		{"path_srtt_ns", "Smoothed round-trip time.",
-		 offsetof(struct launch_path_stats, srtt_ns)},
-		{"path_tx_bytes_total", "Bytes sent.",
-		 offsetof(struct launch_path_stats, tx_bytes)},
-		{"path_rx_bytes_total", "Bytes received.",
-		 offsetof(struct launch_path_stats, rx_bytes)},
-		{"path_retransmits_total", "Packets retransmitted.",
-		 offsetof(struct launch_path_stats, retransmits)},
-		{"path_tx_packets_total", "Packets sent.",
-		 offsetof(struct launch_path_stats, tx_packets)},
-		{"path_rx_packets_total", "Packets received.",
-		 offsetof(struct launch_path_stats, rx_packets)},
-		{"path_lost_packets_total", "Packets declared lost.",
-		 offsetof(struct launch_path_stats, lost_packets)},
-		{"path_rx_lost_packets_total", "Packets of the peer that did not arrive.",
-		 offsetof(struct launch_path_stats, rx_lost_packets)},
-		{"path_lossy_to",
-		 "Whether far more packets to the peer are lost than usual, or than on other legs.",
-		 offsetof(struct launch_path_stats, lossy_out)},
-		{"path_lossy_from", "The same for packets from the peer.",
-		 offsetof(struct launch_path_stats, lossy_in)},
-		{"path_avoided", "Whether the path is lossy and other paths carry its load.",
-		 offsetof(struct launch_path_stats, avoided)},
-		{"path_peer_srtt_ns", "Smoothed round-trip time as the peer measures it.",
-		 offsetof(struct launch_path_stats, peer_srtt_ns)},
-		{"path_rdma_read_bytes_total", "File data read by RDMA, of this session and leg.",
-		 offsetof(struct launch_path_stats, rdma_read_bytes)},
-		{"path_rdma_write_bytes_total",
-		 "File data written by RDMA, of this session and leg.",
-		 offsetof(struct launch_path_stats, rdma_write_bytes)},
-		{"path_failovers_total", "Failovers away from the path.",
-		 offsetof(struct launch_path_stats, failovers)},
-	};
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 	char local[IP_ADDR_STR_MAX], remote[IP_ADDR_STR_MAX];
 
-	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		const char *type = strstr(counters[c].name, "_total") ? "counter" : "gauge";
+	for (size_t c = 0; c < ARRAY_SIZE(path_counters); c++) {
+		const char *type = strstr(path_counters[c].name, "_total") ? "counter" : "gauge";
 
-		metric(f, counters[c].name, type, counters[c].help);
+		metric(f, path_counters[c].name, type, path_counters[c].help);
 		for (size_t i = 0; i < st->n_paths; i++) {
 			const struct launch_path_stats *s = &st->paths[i].s;
 
 			fprintf(f,
 				"plenum_%s{worker=\"%u\",leg=\"%s\",local=\"%s\",remote=\"%s\","
 				"peer=\"%s\"} %" PRIu64 "\n",
-				counters[c].name, st->paths[i].worker,
+				path_counters[c].name, st->paths[i].worker,
 				label_text(s->leg, leg, sizeof(leg)),
 				label_text(s->local, local, sizeof(local)),
 				label_text(s->remote, remote, sizeof(remote)),
 				label_text(s->peer, peer, sizeof(peer)),
-				counter_get(s, counters[c].offset));
+				counter_get(s, path_counters[c].offset));
 		}
 	}
 }

@@ -6,7 +6,7 @@
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>

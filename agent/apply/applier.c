@@ -3,8 +3,8 @@
  * receives its progress, and starts a recovery if it is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child_task.h"
-#include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/fdpass.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

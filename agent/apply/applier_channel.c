@@ -3,8 +3,8 @@
  * monitors, since the process outlives them. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child_task.h"
-#include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/fdpass.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

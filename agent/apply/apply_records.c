@@ -116,8 +116,7 @@ static int convert_outcome(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, char *why,
-		       size_t size)
+int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, struct reason *why)
 {
 	PLENUM_CLEANUP(state_file_done) struct state_file f;
 	int r = state_file_read(&f, &outcome_kind, path);
@@ -129,7 +128,7 @@ int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, c
 	state_file_expect(&f, "apply");
 	number = state_file_number(&f, UINT64_MAX);
 	error = -(int)state_file_number(&f, 4095);
-	snprintf(why, size, "%s", state_file_text(&f));
+	reason_set_text(why, "%s", state_file_text(&f));
 	if (!state_file_line_ends(&f))
 		return STATE_TORN;
 	*ret_number = number;
@@ -171,17 +170,17 @@ static int convert_refused(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-int apply_refused_load(const char *path, char *why, size_t size, char **ret_yaml)
+int apply_refused_load(const char *path, struct reason *why, char **ret_yaml)
 {
 	PLENUM_CLEANUP(state_file_done) struct state_file f;
 	int r = state_file_read(&f, &refused_kind, path);
 
 	if (r < 0)
 		return r;
-	why[0] = '\0';
-	while (!why[0] && state_file_line(&f))
+	reason_clear(why);
+	while (!reason_is_set(why) && state_file_line(&f))
 		if (strcmp(state_file_word(&f), "why") == 0)
-			snprintf(why, size, "%s", state_file_text(&f));
+			reason_set_text(why, "%s", state_file_text(&f));
 	*ret_yaml = state_file_block(&f, "config");
 	return *ret_yaml ? 0 : -ENOMEM;
 }

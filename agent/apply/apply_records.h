@@ -8,6 +8,7 @@
 #ifndef PLENUM_AGENT_APPLY_RECORDS_H
 #define PLENUM_AGENT_APPLY_RECORDS_H
 
+#include "netcfg/base/reason.h"
 #include "netcfg/base/state_file.h"
 
 /*
@@ -25,14 +26,13 @@ extern const struct state_kind apply_ticket_kind;
 int apply_outcome_save(const char *path, uint64_t number, int error, const char *why);
 /* 0 with the apply's number, its result (0 or negative errno) and the reason; enum state_error;
  * other negative errno. */
-int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, char *why,
-		       size_t size);
+int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, struct reason *why);
 int apply_outcome_remove(const char *path);
 
 /* The configuration (YAML) that must not be retried without a request, and the reason. */
 int apply_refused_save(const char *path, const char *why, const char *yaml);
 /* 0 with *ret_yaml, the caller's; enum state_error; other negative errno. */
-int apply_refused_load(const char *path, char *why, size_t size, char **ret_yaml);
+int apply_refused_load(const char *path, struct reason *why, char **ret_yaml);
 int apply_refused_remove(const char *path);
 
 #endif

@@ -2,8 +2,8 @@
 /* Forks a child task and reads its messages. The callers define what a task does. */
 #include "agent/base/child_task.h"
 #include "agent/base/spawn.h"
-#include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/fdpass.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * share, and the transport. child_role.c has the processes.
  */
 #include "agent/base/privsep.h"
-#include "netcfg/base/fdpass.h"
+#include "netcfg/base/os/fdpass.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef PLENUM_AGENT_SANDBOX_H
 #define PLENUM_AGENT_SANDBOX_H
 
-#include "netcfg/base/seccomp.h"
+#include "netcfg/base/os/seccomp.h"
 
 /*
  * Call first: gives the process an empty root, an unprivileged user, no capabilities and no way to

@@ -6,7 +6,7 @@
 #include "agent/lldp/lldp.h"
 #include "agent/base/child_role.h"
 #include "netcfg/base/log.h"
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include "netcfg/base/state_file.h"
 #include <linux/if_ether.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #define LATE_MAX 2
 #define LATE_NS (10 * NSEC_PER_SEC)
 #define HASTE_MS 5
-#define STALE_NS (3 * NSEC_PER_SEC) /* an answer to an older question is no longer the truth */
+#define STALE_NS (3 * NSEC_PER_SEC) /* an older result may no longer hold */
 
 struct dir {
 	char *path;

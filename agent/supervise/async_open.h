@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_ASYNC_OPEN_H
 
 #include "agent/base/loop.h"
-#include "netcfg/base/folder.h"
+#include "netcfg/base/os/folder.h"
 
 #define ASYNC_OPEN_LIMIT_MS 1000
 

@@ -2,7 +2,7 @@
 /* Reads the capture rings of workers, validates their records and writes them as pcapng. The
  * supervisor only passes the rings to the workers. */
 #include "agent/supervise/capture.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

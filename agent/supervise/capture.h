@@ -16,7 +16,7 @@
 #include "agent/base/privsep.h"
 #include "agent/supervise/pcapng.h"
 #include "agent/supervise/supervise.h"
-#include "netcfg/base/packet_ring.h"
+#include "netcfg/base/os/packet_ring.h"
 #include "netcfg/base/reason.h"
 
 #define CAPTURE_IDLE_LIMIT_NS (5 * NSEC_PER_SEC)

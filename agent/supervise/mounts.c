@@ -3,11 +3,11 @@
  * entering them; unmount.c unmounts without blocking. */
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/async_open.h"
-#include "agent/supervise/fd_store.h"
+#include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/mount_spare.h"
 #include "agent/supervise/mountinfo.h"
 #include "agent/supervise/unmount.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_MOUNTS_H
 
 #include "agent/base/loop.h"
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/reason.h"
 

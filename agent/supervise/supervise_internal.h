@@ -8,8 +8,8 @@
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
 #include "agent/supervise/async_open.h"
-#include "agent/supervise/export_record.h"
-#include "agent/supervise/exports.h"
+#include "agent/supervise/handover/export_record.h"
+#include "agent/supervise/handover/exports.h"
 #include "agent/supervise/supervise.h"
 
 struct sup {

@@ -6,8 +6,8 @@
  */
 #include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
-#include "netcfg/base/fdpass.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/base/os/fdpass.h"
 #include "netcfg/linux/sysfs/sysfs.h"
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 /* One worker process: what it inherits, its start and end, and its messages. supervise.c takes the
  * decisions. */
 #include "agent/base/spawn.h"
-#include "agent/supervise/fd_store.h"
+#include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/supervise_internal.h"
-#include "netcfg/base/fdpass.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/fdpass.h"
+#include "netcfg/base/os/memfd.h"
 #include "netcfg/base/text.h"
 #include <fcntl.h>
 #include <inttypes.h>

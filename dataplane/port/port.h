@@ -12,7 +12,7 @@
 
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
-#include "netcfg/base/packet_ring.h"
+#include "netcfg/base/os/packet_ring.h"
 #include "netcfg/base/reason.h"
 
 #define PORT_BURST_MAX 256

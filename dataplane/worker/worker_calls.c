@@ -4,7 +4,7 @@
  * line says which part needs it.
  */
 #include "dataplane/worker/worker_sandbox.h"
-#include "netcfg/base/seccomp.h"
+#include "netcfg/base/os/seccomp.h"
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>

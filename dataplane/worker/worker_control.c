@@ -2,8 +2,8 @@
 /* The worker's side of the control channel to the agent: messages, the statistics page, and events
  * for operators. */
 #include "dataplane/worker/worker.h"
-#include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/fdpass.h"
 
 #include <fcntl.h>
 #include <poll.h>

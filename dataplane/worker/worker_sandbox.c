@@ -6,7 +6,7 @@
 #include "dataplane/worker/worker_sandbox.h"
 #include "dataplane/fuse/server/fuse_server.h"
 #include "netcfg/base/hash.h"
-#include "netcfg/base/limit.h"
+#include "netcfg/base/os/limit.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>

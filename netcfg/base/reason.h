@@ -34,9 +34,9 @@ static inline bool reason_is_set(const struct reason *r)
 void reason_set(struct reason *r, const char *code, const char *fmt, ...) PLENUM_PRINTF(3, 4);
 /* The text alone, with code "": the caller returns a negative errno. */
 void reason_set_text(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Makes "TEXT" into "CONTEXT: TEXT"; "CONTEXT" if there is no text yet. Keeps the code. */
+/* Makes "TEXT" into "CONTEXT: TEXT"; "CONTEXT" if the text is empty. Keeps the code. */
 void reason_prefix(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Makes "TEXT" into "TEXT; MORE"; "MORE" if there is no text yet. Keeps the code. */
+/* Makes "TEXT" into "TEXT; MORE"; "MORE" if the text is empty. Keeps the code. */
 void reason_append(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 void reason_clear(struct reason *r);
 bool reason_equal(const struct reason *a, const struct reason *b);

@@ -2,7 +2,7 @@
 /* Writes and parses the frames of duplicate address detection, and owns the sockets that carry
  * them. */
 #include "netcfg/linux/probe.h"
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>

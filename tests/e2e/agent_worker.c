@@ -16,7 +16,7 @@
  * part of its path.
  */
 #include "dataplane/launch.h"
-#include "netcfg/base/fdpass.h"
+#include "netcfg/base/os/fdpass.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

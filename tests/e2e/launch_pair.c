@@ -29,8 +29,8 @@
  * gets our layout and refuses structs of another size.
  */
 #include "dataplane/launch.h"
-#include "netcfg/base/fdpass.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/fdpass.h"
+#include "netcfg/base/os/memfd.h"
 
 #include <fcntl.h>
 #include <getopt.h>

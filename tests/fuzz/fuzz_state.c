@@ -7,7 +7,7 @@
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
 #include "agent/lldp/neighbours.h"
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
@@ -98,7 +98,6 @@ static void read_agent_records(void)
 	PLENUM_CLEANUP(state_file_done) struct state_file ticket;
 	struct neighbours table = {.n = 0};
 	autofree char *yaml = NULL;
-	char text[200];
 	struct reason why;
 	struct rundir rd;
 	struct history h;
@@ -108,8 +107,8 @@ static void read_agent_records(void)
 
 	taken |= neighbours_load(&table, path) == 0;
 	neighbours_done(&table);
-	taken |= apply_outcome_load(path, &number, &error, text, sizeof(text)) == 0;
-	taken |= apply_refused_load(path, text, sizeof(text), &yaml) == 0;
+	taken |= apply_outcome_load(path, &number, &error, &why) == 0;
+	taken |= apply_refused_load(path, &why, &yaml) == 0;
 	taken |= state_file_read(&ticket, &apply_ticket_kind, path) == 0;
 	free(state_file_block(&ticket, "config"));
 	if (history_open(&h, dir) < 0 || rundir_open(dir, dir, &rd, &owner, &why) < 0)

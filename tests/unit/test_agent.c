@@ -2,10 +2,10 @@
 /* Parts of the agent that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
 #include "agent/base/child_task.h"
-#include "agent/supervise/exports.h"
+#include "agent/supervise/handover/exports.h"
 #include "agent/supervise/mountinfo.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <ftw.h>

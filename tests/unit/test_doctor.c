@@ -605,7 +605,7 @@ static bool break_one(const struct breakage *b)
 			    doctor_state_to_string(before[i].state), before[i].evidence);
 	}
 	if (!found)
-		fail_msg("there is no check %s", b->id);
+		fail_msg("the doctor has no check %s", b->id);
 	rig_free(g);
 	return good;
 }

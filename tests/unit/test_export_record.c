@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record of exported folders: what a restart and a reboot of the host still know. */
-#include "agent/supervise/export_record.h"
+#include "agent/supervise/handover/export_record.h"
 #include "netcfg/base/file.h"
 #include <ftw.h>
 #include <setjmp.h>

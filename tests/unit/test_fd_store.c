@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The descriptor store: what a holder keeps, what the next agent gets back, and what happens when
  * either of them ends. The holder is a process of this program. */
-#include "agent/supervise/fd_holder.h"
-#include "agent/supervise/fd_store.h"
+#include "agent/supervise/handover/fd_holder.h"
+#include "agent/supervise/handover/fd_store.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens folders by paths with symbolic links of root and of users, and tells folders apart. */
-#include "netcfg/base/folder.h"
+#include "netcfg/base/os/folder.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>

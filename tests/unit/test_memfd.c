@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

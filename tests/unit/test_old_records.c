@@ -6,7 +6,7 @@
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
 #include "agent/lldp/neighbours.h"
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
 #include "netcfg/plan/plan_owned.h"
@@ -266,37 +266,37 @@ static void test_neighbours(void **state)
 
 static void test_the_outcome_of_an_apply(void **state)
 {
-	char why[200];
+	struct reason why;
 	uint64_t number;
 	int error;
 
 	take_old("outcome");
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(apply_outcome_load(path, &number, &error, why, sizeof(why)), 0);
+		assert_int_equal(apply_outcome_load(path, &number, &error, &why), 0);
 		assert_int_equal(number, 3);
 		assert_int_equal(error, -ECANCELED);
-		assert_string_equal(why, "nobody confirmed it within 2 s");
-		assert_int_equal(apply_outcome_save(path, number, error, why), 0);
+		assert_string_equal(why.text, "nobody confirmed it within 2 s");
+		assert_int_equal(apply_outcome_save(path, number, error, why.text), 0);
 		assert_has_sum();
 	}
 }
 
 static void test_the_rolled_back_configuration(void **state)
 {
-	char why[400];
+	struct reason why;
 
 	take_old("rolled-back");
 	for (unsigned i = 0; i < 2; i++) {
 		autofree char *yaml = NULL;
 
-		assert_int_equal(apply_refused_load(path, why, sizeof(why), &yaml), 0);
-		assert_string_equal(why,
+		assert_int_equal(apply_refused_load(path, &why, &yaml), 0);
+		assert_string_equal(why.text,
 				    "apply 3 (files, by uid 0, pid 4579) was rolled back: nobody "
 				    "confirmed it within 2 s; 'plenum plan' shows it, 'plenum "
 				    "apply' tries it again");
 		assert_int_equal(strncmp(yaml, "host: host-a\nport: 7411\n", 24), 0);
 		assert_non_null(strstr(yaml, "\n  write-min-kib: 256\n"));
-		assert_int_equal(apply_refused_save(path, why, yaml), 0);
+		assert_int_equal(apply_refused_save(path, why.text, yaml), 0);
 		assert_has_sum();
 	}
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/base/packet_ring.h"
+#include "netcfg/base/os/packet_ring.h"
 #include <pthread.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The privilege boundary between the roles: every rule of a message, and descriptors of the wrong
  * kind. */
 #include "agent/base/privsep.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

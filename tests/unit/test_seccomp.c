@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/base/seccomp.h"
+#include "netcfg/base/os/seccomp.h"
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/prctl.h>

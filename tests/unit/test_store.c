@@ -4,7 +4,7 @@
  * leaves readers the old or the new configuration.
  */
 #include "agent/apply/store.h"
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/process/kill_steps.h"

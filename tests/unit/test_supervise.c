@@ -2,7 +2,7 @@
 /* Walks through the supervisor's table completely, and tests its backoff and its updates of running
  * workers. */
 #include "agent/supervise/supervise_internal.h"
-#include "netcfg/base/fdpass.h"
+#include "netcfg/base/os/fdpass.h"
 #include "tests/lib/host/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A worker's start and its decision to spin; the end-to-end tests cover the loop. */
 #include "dataplane/worker/worker.h"
-#include "netcfg/base/fdpass.h"
+#include "netcfg/base/os/fdpass.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

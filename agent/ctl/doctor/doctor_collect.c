@@ -50,7 +50,7 @@ static void collect_host(struct doctor_host *p)
 
 /* ---- the agent ---- */
 
-/* NULL, and the negative errno of ctl_http or 0 in *ret_error: there is no answer of use. */
+/* NULL if no usable answer came, with the negative errno of ctl_http or 0 in *ret_error. */
 static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned timeout_s,
 		   int *ret_error)
 {

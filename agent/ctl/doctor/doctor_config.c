@@ -3,7 +3,7 @@
  * need. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
-#include "netcfg/base/folder.h"
+#include "netcfg/base/os/folder.h"
 
 #include <limits.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * Checks of the paths to other hosts. The proof is the data port itself: where a worker has a path
  * to the peer, its validated round trips; where no worker holds the data IP, the answers of the
- * peer's worker to the first packet of a session. Echo requests only tell why there is no answer,
+ * peer's worker to the first packet of a session. Echo requests only tell why a port is silent,
  * and test gateways, which have no data port.
  */
 #include "agent/ctl/ctl.h"
@@ -167,33 +167,14 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- answers ---- */
 
-/* The cause that the answers to other packets show, and a remedy for just that. */
-static void report_silence(const struct doctor_host *p, const struct doctor_probe *e,
-			   enum doctor_state is, struct doctor_result *r)
+/* Reports an ICMP error, or an error of this host's kernel, that came back for a packet. */
+static void report_icmp(const struct doctor_probe *e, enum doctor_state is, struct doctor_result *r)
 {
-	const json_t *path = doctor_find_path(p, e);
 	const struct ends t = ends_of(e);
 	const struct port_probe *s = &e->port;
 	char by[IP_ADDR_STR_MAX];
 
-	if (doctor_is_crossed(p, e->leg)) {
-		doctor_report(r, is,
-			      "%s (%s) does not answer on leg %s, whose cable leads "
-			      "elsewhere",
-			      e->peer, t.to, e->leg);
-		doctor_advise(r, "see leg-crossed");
-		doctor_blame(r, "leg-crossed");
-	} else if (path && s->n_answered > 0) {
-		doctor_report(r, is,
-			      "%s (%s) answers packets from other UDP ports on leg %s, but the "
-			      "worker's path there is %s: packets to or from this host's UDP port "
-			      "%u are lost",
-			      e->peer, t.to, e->leg, ctl_text(path, "state"), p->spec->port);
-		doctor_advise(r,
-			      "let UDP port %u pass in both directions, as source and as "
-			      "destination: nft list ruleset, here and on %s",
-			      p->spec->port, e->peer);
-	} else if (s->icmp_error == ECONNREFUSED && ip_addr_equal(&s->icmp_by, &e->to)) {
+	if (s->icmp_error == ECONNREFUSED && ip_addr_equal(&s->icmp_by, &e->to)) {
 		doctor_report(r, is,
 			      "%s (%s) is up on leg %s, but refuses UDP port %u: no program there "
 			      "has it, or a filter rejects the packets",
@@ -216,7 +197,7 @@ static void report_silence(const struct doctor_host *p, const struct doctor_prob
 			      "check that %s is up and has %s on the network of leg %s: plenum "
 			      "net show there",
 			      e->peer, t.to, e->leg);
-	} else if (s->icmp_error) {
+	} else {
 		doctor_report(r, is,
 			      "this host itself rejects packets to UDP port %u of %s (%s): "
 			      "%s",
@@ -225,6 +206,36 @@ static void report_silence(const struct doctor_host *p, const struct doctor_prob
 			      "look for a rule that rejects it: nft list ruleset; iptables-save; "
 			      "ip route get %s from %s",
 			      t.to, t.from);
+	}
+}
+
+/* The cause that the answers to other packets show, and a remedy for just that. */
+static void report_silence(const struct doctor_host *p, const struct doctor_probe *e,
+			   enum doctor_state is, struct doctor_result *r)
+{
+	const json_t *path = doctor_find_path(p, e);
+	const struct ends t = ends_of(e);
+	const struct port_probe *s = &e->port;
+
+	if (doctor_is_crossed(p, e->leg)) {
+		doctor_report(r, is,
+			      "%s (%s) does not answer on leg %s, whose cable leads "
+			      "elsewhere",
+			      e->peer, t.to, e->leg);
+		doctor_advise(r, "see leg-crossed");
+		doctor_blame(r, "leg-crossed");
+	} else if (path && s->n_answered > 0) {
+		doctor_report(r, is,
+			      "%s (%s) answers packets from other UDP ports on leg %s, but the "
+			      "worker's path there is %s: packets to or from this host's UDP port "
+			      "%u are lost",
+			      e->peer, t.to, e->leg, ctl_text(path, "state"), p->spec->port);
+		doctor_advise(r,
+			      "let UDP port %u pass in both directions, as source and as "
+			      "destination: nft list ruleset, here and on %s",
+			      p->spec->port, e->peer);
+	} else if (s->icmp_error) {
+		report_icmp(e, is, r);
 	} else if (e->small) {
 		doctor_report(r, is,
 			      "%s (%s) answers echo requests on leg %s, but its UDP port %u is "

@@ -4,7 +4,7 @@
  * with privileges that the worker's own sandbox forbids. It never allocates memory.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
-#include "netcfg/base/seccomp.h"
+#include "netcfg/base/os/seccomp.h"
 #include <dirent.h>
 #include <grp.h>
 #include <linux/capability.h>

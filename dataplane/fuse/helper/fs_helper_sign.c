@@ -6,21 +6,9 @@
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/base/os/folder.h"
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/vfs.h>
-
-/* Missing in the kernel headers of Debian 12; include/uapi/linux/fs.h of Linux 6.9. */
-struct fs_uuid {
-	uint8_t len, uuid[16];
-};
-#define FS_IOC_UUID _IOR(0x15, 0, struct fs_uuid)
-/* fs/ext4/ext4.h, since Linux 6.0 */
-struct ext4_uuid {
-	uint32_t len, flags;
-	uint8_t uuid[16];
-};
-#define EXT4_IOC_UUID _IOW('f', 44, struct ext4_uuid)
 
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
 {
@@ -66,15 +54,9 @@ struct identity {
 
 static void fs_identity(int root_fd, uint8_t ret[16])
 {
-	struct ext4_uuid ext4 = {.len = 16};
-	struct fs_uuid fs = {};
 	struct statfs st;
 
-	if (ioctl(root_fd, FS_IOC_UUID, &fs) == 0 && fs.len == 16)
-		memcpy(ret, fs.uuid, 16);
-	else if (ioctl(root_fd, EXT4_IOC_UUID, &ext4) == 0 && ext4.len == 16)
-		memcpy(ret, ext4.uuid, 16);
-	else if (fstatfs(root_fd, &st) == 0)
+	if (!folder_uuid(root_fd, ret) && fstatfs(root_fd, &st) == 0)
 		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
 }
 

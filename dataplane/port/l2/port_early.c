@@ -5,7 +5,7 @@
  */
 #include "dataplane/port/l2/port_early.h"
 #include "dataplane/port/l2/port_interface.h"
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>

@@ -5,7 +5,7 @@
 #include "dataplane/port/udp/port_udp_socket.h"
 #include "dataplane/port/l2/port_interface.h"
 #include "dataplane/port/l2/port_l2.h"
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>

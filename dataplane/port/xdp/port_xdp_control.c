@@ -7,7 +7,7 @@
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include "dataplane/port/xdp/port_xdp.h"
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>

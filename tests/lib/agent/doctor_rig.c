@@ -464,7 +464,7 @@ struct doctor_result rig_result_of(const struct rig *g, const char *id)
 				doctor_run(&g->p, &doctor_subjects[i]->checks[j], &r);
 				return r;
 			}
-	fail_msg("there is no check %s", id);
+	fail_msg("the doctor has no check %s", id);
 	return r;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "dataplane/fuse/client/tables/client_pool.h"
 
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 
 int client_pool_init(struct client_pool *p)
 {

@@ -2,7 +2,7 @@
 /* The memory that the workers of a mount share: layout, mapping and locks. */
 #include "dataplane/fuse/client/workers/mount_worker.h"
 
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

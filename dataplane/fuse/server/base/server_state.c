@@ -3,7 +3,7 @@
  * Maps the persistent state of an export and resets a state of another version.
  */
 #include "dataplane/fuse/server/base/server_state.h"
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include <sys/mman.h>
 #include <sys/stat.h>
 

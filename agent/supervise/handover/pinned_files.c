@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pinned files of an export, and their names in the descriptor store. */
-#include "agent/supervise/pinned_files.h"
-#include "agent/supervise/fd_store.h"
+#include "agent/supervise/handover/pinned_files.h"
+#include "agent/supervise/handover/fd_store.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

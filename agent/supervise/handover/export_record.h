@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_EXPORT_RECORD_H
 
 #include "dataplane/launch.h"
-#include "netcfg/base/folder.h"
+#include "netcfg/base/os/folder.h"
 #include "netcfg/base/reason.h"
 
 struct export_record {

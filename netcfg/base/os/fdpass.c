@@ -3,7 +3,7 @@
  * Sends and receives messages with a descriptor. Both halves are here because a receiver that
  * overlooks a truncated or unexpected descriptor leaks it.
  */
-#include "netcfg/base/fdpass.h"
+#include "netcfg/base/os/fdpass.h"
 #include <string.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The recorded identities of exported folders, one line each. */
-#include "agent/supervise/export_record.h"
+#include "agent/supervise/handover/export_record.h"
 #include "agent/base/path.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Record and epoch of the run directory. Only this file writes there while workers are
  * started, and agents of other versions read it. */
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"
 #include "netcfg/base/file.h"

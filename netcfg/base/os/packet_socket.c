@@ -3,7 +3,7 @@
  * Opens packet sockets in the only safe order: filter first, bind last. A socket that is bound
  * before its filter is set receives frames that it must not see.
  */
-#include "netcfg/base/packet_socket.h"
+#include "netcfg/base/os/packet_socket.h"
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Folders that are named by their path: opened without following others' links, and identified. */
-#include "netcfg/base/folder.h"
+#include "netcfg/base/os/folder.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -165,7 +165,7 @@ int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino)
 
 /* ------------------------------------------------------------------ identity */
 
-static bool uuid_get(int fd, uint8_t ret[16])
+bool folder_uuid(int fd, uint8_t ret[16])
 {
 	struct ext4_uuid ext4 = {.len = 16};
 	struct fs_uuid fs = {};
@@ -197,7 +197,7 @@ int folder_identify(int fd, struct folder_id *ret)
 	ret->dev = st.st_dev;
 	ret->ino = st.st_ino;
 	ret->fs_type = (uint64_t)fs.f_type & UINT32_MAX;
-	ret->has_uuid = uuid_get(fd, ret->uuid);
+	ret->has_uuid = folder_uuid(fd, ret->uuid);
 	if (name_to_handle_at(fd, "", &fh.h, &mount_id, AT_EMPTY_PATH) < 0)
 		return 0;
 	ret->handle_type = fh.h.handle_type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The descriptor holder's process, and the messages that it exchanges with the agent. */
-#include "agent/supervise/fd_holder.h"
+#include "agent/supervise/handover/fd_holder.h"
 #include "agent/base/sandbox.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/vec.h"

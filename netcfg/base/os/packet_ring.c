@@ -2,7 +2,7 @@
 /*
  * Writer and reader of the shared packet ring. Both are here because only they know its layout.
  */
-#include "netcfg/base/packet_ring.h"
+#include "netcfg/base/os/packet_ring.h"
 #include <string.h>
 
 _Static_assert(sizeof(struct packet_ring) <= PACKET_RING_HEAD_BYTES, "the head has its room");

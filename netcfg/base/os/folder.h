@@ -37,6 +37,8 @@ bool folder_is_in_memory(const struct folder_id *id);
 int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
 
 /* "device 8:1, inode 2", for messages; returns buf. */
+/* The UUID of the file system that fd is on. False: it has none, or does not tell it. */
+bool folder_uuid(int fd, uint8_t ret[16]);
 #define FOLDER_TEXT_MAX 64
 const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_MAX]);
 

@@ -3,7 +3,7 @@
  * Creates the kinds of memfd that pass between processes. All are here because a forgotten seal is
  * noticed only in an attack.
  */
-#include "netcfg/base/memfd.h"
+#include "netcfg/base/os/memfd.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* States and pinned files of exports. They outlive the workers and move from one to the next. */
-#include "agent/supervise/exports.h"
-#include "agent/supervise/fd_store.h"
-#include "agent/supervise/pinned_files.h"
-#include "netcfg/base/memfd.h"
+#include "agent/supervise/handover/exports.h"
+#include "agent/supervise/handover/fd_store.h"
+#include "agent/supervise/handover/pinned_files.h"
+#include "netcfg/base/os/memfd.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Builds the BPF program by hand: a list of comparisons needs no library, and a sandboxed process
  * should link as little as possible.
  */
-#include "netcfg/base/seccomp.h"
+#include "netcfg/base/os/seccomp.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's side of the descriptor holder. Keeps a duplicate of each stored descriptor, to fill
  * another holder if the present one ends. */
-#include "agent/supervise/fd_store.h"
+#include "agent/supervise/handover/fd_store.h"
 #include "agent/base/path.h"
 #include "agent/base/spawn.h"
-#include "agent/supervise/fd_holder.h"
+#include "agent/supervise/handover/fd_holder.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <search.h>

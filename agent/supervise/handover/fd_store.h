@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_FD_STORE_H
 
 #include "agent/base/loop.h"
-#include "agent/supervise/rundir.h"
+#include "agent/supervise/handover/rundir.h"
 
 struct fd_store_setup {
 	struct loop *loop;
