@@ -307,6 +307,26 @@ static void many_sessions_share_the_rate_of_probes(void **state)
 	}
 }
 
+/* A server with that many sessions reports to each of them only every ten seconds. */
+static void a_client_of_a_crowded_server_knows_what_it_loses(void **state)
+{
+	struct sim_config cfg = slow_links();
+	struct sim *sim;
+	uint64_t until;
+
+	cfg.clients = 1000;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC));
+	CHECK(sim, sim_pass(sim, 40 * SEC));
+	load_begin(sim);
+	sim->ends[CLIENT].links[0].out_loss = 30 * PERCENT;
+	for (until = sim->now + 60 * SEC; sim->now < until && !is_lossy(sim, CLIENT, 0);)
+		CHECK(sim, sim_pass(sim, SEC));
+	CHECK(sim, path_of(sim, CLIENT, 0).lossy_out);
+	load_end(sim);
+	end_world(sim);
+}
+
 static int forge(struct sim *sim, uint8_t flags, size_t len, uint32_t top, uint32_t arrived)
 {
 	struct rudp_session *s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
@@ -352,6 +372,7 @@ int main(void)
 		cmocka_unit_test(outages_are_not_called_loss),
 		cmocka_unit_test(idle_paths_get_few_probes),
 		cmocka_unit_test(many_sessions_share_the_rate_of_probes),
+		cmocka_unit_test(a_client_of_a_crowded_server_knows_what_it_loses),
 		cmocka_unit_test(impossible_and_missing_reports_are_harmless),
 	};
 

@@ -442,7 +442,7 @@ void fd_store_close(bool for_good)
 {
 	if (!store.is_open)
 		return;
-	if (for_good && store.sock >= 0 && tell(FD_HOLDER_QUIT, "", -1) >= 0)
+	if (for_good)
 		holder_lose();
 	store.source = loop_source_free(store.source);
 	store.timer = loop_source_free(store.timer);
