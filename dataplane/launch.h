@@ -350,7 +350,9 @@ static inline bool launch_ping_is_valid(const struct launch_ping *p)
 	       p->depth <= LAUNCH_PING_DEPTH_MAX;
 }
 
-/* Messages on LAUNCH_FD_CONTROL: one struct launch_msg per packet, in either direction. */
+/* Messages on LAUNCH_FD_CONTROL: one struct launch_msg per packet, in either direction. HOLD, DROP
+ * and the fields before the union are the same in all versions: an agent reads these messages from
+ * workers of other versions, too. */
 enum launch_msg_type {
 	/* worker -> agent */
 	LAUNCH_MSG_READY = 1, /* ports open, rudp up, mounts served; once, and after each ADOPT */

@@ -102,6 +102,7 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	uint64_t boot_id;	       /* identity of the worker, kept with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
+	int pins_fd; /* control socket of a worker of another version, until it exits */
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
 	uint64_t down_since_ns; /* since when the worker has not served; 0: it serves */

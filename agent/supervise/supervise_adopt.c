@@ -200,15 +200,14 @@ static void watch_or_kill(struct sup_worker *w)
 	w->wanted = false;
 }
 
-/* Stops a worker that cannot be adopted. Its resources have been copied for its successor, so
- * its connection to the agent can be closed. */
+/* Stops a worker that cannot be adopted. Its resources have been copied for its successor. Until it
+ * exits, only its messages about pinned files are read, and none are sent. */
 void sup_do_replace(struct sup_worker *w)
 {
 	sup_say(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
 	memset(&w->config, 0, sizeof(w->config));
 	sup_record(w, w->pid, &w->config);
-	cleanup_close(&w->control_fd);
-	w->control_fd = -1;
+	w->pins_fd = fd_take(w->control_fd);
 	if (pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0) < 0)
 		sup_kill(w);
 	loop_timer_arm(w->timer, SUP_STOP_LIMIT_NS);
@@ -300,6 +299,7 @@ static const char *complete(struct sup_worker *w)
 	int r;
 
 	fetch_state(w);
+	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	fetch(w, LAUNCH_FD_CONFIG, &w->found.config_fd);
 	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
 	if (r == -EPROTO)
@@ -309,7 +309,6 @@ static const char *complete(struct sup_worker *w)
 		fetch_bells(w);
 	}
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);
-	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	if (r >= 0 && w->found.stats_fd >= 0)
 		w->stats = sup_stats_map(w->found.stats_fd);
 	return r < 0 || w->control_fd < 0 || !w->stats ? "its descriptors cannot be copied" : NULL;

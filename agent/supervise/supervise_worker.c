@@ -563,8 +563,9 @@ void sup_forget_process(struct sup_worker *w)
 	w->control_source = loop_source_free(w->control_source);
 	w->pid_source = loop_source_free(w->pid_source);
 	cleanup_close(&w->control_fd);
+	cleanup_close(&w->pins_fd);
 	cleanup_close(&w->pidfd);
-	w->control_fd = w->pidfd = -1;
+	w->control_fd = w->pins_fd = w->pidfd = -1;
 	free(ptr_take(w->started));
 	w->ping_asked = 0;
 	if (w->pid > 0 && !w->leave)
@@ -661,13 +662,23 @@ static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 	}
 }
 
+/* These messages have the same head in all versions. */
+static bool is_about_pins(const struct launch_msg *msg, ssize_t n)
+{
+	return n >= (ssize_t)offsetof(struct launch_msg, text) &&
+	       (msg->type == LAUNCH_MSG_HOLD || msg->type == LAUNCH_MSG_DROP);
+}
+
+/* Reads at most n_max messages; of a worker of another version only those about pinned files. */
 void sup_read_control(struct sup_worker *w, unsigned n_max)
 {
+	const bool is_other = w->pins_fd >= 0;
+	const int fd = is_other ? w->pins_fd : w->control_fd;
 	struct launch_msg msg;
 	int passed;
 
-	for (unsigned i = 0; i < n_max && w->control_fd >= 0; i++) {
-		ssize_t n = fdpass_recv(w->control_fd, &msg, sizeof(msg), &passed, NULL);
+	for (unsigned i = 0; i < n_max && fd >= 0; i++) {
+		ssize_t n = fdpass_recv(fd, &msg, sizeof(msg), &passed, NULL);
 
 		if (n == -EAGAIN || n == -EINTR)
 			return;
@@ -676,13 +687,14 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 			w->control_source = loop_source_free(w->control_source);
 			return;
 		}
-		if ((size_t)n != sizeof(msg)) {
-			sup_say(w, LOG_LEVEL_WARNING, "sent a message of %zd bytes, not %zu", n,
-				sizeof(msg));
-			cleanup_close(&passed);
+		if (is_about_pins(&msg, n) || ((size_t)n == sizeof(msg) && !is_other)) {
+			take_message(w, &msg, passed);
 			continue;
 		}
-		take_message(w, &msg, passed);
+		cleanup_close(&passed);
+		if (!is_other)
+			sup_say(w, LOG_LEVEL_WARNING, "sent a message of %zd bytes, not %zu", n,
+				sizeof(msg));
 	}
 }
 
@@ -741,9 +753,9 @@ int sup_watch(struct sup_worker *w)
 {
 	struct loop *l = w->sup->setup.loop;
 	int r = loop_add_fd(l, w->pidfd, EPOLLIN, false, on_exit_process, w, &w->pid_source);
+	int fd = w->pins_fd >= 0 ? w->pins_fd : w->control_fd;
 
-	if (r >= 0 && w->control_fd >= 0)
-		r = loop_add_fd(l, w->control_fd, EPOLLIN, false, on_control, w,
-				&w->control_source);
+	if (r >= 0 && fd >= 0)
+		r = loop_add_fd(l, fd, EPOLLIN, false, on_control, w, &w->control_source);
 	return r;
 }

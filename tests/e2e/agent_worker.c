@@ -9,6 +9,7 @@
  *   deaf          do not answer an adoption
  *   frozen        become ready, then let the heartbeat stop
  *   hold          at start, have the agent pin the file ID.held; drop: have it release that file
+ *   hold-later    while it runs, have the agent pin ID.held once, and then write ID.holds
  * It writes ID.start (pid, epoch, number of earlier uses of its state, inherited descriptors),
  * ID.link (a line per message, with the time in ns), ID.port (index, leg and interface of each port
  * that it gets by message), where ID is its worker id, and NAME.served (worker and pid, number of
@@ -142,6 +143,21 @@ static void hold(void)
 	close(fd);
 }
 
+static void hold_later(void)
+{
+	static bool holds;
+	FILE *f;
+
+	if (holds || !asked("hold-later"))
+		return;
+	holds = true;
+	hold();
+	f = open_log("holds");
+	if (!f)
+		_exit(1);
+	fclose(f);
+}
+
 static void drop(void)
 {
 	struct launch_msg m = {.type = LAUNCH_MSG_DROP, .index = 1, .key = 42};
@@ -207,6 +223,7 @@ static void serve(struct launch_stats *stats)
 			launch_stat_set(&stats->heartbeat_ns, clock_now_ns());
 		if (asked("drop"))
 			drop();
+		hold_later();
 		if (orphan_ns && clock_now_ns() - orphan_ns > config.orphan_s * NSEC_PER_SEC)
 			_exit(LAUNCH_EXIT_ORPHAN);
 		if (poll(pfd, 2, 500) <= 0)
