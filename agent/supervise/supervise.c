@@ -453,7 +453,8 @@ struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	w->id = id;
 	w->sup = s;
 	w->deferred = SUP_EVENT_MAX;
-	w->pidfd = w->control_fd = w->pins_fd = w->state_fd = w->found.config_fd = w->found.stats_fd = -1;
+	w->pidfd = w->control_fd = w->pins_fd = w->state_fd = w->found.config_fd =
+		w->found.stats_fd = -1;
 	if (loop_add_timer(s->setup.loop, NSEC_PER_MSEC, on_timer, w, &w->timer) < 0) {
 		free(w);
 		return NULL;

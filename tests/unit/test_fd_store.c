@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The descriptor store: what a holder keeps, what the next agent gets back, and what happens when
  * either of them ends. The holder is a process of this program. */
+#include "agent/supervise/handover/exports.h"
 #include "agent/supervise/handover/fd_holder.h"
 #include "agent/supervise/handover/fd_store.h"
+#include "agent/supervise/handover/pinned_files.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -350,6 +352,23 @@ static void test_number_of_descriptors_is_bounded(void **state)
 	close(null);
 }
 
+/* The names in the descriptor store stay those of all earlier versions, since the next agent may be
+ * an older or a newer one. */
+static void test_stored_names_of_pinned_files_are_kept(void **state)
+{
+	struct exports x = {0};
+	uint64_t key;
+	int fd = open("/", O_PATH | O_CLOEXEC);
+
+	assert_string_equal(pinned_files_parse_name("hold-2a-scratch", &key), "scratch");
+	assert_int_equal(key, 42);
+	assert_null(pinned_files_parse_name("export-scratch", &key));
+	assert_int_equal(exports_adopt_stored(&x, fd, "hold-2a-scratch"), 0);
+	exports_drop(&x, 42);
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* it was kept under that key */
+	exports_done(&x, true);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +379,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_ended_holder_is_replaced_and_filled, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_stopped_holder_is_replaced, setup, teardown),
+		cmocka_unit_test(test_stored_names_of_pinned_files_are_kept),
 		cmocka_unit_test(test_malformed_messages_end_the_connection_only),
 		cmocka_unit_test(test_holder_without_agents_ends),
 		cmocka_unit_test(test_number_of_descriptors_is_bounded),

@@ -6,11 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Agents of other versions read these names, too. */
+#define NAME_HEAD "hold-"
 #define HOLD_NAME_MAX (PLENUM_NAME_MAX + 32)
 
 static const char *hold_name(const char *owner, uint64_t key, char *buf)
 {
-	snprintf(buf, HOLD_NAME_MAX, "file-%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
+	snprintf(buf, HOLD_NAME_MAX, NAME_HEAD "%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
 	return buf;
 }
 
@@ -18,7 +20,7 @@ const char *pinned_files_parse_name(const char *name, uint64_t *ret_key)
 {
 	int n = 0;
 
-	return sscanf(name, "file-%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
+	return sscanf(name, NAME_HEAD "%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
 }
 
 static struct pinned_file **hold_find(struct pinned_files *h, uint64_t key)
