@@ -6,6 +6,7 @@
 #include "agent/base/path.h"
 #include "agent/control.h"
 #include "agent/leg_labels.h"
+#include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include "agent/supervise/handover/fd_store.h"
@@ -57,6 +58,7 @@ static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifinde
 	sup_link_changed(a->sup, ifindex, usable);
 	if (!usable)
 		lldp_carrier_lost(a->lldp, ifindex);
+	leg_wiring_carrier(a, ifindex, usable);
 	agent_check_health(a);
 	if (is_leg(a, ifname, ifindex))
 		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
@@ -182,6 +184,7 @@ void agent_check_health(struct agent *a)
 					 .mounts = a->mounts,
 					 .carriers = &a->carriers,
 					 .plan = a->running.plan,
+					 .wiring = leg_wiring_get(a),
 					 .starting = !a->converged};
 	json_t *problems = NULL;
 	uint64_t next_ns = health_check(&a->health, &in, &problems);
@@ -531,6 +534,8 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = leg_labels_init(a);
 	if (r >= 0)
+		r = leg_wiring_init(a);
+	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGTERM, on_terminate, a);
@@ -628,6 +633,7 @@ static void close_all(struct agent *a)
 		reconcile_done(a);
 	control_queries_done(a);
 	leg_labels_done(a);
+	leg_wiring_done(a);
 	faults_done(&a->faults);
 	capture_free(a->capture);
 	sup_free(a->sup);

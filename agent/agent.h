@@ -63,6 +63,7 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
+	struct leg_wiring *wiring; /* leg_wiring.h; NULL: the agent does not watch */
 	bool converged; /* all desired workers were up once since the start or the last apply */
 	struct problems problems;
 	struct health health;

@@ -3,6 +3,7 @@
 #include "agent/leg_labels.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
+#include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include <stdio.h>
@@ -83,6 +84,17 @@ static void on_neighbours(void *user)
 	update(user);
 }
 
+/* The process also reads the packets of the wiring watch. */
+static void on_claim(void *user, uint32_t ifindex, const struct address_claim *said)
+{
+	leg_wiring_hear(user, ifindex, said);
+}
+
+static void on_role_start(void *user)
+{
+	leg_wiring_open(user);
+}
+
 /* ---- links to listen on ---- */
 
 static size_t add_links(const struct agent *a, const struct label *l, struct lldp_link *links,
@@ -128,6 +140,8 @@ int leg_labels_init(struct agent *a)
 				   .events = &a->events,
 				   .log_level = a->opt.log_level,
 				   .on_change = on_neighbours,
+				   .on_claim = on_claim,
+				   .on_start = on_role_start,
 				   .user = a};
 
 	a->neighbours_path = path_join(a->rundir.run, NEIGHBOURS_FILE);

@@ -7,6 +7,7 @@
 #include "agent/base/path.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_policy.h"
+#include "agent/leg_wiring.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
 #include "netcfg/apply/route_check.h"
@@ -324,6 +325,7 @@ static int second_half(struct agent *a)
 			 a->running.plan->actions[i].reason);
 	agent_take_carriers(a, a->running.inv);
 	leg_labels_take_plan(a);
+	leg_wiring_take_plan(a);
 	return sup_reconcile(a->sup, a->running.desired, a->running.n_desired, asked);
 }
 

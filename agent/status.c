@@ -5,6 +5,7 @@
 #include "agent/base/stats_page.h"
 #include "agent/health/required_actions.h"
 #include "agent/leg_labels.h"
+#include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
@@ -308,9 +309,10 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 	return NULL;
 }
 
-/* The plan's state of the leg, updated by the current carrier, which changes without a new plan. */
-static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
-		      const struct inv_link *link)
+/* The plan's state of the leg, updated by the current carrier and by what the wiring watch found,
+ * which change without a new plan. */
+static void leg_state(const struct agent *a, struct status_leg *leg,
+		      const struct plan_leg_info *info, const struct inv_link *link)
 {
 	struct reason why = info->reason;
 	enum plan_leg_state state = info->state;
@@ -322,6 +324,8 @@ static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
 		if (state == PLAN_LEG_USABLE)
 			why = (struct reason){0};
 	}
+	if (state == PLAN_LEG_USABLE && wiring_leg_reason(leg_wiring_get(a), leg->name, 0, &why))
+		state = PLAN_LEG_DEGRADED;
 	leg->state = plan_leg_state_to_string(state);
 	reason_format(&why, leg->reason, sizeof(leg->reason));
 }
@@ -347,7 +351,7 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	}
 	leg->state = "?";
 	if (info)
-		leg_state(leg, info, link);
+		leg_state(a, leg, info, link);
 	leg_ips(a, leg);
 	leg_label(a, leg);
 }

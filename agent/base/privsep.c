@@ -159,6 +159,24 @@ static const char *check_neighbour(const struct privsep_msg *m)
 	return why;
 }
 
+static bool is_address(const struct ip_addr *ip)
+{
+	return ip->family == 0 || ip->family == AF_INET || ip->family == AF_INET6;
+}
+
+static const char *check_claim(const struct privsep_msg *m)
+{
+	const struct address_claim *c = &m->claim.said;
+
+	return is_address(&c->sender) && is_address(&c->target) ? NULL
+								: "an address of no known family";
+}
+
+static const char *check_link(const struct privsep_msg *m)
+{
+	return m->link.frames < PRIVSEP_FRAMES_MAX ? NULL : "unknown kind of frames";
+}
+
 /* ---- the table ---- */
 
 #define FROM(role) (1U << (role))
@@ -199,14 +217,15 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
+	[PRIVSEP_CLAIM] = {LLDP, SIZE(claim), false, false, check_claim},
 	[PRIVSEP_PONG] = {EITHER | LLDP, 0, false, false, NULL},
 	[PRIVSEP_VIOLATION] = {EITHER | LLDP, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
 	[PRIVSEP_CONNECTION] = {MONITOR, 0, true, true, NULL},
 	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
-	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, NULL},
-	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, NULL},
+	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, check_link},
+	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, check_link},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

@@ -22,12 +22,15 @@
  * monitor and invalid once the peer has closed. It cannot make one in another user's name, since
  * the event of a change names the uid and pid that the kernel gave.
  *
- * `lldp` can report which switch is behind a link, and nothing else. An attacker who takes it over
- * can make traffic prefer the wrong leg, and so can one who sends forged frames on that cable.
+ * `lldp` can report which switch is behind a link, and which station claims which address there,
+ * and nothing else. An attacker who takes it over can make traffic prefer the wrong leg, and have
+ * the host report address conflicts that do not exist; so can one who sends forged frames on that
+ * cable.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
+#include "agent/base/address_claim.h"
 #include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/addr.h"
@@ -40,7 +43,7 @@ enum privsep_role {
 	PRIVSEP_MONITOR,
 	PRIVSEP_API,   /* serves readers */
 	PRIVSEP_ADMIN, /* serves peers who may make changes */
-	PRIVSEP_LLDP,  /* reads the LLDP frames of switches */
+	PRIVSEP_LLDP,  /* reads LLDP, ARP and neighbour discovery */
 	PRIVSEP_ROLE_MAX
 };
 const char *privsep_role_to_string(enum privsep_role r);
@@ -75,13 +78,14 @@ enum privsep_type {
 	PRIVSEP_HELD,	   /* the client waits for events: its connection is not idle */
 	PRIVSEP_CLOSED,	   /* the connection is closed, its number invalid */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, parsed */
+	PRIVSEP_CLAIM,	   /* one packet of ARP or neighbour discovery, parsed */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* a forbidden system call */
 	PRIVSEP_REPLY,
 	PRIVSEP_EVENT_NOTE,
 	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
 	PRIVSEP_DROP,	    /* close that connection: it is idle or its place is needed */
-	PRIVSEP_LISTEN,	    /* read LLDP frames from this packet socket of a link */
+	PRIVSEP_LISTEN,	    /* read frames from this packet socket of a link */
 	PRIVSEP_IGNORE,	    /* stop reading them */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
@@ -182,8 +186,19 @@ struct privsep_neighbour {
 	uint32_t ifindex; /* of the link that received the frame */
 	struct lldp_neighbour said;
 };
+struct privsep_claim {
+	uint32_t ifindex; /* of the link that received the packet */
+	struct address_claim said;
+};
+enum privsep_frames {
+	PRIVSEP_FRAMES_LLDP,
+	PRIVSEP_FRAMES_ARP,
+	PRIVSEP_FRAMES_ND,
+	PRIVSEP_FRAMES_MAX
+};
 struct privsep_link { /* of LISTEN, IGNORE */
 	uint32_t ifindex;
+	uint32_t frames; /* enum privsep_frames */
 };
 struct privsep_violation {
 	uint32_t number; /* of the system call */
@@ -207,6 +222,7 @@ struct privsep_msg {
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;
 		struct privsep_neighbour neighbour;
+		struct privsep_claim claim;
 		struct privsep_link link;
 	};
 };

@@ -11,6 +11,7 @@
 #define PLENUM_AGENT_HEALTH_H
 
 #include "agent/supervise/supervise.h"
+#include "agent/wiring/wiring.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
@@ -53,8 +54,9 @@ struct health_inputs {
 	const struct sup *sup;
 	const struct mounts *mounts;
 	const struct carriers *carriers;
-	const struct plan *plan; /* NULL: none runs */
-	bool starting;		 /* checks are more frequent */
+	const struct plan *plan;     /* NULL: none runs */
+	const struct wiring *wiring; /* NULL: the wiring is not watched */
+	bool starting;		     /* checks are more frequent */
 };
 
 void health_done(struct health *h);

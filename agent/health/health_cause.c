@@ -59,14 +59,16 @@ struct causes {
 
 static const struct causes of_peer = {
 	.silent = "it is down, has another address or netmask, or is behind another switch or VLAN",
-	.known = "plenumd does not run there, or a firewall drops the packets",
+	.known = "plenumd does not run there, or another host has taken the address, or a "
+		 "firewall drops the packets",
 	.unknown = "it is down, or a firewall drops the packets",
 };
 
 static const struct causes of_path = {
 	.silent = "its leg is down, has another address or netmask, or is behind another switch or "
 		  "VLAN",
-	.known = "its leg or the route to it is down, or a firewall drops the packets",
+	.known = "its leg or the route to it is down, or another host has taken the address, or a "
+		 "firewall drops the packets",
 	.unknown = "its leg or the route to it is down, or a firewall drops the packets",
 };
 

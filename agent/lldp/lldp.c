@@ -148,6 +148,11 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	struct neighbours_link *link = neighbours_find(&l->table, m->neighbour.ifindex);
 	bool news;
 
+	if (m->type == PRIVSEP_CLAIM) {
+		if (l->setup.on_claim)
+			l->setup.on_claim(l->setup.user, m->claim.ifindex, &m->claim.said);
+		return NULL;
+	}
 	if (m->type != PRIVSEP_NEIGHBOUR)
 		return "message type not allowed for this role";
 	if (!link) /* sent before the process learned that the link is not wanted any more */
@@ -167,6 +172,8 @@ static void on_start(void *user, struct child_role *role)
 	l->role = role; /* the first call comes from within child_role_new */
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
+	if (l->setup.on_start)
+		l->setup.on_start(l->setup.user);
 }
 
 static void start(struct lldp *l)
@@ -209,7 +216,7 @@ static bool drop_others(struct lldp *l, const struct lldp_link *links, size_t n)
 
 		if (is_in(links, n, &l->table.links[i]))
 			continue;
-		child_role_send(l->role, &m, -1);
+		child_role_send(l->role, &m, -1); /* its LLDP frames */
 		neighbours_remove(&l->table, m.link.ifindex);
 		any = true;
 	}
@@ -248,6 +255,23 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		neighbours_done(&l->remembered);
 	if (changed)
 		look(l, true);
+}
+
+int lldp_watch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames, int fd)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LISTEN,
+				.link = {.ifindex = ifindex, .frames = frames}};
+
+	return l->role ? child_role_send(l->role, &m, fd) : -ENOTCONN;
+}
+
+void lldp_unwatch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames)
+{
+	struct privsep_msg m = {.type = PRIVSEP_IGNORE,
+				.link = {.ifindex = ifindex, .frames = frames}};
+
+	if (l->role)
+		child_role_send(l->role, &m, -1);
 }
 
 void lldp_carrier_lost(struct lldp *l, uint32_t ifindex)

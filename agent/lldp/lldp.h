@@ -9,6 +9,7 @@
 
 #include "agent/base/events.h"
 #include "agent/base/loop.h"
+#include "agent/base/privsep.h"
 #include "agent/lldp/neighbours.h"
 #include <sys/types.h>
 
@@ -20,6 +21,10 @@ struct lldp_setup {
 	const char *path; /* file that keeps the table for the next agent; borrowed */
 	/* The table has changed; also called now and then while a cable is silent. */
 	void (*on_change)(void *user);
+	/* A packet of a socket given to lldp_watch; NULL: there are none. */
+	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
+	/* The process has started, with no socket of lldp_watch. */
+	void (*on_start)(void *user);
 	void *user;
 };
 
@@ -33,6 +38,10 @@ struct lldp *lldp_free(struct lldp *l); /* accepts NULL, returns NULL */
 /* Listens on these links and no others; retries those that failed. Starts the process with the
  * first link. */
 void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n);
+/* Has the process read those frames from fd, which stays the caller's, in place of an earlier
+ * socket. 0; -ENOTCONN: the process is not up, and on_start will be called; negative errno. */
+int lldp_watch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames, int fd);
+void lldp_unwatch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames);
 /* The link has lost its carrier. Accepts NULL. */
 void lldp_carrier_lost(struct lldp *l, uint32_t ifindex);
 /* The table; empty for NULL. */

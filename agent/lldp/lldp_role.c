@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role `lldp`: reads frames from packet sockets that it gets from the monitor, and reports
- * their content to the monitor. Any device on a cable can send it frames, so it has an empty root,
- * an unprivileged user, and no system call that could send from a packet socket. It keeps no state:
- * the monitor has the table.
+ * The role `lldp`: reads LLDP, ARP and neighbour discovery from packet sockets that it gets from
+ * the monitor, and reports their content to the monitor. Any device on a cable can send it frames,
+ * so it has an empty root, an unprivileged user, and no system call that could send from a packet
+ * socket. It keeps no state: the monitor has the table.
  */
 #include "agent/base/child_role.h"
 #include "agent/base/loop.h"
 #include "agent/base/sandbox.h"
+#include "agent/lldp/claim.h"
 #include "agent/lldp/lldp_parse.h"
 #include <poll.h>
 #include <stdio.h>
@@ -19,14 +20,16 @@
 
 /* the rules below allow closing descriptors below this number only */
 #define DESCRIPTORS_MAX 64
-/* Frames read from a link per REST_NS; a switch sends at most one per second, usually one in
- * thirty. */
+/* Frames read from a socket per REST_NS. A switch sends LLDP at most once per second, usually once
+ * in thirty; of ARP and neighbour discovery the socket's filter passes only what concerns addresses
+ * that the monitor watches. */
 #define BURST 16
+#define BURST_CLAIMS 128
 #define REST_NS NSEC_PER_SEC
 
 struct port {
 	struct lldp_role *role;
-	uint32_t ifindex;
+	uint32_t ifindex, frames; /* enum privsep_frames */
 	int fd;
 	unsigned n_read;	    /* in the current REST_NS */
 	struct loop_source *source; /* NULL: pausing */
@@ -60,24 +63,41 @@ static void rest(struct port *p)
 		loop_timer_arm(p->role->rest, REST_NS);
 }
 
+static int take_lldp(const struct port *p, const uint8_t *frame, size_t len)
+{
+	struct privsep_msg m = {.type = PRIVSEP_NEIGHBOUR, .neighbour = {.ifindex = p->ifindex}};
+
+	if (len > LLDP_FRAME_MAX || lldp_parse(frame, len, &m.neighbour.said) < 0)
+		return 0;
+	return tell(&m);
+}
+
+static int take_claim(const struct port *p, const uint8_t *frame, size_t len)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLAIM, .claim = {.ifindex = p->ifindex}};
+
+	if (claim_parse(frame, MIN_OF(len, (size_t)CLAIM_FRAME_MAX), &m.claim.said) < 0)
+		return 0;
+	return tell(&m);
+}
+
 static int on_frame(void *user, int fd, uint32_t revents)
 {
 	struct port *p = user;
+	const bool lldp = p->frames == PRIVSEP_FRAMES_LLDP;
 	uint8_t frame[LLDP_FRAME_MAX];
 	struct iovec iov = {frame, sizeof(frame)};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct privsep_msg m = {.type = PRIVSEP_NEIGHBOUR, .neighbour = {.ifindex = p->ifindex}};
 	ssize_t n = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
 
-	if (++p->n_read >= BURST)
+	if (++p->n_read >= (lldp ? BURST : BURST_CLAIMS))
 		rest(p);
 	/*
 	 * An error belongs to the link (it went down) and is reported once; the monitor handles it.
 	 */
-	if (n < 0 || (size_t)n > sizeof(frame) ||
-	    lldp_parse(frame, (size_t)n, &m.neighbour.said) < 0)
+	if (n < 0)
 		return 0;
-	return tell(&m);
+	return lldp ? take_lldp(p, frame, (size_t)n) : take_claim(p, frame, (size_t)n);
 }
 
 static int watch(struct port *p)
@@ -101,10 +121,10 @@ static int on_rested(void *user)
 
 /* ---- the monitor ---- */
 
-static void ignore(struct lldp_role *role, uint32_t ifindex)
+static void ignore(struct lldp_role *role, const struct privsep_link *link)
 {
 	for (struct port **at = &role->ports, *p; (p = *at);) {
-		if (p->ifindex != ifindex) {
+		if (p->ifindex != link->ifindex || p->frames != link->frames) {
 			at = &p->next;
 			continue;
 		}
@@ -116,17 +136,21 @@ static void ignore(struct lldp_role *role, uint32_t ifindex)
 }
 
 /* Takes fd. */
-static int listen_to(struct lldp_role *role, uint32_t ifindex, int fd)
+static int listen_to(struct lldp_role *role, const struct privsep_link *link, int fd)
 {
 	struct port *p;
 
-	ignore(role, ifindex);
+	ignore(role, link);
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*p = (struct port){.role = role, .ifindex = ifindex, .fd = fd, .next = role->ports};
+	*p = (struct port){.role = role,
+			   .ifindex = link->ifindex,
+			   .frames = link->frames,
+			   .fd = fd,
+			   .next = role->ports};
 	role->ports = p;
 	return watch(p);
 }
@@ -137,9 +161,9 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_LISTEN:
-		return listen_to(role, m->link.ifindex, fd_take(*fd));
+		return listen_to(role, &m->link, fd_take(*fd));
 	case PRIVSEP_IGNORE:
-		ignore(role, m->link.ifindex);
+		ignore(role, &m->link);
 		return 0;
 	case PRIVSEP_PING:
 		return tell(&pong);

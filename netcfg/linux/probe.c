@@ -21,6 +21,7 @@
 
 #define ARP_BYTES 28
 #define ND_BYTES (sizeof(struct ip6_hdr) + sizeof(struct nd_neighbor_solicit))
+#define ADVERT_BYTES (ND_BYTES + 8) /* with the option of the MAC address */
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
@@ -85,6 +86,44 @@ size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_
 	_Static_assert(ND_BYTES <= PROBE_BYTES_MAX && ARP_BYTES <= PROBE_BYTES_MAX, "both fit");
 	*ret_to = broadcast;
 	return p->ip.family == AF_INET ? arp_write(p, buf) : nd_write(p, buf, ret_to);
+}
+
+/* To all nodes; it replaces what they have cached. */
+static size_t advert_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
+{
+	static const uint8_t all_nodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+	static const uint8_t option[2] = {ND_OPT_TARGET_LINKADDR, 1};
+	struct nd_neighbor_advert na = {.nd_na_type = ND_NEIGHBOR_ADVERT,
+					.nd_na_flags_reserved = ND_NA_FLAG_OVERRIDE};
+	struct ip6_hdr h = {.ip6_flow = htonl(6U << 28)};
+
+	h.ip6_plen = htons(ADVERT_BYTES - sizeof(h));
+	h.ip6_nxt = IPPROTO_ICMPV6;
+	h.ip6_hlim = 255;
+	memcpy(&h.ip6_src, p->ip.bytes, 16);
+	memcpy(&h.ip6_dst, all_nodes, sizeof(all_nodes));
+	memcpy(&na.nd_na_target, p->ip.bytes, 16);
+	memcpy(buf, &h, sizeof(h));
+	memcpy(buf + sizeof(h), &na, sizeof(na));
+	memcpy(buf + ND_BYTES, option, sizeof(option));
+	memcpy(buf + ND_BYTES + sizeof(option), p->mac.bytes, 6);
+	na.nd_na_cksum = htons(icmp6_checksum(buf, ADVERT_BYTES));
+	memcpy(buf + sizeof(h), &na, sizeof(na));
+	*ret_to = mac_addr_all_nodes;
+	return ADVERT_BYTES;
+}
+
+size_t probe_write_announcement(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
+				struct mac_addr *ret_to)
+{
+	struct kernel_probe a = *p;
+
+	_Static_assert(ADVERT_BYTES <= PROBE_BYTES_MAX, "it fits");
+	if (p->ip.family == AF_INET6)
+		return advert_write(p, buf, ret_to);
+	a.from = p->ip;
+	*ret_to = broadcast;
+	return arp_write(&a, buf);
 }
 
 bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct mac_addr *ret_by)

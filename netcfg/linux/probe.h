@@ -29,9 +29,13 @@ int probe_run(const struct probe_sockets *s, struct kernel_probe *probes, size_t
 	      const struct mac_addr *own, size_t n_own);
 
 /* Writes the frame of a probe into buf, and its destination's MAC address into ret_to. */
-#define PROBE_BYTES_MAX 64
+#define PROBE_BYTES_MAX 72
 size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
 		   struct mac_addr *ret_to);
+/* The same for an announcement, by which hosts learn that p->mac has p->ip: an ARP announcement
+ * (RFC 5227, section 2.3), or an unsolicited neighbour advertisement (RFC 4861, section 7.2.6). */
+size_t probe_write_announcement(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
+				struct mac_addr *ret_to);
 /* Parses a packet behind its link header: the address that its sender has or claims, and in from
  * the link header's sender. False: it reveals neither. */
 bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct mac_addr *ret_by);

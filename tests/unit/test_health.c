@@ -77,8 +77,9 @@ static void neighbour_entries_tell_why_a_path_is_silent(void **state)
 
 	assert_string_equal(path_text(k, "10.10.1.20"),
 			    "no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port "
-			    "7411 does not answer: its leg or the route to it is down, or a "
-			    "firewall drops the packets (MAC address 02:00:00:00:00:20)");
+			    "7411 does not answer: its leg or the route to it is down, or "
+			    "another host has taken the address, or a firewall drops the packets "
+			    "(MAC address 02:00:00:00:00:20)");
 	assert_ptr_equal(strstr(path_text(k, "10.10.1.21"), "no-neighbour: "),
 			 path_text(k, "10.10.1.21"));
 	assert_string_equal(path_text(k, "10.10.1.22"),

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Decodes an ARP or neighbour discovery packet. Any device on the cable can send the bytes: nothing
+ * here trusts a length, allocates, or keeps state. Called by the unprivileged role `lldp`, and by
+ * the tests.
+ */
+#ifndef PLENUM_AGENT_CLAIM_H
+#define PLENUM_AGENT_CLAIM_H
+
+#include "agent/base/address_claim.h"
+#include <stddef.h>
+
+#define CLAIM_FRAME_MAX 128 /* bytes that are needed of a frame; the rest may be cut */
+
+/* Parses an Ethernet frame with ARP (RFC 826), or a neighbour solicitation or advertisement (RFC
+ * 4861). 0 and *ret; -EBADMSG: another frame, or an invalid one. */
+int claim_parse(const void *frame, size_t len, struct address_claim *ret);
+
+#endif

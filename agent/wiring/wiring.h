@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Watches the data IPs of this host on the legs' networks (RFC 5227, RFC 4862): finds other hosts
+ * that use one of them, defends it, and notices when they have gone. A state machine without
+ * sockets: the caller passes packets and the time, and sends what the module asks for. It sends
+ * probes for its addresses alone, each at most once in WIRING_LOOK_NS while all is well, and
+ * nothing on a quiet leg. Owns its tables; changes nothing on the host.
+ */
+#ifndef PLENUM_AGENT_WIRING_H
+#define PLENUM_AGENT_WIRING_H
+
+#include "agent/base/address_claim.h"
+#include "netcfg/base/base.h"
+#include "netcfg/base/reason.h"
+#include <net/if.h>
+
+#define WIRING_LOOK_NS (60 * NSEC_PER_SEC)
+#define WIRING_BURST_NS (250 * NSEC_PER_MSEC) /* between the probes after a link came up */
+#define WIRING_BURST 3
+/* While another host uses an address; RFC 5227's DEFEND_INTERVAL. */
+#define WIRING_CONFLICT_NS (5 * NSEC_PER_SEC)
+#define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
+#define WIRING_GONE_NS NSEC_PER_SEC /* between the probes after the first without an answer */
+#define WIRING_GONE 5		    /* unanswered probes that end a conflict */
+#define WIRING_ADDRESSES_MAX 128    /* per host; further ones are not watched */
+
+enum wiring_kind {
+	WIRING_OWN,	/* the kernel has the address */
+	WIRING_HELD,	/* a worker answers for it, and defends it */
+	WIRING_REFUSED, /* no worker uses it, because another host had it */
+};
+
+struct wiring_leg {
+	char name[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
+	uint32_t ifindex;
+	struct mac_addr mac;
+	bool carrier;
+	bool quiet; /* the management interface too: nothing is sent */
+};
+
+struct wiring_address {
+	struct ip_addr ip;
+	uint32_t ifindex; /* of its leg */
+	enum wiring_kind kind;
+	/* Kept by the module. */
+	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
+	uint64_t first_ns, defended_ns, sent_ns;
+	struct mac_addr by;  /* the other host */
+	unsigned burst;	     /* probes that follow soon */
+	unsigned unanswered; /* probes since a packet of the other host */
+	bool taken;	     /* another host uses it */
+	bool dropped;	     /* the conflict ended because this host no longer has it */
+};
+
+/* What to send: a probe, or an announcement that defends the address. */
+struct wiring_packet {
+	const struct wiring_leg *leg;
+	const struct ip_addr *ip;
+	bool announce;
+};
+
+struct wiring_setup {
+	void (*send)(void *user, const struct wiring_packet *p);
+	/* Another host uses the address from now on (taken), or does not any more. */
+	void (*on_change)(void *user, const struct wiring_leg *leg, const struct wiring_address *a);
+	uint32_t (*random)(void);
+	void *user;
+};
+
+/* The watched legs and addresses. */
+struct wiring_view {
+	struct wiring_leg legs[PLENUM_LEGS_MAX];
+	size_t n_legs;
+	struct wiring_address addresses[WIRING_ADDRESSES_MAX]; /* ip, ifindex and kind are set */
+	size_t n_addresses;
+	struct mac_addr *own; /* MAC addresses of this host; heap */
+	size_t n_own;
+};
+
+struct wiring {
+	struct wiring_setup setup;
+	struct wiring_view v;
+};
+
+void wiring_init(struct wiring *w, const struct wiring_setup *setup);
+void wiring_done(struct wiring *w);
+/* Replaces what is watched, and takes view->own; known addresses keep their state. */
+void wiring_watch(struct wiring *w, struct wiring_view *view, uint64_t now);
+/* The link's carrier has changed: addresses are probed soon after it came. */
+void wiring_carrier(struct wiring *w, uint32_t ifindex, bool carrier, uint64_t now);
+void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim *c, uint64_t now);
+/* Sends what is due. In how many ns the next packet is due; UINT64_MAX: none is. */
+uint64_t wiring_run(struct wiring *w, uint64_t now);
+
+const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *name);
+/* Whether another host uses that address of the leg; *ret (may be NULL): why it is a fault. w may
+ * be NULL. */
+bool wiring_is_taken(const struct wiring *w, const char *leg, const struct ip_addr *ip,
+		     struct reason *ret);
+/* The n-th fault of a leg, from 0. False: it has no more. */
+bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct reason *ret);
+
+#endif
