@@ -468,11 +468,43 @@ static bool is_swapped(const struct launch_path_stats *paths, size_t n, const ch
 	return any;
 }
 
+/* The label that the worker uses now. */
+static const char *label_of(const struct sup_worker *w, const char *leg)
+{
+	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
+		if (strcmp(w->started->ports[i].leg, leg) == 0)
+			return w->started->ports[i].label;
+	return "";
+}
+
+/* With active-backup, legs stand by because the operator wants them to. */
+static void look_at_standby(struct look *l, const struct launch_path_stats *paths, size_t n)
+{
+	for (size_t i = 0; i < n && !(l->in->plan && l->in->plan->hold_s); i++) {
+		const struct launch_path_stats *s = &paths[i];
+		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+		bool mounts = has_mount(l->w, s->peer, true) || has_mount(l->w, s->peer, false);
+
+		if (!s->up || !s->standby || is_swapped(paths, n, s->peer) ||
+		    !health_label_is_unshared(paths, n, s->leg, s->peer, mounts))
+			continue;
+		snprintf(why, sizeof(why),
+			 "label-unshared: %.40s carries no load to %.40s, none of whose legs has "
+			 "its label, %.40s: give the legs at one switch one label (plenum net "
+			 "label %.40s SWITCH; plenum apply)",
+			 s->leg, s->peer, label_of(l->w, s->leg), s->leg);
+		path_key(s->leg, s->peer, key, sizeof(key));
+		note(l, LABELS_NS, HEALTH_LABELS, key, why);
+	}
+}
+
 static void look_at_labels(struct look *l)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	size_t n = stats_page_paths(l->w->stats, paths);
 	char why[HEALTH_TEXT_MAX];
+
+	look_at_standby(l, paths, n);
 
 	for (size_t i = 0; i < n; i++) {
 		const char *peer = paths[i].peer;

@@ -219,6 +219,48 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 		explain_no_way(m, buf, size);
 }
 
+/* ---- labels ---- */
+
+static bool carries(const struct launch_path_stats *s)
+{
+	return s->up && !s->standby;
+}
+
+/* Whether a path carries load to that address: then the peer's leg has no partner here, as where
+ * the peer has fewer legs. */
+static bool is_carried(const struct launch_path_stats *paths, size_t n, const char *remote)
+{
+	for (size_t i = 0; i < n; i++)
+		if (carries(&paths[i]) && strcmp(paths[i].remote, remote) == 0)
+			return true;
+	return false;
+}
+
+bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
+			      const char *peer, bool mounts)
+{
+	const char *stands_by = NULL; /* the address of the peer's leg at the other end */
+	bool others = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s = &paths[i];
+		const bool is_of_leg = strcmp(s->leg, leg) == 0;
+
+		if (!s->up)
+			continue;
+		if (is_of_leg && carries(s) && (!mounts || strcmp(s->peer, peer) == 0))
+			return false;
+		if (strcmp(s->peer, peer) != 0)
+			continue;
+		if (is_of_leg && !is_carried(paths, n, s->remote))
+			stands_by = s->remote;
+	}
+	for (size_t i = 0; stands_by && i < n; i++)
+		others |= paths[i].up && strcmp(paths[i].peer, peer) == 0 &&
+			  strcmp(paths[i].leg, leg) != 0 && strcmp(paths[i].remote, stands_by) != 0;
+	return others;
+}
+
 void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size)
 {
 	double out = (double)health_loss_ppm(s, true) / 10000;

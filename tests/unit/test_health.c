@@ -111,11 +111,87 @@ static void a_refusal_of_this_host_comes_before_all_guesses(void **state)
 	free(k);
 }
 
+/* Each line a path: leg, peer, address of the peer; up and standby by its letters. */
+struct label_case {
+	const char *leg, *peer, *remote, *is;
+};
+
+static bool is_unshared(const struct label_case *c, size_t n, const char *leg, bool mounts)
+{
+	struct launch_path_stats paths[8];
+
+	assert_true(n <= 8);
+	for (size_t i = 0; i < n; i++) {
+		paths[i] = (struct launch_path_stats){.up = strchr(c[i].is, 'u') != NULL,
+						      .standby = strchr(c[i].is, 's') != NULL};
+		strcpy(paths[i].leg, c[i].leg);
+		strcpy(paths[i].peer, c[i].peer);
+		strcpy(paths[i].remote, c[i].remote);
+	}
+	return health_label_is_unshared(paths, n, leg, "host-b", mounts);
+}
+
+#define IS_UNSHARED(leg, mounts, ...)                                                             \
+	is_unshared((const struct label_case[]){__VA_ARGS__},                                     \
+		    sizeof((const struct label_case[]){__VA_ARGS__}) / sizeof(struct label_case), \
+		    leg, mounts)
+
+static void a_leg_whose_label_no_leg_of_the_peer_has_is_found(void **state)
+{
+	/* A typing error in the label of leg-a, on separate networks, and on linked ones. */
+	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				{"leg-b", "host-b", "10.20.1.20", "u"},
+				{"leg-a", "host-b", "10.20.1.20", "s"}));
+	assert_false(IS_UNSHARED("leg-b", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				 {"leg-b", "host-b", "10.20.1.20", "u"}));
+	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				{"leg-b", "host-b", "10.20.1.20", "u"},
+				{"leg-a", "host-b", "10.20.1.20", "us"},
+				{"leg-b", "host-b", "10.10.1.20", "us"}));
+	/* In the labels of both. */
+	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				{"leg-b", "host-b", "10.20.1.20", "us"}));
+	/* The same on a client whose other server shares the label. */
+	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				{"leg-b", "host-b", "10.20.1.20", "u"},
+				{"leg-a", "host-c", "10.10.1.30", "u"}));
+}
+
+static void legs_that_stand_by_as_configured_are_accepted(void **state)
+{
+	/* Equal labels, on linked networks. */
+	assert_false(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "u"},
+				 {"leg-b", "host-b", "10.20.1.20", "u"},
+				 {"leg-a", "host-b", "10.20.1.20", "us"},
+				 {"leg-b", "host-b", "10.10.1.20", "us"}));
+	/* The peer has one leg, or one of its legs is disabled or down. */
+	assert_false(IS_UNSHARED("leg-b", true, {"leg-a", "host-b", "10.10.1.20", "u"},
+				 {"leg-b", "host-b", "10.10.1.20", "us"}));
+	/* One leg, at a third switch. */
+	assert_false(IS_UNSHARED("leg-b", true, {"leg-a", "host-b", "10.30.1.20", "us"},
+				 {"leg-b", "host-b", "10.30.1.20", "us"}));
+	/* This host's leg-a and the peer's leg-b are down. */
+	assert_false(IS_UNSHARED("leg-b", true, {"leg-b", "host-b", "10.10.1.20", "us"},
+				 {"leg-a", "host-b", "10.10.1.20", ""},
+				 {"leg-b", "host-b", "10.20.1.20", ""}));
+	/* This host's leg-a is down, or it has no other leg. */
+	assert_false(IS_UNSHARED("leg-b", true, {"leg-b", "host-b", "10.10.1.20", "us"},
+				 {"leg-b", "host-b", "10.20.1.20", "u"}));
+	/* A server of several clients: the label of the client is the wrong one. */
+	assert_false(IS_UNSHARED("leg-a", false, {"leg-a", "host-b", "10.10.1.10", "us"},
+				 {"leg-b", "host-b", "10.20.1.10", "u"},
+				 {"leg-a", "host-c", "10.10.1.11", "u"}));
+	assert_true(IS_UNSHARED("leg-a", false, {"leg-a", "host-b", "10.10.1.10", "us"},
+				{"leg-b", "host-b", "10.20.1.10", "u"}));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbour_entries_tell_why_a_path_is_silent),
 		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
+		cmocka_unit_test(a_leg_whose_label_no_leg_of_the_peer_has_is_found),
+		cmocka_unit_test(legs_that_stand_by_as_configured_are_accepted),
 		cmocka_unit_test(a_lossy_path_is_named_with_leg_peer_share_and_direction),
 	};
 
