@@ -204,6 +204,7 @@ static int on_health_timer(void *user)
 	struct agent *a = user;
 
 	(void)rundir_save_again(&a->rundir); /* retried at the next check */
+	leg_wiring_look(a);
 	agent_check_health(a);
 	return 0;
 }
@@ -212,6 +213,7 @@ static void on_worker_change(void *user)
 {
 	struct agent *a = user;
 
+	leg_wiring_look(a);
 	agent_check_health(a);
 	agent_update_state(a);
 	status_publish(a);

@@ -2,6 +2,7 @@
 /* Watches the wiring for the agent: inputs from the plan and the host, sockets, reports. */
 #include "agent/leg_wiring.h"
 #include "agent/agent.h"
+#include "agent/base/stats_page.h"
 #include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include "agent/wiring/wiring_socket.h"
@@ -11,6 +12,8 @@
 
 /* A fault per address; more would hide the other reasons. */
 #define FAULTS_MAX 8
+/* Peers that are asked where a cable leads: of the configuration, else those that had a session. */
+#define PEERS_MAX 3
 
 /* What a link's sockets were opened for. */
 struct leg_sockets {
@@ -19,8 +22,16 @@ struct leg_sockets {
 	size_t n;
 };
 
+struct peer {
+	char name[PLENUM_NAME_MAX];
+	struct ip_addr ips[PLENUM_LEGS_MAX];
+	size_t n;
+};
+
 struct leg_wiring {
 	struct wiring w;
+	struct peer learned[PEERS_MAX]; /* of sessions */
+	size_t n_learned;
 	struct loop_source *timer;
 	int sender; /* -1: not open */
 	struct leg_sockets open[PLENUM_LEGS_MAX];
@@ -66,6 +77,38 @@ static void update_problems(struct agent *a)
 	json_decref(list);
 }
 
+/* LLDP tells more where it names the switches of both legs: they are one, or they differ. */
+static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
+{
+	const struct label *l = labels_find(&a->labels, leg->name);
+	enum neighbours_verdict verdict;
+
+	for (size_t i = 0; l && i < l->n_cables; i++) {
+		const struct neighbours_link *link =
+			neighbours_find(lldp_neighbours(a->lldp), l->cables[i]);
+
+		if (link && neighbours_judge(link, &verdict))
+			return true;
+	}
+	return false;
+}
+
+static void update_notes(struct agent *a)
+{
+	const struct wiring_leg *x, *y;
+	json_t *list = json_array();
+	char text[REASON_FORMAT_MAX];
+	struct reason reason;
+
+	for (size_t n = 0; list && wiring_pair_reason(&a->wiring->w, n, &x, &y, &reason); n++)
+		if (!lldp_knows(a, x) || !lldp_knows(a, y))
+			json_array_append_new(
+				list, json_string(reason_format(&reason, text, sizeof(text))));
+	if (problems_set(&a->problems, PROBLEMS_CABLES, NULL, list))
+		status_publish(a);
+	json_decref(list);
+}
+
 /* No worker uses a refused address: with another plan, one does. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
@@ -108,13 +151,34 @@ static void on_change(void *user, const struct wiring_leg *leg, const struct wir
 			   ip, mac);
 }
 
+static void on_cable(void *user, enum wiring_fault f, bool begins, const struct wiring_leg *leg,
+		     const struct wiring_leg *other)
+{
+	struct agent *a = user;
+	const enum log_level level = begins ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE;
+
+	if (f == WIRING_CROSSED && begins)
+		events_add(&a->events, level, leg->name,
+			   "crossed-cables: the cable of %s (%s) leads to the network of %s",
+			   leg->name, leg->ifname, other->name);
+	else if (f == WIRING_CROSSED)
+		events_add(&a->events, level, leg->name,
+			   "crossed-cables ended: the cable of %s (%s) no longer leads to the "
+			   "network of %s",
+			   leg->name, leg->ifname, other->name);
+	else
+		events_add(&a->events, level, leg->name,
+			   begins ? "one-network: %s and %s are in one layer-2 network"
+				  : "one-network ended: %s and %s are in separate networks",
+			   leg->name, other->name);
+}
+
 /* ---- packets ---- */
 
 static void send_packet(void *user, const struct wiring_packet *p)
 {
 	struct agent *a = user;
-	int r = wiring_socket_send(a->wiring->sender, p->leg->ifindex, &p->leg->mac, p->ip,
-				   p->announce);
+	int r = wiring_socket_send(a->wiring->sender, p);
 
 	/* The link may go down at any moment; the next probe follows. */
 	if (r < 0)
@@ -131,6 +195,7 @@ static void run(struct agent *a)
 		loop_timer_disarm(a->wiring->timer);
 	else
 		loop_timer_arm(a->wiring->timer, in_ns + NSEC_PER_MSEC);
+	update_notes(a);
 	update_problems(a);
 }
 
@@ -230,6 +295,108 @@ static void add_addresses(const struct agent *a, struct wiring_view *v)
 					    WIRING_REFUSED, &c->entries[i].by);
 }
 
+/* The first address of the leg. NULL: it has none of that family. */
+static const struct ip_addr *address_of(const struct wiring_view *v, const struct wiring_leg *leg,
+					uint8_t family)
+{
+	for (size_t i = 0; i < v->n_addresses; i++)
+		if (v->addresses[i].ifindex == leg->ifindex && v->addresses[i].kind == WIRING_OWN &&
+		    v->addresses[i].ip.family == family)
+			return &v->addresses[i].ip;
+	return NULL;
+}
+
+static void add_subnets(const struct agent *a, struct wiring_view *v)
+{
+	for (size_t i = 0; i < a->running.plan->n_workers; i++)
+		for (size_t j = 0; j < a->running.plan->workers[i].n_ports; j++) {
+			const struct plan_port *p = &a->running.plan->workers[i].ports[j];
+
+			for (size_t k = 0; k < v->n_legs; k++) {
+				struct wiring_leg *leg = &v->legs[k];
+				bool has = strcmp(leg->name, p->leg) != 0;
+
+				for (size_t n = 0; n < leg->n_subnets; n++)
+					has |= ip_prefix_contains(&leg->subnets[n], &p->ip.addr);
+				if (!has && leg->n_subnets < WIRING_SUBNETS_MAX)
+					leg->subnets[leg->n_subnets++] = p->ip;
+			}
+		}
+}
+
+static void add_ask(struct wiring_view *v, enum wiring_question question,
+		    const struct wiring_leg *leg, const struct wiring_leg *other,
+		    const struct ip_addr *ip, const struct ip_addr *from, const char *peer)
+{
+	struct wiring_ask *q = &v->asks[v->n_asks];
+
+	if (v->n_asks == ARRAY_SIZE(v->asks))
+		return;
+	*q = (struct wiring_ask){
+		.question = question, .ifindex = leg->ifindex, .other = other->ifindex, .ip = *ip};
+	if (from)
+		q->from = *from;
+	snprintf(q->peer, sizeof(q->peer), "%s", peer);
+	v->n_asks++;
+}
+
+/* The peer's first address in the leg's network. */
+static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct ip_addr *ips,
+				     size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < leg->n_subnets; j++)
+			if (ip_prefix_contains(&leg->subnets[j], &ips[i]))
+				return &ips[i];
+	return NULL;
+}
+
+/* Of use is a peer with addresses in the networks of two legs. */
+static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n)
+{
+	size_t n_legs = 0;
+
+	for (size_t i = 0; i < v->n_legs; i++)
+		n_legs += peer_in(&v->legs[i], ips, n) != NULL;
+	for (size_t i = 0; n_legs > 1 && i < v->n_legs; i++) {
+		const struct wiring_leg *leg = &v->legs[i];
+		const struct ip_addr *here = peer_in(leg, ips, n);
+		const struct ip_addr *from = here ? address_of(v, leg, here->family) : NULL;
+
+		if (!from)
+			continue;
+		add_ask(v, WIRING_ASK_PEER, leg, leg, here, from, name);
+		for (size_t j = 0; j < v->n_legs; j++) {
+			const struct ip_addr *there = peer_in(&v->legs[j], ips, n);
+
+			if (there && wiring_legs_are_apart(leg, &v->legs[j]))
+				add_ask(v, WIRING_ASK_PEER_LEG, leg, &v->legs[j], there, NULL,
+					name);
+		}
+	}
+	return n_legs > 1;
+}
+
+static void add_asks(const struct agent *a, struct wiring_view *v)
+{
+	const struct leg_wiring *lw = a->wiring;
+	const struct spec *s = a->running.spec;
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n_legs; i++)
+		for (size_t j = 0; j < v->n_legs; j++) {
+			const struct ip_addr *ip = address_of(v, &v->legs[j], AF_INET);
+
+			ip = ip ? ip : address_of(v, &v->legs[j], AF_INET6);
+			if (ip && wiring_legs_are_apart(&v->legs[i], &v->legs[j]))
+				add_ask(v, WIRING_ASK_SELF, &v->legs[i], &v->legs[j], ip, NULL, "");
+		}
+	for (size_t i = 0; i < s->n_peers && n < PEERS_MAX; i++)
+		n += add_peer(v, s->peers[i].name, s->peers[i].ips, s->peers[i].n_ips);
+	for (size_t i = 0; i < lw->n_learned && n < PEERS_MAX; i++)
+		n += add_peer(v, lw->learned[i].name, lw->learned[i].ips, lw->learned[i].n);
+}
+
 /* Of links, VFs and workers' ports. -ENOMEM. */
 static int add_own(const struct agent *a, struct wiring_view *v)
 {
@@ -260,6 +427,9 @@ static void find_watched(const struct wiring *w, uint32_t ifindex, struct leg_so
 	for (size_t i = 0; i < w->v.n_addresses; i++)
 		if (w->v.addresses[i].ifindex == ifindex)
 			ret->watched[ret->n++] = w->v.addresses[i].ip;
+	for (size_t i = 0; i < w->v.n_asks && ret->n < ARRAY_SIZE(ret->watched); i++)
+		if (w->v.asks[i].ifindex == ifindex)
+			ret->watched[ret->n++] = w->v.asks[i].ip;
 }
 
 static void open_one(struct agent *a, const struct leg_sockets *s, uint8_t family)
@@ -349,6 +519,8 @@ void leg_wiring_take_plan(struct agent *a)
 		return;
 	add_legs(a, &v);
 	add_addresses(a, &v);
+	add_subnets(a, &v);
+	add_asks(a, &v);
 	if (add_own(a, &v) < 0) {
 		log_warning("out of memory: the legs' addresses are not watched");
 		return;
@@ -358,12 +530,89 @@ void leg_wiring_take_plan(struct agent *a)
 	run(a);
 }
 
+/* ---- paths ---- */
+
+static bool is_of_other_leg(const struct wiring *w, const struct wiring_leg *leg,
+			    const struct ip_addr *ip)
+{
+	for (size_t i = 0; i < w->v.n_legs; i++)
+		if (w->v.legs[i].ifindex != leg->ifindex && peer_in(&w->v.legs[i], ip, 1))
+			return true;
+	return false;
+}
+
+/* Whether the peer's address is new. */
+static bool learn(struct leg_wiring *lw, const char *name, const struct ip_addr *ip)
+{
+	struct peer *p = NULL;
+
+	for (size_t i = 0; i < lw->n_learned; i++)
+		if (strcmp(lw->learned[i].name, name) == 0)
+			p = &lw->learned[i];
+	if (!p && lw->n_learned < PEERS_MAX) {
+		p = &lw->learned[lw->n_learned++];
+		*p = (struct peer){.n = 0};
+		snprintf(p->name, sizeof(p->name), "%s", name);
+	}
+	for (size_t i = 0; p && i < p->n; i++)
+		if (ip_addr_equal(&p->ips[i], ip))
+			return false;
+	if (!p || p->n == ARRAY_SIZE(p->ips))
+		return false;
+	p->ips[p->n++] = *ip;
+	return true;
+}
+
+/* Marks the legs that the worker's paths prove. Returns whether a peer's address is new. */
+static bool look_at_worker(struct leg_wiring *lw, const struct sup_worker *worker,
+			   bool proven[PLENUM_LEGS_MAX])
+{
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(worker->stats, paths);
+	bool news = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct ip_addr ip;
+
+		if (!paths[i].up || ip_addr_parse(paths[i].remote, &ip) < 0)
+			continue;
+		for (size_t j = 0; j < lw->w.v.n_legs; j++)
+			if (strcmp(lw->w.v.legs[j].name, paths[i].leg) == 0 &&
+			    !is_of_other_leg(&lw->w, &lw->w.v.legs[j], &ip)) {
+				proven[j] = true;
+				news |= learn(lw, paths[i].peer, &ip);
+			}
+	}
+	return news;
+}
+
+void leg_wiring_look(struct agent *a)
+{
+	bool proven[PLENUM_LEGS_MAX] = {false}, news = false;
+	struct leg_wiring *lw = a->wiring;
+
+	if (!lw)
+		return;
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->state == SUP_UP && w->stats)
+			news |= look_at_worker(lw, w, proven);
+	for (size_t i = 0; i < lw->w.v.n_legs; i++)
+		wiring_prove(&lw->w, lw->w.v.legs[i].ifindex, proven[i], clock_now_ns());
+	if (news)
+		leg_wiring_take_plan(a);
+	else
+		run(a);
+}
+
 /* ---- lifetime ---- */
 
 int leg_wiring_init(struct agent *a)
 {
-	const struct wiring_setup setup = {
-		.send = send_packet, .on_change = on_change, .random = random_number, .user = a};
+	const struct wiring_setup setup = {.send = send_packet,
+					   .on_change = on_change,
+					   .on_cable = on_cable,
+					   .random = random_number,
+					   .user = a};
 	struct leg_wiring *lw = calloc(1, sizeof(*lw));
 	int r;
 

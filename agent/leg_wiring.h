@@ -17,6 +17,8 @@ void leg_wiring_done(struct agent *a);
 /* Call after a plan has come into force: watches its legs and addresses. */
 void leg_wiring_take_plan(struct agent *a);
 void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier);
+/* Looks which legs have working paths; call about once a second. */
+void leg_wiring_look(struct agent *a);
 /* A packet that the role `lldp` has parsed. */
 void leg_wiring_hear(struct agent *a, uint32_t ifindex, const struct address_claim *c);
 /* The role `lldp` has started: gives it the sockets. */

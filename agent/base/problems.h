@@ -16,13 +16,14 @@ enum problems_kind {
 	PROBLEMS_STAGED,   /* the staged configuration was applied and does not run */
 	PROBLEMS_HOST,	   /* this host lacks parts of the running configuration */
 	PROBLEMS_LEGS,	   /* legs that are not usable */
-	PROBLEMS_WIRING,   /* address conflicts (wiring/wiring.h) */
+	PROBLEMS_WIRING,   /* address conflicts, crossed cables (wiring/wiring.h) */
 	PROBLEMS_DRIFT,	   /* another program keeps changing our objects (drift.h) */
 	PROBLEMS_RECORD,   /* the record of accepted transport moves cannot be read or written */
 	PROBLEMS_WORKERS,  /* workers, mounts and paths in a worse state than configured
 			    * (health.h) */
 	PROBLEMS_WARNINGS, /* of the running configuration; they do not degrade the agent */
 	PROBLEMS_LABELS,   /* unexpected switches and labels; they do not degrade it either */
+	PROBLEMS_CABLES,   /* legs that are in one network; they do not degrade it either */
 	PROBLEMS_MAX
 };
 

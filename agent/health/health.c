@@ -216,11 +216,11 @@ static bool is_reached(const struct look *l, const char *peer)
 	return false;
 }
 
-/* Whether another host uses an address of the worker, so that answers to it may go there. */
-static bool is_taken(const struct look *l, struct reason *ret)
+/* Whether a leg of the worker has a fault of its cable or address that explains the silence. */
+static bool explains(const struct look *l, struct reason *ret)
 {
 	for (uint32_t i = 0; i < l->w->config.n_ports; i++)
-		if (wiring_is_taken(l->in->wiring, l->w->config.ports[i].leg,
+		if (wiring_explains(l->in->wiring, l->w->config.ports[i].leg,
 				    &l->w->config.ports[i].ip.addr, ret))
 			return true;
 	return false;
@@ -231,7 +231,7 @@ static void look_at_mount(struct look *l, uint32_t i)
 {
 	const struct launch_mount *m = &l->w->config.mounts[i];
 	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
-	struct reason taken;
+	struct reason fault;
 
 	const char *lacks = mounts_why(l->in->mounts, m->path);
 
@@ -250,8 +250,8 @@ static void look_at_mount(struct look *l, uint32_t i)
 			 "no-service: %.63s is reachable, but does not serve '%.63s' yet: its "
 			 "worker may be slow or hung",
 			 m->peer, m->export_name);
-	else if (is_taken(l, &taken))
-		reason_format(&taken, why, sizeof(why));
+	else if (explains(l, &fault))
+		reason_format(&fault, why, sizeof(why));
 	else
 		health_explain_silence(&l->w->config, l->w->stats, m, l->in->carriers, arp_table(l),
 				       why, sizeof(why));
@@ -357,14 +357,14 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 		e->reported_elsewhere = true;
 }
 
-/* The leg's reason explains it: packets to its address reach another host. */
-static bool note_path_of_taken(struct look *l, const struct launch_port *port, const char *peer)
+/* The leg's reason explains it: another host has its address, or its cable leads elsewhere. */
+static bool note_path_of_faulty(struct look *l, const struct launch_port *port, const char *peer)
 {
 	char text[REASON_FORMAT_MAX], key[HEALTH_KEY_MAX];
 	struct health_entry *e;
 	struct reason why;
 
-	if (!wiring_is_taken(l->in->wiring, port->leg, &port->ip.addr, &why))
+	if (!wiring_explains(l->in->wiring, port->leg, &port->ip.addr, &why))
 		return false;
 	path_key(port->leg, peer, key, sizeof(key));
 	e = note(l, 0, HEALTH_PATH, key, reason_format(&why, text, sizeof(text)));
@@ -441,7 +441,7 @@ static void look_at_paths(struct look *l)
 			note_path_of_lost(l, lost, s->peer);
 			continue;
 		}
-		if (note_path_of_taken(l, port, s->peer))
+		if (note_path_of_faulty(l, port, s->peer))
 			continue;
 		health_explain_path(&l->w->config, l->w->stats, port, s->peer, s->remote,
 				    arp_table(l), why, sizeof(why));

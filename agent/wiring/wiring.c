@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Watches addresses: when to probe, what counts as a conflict, and when it has ended. */
-#include "agent/wiring/wiring.h"
+#include "agent/wiring/wiring_internal.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* A packet alone may be the last of an exchanged NIC, or a forgery: the answer to a probe confirms
  * it. */
@@ -26,6 +25,14 @@ void wiring_done(struct wiring *w)
 
 /* ---- tables ---- */
 
+struct wiring_leg *wiring_leg_by_index(struct wiring_view *v, uint32_t ifindex)
+{
+	for (size_t i = 0; i < v->n_legs; i++)
+		if (v->legs[i].ifindex == ifindex)
+			return &v->legs[i];
+	return NULL;
+}
+
 static const struct wiring_leg *leg_by_index(const struct wiring *w, uint32_t ifindex)
 {
 	for (size_t i = 0; i < w->v.n_legs; i++)
@@ -42,24 +49,17 @@ const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *nam
 	return NULL;
 }
 
-static bool mac_equal(const struct mac_addr *a, const struct mac_addr *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 static bool is_own(const struct wiring *w, const struct mac_addr *m)
 {
 	for (size_t i = 0; i < w->v.n_own; i++)
-		if (mac_equal(m, &w->v.own[i]))
+		if (wiring_mac_equal(m, &w->v.own[i]))
 			return true;
 	return false;
 }
 
 /* ---- times ---- */
 
-/* Three quarters of a time to five quarters of it, so that hosts that start together drift apart.
- */
-static uint64_t jittered(const struct wiring *w, uint64_t ns)
+uint64_t wiring_jittered(const struct wiring *w, uint64_t ns)
 {
 	return ns - ns / 4 + w->setup.random() % (ns / 2 + 1);
 }
@@ -73,8 +73,8 @@ static void begin_burst(const struct wiring *w, struct wiring_address *a, uint64
 static uint64_t gap(const struct wiring *w, const struct wiring_address *a)
 {
 	if (a->taken || a->kind == WIRING_REFUSED)
-		return jittered(w, a->unanswered > 1 ? WIRING_GONE_NS : WIRING_CONFLICT_NS);
-	return a->burst ? WIRING_BURST_NS : jittered(w, WIRING_LOOK_NS);
+		return wiring_jittered(w, a->unanswered > 1 ? WIRING_GONE_NS : WIRING_CONFLICT_NS);
+	return a->burst ? WIRING_BURST_NS : wiring_jittered(w, WIRING_LOOK_NS);
 }
 
 /* A probe that a packet of another host causes. */
@@ -111,7 +111,7 @@ static void keep_state(const struct wiring *w, struct wiring_address *a, uint64_
 	*a = (struct wiring_address){.ip = a->ip, .ifindex = a->ifindex, .kind = kind, .by = a->by};
 	/* It was probed a moment ago, before it was added, or found with another host. */
 	if (kind == WIRING_REFUSED)
-		a->due_ns = now + jittered(w, WIRING_CONFLICT_NS);
+		a->due_ns = now + wiring_jittered(w, WIRING_CONFLICT_NS);
 	else
 		begin_burst(w, a, now);
 }
@@ -136,10 +136,12 @@ void wiring_watch(struct wiring *w, struct wiring_view *view, uint64_t now)
 	report_dropped(w, view);
 	for (size_t i = 0; i < view->n_addresses; i++)
 		keep_state(w, &view->addresses[i], now);
+	wiring_cables_watch(w, view);
 	free(w->v.own);
 	w->v = *view;
 	view->own = NULL;
 	view->n_own = 0;
+	wiring_cables_judge(w);
 }
 
 void wiring_carrier(struct wiring *w, uint32_t ifindex, bool carrier, uint64_t now)
@@ -150,6 +152,7 @@ void wiring_carrier(struct wiring *w, uint32_t ifindex, bool carrier, uint64_t n
 		if (leg->ifindex != ifindex || leg->carrier == carrier)
 			continue;
 		leg->carrier = carrier;
+		wiring_cables_carrier(w, leg, now);
 		for (size_t j = 0; carrier && j < w->v.n_addresses; j++)
 			if (w->v.addresses[j].ifindex == ifindex)
 				begin_burst(w, &w->v.addresses[j], now);
@@ -218,7 +221,9 @@ uint64_t wiring_run(struct wiring *w, uint64_t now)
 			run_address(w, leg, a, now);
 		next = MIN_OF(next, a->due_ns);
 	}
-	return next == UINT64_MAX ? next : next - now;
+	next = MIN_OF(next, wiring_cables_run(w, now));
+	wiring_cables_judge(w);
+	return next == UINT64_MAX ? next : next - MIN_OF(next, now);
 }
 
 /* ---- hearing ---- */
@@ -244,9 +249,13 @@ static void claimed(struct wiring *w, const struct wiring_leg *leg, struct wirin
 
 void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim *c, uint64_t now)
 {
-	const struct wiring_leg *leg = leg_by_index(w, ifindex);
+	struct wiring_leg *leg = wiring_leg_by_index(&w->v, ifindex);
 
-	if (!leg || is_own(w, &c->by) || is_own(w, &c->from))
+	if (!leg)
+		return;
+	wiring_cables_hear(w, leg, c, now);
+	wiring_cables_judge(w);
+	if (is_own(w, &c->by) || is_own(w, &c->from))
 		return;
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
 		struct wiring_address *a = &w->v.addresses[i];
@@ -273,12 +282,14 @@ static void explain(const struct wiring_address *a, struct reason *ret)
 		   ip_addr_format(&a->ip, ip, sizeof(ip)));
 }
 
-bool wiring_is_taken(const struct wiring *w, const char *leg, const struct ip_addr *ip,
+bool wiring_explains(const struct wiring *w, const char *leg, const struct ip_addr *ip,
 		     struct reason *ret)
 {
 	const struct wiring_leg *l = wiring_leg_find(w, leg);
 	const struct wiring_address *a = l ? find_address(&w->v, l->ifindex, ip) : NULL;
 
+	if (l && wiring_cables_explain(w, l, ret))
+		return true;
 	if (!a || !a->taken)
 		return false;
 	explain(a, ret);
@@ -289,6 +300,8 @@ bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct
 {
 	const struct wiring_leg *l = wiring_leg_find(w, leg);
 
+	if (l && wiring_cables_explain(w, l, ret) && n-- == 0)
+		return true;
 	for (size_t i = 0; l && i < w->v.n_addresses; i++) {
 		const struct wiring_address *a = &w->v.addresses[i];
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Watches the data IPs of this host on the legs' networks (RFC 5227, RFC 4862): finds other hosts
- * that use one of them, defends it, and notices when they have gone. A state machine without
- * sockets: the caller passes packets and the time, and sends what the module asks for. It sends
- * probes for its addresses alone, each at most once in WIRING_LOOK_NS while all is well, and
- * nothing on a quiet leg. Owns its tables; changes nothing on the host.
+ * Watches the legs' networks. Addresses (RFC 5227, RFC 4862): finds other hosts that use a data IP
+ * of this host, defends it, and notices when they have gone. Cables: finds a leg that leads to
+ * another leg's network, and legs that are in one network (wiring_cables.c). A state machine
+ * without sockets: the caller passes packets and the time, and sends what the module asks for.
+ * While all is well it probes for each address of this host at most once in WIRING_LOOK_NS, and
+ * asks for peers only where a leg has no working path. It sends nothing on a quiet leg. Owns its
+ * tables; changes nothing on the host.
  */
 #ifndef PLENUM_AGENT_WIRING_H
 #define PLENUM_AGENT_WIRING_H
@@ -23,6 +25,11 @@
 #define WIRING_GONE_NS NSEC_PER_SEC /* between the probes after the first without an answer */
 #define WIRING_GONE 5		    /* unanswered probes that end a conflict */
 #define WIRING_ADDRESSES_MAX 128    /* per host; further ones are not watched */
+/* Questions about cables, after the burst: at first, and later. */
+#define WIRING_ASK_NS (10 * NSEC_PER_SEC)
+#define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
+#define WIRING_ASKS_MAX 128
+#define WIRING_SUBNETS_MAX 4 /* per leg */
 
 enum wiring_kind {
 	WIRING_OWN,	/* the kernel has the address */
@@ -36,6 +43,30 @@ struct wiring_leg {
 	struct mac_addr mac;
 	bool carrier;
 	bool quiet; /* the management interface too: nothing is sent */
+	struct ip_prefix subnets[WIRING_SUBNETS_MAX];
+	size_t n_subnets;
+	/* Kept by the module. */
+	bool proven;	     /* a path to a peer's address of this network works */
+	uint32_t crossed_to; /* the leg (ifindex) to whose network its cable leads; 0: its own */
+};
+
+enum wiring_question {
+	WIRING_ASK_SELF,     /* this host's address of another leg: are both in one network? */
+	WIRING_ASK_PEER,     /* a peer's address of this leg's network */
+	WIRING_ASK_PEER_LEG, /* a peer's address of another leg's network */
+};
+
+/* An address that is asked for on a leg to learn where its cable leads. */
+struct wiring_ask {
+	enum wiring_question question;
+	uint32_t ifindex, other; /* the leg that asks; the leg whose network the address is in */
+	struct ip_addr ip, from; /* from: an address of the leg; family 0: a probe */
+	char peer[PLENUM_NAME_MAX];
+	/* Kept by the module. */
+	uint64_t due_ns; /* UINT64_MAX: it need not be asked */
+	unsigned burst, sent, unanswered;
+	bool answered;
+	struct mac_addr by; /* that answered */
 };
 
 struct wiring_address {
@@ -52,17 +83,22 @@ struct wiring_address {
 	bool dropped;	     /* the conflict ended because this host no longer has it */
 };
 
-/* What to send: a probe, or an announcement that defends the address. */
+/* What to send: a probe, a request, or an announcement that defends the address. */
 struct wiring_packet {
 	const struct wiring_leg *leg;
-	const struct ip_addr *ip;
+	const struct ip_addr *ip, *from; /* from: NULL: a probe */
 	bool announce;
 };
+
+enum wiring_fault { WIRING_CROSSED, WIRING_ONE_NETWORK };
 
 struct wiring_setup {
 	void (*send)(void *user, const struct wiring_packet *p);
 	/* Another host uses the address from now on (taken), or does not any more. */
 	void (*on_change)(void *user, const struct wiring_leg *leg, const struct wiring_address *a);
+	/* A fault of cables begins or ends; ONE_NETWORK once for each pair of legs. */
+	void (*on_cable)(void *user, enum wiring_fault f, bool begins, const struct wiring_leg *leg,
+			 const struct wiring_leg *other);
 	uint32_t (*random)(void);
 	void *user;
 };
@@ -73,6 +109,8 @@ struct wiring_view {
 	size_t n_legs;
 	struct wiring_address addresses[WIRING_ADDRESSES_MAX]; /* ip, ifindex and kind are set */
 	size_t n_addresses;
+	struct wiring_ask asks[WIRING_ASKS_MAX];
+	size_t n_asks;
 	struct mac_addr *own; /* MAC addresses of this host; heap */
 	size_t n_own;
 };
@@ -80,6 +118,10 @@ struct wiring_view {
 struct wiring {
 	struct wiring_setup setup;
 	struct wiring_view v;
+	struct {
+		uint32_t a, b; /* ifindexes of legs that are in one network */
+	} pairs[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
+	size_t n_pairs;
 };
 
 void wiring_init(struct wiring *w, const struct wiring_setup *setup);
@@ -92,12 +134,20 @@ void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim 
 /* Sends what is due. In how many ns the next packet is due; UINT64_MAX: none is. */
 uint64_t wiring_run(struct wiring *w, uint64_t now);
 
+/* Whether a path to a peer's address of the leg's network works: then its cable is right. */
+void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now);
+/* Whether the legs have networks apart, so that they must not hear each other. */
+bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b);
+
 const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *name);
-/* Whether another host uses that address of the leg; *ret (may be NULL): why it is a fault. w may
- * be NULL. */
-bool wiring_is_taken(const struct wiring *w, const char *leg, const struct ip_addr *ip,
+/* Whether a fault explains that packets from that address of the leg have no answer: another host
+ * uses it, or the leg's cable leads to another network; *ret: the fault. w may be NULL. */
+bool wiring_explains(const struct wiring *w, const char *leg, const struct ip_addr *ip,
 		     struct reason *ret);
 /* The n-th fault of a leg, from 0. False: it has no more. */
 bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct reason *ret);
+/* The n-th pair of legs in one network, from 0: a note. False: there are no more. */
+bool wiring_pair_reason(const struct wiring *w, size_t n, const struct wiring_leg **ret_a,
+			const struct wiring_leg **ret_b, struct reason *ret);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens packet sockets with a filter made from lists of addresses, and sends probes. */
 #include "agent/wiring/wiring_socket.h"
+#include "agent/wiring/wiring.h"
 #include "netcfg/base/os/packet_socket.h"
 #include "netcfg/linux/probe.h"
 #include <arpa/inet.h>
@@ -138,19 +139,21 @@ int wiring_socket_sender(void)
 	return packet_socket_new(SOCK_DGRAM);
 }
 
-int wiring_socket_send(int fd, uint32_t ifindex, const struct mac_addr *mac,
-		       const struct ip_addr *ip, bool announce)
+int wiring_socket_send(int fd, const struct wiring_packet *w)
 {
-	const struct kernel_probe p = {.ifindex = ifindex, .ip = *ip, .mac = *mac};
+	const struct kernel_probe p = {.ifindex = w->leg->ifindex,
+				       .ip = *w->ip,
+				       .from = w->from ? *w->from : (struct ip_addr){0},
+				       .mac = w->leg->mac};
 	struct sockaddr_ll to = {.sll_family = AF_PACKET,
 				 .sll_protocol =
-					 htons(ip->family == AF_INET ? ETH_P_ARP : ETH_P_IPV6),
-				 .sll_ifindex = (int)ifindex,
-				 .sll_halen = sizeof(mac->bytes)};
+					 htons(w->ip->family == AF_INET ? ETH_P_ARP : ETH_P_IPV6),
+				 .sll_ifindex = (int)p.ifindex,
+				 .sll_halen = sizeof(p.mac.bytes)};
 	uint8_t buf[PROBE_BYTES_MAX];
 	struct mac_addr station;
-	size_t len = announce ? probe_write_announcement(&p, buf, &station)
-			      : probe_write(&p, buf, &station);
+	size_t len = w->announce ? probe_write_announcement(&p, buf, &station)
+				 : probe_write(&p, buf, &station);
 
 	memcpy(to.sll_addr, station.bytes, sizeof(station.bytes));
 	return sendto(fd, buf, len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) < 0 ? -errno

@@ -23,8 +23,8 @@ struct wiring_filter {
 int wiring_socket_open(uint32_t ifindex, uint8_t family, const struct wiring_filter *f);
 /* A socket that receives nothing, for wiring_socket_send. */
 int wiring_socket_sender(void);
-/* Sends a probe for the address, or announces it. 0; negative errno: it was not sent. */
-int wiring_socket_send(int fd, uint32_t ifindex, const struct mac_addr *mac,
-		       const struct ip_addr *ip, bool announce);
+struct wiring_packet;
+/* 0; negative errno: it was not sent. */
+int wiring_socket_send(int fd, const struct wiring_packet *p);
 
 #endif
