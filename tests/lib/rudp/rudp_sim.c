@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulator's applications at both ends, and its virtual time; rudp_sim_net.c is the network.
  */
+#include <malloc.h>
+
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
 #define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
@@ -40,27 +42,6 @@ uint64_t sim_random_of(uint64_t *state, uint64_t below)
 uint64_t sim_random(struct sim *sim, uint64_t below)
 {
 	return sim_random_of(&sim->rng, below);
-}
-
-static void pattern(uint8_t *p, size_t len, uint64_t key)
-{
-	uint64_t v = key * 0x9e3779b97f4a7c15ULL;
-	size_t i = 0;
-
-	for (; i + 8 <= len; i += 8, v += 0xd1342543de82ef95ULL)
-		memcpy(p + i, &v, 8);
-	memcpy(p + i, &v, len - i);
-}
-
-static bool pattern_holds(const uint8_t *p, size_t len, uint64_t key)
-{
-	uint64_t v = key * 0x9e3779b97f4a7c15ULL;
-	size_t i = 0;
-
-	for (; i + 8 <= len; i += 8, v += 0xd1342543de82ef95ULL)
-		if (memcmp(p + i, &v, 8))
-			return false;
-	return i == len || !memcmp(p + i, &v, len - i);
 }
 
 static struct block *block_new(struct sim_end *end, size_t len)
@@ -196,7 +177,7 @@ static void answer(struct sim_end *end, struct sim_job *job)
 	struct sim_call *c = &end->sim->calls[job->cookie];
 	struct block *t = job->answer;
 
-	pattern(t->data, c->resp_len, job->cookie * 2ULL + 1);
+	sim_pattern_put(t->data, c->resp_len, job->cookie * 2ULL + 1);
 	end->tokens++;
 	end->calls--;
 	end->bufs--;
@@ -266,7 +247,7 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	memcpy(head, buf, MIN_OF(len, sizeof(head)));
 	c = &sim->calls[head[0] < sim->n_calls ? head[0] : 0];
 	if (head[0] >= sim->n_calls || c->req_len != len ||
-	    !pattern_holds((uint8_t *)buf + HEADER, len - HEADER, head[0] * 2ULL))
+	    !sim_pattern_holds((uint8_t *)buf + HEADER, len - HEADER, head[0] * 2ULL))
 		FAULT(sim, "request %u of %zu bytes is damaged", head[0], len);
 	else if (++c->executed > 1)
 		FAULT(sim, "request %u was executed twice", head[0]);
@@ -358,8 +339,8 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 		FAULT(sim, "answer to call %llu, which is not open", (unsigned long long)cookie);
 		return;
 	}
-	if (status == 0 &&
-	    (c->executed != 1 || len != c->resp_len || !pattern_holds(buf, len, cookie * 2 + 1)))
+	if (status == 0 && (c->executed != 1 || len != c->resp_len ||
+			    !sim_pattern_holds(buf, len, cookie * 2 + 1)))
 		FAULT(sim, "answer to call %llu is wrong", (unsigned long long)cookie);
 	if (status != 0 && buf)
 		FAULT(sim, "a failed call has a buffer");
@@ -433,7 +414,7 @@ bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len
 	if (!c->req)
 		abort();
 	memcpy(c->req, head, HEADER);
-	pattern(c->req + HEADER, req_len - HEADER, cookie * 2ULL);
+	sim_pattern_put(c->req + HEADER, req_len - HEADER, cookie * 2ULL);
 	sim->n_calls++;
 	sim->n_open++;
 	sim->ends[end].due_ns = 0;
@@ -526,6 +507,9 @@ struct sim *sim_new(const struct sim_config *cfg)
 
 	if (!sim)
 		abort();
+	/* Large messages are allocated often: avoid a system call for each. */
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	memory_init(&sim->ends[SIM_SERVER].requests, cfg->clients);
 	memory_init(&sim->ends[SIM_SERVER].answers, cfg->clients);
 	sim->cfg = *cfg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the two halves of the simulator and included nowhere else. rudp_sim_net.c: packets and
- * links. rudp_sim.c: applications and time.
+ * Shared by the parts of the simulator and included nowhere else. rudp_sim_net.c: packets and
+ * links. rudp_sim_pattern.c: the bytes of messages. rudp_sim.c: applications and time.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_INTERNAL_H
 #define PLENUM_TESTS_RUDP_SIM_INTERNAL_H
@@ -38,5 +38,9 @@ void sim_net_forward(struct sim *sim, struct sim_pkt *p);
 /* rudp's ops->tx. */
 int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	       const struct datagram *pkt);
+
+/* Fills a message with bytes that identify it by `key`, and compares them. */
+void sim_pattern_put(uint8_t *p, size_t len, uint64_t key);
+bool sim_pattern_holds(const uint8_t *p, size_t len, uint64_t key);
 
 #endif
