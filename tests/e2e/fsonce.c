@@ -26,7 +26,8 @@
 #define NAMES 4
 #define EVENTS_MAX 400000
 #define CLIENTS 2
-#define WORLDS_MAX 4096
+#define WORLDS_MAX 65536U
+#define PLACES (2 * WORLDS_MAX) /* of the hash table of worlds; a power of two */
 
 enum op { MAKE, REMOVE, MOVE, MOVE_NEW, SWAP, OPS };
 static const char *const op_names[OPS] = {"make", "remove", "move", "move to new", "swap"};
@@ -175,22 +176,43 @@ struct world {
 static struct world worlds[WORLDS_MAX];
 static unsigned n_worlds;
 
-static bool world_is_new(const struct world *w, unsigned n)
+/* The hash table of the worlds; a place of an earlier generation is free. */
+static struct {
+	uint32_t generation, world;
+} places[PLACES];
+static uint32_t generation = 1;
+
+static void worlds_clear(void)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (memcmp(&worlds[i], w, sizeof(*w)) == 0)
-			return false;
-	return true;
+	n_worlds = 0;
+	generation++;
+}
+
+static uint32_t world_hash(const struct world *w)
+{
+	const unsigned char *bytes = (const unsigned char *)w;
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < sizeof(*w); i++)
+		hash = (hash ^ bytes[i]) * 16777619U;
+	return hash ^ hash >> 15;
 }
 
 static void world_add(const struct world *w)
 {
-	if (!world_is_new(w, n_worlds))
-		return;
+	uint32_t at = world_hash(w) % PLACES;
+
+	while (places[at].generation == generation) {
+		if (memcmp(&worlds[places[at].world], w, sizeof(*w)) == 0)
+			return;
+		at = (at + 1) % PLACES;
+	}
 	if (n_worlds == WORLDS_MAX) {
 		fprintf(stderr, "too many worlds\n");
 		exit(2);
 	}
+	places[at].generation = generation;
+	places[at].world = n_worlds;
 	worlds[n_worlds++] = *w;
 }
 
@@ -248,11 +270,12 @@ static void worlds_step(const struct event *const asked[CLIENTS])
 /* Keeps the worlds that have given this answer to this client. */
 static void worlds_answer(const struct event *e)
 {
-	unsigned n = 0;
+	const unsigned n = n_worlds;
 
-	for (unsigned i = 0; i < n_worlds; i++) {
+	worlds_clear();
+	for (unsigned i = 0; i < n;
+	     i++) { /* at most i worlds have been added before world i is read */
 		struct world w = worlds[i];
-
 		bool unknown = e->error == EIO && eio_is_allowed;
 
 		if (!unknown && (!w.done[e->client] || w.error[e->client] != e->error))
@@ -260,10 +283,8 @@ static void worlds_answer(const struct event *e)
 		w.seen[e->client] = 0;
 		w.done[e->client] = false;
 		w.error[e->client] = 0;
-		if (!unknown || world_is_new(&w, n))
-			worlds[n++] = w;
+		world_add(&w);
 	}
-	n_worlds = n;
 }
 
 static void event_print(const struct event *e)
@@ -288,8 +309,8 @@ static bool model_check(const uint32_t end[NAMES])
 	const struct event *asked[CLIENTS] = {NULL, NULL};
 	unsigned i;
 
-	memset(worlds, 0, sizeof(worlds));
-	n_worlds = 1;
+	worlds_clear();
+	world_add(&(const struct world){.names = {0}});
 	for (i = 0; i < n_events && n_worlds > 0; i++) {
 		const struct event *e = &events[i];
 
