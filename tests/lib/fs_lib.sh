@@ -3,6 +3,9 @@
 # by two legs (veth pairs into two bridges in a third); launch_pair starts and restarts the two workers. The script's
 # end removes everything, however it ends. All files are in memory, or below TMPDIR where FS_DISK is set.
 #
+# The script starts again in a private mount namespace. Otherwise the hosts of another test, which begin with a copy
+# of the machine's mounts (hosts.sh), would have these mounts too, and keep their connections after an unmount here.
+#
 #	fs_up [LAUNCH_PAIR OPTION...]	starts everything; $mnt is the mount, $exp the export behind it
 #					FS_OPTIONS adds some, e.g. --dpdk; FS_NETWORKS_MADE is called
 #					before the workers start
@@ -15,6 +18,10 @@
 #	fs_stat NAME KEY		a counter of a worker's statistics
 #	try NAME COMMAND...		one TAP line
 #	skip NAME REASON
+
+if [ "$(id -u)" = 0 ] && [ "${FS_MOUNTS_OF:-}" != $$ ]; then # exec keeps the pid
+	FS_MOUNTS_OF=$$ exec unshare --mount -- bash "$0" "$@"
+fi
 
 fs_name=plfs$$
 fs_dir=
