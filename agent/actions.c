@@ -146,19 +146,13 @@ static int compare_workers(const struct sup *s, const struct launch_config *desi
 
 static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
-	for (uint32_t i = 0; i < c->n_mounts; i++) {
-		const struct launch_mount *have = &c->mounts[i];
-
-		if (strcmp(have->path, m->path) == 0 && strcmp(have->peer, m->peer) == 0 &&
-		    strcmp(have->export_name, m->export_name) == 0 &&
-		    have->read_only == m->read_only && have->suid == m->suid && have->dev == m->dev)
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (launch_mount_equal(&c->mounts[i], m))
 			return true;
-	}
 	return false;
 }
 
-static bool mount_is_wanted(const struct launch_mount *m, const struct launch_config *desired,
-			    size_t n)
+bool actions_keep_mount(const struct launch_mount *m, const struct launch_config *desired, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (has_mount(&desired[i], m))
@@ -181,7 +175,7 @@ static int compare_mounts(const struct sup *s, const struct launch_config *desir
 
 	for (const struct sup_worker *w = sup_first(s); w; w = w->next)
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_mounts; i++)
-			if (!mount_is_wanted(&w->config.mounts[i], desired, n))
+			if (!actions_keep_mount(&w->config.mounts[i], desired, n))
 				r = plan_action_say(p, true, "not configured", "unmount %.180s",
 						    w->config.mounts[i].path);
 	for (size_t i = 0; i < n; i++)
@@ -208,8 +202,8 @@ static bool has_export(const struct launch_config *c, const struct launch_export
 	return false;
 }
 
-static bool export_is_wanted(const struct launch_export *e, const struct launch_config *desired,
-			     size_t n)
+bool actions_keep_export(const struct launch_export *e, const struct launch_config *desired,
+			 size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (has_export(&desired[i], e))
@@ -244,7 +238,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_exports; i++) {
 			const struct launch_export *e = &w->config.exports[i];
 
-			if (!export_is_wanted(e, desired, n) && !export_was_reported(s, w, e))
+			if (!actions_keep_export(e, desired, n) && !export_was_reported(s, w, e))
 				r = plan_action_say(p, true,
 						    "no longer configured with this name and path",
 						    "end export %.60s (%.100s)", e->name, e->path);
@@ -253,7 +247,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 		for (uint32_t j = 0; r >= 0 && j < desired[i].n_exports; j++) {
 			const struct launch_export *e = &desired[i].exports[j];
 
-			if (!export_is_there(s, e) && !export_is_wanted(e, desired, i))
+			if (!export_is_there(s, e) && !actions_keep_export(e, desired, i))
 				r = plan_action_say(p, false, "configured but not exported",
 						    PLAN_ACTION_EXPORT, e->name, e->path,
 						    e->read_only ? " read-only" : "");
@@ -272,7 +266,7 @@ static int compare_folders(const struct actions_task *t, const struct sup *s, st
 			const struct reason *why = sup_export_differs(s, e);
 
 			if (strcmp(why->code, "export-replaced") == 0 &&
-			    !export_is_wanted(e, t->desired, i))
+			    !actions_keep_export(e, t->desired, i))
 				r = plan_action_say(p, true, why->text,
 						    "export the folder that is now at %.100s as "
 						    "%.60s, and restart its workers",

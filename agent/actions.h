@@ -20,5 +20,11 @@ struct actions_task {
 /* Adds to p what sup_reconcile of the desired configurations would do, and the settings that take
  * effect without a step. 0; -ENOMEM. */
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p);
+/* Whether one of the n desired configurations has this mount with the same source and options; the
+ * same for an export. */
+bool actions_keep_mount(const struct launch_mount *m, const struct launch_config *desired,
+			size_t n);
+bool actions_keep_export(const struct launch_export *e, const struct launch_config *desired,
+			 size_t n);
 
 #endif

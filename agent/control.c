@@ -724,6 +724,12 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 		if (w->error == -ENOENT)
 			control_error(&r, 404, "not-found", "nothing to apply",
 				      store_diag_to_json(&a->store, w->diag));
+		else if (w->unserved)
+			control_error(&r, 409, "not-served",
+				      "the apply was rolled back, because a new mount in the place "
+				      "of a served one is not served; the former mount was not "
+				      "interrupted",
+				      store_diag_to_json(&a->store, w->diag));
 		else
 			control_failure(a, &r, w->error, w->diag);
 		control_answer(a, c->id, &r);
@@ -734,11 +740,12 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 	json_array_extend(warnings, legs);
 	json_decref(legs);
 	control_json(&r, 200,
-		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o, s:I, s:I}", "applied", "number",
+		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o, s:I, s:I, s:O?}", "applied", "number",
 			       (json_int_t)w->number, "steps", (json_int_t)w->steps,
 			       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
 			       actions(w->plan), "warnings", warnings, "history",
-			       (json_int_t)w->entry, "confirm_s", (json_int_t)w->confirm_s));
+			       (json_int_t)w->entry, "confirm_s", (json_int_t)w->confirm_s,
+			       "mounts", a->reconcile.reachability.served));
 	control_answer(a, c->id, &r);
 }
 

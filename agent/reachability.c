@@ -21,7 +21,7 @@
 
 /* ---- which worker must reach which peer ---- */
 
-static bool is_forced(const struct reconcile_client *c)
+bool reachability_is_forced(const struct reconcile_client *c)
 {
 	for (size_t i = 0; i < c->n_forced; i++)
 		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
@@ -138,7 +138,7 @@ void reachability_before(struct agent *a)
 	rec->reachability.n = 0;
 	rec->reachability.inherited = false;
 	rec->reachability.moves = reconcile_is_ordered(rec) && rec->run.next.plan->n_moves > 0;
-	if (!reconcile_is_ordered(rec) || is_forced(&rec->run.client))
+	if (!reconcile_is_ordered(rec) || reachability_is_forced(&rec->run.client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
 		size_t n = paths_of(s, paths);
@@ -150,7 +150,8 @@ void reachability_before(struct agent *a)
 
 bool reachability_waits(const struct reconcile *rec)
 {
-	return rec->reachability.n > 0 || rec->reachability.moves;
+	return rec->reachability.n > 0 || rec->reachability.moves ||
+	       json_array_size(rec->reachability.replaced) > 0;
 }
 
 /* ---- workers with a peer ---- */
@@ -158,8 +159,8 @@ bool reachability_waits(const struct reconcile *rec)
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec)
 {
-	return !c->confirm_s && !is_forced(c) && !(a->running.spec && a->running.spec->confirm_s) &&
-	       !(spec && spec->confirm_s);
+	return !c->confirm_s && !reachability_is_forced(c) &&
+	       !(a->running.spec && a->running.spec->confirm_s) && !(spec && spec->confirm_s);
 }
 
 /* Whether the peer remains one under spec. A server's clients are not in its spec. */
@@ -320,6 +321,7 @@ static size_t count_lost(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
 	size_t n_lost = count_not_up(a);
+	struct reason unserved;
 
 	for (size_t i = 0; i < v->n && v->inherited; i++)
 		count_inherited(a, &v->paths[i]);
@@ -339,6 +341,10 @@ static size_t count_lost(struct agent *a)
 			 p->peer, p->worker, p->leg,
 			 answer == ANSWER_SMALL ? " with frames of the leg's MTU" : "");
 	}
+	v->unserved = n_lost == 0 && reconcile_mounts_lost(a, &unserved);
+	if (v->unserved)
+		reason_copy_text(v->lost, sizeof(v->lost), unserved.text);
+	n_lost += v->unserved;
 	if (n_lost == 0) /* all answer: drop the reason */
 		v->lost[0] = '\0';
 	return n_lost;
@@ -358,6 +364,7 @@ static void forget(struct reachability *v)
 {
 	v->n = 0;
 	v->moves = false;
+	json_array_clear(v->replaced);
 }
 
 static void decide(struct agent *a, bool keep)
@@ -385,6 +392,7 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 	struct reachability *v = &a->reconcile.reachability;
 
 	forget(v); /* the other workers' peers no longer matter */
+	v->unserved = false;
 	snprintf(v->lost, sizeof(v->lost), "worker %u cannot use its new transport: %.160s", worker,
 		 why);
 	(void)reconcile_pending_decide(a, false, 0, "plenumd");
@@ -431,6 +439,7 @@ void reachability_begin(struct agent *a)
 
 	v->began_ns = v->busy_ns = clock_now_ns();
 	v->lost[0] = '\0';
+	v->unserved = false;
 	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0 && !v->inherited;
 	     w = w->next) {
 		size_t n = paths_of(w, paths);
@@ -456,13 +465,14 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 						.kernel_writes = res->n_writes,
 						.plan = res->error < 0 ? NULL : a->running.plan,
 						.diag = d,
-						.entry = p->entry};
+						.entry = p->entry,
+						.unserved = v->unserved};
 
 	loop_timer_disarm(v->timer);
 	control_on_applied(a, &v->client, &answer);
 	v->client.id = 0;
 	forget(v);
-	v->alone = v->patient = v->inherited = false;
+	v->alone = v->patient = v->inherited = v->unserved = false;
 }
 
 /* ---- the ticket, for the next agent ---- */
@@ -484,7 +494,13 @@ static bool is_plain(const struct verified_peer *p)
 void reachability_put(const struct agent *a, struct state_draft *ticket)
 {
 	const struct reachability *v = &a->reconcile.reachability;
+	const json_t *path;
+	size_t k;
 
+	json_array_foreach (v->replaced, k, path) {
+		state_draft_put(ticket, "replaces %s", mode_to_string(v));
+		state_draft_text(ticket, json_string_value(path));
+	}
 	if (v->moves) {
 		state_draft_put(ticket, "moves %s", mode_to_string(v));
 		state_draft_end(ticket);
@@ -539,6 +555,8 @@ void reachability_inherit(struct agent *a, struct state_file *ticket)
 
 	forget(v);
 	v->alone = v->patient = false;
+	if (!v->replaced)
+		v->replaced = json_array();
 	state_file_rewind(ticket);
 	while (state_file_line(ticket)) {
 		const char *word = state_file_word(ticket);
@@ -548,9 +566,12 @@ void reachability_inherit(struct agent *a, struct state_file *ticket)
 			read_mode(v, state_file_word(ticket));
 		} else if (strcmp(word, "answered") == 0) {
 			read_peer(v, ticket);
+		} else if (strcmp(word, "replaces") == 0) {
+			read_mode(v, state_file_word(ticket));
+			json_array_append_new(v->replaced, json_string(state_file_text(ticket)));
 		}
 	}
-	v->inherited = v->n > 0 || v->moves;
+	v->inherited = reachability_waits(&a->reconcile);
 }
 
 int reachability_init(struct agent *a)

@@ -258,6 +258,8 @@ static int first_half(struct agent *a)
 		r = keys_fill(a, spec);
 	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
+	if (r >= 0 && !rec->pending.applier)
+		r = reconcile_mounts_before(a);
 	if (r < 0 || rec->pending.applier || /* the pending applier has run them */
 	    (rec->run.next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
@@ -326,7 +328,7 @@ static int second_half(struct agent *a)
 	agent_take_carriers(a, a->running.inv);
 	leg_labels_take_plan(a);
 	leg_wiring_take_plan(a);
-	return sup_reconcile(a->sup, a->running.desired, a->running.n_desired, asked);
+	return reconcile_mounts_apply(a, asked);
 }
 
 /* Collects the inventory that the applier left. */
@@ -562,6 +564,8 @@ void reconcile_done(struct agent *a)
 	rec->pacing.orphan = loop_source_free(rec->pacing.orphan);
 	rec->queue.soon = loop_source_free(rec->queue.soon);
 	rec->reachability.timer = loop_source_free(rec->reachability.timer);
+	json_decref(ptr_take(rec->reachability.served));
+	json_decref(ptr_take(rec->reachability.replaced));
 	free(rec->queue.clients);
 	free(rec->records.last_good);
 	free(rec->records.last_good_text);

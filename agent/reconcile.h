@@ -106,6 +106,7 @@ struct reconcile_answer {
 	const struct diag *diag;
 	uint64_t entry;	    /* in the history; 0: none */
 	unsigned confirm_s; /* time left to confirm it; 0: it is kept already */
+	bool unserved;	    /* rolled back because a new mount was not served */
 };
 
 /* The pending apply, which waits for a confirmation. Host and workers have the new configuration;
@@ -137,13 +138,18 @@ struct verified_peer {
 struct reachability {
 	struct verified_peer paths[REACHABILITY_MAX];
 	size_t n;			/* 0: no peer to wait for */
+	json_t *replaced;		/* paths of served mounts that others replace, which must be
+					 * served too */
+	json_t *served;			/* paths of served mounts that stay or are replaced */
+	bool takes;			/* the apply ends a served mount or export */
+	bool unserved;			/* lost describes such a mount */
 	bool moves;			/* the apply moves workers to VFs: they must come up */
 	bool alone;			/* no operator has to confirm the apply */
 	bool patient;			/* an operator confirms: peers have until then to answer */
 	bool inherited;			/* read from a previous agent's ticket */
 	struct reconcile_client client; /* answered when the apply ends */
 	uint64_t began_ns, busy_ns;
-	char lost[3 * PLENUM_NAME_MAX + 160]; /* the peer that does not answer; "" */
+	char lost[256 + LAUNCH_REASON_MAX + 64]; /* the peer or mount that does not answer; "" */
 	struct loop_source *timer;
 };
 

@@ -32,12 +32,17 @@ unsigned reconcile_pending_left_s(const struct agent *a)
 
 /* ---- which applies need a confirmation ---- */
 
-static bool is_disruptive(const struct plan *p)
+static bool has_disruptive_step(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (p->steps[i].disruptive)
 			return true;
 	return p->n_moves > 0;
+}
+
+static bool is_disruptive(const struct reconcile *rec)
+{
+	return rec->reachability.takes || has_disruptive_step(rec->run.next.plan);
 }
 
 /* Mounts and exports may change without any step. */
@@ -78,7 +83,7 @@ unsigned reconcile_confirm_s(const struct agent *a)
 		policy_s = rec->run.next.spec->confirm_s;
 	if (!policy_s && is_takeover(rec->run.next.plan))
 		policy_s = RECONCILE_TAKEOVER_CONFIRM_S;
-	if (is_disruptive(rec->run.next.plan) && policy_s)
+	if (is_disruptive(rec) && policy_s)
 		return policy_s;
 	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
@@ -93,7 +98,7 @@ static bool is_reachability_only(const struct agent *a)
 			    is_takeover(rec->run.next.plan);
 
 	return reachability_waits(rec) && !rec->run.client.confirm_s &&
-	       !(policy && is_disruptive(rec->run.next.plan));
+	       !(policy && is_disruptive(rec));
 }
 
 /* ---- the ticket ---- */
@@ -200,7 +205,7 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->confirm_s = reconcile_confirm_s(a);
 	rec->reachability.alone = is_reachability_only(a);
 	rec->run.needs_confirmation = task->confirm_s && !rec->reachability.alone;
-	if (is_disruptive(rec->run.next.plan))
+	if (has_disruptive_step(rec->run.next.plan))
 		task->former = a->running.spec;
 	task->probe_ns = RECONCILE_PROBE_NS;
 	task->patient = rec->reachability.patient = rec->run.client.confirm_s > 0;
@@ -306,12 +311,13 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 			    const char *why, const struct spec *spec)
 {
 	const struct history_entry *e = history_find(&a->reconcile.records.history, entry);
-	char text[RECONCILE_REFUSED_MAX];
+	char text[RECONCILE_REFUSED_MAX], cause[128];
 
+	reason_copy_text(cause, sizeof(cause), why);
 	snprintf(text, sizeof(text),
-		 "apply %" PRIu64 " (%s, by %s) was rolled back: %.120s; 'plenum plan' shows it, "
+		 "apply %" PRIu64 " (%s, by %s) was rolled back: %s; 'plenum plan' shows it, "
 		 "'plenum apply' retries it",
-		 entry, e ? e->what : "?", e ? e->by : "?", why);
+		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
 		return; /* it runs already, only with another transport */
@@ -381,9 +387,10 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
 	snprintf(buf, size,
 		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
-		 !a->reconcile.reachability.alone ? "its confirmation"
-		 : a->reconcile.reachability.n	  ? "its workers' peers"
-						  : "its workers",
+		 !a->reconcile.reachability.alone  ? "its confirmation"
+		 : a->reconcile.reachability.n	   ? "its workers' peers"
+		 : a->reconcile.reachability.moves ? "its workers"
+						   : "its mounts",
 		 from, to, reconcile_pending_left_s(a));
 }
 
@@ -412,6 +419,8 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
+	if (reconcile_mounts_apply(a, false) < 0) /* the trial is over: removed mounts end */
+		log_warning("out of memory: removed mounts stay until the next apply");
 	(void)sup_sweep(a->sup);
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }

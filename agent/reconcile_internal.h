@@ -114,6 +114,17 @@ unsigned reconcile_confirm_s(const struct agent *a);
 /* Writes the ticket of the running reconcile and completes the applier's task. 0; negative errno
  * with an error in its diag. */
 int reconcile_ticket(struct agent *a, struct applier_task *task);
+/* ---- mounts and exports that an apply takes away (reconcile_mounts.c) ---- */
+
+/* Notes which served mounts and exports the running reconcile ends, and which mounts take their
+ * place. 0; -ENOMEM. */
+int reconcile_mounts_before(struct agent *a);
+/* Whether the server of one of these new mounts does not serve it (yet). */
+bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
+/* Hands the desired workers to the supervisor; while an apply is pending, with the mounts that it
+ * removes. 0; negative errno as sup_reconcile. */
+int reconcile_mounts_apply(struct agent *a, bool retry_failed);
+
 /* ---- peers of workers (reachability.c) ---- */
 
 int reachability_init(struct agent *a);
@@ -124,7 +135,9 @@ bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile
  * caller; -ENOMEM. */
 int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
 				size_t *ret_n);
-/* Whether the running reconcile has peers or workers to check after its apply. */
+/* The operator wants to keep the apply whatever does not answer afterwards: --force probes. */
+bool reachability_is_forced(const struct reconcile_client *c);
+/* Whether the running reconcile has peers, workers or mounts to check after its apply. */
 bool reachability_waits(const struct reconcile *rec);
 /* Records the paths that are up now, that this run may cut off, and that a worker uses afterwards.
  */

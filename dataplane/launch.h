@@ -143,6 +143,14 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and mounted it
 	uint32_t n_addrs;
 };
 
+/* Whether both are the same mount for programs: path, source and options of the kernel's mount. */
+static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
+{
+	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
+	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only &&
+	       a->suid == b->suid && a->dev == b->dev;
+}
+
 enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL };
 
 struct launch_ids { /* a range of user or group ids: client + i becomes server + i */

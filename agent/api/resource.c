@@ -270,12 +270,15 @@ const struct resource resources[RESOURCE_MAX] = {
 		FIELDS(apply_fields),
 		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
-			       "failed apply is rolled back, and so is one after which a peer no longer answers.\n\n"
+			       "failed apply is rolled back, and so is one after which a peer no longer answers or a mount\n"
+			       "in the place of a served one is not served. Exit status 1: a mount that was served before\n"
+			       "is not served by the new configuration.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
 			       "      --dry-run     only show what would be done\n"
 			       "      --force NAME  apply although the change cuts off a dependency of the host; NAME is the\n"
 			       "                    interface or the dependency that the refusal names, such as\n"
-			       "                    default-route; --force probes: although a peer stops answering\n"}},
+			       "                    default-route; --force probes: although a peer stops answering,\n"
+			       "                    or a mount is not served\n"}},
 	},
 	[RESOURCE_CONFIRM] = {
 		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),

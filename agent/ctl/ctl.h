@@ -17,6 +17,7 @@
 enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DIFFERS = 1,      /* diff: there are differences */
+	CTL_UNSERVED = 1,     /* apply: a mount that was served is not served by the new one */
 	CTL_DEGRADED = 2,     /* status: there is a problem */
 	CTL_DOCTOR_WARN = 1,  /* doctor: a check warns, none fails */
 	CTL_DOCTOR_FAIL = 2,  /* doctor: a check fails */

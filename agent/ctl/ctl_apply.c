@@ -95,6 +95,73 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 	return CTL_USAGE;
 }
 
+/* ---- the mounts after an apply ---- */
+
+#define SERVED_LIMIT_NS (10 * NSEC_PER_SEC) /* for workers that were restarted */
+#define SERVED_LOOK_NS (200 * (long)NSEC_PER_MSEC)
+
+static bool is_served(const json_t *status, const char *path)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "mounts"), i, m)
+		if (strcmp(ctl_text(m, "path"), path) == 0 &&
+		    json_is_true(json_object_get(m, "served")))
+			return true;
+	return false;
+}
+
+/* The first of the paths that is not served; NULL: all are. */
+static const char *find_unserved(const json_t *status, const json_t *paths)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (paths, i, path)
+		if (!is_served(status, json_string_value(path)))
+			return json_string_value(path);
+	return NULL;
+}
+
+static void complain_unserved(const json_t *status, const char *path)
+{
+	const json_t *reason;
+	size_t i;
+
+	ctl_complain("%s was served before the apply and is not served now", path);
+	json_array_foreach (json_object_get(status, "reasons"), i, reason)
+		if (json_is_string(reason) && strstr(json_string_value(reason), path))
+			ctl_complain("%s", json_string_value(reason));
+}
+
+/* Waits until the mounts that were served before the apply are served again. CTL_OK; CTL_UNSERVED:
+ * one is not, in time. */
+static int await_mounts(const struct ctl_args *a, const json_t *paths)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_STATUS};
+	const uint64_t until = clock_now_ns() + SERVED_LIMIT_NS;
+	bool late = false, unserved = json_array_size(paths) > 0;
+
+	while (unserved && !late) {
+		const char *path;
+		json_t *status;
+		int r = ctl_ask_json(a, &rq, &status);
+
+		if (r != CTL_OK)
+			return r;
+		path = find_unserved(status, paths);
+		late = clock_now_ns() > until;
+		unserved = path;
+		if (unserved && late)
+			complain_unserved(status, path);
+		json_decref(status);
+		if (unserved && !late)
+			nanosleep(&(struct timespec){.tv_nsec = SERVED_LOOK_NS}, NULL);
+	}
+	return unserved ? CTL_UNSERVED : CTL_OK;
+}
+
 /* Requests an apply and prints the outcome, or the decision about a waiting change. */
 static int change(const struct ctl_args *a, enum resource_id resource, const char *body)
 {
@@ -118,6 +185,8 @@ static int change(const struct ctl_args *a, enum resource_id resource, const cha
 		print_applied(o);
 	if (!a->json && !a->dry_run)
 		ctl_put_warnings(o);
+	if (r == CTL_OK && !a->dry_run)
+		r = await_mounts(a, json_object_get(o, "mounts"));
 	json_decref(o);
 	return r;
 }

@@ -241,6 +241,7 @@ static int exit_of_reply(const struct ctl_reply *r)
 		int exit;
 	} codes[] = {{"rolled-back", CTL_ROLLED_BACK},
 		     {"unverified", CTL_ROLLED_BACK},
+		     {"not-served", CTL_UNSERVED},
 		     {"waiting", CTL_BUSY},
 		     {"another", CTL_BUSY},
 		     {"not-yet", CTL_BUSY},

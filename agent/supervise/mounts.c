@@ -4,6 +4,7 @@
 #include "agent/supervise/mounts.h"
 #include "agent/supervise/async_open.h"
 #include "agent/supervise/handover/fd_store.h"
+#include "agent/supervise/mount_fs.h"
 #include "agent/supervise/mount_spare.h"
 #include "agent/supervise/mountinfo.h"
 #include "agent/supervise/unmount.h"
@@ -32,6 +33,7 @@ struct mount_point {
 	struct mount_spare_request *spare; /* of an adopted mount; NULL: none */
 	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
 	struct reason why; /* why it is not attached yet; unset: it is */
+	bool was_served;
 	struct mounts *mounts;
 	struct mount_point *next;
 };
@@ -178,57 +180,6 @@ static int open_point(struct mounts *m, const char *path, char *real, size_t siz
 
 /* ---- mounting ---- */
 
-struct fs_option {
-	const char *key, *value; /* NULL: a flag */
-};
-
-static int configure(int fs, const struct fs_option *options, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (fsconfig(fs, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
-			     options[i].key, options[i].value, 0) < 0)
-			return -errno;
-	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
-}
-
-/* Creates a file system that is attached nowhere yet and ends with its descriptor. Its device
- * number in *ret_major and *ret_minor. */
-static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
-		  unsigned *ret_minor)
-{
-	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
-	struct fs_option options[] = {
-		{"source", source},	{"subtype", MOUNTS_SUBTYPE},
-		{"fd", fuse},		{"rootmode", "40000"},
-		{"user_id", "0"},	{"group_id", "0"},
-		{"max_read", max_read}, {"default_permissions", NULL},
-		{"allow_other", NULL},	{"ro", NULL}, /* last */
-	};
-	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
-			(w->dev ? 0 : MOUNT_ATTR_NODEV);
-	autoclose int fs = fsopen("fuse", FSOPEN_CLOEXEC);
-	autoclose int mnt = -1;
-	struct statx st;
-	int r;
-
-	if (fs < 0)
-		return -errno;
-	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
-	snprintf(fuse, sizeof(fuse), "%d", fuse_fd);
-	snprintf(max_read, sizeof(max_read), "%d", MOUNTS_MAX_READ);
-	r = configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
-	if (r < 0)
-		return r;
-	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
-	/* Without AT_STATX_DONT_SYNC it would send a request to the worker, which has not started
-	 * yet. */
-	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
-		return -errno;
-	*ret_major = st.stx_dev_major;
-	*ret_minor = st.stx_dev_minor;
-	return fd_take(mnt);
-}
-
 /*
  * The record comes first, so that a killed agent leaves no mount that its successor does not know.
  */
@@ -248,14 +199,26 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
 	return r;
 }
 
+/* Whether a former mount is still attached where p is to be. */
+static bool replaces_other(const struct mounts *m, const struct mount_point *p)
+{
+	for (const struct mount_point *o = m->points; o; o = o->next)
+		if (o != p && o->mnt_fd < 0 && strcmp(o->what.path, p->what.path) == 0)
+			return true;
+	return false;
+}
+
 /* Attaches the file system to its mount point if that is possible; until then its worker serves it
  * without users, and no program can block on it. */
 static void try_place(struct mounts *m, struct mount_point *p)
 {
 	struct reason why = {.code = ""};
-	autoclose int dir = open_point(m, p->what.path, p->real, sizeof(p->real), &why);
-	int r = dir;
+	autoclose int dir = -1;
+	int r;
 
+	if (replaces_other(m, p)) /* on_unmount places it */
+		return;
+	r = dir = open_point(m, p->what.path, p->real, sizeof(p->real), &why);
 	if (r >= 0) {
 		r = attach(m, p, dir);
 		if (r < 0)
@@ -300,7 +263,7 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 		reason_set_text(why, "/dev/fuse: %s; is the fuse module loaded?", strerror(-r));
 		return r;
 	}
-	p->mnt_fd = create(w, fd, &p->major, &p->minor);
+	p->mnt_fd = mount_fs_new(w, fd, &p->major, &p->minor);
 	if (p->mnt_fd < 0) {
 		r = p->mnt_fd;
 		reason_set_text(why, "mounting %.40s:%.40s on %.100s: %s", w->peer, w->export_name,
@@ -310,13 +273,6 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 	w->fuse_fd = fd_take(fd);
 	try_place(m, p);
 	return 0;
-}
-
-static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
-{
-	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
-	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only &&
-	       a->suid == b->suid && a->dev == b->dev;
 }
 
 /* The names under which the descriptor store keeps a mount's descriptors across the agent's
@@ -486,16 +442,31 @@ int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
 static struct mount_point *find_same(const struct mounts *m, const struct launch_mount *want)
 {
 	for (struct mount_point *p = m->points; p; p = p->next)
-		if (!p->leaving && is_same(&p->what, want))
+		if (!p->leaving && launch_mount_equal(&p->what, want))
 			return p;
 	return NULL;
+}
+
+void mounts_note_served(struct mounts *m, const struct launch_mount *what)
+{
+	struct mount_point *p = find_same(m, what);
+
+	if (p)
+		p->was_served = true;
+}
+
+bool mounts_was_served(const struct mounts *m, const struct launch_mount *what)
+{
+	const struct mount_point *p = find_same(m, what);
+
+	return p && p->was_served;
 }
 
 const char *mounts_why(const struct mounts *m, const char *path)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)
 		if (p->mnt_fd >= 0 && strcmp(p->what.path, path) == 0)
-			return p->why.text;
+			return reason_is_set(&p->why) ? p->why.text : NULL;
 	return NULL;
 }
 
@@ -674,7 +645,7 @@ static bool is_in_use(const struct launch_mount *w, const struct launch_config *
 {
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < c[i].n_mounts; k++)
-			if (is_same(w, &c[i].mounts[k]))
+			if (launch_mount_equal(w, &c[i].mounts[k]))
 				return true;
 	return false;
 }

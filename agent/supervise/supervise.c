@@ -81,6 +81,13 @@ static bool is_stuck(const struct sup_worker *w, uint64_t now)
 	return now > beat && now - beat > SUP_HEARTBEAT_LIMIT_NS;
 }
 
+static void note_served(const struct sup_worker *w)
+{
+	for (uint32_t i = 0; w->stats && i < w->started->n_mounts; i++)
+		if (launch_stat_get(&w->stats->mounts[i].served))
+			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
+}
+
 /* Runs only while a worker is up, so that an agent without workers never wakes up. */
 static int on_heartbeat_check(void *user)
 {
@@ -96,6 +103,7 @@ static int on_heartbeat_check(void *user)
 		sup_update_ports(w);
 		sup_update_rdma(w, now);
 		sup_watch_exports(w);
+		note_served(w);
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->deferred == SUP_EVENT_MAX &&
@@ -119,10 +127,13 @@ static uint64_t jitter(uint64_t ns)
 
 /* ---- actions ---- */
 
-static bool has_mount(const struct launch_config *c, const char *path)
+/* During a trial two workers may serve different mounts of one path. Of a process that only the
+ * record describes the path alone is known. */
+static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)
-		if (strcmp(c->mounts[i].path, path) == 0)
+		if (strcmp(c->mounts[i].path, m->path) == 0 &&
+		    (!c->mounts[i].peer[0] || launch_mount_equal(&c->mounts[i], m)))
 			return true;
 	return false;
 }
@@ -138,7 +149,7 @@ static bool has_export(const struct launch_config *c, const char *name)
 static const char *shared_with(const struct launch_config *c, const struct launch_config *other)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)
-		if (has_mount(other, c->mounts[i].path))
+		if (has_mount(other, &c->mounts[i]))
 			return c->mounts[i].path;
 	/* Workers of one version may serve an export together. */
 	for (uint32_t i = 0; i < c->n_exports && other->version != LAUNCH_VERSION; i++)
@@ -464,11 +475,16 @@ struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	return w;
 }
 
+static bool is_on_trial(const struct sup *s)
+{
+	return s->setup.on_trial && s->setup.on_trial(s->setup.user);
+}
+
 bool sup_sweep(struct sup *s)
 {
 	bool any = false;
 
-	if (s->setup.on_trial && s->setup.on_trial(s->setup.user))
+	if (is_on_trial(s))
 		return false;
 	exports_settle(&s->exports);
 	for (struct sup_worker **at = &s->workers; s->reconciled && *at;) {
@@ -664,8 +680,10 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 
 	if (s->stopping && n > 0)
 		return -ESHUTDOWN;
-	/* Unmount while the workers that serve the mounts still run. */
-	mounts_keep(s->setup.mounts, wants, n);
+	/* Unmount while the workers that serve the mounts still run; during a trial not at all,
+	 * because a rollback could not give programs their open files back. */
+	if (s->stopping || !is_on_trial(s))
+		mounts_keep(s->setup.mounts, wants, n);
 	if (retry_failed && s->reconciled)
 		sup_take_exports(s, wants, n);
 	for (struct sup_worker *w = s->workers; w; w = w->next) {

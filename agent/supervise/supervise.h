@@ -155,7 +155,7 @@ struct sup_setup {
 	 * restart; may be NULL. */
 	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);
 	/* Whether an apply is on trial, so that removed workers may become wanted again, with their
-	 * states: they stay until the next sup_reconcile. NULL: never. */
+	 * states: they stay until the next sup_reconcile, and so do removed mounts. NULL: never. */
 	bool (*on_trial)(void *user);
 	void *user;
 };

@@ -659,7 +659,8 @@ static const struct spec_key policy_keys[] = {
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
 	 .fallback_doc = "no confirmation is needed",
 	 .help = "How long an apply that may interrupt traffic waits for 'plenum confirm' before it is rolled back. Such"
-		 " an apply sets, replaces or removes something that exists on the host.\n"
+		 " an apply sets, replaces or removes something that exists on the host, or ends a served mount or"
+		 " export.\n"
 		 "An apply that only adds to the host or restarts workers does not wait.\n"
 		 "The value of the running configuration counts; for the first apply, that of the new one.",
 	 .example = "120s"},
