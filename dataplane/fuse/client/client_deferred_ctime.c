@@ -97,7 +97,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 	if (f->link != CLIENT_READY || !(f->features & FUSE_PROTO_FEATURE_TOUCH) ||
 	    len < sizeof(*in) + sizeof(set))
 		return false;
-	memcpy(&set, f->read_buf + sizeof(*in), sizeof(set));
+	memcpy(&set, f->request + sizeof(*in), sizeof(set));
 	n = client_node_get(&f->nodes, in->nodeid);
 	attr = n ? client_cache_created(&f->cache, n, now_ns) : NULL;
 	if (!attr || !changes_nothing(&set, attr) ||

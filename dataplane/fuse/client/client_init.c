@@ -80,7 +80,7 @@ static bool init_take(struct fuse_client *f, const struct fuse_in_header *in, si
 {
 	(void)in;
 	(void)now_ns;
-	init_answer(f, f->read_buf, n);
+	init_answer(f, f->request, n);
 	return true;
 }
 

@@ -163,7 +163,7 @@ static bool interrupt_take(struct fuse_client *f, const struct fuse_in_header *i
 			   uint64_t now_ns)
 {
 	(void)in;
-	client_interrupt_request(f, f->read_buf, n, now_ns);
+	client_interrupt_request(f, f->request, n, now_ns);
 	return true;
 }
 

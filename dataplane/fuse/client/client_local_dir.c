@@ -200,7 +200,7 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 
 	if (len < sizeof(*in) + sizeof(open))
 		return false;
-	memcpy(&open, f->read_buf + sizeof(*in), sizeof(open));
+	memcpy(&open, f->request + sizeof(*in), sizeof(open));
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
 		return open_repeat(f, in);
 	node = client_node_get(&f->nodes, in->nodeid);

@@ -48,7 +48,7 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 		return -EBUSY;
 	/* A pending request still uses the buffer; its answer also ends before this test begins. */
 	if (!p->buf)
-		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
+		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE, 0);
 	if (!p->buf)
 		return -EBUSY;
 	p->buf_bytes = MAX_OF(p->buf_bytes, ask->bytes);
@@ -118,7 +118,7 @@ static int ping_send(struct fuse_client *f, uint64_t now_ns)
 		.depth = (uint8_t)p->run.depth,
 		.count = MIN_OF(p->run.count - p->run.done, (uint32_t)FUSE_PROTO_PING_COUNT_MAX),
 		.len = p->run.bytes,
-		.addr = (uintptr_t)p->buf};
+		.addr = client_pool_bulk_addr(&f->pool, p->buf)};
 
 	p->msg = (struct client_ping_msg){
 		.in = {.opcode = FUSE_PROTO_RDMA_PING, .len = sizeof(p->msg.in) + PING_HEAD}};

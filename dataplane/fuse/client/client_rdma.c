@@ -20,18 +20,12 @@
 #define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* IPv6, UDP and the headers and checksum of RoCE, rounded up */
 
-static const struct port_rdma_region *region_of(const struct fuse_client *f,
-						struct port_rdma_region *ret)
-{
-	*ret = (struct port_rdma_region){.base = f->pool.base, .bytes = CLIENT_POOL_BYTES};
-	return ret;
-}
-
 void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 			  const struct launch_config *cfg)
 {
 	struct client_rdma *r = &f->rdma;
-	struct port_rdma_region region;
+	const struct port_rdma_region data = {.base = f->pool.bulk,
+					      .bytes = CLIENT_POOL_BULK_BYTES};
 
 	r->ports = rdma;
 	r->n_ports = cfg->n_ports;
@@ -39,9 +33,9 @@ void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 	r->write_min = cfg->rdma_write_min;
 	for (unsigned i = 0; i < cfg->n_ports; i++)
 		r->only |= cfg->ports[i].rdma_only;
-	if (port_rdma_any(rdma) && !r->pool &&
-	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) == 0) {
-		f->pool.pinned = true;
+	if (port_rdma_any(rdma) && data.base && !r->pool &&
+	    port_rdma_pool_new(rdma, &data, 1, true, &r->pool) == 0) {
+		client_pool_pinned(&f->pool);
 		if (port_rdma_peer_new(r->pool, &r->peer) < 0)
 			r->pool = port_rdma_pool_free(r->pool);
 	}
@@ -408,6 +402,7 @@ static int rdma_holds(struct fuse_client *f, struct client_slot *s)
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret)
 {
 	struct client_rdma *r = &f->rdma;
+	const uint8_t *data;
 	uint32_t bytes;
 	uint8_t legs;
 
@@ -418,11 +413,10 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	bytes = legs ? bulk_bytes(f, s) : 0;
 	if (bytes == 0)
 		return false;
-	*ret = (struct fuse_proto_bulk){.addr = s->opcode == FUSE_READ
-							? (uintptr_t)s->resp + FUSE_PROTO_READ_DATA
-							: (uintptr_t)s->req + FUSE_PROTO_WRITE_DATA,
-					.len = bytes,
-					.legs = legs};
+	data = s->opcode == FUSE_READ ? s->resp + FUSE_PROTO_READ_DATA
+				      : s->req + FUSE_PROTO_WRITE_DATA;
+	*ret = (struct fuse_proto_bulk){
+		.addr = client_pool_bulk_addr(&f->pool, data), .len = bytes, .legs = legs};
 	s->bulk_legs = legs;
 	s->bulk_len = bytes;
 	s->bulk_serial = r->serial;

@@ -289,7 +289,7 @@ static bool cache_take(struct fuse_client *f, const struct fuse_in_header *in, s
 		       uint64_t now_ns)
 {
 	const struct client_node *node = client_node_get(&f->nodes, in->nodeid);
-	const uint8_t *req = f->read_buf;
+	const uint8_t *req = f->request;
 	struct fuse_getxattr_in xattr;
 	size_t at = sizeof(*in) + sizeof(xattr);
 
@@ -379,9 +379,9 @@ static bool request_take(struct fuse_client *f, const struct fuse_in_header *in,
 			 uint64_t now_ns)
 {
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
-		client_request_forget(f, f->read_buf, n);
+		client_request_forget(f, f->request, n);
 	else if (in->opcode == FUSE_RELEASE || in->opcode == FUSE_RELEASEDIR)
-		request_release(f, f->read_buf, n, now_ns);
+		request_release(f, f->request, n, now_ns);
 	else
 		client_reply_error(f, in->unique, -ENOLCK);
 	return true;

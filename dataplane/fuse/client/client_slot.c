@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define REQ_SMALL_BYTES (CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
 
 /* Numbers of internal requests: the kernel's numbers never get that large. */
@@ -19,7 +20,7 @@ static void slot_push(struct fuse_client *f, struct client_slot *s)
 	*stack = s;
 }
 
-int client_slots_init(struct fuse_client *f)
+int client_slots_init(struct fuse_client *f, bool takes_rdma)
 {
 	void *area = mmap(NULL, SMALL_AREA_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,10 +30,13 @@ int client_slots_init(struct fuse_client *f)
 		return -ENOMEM;
 	(void)madvise(area, SMALL_AREA_BYTES, MADV_NOHUGEPAGE);
 	f->small_area = area;
-	r = client_pool_init(&f->pool);
+	r = client_pool_init(&f->pool, takes_rdma);
+	if (r == 0)
+		r = client_pool_init(&f->parsed, false);
 	if (r < 0)
 		return r;
-	f->read_buf = client_pool_get(&f->pool, 0);
+	f->read_buf = f->request = client_slot_req_buf(f);
+	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES); /* as for large ones below */
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;
 	for (unsigned i = CLIENT_SLOTS; i-- > 0;) {
@@ -47,6 +51,7 @@ int client_slots_init(struct fuse_client *f)
 void client_slots_done(struct fuse_client *f)
 {
 	client_pool_done(&f->pool);
+	client_pool_done(&f->parsed);
 	if (f->small_area)
 		munmap(f->small_area, SMALL_AREA_BYTES);
 	f->small_area = NULL;
@@ -79,6 +84,37 @@ void client_slots_warm(struct fuse_client *f)
 	client_pool_populate(&f->pool, f->read_buf, f->largest);
 }
 
+uint8_t *client_slot_req_buf(struct fuse_client *f)
+{
+	return client_pool_get(&f->pool, 0, FUSE_PROTO_WRITE_DATA);
+}
+
+bool client_slot_resp_get(struct fuse_client *f, struct client_slot *s)
+{
+	s->resp = s->opcode == FUSE_READ
+			  ? client_pool_get(&f->pool, CLIENT_READ_RESERVE, FUSE_PROTO_READ_DATA)
+			  : client_pool_get(&f->parsed, 0, FUSE_PROTO_READ_DATA);
+	return s->resp;
+}
+
+static void resp_put(struct fuse_client *f, struct client_slot *s)
+{
+	if (s->opcode == FUSE_READ)
+		client_pool_put(&f->pool, s->resp, 0);
+	else
+		client_pool_put(&f->parsed, s->resp, s->resp_max);
+	s->resp = NULL;
+}
+
+void client_slot_request_copy(struct fuse_client *f, size_t n)
+{
+	f->request = f->read_buf;
+	if (n > REQ_SMALL_BYTES || !f->free)
+		return;
+	f->request = f->free->small;
+	memcpy(f->request, f->read_buf, n);
+}
+
 struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns)
 {
 	struct client_slot *s = f->free;
@@ -86,8 +122,8 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 
 	if (!s)
 		return NULL;
-	if (len > CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX) {
-		next_buf = client_pool_get(&f->pool, 0);
+	if (len > REQ_SMALL_BYTES) {
+		next_buf = client_slot_req_buf(f);
 		if (!next_buf)
 			return NULL;
 	}
@@ -102,7 +138,8 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 		client_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;
-		memcpy(s->req, f->read_buf, len);
+		if (f->request != s->req) /* the stage that was asked first has freed a slot */
+			memcpy(s->req, f->request, len);
 	}
 	return s;
 }
@@ -168,11 +205,11 @@ void client_slot_free(struct fuse_client *f, struct client_slot *s)
 	else if (s->req && s->req != s->small)
 		client_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
 	if (s->resp)
-		client_pool_put(&f->pool, s->resp, 0);
+		resp_put(f, s);
 	for (unsigned i = 0; i < ARRAY_SIZE(s->nodes); i++)
 		if (s->nodes[i])
 			client_node_unpin(&f->nodes, s->nodes[i]);
-	s->req = s->resp = NULL;
+	s->req = NULL;
 	s->state = CLIENT_SLOT_FREE;
 	slot_push(f, s);
 	f->n_used--;

@@ -39,7 +39,7 @@ struct client_stage {
 	void (*full)(struct fuse_client *f);
 	/* Cached state of files is about to be used: applies changes that other workers made. */
 	void (*sync)(struct fuse_client *f);
-	/* A request with one of `opcodes`, a bit mask, of n bytes is in f->read_buf. True: the
+	/* A request with one of `opcodes`, a bit mask, of n bytes is in f->request. True: the
 	 * stage has answered it. One stage per opcode. */
 	uint64_t opcodes;
 	bool (*take)(struct fuse_client *f, const struct fuse_in_header *in, size_t n,

@@ -160,7 +160,7 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 	flags = fcntl(f->fd, F_GETFL);
 	e = flags < 0 || fcntl(f->fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 	if (e == 0)
-		e = client_slots_init(f);
+		e = client_slots_init(f, number == 0 && launch_takes_rdma(cfg));
 	if (e == 0)
 		e = client_stages_init(f);
 	if (e == 0) {
@@ -345,7 +345,8 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	int e;
 
 	client_sync(f);
-	memcpy(&h, f->read_buf, sizeof(h));
+	client_slot_request_copy(f, n);
+	memcpy(&h, f->request, sizeof(h));
 	stage = h.opcode < CLIENT_STAGE_OPCODES ? f->on.take[h.opcode] : NULL;
 	if (stage && stage->take(f, &h, n, now_ns))
 		return;
@@ -485,10 +486,11 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 			return e;
 	}
 	if (s->resp_max > CLIENT_SMALL_BYTES && !s->resp) {
-		s->resp = client_pool_get(&f->pool, CLIENT_READ_RESERVE);
-		if (!s->resp && s->opcode != FUSE_OPENDIR)
+		bool has_buf = client_slot_resp_get(f, s);
+
+		if (!has_buf && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
-		if (!s->resp) /* prefetched entries are optional */
+		if (!has_buf) /* prefetched entries are optional */
 			client_prefetch_request(s, 0);
 	}
 	if (client_removes_names(s->opcode))
@@ -614,9 +616,11 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		due = MIN_OF(due, f->redirect.since_ns + REDIRECT_NS);
 	for (st = f->on.due; *st; st++)
 		due = MIN_OF(due, (*st)->due(f, now_ns));
-	if ((f->pool.free_touched > 0 || f->prefetch.n_touched > 0) && f->n_used == 0) {
+	if (f->n_used == 0 &&
+	    (f->pool.free_touched > 0 || f->parsed.free_touched > 0 || f->prefetch.n_touched > 0)) {
 		if (now_ns - f->busy_ns >= CLIENT_TRIM_NS) {
 			client_pool_trim(&f->pool);
+			client_pool_trim(&f->parsed);
 			client_prefetches_trim(f);
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);

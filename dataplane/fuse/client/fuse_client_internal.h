@@ -298,6 +298,7 @@ struct fuse_client {
 	struct client_bye_msg bye;
 	uint8_t hello_resp[FUSE_PROTO_RESP_SMALL];
 	uint8_t *read_buf; /* buffer of the next request */
+	uint8_t *request;  /* the request that is being taken: a small one was copied */
 	uint32_t largest;  /* length of the largest request so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
 	unsigned n_unanswered;	   /* requests of the kernel without a reply */
@@ -311,7 +312,10 @@ struct fuse_client {
 	struct client_slot *free, *free_internal;
 	struct client_slot pending; /* list head */
 	struct client_slot oldest;  /* list head of older and newer */
-	struct client_pool pool;
+	/* Buffers of requests, and of answers to READ: a server may write the data pages of these
+	 * by RDMA at any time. All other large answers are received in memory that is never
+	 * registered, because they are parsed in place. */
+	struct client_pool pool, parsed;
 	uint8_t *small_area;
 	struct client_rdma rdma;
 	struct client_redirect redirect;
@@ -347,7 +351,7 @@ bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int e
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
 /* Counts a request of the kernel. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
-/* Processes a request of n bytes in f->read_buf. */
+/* Processes a request of n bytes in f->read_buf; sets f->request. */
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
 /* Call before any cached state of a file is used: applies changes that other workers made. */
 static inline void client_sync(struct fuse_client *f)
@@ -550,12 +554,21 @@ void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t s
 
 /* client_slot.c */
 
-int client_slots_init(struct fuse_client *f);
+/* takes_rdma: memory for data may be registered. */
+int client_slots_init(struct fuse_client *f, bool takes_rdma);
 /* Populates as much memory for the first request as the predecessor's largest needed. */
 void client_slots_warm(struct fuse_client *f);
 void client_slots_done(struct fuse_client *f);
-/* Takes the request of len bytes in f->read_buf into a slot: small ones are copied, for large
- * ones the buffer changes hands. NULL: no slot or no buffer. */
+/* A buffer for a large request. NULL: none. */
+uint8_t *client_slot_req_buf(struct fuse_client *f);
+/* A buffer for a large answer to the slot's request. False: none. */
+bool client_slot_resp_get(struct fuse_client *f, struct client_slot *s);
+/* Sets f->request to the request of n bytes in f->read_buf; a small one is copied to the first free
+ * slot, so that a server's device cannot change it while it is checked and used. Of larger ones,
+ * which are WRITE, SETXATTR and BATCH_FORGET, only the data are where it could. */
+void client_slot_request_copy(struct fuse_client *f, size_t n);
+/* Takes the request of len bytes in f->request into a slot; for a large one f->read_buf changes
+ * hands. NULL: no slot or no buffer. */
 struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns);
 /* A slot for a request whose bytes stay where they are; there must be a free one. */
 struct client_slot *client_slot_borrow(struct fuse_client *f, uint8_t *req, uint32_t len,

@@ -14,14 +14,13 @@ int rdma_setup(void **state)
 	memcpy(verbs.gid, gid, sizeof(gid));
 	memset(rdma_data, 'd', sizeof(rdma_data));
 	memset(rdma_late, 'L', sizeof(rdma_late));
-	rig_setup(state);
+	rig_setup_rdma(state, 2);
 	g = *state;
-	g->cfg->n_ports = n_session_paths = 2;
+	n_session_paths = 2;
 	g->cfg->rdma_read_min = g->cfg->rdma_write_min = 32 << 10;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct ip_addr ip = {.family = AF_INET, .bytes = {10, 0, 0, 1}};
 
-		g->cfg->ports[i].rdma = true;
 		g->cfg->ports[i].ip.addr = session_paths[i].remote.ip = ip;
 		session_paths[i].port = i;
 		session_paths[i].up = true;

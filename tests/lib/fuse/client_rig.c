@@ -182,6 +182,11 @@ void client_start(struct rig *g)
 
 int rig_setup(void **state)
 {
+	return rig_setup_rdma(state, 0);
+}
+
+int rig_setup_rdma(void **state, unsigned n_legs)
+{
 	struct rig *g = calloc(1, sizeof(*g));
 	int sv[2], bytes = 1 << 20;
 
@@ -202,6 +207,9 @@ int rig_setup(void **state)
 	g->unique = 1000;
 	g->now_ns = NOW0;
 	memset(g->cfg->mounts[0].id, 7, 16);
+	g->cfg->n_ports = n_legs;
+	for (unsigned i = 0; i < n_legs; i++)
+		g->cfg->ports[i].rdma = true;
 	client_start(g);
 	*state = g;
 	return 0;

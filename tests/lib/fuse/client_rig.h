@@ -72,6 +72,8 @@ extern uint64_t later_ns;
 uint64_t clock_later_ns(void);
 void client_start(struct rig *g);
 int rig_setup(void **state);
+/* With RDMA allowed on as many legs. */
+int rig_setup_rdma(void **state, unsigned n_legs);
 int rig_teardown(void **state);
 
 /* The tail of a server's answer. */

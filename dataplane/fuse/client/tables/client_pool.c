@@ -7,16 +7,50 @@
 
 #include "netcfg/base/os/memfd.h"
 
-int client_pool_init(struct client_pool *p)
-{
-	void *base = mmap(NULL, CLIENT_POOL_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+#include <unistd.h>
 
-	if (base == MAP_FAILED)
-		return -ENOMEM;
+#define STRIDE_BYTES (CLIENT_POOL_DATA_BYTES + 2 * CLIENT_POOL_EDGE_BYTES)
+#define POOL_BYTES (CLIENT_POOL_BUFS * STRIDE_BYTES)
+
+static uint8_t *memory_map(size_t bytes, int sharing)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
 	/* A huge page for a request of 100 bytes would exceed the memory budget. */
-	(void)madvise(base, CLIENT_POOL_BYTES, MADV_NOHUGEPAGE);
-	*p = (struct client_pool){.base = base, .n_free = CLIENT_POOL_BUFS};
+	(void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+static uint8_t *pool_data(const struct client_pool *p, unsigned i)
+{
+	return p->base + i * STRIDE_BYTES + CLIENT_POOL_EDGE_BYTES;
+}
+
+/* Puts a second mapping of pages of `bulk` in place of each buffer's own data pages: an old size of
+ * zero makes mremap(2) keep the first mapping. */
+static int bulk_map(struct client_pool *p)
+{
+	p->bulk = memory_map(CLIENT_POOL_BULK_BYTES, MAP_SHARED);
+	if (!p->bulk)
+		return -ENOMEM;
+	for (unsigned i = 0; i < CLIENT_POOL_BUFS; i++)
+		if (mremap(p->bulk + i * CLIENT_POOL_DATA_BYTES, 0, CLIENT_POOL_DATA_BYTES,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, pool_data(p, i)) == MAP_FAILED)
+			return -ENOMEM;
+	return 0;
+}
+
+int client_pool_init(struct client_pool *p, bool has_bulk)
+{
+	*p = (struct client_pool){.base = memory_map(POOL_BYTES, MAP_PRIVATE),
+				  .n_free = CLIENT_POOL_BUFS};
+	if (!p->base || (has_bulk && bulk_map(p) < 0)) {
+		client_pool_done(p);
+		return -ENOMEM;
+	}
 	for (unsigned i = 0; i < CLIENT_POOL_BUFS; i++)
 		p->free[i] = (uint16_t)(CLIENT_POOL_BUFS - 1 - i);
 	return 0;
@@ -25,25 +59,27 @@ int client_pool_init(struct client_pool *p)
 void client_pool_done(struct client_pool *p)
 {
 	if (p->base)
-		munmap(p->base, CLIENT_POOL_BYTES);
+		munmap(p->base, POOL_BYTES);
+	if (p->bulk)
+		munmap(p->bulk, CLIENT_POOL_BULK_BYTES);
 	*p = (struct client_pool){0};
-}
-
-static uint8_t *pool_buf(const struct client_pool *p, unsigned i)
-{
-	return p->base + (size_t)i * CLIENT_POOL_BUF_BYTES;
 }
 
 static void pool_drop_pages(struct client_pool *p, unsigned i)
 {
 	if (p->touched[i] == 0 || p->pinned)
 		return;
-	(void)madvise(pool_buf(p, i), CLIENT_POOL_BUF_BYTES, MADV_DONTNEED);
+	(void)madvise(pool_data(p, i) - CLIENT_POOL_EDGE_BYTES, CLIENT_POOL_EDGE_BYTES,
+		      MADV_DONTNEED);
+	(void)madvise(pool_data(p, i) + CLIENT_POOL_DATA_BYTES, CLIENT_POOL_EDGE_BYTES,
+		      MADV_DONTNEED);
+	(void)madvise(pool_data(p, i), CLIENT_POOL_DATA_BYTES,
+		      p->bulk ? MADV_REMOVE : MADV_DONTNEED);
 	p->free_touched -= p->touched[i];
 	p->touched[i] = p->populated[i] = 0;
 }
 
-void *client_pool_get(struct client_pool *p, unsigned reserve)
+void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes)
 {
 	unsigned i;
 
@@ -51,21 +87,39 @@ void *client_pool_get(struct client_pool *p, unsigned reserve)
 		return NULL;
 	i = p->free[--p->n_free];
 	p->free_touched -= p->touched[i];
-	return pool_buf(p, i);
+	return pool_data(p, i) - head_bytes;
+}
+
+/* The registration has populated the page tables of `bulk`. They are of no use, and would count the
+ * pages twice as memory of this process; the pages themselves stay. */
+void client_pool_pinned(struct client_pool *p)
+{
+	p->pinned = true;
+	(void)madvise(p->bulk, CLIENT_POOL_BULK_BYTES, MADV_DONTNEED);
 }
 
 static unsigned pool_index(const struct client_pool *p, const void *buf)
 {
-	return (unsigned)((size_t)((const uint8_t *)buf - p->base) / CLIENT_POOL_BUF_BYTES);
+	return (unsigned)((size_t)((const uint8_t *)buf - p->base) / STRIDE_BYTES);
+}
+
+uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data)
+{
+	unsigned i = pool_index(p, data);
+
+	return (uintptr_t)p->bulk + i * CLIENT_POOL_DATA_BYTES +
+	       (size_t)((const uint8_t *)data - pool_data(p, i));
 }
 
 /* A kernel before 5.14 refuses: then pages are populated on first use. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes)
 {
 	unsigned i = pool_index(p, buf);
+	size_t before = (uintptr_t)buf % (uintptr_t)sysconf(_SC_PAGESIZE);
 
 	bytes = MIN_OF(bytes, (size_t)CLIENT_POOL_BUF_BYTES);
-	if (p->populated[i] >= bytes || madvise(buf, bytes, MADV_POPULATE_WRITE) < 0)
+	if (p->populated[i] >= bytes ||
+	    madvise((uint8_t *)buf - before, before + bytes, MADV_POPULATE_WRITE) < 0)
 		return;
 	p->populated[i] = (uint32_t)bytes;
 	p->touched[i] = MAX_OF(p->touched[i], p->populated[i]);

@@ -147,13 +147,17 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
+/* Each length is read once: behind the data of a READ, a server's device could change it. The
+ * handles of such an answer are not used. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (left == 0 || p[0] == 0 || p[0] > FUSE_PROTO_HANDLE_MAX || left - 1 < p[0])
+		const unsigned len = left > 0 ? *(const volatile uint8_t *)p : 0;
+
+		if (len == 0 || len > FUSE_PROTO_HANDLE_MAX || left - 1 < len)
 			return false;
-		left -= 1U + p[0];
-		p += 1U + p[0];
+		left -= 1U + len;
+		p += 1U + len;
 	}
 	return left == 0;
 }
@@ -208,7 +212,7 @@ bool client_answer_handle(struct client_answer *a, struct client_handle *ret)
 	if (a->n_handles == 0)
 		return false;
 	*ret = (struct client_handle){.bytes = a->handles + 1, .len = a->handles[0]};
-	a->handles += 1U + a->handles[0];
+	a->handles += 1U + ret->len;
 	a->n_handles--;
 	return true;
 }

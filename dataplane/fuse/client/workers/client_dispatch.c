@@ -444,7 +444,7 @@ static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned
 	uint8_t *to = s->small;
 
 	if (s->req_len > CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
-		to = client_pool_get(&f->pool, 0);
+		to = client_slot_req_buf(f);
 	if (!to)
 		return false;
 	s->req = to;
