@@ -223,6 +223,28 @@ void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier)
 
 /* ---- what is watched ---- */
 
+/* Whether the NIC adds the VLAN tag for workers' VFs: the link itself is in another network then.
+ */
+static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *info,
+			     const struct inv_link *link)
+{
+	for (size_t i = 0; i < s->n_networks; i++)
+		if (strcmp(s->networks[i].name, info->network) == 0)
+			return s->networks[i].vlan && !link->vlan;
+	return false;
+}
+
+/* Whether the host's own address is the leg's: it is the management interface too. */
+static bool is_shared(const struct plan *p, const char *leg)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t j = 0; j < p->workers[i].n_ports; j++)
+			if (p->workers[i].ports[j].shared &&
+			    strcmp(p->workers[i].ports[j].leg, leg) == 0)
+				return true;
+	return false;
+}
+
 /* Legs whose frames are Ethernet's; the ports of a bond are not legs. */
 static void add_legs(const struct agent *a, struct wiring_view *v)
 {
@@ -232,14 +254,15 @@ static void add_legs(const struct agent *a, struct wiring_view *v)
 		struct wiring_leg *leg = &v->legs[v->n_legs];
 
 		if (!plan_leg_is_configured(info) || info->bond[0] || !link ||
-		    link->kind == INV_LINK_IPOIB)
+		    link->kind == INV_LINK_IPOIB || is_tagged_by_nic(a->running.spec, info, link))
 			continue;
 		*leg = (struct wiring_leg){.ifindex = link->ifindex,
 					   .mac = link->mac,
 					   .carrier = carriers_usable(&a->carriers, link->ifindex)};
 		memcpy(leg->name, info->name, sizeof(leg->name));
 		memcpy(leg->ifname, link->name, sizeof(leg->ifname));
-		leg->quiet = strcmp(a->running.spec->management_interface, link->name) == 0;
+		leg->quiet = strcmp(a->running.spec->management_interface, link->name) == 0 ||
+			     is_shared(a->running.plan, info->name);
 		v->n_legs++;
 	}
 }

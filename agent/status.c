@@ -317,6 +317,7 @@ static void leg_state(const struct agent *a, struct status_leg *leg,
 	struct reason why = info->reason;
 	enum plan_leg_state state = info->state;
 	bool about_carrier = !reason_is_set(&why) || strcmp(why.code, "no-carrier") == 0;
+	const bool is_duplicate = strcmp(why.code, "address-duplicate") == 0;
 
 	if (plan_leg_is_configured(info) && about_carrier && link) {
 		state = leg->up && leg->carrier ? PLAN_LEG_USABLE : PLAN_LEG_DEGRADED;
@@ -324,7 +325,9 @@ static void leg_state(const struct agent *a, struct status_leg *leg,
 		if (state == PLAN_LEG_USABLE)
 			why = (struct reason){0};
 	}
-	if (state == PLAN_LEG_USABLE && wiring_leg_reason(leg_wiring_get(a), leg->name, 0, &why))
+	/* The kernel's own detection names no MAC address; the watch does. */
+	if ((state == PLAN_LEG_USABLE || (state == PLAN_LEG_DEGRADED && is_duplicate)) &&
+	    wiring_leg_reason(leg_wiring_get(a), leg->name, 0, &why))
 		state = PLAN_LEG_DEGRADED;
 	leg->state = plan_leg_state_to_string(state);
 	reason_format(&why, leg->reason, sizeof(leg->reason));

@@ -207,6 +207,18 @@ static void run_address(struct wiring *w, const struct wiring_leg *leg, struct w
 	a->due_ns = now + gap(w, a);
 }
 
+/* Where nothing may be sent, only silence ends a conflict. Returns when that is. */
+static uint64_t run_quiet(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
+			  uint64_t now)
+{
+	if (!a->taken)
+		return UINT64_MAX;
+	if (now < a->heard_ns + WIRING_QUIET_NS)
+		return a->heard_ns + WIRING_QUIET_NS;
+	end_conflict(w, leg, a, now);
+	return UINT64_MAX;
+}
+
 uint64_t wiring_run(struct wiring *w, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
@@ -215,8 +227,12 @@ uint64_t wiring_run(struct wiring *w, uint64_t now)
 		struct wiring_address *a = &w->v.addresses[i];
 		const struct wiring_leg *leg = leg_by_index(w, a->ifindex);
 
-		if (!leg || !leg->carrier || leg->quiet)
+		if (!leg || !leg->carrier)
 			continue;
+		if (leg->quiet) {
+			next = MIN_OF(next, run_quiet(w, leg, a, now));
+			continue;
+		}
 		if (a->due_ns <= now)
 			run_address(w, leg, a, now);
 		next = MIN_OF(next, a->due_ns);
@@ -233,16 +249,18 @@ static void claimed(struct wiring *w, const struct wiring_leg *leg, struct wirin
 		    const struct mac_addr *by, uint64_t now)
 {
 	a->by = *by;
+	a->heard_ns = now;
 	a->unanswered = 0;
 	defend(w, leg, a, now);
 	if (a->taken || a->kind == WIRING_REFUSED)
 		return;
-	if (!a->first_ns || now > a->first_ns + CONFIRM_LIMIT_NS) {
+	if (!a->first_ns || now > a->first_ns + (leg->quiet ? WIRING_QUIET_NS : CONFIRM_LIMIT_NS)) {
 		a->first_ns = now;
 		a->sent_ns = 0;
 		probe_soon(a, CONFIRM_NS, now);
 	} else if (now >= a->first_ns + CONFIRM_NS) {
 		a->taken = true;
+		a->due_ns = MIN_OF(a->due_ns, now + wiring_jittered(w, WIRING_CONFLICT_NS));
 		w->setup.on_change(w->setup.user, leg, a);
 	}
 }

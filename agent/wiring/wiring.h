@@ -24,7 +24,9 @@
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
 #define WIRING_GONE_NS NSEC_PER_SEC /* between the probes after the first without an answer */
 #define WIRING_GONE 5		    /* unanswered probes that end a conflict */
-#define WIRING_ADDRESSES_MAX 128    /* per host; further ones are not watched */
+/* On a quiet leg: between two packets that confirm a conflict, and from the last one to its end. */
+#define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
+#define WIRING_ADDRESSES_MAX 128 /* per host; further ones are not watched */
 /* Questions about cables, after the burst: at first, and later. */
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
 #define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
@@ -76,6 +78,7 @@ struct wiring_address {
 	/* Kept by the module. */
 	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
 	uint64_t first_ns, defended_ns, sent_ns;
+	uint64_t heard_ns;   /* the last packet of the other host */
 	struct mac_addr by;  /* the other host */
 	unsigned burst;	     /* probes that follow soon */
 	unsigned unanswered; /* probes since a packet of the other host */
@@ -122,6 +125,11 @@ struct wiring {
 		uint32_t a, b; /* ifindexes of legs that are in one network */
 	} pairs[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
 	size_t n_pairs;
+	/* Pairs that were seen in networks apart while peers answered on both legs. */
+	struct {
+		uint32_t a, b;
+	} apart[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
+	size_t n_apart;
 };
 
 void wiring_init(struct wiring *w, const struct wiring_setup *setup);

@@ -210,6 +210,62 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 	}
 }
 
+/* ---- conclusions: what the legs hear of each other ---- */
+
+static bool hear_each_other(const struct wiring *w, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < w->v.n_asks; i++) {
+		const struct wiring_ask *q = &w->v.asks[i];
+
+		if (q->question == WIRING_ASK_SELF && is_answered(q) &&
+		    ((q->ifindex == a && q->other == b) || (q->ifindex == b && q->other == a)))
+			return true;
+	}
+	return false;
+}
+
+static bool was_apart(const struct wiring *w, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < w->n_apart; i++)
+		if ((w->apart[i].a == a && w->apart[i].b == b) ||
+		    (w->apart[i].a == b && w->apart[i].b == a))
+			return true;
+	return false;
+}
+
+static bool is_silent_pair(const struct wiring *w, uint32_t a, uint32_t b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < w->v.n_asks; i++) {
+		const struct wiring_ask *q = &w->v.asks[i];
+
+		if (q->question != WIRING_ASK_SELF || q->ifindex != a || q->other != b)
+			continue;
+		if (!is_silent(q))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Remembers whether the networks of two legs on which peers answer are apart or linked. */
+static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
+{
+	if (!a->proven || !b->proven)
+		return;
+	if (hear_each_other(w, a->ifindex, b->ifindex)) {
+		for (size_t i = 0; i < w->n_apart; i++)
+			if (w->apart[i].a == a->ifindex && w->apart[i].b == b->ifindex)
+				w->apart[i] = w->apart[--w->n_apart];
+	} else if (is_silent_pair(w, a->ifindex, b->ifindex) &&
+		   is_silent_pair(w, b->ifindex, a->ifindex) &&
+		   !was_apart(w, a->ifindex, b->ifindex) && w->n_apart < ARRAY_SIZE(w->apart)) {
+		w->apart[w->n_apart].a = a->ifindex;
+		w->apart[w->n_apart++].b = b->ifindex;
+	}
+}
+
 /* ---- conclusions: crossed cables ---- */
 
 static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_question question,
@@ -225,7 +281,8 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 /*
  * Linux answers a probe for any of its addresses on any link. So the answer to `q` counts only if
  * the peer's address of this leg is silent, and the same station answers on the other leg, or the
- * other leg's cable leads here.
+ * other leg's cable leads here. Where networks are linked, each leg reaches both: legs that hear
+ * each other count only if they were apart before.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {
@@ -236,7 +293,8 @@ static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, 
 	here = find_ask(w, WIRING_ASK_PEER, q->ifindex, q->ifindex, q->peer);
 	there = find_ask(w, WIRING_ASK_PEER, q->other, q->other, q->peer);
 	back = find_ask(w, WIRING_ASK_PEER_LEG, q->other, q->ifindex, q->peer);
-	if (!here || !there || !is_silent(here))
+	if (!here || !there || !is_silent(here) ||
+	    (hear_each_other(w, q->ifindex, q->other) && !was_apart(w, q->ifindex, q->other)))
 		return false;
 	*ret_back = is_silent(there) && back && is_answered(back);
 	return *ret_back || (is_answered(there) && wiring_mac_equal(&there->by, &q->by));
@@ -290,18 +348,6 @@ bool wiring_cables_explain(const struct wiring *w, const struct wiring_leg *leg,
 
 /* ---- conclusions: legs in one network ---- */
 
-static bool hear_each_other(const struct wiring *w, uint32_t a, uint32_t b)
-{
-	for (size_t i = 0; i < w->v.n_asks; i++) {
-		const struct wiring_ask *q = &w->v.asks[i];
-
-		if (q->question == WIRING_ASK_SELF && is_answered(q) &&
-		    ((q->ifindex == a && q->other == b) || (q->ifindex == b && q->other == a)))
-			return true;
-	}
-	return false;
-}
-
 static bool is_pair(const struct wiring *w, uint32_t a, uint32_t b)
 {
 	for (size_t i = 0; i < w->n_pairs; i++)
@@ -337,6 +383,7 @@ void wiring_cables_judge(struct wiring *w)
 		for (size_t j = i + 1; j < w->v.n_legs; j++) {
 			const struct wiring_leg *b = &w->v.legs[j];
 
+			remember(w, a, b);
 			if (!hear_each_other(w, a->ifindex, b->ifindex) ||
 			    is_pair(w, a->ifindex, b->ifindex) ||
 			    w->n_pairs == ARRAY_SIZE(w->pairs))
