@@ -48,17 +48,18 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "the host's name changes";
 	if (a->sessions != b->sessions)
 		return "its maximum number of clients changes";
+	if (a->security != b->security)
+		return "its packet security changes";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)
 		return "its exports change";
 	if (memcmp(a->clients, b->clients, sizeof(a->clients)) != 0 ||
+	    memcmp(a->client_addrs, b->client_addrs, sizeof(a->client_addrs)) != 0 ||
 	    memcmp(a->ids, b->ids, sizeof(a->ids)) != 0)
 		return "the clients of its exports change";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
 	if (a->n_shared != b->n_shared || memcmp(a->shared, b->shared, sizeof(a->shared)) != 0)
 		return "the mount whose data it also carries changes";
-	if (a->security != b->security)
-		return "its packet security changes";
 	return "its settings change";
 }
 

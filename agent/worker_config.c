@@ -137,8 +137,23 @@ static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *
 			(struct launch_ids){map[i].client, map[i].server, map[i].count};
 }
 
+/* Without a cluster key the name counts only from these addresses. The spec check guarantees that
+ * they fit. */
+static void add_addrs(const struct spec *spec, struct launch_client *to, struct launch_config *c)
+{
+	const uint32_t max = LAUNCH_CLIENT_ADDRS_MAX - c->n_client_addrs;
+	size_t n;
+
+	if (spec_has_key(spec))
+		return;
+	n = spec_host_ips(spec, to->host, &c->client_addrs[c->n_client_addrs], max);
+	to->first_addr = c->n_client_addrs;
+	to->n_addrs = (uint32_t)MIN_OF(n, (size_t)max);
+	c->n_client_addrs += to->n_addrs;
+}
+
 /* Member by member into zeroed memory: configurations are compared bytewise. */
-static void add_client(const struct spec_client *sc, const char *host,
+static void add_client(const struct spec *spec, const struct spec_client *sc, const char *host,
 		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
 {
 	struct launch_client *to;
@@ -148,6 +163,8 @@ static void add_client(const struct spec_client *sc, const char *host,
 	to = &c->clients[c->n_clients++];
 	if (host)
 		snprintf(to->host, sizeof(to->host), "%s", host);
+	if (host)
+		add_addrs(spec, to, c);
 	if (network)
 		to->network = *network;
 	to->read_only = sc->access == SPEC_ACCESS_RO;
@@ -159,9 +176,10 @@ static void add_client(const struct spec_client *sc, const char *host,
 	to->n_gids = (uint32_t)sc->n_gid_map;
 }
 
-/* One rule per host and network; the spec check guarantees that they fit. */
-static void fill_clients(const struct spec_export *se, struct launch_config *c,
-			 struct launch_export *e)
+/* One rule per network and host; the spec check guarantees that they fit. An entry's networks come
+ * first: a client in one of them needs no proof of its name. */
+static void fill_clients(const struct spec *spec, const struct spec_export *se,
+			 struct launch_config *c, struct launch_export *e)
 {
 	static const struct spec_client anyone = {
 		.squash = SPEC_SQUASH_ROOT, .anonuid = SPEC_ID_NOBODY, .anongid = SPEC_ID_NOBODY};
@@ -174,12 +192,12 @@ static void fill_clients(const struct spec_export *se, struct launch_config *c,
 
 		add_ids(sc->uid_map, sc->n_uid_map, c);
 		add_ids(sc->gid_map, sc->n_gid_map, c);
-		for (size_t j = 0; j < sc->n_hosts; j++)
-			add_client(sc, sc->hosts[j], NULL, first_ids, c);
 		for (size_t j = 0; j < sc->n_networks; j++)
-			add_client(sc, NULL, &sc->networks[j], first_ids, c);
+			add_client(spec, sc, NULL, &sc->networks[j], first_ids, c);
+		for (size_t j = 0; j < sc->n_hosts; j++)
+			add_client(spec, sc, sc->hosts[j], NULL, first_ids, c);
 		if (sc->n_hosts == 0 && sc->n_networks == 0)
-			add_client(sc, NULL, NULL, first_ids, c);
+			add_client(spec, sc, NULL, NULL, first_ids, c);
 	}
 	e->n_clients = c->n_clients - e->first_client;
 }
@@ -231,7 +249,7 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 		memcpy(e->name, pw->exports[i].name, sizeof(e->name));
 		e->read_only = pw->exports[i].read_only;
 		e->crosses = pw->exports[i].submounts == SPEC_SUBMOUNTS_CROSS;
-		fill_clients(&pw->exports[i], c, e);
+		fill_clients(spec, &pw->exports[i], c, e);
 		r = copy_path(pw->exports[i].path, &pw->exports[i].pos, d, e->path,
 			      sizeof(e->path));
 	}

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 25
+#define LAUNCH_VERSION 26
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -60,6 +60,7 @@ enum launch_fd {
 #define LAUNCH_MOUNT_WORKERS_MAX 15 /* mount workers of a mount, besides its own worker */
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
+#define LAUNCH_CLIENT_ADDRS_MAX 4096
 #define LAUNCH_SESSIONS_MAX 10000
 #define LAUNCH_SESSIONS_DEFAULT 4096
 #define LAUNCH_IDS_MAX 256
@@ -166,6 +167,9 @@ struct launch_client {		    /* compute: which clients may use an export, and how
 	/* In launch_config.ids: first the ranges of users, then those of groups. None: ids are
 	 * equal. */
 	uint32_t first_ids, n_uids, n_gids;
+	/* In launch_config.client_addrs: the addresses of the host. Without a cluster key the name
+	 * counts only in sessions from these; with one there are none, and it counts in all. */
+	uint32_t first_addr, n_addrs;
 };
 
 struct launch_export {
@@ -233,6 +237,8 @@ struct launch_config {
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
 	uint32_t n_ids;
+	struct ip_addr client_addrs[LAUNCH_CLIENT_ADDRS_MAX];
+	uint32_t n_client_addrs;
 	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES shared by all compute workers of this
 		       * version, zeros at first, sealed so that no worker can shrink it; the
 		       * workers record there what they have lent to clients, and which of them

@@ -52,6 +52,9 @@ struct worker_capture { /* while a capture runs */
 	unsigned n_sent;
 };
 
+/* Reason code, and the word of a server's refusal: it knows no address of the client's host. */
+#define WORKER_PEER_UNLISTED "peer-unlisted"
+
 /* Why each leg is degraded: a text that begins with the leg's name; unset: it is not. */
 struct worker_legs_why {
 	struct reason leg[LAUNCH_PORTS_MAX];

@@ -18,10 +18,19 @@
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
+#define CLAIMS_MAX 8
+
+/* A name that a client claimed from an address that is not listed for it. */
+struct claim {
+	char host[PLENUM_NAME_MAX];
+	uint64_t last_ns; /* of the last refusal; 0: free */
+};
+
 struct compute_end {
 	struct fuse_server *back;
 	struct reason reported; /* of the server */
 	uint64_t full_ns;	/* last refusal for lack of sessions; 0: none, or long ago */
+	struct claim claims[CLAIMS_MAX];
 };
 
 static struct compute_end *end_of(const struct worker *w)
@@ -52,6 +61,55 @@ static void full_report(struct worker *w)
 	worker_reason_publish(w);
 	log_warning("%s", w->peer_why);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
+}
+
+/* Whether the refusal is the first of this name, or the first after all clients that claimed it
+ * have stopped. A host that claims many names at once gets a few events. */
+static bool claim_is_new(struct worker *w, const char *host)
+{
+	struct claim *claims = end_of(w)->claims, *to = NULL;
+
+	for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+		bool old = claims[i].last_ns == 0 || w->now_ns >= claims[i].last_ns + FULL_NS;
+
+		if (!old && strcmp(claims[i].host, host) == 0) {
+			claims[i].last_ns = w->now_ns;
+			return false;
+		}
+		to = old ? &claims[i] : to;
+	}
+	if (!to)
+		return false;
+	snprintf(to->host, sizeof(to->host), "%s", host);
+	to->last_ns = w->now_ns;
+	return true;
+}
+
+/* Tells the client why, and this host's operator, who can list the address. */
+static int claim_refuse(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
+			int error)
+{
+	const char *host = fuse_server_claimed(server_of(w));
+	char ip[IP_ADDR_STR_MAX], text[LAUNCH_REASON_MAX * 2];
+
+	ip_addr_format(from, ip, sizeof(ip));
+	rudp_session_refuse_with(s, error == -EDESTADDRREQ ? WORKER_PEER_UNLISTED : ip);
+	if (!claim_is_new(w, host))
+		return -EACCES;
+	if (error == -EDESTADDRREQ)
+		snprintf(text, sizeof(text),
+			 WORKER_PEER_UNLISTED
+			 ": %s claims to be %s, of which peers lists no ips; "
+			 "refused. Add the host to peers, or set cluster.secret-file on both hosts",
+			 ip, host);
+	else
+		snprintf(text, sizeof(text),
+			 "wrong-address: %s claims to be %s, for which peers lists other ips; "
+			 "refused. Add the address there, or set cluster.secret-file on both hosts",
+			 ip, host);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, 0, text);
+	return -EACCES;
 }
 
 /* Returns when to check again. */
@@ -134,6 +192,8 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		rudp_session_refuse_with(s, w->cfg->host);
 	else if (e == -EREMOTE)
 		rudp_session_refuse_with(s, fuse_server_elsewhere(server_of(w)));
+	else if (e == -EADDRNOTAVAIL || e == -EDESTADDRREQ)
+		e = claim_refuse(w, s, &from.ip, e);
 	else if (e == -ENOSPC)
 		full_report(w);
 	return e == -EDQUOT ? -ENOSPC

@@ -521,6 +521,21 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
 }
 
+/* The two refusals of an unproven name have the code of clients that no rule matches, for older
+ * versions, and a word: the address, or PEER_UNLISTED. Each becomes a code of this host. */
+static int refusal_code(const struct rudp_session *s, int code)
+{
+	struct datagram_addr from;
+	struct ip_addr claimed;
+	const char *word = rudp_session_refusal(s, &from);
+
+	if (code != -EACCES)
+		return code;
+	if (ip_addr_parse(word, &claimed) == 0)
+		return -EADDRNOTAVAIL;
+	return strcmp(word, WORKER_PEER_UNLISTED) == 0 ? -EDESTADDRREQ : code;
+}
+
 static void refusal_format(const struct launch_mount *m, const struct rudp_session *s, int code,
 			   char *text, size_t size)
 {
@@ -558,6 +573,16 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
 			 "export's clients there",
 			 m->peer, m->export_name);
+	else if (code == -EADDRNOTAVAIL)
+		snprintf(text, size,
+			 "wrong-address: %.30s does not list %s as an IP of this host; add it to "
+			 "peers there, or set cluster.secret-file",
+			 m->peer, word);
+	else if (code == -EDESTADDRREQ)
+		snprintf(text, size,
+			 WORKER_PEER_UNLISTED ": %.30s lists no IP of this host; add it to peers "
+					      "there, or set cluster.secret-file",
+			 m->peer);
 	else if (code == -ENOSPC && m->mount_worker)
 		snprintf(text, size,
 			 "server-full: %.30s reserves its free sessions for mounts, not mount "
@@ -595,6 +620,7 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	m = mount_of(w, s, &i);
 	if (code == -EREMOTE) /* another worker of the server serves it: the session moves there */
 		return true;
+	code = refusal_code(s, code);
 	if (m && code == -EBUSY) {
 		m->busy_ns = m->busy_ns ? m->busy_ns : w->now_ns;
 		if (w->now_ns - m->busy_ns < BUSY_NS)

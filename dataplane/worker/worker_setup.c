@@ -75,6 +75,20 @@ static bool mount_is_sane(const struct launch_mount *m)
 	       m->mount_worker <= LAUNCH_MOUNT_WORKERS_MAX;
 }
 
+static bool clients_are_sane(const struct launch_config *cfg)
+{
+	bool ok = cfg->n_clients <= LAUNCH_CLIENTS_MAX;
+
+	for (uint32_t i = 0; ok && i < cfg->n_clients; i++) {
+		const struct launch_client *c = &cfg->clients[i];
+
+		ok = text_ends(c->host, sizeof(c->host)) &&
+		     c->first_addr <= LAUNCH_CLIENT_ADDRS_MAX &&
+		     c->n_addrs <= LAUNCH_CLIENT_ADDRS_MAX - c->first_addr;
+	}
+	return ok;
+}
+
 static bool config_texts_end(const struct launch_config *cfg)
 {
 	bool ok = text_ends(cfg->host, sizeof(cfg->host));
@@ -120,7 +134,7 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 		what = "the configuration names an unknown role or transport";
 	else if (!worker_role_get(cfg->role)) /* a role that exists by name only */
 		what = "this version does not support role drives; use compute";
-	else if (!config_texts_end(cfg))
+	else if (!config_texts_end(cfg) || !clients_are_sane(cfg))
 		what = "the configuration is malformed";
 	if (!what)
 		return 0;

@@ -284,6 +284,11 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
+/* Whether packets between hosts are protected with a key. */
+bool spec_has_key(const struct spec *s);
+/* The ips of the peers that this name of a host may refer to. Returns their number; the first
+ * `max` of them are in ret. */
+size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max);
 /* Whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller

@@ -572,7 +572,7 @@ static void check_nets(struct spec_reader *r)
 
 static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 {
-	size_t n_rules = 0, n_ids = 0;
+	size_t n_rules = 0, n_ids = 0, n_ips = 0;
 
 	for (size_t i = 0; i < w->n_exports; i++) {
 		size_t ids;
@@ -580,7 +580,14 @@ static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 		spec_check_export(r, &w->exports[i]);
 		n_rules += spec_export_rules(&w->exports[i], &ids);
 		n_ids += ids;
+		n_ips += spec_export_ips(r->spec, &w->exports[i]);
 	}
+	if (n_ips > SPEC_RULE_IPS_MAX)
+		check_error(r, &w->pos, "exports",
+			    "their clients' hosts have %zu ips under peers, at most %d are "
+			    "compared without a cluster key; write cluster.secret-file, or name "
+			    "networks",
+			    n_ips, SPEC_RULE_IPS_MAX);
 	if (n_rules > SPEC_RULES_MAX)
 		check_error(r, &w->pos, "exports",
 			    "their clients name %zu hosts and networks, at most %d are allowed; "
@@ -785,4 +792,6 @@ void spec_check(struct spec_reader *r)
 	check_peer_ips(r);
 	check_cluster(r);
 	check_asks_something(r);
+	if (!diag_has_errors(r->d))
+		spec_check_names_proven(r);
 }

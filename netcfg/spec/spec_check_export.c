@@ -194,3 +194,43 @@ size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 	*ret_ids = ids;
 	return e->n_clients ? rules : 1;
 }
+
+size_t spec_export_ips(const struct spec *s, const struct spec_export *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n_clients && !spec_has_key(s); i++)
+		for (size_t j = 0; j < e->clients[i].n_hosts; j++)
+			if (e->clients[i].hosts[j])
+				n += spec_host_ips(s, e->clients[i].hosts[j], NULL, 0);
+	return n;
+}
+
+/* A session's source address is validated by the handshake; nothing else proves a name. */
+static void check_names_proven(struct spec_reader *r, const struct spec_client *c)
+{
+	const struct spec *s = r->spec;
+
+	for (size_t i = 0; i < c->n_hosts; i++)
+		if (spec_host_ips(s, c->hosts[i], NULL, 0) == 0 && strcmp(c->hosts[i], s->host))
+			check_warning_at(r, &c->pos, "hosts", i,
+					 "without a cluster key '%s' is refused, because peers "
+					 "lists no ips of it; add it to peers, or write "
+					 "cluster.secret-file",
+					 c->hosts[i]);
+	if (c->n_hosts > 0 && c->squash == SPEC_SQUASH_NONE)
+		check_warning_at(r, &c->pos, "squash", NO_INDEX,
+				 "without a cluster key any host that takes an address of these "
+				 "hosts is root here; run 'plenum secret generate', and write "
+				 "cluster.secret-file on all hosts");
+}
+
+void spec_check_names_proven(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+
+	for (size_t i = 0; i < s->n_workers && !spec_has_key(s); i++)
+		for (size_t j = 0; j < s->workers[i].n_exports; j++)
+			for (size_t k = 0; k < s->workers[i].exports[j].n_clients; k++)
+				check_names_proven(r, &s->workers[i].exports[j].clients[k]);
+}

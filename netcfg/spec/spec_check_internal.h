@@ -14,19 +14,25 @@
 const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
 					const char *key, size_t index);
 
-#define check_error_at(r, map_pos, key, index, ...)                                          \
+#define check_say_at(severity, r, map_pos, key, index, ...)                                  \
 	do {                                                                                 \
 		char path_[SPEC_PATH_MAX];                                                   \
 		const struct spec_node *n_ = spec_check_node(r, map_pos, key, index);        \
-		diag_add((r)->d, DIAG_ERROR, n_ ? &n_->pos : (map_pos),                      \
+		diag_add((r)->d, severity, n_ ? &n_->pos : (map_pos),                        \
 			 n_ ? spec_node_path(n_, path_, sizeof(path_)) : NULL, __VA_ARGS__); \
 	} while (0)
+#define check_error_at(...) check_say_at(DIAG_ERROR, __VA_ARGS__)
+#define check_warning_at(...) check_say_at(DIAG_WARNING, __VA_ARGS__)
 #define check_error(r, map_pos, key, ...) check_error_at(r, map_pos, key, NO_INDEX, __VA_ARGS__)
 
 /* Checks an export's client entries singly and against each other. In spec_check_export.c. */
 void spec_check_export(struct spec_reader *r, const struct spec_export *e);
+/* Without a cluster key: checks what proves the names of the clients' hosts. Warnings alone. */
+void spec_check_names_proven(struct spec_reader *r);
 /* The number of hosts and networks of its clients, and of the id ranges that they map. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
+/* The number of data IPs of its clients' hosts that a worker compares; 0 with a cluster key. */
+size_t spec_export_ips(const struct spec *s, const struct spec_export *e);
 
 /* Checks a device's priorities and traffic classes. In spec_check_dcb.c. */
 void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);

@@ -527,7 +527,9 @@ static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
 
 static const struct spec_key client_keys[] = {
 	{"hosts", SPEC_TYPE_NAMES, .max = SPEC_WHO_MAX, LIST(spec_client, hosts, n_hosts),
-	 .help = "The clients of this entry, by host name.",
+	 .help = "The clients of this entry, by host name.\n"
+		 "Without a cluster key a host that claims one of these names is served only from the addresses that"
+		 " peers lists for it, on any leg, and refused from others; a name that has none there is refused.",
 	 .example = "[host-a, host-b]"},
 	{"networks", SPEC_TYPE_NETWORKS, .max = SPEC_WHO_MAX,
 	 LIST(spec_client, networks, n_networks),
@@ -641,7 +643,9 @@ static const struct spec_key peer_keys[] = {
 	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
 	 LIST(spec_peer, ips, n_ips),
 	 .help = "Data IPs of any of its workers, one per leg and at most 16. Clients learn the other addresses from"
-		 " that worker.",
+		 " that worker.\n"
+		 "Without a cluster key, list those of all frontend workers of a host that exports name in hosts: only"
+		 " these prove its name.",
 	 .example = "[10.10.1.20, 10.20.1.20]"},
 	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),
 	 .fallback_doc = "the port of this host",

@@ -20,11 +20,12 @@
 #define SPEC_MOUNTS_PER_CORE_MAX 128
 #define SPEC_ADMINS_MAX 64
 #define SPEC_ALLOW_MAX 8
-#define SPEC_CLIENTS_MAX 64   /* rules of an export */
-#define SPEC_WHO_MAX 64	      /* hosts, or networks, of a rule */
-#define SPEC_IDS_MAX 32	      /* ranges of a map */
-#define SPEC_RULES_MAX 256    /* hosts and networks of a worker's exports, see launch.h */
-#define SPEC_RULE_IDS_MAX 256 /* ranges of all maps of a worker's exports */
+#define SPEC_CLIENTS_MAX 64    /* rules of an export */
+#define SPEC_WHO_MAX 64	       /* hosts, or networks, of a rule */
+#define SPEC_IDS_MAX 32	       /* ranges of a map */
+#define SPEC_RULES_MAX 256     /* hosts and networks of a worker's exports, see launch.h */
+#define SPEC_RULE_IPS_MAX 4096 /* data IPs of the hosts of a worker's exports */
+#define SPEC_RULE_IDS_MAX 256  /* ranges of all maps of a worker's exports */
 
 enum spec_type {
 	SPEC_TYPE_MAP,	     /* a struct inside the parent */

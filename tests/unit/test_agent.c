@@ -695,65 +695,6 @@ static void test_a_killed_child_task_is_reported(void **state)
 	assert_string_equal(s.how, "killed by SIGKILL");
 }
 
-/* ---- launch configurations ---- */
-
-static void wants_of(const char *text, struct spec **ret_spec, struct launch_config **ret)
-{
-	struct diag d = DIAG_INIT;
-	struct plan_worker w = {.id = 1, .role = SPEC_ROLE_COMPUTE};
-	struct plan plan = {.workers = &w, .n_workers = 1};
-	size_t n = 0;
-
-	assert_int_equal(spec_parse("test", text, strlen(text), &d, ret_spec), 0);
-	w.exports = (*ret_spec)->workers[0].exports;
-	w.n_exports = (*ret_spec)->workers[0].n_exports;
-	assert_int_equal(worker_config_build(*ret_spec, &plan, LOG_LEVEL_INFO, &d, ret, &n), 0);
-	assert_int_equal(n, 1);
-	diag_done(&d);
-}
-
-static void test_exports_have_their_clients(void **state)
-{
-	const char *text =
-		"host: h\nworkers:\n- role: compute\n  cores: [1]\n  exports:\n"
-		"  - {name: a, path: /a}\n"
-		"  - name: b\n    path: /b\n    submounts: cross\n    clients:\n"
-		"    - {hosts: [x, y], networks: [10.0.0.0/8], squash: none, access: ro,\n"
-		"       uid-map: [{client: 1, server: 2, count: 3}], gid-map: [{client: 4, server: "
-		"5}]}\n"
-		"    - {squash: all, anonuid: 7, anongid: 8}\n";
-	struct launch_config *c = NULL, *again = NULL;
-	struct spec *s = NULL, *s_again = NULL;
-
-	wants_of(text, &s, &c);
-	assert_int_equal(c->n_exports, 2);
-	assert_int_equal(c->exports[0].n_clients, 1);
-	assert_int_equal(c->clients[0].squash, LAUNCH_SQUASH_ROOT);
-	assert_int_equal(c->clients[0].anonuid, SPEC_ID_NOBODY);
-	assert_false(c->exports[0].crosses);
-	assert_true(c->exports[1].crosses);
-	assert_int_equal(c->exports[1].first_client, 1);
-	assert_int_equal(c->exports[1].n_clients, 4);
-	assert_string_equal(c->clients[2].host, "y");
-	assert_int_equal(c->clients[2].network.addr.family, 0);
-	assert_true(c->clients[2].read_only);
-	assert_string_equal(c->clients[3].host, "");
-	assert_int_equal(c->clients[3].network.len, 8);
-	assert_int_equal(c->clients[3].n_uids, 1);
-	assert_int_equal(c->ids[c->clients[3].first_ids].count, 3);
-	assert_int_equal(c->ids[c->clients[3].first_ids + 1].server, 5);
-	assert_int_equal(c->clients[4].squash, LAUNCH_SQUASH_ALL);
-	assert_int_equal(c->clients[4].anongid, 8);
-	assert_int_equal(c->clients[4].n_uids + c->clients[4].n_gids, 0);
-	/* Fields that are compared byte by byte are equal twice. */
-	wants_of(text, &s_again, &again);
-	assert_memory_equal(c, again, sizeof(*c));
-	free(c);
-	free(again);
-	spec_free(s);
-	spec_free(s_again);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -780,7 +721,6 @@ int main(void)
 		cmocka_unit_test(test_carriers_are_tracked),
 		cmocka_unit_test(test_child_task_delivers_all_messages),
 		cmocka_unit_test(test_a_killed_child_task_is_reported),
-		cmocka_unit_test(test_exports_have_their_clients),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The client's hello: encoding and decoding, and host names. */
 #include "dataplane/fuse/proto/fuse_hello.h"
+#include "netcfg/base/host_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,14 +76,14 @@ static void mount_workers_are_marked_in_the_hello(void **state)
 
 static void host_names_match_with_or_without_domain(void **state)
 {
-	assert_true(fuse_hello_names_host("host-b", "host-b"));
-	assert_true(fuse_hello_names_host("host-b", "host-b.lab.example"));
-	assert_true(fuse_hello_names_host("host-b.lab.example", "host-b"));
-	assert_false(fuse_hello_names_host("host-b.lab", "host-b.example"));
-	assert_false(fuse_hello_names_host("host-b", "host-bb"));
-	assert_false(fuse_hello_names_host("host", "host-b"));
-	assert_false(fuse_hello_names_host("", ""));
-	assert_false(fuse_hello_names_host("", "host-b"));
+	assert_true(host_name_matches("host-b", "host-b"));
+	assert_true(host_name_matches("host-b", "host-b.lab.example"));
+	assert_true(host_name_matches("host-b.lab.example", "host-b"));
+	assert_false(host_name_matches("host-b.lab", "host-b.example"));
+	assert_false(host_name_matches("host-b", "host-bb"));
+	assert_false(host_name_matches("host", "host-b"));
+	assert_false(host_name_matches("", ""));
+	assert_false(host_name_matches("", "host-b"));
 }
 
 int main(void)

@@ -22,6 +22,7 @@ static int setup(void **state)
 	export->first_client =
 		1; /* rule 0 belongs to another export, and would admit every client */
 	cfg->clients[0].squash = LAUNCH_SQUASH_NONE;
+	cfg->security = LAUNCH_SECURITY_AUTH;
 	cfg->n_clients = 1;
 	return 0;
 }
@@ -96,6 +97,48 @@ static void the_first_matching_rule_decides(void **state)
 	rule_add("", "")->anonuid = 6;
 	assert_int_equal(rule_of("host-b", NULL, NULL), 6);
 	assert_int_equal(rule_of("host-b", "10.1.2.3", NULL), 2);
+}
+
+static void listed_add(struct launch_client *c, const char *addr)
+{
+	if (c->n_addrs++ == 0)
+		c->first_addr = cfg->n_client_addrs;
+	assert_int_equal(ip_addr_parse(addr, &cfg->client_addrs[cfg->n_client_addrs++]), 0);
+}
+
+static int result_of(const char *host, const char *addr)
+{
+	struct ip_addr from;
+	struct fuse_rights r;
+
+	if (addr)
+		assert_int_equal(ip_addr_parse(addr, &from), 0);
+	return fuse_rights_for(cfg, export, host, &from, addr ? 1 : 0, &r);
+}
+
+static void without_a_key_a_name_counts_from_its_addresses_alone(void **state)
+{
+	struct launch_client *other = rule_add("host-b", ""), *c = rule_add("host-a", "");
+
+	cfg->security = LAUNCH_SECURITY_NONE;
+	listed_add(other, "10.1.0.2");
+	listed_add(c, "10.1.0.1");
+	listed_add(c, "fd00:1::1");
+	c->anonuid = 1;
+	rule_add("host-c", "");
+	rule_add("", "10.1.0.0/16")->anonuid = 3;
+	assert_int_equal(rule_of("host-a", "10.1.0.1", NULL), 1);
+	assert_int_equal(rule_of("host-a.example.org", "fd00:1::1", NULL), 1);
+	assert_int_equal(result_of("host-a", "10.1.0.2"), -EADDRNOTAVAIL); /* host-b's */
+	assert_int_equal(result_of("host-a.example.org", "10.1.0.3"), -EADDRNOTAVAIL);
+	assert_int_equal(result_of("host-a", "fd00:1::2"), -EADDRNOTAVAIL);
+	assert_int_equal(result_of("host-a", NULL), -EADDRNOTAVAIL);
+	assert_int_equal(result_of("host-c", "10.1.0.1"), -EDESTADDRREQ);
+	assert_int_equal(rule_of("host-d", "10.1.0.1", NULL), 3); /* claims no listed name */
+	assert_int_equal(result_of("host-d", "10.2.0.1"), -EACCES);
+	cfg->security = LAUNCH_SECURITY_ENCRYPT;
+	assert_int_equal(rule_of("host-a", "10.1.0.3", NULL), 1);
+	assert_int_equal(result_of("host-c", "10.2.0.1"), 0);
 }
 
 static void without_rules_no_client_is_admitted(void **state)
@@ -290,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_matching_rule_decides),
+		TEST(without_a_key_a_name_counts_from_its_addresses_alone),
 		TEST(without_rules_no_client_is_admitted),
 		TEST(a_read_only_export_is_read_only_for_all),
 		TEST(squashed_ids_become_the_anonymous_user),

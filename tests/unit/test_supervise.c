@@ -337,7 +337,7 @@ static void test_the_result_of_an_rdma_test_is_taken_as_it_is(void **state)
 	const struct launch_msg m = {
 		.type = LAUNCH_MSG_PINGED,
 		.ping = {.id = 0x80ff7f011b9be2ff, .status = -ENOTSUP, .reason = "rdma-off"}};
-	struct sup_worker w = {.control_fd = -1, .ping_asked = m.ping.id};
+	struct sup_worker w = {.control_fd = -1, .pins_fd = -1, .ping_asked = m.ping.id};
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);

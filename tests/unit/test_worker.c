@@ -83,6 +83,13 @@ static void test_an_invalid_configuration_is_refused(void **state)
 	c.mounts[0].n_addrs = LAUNCH_PEER_ADDRS_MAX + 1;
 	expect_refused(&c, "malformed");
 	c = good;
+	c.n_clients = 1;
+	c.clients[0].first_addr = LAUNCH_CLIENT_ADDRS_MAX - 1;
+	c.clients[0].n_addrs = 1;
+	assert_int_equal(worker_config_check(&c, &why), 0);
+	c.clients[0].n_addrs = 2;
+	expect_refused(&c, "malformed");
+	c = good;
 	c.n_exports = 1;
 	memset(c.exports[0].path, 'x', sizeof(c.exports[0].path));
 	expect_refused(&c, "malformed");

@@ -71,12 +71,3 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 	memcpy(ret->server_host, b.names[2], PLENUM_NAME_MAX);
 	return 0;
 }
-
-bool fuse_hello_names_host(const char *name, const char *own)
-{
-	size_t n = strcspn(name, "."), k = strcspn(own, ".");
-
-	if (name[n] && own[k]) /* both have a domain */
-		return strcmp(name, own) == 0;
-	return n > 0 && n == k && memcmp(name, own, n) == 0;
-}

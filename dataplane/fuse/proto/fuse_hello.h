@@ -32,8 +32,5 @@ struct fuse_hello {
 void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h);
 /* 0; -EPROTO: not a hello, or another version. */
 int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret);
-/* Whether `name` may refer to the host that is called `own`: equal, or equal except for a domain
- * that one of them omits. */
-bool fuse_hello_names_host(const char *name, const char *own);
 
 #endif

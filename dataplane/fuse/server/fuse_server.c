@@ -15,6 +15,7 @@
 #include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/server_ring.h"
 #include "dataplane/fuse/server/server_source.h"
+#include "netcfg/base/host_name.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -256,6 +257,11 @@ uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
 
+const char *fuse_server_claimed(const struct fuse_server *srv)
+{
+	return srv->claimed;
+}
+
 const char *fuse_server_elsewhere(const struct fuse_server *srv)
 {
 	return srv->elsewhere;
@@ -367,7 +373,7 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	r = fuse_hello_get(hello, len, &h);
 	if (r < 0)
 		return r;
-	if (!fuse_hello_names_host(h.server_host, srv->host))
+	if (!host_name_matches(h.server_host, srv->host))
 		return -EREMCHG;
 	for (unsigned i = 0; i < srv->n_exports && !e; i++)
 		if (strcmp(srv->exports[i].cfg->name, h.export_name) == 0)
@@ -375,6 +381,8 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	if (!e)
 		return export_is_missing(srv, h.export_name) ? -ENXIO : -ENOENT;
 	r = fuse_rights_for(srv->cfg, e->cfg, h.client_host, from, from ? 1 : 0, &rights);
+	if (r == -EADDRNOTAVAIL || r == -EDESTADDRREQ)
+		memcpy(srv->claimed, h.client_host, sizeof(srv->claimed));
 	if (r < 0)
 		return r;
 	if (rights.read_only && !h.read_only)

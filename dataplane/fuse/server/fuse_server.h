@@ -73,11 +73,15 @@ unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
 /* The callbacks of rudp. accept: -ENOENT no such export; -ENXIO its directory is missing;
  * -EPROTO not a hello; -EROFS read-only; -EREMCHG the client expects another host; -EACCES no
- * rule of the export matches; -ENOSPC too many clients; -EDQUOT too many mount workers; -EREMOTE
- * another worker of the host serves the mount, see fuse_server_elsewhere; -EBUSY former requests
- * of the mount may still be running. from: the client's address; NULL: unknown. */
+ * rule of the export matches; -EADDRNOTAVAIL the client's address is not one of those listed for
+ * the name that it claims, -EDESTADDRREQ none is listed, see fuse_server_claimed; -ENOSPC too many
+ * clients; -EDQUOT too many mount workers; -EREMOTE another worker of the host serves the mount,
+ * see fuse_server_elsewhere; -EBUSY former requests of the mount may still be running. from: the
+ * client's address; NULL: unknown. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
+/* The name that the last refused client claimed. */
+const char *fuse_server_claimed(const struct fuse_server *srv);
 /* "ADDRESS/PORT" of the worker that the last redirected client should use; the port is
  * hexadecimal. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);

@@ -391,6 +391,7 @@ struct fuse_server {
 	bool helpers_ended;
 	int root_error; /* result of server_root_init() */
 	struct share share;
+	char claimed[PLENUM_NAME_MAX];	      /* by the last client whose name was not proven */
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* worker for the last redirected client */
 	uint64_t predecessor_leases_until_ns; /* a predecessor's leases may last until then */
 	uint64_t predecessor_mount;	      /* the only mount that may have one; 0: several */

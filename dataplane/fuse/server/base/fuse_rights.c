@@ -4,33 +4,67 @@
  * tests can cover every combination without a file system.
  */
 #include "dataplane/fuse/server/base/fuse_rights.h"
-#include "dataplane/fuse/proto/fuse_hello.h"
+#include "netcfg/base/host_name.h"
 
 #include <endian.h>
 #include <string.h>
 
-static bool rule_fits(const struct launch_client *rule, const char *host,
-		      const struct ip_addr *addrs, unsigned n_addrs)
+static bool network_fits(const struct launch_client *rule, const struct ip_addr *addrs,
+			 unsigned n_addrs)
 {
-	if (!rule->host[0] && rule->network.addr.family == 0)
-		return true;
-	if (rule->host[0] && fuse_hello_names_host(rule->host, host))
-		return true;
 	for (unsigned i = 0; rule->network.addr.family && i < n_addrs; i++)
 		if (ip_prefix_contains(&rule->network, &addrs[i]))
 			return true;
 	return false;
 }
 
+/* The cluster key proves that a name is that of a host of the cluster. Without one any host can
+ * claim it, but a session's address was validated. */
+static int name_prove(const struct launch_config *cfg, const struct launch_client *rule,
+		      const struct ip_addr *addrs, unsigned n_addrs)
+{
+	const struct ip_addr *listed = &cfg->client_addrs[rule->first_addr];
+
+	if (cfg->security != LAUNCH_SECURITY_NONE)
+		return 0;
+	for (uint32_t i = 0; i < rule->n_addrs; i++)
+		for (unsigned j = 0; j < n_addrs; j++)
+			if (ip_addr_equal(&listed[i], &addrs[j]))
+				return 0;
+	return rule->n_addrs ? -EADDRNOTAVAIL : -EDESTADDRREQ;
+}
+
+/* 1: the rule matches; 0: it does not; negative errno: its host's name was claimed without proof.
+ */
+static int rule_fits(const struct launch_config *cfg, const struct launch_client *rule,
+		     const char *host, const struct ip_addr *addrs, unsigned n_addrs)
+{
+	int r;
+
+	if (!rule->host[0] && rule->network.addr.family == 0)
+		return 1;
+	if (network_fits(rule, addrs, n_addrs))
+		return 1;
+	if (!rule->host[0] || !host_name_matches(rule->host, host))
+		return 0;
+	r = name_prove(cfg, rule, addrs, n_addrs);
+	return r < 0 ? r : 1;
+}
+
 int fuse_rights_for(const struct launch_config *cfg, const struct launch_export *e,
 		    const char *host, const struct ip_addr *addrs, unsigned n_addrs,
 		    struct fuse_rights *ret)
 {
+	int r;
+
 	for (uint32_t i = 0; i < e->n_clients; i++) {
 		const struct launch_client *rule = &cfg->clients[e->first_client + i];
 
-		if (!rule_fits(rule, host, addrs, n_addrs))
+		r = rule_fits(cfg, rule, host, addrs, n_addrs);
+		if (r == 0)
 			continue;
+		if (r < 0)
+			return r;
 		*ret = (struct fuse_rights){
 			.read_only = rule->read_only || e->read_only,
 			.squash = rule->squash,

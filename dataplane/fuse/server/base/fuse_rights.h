@@ -34,7 +34,9 @@ struct fuse_rights_ids {
 
 /*
  * The rights by the first rule of the export that matches a client with this name or any of these
- * addresses (possibly none); cfg outlives *ret. 0; -EACCES: no rule matches.
+ * addresses (possibly none); cfg outlives *ret. 0; -EACCES: no rule matches. Without a cluster key
+ * the rule of a name needs one of the addresses listed for it: -EADDRNOTAVAIL: it has others;
+ * -EDESTADDRREQ: none is listed.
  */
 int fuse_rights_for(const struct launch_config *cfg, const struct launch_export *e,
 		    const char *host, const struct ip_addr *addrs, unsigned n_addrs,
