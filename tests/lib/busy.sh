@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that use a mount all the time: sourced by e2e scripts after e2e.sh. Each holds a log, a removed file and the
-# directory open from its start, and writes to, reads and renames them some 100 times a second; it ends at the first error.
+# Programs that use a mount all the time: sourced by e2e scripts after e2e.sh. Each holds a log, eight removed files and
+# the directory open from its start, and writes, reads and renames some 100 times a second; it ends at the first error.
 #
 #   busy_start HOST FOLDER NAME	starts one; its rounds and its error are in $work/load.NAME
 #   busy_moves NAME...		each makes progress from now on
-#   busy_alive NAME	it has seen no error
+#   busy_alive NAME		it has seen no error
 
 busy_start() {
 	host_run "$1" python3 - "$2" >"$work/load.$3" 2>&1 <<-'PYTHON' &
 		import os, sys, time
 		top = sys.argv[1]
 		log = os.open(top + "/log", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
-		gone = os.open(top + "/gone", os.O_RDWR | os.O_CREAT)
-		os.unlink(top + "/gone")
+		gone = []
+		for i in range(8):
+		    gone.append(os.open(top + "/gone", os.O_RDWR | os.O_CREAT))
+		    os.unlink(top + "/gone")
 		here = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
 		n = 0
 		while True:
@@ -20,7 +22,8 @@ busy_start() {
 		    n += 1
 		    assert os.fstat(log).st_size == 10 * n, os.fstat(log).st_size
 		    assert os.pread(log, 10, 10 * (n - 1)) == b"%09d\n" % (n - 1)
-		    assert os.pwrite(gone, b"%d" % n, 0) and os.pread(gone, 20, 0).startswith(b"%d" % n)
+		    fd = gone[n % 8]
+		    assert os.pwrite(fd, b"%d" % n, 0) and os.pread(fd, 20, 0).startswith(b"%d" % n)
 		    os.rename("log" if n % 2 else "log2", "log2" if n % 2 else "log", src_dir_fd=here, dst_dir_fd=here)
 		    sys.stdout.seek(0)
 		    print(n, flush=True)
