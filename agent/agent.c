@@ -126,10 +126,12 @@ static int on_kernel(void *user, int fd, uint32_t revents)
 /* ---- workers ---- */
 
 /* The next agent cannot adopt a worker that is being restarted; its mounts would end. So the agent
- * waits until no restart is in progress. */
+ * waits until no restart is in progress. The API processes end with the agent, so it also waits
+ * until they have delivered their answers, such as that to the stop. */
 void agent_end_if_done(struct agent *a)
 {
 	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&
+	    !clients_answer_pending(a->clients) &&
 	    (a->keeps_workers ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
 		loop_exit(a->loop, 0);
 }
@@ -580,6 +582,11 @@ void agent_take_rights(struct agent *a)
 			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
+static void on_client_gone(void *user)
+{
+	agent_end_if_done(user);
+}
+
 /* Opened last, when all that clients can ask for is available. */
 static int open_clients(struct agent *a)
 {
@@ -590,6 +597,7 @@ static int open_clients(struct agent *a)
 					    .log_level = a->opt.log_level,
 					    .idle_ns = CLIENTS_IDLE_NS,
 					    .on_request = control_on_request,
+					    .on_gone = on_client_gone,
 					    .user = a};
 	int r = clients_new(&setup, &a->clients);
 

@@ -110,8 +110,8 @@ void agent_take_carriers(struct agent *a, const struct inventory *inv);
 void agent_check_health(struct agent *a);
 /* Recomputes the agent's state from workers and problems. */
 void agent_update_state(struct agent *a);
-/* Ends the loop once the agent is stopping, the applier has ended, and, unless they stay, all
- * workers have too. */
+/* Ends the loop once the agent is stopping, the applier has ended, administrators have their
+ * answers, and, unless they stay, all workers have ended too. */
 void agent_end_if_done(struct agent *a);
 
 /* Makes the workers' configurations of a plan; heap array, the caller frees it. -EINVAL with

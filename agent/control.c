@@ -548,14 +548,20 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	reconcile_ask_client(a, &client);
 }
 
-#define CONTROL_STOP_DELAY_NS (100 * NSEC_PER_MSEC)
-
-/* Delayed a little, so that the client gets its answer before the API processes end. */
+/* Begins in the next turn of the loop: the agent that stops has answered, and waits until the
+ * client has the answer. */
 static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r)
 {
+	if (a->state == AGENT_STOPPING && a->keeps_workers) {
+		control_error(r, 503, "stopping",
+			      "the agent is exiting and leaves workers and mounts to the next one",
+			      NULL);
+		return;
+	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	loop_timer_arm(a->stop_timer, CONTROL_STOP_DELAY_NS);
+	if (a->state != AGENT_STOPPING) /* then it is the limit of the stop in progress */
+		loop_timer_arm(a->stop_timer, 0);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
 }
 

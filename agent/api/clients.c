@@ -332,6 +332,8 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 		return "unknown connection";
 	if (m->type == PRIVSEP_CLOSED) {
 		forget(c, cl);
+		if (c->setup.on_gone)
+			c->setup.on_gone(c->setup.user);
 		return NULL;
 	}
 	/* Sent before the child heard of the connection's end. */
@@ -366,6 +368,8 @@ static void on_child_end(void *user, struct child_role *r)
 		if (cl->role == child_role_kind(r))
 			forget(c, cl);
 	}
+	if (c->setup.on_gone)
+		c->setup.on_gone(c->setup.user);
 }
 
 /* ---- called by the agent ---- */
@@ -398,6 +402,15 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 		return -ENOENT;
 	set_state(cl, CLIENT_ANSWERED);
 	return child_role_send(c->roles[cl->role], &m, body);
+}
+
+/* Of the admin socket only: others must not delay the end of the agent. */
+bool clients_answer_pending(const struct clients *c)
+{
+	for (const struct client *cl = c ? c->list : NULL; cl; cl = cl->next)
+		if (cl->role == PRIVSEP_ADMIN && cl->state == CLIENT_ANSWERED)
+			return true;
+	return false;
 }
 
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)

@@ -82,6 +82,8 @@ struct clients_setup {
 	uint64_t idle_ns; /* CLIENTS_IDLE_NS; shorter in tests */
 	/* One request of a client, checked by privsep_check; fd as in role_message_cb. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
+	/* A client has gone, perhaps with its answer; NULL: no call. */
+	void (*on_gone)(void *user);
 	void *user;
 };
 
@@ -101,6 +103,9 @@ bool clients_is_by(const char *by, uid_t uid);
 /* Answers the one request of a connection; body: a sealed memfd, stays the caller's. -ENOENT: the
  * client is gone. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
+/* Whether a client of the admin socket may not have its answer yet: the answer is with the child,
+ * and would be lost with it. */
+bool clients_answer_pending(const struct clients *c);
 /* Answers the clients that wait for events. */
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
 
