@@ -16,6 +16,8 @@
 # Configuration
 #   config_put HOST <YAML	becomes HOST's /etc/plenum/plenum.yaml
 #   example_put HOST [SED-SCRIPT]	the same with HOST's shipped example, edited by the script; a copy is $work/HOST.yaml
+#   key_put HOST		the script's cluster key becomes HOST's /etc/plenum/cluster.key, unless it has one; each start of an
+#				agent does so
 #
 # Agents: each in the background, with the log $work/HOST.log. Variables in agent_env=(NAME=VALUE...) are in their
 # environment.
@@ -95,6 +97,11 @@ example_put() {
 	sed "${2:-}" "$agents_top/etc/examples/$1.yaml" >"$work/$1.yaml" && config_put "$1" <"$work/$1.yaml"
 }
 
+key_put() {
+	[ -e "$work/cluster.key" ] || ctl "$1" secret generate "$work/cluster.key" || return
+	host_run "$1" sh -c 'test -e /etc/plenum/cluster.key || install -D -m 600 "$1" /etc/plenum/cluster.key' key_put "$work/cluster.key"
+}
+
 # ---- agents ----
 
 declare -A agent_jobs=()
@@ -102,6 +109,7 @@ agent_env=()
 
 # A program started by the script must not hold the descriptors 8 and 9, by which scripts end others of theirs.
 agent_spawn() { # agent_spawn HOST COMMAND...
+	key_put "$1"
 	host_run "$1" env "${agent_env[@]}" "${@:2}" >>"$work/$1.log" 2>&1 8>&- 9>&- &
 	agent_jobs[$1]=$!
 }

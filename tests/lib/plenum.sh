@@ -19,9 +19,10 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 	plenum "$host" -j "$@" | jq -r "$filter"
 }
 
-# agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script
+# agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script. Cases also start hosts with
+# files of their own, so none has a cluster key.
 agent_start() {
-	sed "${2:-}" "$here/../../etc/examples/$1.yaml" | lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"
+	sed "/^cluster:/d; ${2:-}" "$here/../../etc/examples/$1.yaml" | lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"
 	agent_run "$1"
 }
 
