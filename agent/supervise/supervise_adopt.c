@@ -351,6 +351,8 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 		return;
 	if (w->pidfd < 0)
 		w->pidfd = rundir_open_process(p);
+	if (w->pidfd >= 0 && has_ended(w->pidfd))
+		note_served(w, p); /* its unread messages pin files of these exports */
 	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
 		return;
 	w->n_restarts = p->n_restarts;
