@@ -12,7 +12,7 @@
 
 /* A fault per address; more would hide the other reasons. */
 #define FAULTS_MAX 8
-/* Peers that are asked where a cable leads: of the configuration, else those that had a session. */
+/* Peers that are asked where a cable leads: those of `peers` first, then those with sessions. */
 #define PEERS_MAX 3
 
 /* What a link's sockets were opened for. */
@@ -30,7 +30,7 @@ struct peer {
 
 struct leg_wiring {
 	struct wiring w;
-	struct peer learned[PEERS_MAX]; /* of sessions */
+	struct peer learned[PEERS_MAX]; /* from sessions */
 	size_t n_learned;
 	struct loop_source *timer;
 	int sender; /* -1: not open */
@@ -77,7 +77,7 @@ static void update_problems(struct agent *a)
 	json_decref(list);
 }
 
-/* LLDP tells more where it names the switches of both legs: they are one, or they differ. */
+/* Whether LLDP names the leg's switch; for both legs, it tells whether they share one. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);
@@ -109,7 +109,7 @@ static void update_notes(struct agent *a)
 	json_decref(list);
 }
 
-/* No worker uses a refused address: with another plan, one does. */
+/* No worker uses a refused address until a new plan, which this requests, includes it. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
 	struct plan_conflicts *c = &a->reconcile.inputs.conflicts;
@@ -374,7 +374,7 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 	return NULL;
 }
 
-/* Of use is a peer with addresses in the networks of two legs. */
+/* Only a peer with addresses in the networks of two legs helps. Returns whether it does. */
 static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n)
 {
 	size_t n_legs = 0;
@@ -420,7 +420,7 @@ static void add_asks(const struct agent *a, struct wiring_view *v)
 		n += add_peer(v, lw->learned[i].name, lw->learned[i].ips, lw->learned[i].n);
 }
 
-/* Of links, VFs and workers' ports. -ENOMEM. */
+/* The MAC addresses of links, VFs and workers' ports. 0; -ENOMEM. */
 static int add_own(const struct agent *a, struct wiring_view *v)
 {
 	const struct inventory *inv = a->running.inv;
@@ -511,7 +511,7 @@ static void close_others(struct agent *a)
 	lw->n_open = kept;
 }
 
-/* Opens a leg's sockets again only if other addresses are watched, so that no packet is missed. */
+/* Opens a leg's sockets again only if its addresses change, since that can lose packets. */
 static void open_sockets(struct agent *a)
 {
 	struct leg_wiring *lw = a->wiring;

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a worker serves the mount; if not, the server's reason, unset if there is none. The
- * process may still have another configuration than its worker is to get. */
+/* Whether a worker serves the mount; if not, the server's reason, unset if there is none. Reads
+ * w->started, since a process may not have its new configuration yet. */
 static bool is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
 {
 	char text[LAUNCH_REASON_MAX];

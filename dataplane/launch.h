@@ -167,8 +167,8 @@ struct launch_client {		    /* compute: which clients may use an export, and how
 	/* In launch_config.ids: first the ranges of users, then those of groups. None: ids are
 	 * equal. */
 	uint32_t first_ids, n_uids, n_gids;
-	/* In launch_config.client_addrs: the addresses of the host. Without a cluster key the name
-	 * counts only in sessions from these; with one there are none, and it counts in all. */
+	/* The host's addresses, in launch_config.client_addrs. Without a cluster key the rule
+	 * matches the host's name only in sessions from these. With a key there are none. */
 	uint32_t first_addr, n_addrs;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an ARP or neighbour discovery packet tells of addresses, as plain values. The role `lldp`
- * parses the packet and sends this to the monitor (privsep.h).
+ * The addresses that an ARP or neighbour discovery packet claims or asks for, as plain values. The
+ * role `lldp` parses the packet and sends this to the monitor (privsep.h).
  */
 #ifndef PLENUM_AGENT_ADDRESS_CLAIM_H
 #define PLENUM_AGENT_ADDRESS_CLAIM_H

@@ -24,8 +24,8 @@
  *
  * `lldp` can report which switch is behind a link, and which station claims which address there,
  * and nothing else. An attacker who takes it over can make traffic prefer the wrong leg, and have
- * the host report address conflicts that do not exist; so can one who sends forged frames on that
- * cable.
+ * the host report address conflicts and crossed cables that do not exist; so can one who sends
+ * forged frames on that cable.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H

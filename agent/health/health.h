@@ -104,9 +104,9 @@ static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool o
 	return s->lossy_in && s->loss_in_ppm != UINT64_MAX ? s->loss_in_ppm : 0;
 }
 /* Whether a leg with working paths to the peer carries no load to it, because no leg of the peer
- * has its label: not where the peer has fewer legs than this host. Of a server's leg that other
- * clients use, a client's label is wrong, and the client reports it; mounts: whether the peer is
- * the server of a mount of this worker. */
+ * has its label. False where the peer has fewer legs than this host, and on a server's leg that
+ * carries load to other clients: then the client has the wrong label and reports it. mounts:
+ * whether the peer is the server of a mount of this worker. */
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts);
 /* Why a path that loses packets is degraded, as "code: sentence" into buf. */

@@ -23,7 +23,7 @@ struct lldp_setup {
 	void (*on_change)(void *user);
 	/* A packet of a socket given to lldp_watch; NULL: there are none. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
-	/* The process has started, with no socket of lldp_watch. */
+	/* The process has started without the sockets of lldp_watch: give them again. */
 	void (*on_start)(void *user);
 	void *user;
 };

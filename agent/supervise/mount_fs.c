@@ -47,8 +47,8 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 	if (r < 0)
 		return r;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
-	/* Without AT_STATX_DONT_SYNC it would send a request to the worker, which has not started
-	 * yet. */
+	/* Without AT_STATX_DONT_SYNC, statx would send a request to the worker, which has not
+	 * started yet. */
 	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
 	*ret_major = st.stx_dev_major;

@@ -49,12 +49,11 @@ bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, u
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none. 0: fd
  * is ours; -ENOENT. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
-/* Notes that its server serves a mount; whether it ever has since this agent mounted or adopted it.
- */
+/* Notes that the mount is served; whether it was since this agent mounted or adopted it. */
 void mounts_note_served(struct mounts *m, const struct launch_mount *what);
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
-/* Why the mount of that path is not attached; NULL: it is, it will be in the place of a former one
- * when that has ended, or there is none. */
+/* Why the mount of that path is not attached. NULL: it is, it waits for a former mount there to
+ * end, or there is none. */
 const char *mounts_why(const struct mounts *m, const char *path);
 /* Adopts a mount of the record with the descriptor that an earlier agent or its worker has kept, if
  * it is still mounted there. 0: fd is ours; -ENOENT: it belongs to no mount and is still the

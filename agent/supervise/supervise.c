@@ -127,8 +127,8 @@ static uint64_t jitter(uint64_t ns)
 
 /* ---- actions ---- */
 
-/* During a trial two workers may serve different mounts of one path. Of a process that only the
- * record describes the path alone is known. */
+/* During a trial two workers may serve different mounts of one path. The record of a process names
+ * only the path. */
 static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)

@@ -3,13 +3,13 @@
 #include "agent/wiring/wiring_internal.h"
 #include <stdlib.h>
 
-/* A packet alone may be the last of an exchanged NIC, or a forgery: the answer to a probe confirms
+/* One packet may be a forgery, or the last one of a replaced NIC: the answer to a probe confirms
  * it. */
 #define CONFIRM_NS (200 * NSEC_PER_MSEC)
 #define CONFIRM_LIMIT_NS (3 * NSEC_PER_SEC)
-/* Another host that probes our address hears that it is in use, and leaves it. */
+/* Another host that probes for our address has this time to hear the answer and give it up. */
 #define CHECK_NS NSEC_PER_SEC
-/* Between two probes for one address that packets of others may cause. */
+/* Shortest time between two probes for an address that packets of other hosts trigger. */
 #define CAUSED_NS (2 * NSEC_PER_SEC)
 
 void wiring_init(struct wiring *w, const struct wiring_setup *setup)

@@ -4,8 +4,8 @@
  * of this host, defends it, and notices when they have gone. Cables: finds a leg that leads to
  * another leg's network, and legs that are in one network (wiring_cables.c). A state machine
  * without sockets: the caller passes packets and the time, and sends what the module asks for.
- * While all is well it probes for each address of this host at most once in WIRING_LOOK_NS, and
- * asks for peers only where a leg has no working path. It sends nothing on a quiet leg. Owns its
+ * While all is well it probes for each address of this host about once per WIRING_LOOK_NS, and
+ * asks for peers only while a leg has no working path. It sends nothing on a quiet leg. Owns its
  * tables; changes nothing on the host.
  */
 #ifndef PLENUM_AGENT_WIRING_H
@@ -19,15 +19,16 @@
 #define WIRING_LOOK_NS (60 * NSEC_PER_SEC)
 #define WIRING_BURST_NS (250 * NSEC_PER_MSEC) /* between the probes after a link came up */
 #define WIRING_BURST 3
-/* While another host uses an address; RFC 5227's DEFEND_INTERVAL. */
+/* Between probes while another host uses the address. */
 #define WIRING_CONFLICT_NS (5 * NSEC_PER_SEC)
+/* RFC 5227's DEFEND_INTERVAL. */
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
 #define WIRING_GONE_NS NSEC_PER_SEC /* between the probes after the first without an answer */
 #define WIRING_GONE 5		    /* unanswered probes that end a conflict */
-/* On a quiet leg: between two packets that confirm a conflict, and from the last one to its end. */
+/* On a quiet leg: a second packet within this time confirms a conflict; this silence ends it. */
 #define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
 #define WIRING_ADDRESSES_MAX 128 /* per host; further ones are not watched */
-/* Questions about cables, after the burst: at first, and later. */
+/* Between questions about cables after the burst: at first, and later without an answer. */
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
 #define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
 #define WIRING_ASKS_MAX 128
@@ -47,7 +48,7 @@ struct wiring_leg {
 	bool quiet; /* the management interface too: nothing is sent */
 	struct ip_prefix subnets[WIRING_SUBNETS_MAX];
 	size_t n_subnets;
-	/* Kept by the module. */
+	/* State, set by the module. */
 	bool proven;	     /* a path to a peer's address of this network works */
 	uint32_t crossed_to; /* the leg (ifindex) to whose network its cable leads; 0: its own */
 };
@@ -64,7 +65,7 @@ struct wiring_ask {
 	uint32_t ifindex, other; /* the leg that asks; the leg whose network the address is in */
 	struct ip_addr ip, from; /* from: an address of the leg; family 0: a probe */
 	char peer[PLENUM_NAME_MAX];
-	/* Kept by the module. */
+	/* State, set by the module. */
 	uint64_t due_ns; /* UINT64_MAX: it need not be asked */
 	unsigned burst, sent, unanswered;
 	bool answered;
@@ -75,7 +76,7 @@ struct wiring_address {
 	struct ip_addr ip;
 	uint32_t ifindex; /* of its leg */
 	enum wiring_kind kind;
-	/* Kept by the module. */
+	/* State, set by the module. */
 	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
 	uint64_t first_ns, defended_ns, sent_ns;
 	uint64_t heard_ns;   /* the last packet of the other host */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the cables of the legs lead, by ARP and neighbour discovery alone. Legs are in one network
- * if one hears the other. A cable leads to another leg's network if a peer's address of that
- * network answers there, and the peer's address of its own network does not.
+ * Finds where the cables of the legs lead, by ARP and neighbour discovery alone. Legs are in one
+ * network if one hears the other. A leg's cable leads to another leg's network if a peer answers on
+ * the leg with its address of that network, but not with its address of the leg's own network.
  */
 #include "agent/wiring/wiring_internal.h"
 
-#define ANSWERS 3 /* questions without an answer after which there is none */
+#define ANSWERS 3 /* this many questions without an answer count as silence */
 #define ROUNDS 9  /* questions before they become slower */
 
 static bool is_answered(const struct wiring_ask *q)
@@ -30,7 +30,7 @@ static const struct wiring_leg *leg_of(const struct wiring *w, uint32_t ifindex)
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b)
 {
 	if (a->ifindex == b->ifindex || wiring_mac_equal(&a->mac, &b->mac))
-		return false; /* links on one device */
+		return false; /* links of one device, such as VLANs */
 	for (size_t i = 0; i < a->n_subnets; i++)
 		for (size_t j = 0; j < b->n_subnets; j++)
 			if (ip_prefix_contains(&a->subnets[i], &b->subnets[j].addr) ||
@@ -184,7 +184,7 @@ uint64_t wiring_cables_run(struct wiring *w, uint64_t now)
 	return next;
 }
 
-/* A leg of this host that is heard on another one answers the question about both. */
+/* Any packet of the other leg that arrives on this one answers WIRING_ASK_SELF. */
 static bool is_answer(const struct wiring *w, const struct wiring_ask *q,
 		      const struct address_claim *c)
 {

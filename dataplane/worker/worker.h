@@ -52,7 +52,7 @@ struct worker_capture { /* while a capture runs */
 	unsigned n_sent;
 };
 
-/* Reason code, and the word of a server's refusal: it knows no address of the client's host. */
+/* Reason code, and word of a server's refusal: its peers list no IP of the client's name. */
 #define WORKER_PEER_UNLISTED "peer-unlisted"
 
 /* Why each leg is degraded: a text that begins with the leg's name; unset: it is not. */

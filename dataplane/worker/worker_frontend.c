@@ -521,8 +521,8 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
 }
 
-/* The two refusals of an unproven name have the code of clients that no rule matches, for older
- * versions, and a word: the address, or PEER_UNLISTED. Each becomes a code of this host. */
+/* A server refuses an unproven name with EACCES, which older clients know, and a word: the
+ * client's address, or WORKER_PEER_UNLISTED. Each becomes a code of this host. */
 static int refusal_code(const struct rudp_session *s, int code)
 {
 	struct datagram_addr from;

@@ -286,8 +286,8 @@ struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
 /* Whether packets between hosts are protected with a key. */
 bool spec_has_key(const struct spec *s);
-/* The ips of the peers that this name of a host may refer to. Returns their number; the first
- * `max` of them are in ret. */
+/* The IPs of all peers whose names match this host name. Returns their number; the first `max` are
+ * in ret. */
 size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max);
 /* Whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);

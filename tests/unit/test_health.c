@@ -148,7 +148,7 @@ static void a_leg_whose_label_no_leg_of_the_peer_has_is_found(void **state)
 				{"leg-b", "host-b", "10.20.1.20", "u"},
 				{"leg-a", "host-b", "10.20.1.20", "us"},
 				{"leg-b", "host-b", "10.10.1.20", "us"}));
-	/* In the labels of both. */
+	/* In the labels of both legs. */
 	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
 				{"leg-b", "host-b", "10.20.1.20", "us"}));
 	/* The same on a client whose other server shares the label. */

@@ -564,8 +564,8 @@ uint8_t *client_slot_req_buf(struct fuse_client *f);
 /* A buffer for a large answer to the slot's request. False: none. */
 bool client_slot_resp_get(struct fuse_client *f, struct client_slot *s);
 /* Sets f->request to the request of n bytes in f->read_buf; a small one is copied to the first free
- * slot, so that a server's device cannot change it while it is checked and used. Of larger ones,
- * which are WRITE, SETXATTR and BATCH_FORGET, only the data are where it could. */
+ * slot, so that a server's device cannot change it while it is checked and used. Of larger ones
+ * (WRITE, SETXATTR and BATCH_FORGET) the device can change only the data. */
 void client_slot_request_copy(struct fuse_client *f, size_t n);
 /* Takes the request of len bytes in f->request into a slot; for a large one f->read_buf changes
  * hands. NULL: no slot or no buffer. */

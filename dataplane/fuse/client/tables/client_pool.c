@@ -90,8 +90,8 @@ void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes
 	return pool_data(p, i) - head_bytes;
 }
 
-/* The registration has populated the page tables of `bulk`. They are of no use, and would count the
- * pages twice as memory of this process; the pages themselves stay. */
+/* The registration has populated page table entries of `bulk`. Nothing uses them, and they count
+ * the pages twice as memory of this process. The pages themselves stay. */
 void client_pool_pinned(struct client_pool *p)
 {
 	p->pinned = true;
