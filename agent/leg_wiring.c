@@ -144,8 +144,8 @@ static void on_change(void *user, const struct wiring_leg *leg, const struct wir
 			   ip, leg->ifname);
 	else
 		events_add(&a->events, LOG_LEVEL_NOTICE, leg->name,
-			   addr->dropped ? "address-conflict ended: this host uses %s no more, "
-					   "which the host with MAC address %s also uses"
+			   addr->dropped ? "address-conflict ended: this host no longer uses %s, "
+					   "the other host has MAC address %s"
 					 : "address-conflict ended: %s is used by no other host "
 					   "any more; the other one had MAC address %s",
 			   ip, mac);

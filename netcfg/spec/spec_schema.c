@@ -528,8 +528,8 @@ static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
 static const struct spec_key client_keys[] = {
 	{"hosts", SPEC_TYPE_NAMES, .max = SPEC_WHO_MAX, LIST(spec_client, hosts, n_hosts),
 	 .help = "The clients of this entry, by host name.\n"
-		 "Without a cluster key a host that claims one of these names is served only from the addresses that"
-		 " peers lists for it, on any leg, and refused from others; a name that has none there is refused.",
+		 "Without a cluster key, a host with one of these names is served only from the addresses that"
+		 " peers lists for the name; without any listed address it is refused.",
 	 .example = "[host-a, host-b]"},
 	{"networks", SPEC_TYPE_NETWORKS, .max = SPEC_WHO_MAX,
 	 LIST(spec_client, networks, n_networks),
