@@ -27,6 +27,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 			.export_name = w->config.mounts[i].export_name,
 			.served = w->state == SUP_UP && w->stats &&
 				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
+				  !mounts_waits(a->mounts, w->config.mounts[i].path) &&
 				  launch_stat_get(&w->stats->mounts[i].served),
 		};
 		if (m->served)

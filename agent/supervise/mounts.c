@@ -462,6 +462,19 @@ bool mounts_was_served(const struct mounts *m, const struct launch_mount *what)
 	return p && p->was_served;
 }
 
+bool mounts_waits(const struct mounts *m, const char *path)
+{
+	bool waits = false, leaves = false;
+
+	for (const struct mount_point *p = m->points; p; p = p->next) {
+		if (strcmp(p->what.path, path) != 0)
+			continue;
+		waits |= p->mnt_fd >= 0;
+		leaves |= p->leaving != NULL;
+	}
+	return waits && leaves;
+}
+
 const char *mounts_why(const struct mounts *m, const char *path)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)

@@ -52,6 +52,9 @@ int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
 /* Notes that the mount is served; whether it was since this agent mounted or adopted it. */
 void mounts_note_served(struct mounts *m, const struct launch_mount *what);
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
+/* Whether a mount is attached at that path only once the former one, which is being unmounted, has
+ * ended. */
+bool mounts_waits(const struct mounts *m, const char *path);
 /* Why the mount of that path is not attached. NULL: it is, it waits for a former mount there to
  * end, or there is none. */
 const char *mounts_why(const struct mounts *m, const char *path);

@@ -25,15 +25,7 @@ void wiring_done(struct wiring *w)
 
 /* ---- tables ---- */
 
-struct wiring_leg *wiring_leg_by_index(struct wiring_view *v, uint32_t ifindex)
-{
-	for (size_t i = 0; i < v->n_legs; i++)
-		if (v->legs[i].ifindex == ifindex)
-			return &v->legs[i];
-	return NULL;
-}
-
-static const struct wiring_leg *leg_by_index(const struct wiring *w, uint32_t ifindex)
+const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex)
 {
 	for (size_t i = 0; i < w->v.n_legs; i++)
 		if (w->v.legs[i].ifindex == ifindex)
@@ -121,7 +113,7 @@ static void report_dropped(const struct wiring *w, const struct wiring_view *vie
 {
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
 		struct wiring_address a = w->v.addresses[i];
-		const struct wiring_leg *leg = leg_by_index(w, a.ifindex);
+		const struct wiring_leg *leg = wiring_leg_by_index(w, a.ifindex);
 
 		if (!a.taken || !leg || find_address(view, a.ifindex, &a.ip))
 			continue;
@@ -225,7 +217,7 @@ uint64_t wiring_run(struct wiring *w, uint64_t now)
 
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
 		struct wiring_address *a = &w->v.addresses[i];
-		const struct wiring_leg *leg = leg_by_index(w, a->ifindex);
+		const struct wiring_leg *leg = wiring_leg_by_index(w, a->ifindex);
 
 		if (!leg || !leg->carrier)
 			continue;
@@ -267,7 +259,7 @@ static void claimed(struct wiring *w, const struct wiring_leg *leg, struct wirin
 
 void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim *c, uint64_t now)
 {
-	struct wiring_leg *leg = wiring_leg_by_index(&w->v, ifindex);
+	const struct wiring_leg *leg = wiring_leg_by_index(w, ifindex);
 
 	if (!leg)
 		return;

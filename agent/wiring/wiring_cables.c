@@ -19,14 +19,6 @@ static bool is_silent(const struct wiring_ask *q)
 	return q->sent >= ANSWERS && !is_answered(q);
 }
 
-static const struct wiring_leg *leg_of(const struct wiring *w, uint32_t ifindex)
-{
-	for (size_t i = 0; i < w->v.n_legs; i++)
-		if (w->v.legs[i].ifindex == ifindex)
-			return &w->v.legs[i];
-	return NULL;
-}
-
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b)
 {
 	if (a->ifindex == b->ifindex || wiring_mac_equal(&a->mac, &b->mac))
@@ -67,7 +59,7 @@ static bool any_unproven(const struct wiring *w)
 /* Peers are asked only while a leg's cable is in doubt; its sister legs are asked to compare. */
 static bool matters(const struct wiring *w, const struct wiring_ask *q)
 {
-	const struct wiring_leg *leg = leg_of(w, q->ifindex);
+	const struct wiring_leg *leg = wiring_leg_by_index(w, q->ifindex);
 
 	if (!leg || !leg->carrier || leg->quiet)
 		return false;
@@ -109,7 +101,7 @@ void wiring_cables_watch(const struct wiring *w, struct wiring_view *view)
 {
 	for (size_t i = 0; i < view->n_legs; i++) {
 		struct wiring_leg *leg = &view->legs[i];
-		const struct wiring_leg *was = leg_of(w, leg->ifindex);
+		const struct wiring_leg *was = wiring_leg_by_index(w, leg->ifindex);
 
 		leg->proven = was && was->proven;
 		leg->crossed_to = was ? was->crossed_to : 0;
@@ -135,12 +127,14 @@ void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t no
 
 void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
 {
-	struct wiring_leg *leg = wiring_leg_by_index(&w->v, ifindex);
+	for (size_t i = 0; i < w->v.n_legs; i++) {
+		struct wiring_leg *leg = &w->v.legs[i];
 
-	if (!leg || leg->proven == proven)
-		return;
-	leg->proven = proven;
-	choose(w, now);
+		if (leg->ifindex != ifindex || leg->proven == proven)
+			continue;
+		leg->proven = proven;
+		choose(w, now);
+	}
 }
 
 /* ---- asking and hearing ---- */
@@ -156,7 +150,7 @@ static uint64_t gap(const struct wiring *w, const struct wiring_ask *q)
 
 static void ask(struct wiring *w, struct wiring_ask *q, uint64_t now)
 {
-	const struct wiring_packet p = {.leg = leg_of(w, q->ifindex),
+	const struct wiring_packet p = {.leg = wiring_leg_by_index(w, q->ifindex),
 					.ip = &q->ip,
 					.from = q->from.family ? &q->from : NULL};
 
@@ -188,7 +182,7 @@ uint64_t wiring_cables_run(struct wiring *w, uint64_t now)
 static bool is_answer(const struct wiring *w, const struct wiring_ask *q,
 		      const struct address_claim *c)
 {
-	const struct wiring_leg *other = leg_of(w, q->other);
+	const struct wiring_leg *other = wiring_leg_by_index(w, q->other);
 
 	if (q->question == WIRING_ASK_SELF)
 		return other && wiring_mac_equal(&c->by, &other->mac);
@@ -314,7 +308,7 @@ static void judge_leg(struct wiring *w, struct wiring_leg *leg)
 {
 	bool back = false;
 	const struct wiring_ask *proof = find_proof(w, leg, &back);
-	const struct wiring_leg *was = leg_of(w, leg->crossed_to);
+	const struct wiring_leg *was = wiring_leg_by_index(w, leg->crossed_to);
 	const uint32_t to = proof ? proof->other : 0;
 
 	if (leg->crossed_to == to)
@@ -323,12 +317,14 @@ static void judge_leg(struct wiring *w, struct wiring_leg *leg)
 	if (was)
 		w->setup.on_cable(w->setup.user, WIRING_CROSSED, false, leg, was);
 	if (proof)
-		w->setup.on_cable(w->setup.user, WIRING_CROSSED, true, leg, leg_of(w, to));
+		w->setup.on_cable(w->setup.user, WIRING_CROSSED, true, leg,
+				  wiring_leg_by_index(w, to));
 }
 
 bool wiring_cables_explain(const struct wiring *w, const struct wiring_leg *leg, struct reason *ret)
 {
-	const struct wiring_leg *to = leg->crossed_to ? leg_of(w, leg->crossed_to) : NULL;
+	const struct wiring_leg *to =
+		leg->crossed_to ? wiring_leg_by_index(w, leg->crossed_to) : NULL;
 	bool back = false;
 	const struct wiring_ask *proof = find_proof(w, leg, &back);
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
@@ -362,8 +358,8 @@ static void judge_pairs(struct wiring *w)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->n_pairs; i++) {
-		const struct wiring_leg *a = leg_of(w, w->pairs[i].a);
-		const struct wiring_leg *b = leg_of(w, w->pairs[i].b);
+		const struct wiring_leg *a = wiring_leg_by_index(w, w->pairs[i].a);
+		const struct wiring_leg *b = wiring_leg_by_index(w, w->pairs[i].b);
 
 		if (a && b && hear_each_other(w, a->ifindex, b->ifindex))
 			w->pairs[kept++] = w->pairs[i];
@@ -400,8 +396,8 @@ bool wiring_pair_reason(const struct wiring *w, size_t n, const struct wiring_le
 {
 	if (!w || n >= w->n_pairs)
 		return false;
-	*ret_a = leg_of(w, w->pairs[n].a);
-	*ret_b = leg_of(w, w->pairs[n].b);
+	*ret_a = wiring_leg_by_index(w, w->pairs[n].a);
+	*ret_b = wiring_leg_by_index(w, w->pairs[n].b);
 	if (!*ret_a || !*ret_b)
 		return false;
 	reason_set(ret, "one-network",

@@ -12,7 +12,7 @@ static inline bool wiring_mac_equal(const struct mac_addr *a, const struct mac_a
 }
 
 /* NULL: no such leg. */
-struct wiring_leg *wiring_leg_by_index(struct wiring_view *v, uint32_t ifindex);
+const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex);
 /* Three quarters of a time to five quarters of it, so that hosts that start together drift apart.
  */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);

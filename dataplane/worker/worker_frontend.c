@@ -536,6 +536,27 @@ static int refusal_code(const struct rudp_session *s, int code)
 	return strcmp(word, WORKER_PEER_UNLISTED) == 0 ? -EDESTADDRREQ : code;
 }
 
+/* The server does not admit this host to the export. */
+static void access_format(const struct launch_mount *m, const char *word, int code, char *text,
+			  size_t size)
+{
+	if (code == -EACCES || code == -EPERM)
+		snprintf(text, size,
+			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
+			 "export's clients there",
+			 m->peer, m->export_name);
+	else if (code == -EADDRNOTAVAIL)
+		snprintf(text, size,
+			 "wrong-address: %.30s does not list %s as an IP of this host; add it to "
+			 "peers there, or set cluster.secret-file",
+			 m->peer, word);
+	else
+		snprintf(text, size,
+			 WORKER_PEER_UNLISTED ": %.30s lists no IP of this host; add it to peers "
+					      "there, or set cluster.secret-file",
+			 m->peer);
+}
+
 static void refusal_format(const struct launch_mount *m, const struct rudp_session *s, int code,
 			   char *text, size_t size)
 {
@@ -568,21 +589,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 "export-missing: the directory of export '%.30s' is missing or replaced "
 			 "on %.30s, see its status",
 			 m->export_name, m->peer);
-	else if (code == -EACCES || code == -EPERM)
-		snprintf(text, size,
-			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
-			 "export's clients there",
-			 m->peer, m->export_name);
-	else if (code == -EADDRNOTAVAIL)
-		snprintf(text, size,
-			 "wrong-address: %.30s does not list %s as an IP of this host; add it to "
-			 "peers there, or set cluster.secret-file",
-			 m->peer, word);
-	else if (code == -EDESTADDRREQ)
-		snprintf(text, size,
-			 WORKER_PEER_UNLISTED ": %.30s lists no IP of this host; add it to peers "
-					      "there, or set cluster.secret-file",
-			 m->peer);
+	else if (code == -EACCES || code == -EPERM || code == -EADDRNOTAVAIL ||
+		 code == -EDESTADDRREQ)
+		access_format(m, word, code, text, size);
 	else if (code == -ENOSPC && m->mount_worker)
 		snprintf(text, size,
 			 "server-full: %.30s reserves its free sessions for mounts, not mount "
