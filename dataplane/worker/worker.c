@@ -8,41 +8,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-
-static const char *const network_names[LAUNCH_TRANSPORT_MAX] = {
-	[LAUNCH_UDP] = "UDP",
-	[LAUNCH_DPDK] = "DPDK",
-	[LAUNCH_DPDK_INTERRUPT] = "DPDK-INTERRUPT",
-};
 
 static int fail(struct worker *w, enum launch_exit status, int error, const char *why)
 {
 	log_err("%s", why);
 	worker_send(w, LAUNCH_MSG_FAILED, error, 0, why);
 	return (int)status;
-}
-
-void worker_reason_publish(struct worker *w)
-{
-	const char *why = w->backup_why[0]  ? w->backup_why
-			  : w->peer_why[0]  ? w->peer_why
-			  : w->fault_why[0] ? w->fault_why
-			  : w->path_why[0]  ? w->path_why
-					    : w->rdma_why;
-	struct launch_stats *st = w->stats;
-
-	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
-	/* Partner: as in worker_stats_publish. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	snprintf(st->network, sizeof(st->network), "%s%s", network_names[w->cfg->transport],
-		 w->rdma_used ? " / RDMA" : "");
-	snprintf(st->reason, sizeof(st->reason), "%s", why);
-	worker_legs_publish(w);
-	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
 }
 
 /* SIGTERM and SIGINT are read in the loop, so that a worker that is asked to stop finishes its
@@ -114,6 +88,7 @@ static int start_all(struct worker *w)
 {
 	struct reason why = {.code = ""};
 	struct worker_legs_why legs;
+	unsigned n;
 	int e;
 
 	e = inherit(w, &why);
@@ -146,7 +121,8 @@ static int start_all(struct worker *w)
 	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, w->rdma != NULL, &why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why.text);
-	if (worker_ports_join(w, &legs) == 0)
+	n = w->cfg->failover ? worker_backup_join(w, &legs) : worker_ports_join(w, &legs);
+	if (n == 0)
 		return fail_by_ports(w, &legs);
 	worker_legs_set_reasons(w, &legs);
 	return 0;

@@ -120,10 +120,6 @@ struct worker {
 
 /* Runs the worker process. Returns its exit status (enum launch_exit). */
 int worker_main(void);
-/* Publishes the worker's reasons on the statistics page: those of each leg; and of the rest the
- * first of: which backup port carries, why a peer refuses, which faults are injected, what a path
- * does not carry. "": no problem. */
-void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */
 
@@ -135,24 +131,21 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why);
 struct launch_stats *worker_stats_map(int fd);
 /* Pins the process to its core and names it. 0; negative errno: the core does not exist. */
 int worker_process_place(const struct launch_config *cfg);
+
+/* worker_open.c: opening the ports */
+
 /* Selects the back end of the ports. 0; negative errno with a line in why. */
 int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open. Returns the number of open ports. ret_why: the reasons of each
  * leg, for worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
-
 /* Has the open ports join the network; closes those that must not. Results as for
  * worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Joins one port without reporting it to the transport. Returns the result of port_ops.join(). */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
-/* The link of a port whose join() found none has come up or gone down: starts the probe of its
- * address once it is up. */
-void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
-/* Handles the result of that probe; call after a tick of the port. */
-void worker_probe_look(struct worker *w, unsigned i);
 
-/* worker_legs.c: the reasons of each leg */
+/* worker_legs.c: the reasons of the worker and of each leg */
 
 /* Adds a reason of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
@@ -165,6 +158,10 @@ void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
 /* Writes the statistics page; call within its seqlock. */
 void worker_legs_publish(struct worker *w);
+/* Publishes the worker's reasons on the statistics page: those of each leg; and of the rest the
+ * first of: which backup port carries, why a peer refuses, which faults are injected, what a path
+ * does not carry. "": no problem. */
+void worker_reason_publish(struct worker *w);
 
 /* worker_ports.c: ports received while the worker runs */
 
@@ -172,6 +169,24 @@ void worker_legs_publish(struct worker *w);
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
 /* Reports those ports to the agent. */
 void worker_ports_report(struct worker *w);
+
+/* worker_link.c: link state, probes and removal of the running worker's ports */
+
+/* Announces the addresses of the ports to their networks, each at most ten times a second. */
+void worker_announce(struct worker *w);
+/* Reads the link state of port i's device; call after a tick of the port. */
+void worker_link_look(struct worker *w, unsigned i);
+/* Reports a change of port i's state to rudp. */
+void worker_link_judge(struct worker *w, unsigned i);
+/* Closes port i if the host wants its device back; call after a tick of the port. */
+void worker_release_look(struct worker *w, unsigned i);
+/* Reports the ports closed for that to the agent. */
+void worker_release_report(struct worker *w);
+/* The link of a port whose join() found none has come up or gone down: starts the probe of its
+ * address once it is up. */
+void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
+/* Handles the result of that probe; call after a tick of the port. */
+void worker_probe_look(struct worker *w, unsigned i);
 
 /* worker_backup.c: with cfg->failover the transport has one port, number 0, for all ports */
 
@@ -194,8 +209,10 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 	return w->cfg->failover ? 0 : port;
 }
 
-/* worker_loop.c */
+/* worker_io.c: ports and descriptors for the transport and the roles */
 
+/* A label in rudp's form: equal labels give equal numbers on all hosts. "" gives 0. */
+uint32_t worker_label_hash(const char *label);
 /* The port as the transport knows it. */
 struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
 /* As rudp_ops; user: the worker. */
@@ -205,6 +222,9 @@ void worker_tx_flush(void *user);
 /* Has the loop wake up for fd. fd negative: does nothing. */
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 void worker_unwatch(struct worker *w, int fd);
+
+/* worker_loop.c */
+
 /* Builds rudp and the role's state. 0; negative errno with a line in why. */
 int worker_build(struct worker *w, struct reason *why);
 void worker_run(struct worker *w);
@@ -223,7 +243,7 @@ uint64_t worker_rdma_turn(struct worker *w);
  * about it, has changed. */
 bool worker_rdma_publish(struct worker *w);
 
-/* worker_control.c: the agent, the signals and the statistics page */
+/* worker_message.c: messages to the agent */
 
 /* fuse_server_hold_cb, by the agent. */
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd);
@@ -231,24 +251,20 @@ void worker_send_port(struct worker *w, unsigned index, const struct launch_port
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_send_ping(struct worker *w, const struct launch_ping *p);
-void worker_control_read(struct worker *w);
-/* Reads the link state of port i's device; call after a tick of the port. */
-void worker_link_look(struct worker *w, unsigned i);
-/* Reports a change of port i's state to rudp. */
-void worker_link_judge(struct worker *w, unsigned i);
-/* Closes port i if the host wants its device back; call after a tick of the port. */
-void worker_release_look(struct worker *w, unsigned i);
-/* Reports the ports closed for that to the agent. */
-void worker_release_report(struct worker *w);
-/* A label in rudp's form: equal labels give equal numbers on all hosts. "" gives 0. */
-uint32_t worker_label_hash(const char *label);
-/* Checks whether the agent is still alive. */
-void worker_alive_read(struct worker *w);
-void worker_signal_read(struct worker *w);
+
+/* worker_report.c */
+
 /* Passes rudp's reports on to the log and the agent. */
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code);
 void worker_stats_publish(struct worker *w);
+
+/* worker_control.c: messages of the agent, and signals */
+
+void worker_control_read(struct worker *w);
+/* Checks whether the agent is still alive. */
+void worker_alive_read(struct worker *w);
+void worker_signal_read(struct worker *w);
 
 /* worker_capture.c */
 

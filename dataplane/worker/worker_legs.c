@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reasons of degraded legs, and the ports' counters, on the statistics page. Each leg's reason
- * is reported, kept and cleared independently of the others.
+ * The reasons why a worker or one of its legs is degraded, and the ports' counters, on the
+ * statistics page. Each leg's reason is reported, kept and cleared independently of the others.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -108,4 +108,29 @@ void worker_legs_publish(struct worker *w)
 		if (w->port_open[i] && w->ports[i].ops->refusals)
 			w->ports[i].ops->refusals(&w->ports[i], st->refusals);
 	}
+}
+
+static const char *const network_names[LAUNCH_TRANSPORT_MAX] = {
+	[LAUNCH_UDP] = "UDP",
+	[LAUNCH_DPDK] = "DPDK",
+	[LAUNCH_DPDK_INTERRUPT] = "DPDK-INTERRUPT",
+};
+
+void worker_reason_publish(struct worker *w)
+{
+	const char *why = w->backup_why[0]  ? w->backup_why
+			  : w->peer_why[0]  ? w->peer_why
+			  : w->fault_why[0] ? w->fault_why
+			  : w->path_why[0]  ? w->path_why
+					    : w->rdma_why;
+	struct launch_stats *st = w->stats;
+
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
+	/* Partner: as in worker_stats_publish. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	snprintf(st->network, sizeof(st->network), "%s%s", network_names[w->cfg->transport],
+		 w->rdma_used ? " / RDMA" : "");
+	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	worker_legs_publish(w);
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
 }

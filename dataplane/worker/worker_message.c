@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of the worker to the agent. */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/os/fdpass.h"
+
+#include <sys/socket.h>
+
+void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
+		 const char *text)
+{
+	struct launch_msg m = {.type = type, .code = code, .index = index};
+
+	/* Without an agent the room in the socket is reserved for messages that its successor
+	 * needs. */
+	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
+		return;
+	reason_copy_text(m.text, sizeof(m.text), text ? text : "");
+	/* A full channel loses an event and never blocks the traffic; the page shows the current
+	 * state. */
+	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port)
+{
+	const struct launch_msg m = {.type = LAUNCH_MSG_HAS_PORT, .index = index, .port = *port};
+
+	if (w->control_fd >= 0)
+		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void worker_send_ping(struct worker *w, const struct launch_ping *p)
+{
+	const struct launch_msg m = {.type = LAUNCH_MSG_PINGED, .ping = *p};
+
+	if (w->control_fd >= 0 && !w->orphan_ns)
+		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
+{
+	struct worker *w = user;
+	struct launch_msg m = {.type = LAUNCH_MSG_HOLD, .index = export_index, .key = key};
+
+	if (w->control_fd < 0)
+		return true;
+	if (fd >= 0)
+		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
+	/*
+	 * The next agent gets what the service manager kept; a later message would reach no agent.
+	 */
+	if (w->orphan_ns)
+		return false;
+	m.type = LAUNCH_MSG_DROP;
+	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
+		return false;
+	/* A file pinned by an earlier version has another key, specific to the worker. */
+	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
+	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
+}

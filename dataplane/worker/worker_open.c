@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the ports and has them join the network. */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <string.h>
+#include <sys/fsuid.h>
+
+#define PORT_RETRY_NS (2 * NSEC_PER_SEC)
+
+int worker_ops_get(struct worker *w, struct reason *why)
+{
+	bool all_xdp = w->cfg->transport != LAUNCH_UDP;
+
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
+	if (!all_xdp)
+		return port_ops_get(w->cfg->transport, &w->ops, why);
+	w->ops = &port_xdp_ops; /* without DPDK and its memory, unless a port falls back to it */
+	return 0;
+}
+
+/* As port_ops.open of the port's back end. A port falls back from AF_XDP to AF_PACKET. */
+static int port_open(struct worker *w, unsigned i, struct reason *why)
+{
+	struct port *p = &w->ports[i];
+	struct reason xdp;
+	int r;
+
+	*p = (struct port){.ops = w->ops, .index = i};
+	if (w->cfg->transport == LAUNCH_UDP || !launch_port_is_xdp(&w->cfg->ports[i]))
+		return p->ops->open(p, w->cfg, i, why);
+	p->ops = &port_xdp_ops;
+	if (p->ops->open(p, w->cfg, i, &xdp) == 0)
+		return 0;
+	log_warning("%s", xdp.text);
+	r = port_ops_get(w->cfg->transport, &p->ops, why);
+	if (r < 0) {
+		p->ops = w->ops;
+		return r;
+	}
+	r = p->ops->open(p, w->cfg, i, why);
+	if (r == 0)
+		reason_set(why, "no-af-xdp", "AF_PACKET is used: %s", xdp.text);
+	return r;
+}
+
+unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
+{
+	struct reason why;
+	unsigned n = 0;
+	int user = -1;
+
+	*ret_why = w->port_why; /* unchanged for ports that are not tried */
+	/* Sockets belong to the worker's own user: the kernel lets only the same user share a UDP
+	 * port, and port_udp opens more of them later. */
+	if (w->cfg->transport == LAUNCH_UDP)
+		user = setfsuid(w->sandbox.uid);
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		if (w->port_open[i] || w->released[i]) {
+			n += w->port_open[i];
+			continue;
+		}
+		reason_clear(&why);
+		reason_clear(&ret_why->leg[i]);
+		w->port_open[i] = port_open(w, i, &why) == 0;
+		n += w->port_open[i];
+		if (reason_is_set(&why)) /* an open port may have a reason too */
+			worker_legs_add(w, ret_why, i, &why);
+	}
+	if (user >= 0)
+		setfsuid((uid_t)user);
+	w->port_retry_ns = n < w->cfg->n_ports && w->ops->reopens ? clock_now_ns() + PORT_RETRY_NS
+								  : UINT64_MAX;
+	return n;
+}
+
+/* The port has the result of its probe. */
+static int join_end(struct worker *w, unsigned i, int r, const struct reason *reason,
+		    struct worker_legs_why *why)
+{
+	if (r < 0) {
+		w->ports[i].ops->close(&w->ports[i]);
+		w->port_open[i] = false;
+	}
+	w->unprobed[i] = r > 0;
+	w->probed |= r == 0;
+	if (reason_is_set(reason))
+		worker_legs_add(w, why, i, reason);
+	return r;
+}
+
+/* As port_ops.join(), once. */
+static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
+{
+	struct reason reason = {.code = ""};
+	struct port *p = &w->ports[i];
+	int r = p->ops->join ? p->ops->join(p, w->cfg, i, &reason) : 0;
+
+	return r == -EAGAIN || r == -EINPROGRESS ? r : join_end(w, i, r, &reason, why);
+}
+
+int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
+{
+	struct reason reason = {.code = ""};
+	int r = port_join(&w->ports[i], w->cfg, i, &reason);
+
+	return join_end(w, i, r, &reason, why);
+}
+
+/* A port with a result while others still probe: it answers its neighbours and drains its rings.
+ * Datagrams are not delivered yet. Returns whether more may be waiting. */
+static bool port_keep(struct worker *w, unsigned i)
+{
+	struct port_rx pkts[PORT_BURST_MAX];
+	struct port *p = &w->ports[i];
+	int n = p->ops->rx(p, pkts, PORT_BURST_MAX);
+
+	if (p->ops->tick)
+		(void)p->ops->tick(p, clock_now_ns());
+	return n == PORT_BURST_MAX;
+}
+
+/* All ports probe at the same time: most of it is waiting for objections. */
+unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
+{
+	bool waits[LAUNCH_PORTS_MAX], any, more;
+	unsigned n = 0;
+	int r;
+
+	*ret_why = w->open_why = w->port_why;
+	memcpy(waits, w->port_open, sizeof(waits));
+	do {
+		any = more = false;
+		for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+			if (!waits[i]) {
+				more |= w->port_open[i] && port_keep(w, i);
+				continue;
+			}
+			r = join_look(w, i, ret_why);
+			more |= r == -EINPROGRESS;
+			waits[i] = r == -EAGAIN || r == -EINPROGRESS;
+			any |= waits[i];
+			n += r >= 0;
+			if (r >= 0 || waits[i])
+				continue;
+			w->port_up[i] = false;
+			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
+		}
+		if (any && !more)
+			port_join_rest();
+	} while (any);
+	return n;
+}
