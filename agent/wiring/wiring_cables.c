@@ -195,7 +195,8 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		struct wiring_ask *q = &w->v.asks[i];
 
-		if (q->ifindex != leg->ifindex || q->due_ns == UINT64_MAX || !is_answer(w, q, c))
+		/* Before the first question the packet may be older than the carrier's change. */
+		if (q->ifindex != leg->ifindex || q->sent == 0 || !is_answer(w, q, c))
 			continue;
 		q->answered = true;
 		q->unanswered = 0;
@@ -243,12 +244,29 @@ static bool is_silent_pair(const struct wiring *w, uint32_t a, uint32_t b)
 	return any;
 }
 
+/*
+ * Like hear_each_other(), but for longer than an operator needs to exchange two cables: meanwhile
+ * both legs are at one switch for a moment, which says nothing about the networks.
+ */
+static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < w->v.n_asks; i++) {
+		const struct wiring_ask *q = &w->v.asks[i];
+
+		if (q->question == WIRING_ASK_SELF && q->answered && q->unanswered == 0 &&
+		    q->sent > WIRING_BURST &&
+		    ((q->ifindex == a && q->other == b) || (q->ifindex == b && q->other == a)))
+			return true;
+	}
+	return false;
+}
+
 /* Remembers whether the networks of two legs on which peers answer are apart or linked. */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {
 	if (!a->proven || !b->proven)
 		return;
-	if (hear_each_other(w, a->ifindex, b->ifindex)) {
+	if (are_linked(w, a->ifindex, b->ifindex)) {
 		for (size_t i = 0; i < w->n_apart; i++)
 			if (w->apart[i].a == a->ifindex && w->apart[i].b == b->ifindex)
 				w->apart[i] = w->apart[--w->n_apart];

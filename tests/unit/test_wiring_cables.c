@@ -275,6 +275,26 @@ static void a_leg_at_the_other_legs_switch_is_found(void **state)
 	assert_int_equal(d->n_one, 1);
 }
 
+/* While cables are exchanged one by one, both legs are at one switch for a moment. */
+static void networks_stay_apart_while_cables_are_exchanged(void **state)
+{
+	struct cables *d = *state;
+
+	prove(d, true);
+	cables_run(d, 60 * S);
+	plug(d, 1, 1);
+	prove(d, true); /* a late answer, from before the exchange */
+	cables_run(d, 1 * S);
+	plug(d, 0, 1);
+	prove(d, true);
+	cables_run(d, 200 * MS);
+	plug(d, 0, 0); /* and at once another wrong cable */
+	prove_one(d, 0, true);
+	cables_run(d, 2 * S);
+	assert_true(is_crossed(d, "leg-b", "connect eth2 to the network of leg-b"));
+	assert_false(is_crossed(d, "leg-a", ""));
+}
+
 static void right_cables_are_not_reported_whatever_the_peer_lacks(void **state)
 {
 	for (unsigned lacks = 0; lacks < 16; lacks++) {
@@ -368,6 +388,7 @@ int main(void)
 		CABLES_TEST(crossed_cables_are_found_and_mended),
 		CABLES_TEST(cables_that_cross_without_a_link_event_are_found_when_paths_fail),
 		CABLES_TEST(a_leg_at_the_other_legs_switch_is_found),
+		CABLES_TEST(networks_stay_apart_while_cables_are_exchanged),
 		CABLES_TEST(legs_of_linked_networks_are_not_crossed_when_the_peer_loses_one),
 		CABLES_TEST(linked_networks_are_not_crossed_at_the_start),
 		CABLES_TEST(the_number_of_packets_is_limited),
