@@ -225,8 +225,10 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 		server_retry_run(srv);
 	if (srv->n_wait > 0)
 		server_wait_run(srv, now_ns);
-	if (rdma_waits(srv))
+	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
+		server_fetch_run(srv);
+	}
 	clients_reap(srv);
 	if (PLENUM_UNLIKELY(srv->n_moving > 0))
 		server_mounts_move(srv, now_ns);
@@ -431,6 +433,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 	c->session = NULL;
 	server_wait_drop(srv, c, NULL);
 	server_ping_client_gone(c);
+	server_fetch_client_gone(c);
 	server_rdma_client_gone(c);
 	/* Requests that the next session has sent again belong to that session. */
 	for (struct server_req *q = srv->active; q; q = q->next)

@@ -418,10 +418,12 @@ struct fuse_server {
 	struct server_ping_order order;
 };
 
+static inline unsigned server_export_index(const struct server_export *e)
+{
+	return (unsigned)(e - e->server->exports);
+}
+
 /* server_req.c */
-/* Completes the request with len bytes at server_req_data and the tail behind: sends the reply
- * and releases everything. error: negative. */
-void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len);
 static inline uint8_t *server_req_data(struct server_req *q)
 {
 	return (uint8_t *)q + BUF_HEADROOM_BYTES;
@@ -440,29 +442,31 @@ static inline const char *server_req_name(const struct server_req *q, size_t arg
 {
 	return (const char *)(q->in + 1) + arg_bytes;
 }
-/* Starts a validated request, including its data. */
-void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		     const struct fuse_server_args *args);
+/* Starts a validated request, whose reply of at most out_max bytes gets the buffer data. */
+void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
+		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args,
+		      uint8_t *data, size_t out_max);
+void server_retry_run(struct fuse_server *srv);
+
+/* server_finish.c */
+/* Completes the request with len bytes at server_req_data and the tail behind: sends the reply
+ * and releases everything. error: negative. */
+void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len);
+/* Queues the request for a retry. */
+void server_req_requeue(struct server_req *q);
 /* Replies with an error to a message that did not become a request. buf: the message. */
 void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
-/* Starts a validated request. False: the client gets no reply buffer now. */
-bool server_req_start(struct fuse_server_client *c, struct rudp_call *call,
-		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args);
-/* Queues the request for a retry. */
-void server_req_requeue(struct server_req *q);
-void server_retry_run(struct fuse_server *srv);
+/* Ends a call that the client no longer waits for. */
+void server_call_end(struct rudp_call *call);
 
 /* server_wait.c */
-/* A buffer for the client's reply of len bytes; NULL: it gets none now. */
-void *server_wait_buffer(struct fuse_server_client *c, size_t len);
-/* Queues the request in buf until there is a reply buffer for it. */
-void server_wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
+/* Starts a validated request, including its data: now, or when there is a reply buffer for it. A
+ * repetition of a running request takes over its reply. */
+void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_server_args *args);
 /* Starts those that can have a buffer. */
 void server_wait_run(struct fuse_server *srv, uint64_t now_ns);
-/* The waiting request is repeated by this call: it continues to wait for it. False: none waits. */
-bool server_wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
-		      struct rudp_call **ret_former);
 /* Takes a request out of the queue: the caller owns its buffer. NULL: none waits. */
 void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret);
 /* Drops the client's waiting requests, or only the one of this call. */
@@ -472,6 +476,8 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 /* server_rights.c */
 /* Permanently gives up the capability to exceed quotas. 0; negative errno. */
 int server_creds_init(struct fuse_server *srv);
+/* Whether this thread writes with this identity. */
+bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* Sets the identity with which this thread writes. 0; negative errno: writing now would use
  * another identity. */
 int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid);

@@ -4,6 +4,7 @@
  * io_uring does what it can do without blocking this core; the I/O helpers do the rest.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_node.h"

@@ -2,7 +2,7 @@
 /* The open files of a mount: handles that the client cannot guess, and the descriptors behind them.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_node.h"

@@ -6,6 +6,7 @@
  */
 #include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "dataplane/fuse/server/server_fair.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/server_pin.h"
@@ -14,11 +15,6 @@
 #include <string.h>
 
 #define ROOT_WAIT_MS 10000 /* to obtain the handle of each export's root at the start */
-
-static unsigned index_of(const struct server_export *e)
-{
-	return (unsigned)(e - e->server->exports);
-}
 
 /* ------------------------------------------------------------------ a request's call */
 
@@ -55,7 +51,7 @@ static void call_release(struct server_req *q)
 static void call_drop(struct server_req *q, struct helper_call *call)
 {
 	call_release(q);
-	q->client->from->n_calls[index_of(q->mount->export)]--;
+	q->client->from->n_calls[server_export_index(q->mount->export)]--;
 	fs_helper_call_free(q->client->server->helpers, call);
 }
 
@@ -64,14 +60,16 @@ struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, 
 	struct server_export *e = q->mount->export;
 	const struct fuse_rights *rights = &q->client->rights;
 	struct helper_call *call =
-		server_fair_allows(q) ? fs_helper_call_new(e->server->helpers, index_of(e)) : NULL;
+		server_fair_allows(q)
+			? fs_helper_call_new(e->server->helpers, server_export_index(e))
+			: NULL;
 	int r;
 
 	if (!call) {
 		server_req_requeue(q);
 		return NULL;
 	}
-	q->client->from->n_calls[index_of(e)]++;
+	q->client->from->n_calls[server_export_index(e)]++;
 	r = ref_fill(q, &call->a, i);
 	if (r < 0) {
 		call_drop(q, call);
@@ -168,43 +166,6 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 
 /* ------------------------------------------------------------------ calls of our own */
 
-void server_helper_close(struct server_export *e, int fd)
-{
-	struct fuse_server *srv = e->server;
-	struct helper_call *call =
-		srv->ending ? NULL : fs_helper_call_new(srv->helpers, index_of(e));
-
-	if (!call) {
-		close(fd);
-		return;
-	}
-	call->op = HELPER_CLOSE;
-	call->a.fd = fd;
-	srv->n_helper_calls++;
-	fs_helper_submit(srv->helpers, call, HELPERS_SLOW);
-}
-
-void server_helper_repin(struct server_export *e)
-{
-	struct fuse_server *srv = e->server;
-	struct helper_call *call;
-
-	for (; e->repin_next < STATE_PINS_MAX; e->repin_next++) {
-		const struct state_pin *rec = &e->state->holds[e->repin_next];
-
-		if (!state_pin_is_used(rec) || rec->len > sizeof(call->a.handle))
-			continue;
-		call = fs_helper_call_new(srv->helpers, index_of(e));
-		if (!call)
-			return; /* the rest follow when calls return */
-		call->op = HELPER_OPEN_PATH;
-		call->a.len = rec->len;
-		memcpy(call->a.handle, rec->handle, rec->len);
-		srv->n_helper_calls++;
-		fs_helper_submit(srv->helpers, call, HELPERS_QUICK);
-	}
-}
-
 static void own_back(struct fuse_server *srv, const struct helper_call *call)
 {
 	struct server_export *e = &srv->exports[call->export_index];
@@ -232,7 +193,7 @@ static void call_back(void *user, struct helper_call *call)
 	fs_helper_call_free(srv->helpers, call);
 	if (!q)
 		return;
-	q->client->from->n_calls[index_of(q->mount->export)]--;
+	q->client->from->n_calls[server_export_index(q->mount->export)]--;
 	server_fair_returned(q);
 	req_back(q, &r, fd);
 }

@@ -28,11 +28,7 @@ void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
 					   int fd));
 /* Cancels the request's call unless a helper has started it. */
 void server_helper_interrupt(struct server_req *q);
-/* Closes fd in a helper, because closing may take as long as the file is big. */
-void server_helper_close(struct server_export *e, int fd);
 int server_helpers_init(struct fuse_server *srv); /* obtains the roots' handles */
 int server_helpers_poll(struct fuse_server *srv, bool may_sleep);
-/* Asks the agent to pin all files that the export's state lists. */
-void server_helper_repin(struct server_export *e);
 
 #endif

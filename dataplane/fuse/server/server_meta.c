@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests on names and attributes: lookup, create, remove, rename, link, attributes, statfs. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/server_reply.h"
-#include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
 
 #define EXPECT_TRIES_MAX 16 /* retries when other clients change the name in between */
-
-const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX])
-{
-	snprintf(path, SERVER_FD_PATH_MAX, "/proc/self/fd/%d", fd);
-	return path;
-}
 
 static void done_then(struct server_req *q, const struct helper_result *r, int fd)
 {

@@ -173,26 +173,6 @@ void server_mounts_end(struct fuse_server *srv)
 	srv->ending = true;
 }
 
-bool server_mounts_unclaimed(const struct server_export *e)
-{
-	const struct share *share = &e->server->share;
-
-	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
-		return false;
-	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
-		const struct state_mount *rec = &e->state->mounts[i];
-		uint32_t server = STATE_SERVED_BY(state_served(rec));
-		const struct share_slot *slot;
-
-		if (!share_get(&rec->used) || !server || server == e->server->cfg->worker_id)
-			continue;
-		slot = share_slot_of(share, server);
-		if (!slot || !share_serves(slot, e->name_hash))
-			return true;
-	}
-	return false;
-}
-
 void server_mount_put(struct server_mount *m)
 {
 	if (m->n_clients > 0)

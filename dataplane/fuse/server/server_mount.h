@@ -23,10 +23,6 @@ void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
 void server_mounts_publish(struct fuse_server *srv);
 /* Tells peers that open files stay open until a successor takes over. */
 void server_mounts_end(struct fuse_server *srv);
-/* Whether mounts of the export belong to a worker that does not represent them: it has not
- * appeared since this worker started (the shared memory may be new), or no longer has the
- * export. */
-bool server_mounts_unclaimed(const struct server_export *e);
 /*
  * Decides which worker serves the mount of a client at `from` (NULL: unknown). 0: this one;
  * -EREMOTE: another, see srv->elsewhere; -EBUSY: the client should retry.

@@ -6,9 +6,10 @@
  */
 #include "dataplane/fuse/server/server_node.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "netcfg/base/hash.h"
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -387,6 +388,12 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 }
 
 /* ------------------------------------------------------------------ from names */
+
+const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX])
+{
+	snprintf(path, SERVER_FD_PATH_MAX, "/proc/self/fd/%d", fd);
+	return path;
+}
 
 bool server_has_no_xattrs(const struct server_export *e, int fd)
 {

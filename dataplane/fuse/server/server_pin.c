@@ -5,9 +5,8 @@
  */
 #include "dataplane/fuse/server/server_pin.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_helper.h"
+#include "dataplane/fuse/server/server_background.h"
 #include "dataplane/fuse/server/server_lease.h"
-#include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_node.h"
 #include "netcfg/base/log.h"
 #include <string.h>
@@ -323,6 +322,28 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
+/* Whether mounts of the export belong to a worker that does not represent them: it has not appeared
+ * since this worker started (the shared memory may be new), or no longer has the export. */
+static bool mounts_unclaimed(const struct server_export *e)
+{
+	const struct share *share = &e->server->share;
+
+	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
+		return false;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		const struct state_mount *rec = &e->state->mounts[i];
+		uint32_t server = STATE_SERVED_BY(state_served(rec));
+		const struct share_slot *slot;
+
+		if (!share_get(&rec->used) || !server || server == e->server->cfg->worker_id)
+			continue;
+		slot = share_slot_of(share, server);
+		if (!slot || !share_serves(slot, e->name_hash))
+			return true;
+	}
+	return false;
+}
+
 void server_unpin(struct server_node *n)
 {
 	struct server_export *e = n->export;
@@ -334,7 +355,7 @@ void server_unpin(struct server_node *n)
 	if (e->server->ending)
 		return;
 	/* Another client may have the file open, or has yet to reclaim it from a predecessor. */
-	if (e->n_reclaiming > 0 || server_mounts_unclaimed(e) ||
+	if (e->n_reclaiming > 0 || mounts_unclaimed(e) ||
 	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
 	else
@@ -390,7 +411,7 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(!e->sweep_due) || now_ns < e->sweep_ns)
 		return;
-	settled = !are_reclaiming(e, false) && !server_mounts_unclaimed(e);
+	settled = !are_reclaiming(e, false) && !mounts_unclaimed(e);
 	if (!settled && are_reclaiming(e, true))
 		return;
 	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {

@@ -18,6 +18,7 @@ bool server_quota_allows(struct server_req *q);
 /* Counts one more file of the mount's user. NULL: out of memory. */
 struct server_user *server_quota_take(struct server_mount *m, uint32_t uid);
 void server_quota_give(struct server_mount *m, struct server_user *u);
+uint32_t server_quota_of_user(const struct server_mount *m, uint32_t uid);
 /* The client of the mount is at this address now (NULL: unknown) and calls itself `host`. 0;
  * -ENOMEM. */
 int server_quota_client(struct server_mount *m, const struct ip_addr *from, const char *host);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
- * client's memory and fetches WRITE data from it, on the leg with the least load. An operation that
- * fails is retried on the next leg, and via packets at last. A buffer belongs to the device until
- * the device reports completion.
+ * client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it. An
+ * operation that fails is retried on the next leg, and via packets at last. A buffer belongs to the
+ * device until the device reports completion.
  */
 #include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/fuse_server_internal.h"
@@ -198,56 +198,32 @@ void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void 
 	buf_pool_put(&srv->requests, buf);
 }
 
-/* The least loaded working leg in `legs` without those in `not`; -1: none. */
-static int leg_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not )
+int server_rdma_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not )
 {
 	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
 }
 
-/* Whether one of the legs works, even if it is too busy now. */
-static bool some_work(const struct fuse_server_client *c, uint8_t legs)
+bool server_rdma_works(const struct fuse_server_client *c, uint8_t legs)
 {
 	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
 }
 
-static uint8_t legs_failed(const struct fuse_server_client *c, uint8_t legs)
+uint8_t server_rdma_legs_failed(const struct fuse_server_client *c, uint8_t legs)
 {
 	return legs & (uint8_t)~port_rdma_ready(c->rdma);
 }
 
 uint8_t server_rdma_failed(const struct server_req *q)
 {
-	return q->args.flags & FUSE_PROTO_REQ_BULK ? legs_failed(q->client, q->args.bulk.legs) : 0;
+	return q->args.flags & FUSE_PROTO_REQ_BULK
+		       ? server_rdma_legs_failed(q->client, q->args.bulk.legs)
+		       : 0;
 }
 
 void fuse_server_path_down(struct fuse_server_client *c, unsigned port)
 {
 	if (c->rdma)
 		port_rdma_drop_port(c->rdma, port);
-}
-
-static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone);
-static void fetch_retry(struct server_fetch *k);
-static void fetch_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
-			    const struct rudp_call *call);
-
-/* Operations in flight complete with an error. */
-void server_rdma_client_gone(struct fuse_server_client *c)
-{
-	struct server_fetch *next;
-
-	replies_run(c->server, c);
-	fetch_wait_drop(c->server, c, NULL);
-	for (struct server_fetch *k = c->server->fetches; k; k = next) {
-		next = k->next;
-		if (k->client != c)
-			continue;
-		k->call = NULL;
-		if (k->waits)
-			fetch_retry(k); /* ends, because k->call is NULL */
-	}
-	if (c->rdma)
-		port_rdma_drop_all(c->rdma);
 }
 
 /* ------------------------------------------------------------------ READ */
@@ -268,7 +244,9 @@ static void reply_by_packets(struct server_req *q)
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
-	int leg = q->bulk_stale || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
+	int leg = q->bulk_stale || !q->call
+			  ? -1
+			  : server_rdma_choose(c, q->args.bulk.legs, q->args.failed);
 
 	if (leg < 0)
 		return false;
@@ -284,7 +262,7 @@ static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&
 	       q->got >= BULK_LEAST &&
-	       some_work(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
+	       server_rdma_works(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
 }
 
 static void reply_go(struct server_req *q)
@@ -337,6 +315,19 @@ static void replies_run(struct fuse_server *srv, const struct fuse_server_client
 	}
 }
 
+void server_rdma_run(struct fuse_server *srv)
+{
+	replies_run(srv, NULL);
+}
+
+/* Operations in flight complete with an error. */
+void server_rdma_client_gone(struct fuse_server_client *c)
+{
+	replies_run(c->server, c);
+	if (c->rdma)
+		port_rdma_drop_all(c->rdma);
+}
+
 void server_rdma_reply(struct server_req *q, size_t len)
 {
 	if (!(q->args.flags & FUSE_PROTO_REQ_BULK)) {
@@ -348,228 +339,6 @@ void server_rdma_reply(struct server_req *q, size_t len)
 		reply_by_packets(q);
 	else
 		reply_go(q);
-}
-
-/* ------------------------------------------------------------------ WRITE */
-
-static void fetch_done(struct port_rdma_op *op, int status);
-
-static void *fetch_data(struct server_fetch *k)
-{
-	return (uint8_t *)k + BUF_HEADROOM_BYTES;
-}
-
-static bool fetch_begin(struct server_fetch *k)
-{
-	struct fuse_server_client *c = k->client;
-	int leg = k->call ? leg_choose(c, k->bulk.legs, k->failed) : -1;
-
-	if (leg < 0)
-		return false;
-	k->leg = (uint8_t)leg;
-	k->op.done = fetch_done;
-	return port_rdma_read(c->rdma, (unsigned)leg,
-			      (uint8_t *)fetch_data(k) + FUSE_PROTO_WRITE_DATA, k->bulk.len,
-			      k->bulk.addr, &k->op) == 0;
-}
-
-/* Passes the completed message on as a request, or refuses it. */
-static void fetch_end(struct server_fetch *k, bool whole)
-{
-	struct fuse_server_client *c = k->client;
-	struct rudp_call *call = k->call;
-	struct fuse_server *srv = c->server;
-	uint8_t failed = legs_failed(c, k->bulk.legs);
-	void *data = fetch_data(k);
-	struct fuse_server_args args;
-	size_t len = k->len;
-	bool gone = c->gone;
-
-	*(k->prev ? &k->prev->next : &srv->fetches) = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	srv->n_fetches--;
-	if (--c->n_reqs == 0 && gone) {
-		c->next_dying = srv->dying;
-		srv->dying = c;
-	}
-	if (call && whole && fuse_server_check(data, len, &args) == 0 && !c->mount->gone) {
-		args.failed = failed;
-		server_req_take(c, call, data, len, &args);
-		return;
-	}
-	if (call)
-		server_req_refuse(srv, call, data, len, -EREMOTEIO);
-	buf_pool_put(&srv->requests, data);
-}
-
-static void fetch_retry(struct server_fetch *k)
-{
-	struct fuse_server *srv = k->client->server;
-
-	srv->n_fetches_waiting -= k->waits;
-	k->waits = false;
-	if (fetch_begin(k))
-		return;
-	if (!k->call || !some_work(k->client, k->bulk.legs & (uint8_t)~k->failed)) {
-		fetch_end(k, false);
-		return;
-	}
-	k->waits = true;
-	srv->n_fetches_waiting++;
-}
-
-static void fetch_done(struct port_rdma_op *op, int status)
-{
-	struct server_fetch *k = (struct server_fetch *)op;
-	struct fuse_server_client *c = k->client;
-
-	if (status == 0) {
-		launch_stat_add(&c->server->stats->rdma[op->port].write_bytes, k->bulk.len);
-		c->by_rdma[op->port].write_bytes += k->bulk.len;
-		fetch_end(k, true);
-		return;
-	}
-	k->failed |= (uint8_t)(1U << k->leg);
-	launch_stat_add(&c->server->stats->rdma[op->port].failures, 1);
-	fetch_retry(k);
-}
-
-/* Builds the message as it would have arrived via packets: header, room for the data, handles. */
-static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
-		       const struct fuse_server_args *args)
-{
-	const size_t tail_len = len - in->len - sizeof(args->bulk);
-	const struct fuse_proto_req_tail *tail = (const void *)((const uint8_t *)in + in->len);
-	uint8_t *at = to + FUSE_PROTO_WRITE_DATA + args->bulk.len;
-	uint32_t whole = (uint32_t)FUSE_PROTO_WRITE_DATA + args->bulk.len;
-	uint16_t flags;
-
-	memcpy(to, in, FUSE_PROTO_WRITE_DATA);
-	memcpy(to + offsetof(struct fuse_in_header, len), &whole, sizeof(whole));
-	memcpy(at, tail, tail_len);
-	flags = args->flags & (uint16_t) ~(FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY);
-	memcpy(at + offsetof(struct fuse_proto_req_tail, flags), &flags, sizeof(flags));
-	return whole + tail_len;
-}
-
-/* 0: the transfer has started, into a buffer that also has a copy of the message; -EAGAIN: not
- * possible now; -EREMOTEIO: no leg works. */
-static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		       const struct fuse_server_args *args)
-{
-	struct fuse_server *srv = c->server;
-	struct server_fetch *k;
-	uint8_t *data;
-
-	if (!some_work(c, args->bulk.legs))
-		return -EREMOTEIO;
-	data = buf_pool_get_largest(&srv->requests, c->peer);
-	if (!data)
-		return -EAGAIN;
-	k = (struct server_fetch *)(data - BUF_HEADROOM_BYTES);
-	*k = (struct server_fetch){
-		.client = c, .call = call, .bulk = args->bulk, .next = srv->fetches};
-	if (!fetch_begin(k)) {
-		buf_pool_put(&srv->requests, data);
-		return some_work(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
-	}
-	k->len = assemble(data, buf, len, args); /* around the incoming data */
-	if (k->next)
-		k->next->prev = k;
-	srv->fetches = k;
-	srv->n_fetches++;
-	c->n_reqs++;
-	return 0;
-}
-
-/* A client drops its pairs when the server reports that it could not fetch data, so the server
- * reports that only for pairs that do not work, not for busy ones. */
-void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		       const struct fuse_server_args *args)
-{
-	struct fuse_server *srv = c->server;
-	struct server_wait *w;
-	int r = fetch_start(c, call, buf, len, args);
-
-	if (r != -EAGAIN) {
-		if (r < 0)
-			server_req_refuse(srv, call, buf, len, r);
-		buf_pool_put(&srv->requests, buf);
-		return;
-	}
-	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
-	*w = (struct server_wait){.client = c, .call = call, .len = len};
-	*srv->fetch_tail = w;
-	srv->fetch_tail = &w->next;
-	srv->n_fetch_wait++;
-}
-
-static void fetch_wait_remove(struct fuse_server *srv, struct server_wait **p)
-{
-	struct server_wait *w = *p;
-
-	*p = w->next;
-	if (srv->fetch_tail == &w->next)
-		srv->fetch_tail = p;
-	srv->n_fetch_wait--;
-}
-
-static void fetch_wait_drop(struct fuse_server *srv, const struct fuse_server_client *c,
-			    const struct rudp_call *call)
-{
-	struct server_wait **p = &srv->fetch_head;
-
-	while (*p) {
-		struct server_wait *w = *p;
-
-		if ((c && w->client != c) || (call && w->call != call)) {
-			p = &w->next;
-			continue;
-		}
-		fetch_wait_remove(srv, p);
-		buf_pool_put(&srv->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
-	}
-}
-
-void server_rdma_run(struct fuse_server *srv)
-{
-	struct server_wait **p = &srv->fetch_head;
-	struct server_fetch *next;
-
-	replies_run(srv, NULL);
-	for (struct server_fetch *k = srv->fetches; k; k = next) {
-		next = k->next;
-		if (k->waits)
-			fetch_retry(k);
-	}
-	while (*p) {
-		const struct server_wait w = **p;
-		void *buf = (uint8_t *)*p + BUF_HEADROOM_BYTES;
-		struct fuse_server_args args;
-		int r;
-
-		(void)fuse_server_check(buf, w.len,
-					&args); /* it passed the same check on arrival */
-		r = fetch_start(w.client, w.call, buf, w.len, &args);
-		if (r == -EAGAIN) { /* other pairs may be less busy */
-			p = &(*p)->next;
-			continue;
-		}
-		fetch_wait_remove(srv, p);
-		if (r < 0)
-			server_req_refuse(srv, w.call, buf, w.len, r);
-		buf_pool_put(&srv->requests, buf);
-		p = &srv->fetch_head; /* refusing it may have ended its client */
-	}
-}
-
-void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call)
-{
-	for (struct server_fetch *k = srv->fetches; k; k = k->next)
-		if (k->call == call)
-			k->call = NULL;
-	fetch_wait_drop(srv, NULL, call);
 }
 
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,

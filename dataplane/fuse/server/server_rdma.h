@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bulk data via RDMA (server_rdma.c) and RDMA tests (server_ping.c). */
+/* Bulk data via RDMA (server_rdma.c, server_fetch.c) and RDMA tests (server_ping.c). */
 #ifndef PLENUM_SERVER_RDMA_H
 #define PLENUM_SERVER_RDMA_H
 
@@ -9,17 +9,29 @@
 void server_rdma_done(struct fuse_server *srv);
 /* FUSE_PROTO_RDMA: creates or checks queue pairs and replies. */
 void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Fetches the data of a WRITE via RDMA, then starts the request. */
-void server_rdma_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		       const struct fuse_server_args *args);
-/* Retries the waiting transfers. */
+/* Retries the waiting replies. */
 void server_rdma_run(struct fuse_server *srv);
 /* Sends len bytes at server_req_data as the reply to a READ, via RDMA if offered. */
 void server_rdma_reply(struct server_req *q, size_t len);
 /* The offered legs that do not work; 0: none offered. */
 uint8_t server_rdma_failed(const struct server_req *q);
-void server_rdma_call_gone(struct fuse_server *srv, const struct rudp_call *call);
+/* The least loaded working leg in `legs` without those in `not`; -1: none. */
+int server_rdma_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not );
+/* Whether one of the legs works, even if it is too busy now. */
+bool server_rdma_works(const struct fuse_server_client *c, uint8_t legs);
+uint8_t server_rdma_legs_failed(const struct fuse_server_client *c, uint8_t legs);
 void server_rdma_client_gone(struct fuse_server_client *c);
+
+/* server_fetch.c */
+/* Fetches the data of a WRITE via RDMA, then starts the request. */
+void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		  const struct fuse_server_args *args);
+/* Retries the waiting transfers. */
+void server_fetch_run(struct fuse_server *srv);
+/* The client no longer waits for the reply. */
+void server_fetch_call_gone(struct fuse_server *srv, const struct rudp_call *call);
+/* Call before server_rdma_client_gone(). */
+void server_fetch_client_gone(struct fuse_server_client *c);
 
 /* server_ping.c */
 /* FUSE_PROTO_RDMA_PING: starts a test or refuses it. */

@@ -1,87 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a request: check, replay from the journal if it ran before, dispatch to its
- * operation, reply.
+ * Runs requests: replays them from the journal if they ran before, checks what the client may do,
+ * and dispatches each to its operation.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_helper.h"
 #include "dataplane/fuse/server/server_lease.h"
 #include "dataplane/fuse/server/server_mount.h"
 #include "dataplane/fuse/server/server_quota.h"
-#include "dataplane/fuse/server/server_rdma.h"
 #include "dataplane/fuse/server/server_reply.h"
-#include "netcfg/base/log.h"
-#include <string.h>
-
-static struct fuse_out_header *req_header(struct server_req *q)
-{
-	return (struct fuse_out_header *)(server_req_data(q) - sizeof(struct fuse_out_header));
-}
-
-static void req_unlink(struct server_req *q)
-{
-	struct fuse_server *srv = q->client->server;
-
-	*(q->prev ? &q->prev->next : &srv->active) = q->next;
-	if (q->next)
-		q->next->prev = q->prev;
-	srv->n_active--;
-}
-
-/* Releases the request's files and buffer. */
-static void req_release(struct server_req *q)
-{
-	if (q->file)
-		server_file_put(q->file);
-	if (q->file2)
-		server_file_put(q->file2);
-	buf_pool_put(&q->client->server->answers, q->temp);
-	q->file = q->file2 = NULL;
-	q->temp = NULL;
-}
-
-/* Logs only the first error of a session, because a failing disk fails often. */
-static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
-{
-	if (!c->failed)
-		log_warning("%s: FUSE request (opcode %u) failed: Input/output error", c->host,
-			    opcode);
-	c->failed = true;
-}
-
-void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len)
-{
-	struct fuse_server_client *c = q->client;
-	struct fuse_server *srv = c->server;
-
-	*req_header(q) = (struct fuse_out_header){
-		.len = (uint32_t)(sizeof(struct fuse_out_header) + len),
-		.error = error,
-		.unique = q->unique,
-	};
-	server_lease_changed(q);
-	/* No helper has started the request, so its record is free again. */
-	if (q->record && q->ticket && !q->submitted)
-		journal_cancel(q->record, q->ticket);
-	req_release(q);
-	launch_stat_add(&srv->stats->responses, 1);
-	if (error == -EIO) {
-		launch_stat_add(&srv->stats->request_errors, 1);
-		log_first_error(c, q->in->opcode);
-	}
-	req_unlink(q);
-	buf_pool_put(&srv->requests, q->in);
-	q->in = NULL;
-	q->client = NULL;
-	if (--c->n_reqs == 0 && c->gone) {
-		c->next_dying = srv->dying;
-		srv->dying = c;
-	}
-	if (q->call)
-		rudp_respond(q->call, req_header(q), req_header(q)->len + tail_len, q);
-	else
-		fuse_server_sent(srv, q);
-}
 
 /* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
@@ -242,15 +168,6 @@ static void req_run(struct server_req *q)
 		req_ops[opcode](q);
 }
 
-void server_req_requeue(struct server_req *q)
-{
-	struct fuse_server *srv = q->client->server;
-
-	q->retry = NULL;
-	*srv->retry_tail = q;
-	srv->retry_tail = &q->retry;
-}
-
 void server_retry_run(struct fuse_server *srv)
 {
 	struct server_req *q = srv->retry_head, *next;
@@ -263,17 +180,13 @@ void server_retry_run(struct fuse_server *srv)
 	}
 }
 
-bool server_req_start(struct fuse_server_client *c, struct rudp_call *call,
-		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args)
+void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
+		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args,
+		      uint8_t *data, size_t out_max)
 {
 	struct fuse_server *srv = c->server;
-	size_t out_max = fuse_server_check_reply_bytes(in);
-	uint8_t *data = server_wait_buffer(c, out_max);
-	struct server_req *q;
+	struct server_req *q = (struct server_req *)(data - BUF_HEADROOM_BYTES);
 
-	if (!data)
-		return false;
-	q = (struct server_req *)(data - BUF_HEADROOM_BYTES);
 	*q = (struct server_req){
 		.next = srv->active,
 		.client = c,
@@ -296,164 +209,4 @@ bool server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 	c->mount->n_refs++;
 	rudp_call_set_user(call, q);
 	req_run(q);
-	return true;
-}
-
-static const uint8_t nothing[1];
-
-void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
-		       int err)
-{
-	struct fuse_out_header *out = buf_pool_get(&srv->answers, sizeof(*out));
-	struct fuse_in_header in = {};
-	struct server_req *q;
-
-	memcpy(&in, buf, MIN_OF(len, sizeof(in)));
-	if (!out) {
-		rudp_respond(call, nothing, 0, NULL);
-		return;
-	}
-	*out = (struct fuse_out_header){
-		.len = sizeof(*out),
-		.error = err,
-		.unique = in.unique & ~FUSE_PROTO_UNIQUE_RESEND,
-	};
-	q = (struct server_req *)((uint8_t *)out - BUF_HEADROOM_BYTES);
-	*q = (struct server_req){};
-	rudp_respond(call, out, sizeof(*out), q);
-}
-
-/* A repetition of a request that is still running takes over its reply. */
-static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
-		      const struct fuse_in_header *in)
-{
-	struct fuse_server *srv = c->server;
-	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
-	struct rudp_call *former;
-
-	for (struct server_req *q = srv->active; q; q = q->next) {
-		if (q->mount != c->mount || q->unique != unique)
-			continue;
-		if (q->call)
-			rudp_respond(q->call, nothing, 0, NULL);
-		q->call = call;
-		q->bulk_stale = true;
-		rudp_call_set_user(call, q);
-		return true;
-	}
-	if (!server_wait_move(c, call, unique, &former))
-		return false;
-	rudp_respond(former, nothing, 0, NULL);
-	rudp_call_set_user(call, NULL);
-	return true;
-}
-
-/* Cancels the request if no helper has started it. */
-static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
-{
-	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
-	struct fuse_server *srv = c->server;
-	struct server_wait w;
-	void *buf;
-
-	for (struct server_req *q = srv->active; q; q = q->next)
-		if (q->mount == c->mount && q->unique == arg->unique && q->helper_call) {
-			server_helper_interrupt(q);
-			return;
-		}
-	buf = server_wait_take(c->mount, arg->unique, &w);
-	if (!buf)
-		return;
-	server_req_refuse(srv, w.call, buf, w.len, -EINTR);
-	buf_pool_put(&srv->requests, buf);
-}
-
-void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
-			 size_t len)
-{
-	struct fuse_server *srv = c->server;
-	struct fuse_in_header *in = buf;
-	struct fuse_server_args args;
-	int r;
-
-	launch_stat_add(&srv->stats->requests, 1);
-	rudp_call_set_user(call, NULL);
-	/* The mount's client has opened a newer session and sends its unanswered requests there,
-	 * so a request that still arrives here would run twice. */
-	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
-		rudp_respond(call, nothing, 0, NULL);
-		buf_pool_put(&srv->requests, buf);
-		return;
-	}
-	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA) {
-		server_rdma_ask(c, call, buf, len);
-		return;
-	}
-	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA_PING) {
-		server_ping_ask(c, call, buf, len);
-		return;
-	}
-	r = fuse_server_check(buf, len, &args);
-	if (r == 0 && c->mount->gone)
-		r = -EIO;
-	if (r < 0) {
-		if (r == -EBADMSG)
-			launch_stat_add(&srv->stats->request_errors, 1);
-		server_req_refuse(srv, call, buf, len, r == -EBADMSG ? -EIO : r);
-		buf_pool_put(&srv->requests, buf);
-		return;
-	}
-	if (in->opcode == FUSE_INTERRUPT) {
-		req_interrupt(c, in);
-		rudp_respond(call, nothing, 0, NULL);
-		buf_pool_put(&srv->requests, buf);
-		return;
-	}
-	if (args.flags & FUSE_PROTO_REQ_BULK && in->opcode == FUSE_WRITE)
-		server_rdma_fetch(c, call, buf, len, &args);
-	else
-		server_req_take(c, call, buf, len, &args);
-}
-
-void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
-		     const struct fuse_server_args *args)
-{
-	struct fuse_server *srv = c->server;
-	struct fuse_in_header *in = buf;
-
-	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
-		buf_pool_put(&srv->requests, buf);
-		return;
-	}
-	if (!server_req_start(c, call, in, len, args))
-		server_wait_add(c, call, buf, len);
-}
-
-void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call)
-{
-	struct server_req *q = rudp_call_user(call);
-
-	if (q) {
-		q->call = NULL;
-		return;
-	}
-	server_wait_drop(c->server, c, call);
-	server_rdma_call_gone(c->server, call);
-	server_ping_call_gone(c->server, call);
-}
-
-void fuse_server_sent(struct fuse_server *srv, void *token)
-{
-	struct server_req *q = token;
-
-	if (!q)
-		return;
-	if (q->record && q->call && q->record->unique == q->unique)
-		journal_ack(q->record);
-	if (q->mount) {
-		q->mount->n_refs--;
-		server_mount_put(q->mount);
-	}
-	buf_pool_put(&srv->answers, server_req_data(q));
-	srv->wait_due = true;
 }

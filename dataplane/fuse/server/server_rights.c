@@ -5,7 +5,6 @@
  * system makes the decision.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_ring.h"
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,17 +41,17 @@ int server_creds_init(struct fuse_server *srv)
 	return caps_put(srv, false);
 }
 
+bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid)
+{
+	/* A client's user may have the worker's own identity, but not its privileges. */
+	return uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
+	       srv->caps_of_writer == (uid != 0);
+}
+
 int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
-	int r;
+	int r = fuse_ids_set(&srv->ids, uid, gid);
 
-	/* A client's user may have the worker's own identity, but not its privileges. */
-	if (uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
-	    srv->caps_of_writer == (uid != 0))
-		return 0;
-	/* Queued operations belong to the former user. */
-	server_ring_flush(srv);
-	r = fuse_ids_set(&srv->ids, uid, gid);
 	return r < 0 ? r : caps_put(srv, uid != 0);
 }
 

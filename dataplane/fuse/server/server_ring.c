@@ -119,11 +119,22 @@ static bool ring_put(struct fuse_server *srv, struct server_req *q)
 	return true;
 }
 
+/* As server_creds_set(). Operations that are queued belong to the former user and are submitted
+ * first. */
+static int writer_set(struct fuse_server *srv, const struct fuse_in_header *in)
+{
+	if (server_creds_are(srv, in->uid, in->gid))
+		return 0;
+	if (srv->n_queued > 0 && io_uring_submit(&srv->ring) >= 0)
+		srv->n_queued = 0;
+	return server_creds_set(srv, in->uid, in->gid);
+}
+
 void server_ring_start(struct server_req *q)
 {
 	struct fuse_server *srv = q->client->server;
 	const struct server_export *e = q->mount->export;
-	int r = q->op == IORING_OP_WRITE ? server_creds_set(srv, q->in->uid, q->in->gid) : 0;
+	int r = q->op == IORING_OP_WRITE ? writer_set(srv, q->in) : 0;
 
 	if (r < 0) {
 		q->done(q, r);
@@ -179,12 +190,6 @@ static int reads_begin(struct fuse_server *srv)
 		n++;
 	}
 	return n;
-}
-
-void server_ring_flush(struct fuse_server *srv)
-{
-	if (srv->n_queued > 0 && io_uring_submit(&srv->ring) >= 0)
-		srv->n_queued = 0;
 }
 
 /* A batched read should complete at once. If the kernel did not do that, single system calls

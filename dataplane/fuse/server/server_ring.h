@@ -16,7 +16,5 @@ void server_ring_start(struct server_req *q);
 int server_ring_poll(struct fuse_server *srv);
 /* Whether operations wait for the next poll. */
 bool server_ring_waits(const struct fuse_server *srv);
-/* Submits queued operations with the thread's current identity. */
-void server_ring_flush(struct fuse_server *srv);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that wait for a reply buffer, and who gets the next one: hosts in turn, and the sessions
- * of a host in turn. While few buffers are free, clients that have acknowledged nothing lately
- * share half of them, clients from which nothing is heard get none, and those that leave their
- * replies unacknowledged lose them with their session.
+ * Starts requests: at once, or when there is a buffer for the reply. Hosts get the next one in
+ * turn, and the sessions of a host in turn. While few buffers are free, clients that have
+ * acknowledged nothing lately share half of them, clients from which nothing is heard get none, and
+ * those that leave their replies unacknowledged lose them with their session.
  */
 #include "dataplane/fuse/server/server_source.h"
 
@@ -32,12 +32,24 @@ static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
 	}
 }
 
-void *server_wait_buffer(struct fuse_server_client *c, size_t len)
+static void *buffer_get(struct fuse_server_client *c, size_t len)
 {
 	bool trial;
 
 	return share_of(c, len, &trial) ? buf_pool_get_as(&c->server->answers, c->peer, trial, len)
 					: NULL;
+}
+
+/* False: the client gets no reply buffer now. */
+static bool start(struct fuse_server_client *c, struct rudp_call *call, struct fuse_in_header *in,
+		  size_t len, const struct fuse_server_args *args)
+{
+	size_t out_max = fuse_server_check_reply_bytes(in);
+	uint8_t *data = buffer_get(c, out_max);
+
+	if (data)
+		server_req_start(c, call, in, len, args, data, out_max);
+	return data != NULL;
 }
 
 static void queue_add(struct fuse_server_client *c, struct server_wait *w)
@@ -69,7 +81,7 @@ static void queue_remove(struct fuse_server_client *c, struct server_wait **p)
 		list_del(&c->from->wait_node);
 }
 
-void server_wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
+static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
 {
 	struct server_wait *w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 
@@ -94,7 +106,7 @@ static struct server_wait **find(const struct server_mount *m, uint64_t unique,
 	return NULL;
 }
 
-bool server_wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
+static bool wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
 		      struct rudp_call **ret_former)
 {
 	struct fuse_server_client *had;
@@ -141,6 +153,45 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 	}
 }
 
+/* A repetition of a request that is still running takes over its reply. */
+static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
+		      const struct fuse_in_header *in)
+{
+	struct fuse_server *srv = c->server;
+	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
+	struct rudp_call *former;
+
+	for (struct server_req *q = srv->active; q; q = q->next) {
+		if (q->mount != c->mount || q->unique != unique)
+			continue;
+		if (q->call)
+			server_call_end(q->call);
+		q->call = call;
+		q->bulk_stale = true;
+		rudp_call_set_user(call, q);
+		return true;
+	}
+	if (!wait_move(c, call, unique, &former))
+		return false;
+	server_call_end(former);
+	rudp_call_set_user(call, NULL);
+	return true;
+}
+
+void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_server_args *args)
+{
+	struct fuse_server *srv = c->server;
+	struct fuse_in_header *in = buf;
+
+	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
+		buf_pool_put(&srv->requests, buf);
+		return;
+	}
+	if (!start(c, call, in, len, args))
+		wait_add(c, call, buf, len);
+}
+
 /* Starts the client's first request for which there is a buffer. A smaller one may pass a larger.
  */
 static bool client_start(struct fuse_server_client *c, bool *ret_short)
@@ -165,7 +216,7 @@ static bool client_start(struct fuse_server_client *c, bool *ret_short)
 		/* Dequeues first: the request may end at once and call this function again. */
 		queue_remove(c, p);
 		(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
-		server_req_start(c, w.call, in, w.len, &args);
+		start(c, w.call, in, w.len, &args);
 		return true;
 	}
 	return false;
