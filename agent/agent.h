@@ -114,15 +114,4 @@ void agent_update_state(struct agent *a);
  * answers, and, unless they stay, all workers have ended too. */
 void agent_end_if_done(struct agent *a);
 
-/* Makes the workers' configurations of a plan; heap array, the caller frees it. -EINVAL with
- * reasons in d. */
-int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
-			struct diag *d, struct launch_config **ret, size_t *ret_n);
-
-/* Reads the cluster's keys from their file into those configurations. -EINVAL with the reason in d.
- */
-int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n);
-/* Copies the keys of a running worker instead. */
-void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n);
-
 #endif

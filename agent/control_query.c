@@ -4,11 +4,12 @@
  * another process holds its network lock, for example during a long step of the applier. The
  * monitor only forwards the reply.
  */
-#include "agent/actions.h"
 #include "agent/base/child_task.h"
 #include "agent/control.h"
 #include "agent/control_internal.h"
-#include "agent/leg_policy.h"
+#include "agent/desired/actions.h"
+#include "agent/desired/leg_policy.h"
+#include "agent/desired/worker_config.h"
 #include "agent/reconcile_internal.h"
 #include "netcfg/apply/route_check.h"
 #include "netcfg/base/os/memfd.h"

@@ -2,11 +2,12 @@
 /* The reconcile run: load the configuration, collect the inventory, build the plan, run the
  * applier, then hand the desired workers to the supervisor. reconcile_outcome.c handles its result.
  */
-#include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
+#include "agent/desired/actions.h"
+#include "agent/desired/leg_policy.h"
+#include "agent/desired/worker_config.h"
 #include "agent/leg_labels.h"
-#include "agent/leg_policy.h"
 #include "agent/leg_wiring.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"

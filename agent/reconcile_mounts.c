@@ -5,8 +5,8 @@
  * former one, and is rolled back if it does not. While any apply is pending its workers serve the
  * mounts that it removes, so that a rollback loses no open file.
  */
-#include "agent/actions.h"
 #include "agent/base/stats_page.h"
+#include "agent/desired/actions.h"
 #include "agent/reconcile_internal.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Handles the result of a reconcile: updates problems, retry times and the history, saves the
  * configuration for the next start, and answers the client. */
 #include "agent/control.h"
+#include "agent/desired/leg_policy.h"
 #include "agent/health/required_actions.h"
-#include "agent/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include "netcfg/base/file.h"
 #include <stdio.h>

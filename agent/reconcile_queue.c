@@ -3,7 +3,7 @@
  * one ends. */
 #include "agent/agent.h"
 #include "agent/apply/progress.h"
-#include "agent/leg_policy.h"
+#include "agent/desired/leg_policy.h"
 #include "agent/reconcile_internal.h"
 #include "netcfg/base/vec.h"
 #include <string.h>

@@ -4,13 +4,14 @@
  * workers running, and the plan must show a step, a worker's restart, or a line that only the agent
  * uses the key. A new key needs a row here.
  */
-#include "agent/actions.h"
-#include "agent/agent.h"
+#include "agent/desired/actions.h"
+#include "agent/desired/worker_config.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/secret.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/plan/plan_owned.h"
 #include "netcfg/spec/spec_schema.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel/kernel_fake.h"

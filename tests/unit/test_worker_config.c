@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launch configurations: the clients of exports, and what proves their names. */
-#include "agent/agent.h"
+#include "agent/desired/worker_config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

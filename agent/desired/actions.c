@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the desired worker configurations with the supervisor's and describes each difference as
  * an action of the plan. */
-#include "agent/actions.h"
+#include "agent/desired/actions.h"
 #include <stdio.h>
 #include <string.h>
 

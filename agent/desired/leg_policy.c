@@ -4,7 +4,7 @@
  * leg while running; DPDK devices are opened at start only, so taking in such a leg costs a
  * restart. This file avoids restarts for legs that vanish and limits those for legs that return.
  */
-#include "agent/leg_policy.h"
+#include "agent/desired/leg_policy.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Copies the cluster's keys from their file into the workers' configurations. worker_config.c reads
  * no files.
  */
-#include "agent/agent.h"
+#include "agent/desired/worker_config.h"
 #include "netcfg/base/secret.h"
 #include <string.h>
 

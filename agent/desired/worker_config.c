@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Translates a plan's workers into launch configurations. Pure. */
-#include "agent/agent.h"
+#include "agent/desired/worker_config.h"
 #include "netcfg/plan/backend.h"
 #include <stdio.h>
 #include <string.h>
