@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles the requests of REST clients: one function per message type. Each message has passed
+ * Handles the requests of REST clients, in the folder agent/control. Each message has passed
  * privsep_check and comes from an open connection. Only this module turns a client's request into a
  * change, and it checks the client's rights first.
  */

@@ -6,7 +6,7 @@
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/clients.h"
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include "netcfg/base/os/memfd.h"
 #include <linux/capability.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
  */
 #include "agent/control.h"
 #include "agent/api/clients.h"
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/os/memfd.h"

@@ -4,7 +4,7 @@
  * worker runs one test at a time and ends it by itself; the agent keeps only the result.
  */
 #include "agent/base/stats_page.h"
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>

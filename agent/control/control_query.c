@@ -6,7 +6,7 @@
  */
 #include "agent/base/child_task.h"
 #include "agent/control.h"
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include "agent/desired/actions.h"
 #include "agent/desired/leg_policy.h"
 #include "agent/desired/worker_config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests to restart workers. The supervisor restarts them one at a time; the answer names them at
  * once. */
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 
 static bool is_meant(const struct sup_worker *w, const struct privsep_restart *m)
 {

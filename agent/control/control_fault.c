@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests of fault injection. It is refused unless the running policy allows it, and for legs and
  * peers that do not exist. */
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include <string.h>
 
 _Static_assert(FAULTS_BY_MAX >= REQUESTER_MAX, "a client's description fits");

@@ -3,7 +3,7 @@
  * Requests about legs: shows the running and the staged configuration of each, with a version
  * (ETag), so that the second of two concurrent changes is refused.
  */
-#include "agent/control_internal.h"
+#include "agent/control/control_internal.h"
 #include "netcfg/base/hash.h"
 #include <string.h>
 
