@@ -2,28 +2,14 @@
 /*
  * The processes of the roles `api` and `admin`. Both run the same code; they differ in the clients
  * that the monitor hands them and in the messages that it accepts from them. This file holds the
- * process's start, its end and its connection to the monitor. api_http.c alone uses the HTTP
+ * process's start, its end and the monitor's messages. api_http.c alone uses the HTTP
  * library's daemon.
  */
 #include "agent/api/api_internal.h"
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-
-int api_tell(struct privsep_msg *m, int fd)
-{
-	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
-	int r;
-
-	/* The code allows every message; the monitor's table refuses those that the role may not
-	 * send. */
-	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_ADMIN, m, fd)) == -EAGAIN)
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-	return r;
-}
 
 static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 {

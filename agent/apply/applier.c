@@ -39,19 +39,6 @@ const char *applier_stage_to_string(enum applier_stage s)
 	return s < APPLIER_STAGE_MAX ? names[s] : "?";
 }
 
-int applier_open_kernel(const struct applier_host *host, struct kernel **ret)
-{
-	return host->open ? host->open(host->user, ret) : kernel_linux_new(ret);
-}
-
-void applier_close_kernel(const struct applier_host *host, struct kernel *k)
-{
-	if (host->close)
-		host->close(host->user, k);
-	else
-		kernel_free(k);
-}
-
 static void take_diag(struct applier *ap, struct applier_message *m)
 {
 	struct diag_pos pos = {m->diag.file, m->diag.line, m->diag.column};

@@ -10,7 +10,6 @@
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,38 +68,7 @@ struct store_source store_disk(const struct store *st)
 	return (struct store_source){.file = st->file, .dropin_dir = st->dropin_dir};
 }
 
-bool store_has_staged(const struct store *st)
-{
-	return access(st->staged, F_OK) == 0;
-}
-
-int store_error(struct diag *d, const char *path, const char *done, int error)
-{
-	struct diag_pos pos = {path, 0, 0};
-
-	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be %s: %s", done, strerror(-error));
-	return error;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-int store_remove_tree(const char *path)
-{
-	return nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT ? -errno
-											: 0;
-}
-
 /* ---- the drop-ins of a staged change ---- */
-
-bool store_is_dropin(const struct dirent *e)
-{
-	size_t len = strlen(e->d_name);
-
-	return e->d_name[0] != '.' && len > 5 && strcmp(e->d_name + len - 5, ".yaml") == 0;
-}
 
 /* Links all drop-ins but 50-cli.yaml into check_dir. */
 static int link_dropins(const struct store *st)
@@ -144,14 +112,6 @@ static int make_check(const struct store *st, const char *cli)
 }
 
 /* ---- the staged tree ---- */
-
-int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len)
-{
-	autofree char *path = path_join(st->staged, name);
-	int r = path ? file_read(path, SPEC_FILE_BYTES_MAX, ret_text, ret_len) : -ENOMEM;
-
-	return r == -ENOENT ? 0 : r;
-}
 
 /* Arguments of spec_load for the tree at `tree`; heap paths. */
 struct tree_source {
@@ -323,27 +283,6 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 	return r < 0 ? r : store_stage(st, text, len, NULL, d);
 }
 
-int store_drop_staged(struct store *st, struct diag *d)
-{
-	autofree char *tree = NULL;
-	int r;
-
-	if (st->prepared)
-		return -EINPROGRESS;
-	if (!store_has_staged(st))
-		return 0;
-	if (asprintf(&tree, "%s.new", st->staged) < 0) {
-		tree = NULL;
-		return -ENOMEM;
-	}
-	r = store_remove_tree(tree);
-	if (r < 0 || rename(st->staged, tree) < 0)
-		return store_error(d, st->staged, "removed", r < 0 ? r : -errno);
-	store_remove_tree(tree);
-	r = file_sync_folder(st->staged);
-	return r < 0 ? store_error(d, st->staged, "removed", r) : 1;
-}
-
 /* An agent killed after the commit leaves the staged tree, which is on disk already. */
 static void forget_committed(struct store *st)
 {
@@ -374,84 +313,4 @@ void store_recover(struct store *st)
 	else
 		store_abandon(st); /* files prepared and not committed */
 	forget_committed(st);
-}
-
-/* ---- errors ---- */
-
-char *store_shown_file(const struct store *st, const char *file)
-{
-	const char *name = strrchr(file, '/');
-	size_t len = strlen(st->check_dir);
-
-	if (strncmp(file, st->check_dir, len) == 0 && file[len] == '/')
-		return path_join(st->dropin_dir, file + len + 1);
-	len = strlen(st->staged);
-	if (strncmp(file, st->staged, len) != 0 || !strchr("/.", file[len]))
-		return strdup(file);
-	if (name && strcmp(name + 1, STORE_CLI_FILE) == 0)
-		return strdup(st->cli_file);
-	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
-}
-
-/* Length of " on line 7" at the start of text, unless a file name follows; else 0. */
-static size_t bare_line(const char *text)
-{
-	size_t head = strlen(" on line "), n;
-
-	if (strncmp(text, " on line ", head) != 0)
-		return 0;
-	n = strspn(text + head, "0123456789");
-	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
-}
-
-/* Prints text without the line numbers and paths of temporary files. */
-static void print_sentence(const struct store *st, const char *text, bool is_staged, FILE *f)
-{
-	size_t dir = strlen(st->check_dir), skip;
-
-	while (*text) {
-		skip = is_staged ? bare_line(text) : 0;
-		if (!skip && strncmp(text, st->check_dir, dir) == 0 && text[dir] == '/') {
-			fputs(st->dropin_dir, f);
-			skip = dir;
-		}
-		if (!skip)
-			fputc(*text, f);
-		text += skip ? skip : 1;
-	}
-}
-
-/* Staged legs are in no file that the operator could open: the entry's name and key locate the
- * error. */
-static char *entry_text(const struct store *st, const struct diag_entry *e)
-{
-	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;
-	bool is_staged = file && strcmp(file, st->cli_file) == 0 && strcmp(e->file, file) != 0;
-	size_t len = 0;
-	char *text = NULL;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		return NULL;
-	if (file && !is_staged)
-		fprintf(f, e->line ? "%s:%u:%u: " : "%s: ", file, e->line, e->column);
-	fprintf(f, "%s: ", e->severity == DIAG_ERROR ? "error" : "warning");
-	if (e->path)
-		fprintf(f, "%s: ", e->path);
-	print_sentence(st, e->text ? e->text : "", is_staged, f);
-	return file_text_end(f, &text, 0);
-}
-
-json_t *store_diag_to_json(const struct store *st, const struct diag *d)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < d->n; i++) {
-		autofree char *text = entry_text(st, &d->entries[i]);
-		json_t *s = text ? json_string(text) : NULL;
-
-		if (s && json_array_append_new(list, s) < 0)
-			log_debug("out of memory: an error message is missing");
-	}
-	return list;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by store.c (staging), store_net.c (legs of `plenum net`), store_disk.c (the files) and
- * store_commit.c (from the staged tree to the files). */
+/* Shared by store.c (staging), store_net.c (legs of `plenum net`), store_disk.c (the files),
+ * store_commit.c (from the staged tree to the files), store_tree.c (the staged tree on disk) and
+ * store_errors.c. */
 #ifndef PLENUM_AGENT_STORE_INTERNAL_H
 #define PLENUM_AGENT_STORE_INTERNAL_H
 

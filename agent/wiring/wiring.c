@@ -25,22 +25,6 @@ void wiring_done(struct wiring *w)
 
 /* ---- tables ---- */
 
-const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex)
-{
-	for (size_t i = 0; i < w->v.n_legs; i++)
-		if (w->v.legs[i].ifindex == ifindex)
-			return &w->v.legs[i];
-	return NULL;
-}
-
-const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *name)
-{
-	for (size_t i = 0; w && i < w->v.n_legs; i++)
-		if (strcmp(w->v.legs[i].name, name) == 0)
-			return &w->v.legs[i];
-	return NULL;
-}
-
 static bool is_own(const struct wiring *w, const struct mac_addr *m)
 {
 	for (size_t i = 0; i < w->v.n_own; i++)
@@ -50,11 +34,6 @@ static bool is_own(const struct wiring *w, const struct mac_addr *m)
 }
 
 /* ---- times ---- */
-
-uint64_t wiring_jittered(const struct wiring *w, uint64_t ns)
-{
-	return ns - ns / 4 + w->setup.random() % (ns / 2 + 1);
-}
 
 static void begin_burst(const struct wiring *w, struct wiring_address *a, uint64_t now)
 {

@@ -69,16 +69,6 @@ int object_parse(const char *text, struct plan_step *s)
 	return s->kind->parse(text + at, s);
 }
 
-void object_texts_swap(char *was, char *value, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		char c = was[i];
-
-		was[i] = value[i];
-		value[i] = c;
-	}
-}
-
 void object_invert(struct plan_step *s)
 {
 	switch (s->verb) {

@@ -130,7 +130,15 @@ int object_format(const struct plan_step *s, char *buf, size_t size);
 /* 0; -EBADMSG. */
 int object_parse(const char *text, struct plan_step *s);
 /* For `inverse` of text values with fields of `size` bytes. */
-void object_texts_swap(char *was, char *value, size_t size);
+static inline void object_texts_swap(char *was, char *value, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		char c = was[i];
+
+		was[i] = value[i];
+		value[i] = c;
+	}
+}
 /* Turns s into its inverse. */
 void object_invert(struct plan_step *s);
 /* Looks up the link or function of the step. 0; -ENODEV: it does not exist. */

@@ -78,25 +78,6 @@ static void name_link(const struct plan_builder *b, struct plan_step *s)
 
 /* ---- the plan as the kinds of objects see it ---- */
 
-bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have)
-{
-	const struct plan_owned *owned = b->ctx->owned;
-
-	if (have->proto == PLENUM_RTPROT)
-		return true;
-	if (b->inv->addr_owner_known || have->proto != 0 || !owned)
-		return false;
-	for (size_t i = 0; i < owned->n; i++) {
-		const struct kernel_change *c = &owned->steps[i].change;
-
-		if (owned->steps[i].kind == &object_addr && c->ifindex == have->ifindex &&
-		    c->addr.ip.len == have->ip.len &&
-		    ip_addr_equal(&c->addr.ip.addr, &have->ip.addr))
-			return true;
-	}
-	return false;
-}
-
 struct plan_view {
 	struct object_view view; /* first */
 	const struct plan_builder *b;

@@ -4,7 +4,6 @@
  * that touches the file system; spec_read.c and spec_check.c interpret the texts.
  */
 #include "netcfg/spec/spec.h"
-#include "netcfg/base/host_name.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_schema.h"
 
@@ -140,25 +139,6 @@ static void reader_default_host(struct spec_reader *r)
 	    spec_types[k->type].parse(name, k, r->spec->host) < 0)
 		diag_add(r->d, DIAG_ERROR, NULL, "host",
 			 "the hostname '%.63s' is not a valid name; write 'host: NAME'", name);
-}
-
-bool spec_has_key(const struct spec *s)
-{
-	return *s->cluster.name && s->cluster.security != SPEC_SECURITY_NONE;
-}
-
-size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_peers; i++) {
-		const struct spec_peer *p = &s->peers[i];
-
-		for (size_t j = 0; host_name_matches(host, p->name) && j < p->n_ips; j++, n++)
-			if (n < max)
-				ret[n] = p->ips[j];
-	}
-	return n;
 }
 
 void spec_set_default_host(struct spec *s, const char *host)

@@ -10,23 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* The node that an error points at: the map at pos, its member, or an item of that. */
-const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
-					const char *key, size_t index)
-{
-	for (size_t i = 0; i < r->n_trees; i++) {
-		const struct spec_node *map = spec_node_map_at(r->trees[i], pos), *n;
-
-		if (!map)
-			continue;
-		n = key ? spec_node_member(map, key) : map;
-		if (n && index != NO_INDEX && spec_node_item(n, index))
-			return spec_node_item(n, index);
-		return n ? n : map;
-	}
-	return NULL;
-}
-
 /* A name or path in a list that must be unique. */
 struct check_name {
 	const char *text;

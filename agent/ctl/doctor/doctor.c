@@ -15,34 +15,6 @@ const struct doctor_subject *const doctor_subjects[] = {
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 
-void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
-		struct doctor_result *ret)
-{
-	const struct {
-		unsigned bit;
-		bool there;
-		const char *what, *because;
-	} needs[] = {
-		{DOCTOR_NEEDS_INVENTORY, p->inv, "the host's devices cannot be read",
-		 "config-host"},
-		{DOCTOR_NEEDS_SPEC, p->spec, "no valid configuration", "config-file"},
-		{DOCTOR_NEEDS_PLAN, p->plan, "no plan", "config-plan"},
-		{DOCTOR_NEEDS_APPLIED, p->plan && json_array_size(p->steps) == 0,
-		 "the host does not match the configuration yet", "config-plan"},
-		{DOCTOR_NEEDS_AGENT, p->status, "no agent answers", "agent-answers"},
-	};
-
-	*ret = (struct doctor_result){.state = DOCTOR_PASS};
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
-		if (!(c->needs & needs[i].bit) || needs[i].there)
-			continue;
-		doctor_report(ret, DOCTOR_UNKNOWN, "%s: see %s", needs[i].what, needs[i].because);
-		doctor_blame(ret, needs[i].because);
-		return;
-	}
-	c->run(p, c, ret);
-}
-
 /* The text may quote bytes that are not UTF-8, or end in the middle of a character. */
 static json_t *text_new(const char *text)
 {

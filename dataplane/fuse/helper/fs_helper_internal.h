@@ -190,8 +190,12 @@ uint64_t helper_object_id(const struct helper *self, int fd, const struct stat *
 
 /* fs_helper_calls.c */
 void helper_call_run(struct helper *self, struct helper_call *shared);
+
+/* fs_helper_op.c */
 /* For calls that take a path: the working directory is /proc/self/fd. */
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
+/* Sets the groups with which the user may access the objects a and b (-1: none). */
+int helper_groups_set(struct helper *self, int a, int b);
 /* Sets the thread's identity and privileges for the call. Negative errno: unchanged or partly
  * changed. */
 int helper_creds(struct helper *self);
@@ -219,6 +223,7 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);
 /* Prevents changes of the directories by other helpers until the call ends. b -1: only one. */
 int helper_lock(struct helper *self, int a, int b);
+void helper_locks_drop(struct helper *self);
 
 /* fs_helper_names.c, fs_helper_files.c: one operation each; 0 or negative errno; the result is
  * in self. a, b: the open objects of the call. */

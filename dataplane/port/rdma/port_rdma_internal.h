@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by port_rdma.c (devices, memory) and port_rdma_pair.c (queue pairs, transfers). */
+/* Shared by port_rdma.c (devices, memory), port_rdma_gid.c and port_rdma_pair.c (queue pairs,
+ * transfers). */
 #ifndef PLENUM_DATAPLANE_PORT_RDMA_INTERNAL_H
 #define PLENUM_DATAPLANE_PORT_RDMA_INTERNAL_H
 
@@ -92,6 +93,10 @@ int rdma_doorbell_ring(const struct ibv_qp *qp);
 bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
 /* Looks up the leg's GID in its device's table. 0; -ENOENT. */
 int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);
+/* Finds the leg's best GID in the device's table: RoCE v2 before v1. PORT_RDMA_OK, or the reason.
+ */
+enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
+				    struct ibv_gid_entry *ret);
 /* Ends the ops of a pair whose device no longer acts for it. */
 void rdma_pair_end_ops(struct port_rdma_pair *pair);
 /* Destroys all pairs on the device, dying ones included; their ops end. */

@@ -49,15 +49,18 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h);
 /* The same for the answer to a route lookup, which may be a route of the local table. */
 int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
 
-/* Appends the VFs of an IFLA_VFINFO_LIST to the PF with that ifindex (rtnl_vf.c). 0, -ENOMEM. */
+/* Appends the VFs of an IFLA_VFINFO_LIST to the PF with that ifindex (rtnl_parse.c). 0, -ENOMEM. */
 int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list);
 
 /* Appends what a link's IFLA_LINKINFO reports of it as a bond, or as a port of the bond `master`
- * (rtnl_bond.c). 0, -ENOMEM. */
+ * (rtnl_parse.c). 0, -ENOMEM. */
 int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *info);
 
-/* The mode of an IPoIB link, from its IFLA_INFO_DATA (rtnl_ipoib.c). */
+/* The mode of an IPoIB link, from its IFLA_INFO_DATA (rtnl_parse.c). */
 void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data);
+/* The names of the modes, by their number in rtnetlink. */
+#define RTNL_IPOIB_MODES 2
+extern const char *const rtnl_ipoib_modes[RTNL_IPOIB_MODES];
 /* The change and read operations of struct kernel_ops for that mode. -EOPNOTSUPP: not an IPoIB
  * link. */
 int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and changes bonds and their ports by rtnetlink. Their attributes are nested, and a change
+ * Changes bonds and their ports by rtnetlink. Their attributes are nested, and a change
  * takes more than one message.
  */
 #include "netcfg/host/inventory_build.h"
@@ -25,100 +25,6 @@ static const struct {
 	[BOND_MIIMON] = {IFLA_BOND_MIIMON, false},
 	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* by its ifindex */
 };
-
-/* ---- reading ---- */
-
-static uint32_t attr_number(const struct nlattr *a)
-{
-	if (a && nla_len(a) >= (int)sizeof(uint32_t))
-		return nla_get_u32(a);
-	if (a && nla_len(a) >= (int)sizeof(uint16_t))
-		return nla_get_u16(a);
-	return a && nla_len(a) >= 1 ? nla_get_u8(a) : 0;
-}
-
-static void attr_mac(const struct nlattr *a, struct mac_addr *ret)
-{
-	if (a && nla_len(a) >= (int)sizeof(ret->bytes))
-		memcpy(ret->bytes, nla_data(a), sizeof(ret->bytes));
-}
-
-static void parse_ad_info(struct inv_bond *b, struct nlattr *info)
-{
-	struct nlattr *tb[IFLA_BOND_AD_INFO_MAX + 1];
-
-	if (!info || nla_parse_nested(tb, IFLA_BOND_AD_INFO_MAX, info, NULL) < 0)
-		return;
-	b->aggregator = (uint16_t)attr_number(tb[IFLA_BOND_AD_INFO_AGGREGATOR]);
-	b->n_ports = (uint16_t)attr_number(tb[IFLA_BOND_AD_INFO_NUM_PORTS]);
-	attr_mac(tb[IFLA_BOND_AD_INFO_PARTNER_MAC], &b->partner);
-}
-
-static int parse_bond(struct inventory *inv, uint32_t ifindex, struct nlattr *data)
-{
-	struct nlattr *tb[IFLA_BOND_MAX + 1];
-	struct inv_bond *b;
-
-	if (!data || nla_parse_nested(tb, IFLA_BOND_MAX, data, NULL) < 0)
-		return 0;
-	b = inv_bond_add(inv);
-	if (!b)
-		return -ENOMEM;
-	b->ifindex = ifindex;
-	b->setting.mode = (uint8_t)attr_number(tb[IFLA_BOND_MODE]);
-	b->setting.hash = (uint8_t)attr_number(tb[IFLA_BOND_XMIT_HASH_POLICY]);
-	b->setting.rate = (uint8_t)attr_number(tb[IFLA_BOND_AD_LACP_RATE]);
-	b->setting.select = (uint8_t)attr_number(tb[IFLA_BOND_AD_SELECT]);
-	b->setting.reselect = (uint8_t)attr_number(tb[IFLA_BOND_PRIMARY_RESELECT]);
-	b->setting.min_links = attr_number(tb[IFLA_BOND_MIN_LINKS]);
-	b->setting.miimon_ms = attr_number(tb[IFLA_BOND_MIIMON]);
-	b->primary = attr_number(tb[IFLA_BOND_PRIMARY]);
-	b->active = attr_number(tb[IFLA_BOND_ACTIVE_SLAVE]);
-	parse_ad_info(b, tb[IFLA_BOND_AD_INFO]);
-	return 0;
-}
-
-static int parse_port(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *data)
-{
-	struct nlattr *tb[IFLA_BOND_SLAVE_MAX + 1];
-	struct inv_bond_port *p;
-
-	if (!data || nla_parse_nested(tb, IFLA_BOND_SLAVE_MAX, data, NULL) < 0)
-		return 0;
-	p = inv_bond_port_add(inv);
-	if (!p)
-		return -ENOMEM;
-	p->ifindex = ifindex;
-	p->bond = master;
-	p->active = attr_number(tb[IFLA_BOND_SLAVE_STATE]) == 0;
-	p->link_up = attr_number(tb[IFLA_BOND_SLAVE_MII_STATUS]) == 0;
-	p->failures = attr_number(tb[IFLA_BOND_SLAVE_LINK_FAILURE_COUNT]);
-	p->aggregator = (uint16_t)attr_number(tb[IFLA_BOND_SLAVE_AD_AGGREGATOR_ID]);
-	p->actor = (uint8_t)attr_number(tb[IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE]);
-	p->partner = (uint16_t)attr_number(tb[IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE]);
-	return 0;
-}
-
-static bool is_bond(const struct nlattr *kind)
-{
-	return kind && nla_len(kind) >= 5 && memcmp(nla_data(kind), "bond", 5) == 0;
-}
-
-int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *info)
-{
-	struct nlattr *tb[IFLA_INFO_MAX + 1];
-	int r = 0;
-
-	if (nla_parse_nested(tb, IFLA_INFO_MAX, info, NULL) < 0)
-		return 0;
-	if (is_bond(tb[IFLA_INFO_KIND]))
-		r = parse_bond(inv, ifindex, tb[IFLA_INFO_DATA]);
-	if (r == 0 && is_bond(tb[IFLA_INFO_SLAVE_KIND]))
-		r = parse_port(inv, ifindex, master, tb[IFLA_INFO_SLAVE_DATA]);
-	return r;
-}
-
-/* ---- changes ---- */
 
 static int name_of(struct rtnl *rt, uint32_t ifindex, char ret[static IFNAMSIZ])
 {
@@ -364,12 +270,4 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	    now.master.was_up) /* the caller rolls back completed steps only, and this one failed */
 		(void)link_set(rt, c->ifindex, KERNEL_LINK_UP, 1, NULL);
 	return r;
-}
-
-void rtnl_name_primaries(struct inventory *inv)
-{
-	for (size_t i = 0; i < inv->n_bonds; i++)
-		for (size_t j = 0; inv->bonds[i].primary && j < inv->n_links; j++)
-			if (inv->links[j].ifindex == inv->bonds[i].primary)
-				memcpy(inv->bonds[i].setting.primary, inv->links[j].name, IFNAMSIZ);
 }

@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and changes the mode of an IPoIB link, a number in rtnetlink. */
+/* Changes the mode of an IPoIB link, a number in rtnetlink. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
-#include <stdio.h>
 #include <string.h>
-
-static const char *const modes[] = {
-	[IPOIB_MODE_DATAGRAM] = "datagram",
-	[IPOIB_MODE_CONNECTED] = "connected",
-};
-
-void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data)
-{
-	const struct nlattr *a = nla_find(nla_data(data), nla_len(data), IFLA_IPOIB_MODE);
-	const uint16_t mode = a && nla_len(a) >= (int)sizeof(mode) ? nla_get_u16(a) : UINT16_MAX;
-
-	if (mode < ARRAY_SIZE(modes))
-		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), modes[mode]);
-}
 
 static int put_mode(struct nl_msg *m, uint16_t mode)
 {
@@ -30,10 +15,10 @@ static int put_mode(struct nl_msg *m, uint16_t mode)
 
 int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
-	for (uint16_t mode = 0; mode < ARRAY_SIZE(modes); mode++) {
+	for (uint16_t mode = 0; mode < RTNL_IPOIB_MODES; mode++) {
 		struct nl_msg *m;
 
-		if (strcmp(c->device.value, modes[mode]) != 0)
+		if (strcmp(c->device.value, rtnl_ipoib_modes[mode]) != 0)
 			continue;
 		m = rtnl_link_message(RTM_NEWLINK, 0, c->ifindex);
 		return rtnl_change_run(rt, m, m ? put_mode(m, mode) : 0, why);

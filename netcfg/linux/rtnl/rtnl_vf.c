@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and sets the VFs of a PF's link: attributes nested three deep, with a struct each.
+ * Sets the VFs of a PF's link: attributes nested three deep, with a struct each.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -10,65 +10,6 @@
 #include <netlink/msg.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Drivers that lack a setting report all bits set. */
-#define SETTING_UNKNOWN UINT32_MAX
-
-/* False: the attribute is absent or too short. */
-static bool attr_copy(const struct nlattr *a, void *ret, size_t bytes)
-{
-	if (!a || nla_len(a) < (int)bytes)
-		return false;
-	memcpy(ret, nla_data(a), bytes);
-	return true;
-}
-
-static int parse_vf(struct inventory *inv, uint32_t ifindex, struct nlattr *info)
-{
-	struct nlattr *tb[IFLA_VF_MAX + 1];
-	struct ifla_vf_mac mac;
-	struct ifla_vf_vlan vlan;
-	struct ifla_vf_spoofchk spoof;
-	struct ifla_vf_trust trust;
-	struct ifla_vf_rate rate;
-	struct inv_vf *v;
-
-	if (nla_parse_nested(tb, IFLA_VF_MAX, info, NULL) < 0 ||
-	    !attr_copy(tb[IFLA_VF_MAC], &mac, sizeof(mac)))
-		return 0;
-	v = inv_vf_add(inv);
-	if (!v)
-		return -ENOMEM;
-	v->ifindex = ifindex;
-	v->vf = mac.vf;
-	memcpy(v->mac.bytes, mac.mac, sizeof(v->mac.bytes));
-	if (attr_copy(tb[IFLA_VF_VLAN], &vlan, sizeof(vlan)))
-		v->vlan = (uint16_t)vlan.vlan;
-	if (attr_copy(tb[IFLA_VF_SPOOFCHK], &spoof, sizeof(spoof)))
-		v->spoof_check = spoof.setting && spoof.setting != SETTING_UNKNOWN;
-	if (attr_copy(tb[IFLA_VF_TRUST], &trust, sizeof(trust)))
-		v->trust = trust.setting && trust.setting != SETTING_UNKNOWN;
-	if (attr_copy(tb[IFLA_VF_RATE], &rate, sizeof(rate))) {
-		v->min_rate_mbps = rate.min_tx_rate;
-		v->max_rate_mbps = rate.max_tx_rate;
-	}
-	return 0;
-}
-
-int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list)
-{
-	struct nlattr *info;
-	int left, r = 0;
-
-	nla_for_each_nested(info, list, left)
-	{
-		if (nla_type(info) == IFLA_VF_INFO)
-			r = parse_vf(inv, ifindex, info);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
 
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c)
 {

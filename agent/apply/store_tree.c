@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The staged tree as it lies on disk: its parts, and its removal. */
+#include "agent/apply/store_internal.h"
+#include "agent/base/path.h"
+#include "netcfg/base/file.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+int store_remove_tree(const char *path)
+{
+	return nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT ? -errno
+											: 0;
+}
+
+bool store_is_dropin(const struct dirent *e)
+{
+	size_t len = strlen(e->d_name);
+
+	return e->d_name[0] != '.' && len > 5 && strcmp(e->d_name + len - 5, ".yaml") == 0;
+}
+
+bool store_has_staged(const struct store *st)
+{
+	return access(st->staged, F_OK) == 0;
+}
+
+int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len)
+{
+	autofree char *path = path_join(st->staged, name);
+	int r = path ? file_read(path, SPEC_FILE_BYTES_MAX, ret_text, ret_len) : -ENOMEM;
+
+	return r == -ENOENT ? 0 : r;
+}
+
+int store_drop_staged(struct store *st, struct diag *d)
+{
+	autofree char *tree = NULL;
+	int r;
+
+	if (st->prepared)
+		return -EINPROGRESS;
+	if (!store_has_staged(st))
+		return 0;
+	if (asprintf(&tree, "%s.new", st->staged) < 0) {
+		tree = NULL;
+		return -ENOMEM;
+	}
+	r = store_remove_tree(tree);
+	if (r < 0 || rename(st->staged, tree) < 0)
+		return store_error(d, st->staged, "removed", r < 0 ? r : -errno);
+	store_remove_tree(tree);
+	r = file_sync_folder(st->staged);
+	return r < 0 ? store_error(d, st->staged, "removed", r) : 1;
+}
