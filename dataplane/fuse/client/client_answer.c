@@ -11,12 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long the kernel may cache attributes and names of directories. Other names are looked up
- * each time, unless the server leases them, so that an open never gets the file that had the
- * name before (plenum-consistency(7)). */
+/* How long the kernel may cache attributes. */
 #define ATTR_VALID_S 1U
-#define DIR_VALID_S 1U
-#define LEASE_NS NSEC_PER_SEC
 
 /* Which nodes an acknowledged request has changed, bit mask: the first node that it names, the
  * second. */
@@ -62,92 +58,7 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
 }
 
-/* Whether the request was resent: its answer may then be older than later changes. */
-static bool is_resent(const struct client_slot *s)
-{
-	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;
-}
-
 /* ------------------------------------------------------------------ entries */
-
-/* The kernel may cache the name and its attributes for the rest of the lease. */
-static void entry_set_lease(struct fuse_entry_out *entry, uint64_t age_ns)
-{
-	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
-
-	if (left_ns == 0)
-		return;
-	entry->entry_valid = entry->attr_valid = left_ns / NSEC_PER_SEC;
-	entry->entry_valid_nsec = entry->attr_valid_nsec = (uint32_t)(left_ns % NSEC_PER_SEC);
-}
-
-static uint64_t valid_ns(const struct fuse_entry_out *entry)
-{
-	return MIN_OF(entry->entry_valid * NSEC_PER_SEC + entry->entry_valid_nsec,
-		      entry->attr_valid * NSEC_PER_SEC + entry->attr_valid_nsec);
-}
-
-/*
- * READDIRPLUS returns attributes that the kernel does not have. If the kernel already caches a
- * leased file completely, another entry would only make it drop what else it has learned, such as
- * ACLs, which it would then request one by one.
- */
-static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
-			    const struct client_node *node, uint64_t now_ns)
-{
-	return s->opcode == FUSE_READDIRPLUS && client_cache_kernel_valid(&f->cache, node, now_ns);
-}
-
-/* Makes the kernel's entry from the server's. 0 and the node; NULL for a name that does not
- * exist or that the kernel already caches. Else the error for the kernel. */
-static int entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
-		      struct fuse_entry_out *entry, struct client_node **ret)
-{
-	bool no_xattrs = entry->generation & FUSE_PROTO_NO_XATTRS;
-	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
-	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
-	uint64_t now_ns = s->arrived_ns + a->age_ns;
-	struct client_handle h;
-	struct client_node *node;
-
-	entry->generation = 0;
-	entry->entry_valid = entry->attr_valid = 0;
-	entry->entry_valid_nsec = entry->attr_valid_nsec = 0;
-	if (entry->nodeid == 0) {
-		*ret = NULL;
-		return 0;
-	}
-	if (!client_answer_handle(a, &h) || !client_attr_is_valid(&entry->attr))
-		return -EIO;
-	node = client_node_of(&f->nodes, h.bytes, h.len);
-	if (!node)
-		return -ENOMEM;
-	if (node->n_lookups == 0 && node->n_pins == 0)
-		client_cache_reset_node(&f->cache, node);
-	client_cache_written_drop(&f->cache, node);
-	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_resent(s);
-	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !is_resent(s), s->arrived_ns);
-	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
-		entry->nodeid = 0;
-		*ret = NULL;
-		return 0;
-	}
-	client_node_looked_up(node);
-	client_node_seen(node, &entry->attr);
-	entry->nodeid = client_node_id(&f->nodes, node);
-	if (entry->nodeid != FUSE_ROOT_ID)
-		entry->generation = f->state.head->generation;
-	entry->attr_valid = ATTR_VALID_S;
-	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
-	if (is_leased) {
-		entry_set_lease(entry, a->age_ns);
-		client_cache_kernel_valid_set(&f->cache, node, now_ns + valid_ns(entry));
-	}
-	if (is_empty && s->opcode == FUSE_MKDIR && !is_resent(s))
-		client_cache_empty_dir_set(&f->cache, node, s->arrived_ns);
-	*ret = node;
-	return 0;
-}
 
 /* The type of file that the request creates; 0: any. */
 static mode_t type_wanted(const struct client_slot *s)
@@ -178,7 +89,7 @@ static void created_note(struct fuse_client *f, const struct client_slot *s,
 {
 	struct fuse_create_in in;
 
-	if (s->opcode != FUSE_CREATE || !is_leased || is_resent(s))
+	if (s->opcode != FUSE_CREATE || !is_leased || client_slot_is_resent(s))
 		return;
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	if (in.flags & O_EXCL)
@@ -201,7 +112,7 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 		return -EIO;
 	if (entry.nodeid != 0 && kind != 0 && (entry.attr.mode & S_IFMT) != kind)
 		return -EIO;
-	r = entry_take(f, s, a, &entry, ret);
+	r = client_entry_take(f, s, a, &entry, ret);
 	if (r < 0)
 		return r;
 	if (entry.nodeid == FUSE_ROOT_ID && s->opcode != FUSE_LOOKUP)
@@ -212,38 +123,6 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 		created_note(f, s, *ret, &entry, is_leased);
 	memcpy(a->body, &entry, sizeof(entry));
 	return 0;
-}
-
-void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
-			      struct fuse_entry_out *entry)
-{
-	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .arrived_ns = l->sent_ns};
-	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
-	struct client_handle skipped;
-	struct client_node *node;
-
-	if (entry->nodeid == 0)
-		return;
-	/* The kernel looks up unleased files each time anyway. */
-	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
-		(void)client_answer_handle(&l->a, &skipped);
-		entry->nodeid = 0;
-		return;
-	}
-	if (entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID)
-		entry->nodeid = 0;
-	if (entry->nodeid == 0)
-		return;
-	/* The kernel may have newer attributes of this node than the prefetched entry: from an
-	 * answer since, or from an answer of a mount worker that this worker has not seen yet. */
-	if (client_prefetch_is_shown(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
-		client_cache_kernel_valid_drop(&f->cache, node);
-		client_node_forget(&f->nodes, node, 1);
-		entry->nodeid = 0;
-		return;
-	}
-	entry->entry_valid = entry->attr_valid = 0;
-	entry_set_lease(entry, l->a.age_ns);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -305,7 +184,9 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	as.open_flags = open_flags;
 	as.uid = in.uid;
 	as.gid = in.gid;
-	file = is_resent(s) ? client_file_of_server_fh(&f->files, out.fh, as.incarnation) : NULL;
+	file = client_slot_is_resent(s)
+		       ? client_file_of_server_fh(&f->files, out.fh, as.incarnation)
+		       : NULL;
 	if (file && !(open_flags & O_APPEND)) /* keep the mode of the earlier open */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
@@ -404,31 +285,15 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
 		}
-		if (entry_take(f, s, a, &entry, &node) < 0)
+		if (client_entry_take(f, s, a, &entry, &node) < 0)
 			entry.nodeid = 0;
 		if (entry.nodeid == FUSE_ROOT_ID)
 			entry.nodeid = 0;
 		if (entry.nodeid != 0)
-			client_prefetch_note_shown(f, entry.nodeid);
+			client_shown_note(f, entry.nodeid);
 		memcpy(a->body + at, &entry, sizeof(entry));
 	}
 	return 0;
-}
-
-void client_answer_undo_entries(struct fuse_client *f, const struct client_answer *a)
-{
-	size_t off = 0, at;
-	bool special;
-
-	while (client_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
-		struct fuse_entry_out entry;
-		struct client_node *node;
-
-		memcpy(&entry, a->body + at, sizeof(entry));
-		node = entry.nodeid ? client_node_get(&f->nodes, entry.nodeid) : NULL;
-		if (node)
-			client_node_forget(&f->nodes, node, 1);
-	}
 }
 
 static int answer_attr(struct fuse_client *f, const struct client_slot *s,
@@ -443,7 +308,7 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 		return -EIO;
 	client_node_seen(s->nodes[0], &out.attr);
 	client_cache_no_xattrs_set(&f->cache, s->nodes[0],
-				   out.dummy & FUSE_PROTO_NO_XATTRS && !is_resent(s),
+				   out.dummy & FUSE_PROTO_NO_XATTRS && !client_slot_is_resent(s),
 				   s->arrived_ns);
 	out.dummy = 0;
 	out.attr_valid = ATTR_VALID_S;
@@ -518,7 +383,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 	default:
 		break;
 	}
-	if (a->has_dir_attr && n_changes == s->n_changes && !is_resent(s) &&
+	if (a->has_dir_attr && n_changes == s->n_changes && !client_slot_is_resent(s) &&
 	    S_ISDIR(a->dir_attr.mode) && client_attr_is_valid(&a->dir_attr))
 		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->arrived_ns);
 }
@@ -585,7 +450,7 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 	if (e->node)
 		client_node_forget(&f->nodes, e->node, 1);
 	if (e->dir)
-		client_answer_undo_entries(f, a);
+		client_entries_undo(f, a);
 }
 
 /* Answers GETATTR for an unlinked pipe, socket or device that a program still has open and that
@@ -639,7 +504,7 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 	uint64_t off;
 
 	if (a->is_end && (s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS) &&
-	    s->n_changes == s->nodes[0]->n_changes && !is_resent(s) &&
+	    s->n_changes == s->nodes[0]->n_changes && !client_slot_is_resent(s) &&
 	    client_dirents_end(a->body, a->body_len, s->opcode == FUSE_READDIRPLUS, &off))
 		client_cache_dir_end_set(&f->cache, s->nodes[0], s->refs.fhs[0], off,
 					 s->arrived_ns);
@@ -656,9 +521,9 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 	    s->opcode == FUSE_READDIRPLUS) /* has no attributes of the directory itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
-		client_prefetch_note_shown_all(f);
+		client_shown_note_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
-		client_prefetch_note_shown(f, s->refs.nodeids[i]);
+		client_shown_note(f, s->refs.nodeids[i]);
 		if (changed_nodes(s)) /* a failed request may have been executed in part */
 			client_dir_cache_drop(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
@@ -698,8 +563,8 @@ static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 static void written_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
-	if (s->opcode == FUSE_WRITE && a->has_attr && !is_resent(s) && S_ISREG(a->attr.mode) &&
-	    client_attr_is_valid(&a->attr))
+	if (s->opcode == FUSE_WRITE && a->has_attr && !client_slot_is_resent(s) &&
+	    S_ISREG(a->attr.mode) && client_attr_is_valid(&a->attr))
 		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
@@ -716,7 +581,7 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);
-	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !is_resent(s)) {
+	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !client_slot_is_resent(s)) {
 		memcpy(&attr, a->body, sizeof(attr));
 		client_cache_created_changed(&f->cache, s->nodes[0], &attr.attr);
 	}
@@ -751,7 +616,7 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	if (r == 0 && last && a.out.error == 0)
 		written_note(f, s, &a);
 	if (e.node)
-		client_prefetch_note_shown(f, client_node_id(&f->nodes, e.node));
+		client_shown_note(f, client_node_id(&f->nodes, e.node));
 	if (r < 0) {
 		answer_undo(f, &a, &e);
 		bad_answer(f, s, r);

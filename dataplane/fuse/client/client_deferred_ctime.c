@@ -210,7 +210,7 @@ void client_deferred_ctime_answered(struct fuse_client *f, const struct client_s
 		return;
 	client_node_changed(s->nodes[0]);
 	client_cache_written_drop(&f->cache, s->nodes[0]);
-	client_prefetch_note_shown(f, client_node_id(&f->nodes, s->nodes[0]));
+	client_shown_note(f, client_node_id(&f->nodes, s->nodes[0]));
 	deferred_drop(f, o);
 }
 

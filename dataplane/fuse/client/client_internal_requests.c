@@ -186,6 +186,15 @@ static void reopen_answer(struct fuse_client *f, const struct client_slot *s, vo
 	}
 }
 
+void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
+			      size_t len, uint64_t now_ns)
+{
+	f->n_reopening--;
+	if (msg)
+		reopen_answer(f, s, msg, len, now_ns);
+	f->flush_wanted = true;
+}
+
 /* The next closed file to report. Files of a previous incarnation of the server, and files that
  * the server never opened, need no report; a file that it is just opening is reported later. */
 static struct client_file *release_next(struct fuse_client *f)
@@ -203,8 +212,7 @@ static struct client_file *release_next(struct fuse_client *f)
 	return file;
 }
 
-/* Ends the files of a RELEASE, in order. closed: the server has closed them. */
-static void release_end(struct fuse_client *f, uint32_t first, bool closed)
+void client_internal_released(struct fuse_client *f, uint32_t first, bool closed)
 {
 	for (uint32_t i = first, next; i != CLIENT_FILE_NONE; i = next) {
 		struct client_file *file = client_file_at(&f->files, i);
@@ -243,7 +251,7 @@ static bool release_some(struct fuse_client *f, struct client_file *file)
 	node_set(s, node);
 	if (internal_send(f, s))
 		return true;
-	release_end(f, first, false);
+	client_internal_released(f, first, false);
 	return false;
 }
 
@@ -288,31 +296,6 @@ void client_internal_interrupt(struct fuse_client *f, const struct client_slot *
 
 	if (s)
 		(void)internal_send(f, s);
-}
-
-/* ------------------------------------------------------------------ all kinds */
-
-void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
-			    uint64_t now_ns)
-{
-	switch (s->kind) {
-	case CLIENT_SLOT_REOPEN:
-		f->n_reopening--;
-		if (msg)
-			reopen_answer(f, s, msg, len, now_ns);
-		f->flush_wanted = true;
-		break;
-	case CLIENT_SLOT_RELEASE:
-		release_end(f, s->file, msg);
-		break;
-	case CLIENT_SLOT_TOUCH:
-		client_deferred_ctime_answered(f, s, msg, len);
-		break;
-	case CLIENT_SLOT_INTERRUPT:
-	case CLIENT_SLOT_KERNEL:
-		break;
-	}
-	client_slot_free(f, s);
 }
 
 void client_internal_begin(struct fuse_client *f, uint64_t now_ns)

@@ -73,25 +73,6 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 	return !p->is_servers;
 }
 
-/* Accepts the same limits as for an operator here. */
-void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
-{
-	struct fuse_proto_ping_order order;
-	struct launch_ping p;
-
-	memcpy(&order, said, sizeof(order));
-	p = (struct launch_ping){.id = 1,
-				 .port = port,
-				 .what = order.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
-					 : order.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
-									      : 0,
-				 .bytes = order.len,
-				 .count = order.count,
-				 .depth = order.depth};
-	if (launch_ping_is_valid(&p))
-		f->ping.order = p;
-}
-
 /* Not during another test: the server repeats its request. */
 static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {

@@ -88,49 +88,6 @@ static struct client_prefetch *prefetch_of(struct fuse_client *f, uint64_t fh)
 				  CLIENT_PREFETCHES]; /* the low bits are the file's index */
 }
 
-/* ------------------------------------------------------------------ what the kernel knows */
-
-void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid)
-{
-	const struct client_node *node = client_node_get(&f->nodes, nodeid);
-
-	if (!node)
-		client_prefetch_note_shown_all(f);
-	else
-		f->prefetch.shown[node - f->state.nodes] = ++f->prefetch.n_shown;
-}
-
-void client_prefetch_note_shown_all(struct fuse_client *f)
-{
-	f->prefetch.n_shown_all = ++f->prefetch.n_shown;
-}
-
-static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_node *node)
-{
-	uint64_t hash = client_node_hash(&f->nodes, node->handle, node->handle_len);
-
-	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
-}
-
-/* Keeps the count of a node that the kernel forgets by its handle, because its record gets
- * another node. Prefetches older than the last CLIENT_SHOWN_MAX counts are not used, so older
- * counts are dropped. */
-void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_node *node)
-{
-	uint64_t shown = f->prefetch.shown[node - f->state.nodes];
-
-	if (shown != 0 && f->prefetch.n_shown - shown < CLIENT_SHOWN_MAX)
-		*forgotten_of(f, node) = ++f->prefetch.n_shown;
-}
-
-bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_node *node,
-			      uint64_t n_shown)
-{
-	return f->prefetch.n_shown_all > n_shown ||
-	       f->prefetch.shown[node - f->state.nodes] > n_shown ||
-	       *forgotten_of(f, node) > n_shown;
-}
-
 /* ------------------------------------------------------------------ requesting entries */
 
 uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns)
@@ -259,7 +216,7 @@ static bool dir_cache_is_useful(const struct fuse_client *f, const struct client
 	for (; client_answer_handle(&a, &h); n++) {
 		const struct client_node *node = client_node_find(&f->nodes, h.bytes, h.len);
 
-		n_stale += node && client_prefetch_is_shown(f, node, k->n_shown);
+		n_stale += node && client_shown_since(f, node, k->n_shown);
 	}
 	return n_stale * DIR_CACHE_STALE <= n;
 }
@@ -378,7 +335,7 @@ static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bo
 		}
 		memcpy(to + used, p->a.body + at + (plus ? 0 : head), need);
 		if (plus) {
-			client_answer_prefetched(f, p, special, &entry);
+			client_entry_prefetched(f, p, special, &entry);
 			memcpy(to + used, &entry, sizeof(entry));
 		} else if (entry.nodeid != 0) {
 			(void)client_answer_handle(&p->a, &skipped);
@@ -420,7 +377,7 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 	memcpy(msg, &out, sizeof(out));
 	if (!client_reply(f, msg, out.len)) {
 		if (plus)
-			client_answer_undo_entries(f, &answer);
+			client_entries_undo(f, &answer);
 		return true;
 	}
 	p->used = p->a.body_len > 0;

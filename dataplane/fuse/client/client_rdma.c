@@ -286,6 +286,26 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 	}
 }
 
+/* Handles the test request of a server whose pair of that port was checked. Accepts the same limits
+ * as for an operator here. */
+static void ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
+{
+	struct fuse_proto_ping_order order;
+	struct launch_ping p;
+
+	memcpy(&order, said, sizeof(order));
+	p = (struct launch_ping){.id = 1,
+				 .port = port,
+				 .what = order.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
+					 : order.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
+									      : 0,
+				 .bytes = order.len,
+				 .count = order.count,
+				 .depth = order.depth};
+	if (launch_ping_is_valid(&p))
+		f->ping.order = p;
+}
+
 static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg *leg)
 {
 	struct client_rdma *r = &f->rdma;
@@ -297,7 +317,7 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 
 	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0) {
 		r->checked &= (uint8_t) ~(1U << leg->leg);
-		client_ping_requested(f, leg->leg, leg->gid);
+		ping_requested(f, leg->leg, leg->gid);
 	}
 	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
 		return;

@@ -326,7 +326,7 @@ static void forget_one(struct fuse_client *f, uint64_t nodeid, uint64_t n_lookup
 	if (!node)
 		return;
 	if (node->n_lookups <= n_lookups)
-		client_prefetch_node_forgotten(f, node);
+		client_shown_forgotten(f, node);
 	client_node_forget(&f->nodes, node, n_lookups);
 }
 

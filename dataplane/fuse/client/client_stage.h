@@ -90,9 +90,13 @@ struct client_stages {
 	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: none */
 };
 
+/* client_stages.c */
+
 /* Calls init of all stages, until one fails. 0; negative errno. */
 int client_stages_init(struct fuse_client *f);
 void client_stages_done(struct fuse_client *f);
+/* client_stage.c */
+
 /* Makes the lists; again when a stage has been switched on or off. */
 void client_stages_select(struct fuse_client *f);
 /* The active stage whose calls have that cookie; NULL: none. */
@@ -100,7 +104,6 @@ const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, u
 
 /* In the order of the table. */
 extern const struct client_stage client_mount_worker_stage;
-extern const struct client_stage client_tables_stage;
 extern const struct client_stage client_init_stage;
 extern const struct client_stage client_request_stage;
 extern const struct client_stage client_cache_stage;

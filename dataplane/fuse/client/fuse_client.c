@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define CLIENT_PULL_BURST 64
-#define CLIENT_WINDOW 64 /* requests */
 #define CLIENT_READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define CLIENT_TRIM_NS NSEC_PER_SEC
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
@@ -65,18 +64,6 @@ static void client_redirected(struct fuse_client *f)
 	g->n++;
 }
 
-void client_session_drop(struct fuse_client *f, uint64_t now_ns)
-{
-	if (!f->session)
-		return;
-	rudp_session_close(f->session, now_ns);
-	f->session = NULL;
-	/* A client without a server has been waiting since it lost it. */
-	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
-		f->away_since_ns = now_ns;
-	f->link = CLIENT_AWAY;
-}
-
 /* Ends the session to follow a redirect, or to give up a target that does not answer. */
 static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 {
@@ -89,29 +76,6 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 		return;
 	client_session_drop(f, now_ns);
 }
-
-static int tables_init(struct fuse_client *f)
-{
-	int r = client_state_init(&f->state, f->mount->state_fd, f->state_at, f->mount->id);
-
-	if (r < 0)
-		return r;
-	f->adopted = r > 0;
-	r = client_nodes_init(&f->nodes, &f->state);
-	if (r < 0)
-		return r;
-	client_files_init(&f->files, &f->state, &f->nodes);
-	return client_cache_init(&f->cache, &f->nodes);
-}
-
-static void tables_done(struct fuse_client *f)
-{
-	client_cache_done(&f->cache);
-	client_nodes_done(&f->nodes);
-	client_state_done(&f->state);
-}
-
-const struct client_stage client_tables_stage = {.init = tables_init, .done = tables_done};
 
 /* The kernel resends what a predecessor left unanswered, once no mount worker reads: one that
  * had just read a request could not tell. False: not yet. */
@@ -278,142 +242,6 @@ uint64_t fuse_client_timeouts(const struct fuse_client *f)
 	return f->timeouts;
 }
 
-/* ENOENT: the request has ended, which is fine. */
-bool client_reply(struct fuse_client *f, const void *msg, size_t len)
-{
-	if (write(f->fd, msg, len) >= 0)
-		return true;
-	if (errno == ENODEV)
-		f->unmounted = true;
-	return false;
-}
-
-bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
-{
-	for (const struct client_stage *const *st = f->on.reply; *st; st++)
-		(*st)->reply(f, s, msg, len);
-	memcpy((uint8_t *)msg + offsetof(struct fuse_out_header, unique), &s->unique,
-	       sizeof(s->unique));
-	return !s->answered && client_reply(f, msg, len);
-}
-
-bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error)
-{
-	struct fuse_out_header out = {.len = sizeof(out), .error = error};
-
-	return client_slot_reply(f, s, &out, sizeof(out));
-}
-
-bool client_reply_error(struct fuse_client *f, uint64_t unique, int error)
-{
-	struct fuse_out_header out = {.len = sizeof(out), .error = error, .unique = unique};
-
-	return client_reply(f, &out, sizeof(out));
-}
-
-uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
-{
-	uint64_t is_ns = f->clock_ns();
-
-	return MAX_OF(now_ns, is_ns);
-}
-
-void client_note_sent(struct fuse_client *f, uint32_t opcode)
-{
-	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
-}
-
-void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error)
-{
-	s->accepted |= client_slot_reply_error(f, s, error);
-	client_slot_free(f, s);
-}
-
-static bool client_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
-{
-	for (const struct client_stage *const *st = f->on.offer; *st; st++)
-		if ((*st)->offer(f, s, now_ns))
-			return true;
-	return false;
-}
-
-void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
-{
-	const struct client_stage *stage;
-	struct fuse_in_header h;
-	struct client_slot *s;
-	int e;
-
-	client_sync(f);
-	client_slot_request_copy(f, n);
-	memcpy(&h, f->request, sizeof(h));
-	stage = h.opcode < CLIENT_STAGE_OPCODES ? f->on.take[h.opcode] : NULL;
-	if (stage && stage->take(f, &h, n, now_ns))
-		return;
-	s = client_slot_take(f, (uint32_t)n, now_ns);
-	if (!s) { /* impossible: client_has_room() */
-		client_reply_error(f, h.unique, -ENOMEM);
-		return;
-	}
-	e = client_request_bind(f, s);
-	if (e < 0)
-		client_slot_fail(f, s, client_local_dir_error(f, s, e));
-	else if (!client_offer(f, s, now_ns))
-		client_slot_queue(f, s);
-}
-
-bool client_has_room(const struct fuse_client *f)
-{
-	return f->free && f->pool.n_free > 0;
-}
-
-/* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the
- * server keeps nodes and handles for a successor until it gets one, so it is sent here. */
-void client_goodbye(struct fuse_client *f)
-{
-	struct client_slot *s, *next;
-
-	client_dispatch_report_unmounted(f);
-	for (s = f->pending.next; s != &f->pending; s = next) {
-		next = s->next;
-		client_slot_free(f, s);
-	}
-	if (f->link != CLIENT_READY || f->bye_sent)
-		return;
-	client_deferred_ctime_flush(f, UINT64_MAX);
-	if (f->n_deferred > 0) /* before the goodbye: the server ignores later requests */
-		return;
-	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
-	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;
-}
-
-void client_queue_depth_update(struct fuse_client *f)
-{
-	f->unanswered_window = MAX_OF(f->unanswered_window, f->n_unanswered);
-	f->unanswered_most = MAX_OF(f->unanswered_most, f->n_unanswered);
-	if (++f->n_window < CLIENT_WINDOW)
-		return;
-	f->unanswered_most = f->unanswered_window;
-	f->unanswered_window = f->n_unanswered;
-	f->n_window = 0;
-}
-
-int client_read_burst_hint(const struct fuse_client *f)
-{
-	if (f->n_unanswered == 0)
-		return MAX_OF((int)f->unanswered_most, 1);
-	return f->unanswered_most > f->n_unanswered ? (int)(f->unanswered_most - f->n_unanswered)
-						    : 0;
-}
-
-void client_note_read(struct fuse_client *f, const struct fuse_in_header *h)
-{
-	launch_stat_add(&f->stats->requests, 1);
-	if (h->opcode == FUSE_WRITE)
-		launch_stat_add(&f->stats->write_bytes,
-				h->len - MIN_OF(h->len, (uint32_t)FUSE_PROTO_WRITE_DATA));
-}
-
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 {
 	const struct client_stage *const *st;
@@ -464,86 +292,6 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	}
 	client_flush(f, now_ns);
 	return taken + n_forwarded;
-}
-
-/* Requests that may remove the last name of a file. */
-static bool client_removes_names(uint32_t opcode)
-{
-	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
-}
-
-/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for a stage; -ENOBUFS: no more
- * calls now; else the error for the kernel. */
-static int client_send(struct fuse_client *f, struct client_slot *s)
-{
-	const void *msg;
-	size_t len;
-	int e;
-
-	for (const struct client_stage *const *st = f->on.holds; *st; st++) {
-		e = (*st)->holds(f, s);
-		if (e < 0)
-			return e;
-	}
-	if (s->resp_max > CLIENT_SMALL_BYTES && !s->resp) {
-		bool has_buf = client_slot_resp_get(f, s);
-
-		if (!has_buf && s->opcode != FUSE_OPENDIR)
-			return -ENOMEM;
-		if (!has_buf) /* prefetched entries are optional */
-			client_prefetch_request(s, 0);
-	}
-	if (client_removes_names(s->opcode))
-		client_internal_release(f);
-	e = client_request_seal(f, s, &msg, &len);
-	if (e < 0)
-		return e;
-	e = rudp_call_send(f->session, msg, len, client_slot_cookie(f, s));
-	if (e < 0)
-		return e == -ENOBUFS ? e : -EIO;
-	client_slot_unqueue(f, s);
-	s->state = CLIENT_SLOT_SENT;
-	f->n_sent++;
-	client_note_sent(f, s->opcode);
-	return 0;
-}
-
-/* Begins the session; once the server is ready, stages send what is due. */
-static void client_flush_stages(struct fuse_client *f, uint64_t now_ns)
-{
-	client_internal_begin(f, now_ns);
-	if (f->link != CLIENT_READY)
-		return;
-	for (const struct client_stage *const *st = f->on.flush; *st; st++)
-		(*st)->flush(f, now_ns);
-}
-
-/* Sends pending requests, oldest first. A request that lacks a buffer, or RDMA, does not block
- * later ones. */
-void client_flush(struct fuse_client *f, uint64_t now_ns)
-{
-	struct client_slot *s, *next;
-
-	if (!f->session)
-		return;
-	client_flush_stages(f, now_ns);
-	if (f->link != CLIENT_READY || !f->flush_wanted)
-		return;
-	f->flush_wanted = false;
-	for (s = f->pending.next; s != &f->pending; s = next) {
-		int e;
-
-		next = s->next;
-		e = client_send(f, s);
-		if (e == -ENOBUFS)
-			break;
-		if (e == -ECANCELED || (e == -ESTALE && client_mount_worker_return(s))) {
-			client_slot_free(f, s);
-		} else if (e < 0 && e != -ENOMEM) {
-			launch_stat_add(&f->stats->request_errors, 1);
-			client_slot_fail(f, s, client_local_dir_error(f, s, e));
-		}
-	}
 }
 
 /*
@@ -681,6 +429,27 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	client_slot_queue(f, s);
 }
 
+/* The answer to an internal request; msg NULL: the session ended before it came. */
+static void internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
+			    uint64_t now_ns)
+{
+	switch (s->kind) {
+	case CLIENT_SLOT_REOPEN:
+		client_internal_reopened(f, s, msg, len, now_ns);
+		break;
+	case CLIENT_SLOT_RELEASE:
+		client_internal_released(f, s->file, msg);
+		break;
+	case CLIENT_SLOT_TOUCH:
+		client_deferred_ctime_answered(f, s, msg, len);
+		break;
+	case CLIENT_SLOT_INTERRUPT:
+	case CLIENT_SLOT_KERNEL:
+		break;
+	}
+	client_slot_free(f, s);
+}
+
 void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, void *buf, size_t len,
 			  uint64_t now_ns)
 {
@@ -715,7 +484,7 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 	if (status != 0)
 		client_away(f, now_ns);
 	if (s->kind != CLIENT_SLOT_KERNEL) {
-		client_internal_answer(f, s, status == 0 ? buf : NULL, len, now_ns);
+		internal_answer(f, s, status == 0 ? buf : NULL, len, now_ns);
 		if (f->unmounted)
 			client_goodbye(f);
 	} else if (status == 0)

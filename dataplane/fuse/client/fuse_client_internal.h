@@ -268,11 +268,13 @@ struct fuse_client {
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
-	uint64_t (*clock_ns)(void); /* clock_now_ns; tests replace it */
-	uint64_t soft_ns;	    /* timeout of a soft mount; 0: hard */
-	struct client_stages on;    /* the active stages */
-	uint64_t state_at;	    /* offset of the state in its descriptor */
-	bool adopted;		    /* a predecessor served this mount */
+	uint64_t (*clock_ns)(void);		  /* clock_now_ns; tests replace it */
+	uint64_t soft_ns;			  /* timeout of a soft mount; 0: hard */
+	struct client_stages on;		  /* the active stages */
+	const struct client_stage *const *stages; /* all, active or not */
+	size_t n_stages;
+	uint64_t state_at; /* offset of the state in its descriptor */
+	bool adopted;	   /* a predecessor served this mount */
 	struct client_state state;
 	struct client_nodes nodes;
 	struct client_files files;
@@ -338,7 +340,7 @@ struct fuse_client {
 	struct client_ping ping;
 };
 
-/* fuse_client.c */
+/* client_reply.c: replies to the kernel */
 
 /* One write is one answer. False: the kernel rejected it. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len);
@@ -349,10 +351,35 @@ bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, 
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
 /* A reply without data. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
+/* Answers the kernel, if it still waits, and frees the slot. */
+void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
+
+/* client_load.c: how much is pending in the kernel */
+
 /* Counts a request of the kernel. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
+/* How many requests are likely pending; at least one while nothing is unanswered. */
+int client_read_burst_hint(const struct fuse_client *f);
+/* Call after each read: the peak of unanswered requests shows how many programs are active. */
+void client_queue_depth_update(struct fuse_client *f);
+
+/* client_take.c: requests of the kernel */
+
 /* Processes a request of n bytes in f->read_buf; sets f->request. */
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
+/* There must be a free slot and a buffer for a large request before a request is read. */
+static inline bool client_has_room(const struct fuse_client *f)
+{
+	return f->free && f->pool.n_free > 0;
+}
+/* The current time. Requests of one burst share a time stamp that precedes the last of them: a
+ * check that nothing has changed since needs a fresh one. */
+static inline uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
+{
+	uint64_t is_ns = f->clock_ns();
+
+	return MAX_OF(now_ns, is_ns);
+}
 /* Call before any cached state of a file is used: applies changes that other workers made. */
 static inline void client_sync(struct fuse_client *f)
 {
@@ -364,25 +391,22 @@ static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 {
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
 }
-/* How many requests are likely pending; at least one while nothing is unanswered. */
-int client_read_burst_hint(const struct fuse_client *f);
-/* Call after each read: the peak of unanswered requests shows how many programs are active. */
-void client_queue_depth_update(struct fuse_client *f);
-/* The current time. Requests of one burst share a time stamp that precedes the last of them: a
- * check that nothing has changed since needs a fresh one. */
-uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns);
+
+/* client_send.c: requests to the server */
+
 /* Sends pending requests. */
 void client_flush(struct fuse_client *f, uint64_t now_ns);
+/* Begins the session; once the server is ready, stages send what is due. */
+void client_flush_stages(struct fuse_client *f, uint64_t now_ns);
 /* Ends the session, if any; pending requests keep waiting. */
 void client_session_drop(struct fuse_client *f, uint64_t now_ns);
 /* Unmounted: sends DESTROY to the server. */
 void client_goodbye(struct fuse_client *f);
-/* There must be a free slot and a buffer for a large request before a request is read. */
-bool client_has_room(const struct fuse_client *f);
 /* A request of that opcode was sent to the server. */
-void client_note_sent(struct fuse_client *f, uint32_t opcode);
-/* Answers the kernel, if it still waits, and frees the slot. */
-void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
+static inline void client_note_sent(struct fuse_client *f, uint32_t opcode)
+{
+	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
+}
 
 /* client_init.c: the kernel's INIT, and the INIT that starts a session. */
 
@@ -414,9 +438,11 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 void client_internal_begin(struct fuse_client *f, uint64_t now_ns);
 void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, size_t len,
 				  uint64_t now_ns);
-/* The answer to an internal request; msg NULL: the session ended before it came. */
-void client_internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
-			    uint64_t now_ns);
+/* The answer to an internal OPEN; msg NULL: the session ended before it came. */
+void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
+			      size_t len, uint64_t now_ns);
+/* Ends the files of a RELEASE, in order. closed: the server has closed them. */
+void client_internal_released(struct fuse_client *f, uint32_t first, bool closed);
 /* Sends a request of that kind about the node, as root. False: not possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
@@ -462,13 +488,28 @@ void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 /* The owner has already reported the end of the request to the kernel. */
 bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s);
 
-/* client_answer.c */
+/* client_entry.c: entries for the kernel */
 
+/* Makes the kernel's entry from the server's. 0 and the node; NULL for a name that does not
+ * exist or that the kernel already caches. Else the error for the kernel. */
+int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
+		      struct fuse_entry_out *entry, struct client_node **ret);
 /* Makes the kernel's entry of the prefetch's next one; nodeid 0: the kernel gets the name only. */
-void client_answer_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
-			      struct fuse_entry_out *entry);
+void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
+			     struct fuse_entry_out *entry);
 /* The kernel rejected these entries: undoes their lookups. */
-void client_answer_undo_entries(struct fuse_client *f, const struct client_answer *a);
+void client_entries_undo(struct fuse_client *f, const struct client_answer *a);
+
+/* client_shown.c: what the kernel knows of nodes */
+
+/* Call before the kernel learns attributes of the node; of unknown nodes. */
+void client_shown_note(struct fuse_client *f, uint64_t nodeid);
+void client_shown_note_all(struct fuse_client *f);
+/* The kernel forgets the node. */
+void client_shown_forgotten(struct fuse_client *f, const struct client_node *node);
+/* Whether the kernel learned something of the node after that count. */
+bool client_shown_since(const struct fuse_client *f, const struct client_node *node,
+			uint64_t n_shown);
 
 /* client_prefetch.c: entries that come with the opening of a directory. */
 
@@ -489,16 +530,8 @@ bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *
 			    const struct client_node *node, const struct fuse_read_in *read,
 			    uint64_t now_ns);
 void client_prefetch_close(struct fuse_client *f, uint64_t fh);
-/* Call before the kernel learns attributes of the node; of unknown nodes. */
-void client_prefetch_note_shown(struct fuse_client *f, uint64_t nodeid);
-void client_prefetch_note_shown_all(struct fuse_client *f);
 /* The names in the directory may have changed. */
 void client_dir_cache_drop(struct fuse_client *f, uint64_t nodeid);
-/* The kernel forgets the node. */
-void client_prefetch_node_forgotten(struct fuse_client *f, const struct client_node *node);
-/* Whether the kernel learned something of the node after that count. */
-bool client_prefetch_is_shown(const struct fuse_client *f, const struct client_node *node,
-			      uint64_t n_shown);
 
 /* The cached entries of the directory. NULL: not cached, or the kernel knows newer entries. */
 const struct client_dir_cache *client_dir_cache_get(struct fuse_client *f, uint64_t nodeid,
@@ -527,8 +560,17 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 
 void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
+
+/* client_killed.c: requests of killed processes. */
+
 /* The process of the slot's request had a signal. */
-void client_interrupt_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
+void client_killed_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
+/* Looks whether the process of the slot's request is being killed, and ends the request then. A
+ * request that waits here ends at once. For a request at the server, the client sends an interrupt
+ * and waits for a moment, so that a dead process leaves nothing in progress. */
+void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
+/* Answers the program, whatever the server does with the request. */
+void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_rdma.c: bulk data via RDMA. */
 
@@ -545,12 +587,6 @@ bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struc
  * data to the answer. 0; -EIO: malformed. */
 int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
 		     void **msg);
-
-/* client_ping.c: RDMA tests that an operator starts. */
-
-/* Handles the test request of a server whose pair of that port was checked: struct
- * fuse_proto_ping_order. */
-void client_ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16]);
 
 /* client_slot.c */
 
@@ -582,6 +618,11 @@ void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);
 /* Marks the slot's request as answered: the kernel has a reply, or expects none. */
 void client_slot_answered(struct fuse_client *f, struct client_slot *s);
+/* Whether the request was resent: its answer may then be older than later changes. */
+static inline bool client_slot_is_resent(const struct client_slot *s)
+{
+	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;
+}
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique);
 /* The cookie of the slot's current call, and back; NULL: not a call in flight. */
 uint64_t client_slot_cookie(const struct fuse_client *f, const struct client_slot *s);

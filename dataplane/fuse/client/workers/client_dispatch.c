@@ -28,26 +28,6 @@ static struct mount_worker_slot *slot_at(const struct client_worker *w, unsigned
 	return mount_worker_slot_at(w->area, w->reads, i);
 }
 
-static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
-		 unsigned i)
-{
-	/* The mount worker sets `asleep`, then looks for bits (client_mount_worker_pull()); this
-	 * sets a bit, then looks at `asleep`. So either it sees the bit, or this rings, once. */
-	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (mount_worker_get(&w->area->asleep) &&
-	    __atomic_exchange_n(&w->area->asleep, 0U, __ATOMIC_SEQ_CST))
-		mount_worker_ring(d->bell_fd);
-}
-
-void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i)
-{
-	if (i < MOUNT_WORKER_SLOTS)
-		post(f->dispatch, w, &w->area->posted, i);
-	else
-		post(f->dispatch, w, &w->reads->posted, i - MOUNT_WORKER_SLOTS);
-}
-
 /* ------------------------------------------------------------------ adoption of a predecessor's */
 
 static struct client_node *node_of(struct fuse_client *f, const struct mount_worker_slot *slot)
@@ -94,19 +74,14 @@ static struct mount_worker_file *file_at(const struct client_worker *w, unsigned
 	return mount_worker_file_at(w->area, w->more, i);
 }
 
-static unsigned nodeids_at(uint64_t nodeid)
-{
-	return (unsigned)(nodeid % CLIENT_DISPATCH_NODEIDS);
-}
-
 /* Assigns entry i of the mount worker's table to the file. The node's number stays after the
  * file is closed. */
 static void place_assign(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh,
 			 uint64_t nodeid)
 {
 	if (w->nodeids[i])
-		f->dispatch->n_nodeids[nodeids_at(w->nodeids[i])]--;
-	f->dispatch->n_nodeids[nodeids_at(nodeid)]++;
+		f->dispatch->n_nodeids[client_dispatch_nodeids_at(w->nodeids[i])]--;
+	f->dispatch->n_nodeids[client_dispatch_nodeids_at(nodeid)]++;
 	w->fhs[i] = fh;
 	w->nodeids[i] = nodeid;
 }
@@ -124,6 +99,58 @@ static void files_adopt(struct fuse_client *f, struct client_worker *w)
 		else
 			mount_worker_set(&lf->state, MOUNT_WORKER_FILE_CLOSING);
 	}
+}
+
+/* Marks all open files as possibly changed by the mount worker. */
+static void files_all_note(struct client_worker *w)
+{
+	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
+		if (w->fhs[k])
+			__atomic_fetch_or(mount_worker_noted_at(w->reads, w->more, k),
+					  1ULL << k % 64, __ATOMIC_SEQ_CST);
+}
+
+static int forward_init(struct fuse_client *f)
+{
+	f->common = mount_worker_common_map(f->mount->state_fd);
+	if (!f->common)
+		return -errno;
+	/* A mount worker marks its slot as READING, then looks at `reads` (read_one()); this clears
+	 * `reads` before client_forward_quiesce() looks at the slots. So either it reads nothing
+	 * more, or this waits for it. */
+	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
+		struct client_worker *w = &f->dispatch->workers[k];
+
+		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
+		if (!w->reads)
+			return -errno;
+		/* What the predecessor had processed is unknown: look at everything. */
+		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
+				 __ATOMIC_SEQ_CST);
+		files_all_note(w);
+		/* The predecessor may have died between setting a word and setting the mount
+		 * worker's bit. */
+		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
+				 __ATOMIC_SEQ_CST);
+	}
+	mount_worker_set(&f->common->by_number, 1U); /* mount workers of 0.1.0 ask */
+	f->dispatch->settling = true;
+	f->dispatch->always = f->mount->mount_workers_always;
+	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
+			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
+			 __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static void forward_done(struct fuse_client *f)
+{
+	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++)
+		mount_worker_reads_unmap(f->dispatch->workers[k].reads);
+	mount_worker_common_unmap(f->common);
+	f->common = NULL;
 }
 
 static int dispatch_init(struct fuse_client *f)
@@ -153,7 +180,7 @@ static int dispatch_init(struct fuse_client *f)
 		__atomic_store_n(&w->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	}
-	r = client_forward_init(f);
+	r = forward_init(f);
 	/* The predecessor may have died before it rang the bell for a sleeping mount worker. */
 	mount_worker_ring(d->bell_fd);
 	return r;
@@ -166,7 +193,7 @@ static void dispatch_done(struct fuse_client *f)
 		mount_worker_more_unmap(f->dispatch->workers[i].more);
 	}
 	if (f->dispatch)
-		client_forward_done(f);
+		forward_done(f);
 	free(f->dispatch);
 	f->dispatch = NULL;
 }
@@ -203,11 +230,6 @@ static unsigned file_place(struct fuse_client *f, struct client_worker *w,
 	mount_worker_set(&lf->state, MOUNT_WORKER_FILE_OPEN);
 	place_assign(f, w, at, lf->fh, file->nodeid);
 	return at;
-}
-
-bool client_dispatch_by_rdma(const struct fuse_client *f)
-{
-	return f->rdma.only || (f->rdma.peer && port_rdma_ready(f->rdma.peer));
 }
 
 static bool is_large(const struct client_slot *s)
@@ -329,7 +351,7 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 		client_cache_created_stale(&f->cache, s->nodes[0]);
 	hand_over(f, s, (unsigned)(w - f->dispatch->workers), i);
 	mount_worker_set(&slot->word, MOUNT_WORKER_DISPATCHED);
-	post(f->dispatch, w, &w->area->posted, i);
+	client_dispatch_notify(f, w, i);
 	return true;
 }
 
@@ -387,28 +409,6 @@ static bool claim(struct fuse_client *f, struct client_slot *s)
 static bool dispatch_offer(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	return claim(f, s) || dispatch_out(f, s, now_ns);
-}
-
-static bool mount_worker_has(const struct fuse_client *f, const struct client_worker *w,
-			     const struct client_node *node)
-{
-	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL && w->n_out > 0; i++) {
-		const struct client_slot *s = w->slots[i];
-
-		/* The node of a predecessor's request is unknown. */
-		if (s ? s->nodes[0] == node : i < MOUNT_WORKER_SLOTS && !(w->free & 1ULL << i))
-			return true;
-	}
-	return f->dispatch->n_nodeids[nodeids_at(client_node_id(&f->nodes, node))] > 0 &&
-	       client_forward_has_pending(w, client_node_id(&f->nodes, node));
-}
-
-bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node)
-{
-	for (unsigned i = 0; f->dispatch && i < LAUNCH_MOUNT_WORKERS_MAX; i++)
-		if (mount_worker_has(f, &f->dispatch->workers[i], node))
-			return true;
-	return false;
 }
 
 void client_dispatch_resend_done(struct fuse_client *f)
@@ -488,10 +488,10 @@ static void request_finish(struct fuse_client *f, struct client_worker *w, unsig
 	if (node) {
 		note_write(node, slot->opcode, mount_worker_buf_at(w->area, w->reads, i));
 		client_cache_written_drop(&f->cache, node);
-		client_prefetch_note_shown(f, client_node_id(&f->nodes, node));
+		client_shown_note(f, client_node_id(&f->nodes, node));
 	} else {
 		client_cache_drop_all_written(&f->cache);
-		client_prefetch_note_shown_all(f);
+		client_shown_note_all(f);
 	}
 	slot_release(w, i);
 	if (s)
@@ -610,19 +610,6 @@ static void forwarded_recheck(struct fuse_client *f, struct client_worker *w)
 			mark_done(f, w, MOUNT_WORKER_SLOTS + i);
 }
 
-void client_dispatch_report_served(struct fuse_client *f)
-{
-	uint32_t served = f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS;
-
-	if (!f->dispatch ||
-	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->served) ==
-		    served)
-		return;
-	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
-		mount_worker_set(&f->dispatch->workers[i].area->served, served);
-	mount_worker_ring(f->dispatch->bell_fd);
-}
-
 static void dispatch_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool looks = now_ns >= f->dispatch->look_ns;
@@ -704,46 +691,6 @@ unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 		return i + 1;
 	}
 	return 0;
-}
-
-void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s)
-{
-	if (s->state == CLIENT_SLOT_DISPATCHED)
-		__atomic_fetch_or(&slot_at(&f->dispatch->workers[(s->worker_slot - 1) /
-								 MOUNT_WORKER_SLOTS_ALL],
-					   (s->worker_slot - 1) % MOUNT_WORKER_SLOTS_ALL)
-					   ->word,
-				  MOUNT_WORKER_CANCELLED, __ATOMIC_ACQ_REL);
-}
-
-static void place_close(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh)
-{
-	if (w->fhs[i] != fh)
-		return;
-	w->fhs[i] = 0;
-	mount_worker_set(&file_at(w, i)->state, MOUNT_WORKER_FILE_CLOSING);
-	post(f->dispatch, w, &w->area->closing, i % 64);
-}
-
-void client_dispatch_close(struct fuse_client *f, uint64_t fh)
-{
-	for (unsigned k = 0; f->dispatch && k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
-		struct client_worker *w = &f->dispatch->workers[k];
-
-		for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++)
-			place_close(f, w, mount_worker_file_place(fh, way), fh);
-	}
-}
-
-void client_dispatch_report_unmounted(struct fuse_client *f)
-{
-	/* Report it once: the bell also wakes this worker. */
-	if (!f->dispatch ||
-	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
-		return;
-	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
-		mount_worker_set(&f->dispatch->workers[i].area->unmounted, 1U);
-	mount_worker_ring(f->dispatch->bell_fd);
 }
 
 static bool dispatch_is_on(const struct fuse_client *f)

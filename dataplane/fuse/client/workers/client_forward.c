@@ -9,58 +9,6 @@
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 
-/* Marks all open files as possibly changed by the mount worker. */
-static void files_all_note(struct client_worker *w)
-{
-	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
-		if (w->fhs[k])
-			__atomic_fetch_or(mount_worker_noted_at(w->reads, w->more, k),
-					  1ULL << k % 64, __ATOMIC_SEQ_CST);
-}
-
-int client_forward_init(struct fuse_client *f)
-{
-	f->common = mount_worker_common_map(f->mount->state_fd);
-	if (!f->common)
-		return -errno;
-	/* A mount worker marks its slot as READING, then looks at `reads` (read_one()); this clears
-	 * `reads` before client_forward_quiesce() looks at the slots. So either it reads nothing
-	 * more, or this waits for it. */
-	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
-		struct client_worker *w = &f->dispatch->workers[k];
-
-		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
-		if (!w->reads)
-			return -errno;
-		/* What the predecessor had processed is unknown: look at everything. */
-		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
-				 __ATOMIC_SEQ_CST);
-		files_all_note(w);
-		/* The predecessor may have died between setting a word and setting the mount
-		 * worker's bit. */
-		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
-				 __ATOMIC_SEQ_CST);
-	}
-	mount_worker_set(&f->common->by_number, 1U); /* mount workers of 0.1.0 ask */
-	f->dispatch->settling = true;
-	f->dispatch->always = f->mount->mount_workers_always;
-	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
-			 __ATOMIC_SEQ_CST);
-	__atomic_store_n(&f->common->noted, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
-			 __ATOMIC_SEQ_CST);
-	return 0;
-}
-
-void client_forward_done(struct fuse_client *f)
-{
-	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++)
-		mount_worker_reads_unmap(f->dispatch->workers[k].reads);
-	mount_worker_common_unmap(f->common);
-	f->common = NULL;
-}
-
 /* ------------------------------------------------------------------ before the kernel resends */
 
 /* The kernel expects no answer to these requests, and does not resend them. */
@@ -282,7 +230,7 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 		struct client_slot *s = client_slot_find(f, g->unique); /* it was forwarded to us */
 
 		if (s)
-			client_interrupt_signalled(f, s, now_ns);
+			client_killed_signalled(f, s, now_ns);
 		else if (now_ns < g->until_ns && signal_look(f, g))
 			continue;
 		*g = d->signals[--d->n_signals];
@@ -304,7 +252,7 @@ static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k
 
 	if (!node) {
 		client_cache_drop_all_written(&f->cache);
-		client_prefetch_note_shown_all(f);
+		client_shown_note_all(f);
 		return;
 	}
 	if (wrote != note->wrote_seen)
@@ -314,7 +262,7 @@ static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k
 	if (wrote != note->wrote_seen || synced != note->synced_seen)
 		client_cache_created_stale(&f->cache, node);
 	client_cache_written_drop(&f->cache, node);
-	client_prefetch_note_shown(f, w->nodeids[k]);
+	client_shown_note(f, w->nodeids[k]);
 	mount_worker_set(&note->wrote_seen, wrote);
 	mount_worker_set(&note->synced_seen, synced);
 }
@@ -348,23 +296,6 @@ void client_forward_apply_notes(struct fuse_client *f)
 		for (unsigned k = 0; k < MOUNT_WORKER_FILES; k += 64)
 			files_note(f, w, k);
 	}
-}
-
-static bool place_has(const struct client_worker *w, unsigned k)
-{
-	return mount_worker_get(&mount_worker_note_at(w->reads, w->more, k)->out) > 0 ||
-	       mount_worker_get(mount_worker_noted_at(w->reads, w->more, k)) >> k % 64 & 1;
-}
-
-bool client_forward_has_pending(const struct client_worker *w, uint64_t nodeid)
-{
-	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
-			  0)) /* each stat(2) asks every mount worker */
-		return false;
-	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
-		if (w->nodeids[k] == nodeid && place_has(w, k))
-			return true;
-	return false;
 }
 
 /* ------------------------------------------------------------------ whether mount workers read */
@@ -414,7 +345,7 @@ static bool forward_is_on(const struct fuse_client *f)
 	return f->dispatch;
 }
 
-/* Dispatch initializes it, before it wakes mount workers. */
+/* client_dispatch.c initializes it, before it wakes mount workers. */
 const struct client_stage client_forward_stage = {
 	.is_on = forward_is_on,
 	.poll = forward_poll,

@@ -9,280 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RESEND FUSE_PROTO_UNIQUE_RESEND
 /* Without a server for this long, requests go back to the owner. */
 #define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
 /* Interval of attempts at a server without support for mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 
-static struct mount_worker_slot *slot_of(const struct fuse_client *f, const struct client_slot *s)
-{
-	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
-}
-
-/* ------------------------------------------------------------------ files */
-
-static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
-{
-	struct client_file *file;
-	const struct client_node *node;
-
-	if (lf->client_file == 0 || lf->client_file > f->state.head->n_files)
-		return NULL;
-	file = client_file_at(&f->files, lf->client_file - 1);
-	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
-		return NULL;
-	/* The record of the file may have been reused since. */
-	node = client_node_get(&f->nodes, file->nodeid);
-	return node && node->handle_len == lf->handle_len &&
-			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
-		       ? file
-		       : NULL;
-}
-
-/* The client's file for an entry of the owner's table. NULL: it cannot be opened. */
-static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
-{
-	const struct client_file as = {
-		.open_flags = lf->open_flags, .uid = lf->uid, .gid = lf->gid};
-	struct client_node *node;
-	struct client_file *file = file_of(f, lf);
-	uint8_t len = mount_worker_get(&lf->handle_len);
-
-	if (file || len == 0 || len > FUSE_PROTO_HANDLE_MAX)
-		return file;
-	node = client_node_of(&f->nodes, lf->handle, len);
-	file = node ? client_file_new(&f->files, node, &as) : NULL;
-	if (file)
-		client_publish(&lf->client_file, client_file_index(&f->files, file) + 1);
-	else if (node)
-		client_node_settle(&f->nodes, node);
-	return file;
-}
-
-static void file_close(struct fuse_client *f, struct mount_worker_file *lf, uint64_t now_ns)
-{
-	struct client_file *file = file_of(f, lf);
-
-	if (file) {
-		if (f->files.n_closing == 0)
-			f->closing_ns = now_ns;
-		client_file_close(&f->files, file);
-	}
-	lf->client_file = 0;
-	mount_worker_set(&lf->state, MOUNT_WORKER_FILE_FREE);
-}
-
-static void files_close(struct fuse_client *f, uint64_t now_ns)
-{
-	uint64_t bits = mount_worker_get(&f->area->closing);
-
-	if (PLENUM_LIKELY(bits == 0))
-		return;
-	/* The owner sets the file's state to CLOSING before it sets the bit
-	 * (client_dispatch_close()): a bit that is taken here has its state. */
-	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
-	for (; bits; bits &= bits - 1)
-		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
-		     k += 64) {
-			struct mount_worker_file *lf = mount_worker_file_at(f->area, f->more, k);
-
-			if (mount_worker_get(&lf->state) == MOUNT_WORKER_FILE_CLOSING)
-				file_close(f, lf, now_ns);
-		}
-}
-
-/* Closes files without a place: a predecessor may have died before it recorded the place. */
-static void files_sweep(struct fuse_client *f)
-{
-	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
-		struct client_file *file = client_file_at(&f->files, i);
-		bool named = false;
-
-		if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
-			continue;
-		for (unsigned k = 0; k < MOUNT_WORKER_FILES && !named; k++) {
-			const struct mount_worker_file *lf =
-				mount_worker_file_at(f->area, f->more, k);
-
-			named = lf->client_file == i + 1 &&
-				mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_FREE;
-		}
-		if (!named)
-			client_file_close(&f->files, file);
-	}
-}
-
 /* ------------------------------------------------------------------ requests */
-
-static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state state)
-{
-	struct mount_worker_area *a = f->area;
-
-	/* The owner sets `full`, then looks for bits (dispatch_full()); this sets the bit, then
-	 * looks at `full`. So either the owner reaps the request, or this rings. */
-	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
-		mount_worker_ring(f->mount->bell_fd);
-}
-
-bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word)
-{
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
-	bool is_read = i >= MOUNT_WORKER_SLOTS;
-
-	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
-		return false;
-	/* The kernel resent the request after it had rejected the reply: ask the server again,
-	 * which repeats its answer if it has executed the request. If a predecessor's reply may
-	 * have reached the kernel, that reply is repeated instead. */
-	slot->unique |= RESEND;
-	if (!mount_worker_swap(&slot->word, word,
-			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))
-		return false;
-	__atomic_fetch_or(is_read ? &f->reads->posted : &f->area->posted,
-			  1ULL << (is_read ? i - MOUNT_WORKER_SLOTS : i), __ATOMIC_SEQ_CST);
-	return true;
-}
-
-void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
-{
-	struct mount_worker_slot *slot = slot_of(f, s);
-	enum mount_worker_state state = s->returned   ? MOUNT_WORKER_RETURNED
-					: s->accepted ? MOUNT_WORKER_DONE
-						      : MOUNT_WORKER_REJECTED;
-
-	if (s->worker_slot > MOUNT_WORKER_SLOTS) {
-		client_reads_end(f, s->worker_slot - 1 - MOUNT_WORKER_SLOTS, state);
-		return;
-	}
-	for (;;) {
-		uint32_t word = mount_worker_get(&slot->word);
-
-		if (state == MOUNT_WORKER_REJECTED &&
-		    client_mount_worker_restart(f, s->worker_slot - 1, word))
-			return;
-		/* The owner marks a request that the kernel has resent by its own swap of the word
-		 * (claim_slot()): then this one fails, and the loop sees the mark. */
-		if (mount_worker_swap(&slot->word, word, state))
-			break;
-	}
-	word_end(f, s->worker_slot - 1, state);
-}
-
-bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s)
-{
-	return f->area && s->worker_slot &&
-	       mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
-}
-
-/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
-static void renumber(struct fuse_client *f, struct client_slot *s)
-{
-	if (mount_worker_get(&slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
-		s->unique |= RESEND;
-}
-
-/* Replaces the owner's numbers by ours. The RESEND bit tells the server whether the request may
- * have been sent before. */
-static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
-{
-	struct mount_worker_slot *slot = slot_of(f, s);
-	struct mount_worker_file *lf = mount_worker_file_at(f->area, f->more, slot->file);
-	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
-	struct client_file *file;
-	struct fuse_in_header in;
-	uint64_t fh;
-	int r;
-
-	_Static_assert(offsetof(struct fuse_read_in, fh) == offsetof(struct fuse_write_in, fh),
-		       "READ and WRITE have the file handle at the same offset");
-	if (s->req_len < FUSE_PROTO_WRITE_DATA || lf->fh != slot->fh ||
-	    mount_worker_get(&lf->state) != MOUNT_WORKER_FILE_OPEN)
-		return -ESTALE;
-	file = file_make(f, lf);
-	if (!file)
-		return -ENOMEM;
-	memcpy(&in, s->req, sizeof(in));
-	in.nodeid = file->nodeid;
-	in.unique = slot->unique | (again ? RESEND : 0);
-	memcpy(s->req, &in, sizeof(in));
-	fh = client_file_fh(&f->files, file);
-	memcpy(s->req + fh_at, &fh, sizeof(fh));
-	r = client_request_bind(f, s);
-	s->unique = slot->unique;
-	s->refs.nodeids[0] =
-		slot->nodeid; /* notifications to the kernel use the owner's node number */
-	return r;
-}
-
-void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns)
-{
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
-	uint32_t len = mount_worker_get(&slot->len);
-	struct client_slot *s;
-	int r;
-
-	/* The buffer has room for the request's tail after the request. */
-	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
-			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
-			       now_ns);
-	s->worker_slot = i + 1;
-	r = slot_bind(f, s, again || slot->unique & RESEND);
-	client_slot_queue(f, s);
-	if (r == 0 || (!again && client_mount_worker_return(s))) {
-		if (r < 0)
-			client_slot_free(f, s);
-		return;
-	}
-	client_slot_fail(f, s, r);
-}
-
-/* Repeats a predecessor's reply; the kernel rejects it if it already has a reply. */
-static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
-{
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
-	struct client_slot *s =
-		client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i), 0, now_ns);
-	struct fuse_out_header out;
-
-	s->worker_slot = i + 1;
-	s->unique = slot->unique;
-	renumber(f, s);
-	memcpy(&out, slot->reply, sizeof(out));
-	out.unique = s->unique;
-	memcpy(slot->reply, &out, sizeof(out));
-	s->accepted = client_reply(f, slot->reply, MIN_OF(out.len, (uint32_t)sizeof(slot->reply)));
-	client_slot_free(f, s);
-}
-
-bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
-{
-	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
-	uint32_t word;
-
-	if (!f->free)
-		return false;
-	do { /* partner: mount_worker_take_back() of the owner */
-		word = mount_worker_get(&slot->word);
-		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_DISPATCHED)
-			return true;
-	} while (!mount_worker_swap(&slot->word, word, (word & ~0xffU) | MOUNT_WORKER_TAKEN));
-	if (i >= MOUNT_WORKER_SLOTS)
-		client_reads_begin(f, i - MOUNT_WORKER_SLOTS);
-	if (word & MOUNT_WORKER_REPLIED)
-		slot_repeat_reply(f, i, now_ns);
-	else
-		client_mount_worker_take(f, i, false, now_ns);
-	return true;
-}
-
-bool client_mount_worker_takes_new(const struct fuse_client *f)
-{
-	return f->link == CLIENT_READY && f->features & FUSE_PROTO_FEATURE_MOUNT_WORKERS &&
-	       !f->finishing && !f->quiescing && !f->unmounted;
-}
 
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 {
@@ -315,7 +47,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	}
 	if (left)
 		__atomic_fetch_or(&a->posted, left, __ATOMIC_SEQ_CST);
-	files_close(f, now_ns);
+	client_mount_worker_files_close(f, now_ns);
 	taken += client_reads_pull(f, all, now_ns);
 	if (taken > 0) {
 		f->busy_ns = now_ns;
@@ -331,7 +63,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
  * -ECANCELED. */
 static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
-	struct mount_worker_slot *slot = slot_of(f, s);
+	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
 	const struct client_file *file;
 	uint32_t i;
 
@@ -349,19 +81,6 @@ static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 	if (!client_internal_is_reopening(f, i))
 		(void)client_internal_reopen(f, i);
 	return -ENOMEM;
-}
-
-bool client_mount_worker_return(struct client_slot *s)
-{
-	struct fuse_in_header in;
-
-	if (!s->worker_slot || s->state == CLIENT_SLOT_SENT)
-		return false;
-	memcpy(&in, s->req, sizeof(in));
-	/* A request that may have been sent under this worker's id must be repeated under the
-	 * same id. */
-	s->returned = !(in.unique & RESEND);
-	return s->returned;
 }
 
 static void return_pending(struct fuse_client *f, uint64_t arrived_before_ns)
@@ -416,30 +135,21 @@ static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, voi
 
 	if (!s->worker_slot)
 		return;
-	renumber(f, s);
+	client_mount_worker_renumber(f, s);
 	memcpy((uint8_t *)msg + offsetof(struct fuse_out_header, unique), &s->unique,
 	       sizeof(s->unique));
 	if (s->opcode != FUSE_WRITE || s->answered)
 		return;
-	slot = slot_of(f, s);
+	slot = client_mount_worker_slot_of(f, s);
 	if (len > sizeof(slot->reply))
 		return;
 	memcpy(slot->reply, msg, len);
 	__atomic_fetch_or(&slot->word, MOUNT_WORKER_REPLIED, __ATOMIC_RELEASE);
 }
 
-void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns)
-{
-	if (mount_worker_get(&mount_worker_slot_at(f->area, f->reads, i)->word) &
-	    MOUNT_WORKER_REPLIED)
-		slot_repeat_reply(f, i, now_ns);
-	else
-		client_mount_worker_take(f, i, true, now_ns);
-}
-
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 {
-	files_sweep(f);
+	client_mount_worker_files_sweep(f);
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS; i++)
 		if (MOUNT_WORKER_STATE(mount_worker_get(&f->area->slots[i].word)) ==
 		    MOUNT_WORKER_TAKEN)

@@ -45,94 +45,6 @@ void client_reads_done(struct fuse_client *f)
 	f->common = NULL;
 }
 
-/* ------------------------------------------------------------------ reports to the owner */
-
-static void mark_worker(const struct fuse_client *f, uint64_t *word)
-{
-	const uint64_t bit = 1ULL << (f->mount_worker_number - 1);
-
-	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
-		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-}
-
-/* Call after counting. The owner takes this worker's bit, then the file's bit, then reads the
- * counts (client_forward_apply_notes()): as long as a bit is still set, it has not read the counts
- * yet, so a bit need not be set twice. */
-static void note_file(const struct fuse_client *f, unsigned file)
-{
-	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
-	const uint64_t bit = 1ULL << file % 64;
-
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
-		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-	mark_worker(f, &f->common->noted);
-}
-
-static void note_write(struct mount_worker_note *note, const struct mount_worker_slot *slot,
-		       const uint8_t *req)
-{
-	struct fuse_write_in write;
-
-	if (slot->opcode != FUSE_WRITE)
-		return;
-	memcpy(&write, req + sizeof(struct fuse_in_header), sizeof(write));
-	if (write.flags & O_DSYNC)
-		mount_worker_set(&note->synced, note->synced + 1);
-	else
-		mount_worker_set(&note->wrote, note->wrote + 1);
-}
-
-/* Reports a request that counts as in flight to the owner. */
-static void note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
-			const uint8_t *req)
-{
-	note_write(mount_worker_note_at(f->reads, f->more, slot->file), slot, req);
-	note_file(f, slot->file);
-}
-
-/* Call before the request can reach the server. */
-static void note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
-		       const uint8_t *req)
-{
-	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
-
-	mount_worker_set(&note->out, note->out + 1);
-	note_report(f, slot, req);
-}
-
-void client_reads_begin(struct fuse_client *f, unsigned i)
-{
-	note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
-}
-
-/* Call after the kernel has the reply. */
-static void note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
-		     const uint8_t *req)
-{
-	struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, slot->file);
-
-	note_report(f, slot, req);
-	mount_worker_set(&note->out, note->out - 1);
-}
-
-static void ring_owner(const struct fuse_client *f)
-{
-	/* The owner sets `asleep`, then looks for bits (set_asleep()); the caller set a bit, and
-	 * this looks at `asleep`. So either the owner sees the bit, or this rings. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (mount_worker_get(&f->common->asleep) &&
-	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
-		mount_worker_ring(f->mount->bell_fd);
-}
-
-static void notify_owner(const struct fuse_client *f, unsigned i)
-{
-	__atomic_fetch_or(&f->reads->done, 1ULL << i, __ATOMIC_SEQ_CST);
-	mark_worker(f, &f->common->done);
-	ring_owner(f);
-}
-
 /* ------------------------------------------------------------------ one request */
 
 /* The file's place in the mount worker's table; MOUNT_WORKER_FILES: none. */
@@ -201,14 +113,14 @@ static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 	if (!is_served_here(f, &h, req, slot)) {
 		slot->len = h.len;
 		if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FORWARDED))
-			notify_owner(f, i);
+			client_mount_worker_notify_owner(f, i);
 		return;
 	}
-	note_begin(f, slot, req);
+	client_mount_worker_note_begin(f, slot, req);
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_TAKEN))
 		client_mount_worker_take(f, MOUNT_WORKER_SLOTS + i, false, now_ns);
 	else
-		note_end(f, slot, req);
+		client_mount_worker_note_end(f, slot, req);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -229,7 +141,7 @@ static bool may_read(struct fuse_client *f)
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
-		ring_owner(f);
+		client_mount_worker_ring_owner(f);
 	f->is_reading = is_reading;
 }
 
@@ -281,7 +193,7 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 	for (unsigned k = 0; k < CLIENT_SLOTS; k++)
 		if (f->slots[k].state != CLIENT_SLOT_FREE &&
 		    f->slots[k].worker_slot == MOUNT_WORKER_SLOTS + i + 1)
-			client_interrupt_signalled(f, &f->slots[k], now_ns);
+			client_killed_signalled(f, &f->slots[k], now_ns);
 }
 
 /* Handles the owner's reports on slots of this worker. */
@@ -323,53 +235,6 @@ bool fuse_client_is_reading(const struct fuse_client *f)
 {
 	return f->is_reading && mount_worker_get(&f->common->reads) &&
 	       client_mount_worker_takes_new(f);
-}
-
-/* ------------------------------------------------------------------ completion */
-
-/* Restores the kernel's numbers, which ours may have replaced. */
-static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
-{
-	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
-	struct fuse_in_header h;
-
-	memcpy(&h, req, sizeof(h));
-	h.nodeid = slot->nodeid;
-	h.unique = slot->unique;
-	memcpy(req, &h, sizeof(h));
-	memcpy(req + fh_at, &slot->fh, sizeof(slot->fh));
-}
-
-void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state)
-{
-	struct mount_worker_slot *slot = &f->reads->slots[i];
-	uint8_t *req = mount_worker_reads_buf(f->reads, i);
-
-	if (state == MOUNT_WORKER_RETURNED) {
-		request_restore(slot, req);
-		state = MOUNT_WORKER_FORWARDED;
-	}
-	note_end(f, slot, req);
-	for (;;) {
-		uint32_t word = mount_worker_get(&slot->word);
-		/* The owner has claimed this request, which the kernel resent, and waits for its
-		 * end. */
-		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
-		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
-
-		if (state == MOUNT_WORKER_REJECTED &&
-		    client_mount_worker_restart(f, MOUNT_WORKER_SLOTS + i, word))
-			return;
-		/* The owner marks a request that the kernel has resent by its own swap of the word
-		 * (claim_slot()): then this one fails, and the loop sees the mark. */
-		if (!mount_worker_swap(&slot->word, word, is))
-			continue;
-		if (is == MOUNT_WORKER_FREE)
-			f->reads_free |= 1U << i;
-		else
-			notify_owner(f, i);
-		return;
-	}
 }
 
 /* ------------------------------------------------------------------ life */
@@ -425,7 +290,8 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 		uint32_t word = mount_worker_get(&slot->word);
 
 		if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_TAKEN) {
-			note_report(f, slot, mount_worker_reads_buf(f->reads, i));
+			client_mount_worker_note_report(f, slot,
+							mount_worker_reads_buf(f->reads, i));
 			client_mount_worker_resume(f, MOUNT_WORKER_SLOTS + i, now_ns);
 		} else if (MOUNT_WORKER_STATE(word) == MOUNT_WORKER_READING) {
 			reading_resolve(f, i, now_ns);
@@ -435,7 +301,7 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died between setting a word and setting the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
-	mark_worker(f, &f->common->done);
+	client_mount_worker_mark(f, &f->common->done);
 }
 
 bool client_reads_is_finished(const struct fuse_client *f)

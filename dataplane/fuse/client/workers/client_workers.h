@@ -55,36 +55,72 @@ struct client_dispatch {
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
-/* client_dispatch.c: the owner's end of mount workers. */
+/* client_dispatch_state.c */
 
 /* Data use RDMA, which mount workers do not have. */
 bool client_dispatch_by_rdma(const struct fuse_client *f);
+/* The mount worker is to look at the slot. */
+void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
+/* The entry of a node number in client_dispatch.n_nodeids. */
+static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
+{
+	return (unsigned)(nodeid % CLIENT_DISPATCH_NODEIDS);
+}
+
+/* client_dispatch.c: the owner's end of mount workers. */
+
 /* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). False: look again later. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
 /* A process runs it, and it has a server. */
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
-/* The mount worker is to look at the slot. */
-void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
 
 /* client_forward.c: the owner's end of requests that mount workers read. */
 
-int client_forward_init(struct fuse_client *f);
-void client_forward_done(struct fuse_client *f);
 /* Applies the file changes that mount workers reported. */
 void client_forward_apply_notes(struct fuse_client *f);
-bool client_forward_has_pending(const struct client_worker *w, uint64_t nodeid);
 
-/* client_mount_worker.c: the other end. */
+/* client_mount_worker_slot.c: requests in the memory shared with the owner. */
+
+static inline struct mount_worker_slot *client_mount_worker_slot_of(const struct fuse_client *f,
+								    const struct client_slot *s)
+{
+	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
+}
+/* Report to the owner that requests of a file that this mount worker reads are in flight: _begin
+ * before the request can reach the server, _end after the kernel has the reply; _report again. */
+void client_mount_worker_note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
+				    const uint8_t *req);
+void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
+				  const uint8_t *req);
+void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
+				     const uint8_t *req);
+/* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
+void client_mount_worker_read_begin(struct fuse_client *f, unsigned i);
+/* The owner is to look at slot i (of MOUNT_WORKER_READS). */
+void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
+/* Wakes the owner if it sleeps. */
+void client_mount_worker_ring_owner(const struct fuse_client *f);
+/* Sets this worker's bit in a word of the common area. */
+void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
+/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
+void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
+/* Restarts the request in slot i (of all MOUNT_WORKER_SLOTS_ALL) if the kernel resent it. */
+bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
+
+/* client_mount_worker_request.c: the requests that a mount worker gets. */
 
 /* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
  * begun before); _resume continues a predecessor's; _look takes one that the owner dispatched
- * (false: no free slot); _restart restarts one that the kernel resent. */
+ * (false: no free slot). */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 /* The owner takes back what the mount worker does not take. */
 bool client_mount_worker_takes_new(const struct fuse_client *f);
+/* Closes the files that the owner has closed. */
+void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);
+/* Closes files without a place: a predecessor may have died before it recorded the place. */
+void client_mount_worker_files_sweep(struct fuse_client *f);
 
 /* client_reads.c: requests that a mount worker reads from the kernel. */
 
@@ -94,9 +130,6 @@ void client_reads_done(struct fuse_client *f);
 void client_reads_start(struct fuse_client *f, uint64_t now_ns);
 /* Returns the number of requests read. */
 int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
-void client_reads_begin(struct fuse_client *f, unsigned i);
-void client_reads_end(struct fuse_client *f, unsigned i, enum mount_worker_state state);
 bool client_reads_is_finished(const struct fuse_client *f);
 void client_reads_tick(struct fuse_client *f, uint64_t now_ns);
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes the entries of the kernel: names with their nodes, attributes and how long they are valid.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* How long the kernel may cache attributes, and names of directories. Other names are looked up
+ * each time, unless the server leases them, so that an open never gets the file that had the name
+ * before (plenum-consistency(7)). */
+#define ATTR_VALID_S 1U
+#define DIR_VALID_S 1U
+#define LEASE_NS NSEC_PER_SEC
+
+/* The kernel may cache the name and its attributes for the rest of the lease. */
+static void entry_set_lease(struct fuse_entry_out *entry, uint64_t age_ns)
+{
+	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
+
+	if (left_ns == 0)
+		return;
+	entry->entry_valid = entry->attr_valid = left_ns / NSEC_PER_SEC;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = (uint32_t)(left_ns % NSEC_PER_SEC);
+}
+
+static uint64_t valid_ns(const struct fuse_entry_out *entry)
+{
+	return MIN_OF(entry->entry_valid * NSEC_PER_SEC + entry->entry_valid_nsec,
+		      entry->attr_valid * NSEC_PER_SEC + entry->attr_valid_nsec);
+}
+
+/*
+ * READDIRPLUS returns attributes that the kernel does not have. If the kernel already caches a
+ * leased file completely, another entry would only make it drop what else it has learned, such as
+ * ACLs, which it would then request one by one.
+ */
+static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
+			    const struct client_node *node, uint64_t now_ns)
+{
+	return s->opcode == FUSE_READDIRPLUS && client_cache_kernel_valid(&f->cache, node, now_ns);
+}
+
+int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
+		      struct fuse_entry_out *entry, struct client_node **ret)
+{
+	bool no_xattrs = entry->generation & FUSE_PROTO_NO_XATTRS;
+	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
+	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
+	uint64_t now_ns = s->arrived_ns + a->age_ns;
+	struct client_handle h;
+	struct client_node *node;
+
+	entry->generation = 0;
+	entry->entry_valid = entry->attr_valid = 0;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = 0;
+	if (entry->nodeid == 0) {
+		*ret = NULL;
+		return 0;
+	}
+	if (!client_answer_handle(a, &h) || !client_attr_is_valid(&entry->attr))
+		return -EIO;
+	node = client_node_of(&f->nodes, h.bytes, h.len);
+	if (!node)
+		return -ENOMEM;
+	if (node->n_lookups == 0 && node->n_pins == 0)
+		client_cache_reset_node(&f->cache, node);
+	client_cache_written_drop(&f->cache, node);
+	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !client_slot_is_resent(s);
+	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !client_slot_is_resent(s),
+				   s->arrived_ns);
+	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
+		entry->nodeid = 0;
+		*ret = NULL;
+		return 0;
+	}
+	client_node_looked_up(node);
+	client_node_seen(node, &entry->attr);
+	entry->nodeid = client_node_id(&f->nodes, node);
+	if (entry->nodeid != FUSE_ROOT_ID)
+		entry->generation = f->state.head->generation;
+	entry->attr_valid = ATTR_VALID_S;
+	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
+	if (is_leased) {
+		entry_set_lease(entry, a->age_ns);
+		client_cache_kernel_valid_set(&f->cache, node, now_ns + valid_ns(entry));
+	}
+	if (is_empty && s->opcode == FUSE_MKDIR && !client_slot_is_resent(s))
+		client_cache_empty_dir_set(&f->cache, node, s->arrived_ns);
+	*ret = node;
+	return 0;
+}
+
+void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
+			     struct fuse_entry_out *entry)
+{
+	const struct client_slot as = {.opcode = FUSE_READDIRPLUS, .arrived_ns = l->sent_ns};
+	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
+	struct client_handle skipped;
+	struct client_node *node;
+
+	if (entry->nodeid == 0)
+		return;
+	/* The kernel looks up unleased files each time anyway. */
+	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
+		(void)client_answer_handle(&l->a, &skipped);
+		entry->nodeid = 0;
+		return;
+	}
+	if (client_entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID)
+		entry->nodeid = 0;
+	if (entry->nodeid == 0)
+		return;
+	/* The kernel may have newer attributes of this node than the prefetched entry: from an
+	 * answer since, or from an answer of a mount worker that this worker has not seen yet. */
+	if (client_shown_since(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
+		client_cache_kernel_valid_drop(&f->cache, node);
+		client_node_forget(&f->nodes, node, 1);
+		entry->nodeid = 0;
+		return;
+	}
+	entry->entry_valid = entry->attr_valid = 0;
+	entry_set_lease(entry, l->a.age_ns);
+}
+
+void client_entries_undo(struct fuse_client *f, const struct client_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+
+	while (client_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
+		struct fuse_entry_out entry;
+		struct client_node *node;
+
+		memcpy(&entry, a->body + at, sizeof(entry));
+		node = entry.nodeid ? client_node_get(&f->nodes, entry.nodeid) : NULL;
+		if (node)
+			client_node_forget(&f->nodes, node, 1);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts when the kernel last learned something of a node, so that it gets no older attributes from
+ * a prefetch. */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+
+void client_shown_note_all(struct fuse_client *f)
+{
+	f->prefetch.n_shown_all = ++f->prefetch.n_shown;
+}
+
+void client_shown_note(struct fuse_client *f, uint64_t nodeid)
+{
+	const struct client_node *node = client_node_get(&f->nodes, nodeid);
+
+	if (!node)
+		client_shown_note_all(f);
+	else
+		f->prefetch.shown[node - f->state.nodes] = ++f->prefetch.n_shown;
+}
+
+static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_node *node)
+{
+	uint64_t hash = client_node_hash(&f->nodes, node->handle, node->handle_len);
+
+	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
+}
+
+/* Keeps the count of a node that the kernel forgets by its handle, because its record gets
+ * another node. Prefetches older than the last CLIENT_SHOWN_MAX counts are not used, so older
+ * counts are dropped. */
+void client_shown_forgotten(struct fuse_client *f, const struct client_node *node)
+{
+	uint64_t shown = f->prefetch.shown[node - f->state.nodes];
+
+	if (shown != 0 && f->prefetch.n_shown - shown < CLIENT_SHOWN_MAX)
+		*forgotten_of(f, node) = ++f->prefetch.n_shown;
+}
+
+bool client_shown_since(const struct fuse_client *f, const struct client_node *node,
+			uint64_t n_shown)
+{
+	return f->prefetch.n_shown_all > n_shown ||
+	       f->prefetch.shown[node - f->state.nodes] > n_shown ||
+	       *forgotten_of(f, node) > n_shown;
+}
