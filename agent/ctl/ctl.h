@@ -112,7 +112,8 @@ struct ctl_request {
 
 /* `socket` is the read-only socket; a change (any method but GET) goes to the admin socket beside
  * it. 0 with the reply, whatever its HTTP status; a negative errno without a reply: -ENOENT and
- * -ECONNREFUSED mean that no agent runs. Prints nothing. */
+ * -ECONNREFUSED mean that no agent runs, -ETIMEDOUT that none answered in time, or, when only read,
+ * within a second and that its process is stopped. Prints nothing. */
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
 void ctl_reply_done(struct ctl_reply *r);
 /* CTL_OK if the reply is a 2xx; else prints its error and returns the exit status for it. */
@@ -146,6 +147,8 @@ struct ctl_silence {
 	char text[256], remedy[128]; /* the fault, and the command against it */
 };
 
+/* Whether the process that listens on the socket is stopped, by a signal or a debugger. */
+bool ctl_agent_is_stopped(const char *socket);
 /* error: of ctl_http. */
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
 

@@ -68,6 +68,13 @@ static bool is_stopped(pid_t pid)
 	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 
+bool ctl_agent_is_stopped(const char *socket)
+{
+	pid_t pid = listener_at(socket);
+
+	return pid > 0 && is_stopped(pid);
+}
+
 static void set(struct ctl_silence *s, enum ctl_agent_state state, const char *remedy,
 		const char *fmt, ...) PLENUM_PRINTF(4, 5);
 

@@ -9,6 +9,8 @@
 
 #define REPLY_BYTES_MAX (64U << 20)
 #define CONNECT_TIMEOUT_S 5
+/* A stopped process answers only once it is continued; a working one answers before this. */
+#define STOPPED_NS (1 * NSEC_PER_SEC)
 
 void ctl_reply_done(struct ctl_reply *r)
 {
@@ -48,6 +50,11 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
+struct ctl_wait { /* for an answer */
+	const char *socket;
+	uint64_t since_ns;
+};
+
 static struct curl_slist *headers_of(const struct ctl_request *rq)
 {
 	struct curl_slist *list = NULL;
@@ -59,6 +66,17 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
 	snprintf(line, sizeof(line), "If-Match: %s", rq->if_match ? rq->if_match : "");
 	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
+}
+
+/* libcurl's progress callback, about once a second: a return value other than 0 aborts the
+ * transfer. */
+static int on_progress(void *user, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send,
+		       curl_off_t sent)
+{
+	const struct ctl_wait *w = user;
+
+	(void)to_load, (void)loaded, (void)to_send, (void)sent;
+	return clock_now_ns() > w->since_ns + STOPPED_NS && ctl_agent_is_stopped(w->socket);
 }
 
 static int set_options(CURL *curl, const char *socket, const struct ctl_request *rq,
@@ -108,6 +126,7 @@ static int error_of(CURL *curl, CURLcode e)
 		curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_error);
 		return os_error ? -(int)os_error : -ECONNREFUSED;
 	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_ABORTED_BY_CALLBACK:
 		return -ETIMEDOUT;
 	case CURLE_OUT_OF_MEMORY:
 		return -ENOMEM;
@@ -123,8 +142,14 @@ static int error_of(CURL *curl, CURLcode e)
 	}
 }
 
+static bool is_change(const struct ctl_request *rq)
+{
+	return strcmp(resources[rq->resource].method, "GET") != 0;
+}
+
 static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
 {
+	const struct ctl_wait wait = {.socket = socket, .since_ns = clock_now_ns()};
 	struct ctl_reply reply = {0};
 	struct curl_slist *headers;
 	CURL *curl;
@@ -137,6 +162,12 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	headers = headers_of(rq);
 	if (curl && headers)
 		r = set_options(curl, socket, rq, headers, &reply);
+	/* A change may be carried out when the agent is continued, so its sender waits. */
+	if (r == 0 && !is_change(rq)) {
+		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)&wait);
+	}
 	if (r == 0) {
 		e = curl_easy_perform(curl);
 		if (e == CURLE_OK)
@@ -167,11 +198,6 @@ static int admin_socket(const char *socket, char *buf, size_t size)
 	    size)
 		return -ENAMETOOLONG;
 	return 0;
-}
-
-static bool is_change(const struct ctl_request *rq)
-{
-	return strcmp(resources[rq->resource].method, "GET") != 0;
 }
 
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
