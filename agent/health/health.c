@@ -12,7 +12,11 @@
 #define RESTART_NS (3 * NSEC_PER_SEC) /* a worker's restart, which programs do not notice */
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is established */
 #define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts know of a change */
-#define PATH_NS (1 * NSEC_PER_SEC)    /* until failover has finished */
+#define LEG_NS (1 * NSEC_PER_SEC)     /* until the plan knows that a leg has no carrier */
+/* Until failover has finished, and until a leg carries again that another program changed and the
+ * agent repaired. */
+#define PATH_NS (3 * NSEC_PER_SEC)
+#define GUESS_NS (3 * NSEC_PER_SEC) /* until a guess replaces a cause that was known */
 /* A path that loses packets may go down and be up again; after this long, it is down. */
 #define LOSSY_DOWN_NS (5 * NSEC_PER_SEC)
 #define ARP_BYTES_MAX (1U << 20)
@@ -42,6 +46,30 @@ static struct health_entry *add(struct health *h)
 	return vec_add(&h->entries, &h->n, sizeof(*h->entries));
 }
 
+/* Reasons that only list possible causes of a silence. */
+static bool is_guess(const char *text)
+{
+	static const char *const codes[] = {"no-answer: ", "no-neighbour: ", "no-service: "};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (strncmp(text, codes[i], strlen(codes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the entry keeps its text for now: its cause has just been removed, and the path or mount
+ * is not up again yet. Then the peer is still silent, but for no new cause. */
+static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
+{
+	if (e->due_ns > now || is_guess(e->text) || !is_guess(text)) {
+		e->guess_since_ns = 0;
+		return false;
+	}
+	if (!e->guess_since_ns)
+		e->guess_since_ns = now;
+	return now < e->guess_since_ns + GUESS_NS;
+}
+
 static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_kind kind,
 				 const char *key, const char *text)
 {
@@ -57,6 +85,9 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 		snprintf(e->key, sizeof(e->key), "%s", key);
 	}
 	e->seen = true;
+	if (e->text[0] && keeps_text(e, text, l->now))
+		return e;
+	e->reported_elsewhere = false; /* unless the caller says so of this text */
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	return e;
 }
@@ -610,7 +641,7 @@ static bool is_reported_elsewhere(const struct plan *p, const struct health_entr
 {
 	const struct plan_leg_info *leg;
 
-	if (!e->reported_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
+	if (!e->reported_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + LEG_NS)
 		return e->reported_elsewhere;
 	leg = plan_leg(p, e->key);
 	return leg && leg->state != PLAN_LEG_USABLE;

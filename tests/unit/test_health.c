@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sentences about paths in trouble, with the cause as far as this host can tell. */
+/* Sentences about paths in trouble, with the cause as far as this host can tell, and when they
+ * count. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/health/health.h"
+#include "agent/supervise/supervise_internal.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +113,102 @@ static void a_refusal_of_this_host_comes_before_all_guesses(void **state)
 	free(k);
 }
 
+/* A worker with a working path via leg-b and a silent one via leg-a. */
+struct silent_case {
+	struct path_case *k;
+	struct sup_worker w;
+	struct sup sup;
+	struct carriers carriers;
+	struct health h;
+};
+
+static void silent_case_init(struct silent_case *s)
+{
+	struct launch_path_stats *paths;
+
+	*s = (struct silent_case){.k = path_case_new()};
+	paths = s->k->page.paths;
+	strcpy(s->k->c.ports[0].leg, "leg-b");
+	s->k->page.n_paths = 2;
+	for (int i = 0; i < 2; i++) {
+		strcpy(paths[i].leg, s->k->c.ports[i].leg);
+		strcpy(paths[i].peer, "host-b");
+		strcpy(paths[i].remote, i ? "10.10.1.20" : "10.20.1.20");
+	}
+	paths[0].up = 1;
+	s->w = (struct sup_worker){
+		.id = 1, .state = SUP_UP, .wanted = true, .stats = &s->k->page, .sup = &s->sup};
+	s->w.config = s->k->c;
+	s->sup.workers = &s->w;
+}
+
+static void silent_case_done(struct silent_case *s)
+{
+	health_done(&s->h);
+	free(s->k);
+}
+
+static void refuse(struct silent_case *s, uint64_t at_ns)
+{
+	struct launch_refusal *r = &s->k->page.ports[1].refusals[0];
+
+	r->error = EPERM;
+	r->at_ns = at_ns;
+	assert_int_equal(ip_addr_parse("10.10.1.20", &r->to), 0);
+}
+
+/* The only problem begins with that code; "": there is none. */
+static void expect_problem(struct silent_case *s, const char *code)
+{
+	const struct health_inputs in = {.sup = &s->sup, .carriers = &s->carriers};
+	char want[64];
+	json_t *problems;
+
+	health_check(&s->h, &in, &problems);
+	assert_int_equal(json_array_size(problems), *code ? 1 : 0);
+	snprintf(want, sizeof(want), "worker 1: %s: ", code);
+	if (*code)
+		assert_ptr_equal(strstr(json_string_value(json_array_get(problems, 0)), want),
+				 json_string_value(json_array_get(problems, 0)));
+	json_decref(problems);
+}
+
+static void a_path_that_is_down_for_less_than_three_seconds_is_no_problem(void **state)
+{
+	struct silent_case s;
+
+	silent_case_init(&s);
+	expect_problem(&s, "");
+	assert_int_equal(s.h.n, 1);
+	s.h.entries[0].due_ns -= 5 * NSEC_PER_SEC / 2;
+	expect_problem(&s, "");
+	s.h.entries[0].due_ns -= NSEC_PER_SEC / 2;
+	expect_problem(&s, "no-answer");
+	silent_case_done(&s);
+}
+
+static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state)
+{
+	struct silent_case s;
+
+	silent_case_init(&s);
+	refuse(&s, clock_now_ns());
+	expect_problem(&s, "");
+	s.h.entries[0].due_ns = 0;
+	expect_problem(&s, "send-refused");
+	refuse(&s, clock_now_ns() - 6 * NSEC_PER_SEC); /* it no longer does */
+	expect_problem(&s, "send-refused");
+	s.h.entries[0].guess_since_ns -= 2 * NSEC_PER_SEC;
+	expect_problem(&s, "send-refused");
+	s.h.entries[0].guess_since_ns -= NSEC_PER_SEC;
+	expect_problem(&s, "no-answer");
+	refuse(&s, clock_now_ns()); /* a known cause replaces a guess at once */
+	expect_problem(&s, "send-refused");
+	s.k->page.paths[1].up = 1;
+	expect_problem(&s, "");
+	silent_case_done(&s);
+}
+
 /* Each line a path: leg, peer, address of the peer; up and standby by its letters. */
 struct label_case {
 	const char *leg, *peer, *remote, *is;
@@ -190,6 +288,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbour_entries_tell_why_a_path_is_silent),
 		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
+		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
+		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
 		cmocka_unit_test(a_leg_whose_label_no_leg_of_the_peer_has_is_found),
 		cmocka_unit_test(legs_that_stand_by_as_configured_are_accepted),
 		cmocka_unit_test(a_lossy_path_is_named_with_leg_peer_share_and_direction),
