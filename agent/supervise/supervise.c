@@ -45,10 +45,15 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 		memcmp(has->secrets, want->secrets, sizeof(has->secrets)) != 0);
 }
 
-/* If the socket has no room, the next heartbeat check retries. */
+/*
+ * If the socket has no room, the next heartbeat check retries. The keys with which an adopted
+ * worker was started may be outdated: it gets none before the configuration has been read, but
+ * starts with them if it dies earlier.
+ */
 static void update_keys(struct sup_worker *w)
 {
-	if (w->state != SUP_UP || !sup_lacks_keys(w, &w->config) || sup_send_keys(w) < 0)
+	if (w->state != SUP_UP || !w->agreed || !sup_lacks_keys(w, &w->config) ||
+	    sup_send_keys(w) < 0)
 		return;
 	if (!w->keys_unsure)
 		sup_say(w, LOG_LEVEL_NOTICE, "received the new cluster keys");

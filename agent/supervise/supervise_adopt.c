@@ -238,8 +238,6 @@ void sup_do_adopt(struct sup_worker *w)
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
 	sup_config_normalise(&w->config);
-	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be outdated */
-	w->config.n_secrets = 0;
 	w->wanted = w->adopted = w->keys_unsure = true;
 	w->agreed = false;
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
