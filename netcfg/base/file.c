@@ -11,30 +11,39 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Doubles the buffer, up to the limit and one byte that shows that the file is longer. */
+static int grow(char **text, size_t *size, size_t bytes_max)
+{
+	char *larger;
+
+	*size = MIN_OF(*size ? 2 * *size : 4096, bytes_max + 1);
+	larger = realloc(*text, *size + 1);
+	if (!larger)
+		return -ENOMEM;
+	*text = larger;
+	return 0;
+}
+
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	autofree char *text = NULL;
-	size_t len = 0;
+	size_t len = 0, size = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	text = malloc(bytes_max + 2);
-	if (!text)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, text + len, bytes_max + 1 - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+	do {
+		if (len == size && grow(&text, &size, bytes_max) < 0)
+			return -ENOMEM;
+		n = read(fd, text + len, size - len);
+		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
+		if (n > 0)
+			len += (size_t)n;
 		if (len > bytes_max)
 			return -EFBIG;
-	}
+	} while (n != 0);
 	text[len] = '\0';
 	*ret_text = ptr_take(text);
 	*ret_len = len;
