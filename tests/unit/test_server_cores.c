@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two workers that serve one export together, as the cores of one compute entry do. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_mount.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
 #include "netcfg/base/os/memfd.h"
 #include "tests/lib/fuse/server_rig.h"
 

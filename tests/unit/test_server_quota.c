@@ -4,9 +4,9 @@
  * the space of removed files that a crashed client had open.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_mount.h"
-#include "dataplane/fuse/server/server_pin.h"
-#include "dataplane/fuse/server/server_quota.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/request/server_quota.h"
 #include "tests/lib/fuse/server_test.h"
 
 #define FILES 120U

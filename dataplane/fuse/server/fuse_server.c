@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Entry points of the server: creates and frees it, accepts and ends client sessions, and drives
- * its queues from the worker's loop. The files that fuse_server_internal.h lists carry out the
- * requests.
+ * its queues from the worker's loop. Requests are carried out by the folders request and ops, and
+ * the other files here lead messages to them.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_fair.h"
-#include "dataplane/fuse/server/server_helper.h"
-#include "dataplane/fuse/server/server_lease.h"
-#include "dataplane/fuse/server/server_mount.h"
-#include "dataplane/fuse/server/server_node.h"
-#include "dataplane/fuse/server/server_pin.h"
-#include "dataplane/fuse/server/server_quota.h"
-#include "dataplane/fuse/server/server_rdma.h"
-#include "dataplane/fuse/server/server_ring.h"
-#include "dataplane/fuse/server/server_source.h"
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_node.h"
+#include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/request/server_fair.h"
+#include "dataplane/fuse/server/request/server_helper.h"
+#include "dataplane/fuse/server/request/server_quota.h"
+#include "dataplane/fuse/server/request/server_rdma.h"
+#include "dataplane/fuse/server/request/server_ring.h"
+#include "dataplane/fuse/server/request/server_source.h"
 #include "netcfg/base/host_name.h"
 #include <poll.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * completion.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_rdma.h"
+#include "dataplane/fuse/server/request/server_rdma.h"
 #include <string.h>
 
 static void fetch_done(struct port_rdma_op *op, int status);

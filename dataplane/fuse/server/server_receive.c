@@ -2,8 +2,8 @@
 /* Messages from clients: requests of the file system, which are checked first, and those of the
  * protocol. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_helper.h"
-#include "dataplane/fuse/server/server_rdma.h"
+#include "dataplane/fuse/server/request/server_helper.h"
+#include "dataplane/fuse/server/request/server_rdma.h"
 
 /* Cancels the request if no helper has started it. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)

@@ -4,10 +4,11 @@
  * and dispatches each to its operation.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
-#include "dataplane/fuse/server/server_lease.h"
-#include "dataplane/fuse/server/server_mount.h"
-#include "dataplane/fuse/server/server_quota.h"
-#include "dataplane/fuse/server/server_reply.h"
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/ops/server_ops.h"
+#include "dataplane/fuse/server/request/server_quota.h"
+#include "dataplane/fuse/server/request/server_reply.h"
 
 /* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)

@@ -5,7 +5,8 @@
  * acknowledged nothing lately share half of them, clients from which nothing is heard get none, and
  * those that leave their replies unacknowledged lose them with their session.
  */
-#include "dataplane/fuse/server/server_source.h"
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/request/server_source.h"
 
 /* A client is asked for a sign of life at most this often. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Leases: allow a client to cache a name and the attributes behind it for a second without asking.
+ * A request that changes either waits until the leases of all other clients have expired, so a
+ * client's kernel never shows what another client's completed operation has changed. The table lies
+ * in memory that all workers of the host share (server_share.h), because a worker may change what
+ * another one has granted: a worker records a grant before it checks the others' changes, and a
+ * change before it checks the others' grants. The table may be lost if all leases are given time to
+ * expire first.
+ */
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_types.h"
+#include "netcfg/base/hash.h"
+
+/* The client counts one second from its request. The rest is for its kernel's processes, which
+ * start counting when they run. */
+#define LEASE_NS (1500 * NSEC_PER_MSEC)
+/* The client itself counts one second for a folder's list of names, and no kernel caches that.
+ * The rest covers different clock rates. */
+#define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
+/* An object that another client has changed is granted only after it was unchanged for this long.
+ */
+#define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
+/* After a request had to wait for a lease, the export grants none for this long; the time doubles
+ * with each recurrence. */
+#define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
+#define LEASE_BACKOFF_DOUBLINGS_MAX 6U
+#define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
+#define LEASE_SEVERAL UINT64_MAX
+
+static bool has_mounts(const struct fuse_server *srv, const struct server_export *e)
+{
+	const struct server_mount *m = srv->mounts;
+
+	while (m && m->export != e)
+		m = m->next;
+	return m;
+}
+
+/* A single mount knows its own changes, so only other mounts wait for its leases. If the
+ * predecessor's table still exists, it has all leases. */
+void server_leases_restore(struct fuse_server *srv)
+{
+	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
+
+	for (unsigned i = 0; i < srv->n_exports && srv->share.own->incarnation == 0; i++)
+		if (has_mounts(srv, &srv->exports[i]))
+			srv->predecessor_leases_until_ns =
+				MAX_OF(srv->predecessor_leases_until_ns,
+				       MIN_OF(latest_ns, srv->exports[i].state->granted_until_ns));
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->number != srv->mounts->number)
+			return;
+	if (srv->mounts)
+		srv->predecessor_mount = srv->mounts->number;
+}
+
+uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len)
+{
+	uint64_t key;
+
+	if (len <= HELPERS_SIGNATURE_BYTES || handle[0] != FUSE_HANDLE_FILE)
+		return 0;
+	key = hash_keyed(srv->share.hash_key, handle, len - HELPERS_SIGNATURE_BYTES);
+	return key ? key : 1;
+}
+
+/* The key for the set of names in a folder. */
+static uint64_t names_key(uint64_t key)
+{
+	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
+
+	return key == 0 ? 0 : names ? names : 1;
+}
+
+/* ------------------------------------------------------------------ places */
+
+static struct server_lease *find(struct share_slot *slot, uint64_t key)
+{
+	uint64_t *keys = slot->keys[key & (SHARE_LEASE_SETS - 1)];
+
+	for (unsigned i = 0; i < SHARE_LEASE_WAYS; i++)
+		if (share_get(&keys[i]) == key)
+			return &slot->leases[key & (SHARE_LEASE_SETS - 1)][i];
+	return NULL;
+}
+
+/* The slot of the key of one of our own leases. */
+static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
+{
+	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
+}
+
+static bool is_idle(const struct share_slot *own, const struct server_lease *l, uint64_t now_ns)
+{
+	return (l->busy == 0 || l->incarnation != own->incarnation) && l->until_ns <= now_ns;
+}
+
+/* Changes of a former incarnation are over. */
+static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
+{
+	if (l->incarnation != own->incarnation) {
+		share_set(&l->busy, 0U);
+		share_set(&l->incarnation, own->incarnation);
+	}
+	return l;
+}
+
+/* NULL: granted leases and changes in progress occupy all slots. */
+static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
+{
+	struct share_slot *own = srv->share.own;
+	struct server_lease *l = find(own, key), *set = own->leases[key & (SHARE_LEASE_SETS - 1)];
+	struct server_lease *oldest = NULL;
+
+	if (l)
+		return reset_if_stale(own, l);
+	for (unsigned i = 0; i < SHARE_LEASE_WAYS; i++)
+		if (is_idle(own, &set[i], now_ns) &&
+		    (!oldest || set[i].changed_ns < oldest->changed_ns))
+			oldest = &set[i];
+	if (!oldest)
+		return NULL;
+	/* A request that started before a change that is forgotten here has seen the old state.
+	 * Peers read forgotten_ns last, so they see either the change or that it may be
+	 * forgotten. */
+	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
+	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
+	share_set(key_slot(srv, oldest), 0UL);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	share_set(&oldest->until_ns, 0UL);
+	share_set(&oldest->changed_ns, 0UL);
+	share_set(&oldest->busy, 0U);
+	share_set(&oldest->incarnation, own->incarnation);
+	oldest->changed = own->changes_forgotten;
+	share_set(&oldest->holder, 0UL);
+	share_set(&oldest->changer, 0UL);
+	share_set(key_slot(srv, oldest), key);
+	return oldest;
+}
+
+/* ------------------------------------------------------------------ what is lent */
+
+static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t since,
+			 uint64_t now_ns)
+{
+	if (l->busy > 0 || l->changed > since)
+		return false;
+	return l->changer == mount || l->changed_ns == 0 ||
+	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
+}
+
+/* Whether a peer's slot, which the peer may be writing, has had no change of the key since
+ * since_ns. */
+static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
+			uint64_t now_ns)
+{
+	struct server_lease *l = find(o, key);
+
+	if (l) {
+		bool busy = share_get(&l->busy) > 0;
+		uint64_t changed_ns;
+
+		if (busy && share_get(&l->incarnation) == share_get(&o->incarnation))
+			return false;
+		changed_ns = share_get(&l->changed_ns);
+		if (changed_ns >= since_ns)
+			return false;
+		if (changed_ns && share_get(&l->changer) != mount &&
+		    now_ns < changed_ns + LEASE_UNCHANGED_NS)
+			return false;
+	}
+	return share_get(&o->n_untracked) == 0 && share_get(&o->untracked_ns) < since_ns &&
+	       share_get(&o->forgotten_ns) < since_ns;
+}
+
+static void grant(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint64_t until_ns)
+{
+	share_set(&l->holder, l->until_ns > now_ns && l->holder != mount ? LEASE_SEVERAL : mount);
+	share_set(&l->until_ns, until_ns);
+}
+
+/* Grants all n leases unless a peer changes one, or has changed one since the request began. */
+static bool grant_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
+		      unsigned n, uint64_t now_ns, uint64_t until_ns)
+{
+	struct share *share = &q->client->server->share;
+	uint64_t mount = q->mount->number;
+	struct server_lease was[2];
+	bool free = true;
+
+	for (unsigned i = 0; i < n; i++) {
+		was[i] = *l[i];
+		grant(l[i], mount, now_ns, until_ns);
+	}
+	share_refresh(share);
+	for (uint32_t i = 0; i < share->n_peers; i++)
+		for (unsigned k = 0; k < n && free; k++)
+			free = peer_allows(share->peers[i], keys[k], mount, q->begun_ns, now_ns);
+	for (unsigned i = 0; i < n && !free; i++) {
+		share_set(&l[i]->until_ns, was[i].until_ns);
+		share_set(&l[i]->holder, was[i].holder);
+	}
+	return free;
+}
+
+static void changer_set(struct server_lease *l, uint64_t mount)
+{
+	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
+}
+
+/* Notes the client that created the object: it will probably change it again. */
+static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
+{
+	uint32_t opcode = q->in->opcode;
+
+	if (opcode == FUSE_LOOKUP || opcode == FUSE_READDIRPLUS || opcode == FUSE_OPENDIR || !l)
+		return;
+	changer_set(l, q->mount->number);
+	share_set(&l->changed_ns, now_ns);
+}
+
+/* False: a change without a slot is in progress, or ended after this request began; it may
+ * concern the same object. */
+static bool untracked_is_quiet(const struct server_req *q)
+{
+	const struct share_slot *own = q->client->server->share.own;
+
+	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
+}
+
+/* Records the lease in the state before the client uses it, for a successor. This is rare, so it
+ * costs nothing. */
+static void granted_note(struct state *state, uint64_t now_ns)
+{
+	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
+		state_publish(&state->granted_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
+}
+
+bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
+			const struct fuse_attr *attr)
+{
+	struct fuse_server *srv = q->client->server;
+	struct state *state = q->mount->export->state;
+	struct server_lease *l[2];
+	uint64_t now_ns, keys[2];
+
+	/* Clients cache folders for a second without a lease. A file with several names could be
+	 * unlinked in another folder. */
+	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
+	    attr->nlink != 1)
+		return false;
+	if (!untracked_is_quiet(q))
+		return false;
+	keys[0] = server_lease_key(srv, q->args.handles[0].bytes, q->args.handles[0].len);
+	keys[1] = server_lease_key(srv, handle, len);
+	now_ns = clock_now_ns();
+	for (unsigned i = 0; i < 2; i++) {
+		l[i] = keys[i] ? lease_of(srv, keys[i], now_ns) : NULL;
+		made_by(l[i], q, now_ns);
+		if (now_ns < share_get(&state->backoff_until_ns) || !l[i] ||
+		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
+			return false;
+	}
+	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease took the slot of the first */
+		return false;
+	granted_note(state, now_ns);
+	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
+}
+
+static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
+{
+	struct fuse_server *srv = q->client->server;
+	struct state *state = q->mount->export->state;
+	uint64_t key = names_key(server_lease_key(srv, handle, len)), now_ns = clock_now_ns();
+	struct server_lease *l;
+
+	if (q->resent || !key || now_ns < share_get(&state->backoff_until_ns) ||
+	    !untracked_is_quiet(q))
+		return false;
+	l = lease_of(srv, key, now_ns);
+	if (!l || !is_grantable(l, q->mount->number, q->changes_before, now_ns))
+		return false;
+	granted_note(state, now_ns);
+	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
+}
+
+/* The folder is new: only a name made in it since could conflict. */
+bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len)
+{
+	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
+}
+
+bool server_lease_names(struct server_req *q)
+{
+	return q->client->features & FUSE_PROTO_FEATURE_NAMES &&
+	       names_grant(q, q->args.handles[0].bytes, q->args.handles[0].len);
+}
+
+/* ------------------------------------------------------------------ what is changed */
+
+enum {
+	CHANGES_FIRST = 1, /* the objects that the request names */
+	CHANGES_SECOND = 2,
+	CHANGES_NAMES_FIRST = 4, /* a name appears in or vanishes from that folder, whose list
+				    others may have cached */
+	CHANGES_NAMES_SECOND = 8,
+};
+
+/* Which cached objects the request changes, as bits. Where CREATE may find an existing file, it
+ * does not know that file's handle yet, so its folder stands in for it. */
+static unsigned changes_of(const struct server_req *q)
+{
+	const struct fuse_open_in *open = server_req_arg(q);
+	const struct fuse_create_in *create = server_req_arg(q);
+
+	switch (q->in->opcode) {
+	case FUSE_SETATTR:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+	case FUSE_FALLOCATE:
+	case FUSE_WRITE:
+		return CHANGES_FIRST;
+	case FUSE_UNLINK:
+		return CHANGES_FIRST | CHANGES_NAMES_FIRST;
+	case FUSE_COPY_FILE_RANGE:
+		return CHANGES_SECOND;
+	case FUSE_LINK:
+		return CHANGES_SECOND | CHANGES_NAMES_FIRST;
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		return CHANGES_FIRST | CHANGES_SECOND | CHANGES_NAMES_FIRST | CHANGES_NAMES_SECOND;
+	case FUSE_OPEN:
+		return open->flags & O_TRUNC ? CHANGES_FIRST : 0;
+	case FUSE_CREATE:
+		return CHANGES_NAMES_FIRST |
+		       (create->flags & O_TRUNC && !(create->flags & O_EXCL) ? CHANGES_FIRST : 0);
+	case FUSE_SYMLINK:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_RMDIR: /* the folder's own name: clients cache folders for a second anyway */
+		return CHANGES_NAMES_FIRST;
+	default:
+		return 0;
+	}
+}
+
+/* Call when a request has to wait for a lease. */
+static void conflict(struct state *s, uint64_t now_ns)
+{
+	uint64_t backoff_until_ns = share_get(&s->backoff_until_ns),
+		 backoff_doublings = MIN_OF(share_get(&s->backoff_doublings),
+					    (uint64_t)LEASE_BACKOFF_DOUBLINGS_MAX);
+	bool soon = backoff_until_ns &&
+		    now_ns < backoff_until_ns + (LEASE_BACKOFF_NS << backoff_doublings);
+
+	if (now_ns < backoff_until_ns)
+		return;
+	backoff_doublings =
+		soon ? MIN_OF(backoff_doublings + 1, (uint64_t)LEASE_BACKOFF_DOUBLINGS_MAX) : 0;
+	share_set(&s->backoff_doublings, backoff_doublings);
+	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
+}
+
+/* A helper was killed while it ran this request, which it got only after all leases had expired.
+ * The request must be resolved before anything else happens to the file. */
+static bool is_suspect(const struct server_req *q)
+{
+	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
+}
+
+static bool moves(const struct server_req *q)
+{
+	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
+}
+
+/* Expiry time of the last lease that any worker granted on the object; 0: none. */
+static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
+{
+	uint64_t until_ns = l ? l->until_ns : 0;
+
+	for (uint32_t i = 0; l && i < srv->share.n_peers; i++) {
+		const struct server_lease *o = find(srv->share.peers[i], *key_slot(srv, l));
+
+		if (o)
+			until_ns = MAX_OF(until_ns, share_get(&o->until_ns));
+	}
+	return until_ns > now_ns ? until_ns : 0;
+}
+
+/* The kernel of the client that renames keeps its cached entry under the new name. Until that
+ * expires, the target folder counts as leased with it. This is recorded before the rename,
+ * because a request that changes the folder checks once, when it begins. True: there is such a
+ * lease. */
+static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
+{
+	struct fuse_server *srv = q->client->server;
+	uint64_t until_ns;
+
+	if (!moves(q) || !l[0] || !l[1] || l[0] == l[1])
+		return false;
+	until_ns = MAX_OF(leased_until(srv, l[0], now_ns), leased_until(srv, l[1], now_ns));
+	for (unsigned i = 0; i < 2 && until_ns; i++)
+		grant(l[i], q->mount->number, now_ns, until_ns);
+	return until_ns > 0;
+}
+
+static bool is_busy(const struct share_slot *o, const struct server_lease *l, uint64_t mount)
+{
+	return l && share_get(&l->busy) > 0 &&
+	       share_get(&l->incarnation) == share_get(&o->incarnation) &&
+	       share_get(&l->changer) != mount;
+}
+
+/* Whether another request changes one of the two folders without having seen that the moved
+ * entry is cached. The caller has issued a full fence. */
+static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
+				  const uint64_t keys[2])
+{
+	struct share *share = &q->client->server->share;
+	uint64_t mount = q->mount->number;
+
+	if (is_busy(share->own, l[0], mount) || is_busy(share->own, l[1], mount) ||
+	    share->own->n_untracked > 0)
+		return true;
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		struct share_slot *o = share->peers[i];
+
+		if (share_get(&o->n_untracked) > 0 || is_busy(o, find(o, keys[0]), mount) ||
+		    is_busy(o, find(o, keys[1]), mount))
+			return true;
+	}
+	return false;
+}
+
+/* Marks a change as in progress, which prevents further grants. False: another mount has a
+ * lease. */
+static bool change_one(struct server_req *q, struct server_lease *l, uint64_t now_ns)
+{
+	uint64_t mount = q->mount->number;
+
+	changer_set(l, mount);
+	share_set(&l->changed_ns, now_ns);
+	share_set(&l->busy, l->busy + 1);
+	return l->until_ns <= now_ns || l->holder == mount;
+}
+
+/* Whether a peer has granted one of the keys to another mount. */
+static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
+				 uint64_t now_ns)
+{
+	struct share *share = &q->client->server->share;
+
+	share_refresh(share);
+	for (uint32_t i = 0; i < share->n_peers; i++)
+		for (unsigned k = 0; k < SERVER_LEASES_MAX; k++) {
+			const struct server_lease *l =
+				keys[k] ? find(share->peers[i], keys[k]) : NULL;
+
+			if (l && share_get(&l->until_ns) > now_ns &&
+			    share_get(&l->holder) != q->mount->number)
+				return true;
+		}
+	return false;
+}
+
+static uint64_t key_of(const struct server_req *q, unsigned i)
+{
+	return server_lease_key(q->client->server, q->args.handles[i].bytes,
+				q->args.handles[i].len);
+}
+
+/* Marks all changes of the request as in progress. True: each got a slot. */
+static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
+			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
+{
+	struct fuse_server *srv = q->client->server;
+	bool tracked = true;
+
+	keys[0] = what & CHANGES_FIRST ? key_of(q, 0) : 0;
+	keys[1] = what & CHANGES_SECOND ? key_of(q, 1) : 0;
+	keys[2] = what & CHANGES_NAMES_FIRST ? names_key(key_of(q, 0)) : 0;
+	keys[3] = what & CHANGES_NAMES_SECOND ? names_key(key_of(q, 1)) : 0;
+	for (unsigned i = 0; i < SERVER_LEASES_MAX; i++) {
+		if (!keys[i])
+			continue;
+		l[i] = lease_of(srv, keys[i], now_ns);
+		/* An object without a slot has no lease. Waiting for a free slot could take for
+		 * ever, because other clients can keep all slots in use. */
+		if (!l[i])
+			tracked = false;
+		else
+			*free &= change_one(q, l[i], now_ns);
+	}
+	return tracked;
+}
+
+static bool is_marked(const struct server_req *q)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++)
+		if (q->leases[i])
+			return true;
+	return false;
+}
+
+bool server_lease_change(struct server_req *q)
+{
+	unsigned what = changes_of(q);
+	struct fuse_server *srv = q->client->server;
+	struct share_slot *own = srv->share.own;
+	struct server_lease *l[SERVER_LEASES_MAX] = {};
+	uint64_t keys[SERVER_LEASES_MAX],
+		now_ns = what || srv->share.n_peers > 0 ? clock_now_ns() : 0;
+	bool free = now_ns >= srv->predecessor_leases_until_ns ||
+		    q->mount->number == srv->predecessor_mount,
+	     granted_for_rename;
+
+	q->changes_before = own->n_changes;
+	q->begun_ns = now_ns;
+	if (!what || q->untracked || is_marked(q))
+		return true;
+	q->untracked = !mark_changing(q, what, keys, l, now_ns, &free);
+	granted_for_rename = free && grant_for_rename(q, l, now_ns);
+	share_set(&own->n_untracked, own->n_untracked + q->untracked);
+	if (is_granted_elsewhere(q, keys, now_ns) ||
+	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
+		free = false;
+	/* The renaming client keeps its cached entry, so the target folder needs a slot. */
+	if (free && q->untracked && moves(q) &&
+	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
+		free = false;
+	if (!free && now_ns >= srv->predecessor_leases_until_ns)
+		conflict(q->mount->export->state, now_ns);
+	free = free || is_suspect(q);
+	for (unsigned i = 0; i < SERVER_LEASES_MAX; i++) {
+		if (l[i] && !free)
+			share_set(&l[i]->busy, l[i]->busy - 1);
+		q->leases[i] = free ? l[i] : NULL;
+	}
+	if (!free) {
+		share_set(&own->n_untracked, own->n_untracked - q->untracked);
+		q->untracked = false;
+	}
+	return free;
+}
+
+void server_lease_changed(struct server_req *q)
+{
+	struct share_slot *own = q->client->server->share.own;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++) {
+		struct server_lease *l = q->leases[i];
+
+		if (!l)
+			continue;
+		l->changed = ++own->n_changes;
+		share_set(&l->changed_ns, clock_now_ns());
+		share_set(&l->busy, l->busy - 1);
+		q->leases[i] = NULL;
+	}
+	if (q->untracked) {
+		own->untracked_changed = ++own->n_changes;
+		share_set(&own->untracked_ns, clock_now_ns());
+		share_set(&own->n_untracked, own->n_untracked - 1);
+		q->untracked = false;
+	}
+}

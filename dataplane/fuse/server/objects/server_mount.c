@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client's mount. It outlives its sessions and, in the export's state, this process; a client
+ * that reconnects to a successor opens its files again.
+ */
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_node.h"
+#include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/objects/server_quota_count.h"
+#include "dataplane/fuse/server/objects/server_types.h"
+#include "netcfg/base/hash.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* After this time without a session, a mount and its recorded replies are dropped; its open files
+ * go with its lease. */
+#define MOUNT_AWAY_S_MAX (24 * 3600)
+/* Includes mounts without a session; if there are too many, the one without a session for
+ * longest goes first. */
+#define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
+
+static uint64_t boot_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+/* ------------------------------------------------------------------ mounts */
+
+/* Identifies the client's kernel, so it is the same for all workers of the host and for a mount
+ * and its mount workers. */
+static uint64_t mount_number(const uint8_t id[16])
+{
+	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
+	uint8_t of[16];
+	uint64_t n;
+
+	memcpy(of, id, sizeof(of));
+	of[15] &= 0xf0;
+	n = hash_keyed(key, of, sizeof(of));
+
+	return n == 0 || n == UINT64_MAX ? 1 : n;
+}
+
+static struct server_mount *mount_new(struct server_export *e, const uint8_t id[16])
+{
+	struct fuse_server *srv = e->server;
+	struct server_mount *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->server = srv;
+	m->export = e;
+	memcpy(m->id, id, sizeof(m->id));
+	m->number = mount_number(id);
+	m->last_seen_s = boot_seconds();
+	m->free_file = -1;
+	m->next = srv->mounts;
+	srv->mounts = m;
+	srv->n_mounts++;
+	return m;
+}
+
+static struct state_mount *record_of(const struct server_mount *m)
+{
+	return &m->export->state->mounts[m->journal];
+}
+
+/* Whether no other worker has adopted the mount. The record may already belong to another mount. */
+static bool is_ours(const struct server_mount *m)
+{
+	const struct state_mount *rec = record_of(m);
+
+	return STATE_SERVED_BY(state_served(rec)) == m->server->cfg->worker_id &&
+	       memcmp(rec->id, m->id, sizeof(m->id)) == 0;
+}
+
+static bool is_in_use(const struct server_mount *m)
+{
+	return m->n_clients > 0 || m->n_refs > 0;
+}
+
+/* The next owner of the mount starts without its state. */
+static void record_drop(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint64_t word = state_served(rec);
+
+	if (!is_ours(m) || !state_served_swap(rec, word, 0, 0))
+		return;
+	share_set(&rec->mount_worker, 0U);
+	state_publish(&rec->used, 0UL);
+	journal_mount_drop(m->export->journal, m->journal);
+}
+
+void server_mount_free(struct server_mount *m, bool forget_state)
+{
+	struct fuse_server *srv = m->server;
+	struct server_mount **p = &srv->mounts;
+
+	server_mount_reclaimed(m);
+	server_files_done(m);
+	server_quota_leave(m);
+	srv->n_moving -= m->moving_to > 0;
+	if (forget_state)
+		record_drop(m);
+	while (*p != m)
+		p = &(*p)->next;
+	*p = m->next;
+	srv->n_mounts--;
+	free(m);
+}
+
+/* Grace period: how long removed files wait for a client to reclaim them. */
+#define GRACE_NS (SERVER_LEASE_S * NSEC_PER_SEC)
+
+static void grace_end(struct server_mount *m)
+{
+	m->export->n_in_grace -= m->in_grace;
+	m->in_grace = false;
+}
+
+void server_mount_reclaimed(struct server_mount *m)
+{
+	if (PLENUM_LIKELY(!m->reclaiming))
+		return;
+	grace_end(m);
+	m->export->n_reclaiming--;
+	m->reclaiming = false;
+	server_mounts_publish(m->server);
+}
+
+/* The owner of the mount also has a mount worker's files open, and reclaims them. */
+static void mount_reclaim_begin(struct server_mount *m)
+{
+	if (m->mount_worker)
+		return;
+	m->reclaiming = m->in_grace = true;
+	m->grace_until_ns = clock_now_ns() + GRACE_NS;
+	m->export->n_reclaiming++;
+	m->export->n_in_grace++;
+}
+
+void server_mounts_publish(struct fuse_server *srv)
+{
+	uint32_t n = 0, n_in_grace = 0;
+
+	if (srv->ending)
+		return;
+	for (unsigned i = 0; i < srv->n_exports; i++) {
+		n += srv->exports[i].n_reclaiming;
+		n_in_grace += srv->exports[i].n_in_grace;
+	}
+	share_set(&srv->share.own->n_reclaiming, n);
+	share_set(&srv->share.own->n_in_grace, n_in_grace);
+}
+
+void server_mounts_end(struct fuse_server *srv)
+{
+	uint32_t n = 0;
+
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		n += !m->gone && !m->mount_worker;
+	if (srv->share.own) {
+		share_set(&srv->share.own->n_reclaiming, n);
+		share_set(&srv->share.own->n_in_grace, n);
+	}
+	srv->ending = true;
+}
+
+void server_mount_put(struct server_mount *m)
+{
+	if (m->n_clients > 0)
+		return;
+	m->last_seen_s = boot_seconds();
+	if (m->gone && m->n_refs == 0)
+		server_mount_free(m, true);
+}
+
+static struct server_mount *mount_find(const struct server_export *e, const uint8_t id[16])
+{
+	struct server_mount *m = e->server->mounts;
+
+	while (m && (m->gone || m->export != e || memcmp(m->id, id, sizeof(m->id)) != 0))
+		m = m->next;
+	return m;
+}
+
+int server_mounts_restore(struct server_export *e)
+{
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		struct state_mount *rec = &e->state->mounts[i];
+		uint64_t word = state_served(rec);
+		uint32_t own = e->server->cfg->worker_id;
+		struct server_mount *m;
+
+		/* A worker that read an older version of the word can no longer adopt the mount. */
+		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
+		    !state_served_swap(rec, word, own, 0))
+			continue;
+		m = mount_new(e, rec->id);
+		if (!m)
+			return -ENOMEM;
+		m->journal = i;
+		m->mount_worker = share_get(&rec->mount_worker);
+		mount_reclaim_begin(m);
+	}
+	/* Provisional pins of predecessors are among these. */
+	for (unsigned i = 0; i < STATE_PINS_MAX; i++)
+		e->n_provisional +=
+			state_pin_is_used(&e->state->holds[i]) && e->state->holds[i].provisional;
+	e->sweep_due = true;
+	return 0;
+}
+
+void server_mount_drop_files(struct server_mount *m)
+{
+	/* Pins of removed files stay while it may reclaim them. */
+	if (!m->reclaiming) {
+		mount_reclaim_begin(m);
+		server_mounts_publish(m->server);
+	}
+	m->n_drops++;
+	server_files_close(m);
+}
+
+/* A client that is away for this long loses what keeps space of removed files from others. */
+static void lease_end(struct server_mount *m)
+{
+	if (m->n_files > 0)
+		server_mount_drop_files(m);
+	server_mount_reclaimed(m);
+}
+
+void server_mounts_expire(struct fuse_server *srv)
+{
+	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), srv->trimmed_ns);
+	struct server_mount *next;
+
+	for (struct server_mount *m = srv->mounts; m; m = next) {
+		next = m->next;
+		if (m->in_grace && now_ns >= m->grace_until_ns)
+			grace_end(m);
+		if (m->n_clients > 0)
+			journal_mount_seen(m->export->journal, m->journal);
+		else if (m->n_refs == 0 &&
+			 (now_s - m->last_seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
+			server_mount_free(m, true);
+		else if (m->n_refs == 0 && now_s - m->last_seen_s >= SERVER_LEASE_S)
+			lease_end(m);
+	}
+	server_mounts_publish(srv);
+}
+
+/* All workers share the places for mounts; mounts without a session may use half of them. */
+static bool has_room(const struct fuse_server *srv)
+{
+	uint32_t n_at_work = srv->n_live + srv->n_finishing;
+	uint32_t n_away = srv->n_mounts > n_at_work ? srv->n_mounts - n_at_work : 0;
+
+	return srv->n_mounts < MOUNTS_MAX &&
+	       (srv->share.n_peers == 0 ||
+		n_away < JOURNAL_MOUNTS_MAX / 2 / (srv->share.n_peers + 1));
+}
+
+static int mounts_make_room(struct fuse_server *srv)
+{
+	struct server_mount *oldest = NULL;
+
+	if (has_room(srv))
+		return 0;
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		if (!is_in_use(m) && (!oldest || m->last_seen_s < oldest->last_seen_s))
+			oldest = m;
+	if (!oldest)
+		return srv->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
+	server_mount_free(oldest, true);
+	return 0;
+}
+
+/* Whether this worker may serve the mount: its former worker has handed it over, or has ended
+ * with all its helpers. */
+static bool can_take(const struct server_export *e, uint64_t word)
+{
+	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);
+
+	return server == 0 || server == own || STATE_SERVED_GIVEN(word) == own ||
+	       !journal_worker_is_alive(e->journal, server);
+}
+
+/* A mount that could not be moved stays for this long. */
+#define NO_MOVE_NS (300 * NSEC_PER_SEC)
+
+/* Adopts a mount that was served before. It has to reclaim the files that it had open elsewhere,
+ * and peers see that before the mount is ours. -EBUSY: its former worker may still run its
+ * requests. */
+static int mount_take(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint64_t word = state_served(rec);
+	uint32_t own = m->server->cfg->worker_id;
+
+	if (!can_take(m->export, word)) {
+		share_set(&rec->wanted, own);
+		return -EBUSY;
+	}
+	if (!m->reclaiming && STATE_SERVED_BY(word) != own) {
+		mount_reclaim_begin(m);
+		server_mounts_publish(m->server);
+	}
+	share_set(&rec->wanted, 0U);
+	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
+	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
+		return 0;
+	if (STATE_SERVED_BY(word) == own) /* redirected from here before, and returned */
+		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
+	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
+}
+
+/* Records the mount for a successor and for the peers. */
+static int mount_record(struct server_mount *m)
+{
+	uint32_t own = m->server->cfg->worker_id;
+	struct state_mount *rec;
+	uint64_t word;
+	int r = journal_mount_get(m->export->journal, m->id, &m->journal);
+
+	if (r < 0)
+		return r;
+	rec = record_of(m);
+	word = state_served(rec);
+	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
+		return mount_take(m);
+	/* A peer may create the same record at this moment. */
+	if (!state_served_swap(rec, word, own, 0))
+		return -EBUSY;
+	memcpy(rec->id, m->id, sizeof(rec->id));
+	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
+	share_set(&rec->wanted, 0U);
+	state_publish(&rec->used, 1UL);
+	return 0;
+}
+
+void server_mount_attach(struct server_mount *m, struct fuse_server_client *c)
+{
+	struct fuse_server_client *was = m->client;
+
+	m->client = c;
+	m->served_by = c->number;
+	if (was && was != c && was->session)
+		rudp_session_close(was->session, clock_now_ns());
+}
+
+int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
+		     struct server_mount **ret)
+{
+	struct server_mount *m = mount_find(e, h->mount_id);
+	int r;
+
+	if (!m || !is_ours(m)) {
+		server_mounts_expire(srv);	/* the host may have been suspended for days */
+		if (mount_find(e, h->mount_id)) /* a peer's mount, whose requests here are still
+						   running */
+			return -EBUSY;
+		r = mounts_make_room(srv);
+		if (r < 0)
+			return r;
+		m = mount_new(e, h->mount_id);
+		if (!m)
+			return -ENOMEM;
+		m->mount_worker = h->purpose != FUSE_HELLO_MOUNT;
+		r = mount_record(m);
+	} else {
+		m->mount_worker = h->purpose != FUSE_HELLO_MOUNT;
+		r = m->moving_to ? -EBUSY : mount_take(m);
+	}
+	*ret = m;
+	if (r < 0 && !is_in_use(m) && !m->moving_to)
+		server_mount_free(m, false);
+	return r;
+}
+
+/* ------------------------------------------------------------------ which worker's it is */
+
+/* Mounts without a session for this long do not count for the placement. */
+#define PLACE_AWAY_S 30
+
+/* Counts the mounts of the export per worker, except the mount with this id (NULL: count all).
+ * *ret: the record of that mount; NULL: it is new. */
+static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
+			 struct state_mount **ret)
+{
+	uint64_t now_s = boot_seconds();
+
+	*ret = NULL;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		struct state_mount *rec = &e->state->mounts[i];
+		uint64_t word = state_served(rec);
+		uint32_t server =
+			STATE_SERVED_GIVEN(word) ? STATE_SERVED_GIVEN(word) : STATE_SERVED_BY(word);
+
+		if (!share_get(&rec->used)) {
+			if (word == 0)
+				break; /* no record from here on was ever used */
+			continue;
+		}
+		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
+			*ret = rec;
+		else if (server < SHARE_SLOTS &&
+			 journal_mount_seen_s(e->journal, i) + PLACE_AWAY_S > now_s)
+			n[server]++;
+	}
+}
+
+/* Stores the address of the other worker for a client that reaches this worker from `from`. */
+static int redirect_to(struct server_export *e, const struct share_slot *slot,
+		       const struct ip_addr *from)
+{
+	struct fuse_server *srv = e->server;
+	uint32_t n = MIN_OF(share_get(&slot->n_addrs), (uint32_t)LAUNCH_PORTS_MAX), at = n;
+	char ip[IP_ADDR_STR_MAX];
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((at == n && slot->addrs[i].ip.addr.family == from->family) ||
+		    ip_prefix_contains(&slot->addrs[i].ip, from))
+			at = i;
+	if (at == n)
+		return 0; /* the worker has no such address, so the mount stays here */
+	ip_addr_format(&slot->addrs[at].ip.addr, ip, sizeof(ip));
+	snprintf(srv->elsewhere, sizeof(srv->elsewhere), "%s/%x", ip, slot->addrs[at].port);
+	return -EREMOTE;
+}
+
+/* The worker's slot if it serves the export and is alive. */
+static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
+{
+	const struct share *share = &e->server->share;
+	const struct share_slot *o =
+		worker && worker != share->own_index ? share_slot_of(share, worker) : NULL;
+
+	return o && share_serves(o, e->name_hash) &&
+			       share_is_alive(o, SHARE_AWAY_NS, clock_now_ns())
+		       ? o
+		       : NULL;
+}
+
+/* The peer that serves the export with the fewest mounts, fewer than `ours`; NULL: none. */
+static const struct share_slot *least_loaded(const struct server_export *e,
+					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
+{
+	const struct share *share = &e->server->share;
+	const struct share_slot *best = NULL;
+	uint64_t now_ns = clock_now_ns();
+	uint32_t least = ours;
+
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		const struct share_slot *o = share->peers[i];
+
+		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
+		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* mounts of other exports
+									     use its sessions */
+		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
+			continue;
+		best = o;
+		least = n[share_index(share, o)];
+	}
+	return best;
+}
+
+/* Hands the mount over to `o` if the client can reach it: that worker adopts it when the client
+ * connects there. */
+static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
+		      const struct share_slot *o, const struct ip_addr *from)
+{
+	int r = o ? redirect_to(e, o, from) : 0;
+
+	if (r < 0 &&
+	    !state_served_swap(rec, word, STATE_SERVED_BY(word), share_index(&e->server->share, o)))
+		return -EBUSY;
+	return r;
+}
+
+/* A mount stays with its worker, which has its state, as long as that worker may come back.
+ * Otherwise it goes to the worker with the fewest mounts, preferably this one. */
+static int place_known(struct server_export *e, struct state_mount *rec,
+		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
+{
+	uint32_t own = e->server->share.own_index;
+	uint64_t word = state_served(rec);
+	const struct share_slot *o = serving(e, STATE_SERVED_GIVEN(word));
+	const struct server_mount *m;
+
+	if (STATE_SERVED_GIVEN(word) == own)
+		return 0;
+	if (o)
+		return redirect_to(e, o, from);
+	if (STATE_SERVED_BY(word) == own) {
+		m = mount_find(e, rec->id);
+		if (m && (m->moving_to || is_in_use(m) || clock_now_ns() < m->no_move_until_ns))
+			return 0;
+	} else {
+		o = serving(e, STATE_SERVED_BY(word));
+		if (o)
+			return redirect_to(e, o, from);
+		if (!can_take(e, word))
+			return 0;
+	}
+	o = e->handles ? least_loaded(e, n, n[own]) : NULL;
+	return place_give(e, rec, word, o, from);
+}
+
+int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from)
+{
+	struct share *share = &e->server->share;
+	uint32_t n[SHARE_SLOTS] = {};
+	const struct share_slot *o;
+	struct state_mount *rec;
+
+	share_refresh(share);
+	if (share->n_peers == 0 || !from)
+		return 0;
+	mounts_count(e, id, n, &rec);
+	if (rec)
+		return place_known(e, rec, n, from);
+	o = least_loaded(e, n, n[share->own_index]);
+	return o ? redirect_to(e, o, from) : 0;
+}
+
+/* ------------------------------------------------------------------ mounts that move */
+
+/* Requests that take longer, such as on a hanging disk, may never end: the mount then stays
+ * here. */
+#define MOVE_MAX_NS (2 * NSEC_PER_SEC)
+#define MOVE_POLL_NS NSEC_PER_MSEC
+
+/* Asks the client to reconnect and refuses it until its requests have ended: a write that is not
+ * journalled could otherwise overwrite what the client writes via its next worker. */
+static void mount_move(struct server_mount *m, uint32_t worker)
+{
+	m->moving_to = worker;
+	m->moving_ns = clock_now_ns();
+	m->server->n_moving++;
+	if (m->client && m->client->session)
+		rudp_session_close(m->client->session, m->moving_ns);
+}
+
+/* A peer has a session of this mount whose client does not follow redirects. */
+static void wanted_check(struct server_mount *m)
+{
+	struct state_mount *rec = record_of(m);
+	uint32_t wanted = share_get(&rec->wanted);
+
+	if (PLENUM_LIKELY(wanted == 0) || !is_ours(m))
+		return;
+	share_set(&rec->wanted, 0U);
+	if (!m->moving_to && !m->gone && STATE_SERVED_GIVEN(state_served(rec)) != wanted &&
+	    serving(m->export, wanted))
+		mount_move(m, wanted);
+}
+
+void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
+{
+	if (now_ns - srv->moving_ns < MOVE_POLL_NS)
+		return;
+	srv->moving_ns = now_ns;
+	for (struct server_mount *m = srv->mounts; m; m = m->next) {
+		struct state_mount *rec = record_of(m);
+		uint64_t word = state_served(rec);
+
+		if (!m->moving_to || (is_in_use(m) && now_ns < m->moving_ns + MOVE_MAX_NS))
+			continue;
+		if (!is_in_use(m) && is_ours(m) && serving(m->export, m->moving_to))
+			state_served_swap(rec, word, STATE_SERVED_BY(word), m->moving_to);
+		else
+			m->no_move_until_ns = now_ns + NO_MOVE_NS;
+		m->moving_to = 0;
+		srv->n_moving--;
+	}
+}
+
+/* Moves mounts to workers that started or returned after the clients connected: asks one mount at a
+ * time to reconnect. */
+static void export_balance(struct server_export *e)
+{
+	struct fuse_server *srv = e->server;
+	uint32_t n[SHARE_SLOTS] = {}, own = srv->share.own_index;
+	uint64_t now_ns = clock_now_ns();
+	const struct share_slot *o;
+	struct state_mount *none;
+
+	/* Without file handles, only the worker that found an object can serve it, so no mount
+	 * moves. */
+	if (!e->handles)
+		return;
+	mounts_count(e, NULL, n, &none);
+	o = n[own] >= 2 ? least_loaded(e, n, n[own] - 1) : NULL;
+	for (struct server_mount *m = srv->mounts; o && m; m = m->next) {
+		if (m->export != e || !m->client || !m->client->follows || m->reclaiming ||
+		    m->gone || m->moving_to || now_ns < m->no_move_until_ns || !m->client->session)
+			continue;
+		mount_move(m, share_index(&srv->share, o));
+		return;
+	}
+}
+
+void server_mounts_balance(struct fuse_server *srv)
+{
+	if (srv->share.n_peers == 0)
+		return;
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		wanted_check(m);
+	for (unsigned i = 0; i < srv->n_exports; i++)
+		export_balance(&srv->exports[i]);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pinned files: asks the agent to keep a descriptor of each open file that is about to lose its
+ * last name, so that its handle survives this process.
+ */
+#include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/objects/server_background.h"
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_node.h"
+#include "dataplane/fuse/server/objects/server_types.h"
+#include "netcfg/base/log.h"
+#include <string.h>
+
+/* At most this many files stay pinned for clients that may not reconnect. */
+#define PROVISIONAL_MAX 512U
+
+/* Interval between sweeps while pinned files are still in use or the agent does not accept
+ * messages. */
+#define SWEEP_NS (100 * NSEC_PER_MSEC)
+
+static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
+{
+	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
+}
+
+/* Further results of pin_find(). */
+struct pin_found {
+	struct state_pin *free; /* an unused record, if the handle has none */
+	uint32_t n_provisional; /* provisional pins of all workers; complete if the handle has no
+				   record */
+};
+
+static struct state_pin *pin_find(struct server_export *e, const struct fuse_handle *h,
+				  struct pin_found *ret)
+{
+	*ret = (struct pin_found){.free = NULL};
+	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {
+		struct state_pin *rec = &e->state->holds[i];
+		uint32_t state = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK;
+
+		if (state == STATE_PIN_FREE && !ret->free)
+			ret->free = rec;
+		/* A predecessor or another worker may have pinned the same file. */
+		if (state == STATE_PIN_USED && pin_is_of(rec, h))
+			return rec;
+		if (state == STATE_PIN_FREE && rec->len == 0)
+			break; /* no record from here on was ever used */
+		ret->n_provisional += state == STATE_PIN_USED && rec->provisional;
+	}
+	return NULL;
+}
+
+/* Finds or makes the record of the handle. NULL: the table is full. */
+static struct state_pin *pin_record(struct server_export *e, const struct fuse_handle *h,
+				    bool provisional)
+{
+	struct pin_found found;
+	struct state_pin *rec, *free;
+	uint32_t word;
+
+	for (;;) {
+		rec = pin_find(e, h, &found);
+		free = found.free;
+		if (rec || !free || (provisional && found.n_provisional >= PROVISIONAL_MAX))
+			break;
+		word = __atomic_load_n(&free->used, __ATOMIC_ACQUIRE);
+		if ((word & STATE_PIN_MASK) == STATE_PIN_FREE &&
+		    state_pin_swap(free, word, word | STATE_PIN_FILLING)) {
+			free->len = h->len;
+			memcpy(free->handle, h->bytes, h->len);
+			free->provisional = provisional;
+			state_publish(&free->used, ((word | STATE_PIN_MASK) + 1) | STATE_PIN_USED);
+			return free;
+		}
+	}
+	if (rec && !provisional)
+		rec->provisional = false;
+	return rec;
+}
+
+/* The handle's signature identifies the file to the agent, whichever worker sends it. */
+static uint64_t pin_key(const uint8_t *handle, size_t len)
+{
+	uint64_t key = 0;
+
+	if (len > sizeof(key) && len <= FUSE_PROTO_HANDLE_MAX)
+		memcpy(&key, handle + len - sizeof(key), sizeof(key));
+	return key;
+}
+
+static bool pin_tell(struct server_export *e, uint64_t key, int fd)
+{
+	struct fuse_server *srv = e->server;
+
+	return srv->pin(srv->pin_user, (uint32_t)(e - srv->exports), key, fd);
+}
+
+static bool key_is_pinned(const struct server_export *e, uint64_t key)
+{
+	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {
+		const struct state_pin *rec = &e->state->holds[i];
+
+		if (rec->len == 0 && rec->used == 0)
+			break;
+		if (state_pin_is_used(rec) && pin_key(rec->handle, rec->len) == key)
+			return true;
+	}
+	return false;
+}
+
+/* Releases our own pin of a record that another worker has released. False: the agent accepts no
+ * message now. */
+static bool request_end(struct server_export *e, uint32_t i)
+{
+	struct server_pin_request *request = &e->pin_requests[i];
+
+	if (PLENUM_LIKELY(!request->word) ||
+	    request->word == __atomic_load_n(&e->state->holds[i].used, __ATOMIC_ACQUIRE))
+		return true;
+	if (!key_is_pinned(e, request->key) && !pin_tell(e, request->key, -1))
+		return false;
+	request->word = 0;
+	return true;
+}
+
+/*
+ * The agent reads its workers' messages in any order, so it may read another worker's release of
+ * this file before our request. Therefore each worker that asked also releases its pin when it sees
+ * that the record has changed.
+ */
+static bool pin_ask(struct server_export *e, const struct state_pin *rec,
+		    const struct fuse_handle *h, int fd)
+{
+	struct server_pin_request *request = &e->pin_requests[rec - e->state->holds];
+
+	(void)request_end(e, (uint32_t)(rec - e->state->holds));
+	request->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
+	request->key = pin_key(h->bytes, h->len); /* the record may have been reused meanwhile */
+	e->sweep_due |= e->server->share.n_peers > 0;
+	return pin_tell(e, request->key, fd);
+}
+
+void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd)
+{
+	struct fuse_handle h = {.len = len};
+	struct pin_found found;
+	const struct state_pin *rec;
+
+	memcpy(h.bytes, handle, len);
+	rec = pin_find(e, &h, &found);
+	if (rec && !pin_ask(e, rec, &h, fd))
+		log_debug("cannot pin an unlinked open file: its clients get ESTALE if this worker "
+			  "restarts");
+}
+
+static struct state_pin *pin_make(struct server_export *e, const struct fuse_handle *h,
+				  bool provisional, int fd)
+{
+	struct state_pin *rec = pin_record(e, h, provisional);
+
+	if (!rec)
+		return NULL;
+	if (!pin_ask(e, rec, h, fd))
+		log_debug("cannot pin an unlinked open file: its clients get ESTALE if this worker "
+			  "restarts");
+	return rec;
+}
+
+/* Whether the node's pin is still valid: another worker may have released the record, which then
+ * may belong to another file. */
+static bool is_pinned(const struct server_node *n)
+{
+	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
+}
+
+/*
+ * The state records a pin before the agent is asked for it and until after the agent was asked to
+ * release it, so a successor finds every file that the agent may have pinned. Asking twice and
+ * releasing an unpinned file are harmless.
+ */
+void server_pin(struct server_node *n, int fd)
+{
+	struct server_export *e = n->export;
+
+	if (n->n_open == 0 || is_pinned(n) || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
+		return;
+	n->pin = pin_make(e, &n->handle, false, fd);
+}
+
+static bool has_reclaiming(const struct share_slot *o, bool in_grace)
+{
+	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
+}
+
+/* Whether mounts of any worker still have to reclaim their open files; in_grace: only mounts in
+ * their grace period count. */
+static bool are_reclaiming(const struct server_export *e, bool in_grace)
+{
+	struct share *share = &e->server->share;
+
+	if ((in_grace ? e->n_in_grace : e->n_reclaiming) > 0)
+		return true;
+	for (uint32_t i = 0; i < share->n_peers; i++)
+		if (has_reclaiming(share->peers[i], in_grace))
+			return true;
+	return false;
+}
+
+/* Another of our exports may show the same directory. */
+static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
+{
+	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
+}
+
+/* Whether the file is, or may be, open at another worker. A restarting worker first publishes
+ * that its mounts are reclaiming, then its new incarnation, and then clears its counts of open
+ * files; a change of the incarnation during this check therefore counts as "may be open". */
+static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
+				  bool in_grace)
+{
+	struct fuse_server *srv = e->server;
+	uint64_t key = server_lease_key(srv, h->bytes, h->len);
+
+	if (is_open_in_other_export(srv, key))
+		return true;
+	share_refresh(&srv->share);
+	for (uint32_t i = 0; i < srv->share.n_peers; i++) {
+		const struct share_slot *o = srv->share.peers[i];
+		uint32_t incarnation = share_get(&o->incarnation);
+
+		if (has_reclaiming(o, in_grace) || share_has_open(o, key) ||
+		    share_get(&o->incarnation) != incarnation)
+			return true;
+	}
+	return false;
+}
+
+bool server_pin_in_grace(const struct server_export *e)
+{
+	return e->n_provisional < PROVISIONAL_MAX && are_reclaiming(e, true);
+}
+
+bool server_pin_any_open_elsewhere(const struct server_export *e)
+{
+	const struct share *share = &e->server->share;
+
+	for (uint32_t i = 0; i < share->n_peers; i++)
+		if (share_get(&share->peers[i]->n_open) > 0)
+			return true;
+	return share->own->n_open > e->n_open;
+}
+
+bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len)
+{
+	uint64_t key = server_lease_key(e->server, handle, len);
+
+	return is_open_in_other_export(e->server, key) ||
+	       share_is_open_elsewhere(&e->server->share, key);
+}
+
+static void pin_provisional(struct server_export *e, const struct helper_result *r, int fd)
+{
+	struct fuse_handle h = {.len = r->handle_len};
+
+	memcpy(h.bytes, r->handle, h.len);
+	if (pin_make(e, &h, true, fd)) {
+		e->n_provisional++;
+		e->sweep_due = true;
+	}
+}
+
+void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd)
+{
+	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
+
+	if (n && n->n_open > 0) {
+		server_pin(n, fd);
+		return;
+	}
+	if (fd < 0 || r->handle[0] != FUSE_HANDLE_FILE || !S_ISREG(r->attr.mode))
+		return;
+	if (server_pin_in_grace(e) || server_pin_is_open_elsewhere(e, r->handle, r->handle_len))
+		pin_provisional(e, r, fd);
+}
+
+/* A worker that opened the file after the helper's check and before the unlink has counted it by
+ * now, or checks the link count after this. */
+void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
+{
+	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
+
+	if (fd < 0 || r->handle_len == 0 || r->handle[0] != FUSE_HANDLE_FILE ||
+	    !S_ISREG(r->attr.mode) || r->attr.nlink > 0)
+		return;
+	if (!(n && is_pinned(n)) && server_pin_is_open_elsewhere(e, r->handle, r->handle_len))
+		pin_provisional(e, r, fd);
+}
+
+/* Call when a new agent has adopted this worker: the former agent's descriptors are lost unless the
+ * service manager kept them. */
+void fuse_server_pin_again(struct fuse_server *srv)
+{
+	for (unsigned i = 0; i < srv->n_exports; i++) {
+		srv->exports[i].repin_next = 0;
+		srv->exports[i].pins_bytes = 0; /* measured at the same time */
+		server_helper_repin(&srv->exports[i]);
+	}
+}
+
+/* Releases the record as it is now; another worker may release it at the same time. */
+static bool pin_drop(struct server_export *e, struct state_pin *rec)
+{
+	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
+	uint64_t key = pin_key(rec->handle, rec->len);
+
+	if ((word & STATE_PIN_MASK) != STATE_PIN_USED || !state_pin_swap(rec, word, word))
+		return true; /* the key may already be another file's */
+	if (!pin_tell(e, key, -1))
+		return false;
+	state_pin_swap(rec, word, word & ~STATE_PIN_MASK);
+	e->pin_requests[rec - e->state->holds].word = 0;
+	return true;
+}
+
+/* Whether mounts of the export belong to a worker that does not represent them: it has not appeared
+ * since this worker started (the shared memory may be new), or no longer has the export. */
+static bool mounts_unclaimed(const struct server_export *e)
+{
+	const struct share *share = &e->server->share;
+
+	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
+		return false;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		const struct state_mount *rec = &e->state->mounts[i];
+		uint32_t server = STATE_SERVED_BY(state_served(rec));
+		const struct share_slot *slot;
+
+		if (!share_get(&rec->used) || !server || server == e->server->cfg->worker_id)
+			continue;
+		slot = share_slot_of(share, server);
+		if (!slot || !share_serves(slot, e->name_hash))
+			return true;
+	}
+	return false;
+}
+
+void server_unpin(struct server_node *n)
+{
+	struct server_export *e = n->export;
+
+	if (!is_pinned(n)) {
+		n->pin = NULL;
+		return;
+	}
+	if (e->server->ending)
+		return;
+	/* Another client may have the file open, or has yet to reclaim it from a predecessor. */
+	if (e->n_reclaiming > 0 || mounts_unclaimed(e) ||
+	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
+		e->sweep_due = true;
+	else
+		n->pin = NULL;
+}
+
+/* Whether a client has, or may have, the file open: then the record is kept. */
+static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
+{
+	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};
+	struct server_node *n;
+
+	memcpy(h.bytes, rec->handle, h.len);
+	n = server_node_signed(e, h.bytes, h.len);
+	if (!settled && !rec->provisional)
+		return true;
+	if (n && n->n_open > 0) {
+		n->pin = rec; /* opened again */
+		rec->provisional = false;
+		return true;
+	}
+	return may_be_open_elsewhere(e, &h, !settled);
+}
+
+bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len)
+{
+	const struct server_node *n = server_node_signed(e, handle, len);
+
+	return (!n || n->n_open == 0) && !server_pin_is_open_elsewhere(e, handle, len);
+}
+
+uint32_t server_pins_unclaimed(const struct server_export *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {
+		const struct state_pin *rec = &e->state->holds[i];
+
+		if (rec->len == 0 && rec->used == 0)
+			break;
+		n += state_pin_is_used(rec) &&
+		     server_pin_is_unclaimed(e, rec->handle, MIN_OF(rec->len, sizeof(rec->handle)));
+	}
+	return n;
+}
+
+/* Provisional pins end once every client has reclaimed its files, or after the grace period:
+ * otherwise one client that never reconnects would keep the space of all removed files. */
+void server_pins_sweep(struct server_export *e, uint64_t now_ns)
+{
+	bool settled, shared = e->server->share.n_peers > 0 || e->server->n_exports > 1;
+	uint32_t n_provisional = 0, left = 0;
+
+	if (PLENUM_LIKELY(!e->sweep_due) || now_ns < e->sweep_ns)
+		return;
+	settled = !are_reclaiming(e, false) && !mounts_unclaimed(e);
+	if (!settled && are_reclaiming(e, true))
+		return;
+	for (uint32_t i = 0; i < STATE_PINS_MAX; i++) {
+		struct state_pin *rec = &e->state->holds[i];
+
+		if (!request_end(e, i))
+			goto later;
+		if (!state_pin_is_used(rec)) {
+			if (rec->len == 0 && rec->used == 0)
+				break; /* no record from here on was ever used */
+			continue;
+		}
+		if (pin_is_needed(e, rec, settled)) {
+			n_provisional += rec->provisional;
+			left++;
+			continue;
+		}
+		if (!pin_drop(e, rec))
+			goto later;
+	}
+	e->n_provisional = n_provisional;
+	e->sweep_due = left > 0 && (!settled || shared);
+later: /* continue here when the agent accepts messages again */
+	e->sweep_ns = now_ns + SWEEP_NS;
+}

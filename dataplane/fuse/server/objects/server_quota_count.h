@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts of open files by user, mount and client host, which the shares in server_quota.h need.
+ * Owns the counts; server_mount.c owns the files. */
+#ifndef PLENUM_SERVER_QUOTA_COUNT_H
+#define PLENUM_SERVER_QUOTA_COUNT_H
+
+#include "dataplane/fuse/server/objects/server_types.h"
+
+int server_quota_init(struct fuse_server *srv);
+void server_quota_done(struct fuse_server *srv);
+/* Counts one more file of the mount's user. NULL: out of memory. */
+struct server_user *server_quota_take(struct server_mount *m, uint32_t uid);
+void server_quota_give(struct server_mount *m, struct server_user *u);
+uint32_t server_quota_of_user(const struct server_mount *m, uint32_t uid);
+/* The client of the mount is at this address now (NULL: unknown) and calls itself `host`. 0;
+ * -ENOMEM. */
+int server_quota_client(struct server_mount *m, const struct ip_addr *from, const char *host);
+/* Detaches the mount from its client. Call it after the mount's files are closed, before the mount
+ * is freed. */
+void server_quota_leave(struct server_mount *m);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Directory requests: converts entries that an I/O helper read into the kernel's FUSE entries, for
+ * READDIR and for the listing that an OPENDIR reply can carry. Directory offsets are cookies of the
+ * file system, so they are passed through unchanged.
+ */
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/ops/server_ops.h"
+#include "dataplane/fuse/server/request/server_helper.h"
+#include "dataplane/fuse/server/request/server_reply.h"
+#include "dataplane/fuse/server/request/server_request.h"
+#include <dirent.h>
+#include <string.h>
+
+#define DIR_BYTES_MAX (60U << 10) /* the most that a helper reads at once */
+
+/* A reply under construction. */
+struct dir_answer {
+	const struct server_node *dir;
+	uint8_t *at;
+	size_t room;
+	uint8_t *handles, *handle_at;
+	unsigned n_handles;
+};
+
+/* Fills the entry of one name. Its handle goes behind the data. */
+static void entry_fill(struct server_req *q, const struct helper_dirent *de, const char *name,
+		       struct dir_answer *a, struct fuse_entry_out *out)
+{
+	const uint8_t *handle = (const uint8_t *)name + de->name_len;
+
+	*out = (struct fuse_entry_out){.generation = de->no_xattrs ? FUSE_PROTO_NO_XATTRS : 0,
+				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
+	if (de->has_attr)
+		server_rights_attr(q, &de->attr, &out->attr);
+	/* An object without a file handle is only named; the client looks it up by name. */
+	if (de->handle_len == 0)
+		return;
+	out->nodeid = FUSE_ROOT_ID;
+	if (de->has_attr && server_lease_grant(q, handle, de->handle_len, &de->attr))
+		out->generation |= FUSE_PROTO_LEASED;
+	*a->handle_at = de->handle_len;
+	memcpy(a->handle_at + 1, handle, de->handle_len);
+	a->handle_at += 1U + de->handle_len;
+	a->n_handles++;
+}
+
+/* False: the entry does not fit. */
+static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool plus,
+		    struct dir_answer *a)
+{
+	const struct server_export *e = q->mount->export;
+	size_t head = plus ? sizeof(struct fuse_entry_out) : 0;
+	size_t need = FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + de->name_len);
+	struct fuse_dirent *out = (void *)(a->at + head);
+	const char *name = (const char *)(de + 1);
+
+	if (need > a->room)
+		return false;
+	memset(a->at, 0, need);
+	if (plus)
+		entry_fill(q, de, name, a, (void *)a->at);
+	*out = (struct fuse_dirent){
+		.ino = de->ino,
+		.off = de->off,
+		.namelen = de->name_len,
+		.type = de->type,
+	};
+	if (a->dir == e->root && de->name_len == 2 && memcmp(name, "..", 2) == 0)
+		out->ino = e->root_ino;
+	memcpy(out->name, name, de->name_len);
+	a->at += need;
+	a->room -= need;
+	return true;
+}
+
+/* Converts what the helper read, as far as it fits. True: everything fit. */
+static bool dir_fill(struct server_req *q, size_t count, bool plus, struct dir_answer *a)
+{
+	a->handles = a->handle_at = (uint8_t *)q->temp + q->temp_bytes / 2;
+	for (size_t pos = 0; pos + sizeof(struct helper_dirent) <= count;) {
+		const struct helper_dirent *de = (const void *)((uint8_t *)q->temp + pos);
+
+		if (!dir_add(q, de, plus, a))
+			return false;
+		pos += HELPER_DIRENT_BYTES(de->name_len, de->handle_len);
+	}
+	return true;
+}
+
+static void read_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	const struct fuse_read_in *in = server_req_arg(q);
+	bool plus = q->in->opcode == FUSE_READDIRPLUS;
+	struct dir_answer a = {
+		.dir = q->file->node,
+		.at = server_req_data(q),
+		.room = plus ? MIN_OF(in->size, FUSE_PROTO_DIRPLUS_MAX) : in->size,
+	};
+	bool is_end = dir_fill(q, r->count, plus, &a) && r->flags & HELPER_RESULT_END;
+
+	server_reply_entries(q, (size_t)(a.at - server_req_data(q)), a.handles,
+			     (size_t)(a.handle_at - a.handles), a.n_handles,
+			     is_end ? FUSE_PROTO_RESP_END : 0);
+}
+
+/* ------------------------------------------------------------------ with the opening */
+
+static uint32_t list_wanted(const struct server_req *q)
+{
+	const struct fuse_open_in *in = server_req_arg(q);
+
+	if (q->in->opcode != FUSE_OPENDIR || q->resent || q->args.flags & FUSE_PROTO_REQ_REOPEN ||
+	    !(q->client->features & FUSE_PROTO_FEATURE_LIST))
+		return 0;
+	return MIN_OF(in->open_flags, FUSE_PROTO_LIST_MAX);
+}
+
+bool server_dir_lists(const struct server_req *q)
+{
+	return list_wanted(q) > 0;
+}
+
+void server_dir_list_ask(struct server_req *q, struct helper_call *call)
+{
+	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
+	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->server->answers, q->temp_bytes);
+	if (!q->temp) /* the client sends READDIR when it needs the entries */
+		return;
+	call->data = q->temp;
+	call->data_size = q->temp_bytes / 2;
+}
+
+void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh)
+{
+	struct fuse_open_out *out = (void *)server_req_data(q);
+	struct dir_answer a = {.dir = n, .at = (uint8_t *)(out + 1), .room = list_wanted(q)};
+
+	*out = (struct fuse_open_out){.fh = fh};
+	if (q->list_bytes == 0 || !dir_fill(q, q->list_bytes, true, &a))
+		server_reply_open(q, NULL, NULL, fh);
+	else
+		server_reply_entries(q, (size_t)(a.at - server_req_data(q)), a.handles,
+				     (size_t)(a.handle_at - a.handles), a.n_handles,
+				     FUSE_PROTO_RESP_END |
+					     (server_lease_names(q) ? FUSE_PROTO_RESP_NAMES : 0));
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* The helper writes into the first half of a buffer; this code collects the handles in the
+ * second half. */
+static void dir_read(struct server_req *q, enum helper_op op)
+{
+	const struct fuse_read_in *in = server_req_arg(q);
+	struct fuse_server *srv = q->client->server;
+	struct helper_call *call;
+	struct server_file *f;
+
+	if (server_file_get(q, 0, in->fh, true, &f) < 0) {
+		server_reply_err(q, EBADF);
+		return;
+	}
+	q->temp_bytes = MIN_OF(2 * MAX_OF(in->size, 4096U), DIR_BYTES_MAX) * 2;
+	q->temp = q->temp ? q->temp : buf_pool_get(&srv->answers, q->temp_bytes);
+	if (!q->temp) {
+		server_req_requeue(q);
+		return;
+	}
+	call = server_helper_call(q, op, 0);
+	if (!call)
+		return;
+	server_helper_use_file(q, &call->a, f);
+	call->offset = in->offset;
+	call->data = q->temp;
+	call->data_size = q->temp_bytes / 2;
+	server_helper_submit(q, call, HELPERS_QUICK, false, read_then);
+}
+
+void server_op_readdir(struct server_req *q)
+{
+	dir_read(q, HELPER_READDIR);
+}
+
+void server_op_readdirplus(struct server_req *q)
+{
+	dir_read(q, HELPER_READDIRPLUS);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The operations on names, attributes, files, directories and extended attributes. Each ends in one
+ * reply, now or later. server_req.c calls them by the request's opcode; they know nothing of
+ * clients' messages.
+ */
+#ifndef PLENUM_FUSE_SERVER_OPS_H
+#define PLENUM_FUSE_SERVER_OPS_H
+
+#include "dataplane/fuse/server/objects/server_types.h"
+
+void server_op_lookup(struct server_req *q);
+void server_op_getattr(struct server_req *q);
+void server_op_setattr(struct server_req *q);
+void server_op_readlink(struct server_req *q);
+void server_op_mknod(struct server_req *q);
+void server_op_mkdir(struct server_req *q);
+void server_op_symlink(struct server_req *q);
+void server_op_link(struct server_req *q);
+void server_op_remove(struct server_req *q); /* unlink, rmdir, rename */
+void server_op_statfs(struct server_req *q);
+void server_op_open(struct server_req *q);
+void server_op_create(struct server_req *q);
+void server_op_release(struct server_req *q);
+void server_op_read(struct server_req *q);
+void server_op_write(struct server_req *q);
+void server_op_fsync(struct server_req *q);
+void server_op_fallocate(struct server_req *q);
+void server_op_lseek(struct server_req *q);
+void server_op_copy(struct server_req *q);
+void server_op_readdir(struct server_req *q);
+void server_op_readdirplus(struct server_req *q);
+void server_op_fsyncdir(struct server_req *q);
+void server_op_getxattr(struct server_req *q);
+void server_op_listxattr(struct server_req *q);
+void server_op_removexattr(struct server_req *q);
+void server_op_setxattr(struct server_req *q);
+/* Replies with the recorded outcome of a request that ran before. */
+void server_op_replay(struct server_req *q, const struct helper_result *r);
+/* The same for requests that open a file. */
+void server_open_replay(struct server_req *q, const struct helper_result *r);
+/* Replies with a file that the request has opened in this process. */
+void server_open_reply(struct server_req *q, struct server_file *f);
+
+/* Between the files here. */
+
+/* An OPENDIR that wants a complete short listing in its reply. */
+bool server_dir_lists(const struct server_req *q);
+void server_dir_list_ask(struct server_req *q, struct helper_call *call);
+void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shares the I/O helpers of an export among client hosts, so that one host that lists huge folders
+ * without pause does not delay the others. The helpers take calls in order; while several hosts use
+ * a queue of theirs, each host may occupy all but one of its helpers, and its other calls wait
+ * here. The next call is of the host that has used the least time of the helpers. A host that is
+ * alone keeps them busy as it likes.
+ */
+#include "dataplane/fuse/server/request/server_fair.h"
+
+/* Hosts count as several for this time after the last change from one to another. */
+#define SEVERAL_NS NSEC_PER_SEC
+
+static struct server_fair *fair_of(const struct server_req *q)
+{
+	const struct server_export *e = q->mount->export;
+	struct fuse_server *srv = e->server;
+
+	return &srv->fair[e - srv->exports][q->helper_queue];
+}
+
+static struct server_source_queue *queue_of(const struct server_req *q)
+{
+	const struct server_export *e = q->mount->export;
+
+	return &q->client->from->queues[e - e->server->exports][q->helper_queue];
+}
+
+static bool are_several(const struct fuse_server *srv, const struct server_fair *f)
+{
+	return f->several_ns && srv->now_ns < f->several_ns + SEVERAL_NS;
+}
+
+void server_fair_init(struct fuse_server *srv)
+{
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
+			list_init(&srv->fair[i][k].waiting);
+}
+
+bool server_fair_allows(const struct server_req *q)
+{
+	const struct server_export *e = q->mount->export;
+	const struct fuse_server *srv = e->server;
+	bool several = false;
+
+	for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
+		several |= are_several(srv, &srv->fair[e - srv->exports][k]);
+	return !several || q->client->from->n_calls[e - srv->exports] < HELPERS_CALLS_MAX / 4;
+}
+
+static void submit(struct server_req *q)
+{
+	struct fuse_server *srv = q->client->server;
+
+	queue_of(q)->n_submitted++;
+	q->helper_since_ns = srv->now_ns;
+	srv->n_helper_calls++;
+	fs_helper_submit(srv->helpers, q->helper_call, q->helper_queue);
+}
+
+void server_fair_submit(struct server_req *q, enum helpers_queue queue)
+{
+	struct fuse_server *srv = q->client->server;
+	struct server_source_queue *own;
+	struct server_fair *f;
+
+	q->helper_queue = queue;
+	q->helper_waits = false;
+	own = queue_of(q);
+	f = fair_of(q);
+	if (f->last != q->client->from) {
+		f->several_ns = f->last ? srv->now_ns : 0;
+		f->last = q->client->from;
+	}
+	if (!own->head && (!are_several(srv, f) || own->n_submitted + 1 < fs_helper_count(queue))) {
+		own->spent_ns = MAX_OF(own->spent_ns, f->spent_ns);
+		submit(q);
+		return;
+	}
+	q->helper_waits = true;
+	q->retry = NULL;
+	if (!own->head) {
+		own->tail = &own->head;
+		own->spent_ns = MAX_OF(own->spent_ns, f->spent_ns);
+		list_add_tail(&f->waiting, &own->node);
+	}
+	*own->tail = q;
+	own->tail = &q->retry;
+}
+
+static void remove_from(struct server_source_queue *own, struct server_req **p)
+{
+	struct server_req *q = *p;
+
+	*p = q->retry;
+	if (own->tail == &q->retry)
+		own->tail = p;
+	q->helper_waits = false;
+	if (!own->head)
+		list_del(&own->node);
+}
+
+/* The waiting host that has used the least time and may have another call; NULL: none. */
+static struct server_source_queue *next_of(const struct fuse_server *srv,
+					   const struct server_fair *f, unsigned limit)
+{
+	bool several = are_several(srv, f);
+	struct server_source_queue *best = NULL;
+
+	for (struct list *l = f->waiting.next; l != &f->waiting; l = l->next) {
+		struct server_source_queue *own = list_entry(l, struct server_source_queue, node);
+
+		if ((!several || own->n_submitted < limit) &&
+		    (!best || own->spent_ns < best->spent_ns))
+			best = own;
+	}
+	return best;
+}
+
+static void next_submit(struct fuse_server *srv, struct server_fair *f, enum helpers_queue queue)
+{
+	struct server_source_queue *best;
+
+	while ((best = next_of(srv, f, fs_helper_count(queue) - 1))) {
+		struct server_req *q = best->head;
+
+		f->spent_ns = MAX_OF(f->spent_ns, best->spent_ns);
+		remove_from(best, &best->head);
+		submit(q);
+	}
+}
+
+void server_fair_returned(struct server_req *q)
+{
+	struct server_source_queue *own = queue_of(q);
+
+	own->n_submitted--;
+	own->spent_ns += MAX_OF(q->client->server->now_ns - q->helper_since_ns, 1000U);
+	next_submit(q->client->server, fair_of(q), q->helper_queue);
+}
+
+bool server_fair_take(struct server_req *q)
+{
+	struct server_source_queue *own = queue_of(q);
+
+	if (!q->helper_waits)
+		return false;
+	for (struct server_req **p = &own->head; *p; p = &(*p)->retry)
+		if (*p == q) {
+			remove_from(own, p);
+			return true;
+		}
+	return false;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Limits the open files of each user, mount and client to a multiple of the free ones
+ * (dynamic thresholds, as switches share buffers). With factors of 2, 2.5 and 3, one user gets at
+ * most 2/3 of the files, one mount 5/7 and one client 3/4.
+ */
+#include "dataplane/fuse/server/request/server_quota.h"
+#include "dataplane/fuse/server/objects/server_background.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/request/server_reply.h"
+#include "netcfg/base/log.h"
+#include "netcfg/base/reason.h"
+#include <stdio.h>
+#include <string.h>
+
+#define SHORT_PERCENT 80U
+#define REFUSED_NS (10 * NSEC_PER_SEC) /* a refusal is reported for this long */
+#define HELD_NS (3 * NSEC_PER_SEC)     /* between looks at removed files of clients that are away */
+
+/* ------------------------------------------------------------------ the shares */
+
+/* A file that the client had open before, at a predecessor, is counted against the whole: the
+ * number of files that were free at that time is not known. */
+static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
+{
+	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
+}
+
+/* The limit that one more open file would exceed; SERVER_SHARE_NONE: none. */
+static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bool again)
+{
+	const struct fuse_server *srv = m->server;
+	uint64_t all = srv->files_max, free = all - MIN_OF(all, (uint64_t)srv->n_files);
+
+	if (free == 0)
+		return SERVER_SHARE_ALL;
+	if (!is_within(server_quota_of_user(m, uid), free, all, 4, again))
+		return SERVER_SHARE_USER;
+	if (!is_within(m->n_files, free, all, 5, again))
+		return SERVER_SHARE_MOUNT;
+	return is_within(m->host ? m->host->n_files : 0, free, all, 6, again) ? SERVER_SHARE_NONE
+									      : SERVER_SHARE_CLIENT;
+}
+
+static bool away_close(struct fuse_server *srv);
+
+bool server_quota_allows(struct server_req *q)
+{
+	struct server_mount *m = q->mount;
+	struct fuse_server *srv = m->server;
+	bool again = q->args.flags & FUSE_PROTO_REQ_REOPEN;
+	enum server_share limit = limit_of(m, q->client_uid, again);
+
+	while (PLENUM_UNLIKELY(limit != SERVER_SHARE_NONE) && away_close(srv))
+		limit = limit_of(m, q->client_uid, again);
+	if (PLENUM_LIKELY(limit == SERVER_SHARE_NONE))
+		return true;
+	srv->refused_share = limit;
+	srv->refused_ns = clock_now_ns();
+	srv->refused_uid = q->client_uid;
+	memcpy(srv->refused_host, m->host_name, sizeof(srv->refused_host));
+	server_reply_err(q, ENFILE);
+	return false;
+}
+
+/* ------------------------------------------------------------------ clients that are away */
+
+/* A session that broke off may be back in a moment. */
+#define AWAY_S 5U
+
+static uint64_t boot_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+static bool is_away(const struct server_mount *m, uint64_t now_s)
+{
+	return m->n_clients == 0 && m->n_refs == 0 && !m->gone && now_s >= m->last_seen_s + AWAY_S;
+}
+
+/* Closes the files of the client that is away for longest. False: none is. */
+static bool away_close(struct fuse_server *srv)
+{
+	struct server_mount *oldest = NULL;
+	uint64_t now_s = boot_seconds();
+
+	for (struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->n_files > 0 && is_away(m, now_s) &&
+		    (!oldest || m->last_seen_s < oldest->last_seen_s))
+			oldest = m;
+	if (!oldest)
+		return false;
+	log_notice("open files are short: closing %u of %s, which is away", oldest->n_files,
+		   oldest->host_name);
+	server_mount_drop_files(oldest);
+	return true;
+}
+
+/* ------------------------------------------------------------------ what is reported */
+
+static const struct server_mount *largest(const struct fuse_server *srv)
+{
+	const struct server_mount *most = srv->mounts;
+
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		if (m->n_files > most->n_files)
+			most = m;
+	return most;
+}
+
+static bool is_short(const struct fuse_server *srv)
+{
+	return (uint64_t)srv->n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
+}
+
+/* Removed files that a predecessor of this process pinned for clients that have not come back
+ * since. Their space is asked for when their number has changed. */
+static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint64_t *bytes,
+		      uint32_t *n_clients)
+{
+	for (const struct server_mount *m = srv->mounts; m; m = m->next)
+		*n_clients += m->reclaiming && m->n_files == 0 && is_away(m, now_s);
+	for (unsigned i = 0; *n_clients > 0 && i < srv->n_exports; i++) {
+		struct server_export *e = &srv->exports[i];
+		uint32_t n_pins = e->n_reclaiming > 0 ? server_pins_unclaimed(e) : 0;
+
+		if (n_pins > 0 && n_pins != e->pins_measured) {
+			e->pins_measured = n_pins;
+			e->pins_bytes = 0;
+			e->repin_next = 0;
+			server_helper_repin(e);
+		}
+		*n += n_pins;
+		*bytes += n_pins > 0 ? e->pins_bytes : 0;
+	}
+}
+
+static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
+{
+	uint32_t n = 0, n_clients = 0;
+	uint64_t bytes = 0;
+
+	pins_look(srv, now_s, &n, &bytes, &n_clients);
+	if (n == 0)
+		reason_clear(&srv->held);
+	else
+		reason_set(&srv->held, "space-held",
+			   "%u removed files, %llu MiB, are kept for %u clients that have not come "
+			   "back since this worker started, until %u s after that",
+			   n, (unsigned long long)(bytes >> 20), n_clients, SERVER_LEASE_S);
+}
+
+/* Removed files that only the session of a client keeps, which may have crashed. */
+static void held_look(struct fuse_server *srv, uint64_t now_ns)
+{
+	const struct server_mount *most = NULL;
+	uint64_t bytes = 0, most_bytes = 0, now_s = boot_seconds();
+	uint32_t n = 0;
+
+	if (now_ns < srv->held_ns)
+		return;
+	srv->held_ns = now_ns + HELD_NS;
+	srv->held_mark++;
+	for (struct server_mount *m = srv->mounts; m; m = m->next) {
+		uint64_t before = bytes;
+
+		if (m->n_files == 0 || !is_away(m, now_s))
+			continue;
+		server_files_held(m, srv->held_mark, &n, &bytes);
+		if (!most || bytes - before > most_bytes) {
+			most = m;
+			most_bytes = bytes - before;
+		}
+	}
+	if (n == 0) {
+		held_look_pins(srv, now_s);
+		return;
+	}
+	/* Without a countdown, since each other text is news. */
+	reason_set(&srv->held, "space-held",
+		   "%.40s is away and keeps %u removed files open, %llu MiB, until %u s after its "
+		   "last "
+		   "sign of life",
+		   most->host_name, n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S);
+}
+
+static void refused_report(struct fuse_server *srv)
+{
+	char who[96];
+
+	if (srv->refused_share == SERVER_SHARE_ALL) {
+		reason_set(&srv->short_of, "files-short",
+			   "all %u files that clients can have open are open; user %u of %.40s was "
+			   "refused one",
+			   srv->files_max, srv->refused_uid, srv->refused_host);
+		return;
+	}
+	if (srv->refused_share == SERVER_SHARE_USER)
+		snprintf(who, sizeof(who), "user %u of %.40s", srv->refused_uid, srv->refused_host);
+	else
+		snprintf(who, sizeof(who), "%s %.40s",
+			 srv->refused_share == SERVER_SHARE_MOUNT ? "a mount of" : "client",
+			 srv->refused_host);
+	reason_set(&srv->short_of, "files-short",
+		   "%s has its share of open files: %u of %u are open, and the rest is for others",
+		   who, srv->n_files, srv->files_max);
+}
+
+void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
+{
+	const struct server_mount *m = largest(srv);
+	bool refused = srv->refused_ns && now_ns - MIN_OF(now_ns, srv->refused_ns) < REFUSED_NS;
+
+	held_look(srv, now_ns);
+	while (is_short(srv) && away_close(srv))
+		;
+	if (refused)
+		refused_report(srv);
+	else if (is_short(srv) && m)
+		reason_set(&srv->short_of, "files-short",
+			   "%u of %u files are open at clients, most at %.40s: %u", srv->n_files,
+			   srv->files_max, m->host_name, m->n_files);
+	else
+		reason_clear(&srv->short_of);
+}

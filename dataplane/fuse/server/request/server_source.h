@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hosts that clients connect from, by address: what the server has too little of is shared
+ * among hosts first and among the sessions of a host second, because a host can open any number of
+ * sessions. All IPv6 addresses of a /64 are one host.
+ */
+#ifndef PLENUM_SERVER_SOURCE_H
+#define PLENUM_SERVER_SOURCE_H
+
+#include "dataplane/fuse/server/objects/server_types.h"
+
+#define SERVER_SOURCE_KEY_BYTES 9
+
+/* A host's calls in one queue of one export's I/O helpers: server_fair.c. */
+struct server_source_queue {
+	struct list node;		 /* in server_fair.waiting while head is set */
+	struct server_req *head, **tail; /* calls that wait for their turn */
+	unsigned n_submitted;		 /* calls with the helpers */
+	uint64_t spent_ns; /* time of the helpers used, comparable with other hosts that wait */
+};
+
+struct server_source {
+	struct list node; /* in fuse_server.sources */
+	struct fuse_server *server;
+	uint8_t key[SERVER_SOURCE_KEY_BYTES];
+	unsigned n_live;       /* sessions that take a place */
+	unsigned n_refs;       /* clients, also those that have ended but have running requests */
+	struct list waiting;   /* clients with requests that wait for a reply buffer */
+	struct list wait_node; /* in fuse_server.wait_sources while there are any */
+	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
+	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
+};
+
+/* The host at this address, which lasts until server_source_put(); NULL as address: unknown. NULL:
+ * no memory. */
+struct server_source *server_source_get(struct fuse_server *srv, const struct ip_addr *from);
+void server_source_put(struct server_source *h);
+/* No place for a session is free: ends the newest idle session of the host with most sessions, if
+ * that host has at least two more than the one at `from`. */
+void server_source_make_room(struct fuse_server *srv, const struct ip_addr *from);
+
+#endif
