@@ -200,10 +200,14 @@ static const char *arp_table(struct look *l)
 static void look_at_process(struct look *l)
 {
 	const struct sup_worker *w = l->w;
+	const struct plan_worker *pw = plan_worker(l->in->plan, w->id);
 	const char *why = w->reason[0] ? w->reason : w->reported;
 	bool is_known = w->state == SUP_FAILED || sup_dies_again(w, l->now);
-	char text[HEALTH_TEXT_MAX];
+	char text[HEALTH_TEXT_MAX], of_plan[REASON_FORMAT_MAX];
 
+	/* The plan knows why it gave the worker no leg: its core may be missing. */
+	if (w->config.n_ports == 0 && pw && reason_is_set(&pw->reason))
+		why = reason_format(&pw->reason, of_plan, sizeof(of_plan));
 	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
 		 why[0] ? ": " : "", why);
 	note(l, is_known ? 0 : RESTART_NS, HEALTH_STATE, "", text);

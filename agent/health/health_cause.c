@@ -116,7 +116,7 @@ static const char *refusal_hint(int error)
 	case ENETUNREACH:
 		return "no route from the leg's address (ip route get)";
 	case EHOSTUNREACH:
-		return "a route of type unreachable, or no neighbour (ip route get)";
+		return "a route of type unreachable (ip route get)";
 	case EINVAL:
 		return "a route of type blackhole (ip route get)";
 	default:
@@ -124,20 +124,25 @@ static const char *refusal_hint(int error)
 	}
 }
 
-/* Whether this host itself refuses to send. */
+/* Whether this host itself refuses to send. arp: of the next hop; while it does not answer, the
+ * kernel also refuses with EHOSTUNREACH, without a fault here. */
 static bool explain_refusal(const struct launch_config *c, const struct launch_stats *page,
 			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
-			    char *buf, size_t size)
+			    enum health_arp arp, char *buf, size_t size)
 {
 	struct launch_refusal r;
 	char ip[IP_ADDR_STR_MAX];
+	int error;
 
 	if (!page || !stats_page_refusal(page, (uint32_t)(p - c->ports), to, REFUSED_NS, &r))
 		return false;
+	error = (int)(r.error & 0xfff);
+	if (error == EHOSTUNREACH && arp == HEALTH_ARP_SILENT)
+		return false;
 	snprintf(buf, size,
 		 "send-refused: this host refuses to send from %.20s (%.15s) to %.40s's %s: %s: %s",
-		 p->leg, p->ifname, peer, ip_addr_format(to, ip, sizeof(ip)),
-		 strerror((int)(r.error & 0xfff)), refusal_hint((int)r.error));
+		 p->leg, p->ifname, peer, ip_addr_format(to, ip, sizeof(ip)), strerror(error),
+		 refusal_hint(error));
 	return true;
 }
 
@@ -154,11 +159,11 @@ void health_explain_path(const struct launch_config *c, const struct launch_stat
 		snprintf(buf, size, "no-answer: %.40s does not answer via %.40s", peer, port->leg);
 		return;
 	}
-	if (explain_refusal(c, page, port, peer, &to, buf, size))
-		return;
 	hop = next_hop(port, &to);
 	hop = hop ? hop : &to;
 	arp = look_up(c, port, hop, arp_table, mac);
+	if (explain_refusal(c, page, port, peer, &to, arp, buf, size))
+		return;
 	explain(port, peer, &to, hop, arp, mac, port->udp_port, &of_path, buf, size);
 }
 
@@ -205,9 +210,9 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 
 			if (!hop || !carriers_usable(carriers, c->ports[j].ifindex))
 				continue;
-			if (explain_refusal(c, page, &c->ports[j], m->peer, to, buf, size))
-				return;
 			arp = look_up(c, &c->ports[j], hop, arp_table, mac);
+			if (explain_refusal(c, page, &c->ports[j], m->peer, to, arp, buf, size))
+				return;
 			if (found && arp <= best)
 				continue;
 			found = true;

@@ -103,7 +103,8 @@ int sup_check_resources(struct sup_worker *w)
 	int r = 0;
 
 	if (c->n_ports == 0) { /* the plan says which, and why */
-		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
+		snprintf(w->reason, sizeof(w->reason),
+			 "its core or all of its legs are missing: 'plenum processes' says which");
 		return -ENODEV;
 	}
 	sup_ask_exports(w->sup, c);

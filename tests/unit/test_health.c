@@ -113,6 +113,20 @@ static void a_refusal_of_this_host_comes_before_all_guesses(void **state)
 	free(k);
 }
 
+static void a_neighbour_that_does_not_answer_is_no_refusal_of_this_host(void **state)
+{
+	struct path_case *k = path_case_new();
+	struct launch_refusal *r = &k->page.ports[1].refusals[0];
+
+	r->error = EHOSTUNREACH;
+	r->at_ns = clock_now_ns();
+	assert_int_equal(ip_addr_parse("10.10.1.21", &r->to), 0);
+	assert_non_null(strstr(path_text(k, "10.10.1.21"), "no-neighbour: "));
+	assert_int_equal(ip_addr_parse("10.10.1.20", &r->to), 0); /* it answers */
+	assert_non_null(strstr(path_text(k, "10.10.1.20"), "a route of type unreachable"));
+	free(k);
+}
+
 /* A worker with a working path via leg-b and a silent one via leg-a. */
 struct silent_case {
 	struct path_case *k;
@@ -209,6 +223,27 @@ static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state
 	silent_case_done(&s);
 }
 
+static void a_worker_without_legs_has_the_reason_of_the_plan(void **state)
+{
+	struct plan_worker pw = {.id = 1};
+	struct plan plan = {.workers = &pw, .n_workers = 1};
+	struct silent_case s;
+	struct health_inputs in = {.sup = &s.sup, .carriers = &s.carriers, .plan = &plan};
+	json_t *problems;
+
+	silent_case_init(&s);
+	s.w.state = SUP_FAILED;
+	s.w.config.n_ports = 0;
+	strcpy(s.w.reason, "its core or all of its legs are missing");
+	reason_set(&pw.reason, "no-core", "core 63 is not on this host");
+	health_check(&s.h, &in, &problems);
+	assert_int_equal(json_array_size(problems), 1);
+	assert_string_equal(json_string_value(json_array_get(problems, 0)),
+			    "worker 1: is FAILED: no-core: core 63 is not on this host");
+	json_decref(problems);
+	silent_case_done(&s);
+}
+
 /* Each line a path: leg, peer, address of the peer; up and standby by its letters. */
 struct label_case {
 	const char *leg, *peer, *remote, *is;
@@ -288,6 +323,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbour_entries_tell_why_a_path_is_silent),
 		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
+		cmocka_unit_test(a_neighbour_that_does_not_answer_is_no_refusal_of_this_host),
+		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),
 		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
 		cmocka_unit_test(a_leg_whose_label_no_leg_of_the_peer_has_is_found),
