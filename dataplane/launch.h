@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 26
+#define LAUNCH_VERSION 27
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -95,7 +95,6 @@ struct launch_port { /* one leg of this worker */
 	bool rdma;	     /* bulk data may use an RDMA device that has its address */
 	bool rdma_asked;     /* the worker is degraded if they do not */
 	bool rdma_only;	     /* bulk data of this host's mounts wait for RDMA */
-	uint8_t roce;	     /* RoCE version of the GIDs to use: 1, 2; 0: 2 before 1 */
 	bool shared;	     /* DPDK: the kernel keeps the device and the address, and flow rules
 			      * direct datagrams for the worker's port to it */
 };
@@ -272,7 +271,7 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 	       is->mtu == want->mtu && is->udp_port == want->udp_port &&
 	       is->udp_sources == want->udp_sources && is->ip.len == want->ip.len &&
 	       is->rdma == want->rdma && is->rdma_asked == want->rdma_asked &&
-	       is->rdma_only == want->rdma_only && is->roce == want->roce &&
+	       is->rdma_only == want->rdma_only &&
 	       memcmp(&is->ip.addr, &want->ip.addr, sizeof(is->ip.addr)) == 0 &&
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }

@@ -48,7 +48,6 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp,
 	lp->rdma = pp->rdma;
 	lp->rdma_asked = pp->rdma_asked;
 	lp->rdma_only = pp->rdma_only;
-	lp->roce = pp->roce;
 	if (b->device)
 		b->device(pp, lp->device, sizeof(lp->device));
 	else

@@ -113,8 +113,8 @@ struct sup_rdma {
 	bool is_old;		   /* its driver is too old to be used */
 };
 /* Finds the RDMA device of a leg, in the sysfs at root: one with a GID that is the leg's address,
- * of that version of RoCE (0: any), or the GID of the port of its IPoIB interface. False: none. */
-bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret);
+ * with v2_only one of RoCE v2, or the GID of the port of its IPoIB interface. False: none. */
+bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, struct sup_rdma *ret);
 /* Passes such a device to the worker, for the leg of that port, or reports that the device cannot
  * be used. False: not now. */
 bool sup_rdma_send(const struct sup_worker *w, unsigned port, const struct sup_rdma *s);

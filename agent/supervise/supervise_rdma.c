@@ -26,21 +26,20 @@
 struct search {
 	int root;
 	struct ip_addr gids[2]; /* of RoCE; of the port of an IPoIB interface, or family 0 */
-	uint8_t roce;		/* required version, as in launch_port; 0: any */
+	bool v2_only;		/* a GID of RoCE must be of v2; otherwise any will do */
 	char port[16];		/* being examined */
 	struct sup_rdma at;	/* the device being examined */
 	bool found;
 };
 
 /* An address appears in the table for RoCE v1 before it appears for v2. */
-static bool is_of_version(const struct search *s, const char *name)
+static bool is_v2(const struct search *s, const char *name)
 {
 	char path[256], text[64];
 
 	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gid_attrs/types/%.16s",
 		 s->at.device, s->port, name);
-	return s->roce == 0 || (sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
-				(strcmp(text, "RoCE v2") == 0) == (s->roce == 2));
+	return sysfs_read(s->root, path, text, sizeof(text)) > 0 && strcmp(text, "RoCE v2") == 0;
 }
 
 static int on_gid(void *user, const char *name)
@@ -53,8 +52,8 @@ static int on_gid(void *user, const char *name)
 		 s->port, name);
 	s->found = sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
 		   ip_addr_parse(text, &gid) == 0 &&
-		   (ip_addr_equal(&gid, &s->gids[0]) || ip_addr_equal(&gid, &s->gids[1])) &&
-		   is_of_version(s, name);
+		   (ip_addr_equal(&gid, &s->gids[1]) ||
+		    (ip_addr_equal(&gid, &s->gids[0]) && (!s->v2_only || is_v2(s, name))));
 	return s->found ? -EEXIST : 0;
 }
 
@@ -127,11 +126,11 @@ static bool driver_is_old(int root, const char *device)
 	       launch_rdma_driver_is_old(module, version);
 }
 
-bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret)
+bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, struct sup_rdma *ret)
 {
 	struct search s = {.root = root,
 			   .gids = {gid_of(&port->ip.addr), port_gid_of(root, port->ifname)},
-			   .roce = roce};
+			   .v2_only = v2_only};
 
 	(void)sysfs_each_entry(root, CLASS, on_device, &s);
 	if (!s.found)
@@ -218,7 +217,7 @@ void sup_update_rdma(struct sup_worker *w, uint64_t now_ns)
 		const struct launch_port *port = &w->started->ports[i];
 		struct sup_rdma found;
 
-		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid ? port->roce : 0, &found))
+		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid, &found))
 			(void)sup_rdma_send(w, i, &found);
 	}
 }

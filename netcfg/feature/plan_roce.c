@@ -55,11 +55,6 @@ static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, st
 			   leg->device->name, net->name);
 		return true;
 	}
-	if (soft && net->roce_mode == SPEC_ROCE_V1) {
-		reason_set(why, "no-roce", "soft-RoCE on %s supports v2 only; write roce-mode: v2",
-			   leg->device->name);
-		return true;
-	}
 	if (!p || net->roce_mode == SPEC_ROCE_AS_FOUND || has_version(b->inv, p, version, &any) ||
 	    !any)
 		return false;

@@ -51,7 +51,6 @@ struct plan_port { /* one leg of one worker */
 	bool rdma_asked;		   /* the configuration asks for RDMA */
 	bool rdma_only;			   /* bulk data of mounts wait until RDMA works */
 	uint8_t udp_sources;		   /* number of UDP source ports */
-	uint8_t roce;			   /* requested RoCE version; 0: any */
 	bool stands_by; /* standby: the IP belongs to the first port, which carries data while it
 			   can */
 };

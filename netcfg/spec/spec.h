@@ -66,7 +66,7 @@ enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRU
 /* IPoIB mode. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
 /* GID type of RDMA connections whose program leaves it to the kernel. */
-enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
+enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V2, SPEC_ROCE_MAX };
 /* How DPDK uses a kernel interface. auto: AF_PACKET at present. */
 enum spec_kernel_port {
 	SPEC_KERNEL_PORT_AUTO,

@@ -81,7 +81,6 @@ static const char *const ipoib_names[] = {
 };
 static const char *const roce_names[] = {
 	[SPEC_ROCE_AS_FOUND] = "",
-	[SPEC_ROCE_V1] = "v1",
 	[SPEC_ROCE_V2] = "v2",
 };
 static const char *const switch_names[] = {
@@ -380,10 +379,10 @@ static const struct spec_key net_keys[] = {
 	 .example = "connected"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "unchanged",
-	 .help = "The RoCE version of bulk data, and of rdma_cm connections on the device's RDMA port whose program does"
-		 " not choose a version: v1, Ethernet frames within one subnet, or v2, routable UDP.\n"
-		 "Both ends of a leg need the same version.\n"
-		 "A leg on a device that lacks RoCE, or this version, works without it and is degraded.\n"
+	 .help = "The RoCE version of rdma_cm connections on the device's RDMA port whose program does not choose a"
+		 " version: v2, routable UDP. Bulk data always use it; v1, Ethernet frames within one subnet, is not"
+		 " supported.\n"
+		 "A leg on a device that lacks RoCE v2 works without it and is degraded.\n"
 		 "Two legs on one device (an interface and a VLAN on it) must have the same value, as with all"
 		 " settings of a device.",
 	 .example = "v2"},

@@ -100,9 +100,8 @@ static void mixed_servers_get_no_rdma(void **state)
 {
 	static const uint8_t roce[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_ROCE_V2},
 			     ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
-			     v1[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_ROCE_V1},
-			     kind[2] = {0, PORT_RDMA_KIND}, fine[2] = {0, 0},
-			     still[2] = {PORT_RDMA_FAILED, PORT_RDMA_KIND},
+			     v1[2] = {PORT_RDMA_LINK_ROCE_V2, 3}, kind[2] = {0, PORT_RDMA_KIND},
+			     fine[2] = {0, 0}, still[2] = {PORT_RDMA_FAILED, PORT_RDMA_KIND},
 			     over[2] = {PORT_RDMA_FAILED, PORT_RDMA_FAILED};
 	struct rig *g = *state;
 	unsigned qp;

@@ -114,21 +114,9 @@ static void test_unavailable_settings_are_refused(void **state)
 
 	degraded(h, ", roce-tos: 96",
 		 "veth0 has no RoCE device; remove roce-mode and roce-tos from leg leg-a");
-	host_gets_device(h, "v2", "RoCE v2");
-	degraded(h, ", roce-mode: v1",
-		 "mlx5_0 does not support RoCE v1; remove roce-mode from leg leg-a");
-}
-
-static void test_soft_roce_is_v2_only(void **state)
-{
-	struct host *h = *state;
-	struct inventory *inv = host_collect(h);
-
-	inv->soft_roce = true;
-	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
-	inv_free(inv);
-	degraded(h, ", soft-roce: true, roce-mode: v1",
-		 "soft-RoCE on veth0 supports v2 only; write roce-mode: v2");
+	host_gets_device(h, "v1", "IB/RoCE v1");
+	degraded(h, ", roce-mode: v2",
+		 "mlx5_0 does not support RoCE v2; remove roce-mode from leg leg-a");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
@@ -139,7 +127,6 @@ int main(void)
 		CASE(test_settings_are_set_and_restored),
 		CASE(test_a_planned_device_is_set_up_too),
 		CASE(test_unavailable_settings_are_refused),
-		CASE(test_soft_roce_is_v2_only),
 	};
 
 	plugins_register();

@@ -289,18 +289,19 @@ static void test_an_rdma_device_is_found_by_address_and_version(void **state)
 
 	assert_non_null(mkdtemp(root));
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_false(sup_rdma_search(fd, &port, 0, &found));
+	assert_false(sup_rdma_search(fd, &port, false, &found));
 	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
 		put_device(root, drivers[i].module, drivers[i].version);
-		assert_true(sup_rdma_search(fd, &port, 0, &found));
+		assert_true(sup_rdma_search(fd, &port, false, &found));
 		assert_string_equal(found.file, "uverbs3");
 		assert_string_equal(found.device, "mlx5_0");
 		assert_int_equal(found.is_old, drivers[i].is_old);
 	}
-	assert_false(sup_rdma_search(fd, &port, 2, &found));
-	assert_true(sup_rdma_search(fd, &port, 1, &found));
+	assert_false(sup_rdma_search(fd, &port, true, &found));
+	put(root, "/class/infiniband/mlx5_0/ports/1/gid_attrs/types/0", "RoCE v2\n");
+	assert_true(sup_rdma_search(fd, &port, true, &found));
 	port.ip.addr.bytes[3] = 2;
-	assert_false(sup_rdma_search(fd, &port, 0, &found));
+	assert_false(sup_rdma_search(fd, &port, false, &found));
 	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -206,7 +206,7 @@ struct fuse_proto_rdma_leg {
 	uint8_t leg;	/* number that the client chose, below FUSE_PROTO_RDMA_LEGS_MAX */
 	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or the reason why there is no
 			   pair */
-	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2, 3 RoCE v1; answer: the server's */
+	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2; 3 is reserved; answer: the server's */
 	uint8_t mtu; /* 1: 256 bytes, each step doubles it; 0: do not make a pair, only compare the
 			link types; the status says whether they differ */
 	uint16_t lid;

@@ -299,8 +299,7 @@ static void leg_init(struct rdma_leg *leg, const struct launch_port *port)
 
 	*leg = (struct rdma_leg){.device = -1,
 				 .reason = port->rdma ? PORT_RDMA_NO_DEVICE : PORT_RDMA_OFF,
-				 .ifindex = port->ifindex,
-				 .roce = port->roce};
+				 .ifindex = port->ifindex};
 	leg->is_ipoib = link_read(port->ifname, "address", text, sizeof(text)) &&
 			rdma_ipoib_parse(text, leg->ib_gid);
 	if (leg->is_ipoib && link_read(port->ifname, "pkey", text, sizeof(text)))

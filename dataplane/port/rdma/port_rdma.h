@@ -19,11 +19,11 @@
  * - Memory that the active end sends from is its own again when port_rdma_poll() says so, also
  *   after a failure: the device flushes a failed pair first.
  *
- * A pair uses the GID of the leg's own address, for the configured RoCE version: by default v2, or
- * v1 if the device has no other. A leg on IPoIB uses the GID of its port, the LIDs of both ends and
- * the partition of its interface. iWARP is unsupported: its connections are TCP's, which need
- * rdma_cm. The GID is looked up for each new pair because its index changes; when a device reports
- * changed GIDs, pairs whose GID moved or disappeared are dropped.
+ * A pair uses the GID of the leg's own address for RoCE v2; v1 is unsupported. A leg on IPoIB uses
+ * the GID of its port, the LIDs of both ends and the partition of its interface. iWARP is
+ * unsupported: its connections are TCP's, which need rdma_cm. The GID is looked up for each new
+ * pair because its index changes; when a device reports changed GIDs, pairs whose GID moved or
+ * disappeared are dropped.
  *
  * Removal of a device waits for its users: port_rdma_tick() notices it and releases the device. A
  * device that is added or comes back is opened by port_rdma_find(), once the process with access to
@@ -50,12 +50,11 @@ enum port_rdma_reason {
 	PORT_RDMA_OFF,	     /* disabled for the leg */
 	PORT_RDMA_NO_DEVICE, /* no RDMA device has the leg's address */
 	PORT_RDMA_PORT_DOWN,
-	PORT_RDMA_NO_GID,  /* the device has no GID of the address, or none of the configured RoCE
-			      version */
-	PORT_RDMA_MEMLOCK, /* memory cannot be registered; retried */
-	PORT_RDMA_GONE,	   /* the device was removed */
-	PORT_RDMA_KIND, /* the peer's link type is different: InfiniBand, or another RoCE version */
-	PORT_RDMA_PEER, /* the peer has no RDMA, or does not support it */
+	PORT_RDMA_NO_GID,    /* the device has no GID of the address, or none for RoCE v2 */
+	PORT_RDMA_MEMLOCK,   /* memory cannot be registered; retried */
+	PORT_RDMA_GONE,	     /* the device was removed */
+	PORT_RDMA_KIND,	     /* the peer's link type is different: InfiniBand or Ethernet */
+	PORT_RDMA_PEER,	     /* the peer has no RDMA, or does not support it */
 	PORT_RDMA_ENCRYPTED, /* the session is encrypted, and bulk data would be in clear */
 	PORT_RDMA_IWARP,     /* the leg's device is iWARP */
 	PORT_RDMA_FAILED,    /* the pair could not be created, or failed */
@@ -71,7 +70,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r);
 enum port_rdma_link {
 	PORT_RDMA_LINK_IB = 1,
 	PORT_RDMA_LINK_ROCE_V2 = 2,
-	PORT_RDMA_LINK_ROCE_V1 = 3,
+	/* 3 was RoCE v1, which earlier versions used: a half with it never fits. */
 };
 
 /* One end's parameters of a pair. */

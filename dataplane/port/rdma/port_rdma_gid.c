@@ -25,9 +25,7 @@ static enum port_rdma_reason gid_check(struct ibv_context *context, const struct
 	}
 	if (memcmp(e->gid.raw, leg->gid, sizeof(leg->gid)) != 0)
 		return PORT_RDMA_NO_DEVICE;
-	return leg->roce == 0 || (e->gid_type == IBV_GID_TYPE_ROCE_V1) == (leg->roce == 1)
-		       ? PORT_RDMA_OK
-		       : PORT_RDMA_NO_GID;
+	return e->gid_type == IBV_GID_TYPE_ROCE_V2 ? PORT_RDMA_OK : PORT_RDMA_NO_GID;
 }
 
 enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
@@ -40,9 +38,7 @@ enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rd
 	for (ssize_t i = 0; i < n; i++) {
 		enum port_rdma_reason is = gid_check(context, &all[i], leg);
 
-		if (is == PORT_RDMA_OK &&
-		    (why != PORT_RDMA_OK || (ret->gid_type != IBV_GID_TYPE_ROCE_V2 &&
-					     all[i].gid_type == IBV_GID_TYPE_ROCE_V2)))
+		if (is == PORT_RDMA_OK && why != PORT_RDMA_OK)
 			*ret = all[i];
 		if (is == PORT_RDMA_OK || why == PORT_RDMA_NO_DEVICE)
 			why = is;

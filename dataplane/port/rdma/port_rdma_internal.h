@@ -28,7 +28,6 @@ struct rdma_leg { /* a worker's leg: its index in devices, or the reason for hav
 	int device;
 	enum port_rdma_reason reason;
 	uint8_t gid[16];
-	uint8_t roce; /* as in launch_port */
 	uint8_t port_num;
 	uint32_t ifindex;
 	/* IPoIB: its port's GID and its partition; index of that in the port's table. */
@@ -93,7 +92,7 @@ int rdma_doorbell_ring(const struct ibv_qp *qp);
 bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
 /* Looks up the leg's GID in its device's table. 0; -ENOENT. */
 int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);
-/* Finds the leg's best GID in the device's table: RoCE v2 before v1. PORT_RDMA_OK, or the reason.
+/* Finds the leg's GID in the device's table, for RoCE that of v2. PORT_RDMA_OK, or the reason.
  */
 enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
 				    struct ibv_gid_entry *ret);

@@ -422,9 +422,7 @@ static struct ibv_qp *qp_new(struct port_rdma_peer *peer, unsigned device,
 
 static uint8_t link_of(const struct ibv_gid_entry *gid)
 {
-	return gid->gid_type == IBV_GID_TYPE_IB	       ? PORT_RDMA_LINK_IB
-	       : gid->gid_type == IBV_GID_TYPE_ROCE_V1 ? PORT_RDMA_LINK_ROCE_V1
-						       : PORT_RDMA_LINK_ROCE_V2;
+	return gid->gid_type == IBV_GID_TYPE_IB ? PORT_RDMA_LINK_IB : PORT_RDMA_LINK_ROCE_V2;
 }
 
 enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, unsigned port,

@@ -187,9 +187,6 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->udp_sources = (uint8_t)leg->net->udp_sources;
 	port->rdma_only = leg->net->rdma == SPEC_RDMA_ONLY ||
 			  (port->rdma_asked && b->spec->on_fallback == SPEC_FALLBACK_REFUSE);
-	port->roce = leg->net->roce_mode == SPEC_ROCE_V1   ? 1
-		     : leg->net->roce_mode == SPEC_ROCE_V2 ? 2
-							   : 0;
 	port->stands_by = b->plan->hold_s && w->n_ports;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
