@@ -408,6 +408,42 @@ static void a_hot_peer_gets_its_own_socket(void **state)
 	other.ops->close(&other);
 }
 
+/* The packets of another peer arrive although the hot peer's socket is never empty. */
+static void a_hot_peer_delays_no_other(void **state)
+{
+	struct pair *t = *state;
+	struct launch_config cfg = config_make("127.0.0.3/8", 14422, "lo");
+	struct datagram_addr other_addr = addr_of(&cfg);
+	struct port_rx pkts[PORT_BURST_MAX];
+	struct port other = {0};
+	unsigned n_hot = 0, n_other = 0;
+	struct datagram pkt;
+
+	trickle(&t->a, &t->addr_a, &t->b, &t->addr_b, 300);
+	assert_true(is_hot(&t->b));
+	port_must_open(&other, &cfg);
+	for (uint32_t i = 0; i < 1000; i++) {
+		pkt_make(&pkt, t->payload[0], i, 64);
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+		t->a.ops->flush(&t->a); /* one by one: a burst would be one buffer */
+	}
+	pkt_make(&pkt, t->payload[0], 0, 64);
+	assert_int_equal(other.ops->tx(&other, &t->addr_b, &pkt), 0);
+	other.ops->flush(&other);
+	while (n_other == 0) {
+		int n = t->b.ops->rx(&t->b, pkts, PORT_BURST_MAX);
+
+		for (int i = 0; i < n; i++) {
+			bool same = ip_addr_equal(&pkts[i].src.ip, &other_addr.ip);
+
+			n_hot += !same;
+			n_other += same;
+		}
+		assert_in_range(n_hot, 0, 100);
+	}
+	other.ops->close(&other);
+}
+
 static void open_errors_are_explained(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
@@ -737,6 +773,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_destinations_do_not_disturb_the_port, setup_v4,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_hot_peer_gets_its_own_socket, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(a_hot_peer_delays_no_other, setup_v4, teardown),
 		{"gso_bursts_arrive_in_order_v6", gso_bursts_arrive_in_order, setup_v6, teardown,
 		 NULL},
 		{"mixed_sizes_arrive_in_order_v6", mixed_sizes_arrive_in_order, setup_v6, teardown,

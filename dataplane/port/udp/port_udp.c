@@ -353,7 +353,9 @@ static int rx_hot(struct port_udp *u, struct port_rx *pkts, unsigned max)
 	if (n <= 0)
 		return 0;
 	u->hot.hot_n += u->rx.filled;
-	u->hot.main_due = u->hot.main_busy;
+	u->hot.since_main += u->rx.filled;
+	/* A hot socket that is never empty must not keep out the packets of all other peers. */
+	u->hot.main_due = u->hot.main_busy || u->hot.since_main >= HOT_MAIN_BUFS;
 	return n;
 }
 
@@ -377,6 +379,7 @@ static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		hot->skipped = 0;
 	}
 	hot->main_due = false;
+	hot->since_main = 0;
 	n = rx_socket(u, u->fd, pkts, max);
 	hot->main_busy = n > 0;
 	if (n > 0)

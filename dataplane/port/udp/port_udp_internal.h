@@ -24,7 +24,8 @@
 #define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it hot */
 #define HOT_REVIEW 1024U   /* buffers until the next check whether it still is */
 #define UNWATCH_AFTER 256U /* rx calls without arm(): the worker spins */
-#define HOT_MAIN_EVERY 8U  /* one in this many rx calls looks at the common socket */
+#define HOT_MAIN_EVERY 8U  /* one in this many rx calls looks at the common socket, */
+#define HOT_MAIN_BUFS 32U  /* and one after this many buffers from the hot one */
 
 union tx_control {
 	struct cmsghdr align;
@@ -91,7 +92,8 @@ struct udp_hot {
 	struct datagram_addr peer;
 	uint32_t streak;	/* without a hot peer: consecutive buffers from `peer` */
 	uint32_t main_n, hot_n; /* buffers from either socket since the last check */
-	uint32_t skipped;	/* rx calls since the common socket was read */
+	uint32_t skipped;	/* empty rx calls since the common socket was read */
+	uint32_t since_main;	/* buffers from the hot socket since then */
 	/* The last read of the common socket returned packets: it may carry the peer's bulk data
 	 * from other source ports. Then both sockets are read in turn. */
 	bool main_busy, main_due;
