@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The I/O helpers are shared among client hosts: a host that lists without pause delays no other.
- */
+/* The worker's time and its I/O helpers are shared among client hosts: a host that asks without
+ * pause delays no other. */
 #include "tests/lib/fuse/server_test.h"
 
 #define FLOOD 40U
 #define ENTRIES 400U
+#define MANY 250U
 
 static char sessions[2];
 static struct fuse_server_client *guests[2]; /* of two hosts */
@@ -86,10 +87,46 @@ static void a_flood_of_listings_does_not_delay_another_host(void **state)
 	fuse_server_poll(rig.server, clock_now_ns(), true);
 }
 
+/* Requests that the worker answers itself: it starts few of them at once, and then hosts take
+ * turns. */
+static void a_flood_of_requests_does_not_delay_another_host(void **state)
+{
+	const struct fuse_getattr_in in = {};
+	const struct rig_req req = {
+		.op = FUSE_GETATTR, .node = ROOT, .arg = &in, .arg_len = sizeof(in)};
+	struct rudp_call *many = calloc(MANY, sizeof(*many));
+	struct fuse_server_client *was = rig.client;
+	unsigned n = 0;
+
+	assert_non_null(many);
+	rig.cfg.sessions = 8;
+	guest_come(1);
+	guest_come(0);
+	for (unsigned i = 0; i < MANY; i++)
+		rig_send(&rig, &many[i], &req);
+	rig.client = guests[1];
+	rig_send(&rig, rig.call, &req);
+	fuse_server_poll(rig.server, clock_now_ns(), false);
+	assert_true(rig.call->answered);
+	for (unsigned i = 0; i < MANY; i++)
+		n += many[i].answered;
+	assert_in_range(n, 16, MANY / 2);
+	for (unsigned i = 0; i < MANY; i++) {
+		rig_wait(&rig, &many[i]);
+		assert_int_equal(rig_result(&rig, &many[i]), 0);
+	}
+	rig.client = was;
+	for (unsigned i = 0; i < 2; i++)
+		fuse_server_client_gone(guests[i]);
+	fuse_server_poll(rig.server, clock_now_ns(), true);
+	free(many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON("/tmp", a_flood_of_listings_does_not_delay_another_host),
+		ON("/tmp", a_flood_of_requests_does_not_delay_another_host),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

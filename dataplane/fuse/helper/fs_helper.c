@@ -456,6 +456,9 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
+/* done() submits further calls, which may return meanwhile: the worker has other things to do. */
+#define POLL_ENOUGH 64U
+
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 		   void (*done)(void *user, struct helper_call *call), void *user)
 {
@@ -483,6 +486,6 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 			__atomic_store_n(&h->worker_sleeps, 1, __ATOMIC_SEQ_CST);
 			exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
 		}
-	} while (exports != 0);
+	} while (exports != 0 && n < POLL_ENOUGH);
 	return pool_is_whole(h) ? (int)n : -EPIPE;
 }

@@ -100,6 +100,7 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	server_fair_init(srv);
 	srv->now_ns = clock_now_ns();
 	list_init(&srv->wait_sources);
+	list_init(&srv->returned_sources);
 	srv->fetch_tail = &srv->fetch_head;
 	srv->retry_tail = &srv->retry_head;
 	srv->reply_tail = &srv->reply_head;
@@ -223,8 +224,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 
 	if (srv->retry_head)
 		server_retry_run(srv);
-	if (srv->n_wait > 0)
-		server_wait_run(srv, now_ns);
+	moved += server_wait_run(srv, now_ns);
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
 		server_fetch_run(srv);

@@ -22,8 +22,9 @@ void server_retry_run(struct fuse_server *srv);
  * repetition of a running request takes over its reply. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Starts those that can have a buffer. */
-void server_wait_run(struct fuse_server *srv, uint64_t now_ns);
+/* Starts waiting requests, a bounded amount of work: those of hosts in turn that can have a buffer.
+ * Number started. */
+unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
 /* Takes a request out of the queue: the caller owns its buffer. NULL: none waits. */
 void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret);
 /* Drops the client's waiting requests, or only the one of this call. */

@@ -9,6 +9,7 @@
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/request/server_reply.h"
+#include "dataplane/fuse/server/request/server_source.h"
 
 /* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
@@ -207,6 +208,7 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 	srv->active = q;
 	srv->n_active++;
 	c->n_reqs++;
+	c->from->n_running[server_export_index(c->mount->export)]++;
 	c->mount->n_refs++;
 	rudp_call_set_user(call, q);
 	req_run(q);

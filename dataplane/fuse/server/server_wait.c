@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts requests: at once, or when there is a buffer for the reply. Hosts get the next one in
- * turn, and the sessions of a host in turn. While few buffers are free, clients that have
- * acknowledged nothing lately share half of them, clients from which nothing is heard get none, and
- * those that leave their replies unacknowledged lose them with their session.
+ * Starts requests: the first ones of a turn at once, the others when it is their host's turn and
+ * there is a buffer for the reply. Hosts share the worker's time equally, whatever they ask for,
+ * and the sessions of a host take turns. The worker reads packets again after a bounded amount of
+ * work, so that the requests of one host cannot fill the socket's buffer and delay those of
+ * another.
+ *
+ * While few buffers are free, clients that have acknowledged nothing lately share half of them,
+ * clients from which nothing is heard get none, and those that leave their replies unacknowledged
+ * lose them with their session.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
 
 /* A client is asked for a sign of life at most this often. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
+/*
+ * Work is counted in units of about five microseconds: a request of 4 KiB. In each turn the worker
+ * starts DIRECT units at once and TURN units of waiting requests; each host gets up to ROUND units
+ * in succession while others wait.
+ */
+#define WORK_UNIT_BYTES (16U << 10)
+#define WORK_DIRECT 16
+#define WORK_TURN 48
+#define WORK_ROUND 8
+#define EXAMINED_PER_UNIT 16U
+/* Requests of a host that run at the same time in one export. */
+#define RUNNING_MAX 512U
 
 static struct fuse_in_header *message_of(struct server_wait *w)
 {
@@ -179,6 +196,36 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
+/* Requests that prepare a session never wait: others depend on them. */
+static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
+{
+	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
+	       args->flags & FUSE_PROTO_REQ_REOPEN;
+}
+
+static int work_of(size_t len, size_t reply_bytes)
+{
+	return 1 + (int)((len + reply_bytes) / WORK_UNIT_BYTES);
+}
+
+static bool may_run(const struct fuse_server_client *c)
+{
+	return c->from->n_running[server_export_index(c->mount->export)] < RUNNING_MAX;
+}
+
+static bool starts_at_once(struct fuse_server_client *c, const struct fuse_in_header *in,
+			   size_t len, const struct fuse_server_args *args)
+{
+	struct fuse_server *srv = c->server;
+
+	if (is_urgent(in, args))
+		return true;
+	if (srv->work_begun >= WORK_DIRECT || !list_empty(&c->from->waiting) || !may_run(c))
+		return false;
+	srv->work_begun += work_of(len, fuse_server_check_reply_bytes(in));
+	return true;
+}
+
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args)
 {
@@ -189,28 +236,41 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 		buf_pool_put(&srv->requests, buf);
 		return;
 	}
-	if (!start(c, call, in, len, args))
+	if (!starts_at_once(c, in, len, args) || !start(c, call, in, len, args))
 		wait_add(c, call, buf, len);
 }
 
+/* The waiting requests of one turn of the worker. */
+struct wait_turn {
+	int work_left;
+	unsigned n_examined, n_started;
+	bool is_short; /* of buffers */
+};
+
+static bool turn_is_over(const struct wait_turn *t)
+{
+	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
+}
+
 /* Starts the client's first request for which there is a buffer. A smaller one may pass a larger.
- */
-static bool client_start(struct fuse_server_client *c, bool *ret_short)
+ * Returns the request's work; 0: none started. */
+static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
 	struct fuse_server *srv = c->server;
 	struct server_wait **p = &c->waits;
 
-	while (*p) {
+	while (*p && may_run(c) && !turn_is_over(t)) {
 		struct fuse_in_header *in = message_of(*p);
 		size_t len = fuse_server_check_reply_bytes(in);
 		struct fuse_server_args args;
 		struct server_wait w = **p;
 		bool trial;
 
+		t->n_examined++;
 		if (!share_of(c, len, &trial))
-			return false;
+			return 0;
 		if (!buf_pool_fits_as(&srv->answers, c->peer, trial, len)) {
-			*ret_short |= buf_pool_is_short(&srv->answers, trial, len);
+			t->is_short |= buf_pool_is_short(&srv->answers, trial, len);
 			p = &(*p)->next;
 			continue;
 		}
@@ -218,63 +278,85 @@ static bool client_start(struct fuse_server_client *c, bool *ret_short)
 		queue_remove(c, p);
 		(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
 		start(c, w.call, in, w.len, &args);
-		return true;
+		return work_of(w.len, len);
 	}
-	return false;
+	return 0;
 }
 
-/* Starts one request of the host. Its sessions take turns. */
-static bool host_start(struct server_source *h, bool *ret_short)
+/* Starts one request of the host. Its sessions take turns. Returns as client_start. */
+static int host_start(struct server_source *h, struct wait_turn *t)
 {
-	struct list *end = h->waiting.prev, *l, *next;
+	struct list *end = h->waiting.prev;
+	bool last = false;
 
-	for (l = h->waiting.next; l != &h->waiting; l = next) {
+	while (!last && !list_empty(&h->waiting) && !turn_is_over(t)) {
+		struct list *l = h->waiting.next;
 		struct fuse_server_client *c = list_entry(l, struct fuse_server_client, wait_node);
-		bool last = l == end;
+		int work;
 
-		next = l->next;
-		if (client_start(c, ret_short)) {
-			if (c->waits) {
-				list_del(&c->wait_node);
-				list_add_tail(&h->waiting, &c->wait_node);
-			}
-			return true;
-		}
-		if (last)
-			return false;
+		last = l == end;
+		list_del(l);
+		list_add_tail(&h->waiting, l);
+		work = client_start(c, t);
+		if (work > 0)
+			return work;
 	}
-	return false;
+	return 0;
 }
 
-/* One request of each host that can have a buffer. False: none can. */
-static bool round_run(struct fuse_server *srv, bool *ret_short)
+/* True: a request of the host has started, or can in a later round of the same turn. */
+static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 {
-	unsigned n = 0;
+	bool any = false;
+
+	h->work_credit = alone ? WORK_ROUND : MIN_OF(h->work_credit + WORK_ROUND, WORK_ROUND);
+	if (h->work_credit <= 0)
+		return true;
+	while (h->work_credit > 0 && !turn_is_over(t)) {
+		int work = host_start(h, t);
+
+		if (work == 0)
+			break;
+		h->work_credit -= work;
+		t->work_left -= work;
+		t->n_started++;
+		any = true;
+	}
+	return any;
+}
+
+/* Gives each waiting host its share of a round. False: no request can start now. */
+static bool round_run(struct fuse_server *srv, struct wait_turn *t)
+{
+	unsigned n = 0, n_hosts;
 	bool any = false;
 
 	for (struct list *l = srv->wait_sources.next; l != &srv->wait_sources; l = l->next)
 		n++;
-	for (; n > 0 && !list_empty(&srv->wait_sources); n--) {
+	for (n_hosts = n; n > 0 && !list_empty(&srv->wait_sources) && !turn_is_over(t); n--) {
 		struct server_source *h =
 			list_entry(srv->wait_sources.next, struct server_source, wait_node);
 
 		list_del(&h->wait_node);
 		list_add_tail(&srv->wait_sources, &h->wait_node);
-		any |= host_start(h, ret_short);
+		any |= host_run(h, t, n_hosts == 1);
 	}
 	return any;
 }
 
-void server_wait_run(struct fuse_server *srv, uint64_t now_ns)
+unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns)
 {
-	bool is_short = false;
+	struct wait_turn t = {.work_left = WORK_TURN};
 
+	srv->work_begun = 0;
 	if (srv->n_wait == 0 || (!srv->wait_due && now_ns < srv->wait_again_ns))
-		return;
+		return 0;
 	srv->wait_due = false;
 	srv->wait_again_ns = now_ns + WAIT_AGAIN_NS;
-	while (round_run(srv, &is_short))
-		is_short = false;
-	if (is_short)
+	while (!turn_is_over(&t) && round_run(srv, &t))
+		t.is_short = false;
+	if (t.is_short)
 		rudp_responses_short(srv->rudp);
+	srv->wait_due |= turn_is_over(&t);
+	return t.n_started;
 }

@@ -172,7 +172,7 @@ struct fuse_server_client {
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
 	struct server_source *from;		 /* where it connects from */
-	struct server_wait *waits, **waits_tail; /* requests that wait for a reply buffer */
+	struct server_wait *waits, **waits_tail; /* requests that have not started */
 	struct list wait_node;			 /* in host->waiting while there are any */
 	uint64_t number;			 /* increases with each accepted client */
 	unsigned peer;				 /* its number for buffer shares */
@@ -336,10 +336,12 @@ struct fuse_server {
 	uint64_t table_key[2]; /* signs FUSE_HANDLE_TABLE handles; of this process, as they are */
 	struct buf_pool requests, answers;
 	struct rudp *rudp;
-	struct list sources;	  /* server_source.h */
-	struct list wait_sources; /* those with requests that wait for a reply buffer, in turn */
+	struct list sources;	      /* server_source.h */
+	struct list wait_sources;     /* those with waiting requests, in turn */
+	struct list returned_sources; /* those with listings that helpers have read, in turn */
+	int work_begun; /* units of work started at once since the last poll, server_wait.c */
 	unsigned n_wait;
-	bool wait_due;		/* a reply buffer was freed, or a request has begun to wait */
+	bool wait_due;		/* requests that wait may start now */
 	uint64_t wait_again_ns; /* otherwise they are tried again then */
 	struct port_rdma *rdma; /* NULL: none, or buffers not registered */
 	struct port_rdma_pool *rdma_pool;

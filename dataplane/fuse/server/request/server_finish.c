@@ -4,6 +4,7 @@
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/request/server_request.h"
+#include "dataplane/fuse/server/request/server_source.h"
 #include "netcfg/base/log.h"
 #include <string.h>
 
@@ -64,6 +65,8 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		log_first_error(c, q->in->opcode);
 	}
 	req_unlink(q);
+	c->from->n_running[server_export_index(q->mount->export)]--;
+	srv->wait_due = true;
 	buf_pool_put(&srv->requests, q->in);
 	q->in = NULL;
 	q->client = NULL;

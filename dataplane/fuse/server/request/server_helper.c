@@ -14,7 +14,8 @@
 #include <poll.h>
 #include <string.h>
 
-#define ROOT_WAIT_MS 10000 /* to obtain the handle of each export's root at the start */
+#define LISTINGS_PER_TURN 4U /* some 50 us each */
+#define ROOT_WAIT_MS 10000   /* to obtain the handle of each export's root at the start */
 
 /* ------------------------------------------------------------------ a request's call */
 
@@ -180,22 +181,71 @@ static void own_back(struct fuse_server *srv, const struct helper_call *call)
 	}
 }
 
-static void call_back(void *user, struct helper_call *call)
+/* The request continues with the result of its call. */
+static void call_end(struct fuse_server *srv, struct server_req *q, struct helper_call *call)
 {
-	struct fuse_server *srv = user;
 	struct helper_result r = call->result;
-	struct server_req *q = call->user;
 	int fd = call->fd;
 
 	srv->n_helper_calls--;
-	if (!q)
-		own_back(srv, call);
 	fs_helper_call_free(srv->helpers, call);
-	if (!q)
-		return;
 	q->client->from->n_calls[server_export_index(q->mount->export)]--;
-	server_fair_returned(q);
 	req_back(q, &r, fd);
+}
+
+static bool is_listing(const struct server_req *q)
+{
+	return q->in->opcode == FUSE_READDIRPLUS || q->in->opcode == FUSE_READDIR;
+}
+
+/* Making the reply of a listing takes long, so that hosts take turns. */
+static void listing_add(struct fuse_server *srv, struct server_req *q)
+{
+	struct server_source *h = q->client->from;
+
+	q->retry = NULL;
+	if (!h->returned) {
+		h->returned_tail = &h->returned;
+		list_add_tail(&srv->returned_sources, &h->returned_node);
+	}
+	*h->returned_tail = q;
+	h->returned_tail = &q->retry;
+}
+
+static unsigned listings_run(struct fuse_server *srv)
+{
+	unsigned n = 0;
+
+	for (; n < LISTINGS_PER_TURN && !list_empty(&srv->returned_sources); n++) {
+		struct server_source *h =
+			list_entry(srv->returned_sources.next, struct server_source, returned_node);
+		struct server_req *q = h->returned;
+
+		h->returned = q->retry;
+		list_del(&h->returned_node);
+		if (h->returned)
+			list_add_tail(&srv->returned_sources, &h->returned_node);
+		call_end(srv, q, q->helper_call);
+	}
+	return n;
+}
+
+static void call_back(void *user, struct helper_call *call)
+{
+	struct fuse_server *srv = user;
+	struct server_req *q = call->user;
+
+	if (!q) {
+		srv->n_helper_calls--;
+		own_back(srv, call);
+		fs_helper_call_free(srv->helpers, call);
+		return;
+	}
+	server_fair_returned(q);
+	if (is_listing(q))
+		listing_add(srv, q);
+	else
+		call_end(srv, q, call);
 }
 
 void server_helper_interrupt(struct server_req *q)
@@ -221,7 +271,7 @@ int server_helpers_poll(struct fuse_server *srv, bool may_sleep)
 	for (unsigned i = 0; i < srv->n_exports; i++)
 		server_helper_repin(&srv->exports[i]);
 	srv->helpers_ended |= n < 0;
-	return n;
+	return n < 0 ? n : n + (int)listings_run(srv);
 }
 
 int server_helpers_init(struct fuse_server *srv)

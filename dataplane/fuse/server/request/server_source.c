@@ -33,6 +33,7 @@ struct server_source *server_source_get(struct fuse_server *srv, const struct ip
 	h->server = srv;
 	list_init(&h->waiting);
 	list_init(&h->wait_node);
+	list_init(&h->returned_node);
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
 			list_init(&h->queues[i][k].node);

@@ -25,9 +25,13 @@ struct server_source {
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
 	unsigned n_live;       /* sessions that take a place */
 	unsigned n_refs;       /* clients, also those that have ended but have running requests */
-	struct list waiting;   /* clients with requests that wait for a reply buffer */
+	struct list waiting;   /* clients with waiting requests */
 	struct list wait_node; /* in fuse_server.wait_sources while there are any */
-	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
+	unsigned n_calls[LAUNCH_EXPORTS_MAX];	/* calls in use */
+	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* started requests without a reply */
+	int work_credit; /* units of work that it may start before other hosts, server_wait.c */
+	struct server_req *returned, **returned_tail; /* listings that helpers have read */
+	struct list returned_node; /* in fuse_server.returned_sources while there are any */
 	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 };
 
