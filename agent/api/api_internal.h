@@ -7,7 +7,7 @@
 #define PLENUM_AGENT_API_INTERNAL_H
 
 #include "agent/api/api_route.h"
-#include "agent/base/child_role.h"
+#include "agent/base/child/child_role.h"
 #include "agent/base/loop.h"
 
 struct MHD_Daemon;

@@ -4,7 +4,7 @@
  * ready-made.
  */
 #include "agent/api/api_internal.h"
-#include "agent/base/sandbox.h"
+#include "agent/base/child/sandbox.h"
 #include <sys/syscall.h>
 
 static const int allowed[] = {

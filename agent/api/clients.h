@@ -13,7 +13,7 @@
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
 
-#include "agent/base/child_role.h"
+#include "agent/base/child/child_role.h"
 
 #define CLIENTS_MAX 64			    /* of each child */
 #define CLIENTS_UID_MAX 24		    /* of one uid, of each child */

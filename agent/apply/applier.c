@@ -2,7 +2,7 @@
 /* The monitor's side of the applier: starts the process or connects to that of an earlier monitor,
  * receives its progress, and starts a recovery if it is killed. */
 #include "agent/apply/applier_internal.h"
-#include "agent/base/child_task.h"
+#include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The applier's connections: to the monitor that started it, and through a socket to later
  * monitors, since the process outlives them. */
 #include "agent/apply/applier_internal.h"
-#include "agent/base/child_task.h"
+#include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
 #include <poll.h>

@@ -4,8 +4,8 @@
 #include "agent/apply/applier_addresses.h"
 #include "agent/apply/applier_internal.h"
 #include "agent/apply/apply_records.h"
-#include "agent/base/child_task.h"
-#include "agent/base/systemd_scope.h"
+#include "agent/base/child/child_task.h"
+#include "agent/base/child/systemd_scope.h"
 #include "netcfg/apply/apply_reach.h"
 #include "netcfg/base/log.h"
 #include <linux/capability.h>

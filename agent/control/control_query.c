@@ -4,7 +4,7 @@
  * another process holds its network lock, for example during a long step of the applier. The
  * monitor only forwards the reply.
  */
-#include "agent/base/child_task.h"
+#include "agent/base/child/child_task.h"
 #include "agent/control.h"
 #include "agent/control/control_internal.h"
 #include "agent/desired/actions.h"

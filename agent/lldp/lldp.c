@@ -4,7 +4,7 @@
  * table; lldp_role.c runs in that process.
  */
 #include "agent/lldp/lldp.h"
-#include "agent/base/child_role.h"
+#include "agent/base/child/child_role.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/packet_socket.h"
 #include "netcfg/base/state_file.h"

@@ -5,9 +5,9 @@
  * so it has an empty root, an unprivileged user, and no system call that could send from a packet
  * socket. It keeps no state: the monitor has the table.
  */
-#include "agent/base/child_role.h"
+#include "agent/base/child/child_role.h"
+#include "agent/base/child/sandbox.h"
 #include "agent/base/loop.h"
-#include "agent/base/sandbox.h"
 #include "agent/lldp/claim.h"
 #include "agent/lldp/lldp_parse.h"
 #include <poll.h>

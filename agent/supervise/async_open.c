@@ -2,7 +2,7 @@
 /* Opens directories in child tasks, by path. An answer may arrive after its caller has stopped
  * waiting. */
 #include "agent/supervise/async_open.h"
-#include "agent/base/child_task.h"
+#include "agent/base/child/child_task.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

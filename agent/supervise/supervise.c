@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles workers' events: carries out the actions that the table in supervise_table.c chooses, and
  * keeps the set of workers. */
-#include "agent/base/spawn.h"
+#include "agent/base/child/spawn.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/state_file.h"

@@ -4,7 +4,7 @@
  * record, completes the descriptors from the worker itself, compares the configurations, and treats
  * them from then on like its own. All input from outside the supervisor is checked here.
  */
-#include "agent/base/spawn.h"
+#include "agent/base/child/spawn.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One worker process: what it inherits, its start and end, and its messages. supervise.c takes the
  * decisions. */
-#include "agent/base/spawn.h"
+#include "agent/base/child/spawn.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"

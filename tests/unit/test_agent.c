@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts of the agent that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
-#include "agent/base/child_task.h"
+#include "agent/base/child/child_task.h"
 #include "agent/supervise/handover/exports.h"
 #include "agent/supervise/mountinfo.h"
 #include "netcfg/base/file.h"

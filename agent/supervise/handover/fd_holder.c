@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The descriptor holder's process, and the messages that it exchanges with the agent. */
 #include "agent/supervise/handover/fd_holder.h"
-#include "agent/base/sandbox.h"
+#include "agent/base/child/sandbox.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/vec.h"
 #include <linux/capability.h>

@@ -2,8 +2,8 @@
 /* The agent's side of the descriptor holder. Keeps a duplicate of each stored descriptor, to fill
  * another holder if the present one ends. */
 #include "agent/supervise/handover/fd_store.h"
+#include "agent/base/child/spawn.h"
 #include "agent/base/path.h"
-#include "agent/base/spawn.h"
 #include "agent/supervise/handover/fd_holder.h"
 #include <fcntl.h>
 #include <poll.h>

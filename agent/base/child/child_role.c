@@ -3,8 +3,8 @@
  * Runs one role's process for the monitor: starts it, exchanges messages with it, pings it, reaps
  * it and restarts it. privsep.c has the messages.
  */
-#include "agent/base/child_role.h"
-#include "agent/base/spawn.h"
+#include "agent/base/child/child_role.h"
+#include "agent/base/child/spawn.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forks a child task and reads its messages. The callers define what a task does. */
-#include "agent/base/child_task.h"
-#include "agent/base/spawn.h"
+#include "agent/base/child/child_task.h"
+#include "agent/base/child/spawn.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
 #include <fcntl.h>

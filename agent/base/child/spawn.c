@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The only place that starts programs and decides what they inherit. */
-#include "agent/base/spawn.h"
+#include "agent/base/child/spawn.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>
 #include <linux/close_range.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The only place that talks to systemd over D-Bus. */
-#include "agent/base/systemd_scope.h"
+#include "agent/base/child/systemd_scope.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Drops the privileges of a child that parses hostile bytes: files (an empty root), identity,
  * capabilities, and all system calls except its list and the few that any process needs.
  */
-#include "agent/base/sandbox.h"
+#include "agent/base/child/sandbox.h"
 #include "agent/base/privsep.h"
 #include "netcfg/base/log.h"
 #include <grp.h>
