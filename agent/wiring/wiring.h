@@ -68,6 +68,7 @@ struct wiring_ask {
 	/* State, set by the module. */
 	uint64_t due_ns; /* UINT64_MAX: it need not be asked */
 	unsigned burst, sent, unanswered;
+	unsigned heard; /* so many questions in a row have been answered */
 	bool answered;
 	struct mac_addr by; /* that answered */
 };

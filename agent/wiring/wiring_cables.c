@@ -36,14 +36,14 @@ bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *
 static void begin(const struct wiring *w, struct wiring_ask *q, uint64_t now)
 {
 	q->burst = WIRING_BURST;
-	q->sent = q->unanswered = 0;
+	q->sent = q->unanswered = q->heard = 0;
 	q->answered = false;
 	q->due_ns = now + w->setup.random() % WIRING_BURST_NS;
 }
 
 static void forget(struct wiring_ask *q)
 {
-	q->burst = q->sent = q->unanswered = 0;
+	q->burst = q->sent = q->unanswered = q->heard = 0;
 	q->answered = false;
 	q->due_ns = UINT64_MAX;
 }
@@ -156,6 +156,8 @@ static void ask(struct wiring *w, struct wiring_ask *q, uint64_t now)
 
 	if (q->answered && q->unanswered >= ANSWERS)
 		q->answered = false;
+	if (q->unanswered)
+		q->heard = 0;
 	q->sent += q->sent < UINT16_MAX;
 	q->unanswered += q->unanswered < UINT16_MAX;
 	q->burst -= q->burst > 0;
@@ -199,6 +201,7 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 		if (q->ifindex != leg->ifindex || q->sent == 0 || !is_answer(w, q, c))
 			continue;
 		q->answered = true;
+		q->heard += q->unanswered > 0 && q->heard < UINT16_MAX;
 		q->unanswered = 0;
 		q->by = c->by;
 		q->due_ns = MIN_OF(q->due_ns, now + wiring_jittered(w, WIRING_ASK_NS));
@@ -253,8 +256,7 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		const struct wiring_ask *q = &w->v.asks[i];
 
-		if (q->question == WIRING_ASK_SELF && q->answered && q->unanswered == 0 &&
-		    q->sent > WIRING_BURST &&
+		if (q->question == WIRING_ASK_SELF && q->heard > WIRING_BURST &&
 		    ((q->ifindex == a && q->other == b) || (q->ifindex == b && q->other == a)))
 			return true;
 	}

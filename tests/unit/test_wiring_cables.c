@@ -249,6 +249,25 @@ static void cables_that_cross_without_a_link_event_are_found_when_paths_fail(voi
 	assert_int_equal(d->n_mended, 2);
 }
 
+/* As where the VLANs of two switch ports are exchanged one after the other: for a moment both legs
+ * are in one network, and hear each other before any path is known to be down. */
+static void legs_that_hear_each_other_for_a_moment_are_found_crossed(void **state)
+{
+	struct cables *d = *state;
+
+	prove(d, true);
+	cables_run(d, 600 * S);
+	d->net[0] = 1;
+	for (unsigned i = 0; i < 12000 && d->n_one == 0; i++)
+		cables_run(d, 10 * MS);
+	assert_int_equal(d->n_one, 1);
+	d->net[1] = 0;
+	cables_run(d, 200 * MS);
+	prove(d, false);
+	cables_run(d, 2 * S);
+	assert_int_equal(d->n_crossed, 2);
+}
+
 static void a_leg_at_the_other_legs_switch_is_found(void **state)
 {
 	struct cables *d = *state;
@@ -387,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CABLES_TEST(crossed_cables_are_found_and_mended),
 		CABLES_TEST(cables_that_cross_without_a_link_event_are_found_when_paths_fail),
+		CABLES_TEST(legs_that_hear_each_other_for_a_moment_are_found_crossed),
 		CABLES_TEST(a_leg_at_the_other_legs_switch_is_found),
 		CABLES_TEST(networks_stay_apart_while_cables_are_exchanged),
 		CABLES_TEST(legs_of_linked_networks_are_not_crossed_when_the_peer_loses_one),
