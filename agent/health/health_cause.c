@@ -8,8 +8,9 @@
 
 #define ARP_COMPLETE 2	/* ATF_COM */
 #define ARP_PERMANENT 4 /* ATF_PERM */
-/* Silent paths are probed at least twice a second. */
-#define REFUSED_NS (5 * NSEC_PER_SEC)
+/* Silent paths are probed at least twice a second. Less than a path is held back: a refusal from
+ * before its outage does not explain that. */
+#define REFUSED_NS (2 * NSEC_PER_SEC)
 
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
 				char ret_mac[HEALTH_MAC_MAX])

@@ -655,8 +655,10 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		  (w->started ? lost_port(w, c) : c->n_ports != w->config.n_ports);
 	w->config = *c;
 	changed |= sup_export_taken(w);
-	if (changed)
+	if (changed) {
 		w->n_deaths = 0;
+		w->reported[0] = '\0'; /* it was of the former configuration */
+	}
 	if (w->deferred != SUP_EVENT_MAX) {
 		w->deferred = SUP_EV_CONFIG_CHANGED; /* its mounts have changed */
 	} else if (!was_wanted) {
