@@ -180,11 +180,11 @@ static void a_single_read_is_a_system_call(void **state)
 		read_send(&j, i, READ_BYTES);
 		assert_int_equal(rig_result(&rig, &j.calls[i]), 0);
 	}
-	/* Nor are large reads. */
+	/* Nor are large reads, of which some wait for the next turn: they are more work than one
+	 * has. */
 	for (unsigned i = 0; i < READS; i++)
 		read_send(&j, i, READS * READ_BYTES);
 	for (unsigned i = 0; i < READS; i++) {
-		assert_true(j.calls[i].answered);
 		assert_int_equal(rig_result(&rig, &j.calls[i]), 0);
 		assert_int_equal(rig.len, (READS - i) * READ_BYTES);
 	}
