@@ -380,7 +380,7 @@ static void decide(struct agent *a, bool keep)
 	}
 	forget(v);
 	if (all)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		events_add(&a->events, LOG_LEVEL_INFO, "agent",
 			   "apply %llu: all peers that answered the workers before still answer",
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)

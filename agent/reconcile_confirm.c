@@ -416,7 +416,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 		snprintf(text, sizeof(text), "confirmed by %s", res->by);
 	history_end(&a->reconcile.records.history, p->entry, HISTORY_APPLIED, p->n_steps, text,
 		    yaml);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " kept: %s", p->entry,
+	events_add(&a->events, LOG_LEVEL_INFO, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
 	if (reconcile_mounts_apply(a, false) < 0) /* the trial is over: removed mounts end */
@@ -594,7 +594,7 @@ static void resolve_kept(struct agent *a, const struct ticket *t, struct state_f
 	yaml = spec_to_yaml(kept.spec);
 	history_end(&rec->records.history, t->entry, HISTORY_APPLIED, t->n_steps,
 		    "by the previous agent", yaml);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+	events_add(&a->events, LOG_LEVEL_INFO, "agent",
 		   "the applier of the previous agent finished apply %" PRIu64
 		   "; the apply is kept",
 		   t->entry);

@@ -463,7 +463,7 @@ void reconcile_conclude(struct agent *a, int error)
 	agent_update_state(a);
 	if ((rec->run.n_steps > 0 && !reconcile_is_repair(rec)) ||
 	    (error >= 0 && rec->run.trigger != RECONCILE_KERNEL))
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		events_add(&a->events, LOG_LEVEL_INFO, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers desired",
 			   rec->run.source == RECONCILE_FROM_LAST_GOOD
 				   ? "previous configuration"

@@ -85,7 +85,7 @@ void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 	if (t == RECONCILE_RELOAD)
 		a->reconcile.queue.reload_is_older = a->reconcile.pending.applier;
 	if (t == RECONCILE_RELOAD && a->reconcile.pending.applier)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		events_add(&a->events, LOG_LEVEL_INFO, "agent",
 			   "reload queued until apply %llu is confirmed or rolled back",
 			   (unsigned long long)a->reconcile.pending.entry);
 	a->reconcile.queue.requested[t] = true;

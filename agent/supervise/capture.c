@@ -75,7 +75,7 @@ static int on_timer(void *user)
 	struct capture *c = user;
 
 	if (c->id)
-		events_add(c->setup.events, LOG_LEVEL_NOTICE, "capture",
+		events_add(c->setup.events, LOG_LEVEL_INFO, "capture",
 			   "the capture by %s has ended: its client stopped fetching packets",
 			   c->by);
 	end(c);

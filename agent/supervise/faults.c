@@ -69,7 +69,7 @@ static void end_one(struct faults *fs, size_t i, const char *why)
 	fs->all[i] = fs->all[--fs->n];
 	f.until_ns = 0;
 	sup_fault_changed(fs->setup.sup, &f);
-	events_add(fs->setup.events, LOG_LEVEL_NOTICE, "agent", "injected fault %u has ended: %s",
+	events_add(fs->setup.events, LOG_LEVEL_INFO, "agent", "injected fault %u has ended: %s",
 		   f.id, why);
 }
 
@@ -110,7 +110,7 @@ int faults_add(struct faults *fs, const struct launch_fault *f, uint32_t ttl_s, 
 	snprintf(e->by, sizeof(e->by), "%s", by);
 	fs->n++;
 	describe(&e->is, text, sizeof(text));
-	events_add(fs->setup.events, LOG_LEVEL_WARNING, "agent",
+	events_add(fs->setup.events, LOG_LEVEL_INFO, "agent",
 		   "injected fault %u for %u s: %.150s, by %.60s", e->is.id, ttl_s, text, by);
 	sup_fault_changed(fs->setup.sup, &e->is);
 	arm(fs);

@@ -131,7 +131,7 @@ static void take(struct sup *s, const struct launch_export *e)
 
 	if (fd < 0 || folder_is_same(&r->id, &found.id, !r->former_boot))
 		return;
-	events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent",
+	events_add(s->setup.events, LOG_LEVEL_INFO, "agent",
 		   "export %s: %s is now %s (was %s), as this apply found it", e->name, e->path,
 		   folder_text(found.id.dev, found.id.ino, is),
 		   folder_text(r->id.dev, r->id.ino, was));

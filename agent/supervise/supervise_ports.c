@@ -61,7 +61,7 @@ static void tell(struct sup_worker *w, const struct launch_port *want)
 		return;
 	has->ports[i] = port;
 	has->n_ports += !is;
-	sup_say(w, LOG_LEVEL_NOTICE, "received %s (%s) without a restart", port.leg, port.ifname);
+	sup_say(w, LOG_LEVEL_INFO, "received %s (%s) without a restart", port.leg, port.ifname);
 	if (!carriers_usable(w->sup->setup.carriers, port.ifindex))
 		sup_send(w, LAUNCH_MSG_LINK, 0, i);
 }

@@ -42,6 +42,6 @@ void sup_renew_next(struct sup *s)
 	if (!next)
 		return;
 	next->renew = false;
-	sup_say(next, LOG_LEVEL_NOTICE, "restarting, as requested");
+	sup_say(next, LOG_LEVEL_INFO, "restarting, as requested");
 	sup_restart(next);
 }
