@@ -5,6 +5,7 @@
 #include "agent/base/host_lock.h"
 #include "agent/base/path.h"
 #include "agent/control.h"
+#include "agent/events/event_store.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
@@ -49,6 +50,17 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 	return false;
 }
 
+/* A carrier that is lost while the agent changes links, or by a link that is not in use, is no
+ * fault. */
+static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
+{
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
+		if (a->running.plan->legs[i].ifindex == ifindex &&
+		    a->running.plan->legs[i].state == PLAN_LEG_DISABLED)
+			return LOG_LEVEL_NOTICE;
+	return a->reconcile.applier ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING;
+}
+
 /*
  * Carrier changes go to the workers at once, without the debounce time: a worker must leave a dead
  * leg within milliseconds.
@@ -61,8 +73,8 @@ static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifinde
 	leg_wiring_carrier(a, ifindex, usable);
 	agent_check_health(a);
 	if (is_leg(a, ifname, ifindex))
-		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
-			   "carrier %s", usable ? "up" : "lost");
+		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : severity_of_loss(a, ifindex),
+			   ifname, "carrier %s", usable ? "up" : "lost");
 }
 
 static void on_new_carrier(void *user, const struct inv_link *link, bool usable)
@@ -290,7 +302,7 @@ static int on_terminate(void *user, int signo)
 
 	if (a->state == AGENT_STOPPING)
 		return 0;
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+	events_add(&a->events, LOG_LEVEL_INFO, "agent",
 		   "exiting; network, mounts and %u workers keep running, for up to %d s without "
 		   "an agent",
 		   sup_count_processes(a->sup), LAUNCH_ORPHAN_S);
@@ -308,7 +320,7 @@ void agent_stop_all(struct agent *a)
 {
 	if (a->state == AGENT_STOPPING)
 		return;
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+	events_add(&a->events, LOG_LEVEL_INFO, "agent",
 		   "stopping workers and mounts; the network configuration stays");
 	a->state = AGENT_STOPPING;
 	loop_notify("STOPPING=1\nSTATUS=stopping");
@@ -603,16 +615,40 @@ static int open_clients(struct agent *a)
 
 	if (r < 0)
 		return r;
-	a->events.user = a;
-	a->events.on_add = control_on_event;
 	control_on_event(a, a->events.next);
 	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
+}
+
+static void on_event(void *user, uint64_t next)
+{
+	struct agent *a = user;
+
+	event_store_note(a->event_store);
+	if (a->clients)
+		control_on_event(a, next);
+}
+
+/* Before all modules that add events. */
+static int open_events(struct agent *a)
+{
+	char started[64];
+	int r;
+
+	snprintf(started, sizeof(started), "plenumd " PLENUM_VERSION " started, process %d",
+		 (int)getpid());
+	r = event_store_open(a->loop, &a->events, a->rundir.run, a->rundir.state, started,
+			     &a->event_store);
+	a->events.user = a;
+	a->events.on_add = on_event;
+	return r;
 }
 
 static int open_all(struct agent *a)
 {
 	int r = loop_new(&a->loop);
 
+	if (r >= 0)
+		r = open_events(a);
 	if (r >= 0)
 		r = open_paths(a);
 	if (r >= 0)
@@ -658,6 +694,7 @@ static void close_all(struct agent *a)
 	health_done(&a->health);
 	drift_done(&a->drift);
 	json_decref(a->actions_reported);
+	event_store_close(a->event_store);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	generation_swap(a, &(struct generation){0});

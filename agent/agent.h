@@ -48,6 +48,7 @@ struct agent {
 	struct agent_options opt;
 	struct loop *loop;
 	struct events events;
+	struct event_store *event_store;
 	struct rundir rundir;
 	struct store store;
 	struct kernel *kernel;

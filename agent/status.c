@@ -227,6 +227,8 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	p->pid = w->pid;
 	p->memory_bytes = resident_bytes(w->pid);
 	p->restarts = w->n_restarts;
+	p->died_ms = w->died_ms;
+	snprintf(p->died_of, sizeof(p->died_of), "%s", w->died_of);
 	p->adopted = w->adopted && w->pid > 0;
 	p->outdated = sup_is_outdated(w);
 	if (w->pid > 0)

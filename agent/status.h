@@ -43,6 +43,8 @@ struct status_process {
 	bool outdated; /* with another program than this agent's */
 	pid_t pid;
 	uint64_t memory_bytes, uptime_s, restarts;
+	uint64_t died_ms; /* the worker's last death, wall clock; 0: none is known */
+	char died_of[LAUNCH_REASON_MAX * 2];
 	struct ip_addr ips[LAUNCH_PORTS_MAX];
 	size_t n_ips;
 	struct status_switch switches[LAUNCH_PORTS_MAX]; /* one per leg */

@@ -3,6 +3,7 @@
 #include "agent/status.h"
 
 #include "netcfg/base/file.h"
+#include "netcfg/base/when.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -319,6 +320,16 @@ static json_t *ports_to_json(const struct status_process *p)
 	return list;
 }
 
+static json_t *death_to_json(const struct status_process *p)
+{
+	char when[WHEN_TEXT_MAX];
+
+	if (p->died_ms == 0)
+		return json_null();
+	return json_pack("{s:s, s:o}", "time", when_format(p->died_ms, when), "reason",
+			 text_to_json(p->died_of));
+}
+
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
 {
 	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
@@ -329,7 +340,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, "
-			 "s:o, s:o, s:o, s:o, s:o}",
+			 "s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
 			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
 			 text_to_json(p->network), "core",
@@ -339,7 +350,8 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 			 (int)p->adopted, "outdated", (int)p->outdated, "version",
 			 p->outdated ? json_null() : json_string(PLENUM_VERSION), "reason",
 			 text_to_json(p->reason), "note", text_to_json(p->note), "rdma",
-			 rdma_to_json(p), "ports", ports_to_json(p));
+			 rdma_to_json(p), "ports", ports_to_json(p), "last_death",
+			 death_to_json(p));
 }
 
 json_t *status_processes_to_json(const struct status *st)

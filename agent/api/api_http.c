@@ -355,16 +355,32 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 
 /* ---- requests ---- */
 
+/* The parameters of /v1/events, and where api_route() looks for them. */
+static const struct {
+	const char *name;
+	size_t offset;
+} parameters[] = {
+	{"since", offsetof(struct api_request, since)},
+	{"wait", offsetof(struct api_request, wait)},
+	{"instance", offsetof(struct api_request, instance)},
+	{"severity", offsetof(struct api_request, severity)},
+	{"from", offsetof(struct api_request, from)},
+	{"until", offsetof(struct api_request, until)},
+	{"source", offsetof(struct api_request, source)},
+	{"limit", offsetof(struct api_request, limit)},
+};
+
 /* Refuses unknown parameters: an ignored one would be taken as accepted. */
-static enum MHD_Result find_unknown(void *user, enum MHD_ValueKind kind, const char *key,
-				    const char *value)
+static enum MHD_Result take_parameter(void *user, enum MHD_ValueKind kind, const char *key,
+				      const char *value)
 {
-	static const char *const known[] = {"since", "wait", "instance"};
 	struct api_request *rq = user;
 
-	for (size_t i = 0; i < ARRAY_SIZE(known) && strcmp(rq->path, "/v1/events") == 0; i++)
-		if (strcmp(key, known[i]) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(parameters) && strcmp(rq->path, "/v1/events") == 0; i++)
+		if (strcmp(key, parameters[i].name) == 0) {
+			*(const char **)((char *)rq + parameters[i].offset) = value ? value : "";
 			return MHD_YES;
+		}
 	rq->unknown = key;
 	return MHD_NO;
 }
@@ -381,11 +397,8 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 
 	if (c->no_memory)
 		return refuse(c, 503, "busy", "out of memory for the body");
-	rq.since = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "since");
-	rq.wait = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "wait");
-	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, find_unknown, &rq);
+	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &rq);
 	rq.if_match = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-Match");
-	rq.instance = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "instance");
 	if (api_route(&rq, &c->question, &wait_s, &c->error) < 0)
 		return answer_error(c);
 	return begin_wait(a, c, wait_s);

@@ -3,6 +3,9 @@
  * no socket, so that tests and the fuzzer can call it. */
 #include "agent/api/api_route.h"
 #include "agent/api/resource.h"
+#include "agent/base/events.h"
+#include "netcfg/base/text.h"
+#include "netcfg/base/when.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +21,7 @@ static int fail(struct api_error *e, unsigned status, const char *code, const ch
 	va_start(ap, fmt);
 	vsnprintf(e->message, sizeof(e->message), fmt, ap);
 	va_end(ap);
+	text_clean(e->message); /* it may quote the client */
 	return -EINVAL;
 }
 
@@ -112,14 +116,70 @@ static int take_wait(const struct api_request *rq, struct privsep_msg *m, unsign
 	uint64_t wait = 0;
 
 	if (rq->since && number(rq->since, INT64_MAX, &m->get_events.since) < 0)
-		return fail(e, 400, "bad-query", "since is not a number");
+		return fail(e, 400, "bad-query", "since is '%.40s'; write the number of an event",
+			    rq->since);
 	if (rq->wait && number(rq->wait, API_WAIT_S_MAX, &wait) < 0)
-		return fail(e, 400, "bad-query", "wait is not a number of seconds up to %d",
-			    API_WAIT_S_MAX);
+		return fail(e, 400, "bad-query", "wait is '%.40s'; write seconds from 0 to %d",
+			    rq->wait, API_WAIT_S_MAX);
 	if (rq->instance && hex(rq->instance, &m->get_events.instance) < 0)
 		return fail(e, 400, "bad-query",
 			    "instance is invalid; send the instance from an earlier answer");
 	*wait_s = (unsigned)wait;
+	return 0;
+}
+
+static int take_when(const char *name, const char *text, uint64_t *ret_ms, struct api_error *e)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!text || when_parse(text, (uint64_t)now.tv_sec * 1000, false, ret_ms) == 0)
+		return 0;
+	return fail(e, 400, "bad-query", "%s is '%.40s'; write " WHEN_FORMS, name, text);
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
+			return false;
+	return true;
+}
+
+/* The parameters that choose events. */
+static int take_filter(const struct api_request *rq, struct privsep_get_events *g,
+		       struct api_error *e)
+{
+	enum log_level severity = (enum log_level)0;
+	uint64_t limit = 0;
+	int r;
+
+	_Static_assert(PRIVSEP_EVENTS_MAX == EVENTS_KEPT && sizeof(g->source) == EVENTS_SOURCE_MAX,
+		       "the message holds what the events have");
+	if (rq->severity && !events_severity_from_string(rq->severity, &severity))
+		return fail(e, 400, "bad-query",
+			    "severity is '%.40s'; write error, warning, notice or info",
+			    rq->severity);
+	if (rq->limit && (number(rq->limit, EVENTS_KEPT, &limit) < 0 || limit == 0))
+		return fail(e, 400, "bad-query", "limit is '%.40s'; write a number from 1 to %d",
+			    rq->limit, EVENTS_KEPT);
+	if (rq->source && (!rq->source[0] || strlen(rq->source) >= sizeof(g->source) ||
+			   !is_printable(rq->source)))
+		return fail(e, 400, "bad-query",
+			    "source is '%.60s'; write a source as events have it: agent, api, "
+			    "worker 2, or a name of net[]",
+			    rq->source);
+	r = take_when("from", rq->from, &g->from_ms, e);
+	if (r >= 0)
+		r = take_when("until", rq->until, &g->until_ms, e);
+	if (r >= 0 && rq->until && g->until_ms <= g->from_ms)
+		return fail(e, 400, "bad-query", "until is '%.40s'; write a time after %s",
+			    rq->until, rq->from ? "that of from" : "1970");
+	if (r < 0)
+		return r;
+	g->severity = severity;
+	g->limit = (uint32_t)limit;
+	snprintf(g->source, sizeof(g->source), "%s", rq->source ? rq->source : "");
 	return 0;
 }
 
@@ -451,6 +511,8 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 		r = take_name(row, rq->path, m, e);
 	if (r >= 0 && row->waits)
 		r = take_wait(rq, m, wait_s, e);
+	if (r >= 0 && row->waits)
+		r = take_filter(rq, &m->get_events, e);
 	return r < 0 ? r : take_body(row, rq, m, e);
 }
 
@@ -467,7 +529,9 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 	if (rq->unknown)
 		return fail(ret_error, 400, "bad-query", "unknown parameter '%.60s'; %s",
 			    rq->unknown,
-			    waits ? "known are since, wait, instance" : "this path takes none");
+			    waits ? "known are since, wait, instance, severity, from, until, "
+				    "source, limit"
+				  : "this path takes none");
 	for (size_t i = 0; i < RESOURCE_MAX; i++) {
 		const struct resource *row = &resources[i];
 

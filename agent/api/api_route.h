@@ -15,6 +15,7 @@
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without the query */
 	const char *since, *wait, *instance; /* query parameters; NULL: not given */
+	const char *severity, *from, *until, *source, *limit;
 	const char *unknown;  /* the first parameter that the path does not take; NULL: none */
 	const char *if_match; /* the header; NULL: not given */
 	const char *body;     /* NULL where body_len is 0 */

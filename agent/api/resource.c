@@ -139,12 +139,13 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_PROCESSES] = {
 		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
 		.what = PRIVSEP_PROCESSES,
-		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,REASON",
+		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,RESTARTS,REASON",
 		.commands = {{"processes", "[TABLE OPTION...]", "list the agent and its workers",
-			       "Lists the agent and its workers: role, data IPs, status, transport, core, memory and\n"
-			       "uptime, and the reason if a worker does not run, serves less than it should or uses a\n"
-			       "fallback. A reason in parentheses is a note: no action is needed. plenumd(8) explains\n"
-			       "each reason.\n"}},
+			       "Lists the agent and its workers: role, data IPs, status, transport, core, memory,\n"
+			       "uptime and restarts after deaths, and the reason if a worker does not run, serves less\n"
+			       "than it should or uses a fallback. A reason in parentheses is a note: no action is\n"
+			       "needed. plenumd(8) explains each reason. '-o id,restarts,last-death' shows\n"
+			       "when a worker died last, and why.\n"}},
 	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
@@ -157,11 +158,19 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_EVENTS] = {
 		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "recent events"),
 		.waits = true,
-		.commands = {{"events", "[--follow] [--since N]", "list recent events",
-			       "Lists the events that the agent remembers.\n\n"
-			       "  -f, --follow  also print new events until interrupted, across restarts of the agent;\n"
-			       "                with -j one object per line\n"
-			       "      --since N omit events before number N\n"}},
+		.commands = {{"events", "[--follow] [--since WHEN] [--until WHEN] [--severity S] [--source NAME] [-n N]",
+			       "list recent events",
+			       "Lists the last 1000 events, also those before a restart of the agent or the host: time,\n"
+			       "severity, source and text. Times are UTC. WHEN is how long ago, such as 90s, 15m, 2h or\n"
+			       "7d; or local time, such as 2026-11-27T22:00; or a time of the list.\n\n"
+			       "      --since WHEN  omit earlier events; a number N: events before number N\n"
+			       "      --until WHEN  omit events at and after that time\n"
+			       "      --severity S  only events that are at least this severe: error, warning, notice\n"
+			       "                    or info\n"
+			       "      --source NAME only events of one source: agent, api, 'worker 2', or a leg\n"
+			       "  -n, --lines N     only the last N of these events\n"
+			       "  -f, --follow      also print new events until interrupted, across restarts of the\n"
+			       "                    agent; with -j one object per line\n"}},
 	},
 	[RESOURCE_HISTORY] = {
 		OPERATION("GET", "/v1/history", PRIVSEP_GET, "the last applies"),

@@ -114,7 +114,7 @@ struct resource {
 	enum resource_name name;
 	size_t name_offset;	/* in struct privsep_msg */
 	const char *name_shown; /* in the manual */
-	bool waits;		/* takes the parameters since, wait and instance */
+	bool waits;		/* takes the parameters of events: since, wait, severity, ... */
 	enum resource_version version;
 	enum resource_body body;
 	const struct resource_field *fields;

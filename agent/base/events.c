@@ -4,6 +4,7 @@
 #include "agent/base/events.h"
 #include "netcfg/base/reason.h"
 #include "netcfg/base/text.h"
+#include "netcfg/base/when.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 void events_init(struct events *ev)
 {
 	memset(ev, 0, sizeof(*ev));
-	ev->next = 1;
+	ev->next = ev->place = 1;
 	ev->now = clock_now_ns;
 	while (ev->instance == 0)
 		if (getrandom(&ev->instance, sizeof(ev->instance), 0) < 0)
@@ -37,9 +38,19 @@ const char *events_severity_to_string(enum log_level l)
 	return "info";
 }
 
+bool events_severity_from_string(const char *text, enum log_level *ret)
+{
+	for (enum log_level l = LOG_LEVEL_ERR; l <= LOG_LEVEL_DEBUG; l++)
+		if (strcmp(text, events_severity_to_string(l)) == 0) {
+			*ret = l;
+			return true;
+		}
+	return false;
+}
+
 static void push(struct events *ev, enum log_level severity, const char *source, const char *text)
 {
-	struct events_entry *e = &ev->ring[ev->next % EVENTS_KEPT];
+	struct events_entry *e = &ev->ring[ev->place++ % EVENTS_KEPT];
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
@@ -156,35 +167,90 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 
 static json_t *entry_to_json(const struct events_entry *e)
 {
-	time_t sec = (time_t)(e->time_ms / 1000);
-	char when[48], zulu[64];
-	struct tm tm;
+	char when[WHEN_TEXT_MAX];
 
-	gmtime_r(&sec, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(zulu, sizeof(zulu), "%s.%03uZ", when, (unsigned)(e->time_ms % 1000));
-	return json_pack("{s:I, s:s, s:s, s:s, s:s}", "seq", (json_int_t)e->seq, "time", zulu,
-			 "severity", events_severity_to_string(e->severity), "source", e->source,
-			 "text", e->text);
+	return json_pack("{s:I, s:s, s:s, s:s, s:s}", "seq", (json_int_t)e->seq, "time",
+			 when_format(e->time_ms, when), "severity",
+			 events_severity_to_string(e->severity), "source", e->source, "text",
+			 e->text);
 }
 
-json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance)
+/* ---- what is kept ---- */
+
+static uint64_t oldest_place(const struct events *ev)
 {
-	char id[20];
+	return ev->place > EVENTS_KEPT ? ev->place - EVENTS_KEPT : 1;
+}
+
+void events_restore(struct events *ev, const struct events_entry *entries, size_t n,
+		    uint64_t instance, uint64_t next)
+{
+	for (size_t i = 0; i < n; i++)
+		ev->ring[ev->place++ % EVENTS_KEPT] = entries[i];
+	ev->instance = instance;
+	ev->next = next;
+}
+
+uint64_t events_newest(const struct events *ev)
+{
+	return ev->place > 1 ? ev->ring[(ev->place - 1) % EVENTS_KEPT].seq : 0;
+}
+
+struct events_entry *events_copy(const struct events *ev, uint64_t after, size_t *ret_n)
+{
+	uint64_t first = ev->place;
+	struct events_entry *copy;
+
+	while (first > oldest_place(ev) && ev->ring[(first - 1) % EVENTS_KEPT].seq > after)
+		first--;
+	*ret_n = (size_t)(ev->place - first);
+	copy = calloc(*ret_n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < *ret_n; i++)
+		copy[i] = ev->ring[(first + i) % EVENTS_KEPT];
+	return copy;
+}
+
+static bool matches(const struct events_entry *e, const struct events_filter *f)
+{
+	return e->seq >= f->since && e->time_ms >= f->from_ms &&
+	       (f->until_ms == 0 || e->time_ms < f->until_ms) &&
+	       (f->severity == 0 || e->severity <= f->severity) &&
+	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
+}
+
+/* The place from which on not more than f->limit events match. */
+static uint64_t first_place(const struct events *ev, const struct events_filter *f)
+{
+	uint64_t first = ev->place;
+	size_t n = 0;
+
+	for (uint64_t at = ev->place; at > oldest_place(ev); at--) {
+		if (!matches(&ev->ring[(at - 1) % EVENTS_KEPT], f))
+			continue;
+		if (f->limit && n == f->limit)
+			break;
+		first = at - 1;
+		n++;
+	}
+	return first;
+}
+
+json_t *events_to_json(struct events *ev, const struct events_filter *filter)
+{
+	struct events_filter f = *filter;
 	json_t *list = json_array();
-	uint64_t oldest;
+	char id[20];
 
 	if (!list)
 		return NULL;
 	flush(ev);
-	oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
-	if ((instance && instance != ev->instance) || since > ev->next)
-		since = 0;
+	if ((f.instance && f.instance != ev->instance) || f.since > ev->next)
+		f.since = 0;
 	snprintf(id, sizeof(id), "%016" PRIx64, ev->instance);
-	for (uint64_t n = MAX_OF(since, oldest); n < ev->next; n++) {
-		json_t *e = entry_to_json(&ev->ring[n % EVENTS_KEPT]);
+	for (uint64_t at = first_place(ev, &f); at < ev->place; at++) {
+		const struct events_entry *e = &ev->ring[at % EVENTS_KEPT];
 
-		if (!e || json_array_append_new(list, e) < 0) {
+		if (matches(e, &f) && json_array_append_new(list, entry_to_json(e)) < 0) {
 			json_decref(list);
 			return NULL;
 		}

@@ -4,6 +4,7 @@
  * share, and the transport. child_role.c has the processes.
  */
 #include "agent/base/privsep.h"
+#include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -177,6 +178,15 @@ static const char *check_link(const struct privsep_msg *m)
 	return m->link.frames < PRIVSEP_FRAMES_MAX ? NULL : "unknown kind of frames";
 }
 
+static const char *check_get_events(const struct privsep_msg *m)
+{
+	const struct privsep_get_events *g = &m->get_events;
+
+	if (g->severity > LOG_LEVEL_DEBUG || g->limit > PRIVSEP_EVENTS_MAX)
+		return "a number is out of its range";
+	return check_text(g->source, sizeof(g->source), true);
+}
+
 /* ---- the table ---- */
 
 #define FROM(role) (1U << (role))
@@ -198,7 +208,7 @@ struct privsep_rule {
 static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	/*                       senders  payload         fd   connection check */
 	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
-	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, NULL},
+	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, check_get_events},
 	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
 	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_GET_NET] = {EITHER, SIZE(net), false, true, check_net},

@@ -120,8 +120,13 @@ struct privsep_get {
 	uint32_t what;
 	uint32_t number; /* of an apply, for PRIVSEP_HISTORY_CONFIG */
 };
+#define PRIVSEP_EVENTS_MAX 1000U /* EVENTS_KEPT */
 struct privsep_get_events {
-	uint64_t since, instance; /* instance: the agent that `since` counts in; 0: not given */
+	uint64_t since, instance;   /* instance: in which `since` counts; 0: not given */
+	uint64_t from_ms, until_ms; /* wall clock; 0: not given */
+	uint32_t severity;	    /* at least this enum log_level; 0: all */
+	uint32_t limit;		    /* only the latest ones; 0: all */
+	char source[48];	    /* "": all; EVENTS_SOURCE_MAX */
 };
 struct privsep_put_staged { /* with a sealed memfd */
 	uint64_t len;

@@ -257,13 +257,6 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	}
 }
 
-static void on_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-			  int fd, struct control_reply *r)
-{
-	control_json(r, 200,
-		     events_to_json(&a->events, m->get_events.since, m->get_events.instance));
-}
-
 /* ---- changes: each adds an event with its client ---- */
 
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
@@ -274,7 +267,7 @@ void control_note(struct agent *a, const struct client *cl, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "%.160s, by %s", text,
+	events_add(&a->events, LOG_LEVEL_INFO, "api", "%.160s, by %s", text,
 		   clients_describe(cl, by, sizeof(by)));
 }
 
@@ -627,7 +620,7 @@ typedef void (*control_handler)(struct agent *a, const struct client *cl,
 
 static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_GET] = on_get,
-	[PRIVSEP_GET_EVENTS] = on_get_events,
+	[PRIVSEP_GET_EVENTS] = control_get_events,
 	[PRIVSEP_PUT_STAGED] = on_put_staged,
 	[PRIVSEP_DROP_STAGED] = on_drop_staged,
 	[PRIVSEP_GET_NET] = control_get_net,

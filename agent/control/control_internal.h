@@ -74,6 +74,9 @@ void control_note_outdated(const struct agent *a, json_t *notes);
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
+/* Answers with the events that the client chooses; at once. */
+void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			int fd, struct control_reply *r);
 /* Answers PRIVSEP_PLAN (with c's --force), PRIVSEP_PLAN_BACK (of a rollback to apply c->back_to, 0:
  * of the pending apply) and PRIVSEP_INVENTORY: starts a child process and sets
  * r->later, or makes the error. */

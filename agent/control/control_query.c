@@ -245,3 +245,18 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 	*place = q;
 	r->later = true;
 }
+
+void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			int fd, struct control_reply *r)
+{
+	const struct privsep_get_events *g = &m->get_events;
+	const struct events_filter f = {.since = g->since,
+					.instance = g->instance,
+					.from_ms = g->from_ms,
+					.until_ms = g->until_ms,
+					.severity = (enum log_level)g->severity,
+					.source = g->source,
+					.limit = g->limit};
+
+	control_json(r, 200, events_to_json(&a->events, &f));
+}

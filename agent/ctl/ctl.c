@@ -129,7 +129,7 @@ static int cmd_help(const struct ctl_args *a);
 static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
-	{"events", 0, 0, TAKES_FOLLOW | TAKES_SINCE, ctl_cmd_events},
+	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS, ctl_cmd_events},
 	{"net show", 0, 0, TAKES_TABLE, ctl_cmd_net_show},
 	{"net add", 1, 1, TAKES_NET | TAKES_NAME, ctl_cmd_net_add},
 	{"net set", 1, 1, TAKES_NET | TAKES_SET, ctl_cmd_net_set},

@@ -55,8 +55,8 @@ struct ctl_args {
 	const char *socket;
 	bool json;
 	bool follow, running, staged;
-	bool once, batch;  /* top */
-	const char *since; /* events */
+	bool once, batch;				       /* top */
+	const char *since, *until, *severity, *source, *lines; /* events */
 	/* net add, net set */
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
 	const char *vf_spoof_check, *vf_trust, *vf_rate;

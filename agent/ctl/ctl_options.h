@@ -10,7 +10,6 @@
 /* Bits of the options that a command takes beside --socket, --json and --help. */
 enum {
 	TAKES_FOLLOW = 1 << 0,
-	TAKES_SINCE = 1 << 1,
 	TAKES_NET = 1 << 2,
 	TAKES_WHICH = 1 << 3,
 	TAKES_APPLY = 1 << 4,
@@ -30,7 +29,8 @@ enum {
 	TAKES_TOP = 1 << 16,
 	TAKES_FAULT = 1 << 19,
 	TAKES_FORCE = 1 << 20,
-	TAKES_OUTDATED = 1 << 21, /* the highest bit */
+	TAKES_OUTDATED = 1 << 21,
+	TAKES_EVENTS = 1 << 22, /* the highest bit */
 };
 
 struct ctl_parsed {

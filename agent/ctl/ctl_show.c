@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* Seconds that the agent may wait for a new event before it answers. */
-#define EVENTS_WAIT_S 20
-
 static int get(const struct ctl_args *a, enum resource_id resource, json_t **ret)
 {
 	const struct ctl_request rq = {.resource = resource};
@@ -96,11 +93,19 @@ static void add_ports(struct ctl_table *t, const json_t *process)
 	json_decref(texts);
 }
 
+static void add_death(struct ctl_table *t, const json_t *death)
+{
+	if (json_is_object(death))
+		ctl_table_add(t, "%s %s", ctl_text(death, "time"), ctl_text(death, "reason"));
+	else
+		ctl_table_add(t, "-");
+}
+
 static int print_processes(const struct ctl_args *a, const json_t *o)
 {
-	static const char *const headings[] = {"ID",	  "HOST",     "ROLE",	"IPS",	  "STATUS",
-					       "NETWORK", "SWITCHES", "CORE",	"MEMORY", "UPTIME",
-					       "REASON",  "PORTS",    "VERSION"};
+	static const char *const headings[] = {
+		"ID",	  "HOST",   "ROLE",	"IPS",	  "STATUS", "NETWORK", "SWITCHES",  "CORE",
+		"MEMORY", "UPTIME", "RESTARTS", "REASON", "PORTS",  "VERSION", "LAST DEATH"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -120,12 +125,14 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 			      ctl_format_bytes(ctl_int(p, "memory_bytes"), memory, sizeof(memory)));
 		ctl_table_add(&t, "%s",
 			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "restarts"));
 		add_reason(&t, p);
 		add_ports(&t, p);
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(p, "outdated"))
 				      ? "earlier"
 				      : ctl_text(p, "version"));
+		add_death(&t, json_object_get(p, "last_death"));
 	}
 	return ctl_view_print(a, &t, resources[RESOURCE_PROCESSES].columns);
 }
@@ -480,126 +487,6 @@ int ctl_cmd_status(const struct ctl_args *a)
 	json_decref(o);
 	/* A program reads the state from the object; a non-zero exit would break its pipe. */
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
-}
-
-static void print_event(const struct ctl_args *a, const json_t *e)
-{
-	const char *severity = ctl_text(e, "severity");
-
-	if (a->json) {
-		json_dumpf(e, stdout, JSON_COMPACT);
-		putchar('\n');
-		return;
-	}
-	ctl_put(ctl_text(e, "time"), stdout);
-	printf("  %-7.20s  %-10.64s  ", severity, ctl_text(e, "source"));
-	ctl_put(ctl_text(e, "text"), stdout);
-	putchar('\n');
-}
-
-/* Position in the event stream: the next number, and the agent instance that counts. */
-struct event_place {
-	json_int_t next;
-	char instance[24]; /* "": unknown */
-};
-
-static void take_events(const struct ctl_args *a, const json_t *o, struct event_place *at)
-{
-	const json_t *e;
-	size_t i;
-
-	json_array_foreach (json_object_get(o, "events"), i, e)
-		print_event(a, e);
-	at->next = ctl_int(o, "next");
-	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
-}
-
-/* Whether the error can come from an agent that is restarting. */
-static bool is_passing(int error, long status)
-{
-	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
-	       error == -ETIMEDOUT || (error == 0 && status == 503);
-}
-
-/* Waits for the next answer, also from a restarted agent. */
-static int wait_events(const struct ctl_args *a, const char *query, struct ctl_reply *ret)
-{
-	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
-	static const struct timespec pause = {0, 500 * (long)NSEC_PER_MSEC};
-	bool gone = false;
-
-	for (;;) {
-		int r = ctl_http(a->socket, &rq, ret);
-
-		if (!is_passing(r, r == 0 ? ret->status : 0)) {
-			if (gone && r == 0)
-				ctl_complain("the agent answers again");
-			return r < 0 ? ctl_unreachable(a, r) : ctl_judge(a, ret);
-		}
-		if (r == 0)
-			ctl_reply_done(ret);
-		if (!gone)
-			ctl_complain("the agent on %s does not answer; waiting for it", a->socket);
-		gone = true;
-		nanosleep(&pause, NULL);
-	}
-}
-
-static int follow_events(const struct ctl_args *a, struct event_place *at)
-{
-	for (;;) {
-		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
-		char query[128], before[sizeof(at->instance)];
-		json_t *o;
-		int r;
-
-		snprintf(query, sizeof(query), "since=%" JSON_INTEGER_FORMAT "&wait=%d%s%s",
-			 at->next, EVENTS_WAIT_S, *at->instance ? "&instance=" : "", at->instance);
-		r = wait_events(a, query, &reply);
-		if (r != CTL_OK)
-			return r;
-		o = json_loadb(reply.body, reply.len, 0, NULL);
-		if (!o) {
-			ctl_complain("the agent's events are not JSON");
-			return CTL_SOFTWARE;
-		}
-		memcpy(before, at->instance, sizeof(before));
-		if (*before && strcmp(before, ctl_text(o, "instance")) != 0)
-			ctl_complain(
-				"the agent restarted: its events are listed from the first on");
-		take_events(a, o, at);
-		json_decref(o);
-		if (fflush(stdout) != 0)
-			return CTL_IO;
-	}
-}
-
-int ctl_cmd_events(const struct ctl_args *a)
-{
-	const char *since = a->since ? a->since : "0";
-	struct event_place at = {0};
-	char query[32];
-	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
-	json_t *o;
-	int r;
-
-	if (!*since || strspn(since, "0123456789") != strlen(since) || strlen(since) > 18) {
-		ctl_complain("--since needs an event number, found '%.20s'", since);
-		return CTL_USAGE;
-	}
-	snprintf(query, sizeof(query), "since=%s", since);
-	r = ctl_ask_json(a, &rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json && !a->follow)
-		r = ctl_put_json(o);
-	else
-		take_events(a, o, &at);
-	json_decref(o);
-	if (r != CTL_OK || !a->follow)
-		return r;
-	fflush(stdout);
-	return follow_events(a, &at);
 }
 
 int ctl_cmd_stop(const struct ctl_args *a)

@@ -15,8 +15,9 @@
 
 /* Columns omitted first if the terminal is too narrow: headings of all tables. */
 static const char *const dispensable[] = {
-	"WINDOW", "SWITCHES", "MEMORY",	   "RECEIVED", "SENT",	"LAST PAUSE", "HOST", "UPTIME",
-	"MTU",	  "RESENT",   "FAILOVERS", "LABEL",    "ASKED", "LOCAL",      "PEER", "NETWORK",
+	"WINDOW", "SWITCHES", "MEMORY",	  "RECEIVED", "SENT",	 "LAST PAUSE",
+	"HOST",	  "UPTIME",   "RESTARTS", "MTU",      "RESENT",	 "FAILOVERS",
+	"LABEL",  "ASKED",    "LOCAL",	  "PEER",     "NETWORK",
 };
 
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)

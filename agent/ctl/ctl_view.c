@@ -25,7 +25,19 @@ static const char *cell(const struct ctl_table *t, size_t row, size_t column)
 	return t->cells[row * t->n_columns + column];
 }
 
-/* The column with that heading, ignoring case; -1: the error was printed. */
+/* Ignores case; a dash may stand for the blank of a heading, which would need quotes in a shell. */
+static bool is_heading(const char *heading, const char *name, size_t len)
+{
+	if (strlen(heading) != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (strncasecmp(&heading[i], &name[i], 1) != 0 &&
+		    !(heading[i] == ' ' && name[i] == '-'))
+			return false;
+	return true;
+}
+
+/* The column with that heading; -1: the error was printed. */
 static ssize_t find_column(const struct ctl_table *t, const char *option, const char *name,
 			   size_t len)
 {
@@ -34,7 +46,7 @@ static ssize_t find_column(const struct ctl_table *t, const char *option, const 
 	for (size_t i = 0; i < t->n_columns; i++) {
 		size_t at = strlen(known);
 
-		if (strlen(t->headings[i]) == len && strncasecmp(t->headings[i], name, len) == 0)
+		if (is_heading(t->headings[i], name, len))
 			return (ssize_t)i;
 		snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", t->headings[i]);
 	}

@@ -56,7 +56,7 @@ static void update_keys(struct sup_worker *w)
 	    sup_send_keys(w) < 0)
 		return;
 	if (!w->keys_unsure)
-		sup_say(w, LOG_LEVEL_NOTICE, "received the new cluster keys");
+		sup_say(w, LOG_LEVEL_INFO, "received the new cluster keys");
 	w->keys_unsure = false;
 	w->started->n_secrets = w->config.n_secrets;
 	memcpy(w->started->secrets, w->config.secrets, sizeof(w->started->secrets));
@@ -237,7 +237,7 @@ static void do_backoff(struct sup_worker *w)
 	if (!w->down_since_ns)
 		w->down_since_ns = now;
 	w->n_deaths++;
-	snprintf(w->died_of, sizeof(w->died_of), "%s", w->reason);
+	sup_note_death(w, w->reason);
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), limit / 4);
@@ -263,6 +263,8 @@ static void do_give_up(struct sup_worker *w, enum sup_event e)
 {
 	bool retried = e == SUP_EV_SPAWN_FAILED;
 
+	if (!retried)
+		sup_note_death(w, w->reason);
 	if (!sup_is_reported(w) || !retried)
 		sup_say(w, LOG_LEVEL_ERR, "%s: %s",
 			retried ? "cannot be started; retrying until this is fixed"
@@ -363,7 +365,7 @@ static void do_reaped(struct sup_worker *w)
 	if (w->wanted)
 		sup_handle_event(w, SUP_EV_WANT);
 	else
-		sup_say(w, LOG_LEVEL_NOTICE, "stopped");
+		sup_say(w, LOG_LEVEL_INFO, "stopped");
 }
 
 static void do_kill(struct sup_worker *w, enum sup_event e)

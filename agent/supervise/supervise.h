@@ -119,7 +119,8 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
-	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last of n_deaths */
+	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last death */
+	uint64_t died_ms;		      /* its time, wall clock; 0: none is known */
 	enum sup_event deferred; /* event for when the mounts are unmounted; SUP_EVENT_MAX: none */
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* that test's parameters */

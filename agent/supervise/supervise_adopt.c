@@ -320,6 +320,7 @@ static void take_over(struct sup_worker *w)
 	if (w->pid < 0 || has_ended(w->pidfd)) {
 		sup_read_control(w, UINT_MAX); /* handles the worker's requests to pin files */
 		sup_forget_process(w);
+		sup_note_death(w, "ended while no agent was running");
 		return;
 	}
 	why = complete(w);
@@ -354,6 +355,10 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
 		return;
 	w->n_restarts = p->n_restarts;
+	if (!w->died_ms) {
+		w->died_ms = p->died_ms;
+		snprintf(w->died_of, sizeof(w->died_of), "%s", p->died_of);
+	}
 	fetch_resources(w, p);
 	note_served(w, p);
 }

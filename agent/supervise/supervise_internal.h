@@ -34,6 +34,8 @@ void sup_process_gone(struct sup *s);
 /* The worker of that id, created if necessary. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
 /* Whether w->reason was the last one reported: a repeated reason is reported once. */
+/* Records the time and reason of the worker's last death. */
+void sup_note_death(struct sup_worker *w, const char *why);
 bool sup_is_reported(const struct sup_worker *w);
 void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);

@@ -346,6 +346,8 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 				   .n_states = c->n_exports};
 	int r;
 
+	p.died_ms = w->died_ms;
+	snprintf(p.died_of, sizeof(p.died_of), "%s", w->died_of);
 	for (uint32_t i = 0; i < p.n_fuse; i++)
 		p.fuse[i] = fuse_of(&c->mounts[i]);
 	for (uint32_t i = 0; i < p.n_shared; i++)
@@ -704,6 +706,16 @@ static int on_control(void *user, int fd, uint32_t revents)
 {
 	sup_read_control(user, MESSAGES_A_TURN);
 	return 0;
+}
+
+void sup_note_death(struct sup_worker *w, const char *why)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	w->died_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
+	snprintf(w->died_of, sizeof(w->died_of), "%s", why);
+	text_clean(w->died_of);
 }
 
 /* The worker's own reason is reported once, however often it retries and exits for it. */

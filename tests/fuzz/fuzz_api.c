@@ -67,6 +67,7 @@ static void check_request(char *head, const char *body, size_t body_len)
 	if (query) {
 		*query++ = '\0';
 		rq.since = rq.wait = rq.instance = query;
+		rq.severity = rq.from = rq.until = rq.source = rq.limit = query;
 		rq.unknown = strchr(query, '=') ? NULL : query;
 	}
 	rq.path = path;

@@ -41,7 +41,7 @@
 #   state_is HOST STATE		starting, running, degraded, ...
 #   status_has HOST CONDITION	a jq condition of the status
 #   reason_has HOST TEXT	one of the reasons of the host's state
-#   event_has HOST TEXT		an event so far; events_with HOST TEXT prints their number
+#   event_has HOST TEXT		an event since the agent's start; events_with HOST TEXT prints their number
 #   worker_of HOST ROLE FIELD	prints a field of the first row with that role: MANAGEMENT (the agent), FRONTEND or COMPUTE
 #   role_is_up HOST ROLE	the status of that row is UP
 #   worker_is HOST ID STATUS	a worker's status; worker HOST ID FIELD prints a field of its row in the process table
@@ -184,7 +184,7 @@ reason_has() {
 }
 
 events_with() {
-	api "$1" /v1/events | jq -r '.events[].text' | grep -c -- "$2"
+	api "$1" /v1/events | jq -r '.events | .[([.[].text | startswith("plenumd ")] | rindex([true]) // 0):][].text' | grep -c -- "$2"
 }
 
 event_has() {

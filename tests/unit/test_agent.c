@@ -68,28 +68,30 @@ static void test_the_newest_events_are_kept(void **state)
 	log_set_level(LOG_LEVEL_ERR);
 	for (int i = 1; i <= EVENTS_KEPT + 10; i++, event_now += EVENTS_REFILL_NS)
 		events_add(ev, LOG_LEVEL_NOTICE, i % 2 ? "a" : "b", "event %d", i);
-	o = events_to_json(ev, 0, 0);
+	o = events_to_json(ev, &(struct events_filter){0});
 	assert_int_equal(json_integer_value(json_object_get(o, "next")), EVENTS_KEPT + 11);
 	json_t *list = json_object_get(o, "events");
 	assert_int_equal(json_array_size(list), EVENTS_KEPT);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "seq")), 11);
 	json_decref(o);
-	o = events_to_json(ev, EVENTS_KEPT + 10, 0);
+	o = events_to_json(ev, &(struct events_filter){.since = EVENTS_KEPT + 10, .instance = 0});
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
 	json_decref(o);
-	o = events_to_json(ev, EVENTS_KEPT + 11, ev->instance);
+	o = events_to_json(
+		ev, &(struct events_filter){.since = EVENTS_KEPT + 11, .instance = ev->instance});
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 0);
 	json_decref(o);
 	/* Numbers of an agent that is gone: the follower gets all there is of this one. */
-	o = events_to_json(ev, EVENTS_KEPT + 11, ev->instance ^ 1);
+	o = events_to_json(ev, &(struct events_filter){.since = EVENTS_KEPT + 11,
+						       .instance = ev->instance ^ 1});
 	assert_int_equal(json_array_size(json_object_get(o, "events")), EVENTS_KEPT);
 	assert_int_equal(json_string_length(json_object_get(o, "instance")), 16);
 	json_decref(o);
-	o = events_to_json(ev, UINT64_MAX, 0);
+	o = events_to_json(ev, &(struct events_filter){.since = UINT64_MAX, .instance = 0});
 	assert_int_equal(json_array_size(json_object_get(o, "events")), EVENTS_KEPT);
 	json_decref(o);
 	events_add(ev, LOG_LEVEL_INFO, "test", "bad \xff utf-8");
-	o = events_to_json(ev, EVENTS_KEPT + 11, 0);
+	o = events_to_json(ev, &(struct events_filter){.since = EVENTS_KEPT + 11, .instance = 0});
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
 	json_decref(o);
 	free(ev);
@@ -114,7 +116,7 @@ static void test_long_events_end_after_a_whole_word(void **state)
 		strcat(text, "\xe2\x82\xac\xe2\x82\xac ");
 	events_add(ev, LOG_LEVEL_INFO, "test", "%s", text);
 	events_add_all(ev, LOG_LEVEL_INFO, "test", text);
-	o = events_to_json(ev, 0, 0);
+	o = events_to_json(ev, &(struct events_filter){0});
 	for (size_t i = 0; i < 2; i++) {
 		const char *cut = json_string_value(
 			json_object_get(json_array_get(json_object_get(o, "events"), i), "text"));
@@ -145,10 +147,10 @@ static void test_events_flood_is_damped(void **state)
 	assert_string_equal(event_text(ev, 2 + EVENTS_BURST), "an error");
 	assert_string_equal(event_text(ev, 3 + EVENTS_BURST), "the second");
 	/* The burst is used up: a read reports the suppressed rest. */
-	json_decref(events_to_json(ev, 0, 0));
+	json_decref(events_to_json(ev, &(struct events_filter){0}));
 	assert_int_equal(ev->next, 4 + EVENTS_BURST);
 	event_now += EVENTS_REFILL_NS;
-	json_decref(events_to_json(ev, 0, 0));
+	json_decref(events_to_json(ev, &(struct events_filter){0}));
 	assert_string_equal(event_text(ev, 4 + EVENTS_BURST),
 			    "99976 events were left out: too many in a row");
 	/* A calm source says all. */

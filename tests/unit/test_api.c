@@ -3,6 +3,8 @@
 #include "agent/api/api_head.h"
 #include "agent/api/resource.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/log.h"
+#include "netcfg/base/when.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,12 +109,57 @@ static void test_unknown_parameters_are_refused(void **state)
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 	assert_int_equal(error.http_status, 400);
 	assert_string_equal(error.message,
-			    "unknown parameter 'sinse'; known are since, wait, instance");
+			    "unknown parameter 'sinse'; known are since, wait, instance, severity, "
+			    "from, until, source, limit");
 	rq.path = "/v1/status";
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 	assert_string_equal(error.message, "unknown parameter 'sinse'; this path takes none");
 	rq.unknown = NULL;
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+}
+
+/* Each wrong value names the parameter, the value, and what to write. */
+static void test_events_take_filters(void **state)
+{
+	static const struct {
+		struct api_request rq;
+		const char *message;
+	} bad[] = {
+		{{.since = "x"}, "since is 'x'; write the number of an event"},
+		{{.wait = "61"}, "wait is '61'; write seconds from 0 to 60"},
+		{{.severity = "bad"}, "severity is 'bad'; write error, warning, notice or info"},
+		{{.severity = ""}, "severity is ''; write error, warning, notice or info"},
+		{{.limit = "0"}, "limit is '0'; write a number from 1 to 1000"},
+		{{.limit = "1001"}, "limit is '1001'; write a number from 1 to 1000"},
+		{{.from = "2 h"}, "from is '2 h'; write " WHEN_FORMS},
+		{{.until = "2026-02-30"}, "until is '2026-02-30'; write " WHEN_FORMS},
+		{{.from = "2026-11-27", .until = "2026-11-26"},
+		 "until is '2026-11-26'; write a time after that of from"},
+		{{.source = "a\x1b"},
+		 "source is 'a?'; write a source as events have it: agent, api, worker 2, or a "
+		 "name of net[]"},
+	};
+	struct api_request rq = {.method = "GET",
+				 .path = "/v1/events",
+				 .severity = "warning",
+				 .from = "2026-11-27T22:00",
+				 .source = "worker 2",
+				 .limit = "1000"};
+
+	rq.until = "2026-11-27T23:30+01:00";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.get_events.severity, LOG_LEVEL_WARNING);
+	assert_int_equal(msg.get_events.until_ms - msg.get_events.from_ms, 30 * 60 * 1000);
+	assert_string_equal(msg.get_events.source, "worker 2");
+	assert_int_equal(msg.get_events.limit, 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		rq = bad[i].rq;
+		rq.method = "GET";
+		rq.path = "/v1/events";
+		assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+		assert_int_equal(error.http_status, 400);
+		assert_string_equal(error.message, bad[i].message);
+	}
 }
 
 static void test_events_take_since_wait_and_instance(void **state)
@@ -567,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_an_invalid_head_is_refused),
 		cmocka_unit_test(test_a_large_head_is_refused),
 		cmocka_unit_test(test_events_take_since_wait_and_instance),
+		cmocka_unit_test(test_events_take_filters),
 		cmocka_unit_test(test_unknown_parameters_are_refused),
 		cmocka_unit_test(test_net_add_passes_the_body),
 		cmocka_unit_test(test_net_add_refuses_invalid_bodies),

@@ -75,9 +75,40 @@ static void test_rollback_sends_dry_run(void **state)
 	assert_non_null(strstr(r.out, "1. set x\n      y\n"));
 }
 
+static void test_events_are_chosen_by_options(void **state)
+{
+	static const struct {
+		const char *options, *error;
+	} bad[] = {
+		{"--since x", "--since is 'x'; write the number of an event, or 2h (ago"},
+		{"--until 25:00", "--until is '25:00'; write 2h (ago"},
+		{"--severity fatal",
+		 "--severity is 'fatal'; write error, warning, notice or info\n"},
+		{"-n 0", "--lines needs a number from 1 to 1000, found '0'\n"},
+		{"-f --until 2026-11-27", "--until cannot be used with --follow; remove one"},
+	};
+	static const char none[] = "{\"next\":9,\"events\":[]}";
+
+	run("events --since 2026-11-27T22:00Z --until 2026-11-27T23:00:05Z -n 20 "
+	    "--severity warning --source leg-a",
+	    200, none);
+	assert_asked("GET /v1/events?since=0&from=2026-11-27T22%3A00%3A00%2E000Z&"
+		     "until=2026-11-27T23%3A00%3A05%2E000Z&limit=20&severity=warning&source=leg-a");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char line[128];
+		struct result r;
+
+		snprintf(line, sizeof(line), "events %s", bad[i].options);
+		r = run(line, 200, none);
+		assert_int_equal(r.status, CTL_USAGE);
+		assert_non_null(strstr(r.err, bad[i].error));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_events_are_chosen_by_options),
 		cmocka_unit_test(test_net_set_looks_again_after_a_conflict),
 		cmocka_unit_test(test_history_prints_a_table),
 		cmocka_unit_test(test_history_shows_and_compares_configurations),

@@ -97,7 +97,7 @@ static void test_texts_of_events_pass_the_gate(void **state)
 
 	events_init(&ev);
 	events_add_all(&ev, LOG_LEVEL_DEBUG, "worker 1", "cannot serve \xff\xe2\x80\xae");
-	o = events_to_json(&ev, 0, 0);
+	o = events_to_json(&ev, &(struct events_filter){0});
 	assert_string_equal(json_string_value(json_object_get(
 				    json_array_get(json_object_get(o, "events"), 0), "text")),
 			    "cannot serve ????");

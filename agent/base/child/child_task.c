@@ -131,7 +131,11 @@ static int on_exit_of_child(void *user, int fd, uint32_t revents)
 static int watch(struct child_task *t)
 {
 	struct loop *l = t->setup.loop;
-	int r = loop_add_fd(l, t->channel, EPOLLIN, false, on_channel, t, &t->channel_source);
+	int r;
+
+	if (!l)
+		return 0;
+	r = loop_add_fd(l, t->channel, EPOLLIN, false, on_channel, t, &t->channel_source);
 
 	return r < 0 ? r
 		     : loop_add_fd(l, t->pidfd, EPOLLIN, false, on_exit_of_child, t,

@@ -21,10 +21,10 @@
 struct child_task;
 
 struct child_task_setup {
-	struct loop *loop;
-	const char *name; /* for ps(1); at most 15 characters */
-	int kept;	  /* a descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none.
-			   * Borrowed */
+	struct loop *loop; /* NULL: it has ended; child_task_await gives the result */
+	const char *name;  /* for ps(1); at most 15 characters */
+	int kept;	   /* a descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none.
+			    * Borrowed */
 	/*
 	 * Runs in the child: does the work, reports via child_task_send, returns the exit status.
 	 */

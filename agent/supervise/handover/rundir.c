@@ -6,6 +6,7 @@
 #include "agent/base/process.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/state_file.h"
+#include "netcfg/base/text.h"
 #include "netcfg/base/vec.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -110,6 +111,10 @@ static void put_process(struct state_draft *d, const struct rundir_process *p)
 		state_draft_put(d, "export %d", p->states[i].fd);
 		state_draft_word(d, p->states[i].export);
 		state_draft_end(d);
+	}
+	if (p->died_ms) { /* agents that do not know this line skip it */
+		state_draft_put(d, "died %" PRIu64, p->died_ms);
+		state_draft_text(d, p->died_of);
 	}
 }
 
@@ -221,6 +226,19 @@ static void parse_export(struct rundir *rd, struct state_file *f)
 		p->states[p->n_states++] = state;
 }
 
+static void parse_death(struct rundir *rd, struct state_file *f)
+{
+	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
+	const uint64_t ms = state_file_number(f, INT64_MAX);
+	const char *why = state_file_text(f);
+
+	if (!p || f->bad)
+		return;
+	p->died_ms = ms;
+	snprintf(p->died_of, sizeof(p->died_of), "%s", why);
+	text_clean(p->died_of);
+}
+
 /* Invalid lines are skipped: a truncated line carries no information. */
 static int parse_line(struct rundir *rd, struct state_file *f, struct rundir_mount *mount,
 		      bool *have_mount)
@@ -236,6 +254,8 @@ static int parse_line(struct rundir *rd, struct state_file *f, struct rundir_mou
 		parse_fuse(rd, f, *word == 'l');
 	else if (strcmp(word, "export") == 0)
 		parse_export(rd, f);
+	else if (strcmp(word, "died") == 0)
+		parse_death(rd, f);
 	else if (strcmp(word, "process") == 0 && parse_process(rd, f, &process))
 		return push_process(rd, &process);
 	return 0;

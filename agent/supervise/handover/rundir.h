@@ -38,6 +38,8 @@ struct rundir_process {
 			      * recorded process */
 	uint32_t worker_id, launch_version; /* 0, 0: not in the record */
 	uint64_t n_restarts;
+	uint64_t died_ms; /* of the worker's last death, wall clock; 0: none is known */
+	char died_of[LAUNCH_REASON_MAX * 2];
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors the process has */
 	uint32_t n_fuse;
 	struct rundir_fuse shared[LAUNCH_SHARED_MOUNTS_MAX]; /* the same for mounts that other
