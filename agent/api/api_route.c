@@ -166,8 +166,8 @@ static int take_filter(const struct api_request *rq, struct privsep_get_events *
 	if (rq->source && (!rq->source[0] || strlen(rq->source) >= sizeof(g->source) ||
 			   !is_printable(rq->source)))
 		return fail(e, 400, "bad-query",
-			    "source is '%.60s'; write a source as events have it: agent, api, "
-			    "worker 2, or a name of net[]",
+			    "source is '%.60s'; write a source as in the list of events: agent, "
+			    "api, worker 2, or the name of a leg",
 			    rq->source);
 	r = take_when("from", rq->from, &g->from_ms, e);
 	if (r >= 0)

@@ -163,12 +163,12 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Lists the last 1000 events, also those before a restart of the agent or the host: time,\n"
 			       "severity, source and text. Times are UTC. WHEN is how long ago, such as 90s, 15m, 2h or\n"
 			       "7d; or local time, such as 2026-11-27T22:00; or a time of the list.\n\n"
-			       "      --since WHEN  omit earlier events; a number N: events before number N\n"
+			       "      --since WHEN  omit earlier events; a number N: events with lower numbers\n"
 			       "      --until WHEN  omit events at and after that time\n"
 			       "      --severity S  only events that are at least this severe: error, warning, notice\n"
 			       "                    or info\n"
 			       "      --source NAME only events of one source: agent, api, 'worker 2', or a leg\n"
-			       "  -n, --lines N     only the last N of these events\n"
+			       "  -n, --lines N     only the last N of the events that the other options select\n"
 			       "  -f, --follow      also print new events until interrupted, across restarts of the\n"
 			       "                    agent; with -j one object per line\n"}},
 	},

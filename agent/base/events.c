@@ -218,7 +218,7 @@ static bool matches(const struct events_entry *e, const struct events_filter *f)
 	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
 }
 
-/* The place from which on not more than f->limit events match. */
+/* The place of the first event to return: from it on at most f->limit events match. */
 static uint64_t first_place(const struct events *ev, const struct events_filter *f)
 {
 	uint64_t first = ev->place;

@@ -30,7 +30,7 @@ enum {
 	TAKES_FAULT = 1 << 19,
 	TAKES_FORCE = 1 << 20,
 	TAKES_OUTDATED = 1 << 21,
-	TAKES_EVENTS = 1 << 22, /* the highest bit */
+	TAKES_EVENTS = 1 << 22, /* the highest bit in use */
 };
 
 struct ctl_parsed {

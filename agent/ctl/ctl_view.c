@@ -25,7 +25,8 @@ static const char *cell(const struct ctl_table *t, size_t row, size_t column)
 	return t->cells[row * t->n_columns + column];
 }
 
-/* Ignores case; a dash may stand for the blank of a heading, which would need quotes in a shell. */
+/* Ignores case; a hyphen may stand for the space in a heading, which would need quotes in a shell.
+ */
 static bool is_heading(const char *heading, const char *name, size_t len)
 {
 	if (strlen(heading) != len)

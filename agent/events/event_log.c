@@ -47,7 +47,8 @@ bool event_log_is_whole(const struct event_log *log)
 
 /* ---- reading ---- */
 
-/* A decimal number up to `max` that ends with `end`; NULL: it is something else. */
+/* Reads a decimal number up to `max` that is followed by the character `end`; returns the place
+ * after that character. NULL: there is no such number. */
 static const char *take_number(const char *at, char end, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -114,7 +115,7 @@ static bool parse_line(const char *line, size_t len, struct events_entry *e)
 
 static int add(struct event_log *log, const struct events_entry *e)
 {
-	const size_t room = 2 * EVENTS_KEPT; /* so that old ones are moved away rarely */
+	const size_t room = 2 * EVENTS_KEPT; /* so that the newest are rarely moved to the front */
 
 	if (e->seq <= log->last)
 		return 0;

@@ -200,19 +200,21 @@ static void report(struct event_store *s, const struct event_log *log, const str
 			   "cannot read the earlier events in %s: %s", c->path,
 			   r == -EFBIG ? "the file is too large" : strerror(-r));
 	if (log->newer)
-		events_add(s->events, LOG_LEVEL_NOTICE, "agent",
-			   "%s: a newer version of Plenum (format %u) wrote it; its events are not "
-			   "listed, and the file is kept as events.v%u",
-			   c->path, log->newer, log->newer);
-	if (log->n_damaged || log->headless)
-		events_add(s->events, LOG_LEVEL_WARNING, "agent",
-			   "%s was damaged: %zu events of it are lost", c->path,
-			   log->n_damaged + log->incomplete);
-	else if (log->incomplete)
 		events_add(
 			s->events, LOG_LEVEL_NOTICE, "agent",
-			"%s: the last event was incomplete, as after a power failure, and is lost",
-			c->path);
+			"%s was written by a newer version of Plenum (format %u): its events are "
+			"not listed, and before the next write it is renamed to events.v%u",
+			c->path, log->newer, log->newer);
+	if (log->n_damaged || log->headless)
+		events_add(s->events, LOG_LEVEL_WARNING, "agent",
+			   "%s was damaged (unusable lines: %zu); their events are lost unless the "
+			   "other copy has them",
+			   c->path, log->n_damaged + log->incomplete + log->headless);
+	else if (log->incomplete)
+		events_add(s->events, LOG_LEVEL_NOTICE, "agent",
+			   "%s: the last event was incomplete, as after a power failure; it is "
+			   "lost unless the other copy has it",
+			   c->path);
 }
 
 /* Without a copy in the run directory, the host was restarted. */

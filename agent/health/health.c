@@ -13,8 +13,8 @@
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is established */
 #define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts know of a change */
 #define LEG_NS (1 * NSEC_PER_SEC)     /* until the plan knows that a leg has no carrier */
-/* Until failover has finished, and until a leg carries again that another program changed and the
- * agent repaired. */
+/* Until failover has finished, and until a leg that another program changed, and
+ * the agent repaired, carries data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
 #define GUESS_NS (3 * NSEC_PER_SEC) /* until a guess replaces a cause that was known */
 /* A path that loses packets may go down and be up again; after this long, it is down. */

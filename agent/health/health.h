@@ -40,8 +40,9 @@ struct health_entry {
 	char key[HEALTH_KEY_MAX]; /* the mount, leg or peer that it is about; the text may change */
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* held back until then */
-	uint64_t guess_since_ns;    /* since when only a guess has explained it; 0: the text does */
-	bool reported_elsewhere;    /* a leg's problem reports it already */
+	uint64_t guess_since_ns; /* since when the cause in `text` is gone and only a guess is left;
+				    0: never */
+	bool reported_elsewhere; /* a leg's problem reports it already */
 	bool seen;
 };
 

@@ -8,8 +8,8 @@
 
 #define ARP_COMPLETE 2	/* ATF_COM */
 #define ARP_PERMANENT 4 /* ATF_PERM */
-/* Silent paths are probed at least twice a second. Less than a path is held back: a refusal from
- * before its outage does not explain that. */
+/* Silent paths are probed at least twice a second. Shorter than PATH_NS, for which a path's
+ * outage is held back: a refusal that ended before the outage is not its cause. */
 #define REFUSED_NS (2 * NSEC_PER_SEC)
 
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,

@@ -379,10 +379,10 @@ static const struct spec_key net_keys[] = {
 	 .example = "connected"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "unchanged",
-	 .help = "The RoCE version of rdma_cm connections on the device's RDMA port whose program does not choose a"
-		 " version: v2, routable UDP. Bulk data always use it; v1, Ethernet frames within one subnet, is not"
-		 " supported.\n"
-		 "A leg on a device that lacks RoCE v2 works without it and is degraded.\n"
+	 .help = "The RoCE version that rdma_cm uses on this device's RDMA port for programs that do not choose one. The"
+		 " only value is v2, which runs over UDP and can be routed. Plenum's own RDMA over Ethernet uses v2"
+		 " whatever is set here; RoCE v1 is not supported.\n"
+		 "If this is set and the device lacks RoCE v2, the leg works without the setting and is degraded.\n"
 		 "Two legs on one device (an interface and a VLAN on it) must have the same value, as with all"
 		 " settings of a device.",
 	 .example = "v2"},

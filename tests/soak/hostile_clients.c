@@ -412,7 +412,7 @@ static void clients_up(void)
 	}
 }
 
-/* First packets of handshakes, each of another session, which the server must answer. */
+/* Sends HELLOs, each for a new session; the server must answer each of them. */
 static void hellos_send(void)
 {
 	for (unsigned i = 0; i < 64; i++) {

@@ -136,8 +136,8 @@ static void test_events_take_filters(void **state)
 		{{.from = "2026-11-27", .until = "2026-11-26"},
 		 "until is '2026-11-26'; write a time after that of from"},
 		{{.source = "a\x1b"},
-		 "source is 'a?'; write a source as events have it: agent, api, worker 2, or a "
-		 "name of net[]"},
+		 "source is 'a?'; write a source as in the list of events: agent, api, worker 2, "
+		 "or the name of a leg"},
 	};
 	struct api_request rq = {.method = "GET",
 				 .path = "/v1/events",

@@ -456,7 +456,8 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
-/* done() submits further calls, which may return meanwhile: the worker has other things to do. */
+/* Results taken by one poll. done() may submit calls that return during the poll: without this
+ * limit the worker's other work would wait. */
 #define POLL_ENOUGH 64U
 
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,

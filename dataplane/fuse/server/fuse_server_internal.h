@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Private to this folder: the way of a client's message to a running request. server_receive.c
- * takes messages, server_wait.c holds those without a reply buffer, server_fetch.c fetches data by
- * RDMA, server_req.c starts requests.
+ * takes messages, server_wait.c holds those that wait for their host's turn or for a reply buffer,
+ * server_fetch.c fetches data by RDMA, server_req.c starts requests.
  */
 #ifndef PLENUM_FUSE_SERVER_INTERNAL_H
 #define PLENUM_FUSE_SERVER_INTERNAL_H
@@ -18,8 +18,8 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
-/* Starts a validated request, including its data: now, or when there is a reply buffer for it. A
- * repetition of a running request takes over its reply. */
+/* Starts a validated request, including its data: now, or when it is its host's turn and there is a
+ * reply buffer. A repetition of a running request takes over its reply. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
 /* Starts waiting requests, a bounded amount of work: those of hosts in turn that can have a buffer.

@@ -70,7 +70,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r);
 enum port_rdma_link {
 	PORT_RDMA_LINK_IB = 1,
 	PORT_RDMA_LINK_ROCE_V2 = 2,
-	/* 3 was RoCE v1, which earlier versions used: a half with it never fits. */
+	/* 3 was RoCE v1, which earlier versions used: a peer that offers it is refused. */
 };
 
 /* One end's parameters of a pair. */
