@@ -156,7 +156,8 @@ static int take_filter(const struct api_request *rq, struct privsep_get_events *
 
 	_Static_assert(PRIVSEP_EVENTS_MAX == EVENTS_KEPT && sizeof(g->source) == EVENTS_SOURCE_MAX,
 		       "the message holds what the events have");
-	if (rq->severity && !events_severity_from_string(rq->severity, &severity))
+	if (rq->severity &&
+	    (!events_severity_from_string(rq->severity, &severity) || severity > LOG_LEVEL_INFO))
 		return fail(e, 400, "bad-query",
 			    "severity is '%.40s'; write error, warning, notice or info",
 			    rq->severity);

@@ -85,7 +85,7 @@ struct events_filter {
 json_t *events_to_json(struct events *ev, const struct events_filter *f);
 /* "error", "warning", "notice", "info", "debug" */
 const char *events_severity_to_string(enum log_level l);
-/* False: there is no such severity. */
+/* Returns false if `text` is not the name of a severity. */
 bool events_severity_from_string(const char *text, enum log_level *ret);
 
 #endif

@@ -48,7 +48,7 @@ bool event_log_is_whole(const struct event_log *log)
 /* ---- reading ---- */
 
 /* Reads a decimal number up to `max` that is followed by the character `end`; returns the place
- * after that character. NULL: there is no such number. */
+ * after that character, or NULL if the text is anything else. */
 static const char *take_number(const char *at, char end, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;

@@ -130,6 +130,8 @@ static void test_events_take_filters(void **state)
 		{{.severity = "bad"}, "severity is 'bad'; write error, warning, notice or info"},
 		{{.severity = ""}, "severity is ''; write error, warning, notice or info"},
 		{{.limit = "0"}, "limit is '0'; write a number from 1 to 1000"},
+		{{.severity = "debug"},
+		 "severity is 'debug'; write error, warning, notice or info"},
 		{{.limit = "1001"}, "limit is '1001'; write a number from 1 to 1000"},
 		{{.from = "2 h"}, "from is '2 h'; write " WHEN_FORMS},
 		{{.until = "2026-02-30"}, "until is '2026-02-30'; write " WHEN_FORMS},
