@@ -482,7 +482,7 @@ static unsigned client_left(struct worker *w)
 			if (fuse_client_pull(m->front, true, w->now_ns) == -ENODEV)
 				unmounted(w, i);
 		}
-		left += fuse_client_sent(m->front);
+		left += fuse_client_sent(m->front) + fuse_client_owes_goodbye(m->front, w->now_ns);
 	}
 	return left;
 }

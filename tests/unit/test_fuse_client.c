@@ -633,6 +633,7 @@ static void test_unmount_sends_destroy(void **state)
 	struct rig *g = *state;
 
 	bring_up(g);
+	assert_false(fuse_client_owes_goodbye(g->f, NOW0));
 	shutdown(g->kernel, SHUT_WR);
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), -ENODEV);
 	assert_int_equal(call_header(0).opcode, FUSE_DESTROY);
@@ -655,6 +656,7 @@ static void test_destroy_waits_for_an_absent_server(void **state)
 	assert_int_equal(fuse_client_pull(g->f, true, NOW0), -ENODEV);
 	assert_true(fuse_client_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC);
 	assert_int_equal(n_calls, 0);
+	assert_true(fuse_client_owes_goodbye(g->f, NOW0)); /* a stopping worker waits */
 	/* The goodbye may be lost with the session. */
 	for (unsigned i = 0; i < 2; i++) {
 		session.up = true;
@@ -667,7 +669,9 @@ static void test_destroy_waits_for_an_absent_server(void **state)
 		if (i == 0)
 			reset_all(g, NOW0);
 	}
+	assert_true(fuse_client_owes_goodbye(g->f, NOW0));
 	respond_empty(g, 0);
+	assert_false(fuse_client_owes_goodbye(g->f, NOW0));
 	fuse_client_tick(g->f, NOW0);
 	assert_true(session.closed);
 }
@@ -689,6 +693,7 @@ static void test_destroy_is_given_up_after_a_minute(void **state)
 	assert_true(session.closed);
 	assert_null(fuse_client_session(g->f));
 	assert_true(fuse_client_tick(g->f, NOW0 + 61 * NSEC_PER_SEC) == UINT64_MAX);
+	assert_false(fuse_client_owes_goodbye(g->f, NOW0 + 61 * NSEC_PER_SEC));
 }
 
 static void stat_fs(struct rig *g)

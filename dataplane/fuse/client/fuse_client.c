@@ -222,6 +222,13 @@ unsigned fuse_client_sent(const struct fuse_client *f)
 	return f->n_sent + (f->bye_sent && !f->bye_done);
 }
 
+bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)
+{
+	const bool given_up = f->bye_until_ns && now_ns >= f->bye_until_ns;
+
+	return f->unmounted && f->state.head->served && !f->bye_done && !given_up;
+}
+
 bool fuse_client_is_ready(const struct fuse_client *f)
 {
 	return f->link == CLIENT_READY;

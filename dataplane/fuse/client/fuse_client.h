@@ -84,6 +84,9 @@ unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* How many of those the peer has. A stopping worker waits for these; its successor gets the
  * others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
+/* Whether the server has not heard yet that the mount has ended. A stopping worker waits for that
+ * as well: otherwise the server would keep the mount's open files for a successor. */
+bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
 /* The peer serves the mount. */
 bool fuse_client_is_ready(const struct fuse_client *f);
 /* The session with the server; NULL: none at present. */
