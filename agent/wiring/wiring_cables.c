@@ -231,20 +231,34 @@ static bool was_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-static bool is_silent_pair(const struct wiring *w, uint32_t a, uint32_t b)
+/* Neither leg hears the other one, and both have been asked often enough to know. */
+static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 {
-	bool any = false;
+	bool asked = false;
 
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		const struct wiring_ask *q = &w->v.asks[i];
 
-		if (q->question != WIRING_ASK_SELF || q->ifindex != a || q->other != b)
+		if (q->question != WIRING_ASK_SELF ||
+		    !((q->ifindex == a && q->other == b) || (q->ifindex == b && q->other == a)))
 			continue;
 		if (!is_silent(q))
 			return false;
-		any = true;
+		asked = true;
 	}
-	return any;
+	return asked;
+}
+
+/* A port without a network hears nothing either: a peer must have answered on the leg. */
+static bool has_network(const struct wiring *w, const struct wiring_leg *leg)
+{
+	for (size_t i = 0; i < w->v.n_asks && !leg->proven; i++) {
+		const struct wiring_ask *q = &w->v.asks[i];
+
+		if (q->question != WIRING_ASK_SELF && q->ifindex == leg->ifindex && is_answered(q))
+			return true;
+	}
+	return leg->proven;
 }
 
 /*
@@ -263,18 +277,20 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Remembers whether the networks of two legs on which peers answer are apart or linked. */
+/*
+ * Remembers whether the networks of two legs are apart or linked. Two networks are apart whichever
+ * of them each leg is plugged into, so legs that are crossed show it too. That they are linked
+ * needs right cables.
+ */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {
-	if (!a->proven || !b->proven)
-		return;
-	if (are_linked(w, a->ifindex, b->ifindex)) {
+	if (a->proven && b->proven && are_linked(w, a->ifindex, b->ifindex)) {
 		for (size_t i = 0; i < w->n_apart; i++)
 			if (w->apart[i].a == a->ifindex && w->apart[i].b == b->ifindex)
 				w->apart[i] = w->apart[--w->n_apart];
-	} else if (is_silent_pair(w, a->ifindex, b->ifindex) &&
-		   is_silent_pair(w, b->ifindex, a->ifindex) &&
-		   !was_apart(w, a->ifindex, b->ifindex) && w->n_apart < ARRAY_SIZE(w->apart)) {
+	} else if (are_seen_apart(w, a->ifindex, b->ifindex) && has_network(w, a) &&
+		   has_network(w, b) && !was_apart(w, a->ifindex, b->ifindex) &&
+		   w->n_apart < ARRAY_SIZE(w->apart)) {
 		w->apart[w->n_apart].a = a->ifindex;
 		w->apart[w->n_apart++].b = b->ifindex;
 	}
@@ -295,8 +311,8 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 /*
  * Linux answers a probe for any of its addresses on any link. So the answer to `q` counts only if
  * the peer's address of this leg is silent, and the same station answers on the other leg, or the
- * other leg's cable leads here. Where networks are linked, each leg reaches both: legs that hear
- * each other count only if they were apart before.
+ * other leg's cable leads here. Where networks are linked, each leg reaches both: so the networks
+ * must be seen apart, now or before the cables were changed.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {
@@ -308,7 +324,7 @@ static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, 
 	there = find_ask(w, WIRING_ASK_PEER, q->other, q->other, q->peer);
 	back = find_ask(w, WIRING_ASK_PEER_LEG, q->other, q->ifindex, q->peer);
 	if (!here || !there || !is_silent(here) ||
-	    (hear_each_other(w, q->ifindex, q->other) && !was_apart(w, q->ifindex, q->other)))
+	    (!are_seen_apart(w, q->ifindex, q->other) && !was_apart(w, q->ifindex, q->other)))
 		return false;
 	*ret_back = is_silent(there) && back && is_answered(back);
 	return *ret_back || (is_answered(there) && wiring_mac_equal(&there->by, &q->by));

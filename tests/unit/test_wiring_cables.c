@@ -314,6 +314,27 @@ static void networks_stay_apart_while_cables_are_exchanged(void **state)
 	assert_false(is_crossed(d, "leg-a", ""));
 }
 
+/* Cables that were crossed from the start have shown that the networks are apart. */
+static void crossed_cables_show_that_networks_are_apart(void **state)
+{
+	struct cables *d = *state;
+
+	d->net[0] = 1;
+	d->net[1] = 0;
+	cables_run(d, 2 * S);
+	assert_true(is_crossed(d, "leg-a", "swap the cables of eth1 and eth2"));
+	plug(d, 0, 0);
+	cables_run(d, 20 * MS);
+	plug(d, 0, 1);
+	prove(d, true);
+	cables_run(d, 200 * MS);
+	plug(d, 0, 0);
+	prove_one(d, 0, true);
+	cables_run(d, 2 * S);
+	assert_true(is_crossed(d, "leg-b", "connect eth2 to the network of leg-b"));
+	assert_false(is_crossed(d, "leg-a", ""));
+}
+
 static void right_cables_are_not_reported_whatever_the_peer_lacks(void **state)
 {
 	for (unsigned lacks = 0; lacks < 16; lacks++) {
@@ -409,6 +430,7 @@ int main(void)
 		CABLES_TEST(legs_that_hear_each_other_for_a_moment_are_found_crossed),
 		CABLES_TEST(a_leg_at_the_other_legs_switch_is_found),
 		CABLES_TEST(networks_stay_apart_while_cables_are_exchanged),
+		CABLES_TEST(crossed_cables_show_that_networks_are_apart),
 		CABLES_TEST(legs_of_linked_networks_are_not_crossed_when_the_peer_loses_one),
 		CABLES_TEST(linked_networks_are_not_crossed_at_the_start),
 		CABLES_TEST(the_number_of_packets_is_limited),
