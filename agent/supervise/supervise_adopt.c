@@ -9,7 +9,6 @@
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -243,7 +242,7 @@ void sup_do_adopt(struct sup_worker *w)
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
 	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));
 	watch_or_kill(w);
-	sup_read_control(w, UINT_MAX);
+	sup_read_sent(w);
 	if (sup_send(w, LAUNCH_MSG_ADOPT, 0, 0) < 0)
 		sup_kill(w);
 	if (!whole)
@@ -318,7 +317,7 @@ static void take_over(struct sup_worker *w)
 
 	w->pid = spawn_pidfd_pid(w->pidfd);
 	if (w->pid < 0 || has_ended(w->pidfd)) {
-		sup_read_control(w, UINT_MAX); /* handles the worker's requests to pin files */
+		sup_read_sent(w); /* handles the worker's requests to pin files */
 		sup_forget_process(w);
 		sup_note_death(w, "ended while no agent was running");
 		return;

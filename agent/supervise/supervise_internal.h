@@ -124,12 +124,18 @@ bool sup_rdma_send(const struct sup_worker *w, unsigned port, const struct sup_r
 void sup_update_rdma(struct sup_worker *w, uint64_t now_ns);
 /* Notes a port that the worker got from an earlier agent. */
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
-/* Validates a port that a worker reports: its texts are terminated. */
+/* Whether another process left a valid value there; any other is undefined behaviour to read. */
+bool sup_flag_is_sane(const bool *flag);
+/* Validates a port that a worker reports: its texts are terminated, its names can be shown, and its
+ * flags are valid. */
 bool sup_port_is_sane(const struct launch_port *p);
 /* Writes the current label of the leg to port. */
 void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
 /* Reads at most n_max messages; an end of file only ends the watching of the socket. */
 void sup_read_control(struct sup_worker *w, unsigned n_max);
+/* Reads all messages that the worker has sent before the call. One that keeps sending does not keep
+ * the agent from its other work. */
+void sup_read_sent(struct sup_worker *w);
 /* Stores fd (fd_store.h) under "WHAT-ID", or drop it. */
 void sup_store(const struct sup_worker *w, const char *what, int fd);
 void sup_unstore(const struct sup_worker *w, const char *what);

@@ -4,6 +4,7 @@
  * device was replaced. `started` keeps the actual ports, in the process's order.
  */
 #include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/text.h"
 #include <string.h>
 
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg)
@@ -77,15 +78,18 @@ bool sup_update_ports(struct sup_worker *w)
 	return true;
 }
 
-static bool text_ends(const char *text, size_t size)
+bool sup_flag_is_sane(const bool *flag)
 {
-	return memchr(text, '\0', size) != NULL;
+	return *(const unsigned char *)flag <= 1;
 }
 
 bool sup_port_is_sane(const struct launch_port *p)
 {
-	return text_ends(p->leg, sizeof(p->leg)) && text_ends(p->ifname, sizeof(p->ifname)) &&
-	       text_ends(p->label, sizeof(p->label)) && text_ends(p->device, sizeof(p->device));
+	return text_is_clean(p->leg, sizeof(p->leg)) && text_is_clean(p->label, sizeof(p->label)) &&
+	       text_is_utf8(p->ifname, sizeof(p->ifname)) &&
+	       text_is_utf8(p->device, sizeof(p->device)) && sup_flag_is_sane(&p->rdma) &&
+	       sup_flag_is_sane(&p->rdma_asked) && sup_flag_is_sane(&p->rdma_only) &&
+	       sup_flag_is_sane(&p->shared);
 }
 
 /* Inserts the port in the configured order. */

@@ -9,7 +9,6 @@
 #include "netcfg/base/text.h"
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 
 #define OOM_SCORE (-500)
 #define MESSAGES_A_TURN 16
+#define MESSAGES_SENT_MAX 65536 /* more than a socket's queue holds */
 
 /* In the descriptor store; they are all that the next agent needs. */
 static const char *const stored_names[] = {"pid", "control", "config", "stats"};
@@ -701,6 +701,11 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 	}
 }
 
+void sup_read_sent(struct sup_worker *w)
+{
+	sup_read_control(w, MESSAGES_SENT_MAX);
+}
+
 /* At most a few messages per turn, so that a worker that sends many does not delay the others. */
 static int on_control(void *user, int fd, uint32_t revents)
 {
@@ -740,7 +745,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	int status = -1;
 
 	/* Messages sent before the exit explain it, and name the files to pin. */
-	sup_read_control(w, UINT_MAX);
+	sup_read_sent(w);
 	spawn_reap(fd, &status, how, sizeof(how));
 	sup_forget_process(w);
 	if (status == SPAWN_EXIT_CORE && !w->reason[0])

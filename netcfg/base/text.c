@@ -46,6 +46,30 @@ bool text_is_shown(uint32_t c)
 	       !(c >= 0xe0000 && c <= 0xe0fff); /* tags */
 }
 
+static bool is_text(const char *text, size_t size, bool shown)
+{
+	const char *end = memchr(text, '\0', size);
+	uint32_t c;
+	size_t n;
+
+	for (; end && text < end; text += n) {
+		n = text_utf8_read((const unsigned char *)text, (size_t)(end - text), &c);
+		if (n == 0 || (shown && !text_is_shown(c)))
+			return false;
+	}
+	return end != NULL;
+}
+
+bool text_is_utf8(const char *text, size_t size)
+{
+	return is_text(text, size, false);
+}
+
+bool text_is_clean(const char *text, size_t size)
+{
+	return is_text(text, size, true);
+}
+
 void text_clean(char *text)
 {
 	unsigned char *at = (unsigned char *)text;

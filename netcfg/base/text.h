@@ -15,6 +15,10 @@
 size_t text_utf8_read(const unsigned char *text, size_t len, uint32_t *ret);
 /* Whether the character can be shown: no control, format or bidirectional character. */
 bool text_is_shown(uint32_t c);
+/* Whether the text of at most size bytes has its end there, and is UTF-8. */
+bool text_is_utf8(const char *text, size_t size);
+/* The same, and whether all its characters can be shown. */
+bool text_is_clean(const char *text, size_t size);
 /* Replaces each byte that is not part of such a character by '?', in place. */
 void text_clean(char *text);
 

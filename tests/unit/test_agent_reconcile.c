@@ -700,6 +700,14 @@ static void test_only_given_ports_are_believed(void **state)
 	port.device[0] = '\0';
 	sup_take_port(w, n + 1, &port);
 	assert_int_equal(has->n_ports, n);
+	strcpy(port.leg, "leg\033[2J"); /* names reach terminals and metrics */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n);
+	strcpy(port.leg, "leg-c");
+	memset(&port.rdma, 2, sizeof(port.rdma)); /* neither true nor false */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n);
+	port.rdma = false;
 	sup_take_port(w, n, &port);
 	assert_int_equal(has->n_ports, n + 1);
 	port.ifindex++; /* it has moved */

@@ -6,6 +6,7 @@
 #include "tests/lib/host/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -350,6 +351,68 @@ static void test_the_result_of_an_rdma_test_is_taken_as_it_is(void **state)
 	close(ends[1]);
 }
 
+/* As many messages as no worker has sent before the call. */
+static void test_a_worker_that_keeps_sending_does_not_hold_up_the_agent(void **state)
+{
+	const int room = 64 << 20;
+	struct sup_worker w = {.control_fd = -1};
+	unsigned n = 0;
+	int ends[2];
+	char left;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	if (setsockopt(ends[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
+		skip(); /* only root may have a queue of this length */
+	while (n < 70000 && send(ends[1], "", 1, MSG_DONTWAIT) == 1)
+		n++;
+	assert_int_equal(n, 70000);
+	w.pins_fd = ends[0];
+	sup_read_sent(&w);
+	assert_int_equal(recv(ends[0], &left, 1, MSG_DONTWAIT), 1); /* of a later turn */
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* The kernel puts as many descriptors into the receiver's memory as have room there. */
+static void test_of_several_descriptors_in_a_message_one_is_received(void **state)
+{
+	struct launch_msg m = {.type = LAUNCH_MSG_HOLD};
+	union {
+		char buf[CMSG_SPACE(3 * sizeof(int))];
+		struct cmsghdr head;
+	} control = {.buf = {0}};
+	struct iovec iov = {.iov_base = &m, .iov_len = sizeof(m)};
+	int ends[2], pipes[2], fd = -1;
+	bool whole = true;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	for (size_t n = 2; n <= 3; n++) {
+		struct msghdr mh = {.msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = control.buf,
+				    .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+		struct pollfd p;
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+						.cmsg_type = SCM_RIGHTS,
+						.cmsg_len = CMSG_LEN(n * sizeof(int))};
+		for (size_t i = 0; i < n; i++)
+			memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &pipes[1], sizeof(int));
+		assert_int_equal(sendmsg(ends[1], &mh, 0), sizeof(m));
+		close(pipes[1]);
+		assert_int_equal(fdpass_recv(ends[0], &m, sizeof(m), &fd, &whole), sizeof(m));
+		assert_true(fd >= 0);
+		assert_false(whole);
+		close(fd);
+		p = (struct pollfd){.fd = pipes[0]};
+		assert_int_equal(poll(&p, 1, 0), 1); /* no write end is open */
+		close(pipes[0]);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +429,8 @@ int main(void)
 		cmocka_unit_test(test_the_backoff_grows_to_its_limit),
 		cmocka_unit_test(test_a_running_worker_gets_new_ports),
 		cmocka_unit_test(test_the_result_of_an_rdma_test_is_taken_as_it_is),
+		cmocka_unit_test(test_a_worker_that_keeps_sending_does_not_hold_up_the_agent),
+		cmocka_unit_test(test_of_several_descriptors_in_a_message_one_is_received),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

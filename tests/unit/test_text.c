@@ -20,6 +20,9 @@ static void assert_cleaned(const char *text, const char *want)
 	snprintf(buf, sizeof(buf), "%s", text);
 	text_clean(buf);
 	assert_string_equal(buf, want);
+	assert_int_equal(text_is_clean(text, strlen(text) + 1), strcmp(text, want) == 0);
+	assert_false(text_is_clean(text, strlen(text)));
+	assert_false(text_is_utf8(text, strlen(text)));
 }
 
 static void test_readable_text_is_unchanged(void **state)

@@ -51,7 +51,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   .msg_controllen = sizeof(control.buf)};
+			   .msg_controllen = CMSG_LEN(sizeof(int))}; /* no room for a second */
 	struct cmsghdr *c;
 	ssize_t n;
 

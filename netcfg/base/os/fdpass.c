@@ -32,7 +32,6 @@ int fdpass_send(int sock, const void *msg, size_t len, int fd)
 	return sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* The control buffer has room for one descriptor; the kernel closes what does not fit. */
 static int take_descriptor(struct msghdr *mh)
 {
 	int fd = -1;
@@ -46,12 +45,14 @@ static int take_descriptor(struct msghdr *mh)
 
 ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_whole)
 {
+	/* Without the padding at the end, in which the kernel would put a second descriptor; it
+	 * closes what does not fit. */
 	union control_buffer control;
 	struct iovec iov = {.iov_base = msg, .iov_len = size};
 	struct msghdr mh = {.msg_iov = &iov,
 			    .msg_iovlen = 1,
 			    .msg_control = control.buf,
-			    .msg_controllen = sizeof(control.buf)};
+			    .msg_controllen = CMSG_LEN(sizeof(int))};
 	ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 
 	*ret_fd = -1;
