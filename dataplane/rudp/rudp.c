@@ -188,7 +188,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		return -ENOMEM;
 	}
 	rudp_grant_init(r);
-	if (seal_buf_init(r) || rudp_accept_init(r)) {
+	if (seal_buf_init(r) || rudp_index_init(r) || rudp_accept_init(r)) {
 		rudp_free(r);
 		return -ENOMEM;
 	}
@@ -206,7 +206,8 @@ struct rudp *rudp_free(struct rudp *r)
 	reap_dead(r);
 	free(r->sessions);
 	free(r->heap);
-	free(r->hellos);
+	free(r->index);
+	rudp_hellos_done(r);
 	free(r->spent_ns);
 	free(r->seal_buf);
 	rudp_noise_wipe(r, sizeof(*r)); /* contains keys */
@@ -240,10 +241,17 @@ static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagr
 	return -EBADMSG;
 }
 
-static bool reset_is_peers(const struct rudp_session *s, const uint8_t *data, size_t len)
+struct reset {
+	const uint8_t *tokens;
+	size_t len;
+};
+
+static bool is_reset_by(const struct rudp_session *s, const void *user)
 {
-	for (size_t at = WIRE_COMMON_BYTES; at < len; at += WIRE_TOKEN_BYTES)
-		if (rudp_noise_equal(data + at, s->peer_token, WIRE_TOKEN_BYTES))
+	const struct reset *reset = user;
+
+	for (size_t at = 0; s->state == SESSION_UP && at < reset->len; at += WIRE_TOKEN_BYTES)
+		if (rudp_noise_equal(reset->tokens + at, s->peer_token, WIRE_TOKEN_BYTES))
 			return true;
 	return false;
 }
@@ -251,23 +259,20 @@ static bool reset_is_peers(const struct rudp_session *s, const uint8_t *data, si
 static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *data, size_t len,
 		    uint64_t now)
 {
-	if (len <= WIRE_COMMON_BYTES ||
-	    len > WIRE_COMMON_BYTES + WIRE_TOKENS_MAX * WIRE_TOKEN_BYTES ||
-	    (len - WIRE_COMMON_BYTES) % WIRE_TOKEN_BYTES)
-		return -EBADMSG;
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
+	struct reset reset = {.tokens = data + WIRE_COMMON_BYTES, .len = len - WIRE_COMMON_BYTES};
+	struct rudp_session *s;
 
-		if (!s || s->state != SESSION_UP || s->peer_number != c->session ||
-		    !reset_is_peers(s, data, len))
-			continue;
-		if (s->is_client)
-			rudp_session_reconnect(s, RUDP_SESSION_RESTARTED, now);
-		else
-			rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
-		return 0;
-	}
-	return -EBADMSG;
+	if (len <= WIRE_COMMON_BYTES || reset.len > WIRE_TOKENS_MAX * WIRE_TOKEN_BYTES ||
+	    reset.len % WIRE_TOKEN_BYTES)
+		return -EBADMSG;
+	s = rudp_index_number(r, c->session, is_reset_by, &reset);
+	if (!s)
+		return -EBADMSG;
+	if (s->is_client)
+		rudp_session_reconnect(s, RUDP_SESSION_RESTARTED, now);
+	else
+		rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
+	return 0;
 }
 
 /* A packet of another version, or a foreign one. */

@@ -47,12 +47,13 @@ void rudp_accept_put_addr(struct rudp *r, unsigned port)
 
 int rudp_accept_init(struct rudp *r)
 {
-	r->hellos = calloc((size_t)r->n_sessions * 2, sizeof(*r->hellos));
+	int res = rudp_hellos_init(r);
+
 	r->spent_ns = calloc(BUDGETS, sizeof(*r->spent_ns));
 	for (unsigned i = 0; i < r->cfg.n_ports; i++)
 		rudp_accept_put_addr(r, i);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
-	return r->hellos && r->spent_ns ? 0 : -ENOMEM;
+	return res == 0 && r->spent_ns ? 0 : -ENOMEM;
 }
 
 /* ------------------------------------------------------------------ cookies */
@@ -196,53 +197,32 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 
 /* ------------------------------------------------------------------ HELLO */
 
-/* Ends sessions of earlier incarnations of the client. False: the HELLO itself is of an earlier
- * one. */
+static void end_replaced(struct rudp_session *s)
+{
+	if (s)
+		rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
+}
+
+/* Ends sessions of earlier incarnations of the client, and the one that this HELLO replaces. False:
+ * the HELLO itself is of an earlier incarnation. All sessions of an identity have one epoch, since
+ * each HELLO passes here. */
 static bool end_older(struct rudp *r, const struct hello_in *in)
 {
 	const struct wire_hello_body *b = &in->b;
+	struct rudp_session *s = rudp_index_sibling(r, b->identity);
 
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
-
-		if (!s || s->is_client || s->peer_identity != b->identity)
-			continue;
-		if ((int32_t)(s->peer_epoch - b->epoch) > 0)
-			return false;
-		if (s->peer_epoch != b->epoch || s->number == b->former_number ||
-		    s->peer_number == in->h.client_number)
-			rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
+	if (!s)
+		return true;
+	if ((int32_t)(s->peer_epoch - b->epoch) > 0)
+		return false;
+	while (s && s->peer_epoch != b->epoch) {
+		end_replaced(s);
+		s = rudp_index_sibling(r, b->identity);
 	}
+	s = rudp_session_find(r, b->former_number);
+	end_replaced(s && !s->is_client && s->peer_identity == b->identity ? s : NULL);
+	end_replaced(rudp_index_client(r, b->identity, in->h.client_number));
 	return true;
-}
-
-static struct rudp_session *session_of_hello(struct rudp *r, uint64_t hash)
-{
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
-
-		if (s && !s->is_client && s->hello_hash == hash)
-			return s;
-	}
-	return NULL;
-}
-
-/* The HELLO already created a session that has ended since, so it is a replay. The ring holds as
- * many HELLOs as can arrive while a cookie is valid, unless sessions are created and lost faster.
- */
-static bool hello_used(const struct rudp *r, uint64_t hash)
-{
-	for (unsigned i = 0; i < 2 * r->n_sessions; i++)
-		if (r->hellos[i] == hash)
-			return true;
-	return false;
-}
-
-static void hello_note(struct rudp *r, struct rudp_session *s, uint64_t hash)
-{
-	s->hello_hash = hash;
-	r->hellos[r->next_hello] = hash;
-	r->next_hello = (r->next_hello + 1) % (2 * r->n_sessions);
 }
 
 /* Opens the sealed part of HELLO. NULL, or the word for the refusal. */
@@ -287,6 +267,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	s->peer_number = in->h.client_number;
 	s->peer_identity = in->b.identity;
 	s->peer_epoch = in->b.epoch;
+	s->hello_hash = in->hash;
 	s->key = in->key;
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
 	s->last_rx_ns = now;
@@ -298,6 +279,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 		rudp_session_free(s);
 		return res < 0 && res >= -4095 ? res : -EPROTO;
 	}
+	rudp_index_add_client(s);
 	rudp_call_reset(s, MIN_OF(in->b.slots, r->lim.calls_per_session), 0);
 	s->state = SESSION_UP;
 	if (accept_make(s, in)) {
@@ -352,7 +334,7 @@ static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *dat
 			refuse_send(r, in, in->h.cipher, res, word);
 		return 0;
 	}
-	hello_note(r, s, in->hash);
+	rudp_hello_note(r, in->hash);
 	p = &s->paths[in->c->path];
 	rudp_path_init(s, in->c->path, in->port, in->src, in->c->flags & WIRE_F_STANDBY, now);
 	p->state = PATH_DOWN;
@@ -377,7 +359,7 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 		return 0;
 	}
 	in.hash = rudp_hash(r, data, len);
-	s = session_of_hello(r, in.hash);
+	s = rudp_index_hello(r, in.hash);
 	if (s) {
 		if (s->handshake) { /* ACCEPT was lost */
 			s->handshake->due = true;
@@ -385,7 +367,7 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 		}
 		return 0;
 	}
-	if (hello_used(r, in.hash) || *budget_of(r, src) > now + BUDGET_NS)
+	if (rudp_hello_is_used(r, in.hash) || *budget_of(r, src) > now + BUDGET_NS)
 		return -EBADMSG;
 	res = hello_process(r, &in, data, now);
 	rudp_noise_done(&in.noise);

@@ -497,6 +497,7 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 			     const struct wire_accept *a, uint64_t now)
 {
 	s->peer_number = a->server_number;
+	rudp_index_add_number(s);
 	s->peer_identity = a->identity;
 	s->peer_epoch = a->epoch;
 	memcpy(s->peer_token, a->token, sizeof(s->peer_token));

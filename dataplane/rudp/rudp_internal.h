@@ -10,7 +10,8 @@
  *	rudp_grant.h      order of big requests: rudp_grant.c
  *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
- * rudp_standing.c tells which clients still acknowledge responses.
+ * rudp_standing.c tells which clients still acknowledge responses; rudp_index.c finds sessions for
+ * handshakes and RESETs.
  *
  * Below are the rest: rudp.c (endpoint, poll, stateless replies), rudp_session.c (life cycle),
  * rudp_tx.c (which chunk to send when, on which path), rudp_rx.c (packets in, acknowledgements
@@ -61,6 +62,16 @@ _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "rudp and the wire format a
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
+/* What sessions are found by, in rudp_index.c: the hash of the HELLO; identity and number of the
+ * peer; its number; its identity. Sessions of clients are found by the number alone. */
+enum rudp_index {
+	RUDP_INDEX_HELLO,
+	RUDP_INDEX_CLIENT,
+	RUDP_INDEX_NUMBER,
+	RUDP_INDEX_IDENTITY,
+	RUDP_INDEX_MAX
+};
+
 /* Times are in ns of clock_now_ns(). */
 struct rudp_session {
 	struct rudp *r;
@@ -76,7 +87,9 @@ struct rudp_session {
 	struct rudp_session *next_dead; /* SESSION_DEAD: next in rudp.dead */
 	void *user;			/* of the application */
 	struct list dirty_node;
-	unsigned timer_at;   /* index in the timer heap plus 1; 0: none */
+	struct list index[RUDP_INDEX_MAX]; /* in chains of rudp.index */
+	struct list siblings;		   /* server: ring of the sessions of one identity */
+	unsigned timer_at;		   /* index in the timer heap plus 1; 0: none */
 	uint64_t timer_ns;   /* when the timer is due; valid while timer_at is not 0 */
 	uint64_t last_rx_ns; /* when the peer's last packet arrived on any path */
 	size_t bytes;	     /* size of the mapping that holds the session and its arrays */
@@ -208,12 +221,13 @@ struct rudp {
 	uint8_t n_addrs;		  /* server: our addresses as ACCEPT and LABEL list them */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
 	enum rudp_cipher cipher; /* of sessions that we open */
-	uint64_t *hellos; /* server: ring of hashes of HELLOs that created sessions, 2 * n_sessions;
-			     a repeated one creates none */
-	unsigned next_hello; /* index in that ring */
-	uint64_t *spent_ns;  /* server: budgets of addresses for handshakes: when each is whole */
-	uint8_t *seal_buf;   /* sealed packets until the port has sent them; or NULL */
-	size_t seal_used;    /* bytes of it */
+	struct list *index;	 /* chains of sessions, RUDP_INDEX_MAX times index_mask + 1 */
+	unsigned index_mask;
+	struct rudp_hellos *hellos; /* server: hashes of the latest 2 * n_sessions HELLOs that
+				       created sessions; a repeated one creates none */
+	uint64_t *spent_ns; /* server: budgets of addresses for handshakes: when each is whole */
+	uint8_t *seal_buf;  /* sealed packets until the port has sent them; or NULL */
+	size_t seal_used;   /* bytes of it */
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a decrypted packet */
 };
 /* All packets between two flushes, plus some MTU probes. */
@@ -368,6 +382,29 @@ void rudp_standing_ask(struct rudp_session *s, uint64_t now);
 /* Ends silent sessions while memory for responses is short. */
 void rudp_standing_run(struct rudp *r, uint64_t now);
 uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);
+
+/* rudp_index.c */
+int rudp_index_init(struct rudp *r);
+void rudp_index_init_session(struct rudp_session *s);
+/* Server: call when hello_hash, peer_identity and peer_number are set. */
+void rudp_index_add_client(struct rudp_session *s);
+/* Client: call when peer_number has been set. */
+void rudp_index_add_number(struct rudp_session *s);
+void rudp_index_drop(struct rudp_session *s);
+/* NULL: there is none. */
+struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
+struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
+/* Any session of this identity; the others are its siblings. */
+struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
+/* A session that fits, of the first few with this number of the peer. */
+struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
+				       bool (*fits)(const struct rudp_session *s, const void *user),
+				       const void *user);
+int rudp_hellos_init(struct rudp *r);
+void rudp_hellos_done(struct rudp *r);
+/* Whether the HELLO has created a session, perhaps one that has ended since. */
+bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
+void rudp_hello_note(struct rudp *r, uint64_t hash);
 
 /* rudp_timer.c */
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);

@@ -40,6 +40,7 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 	s->rings = (struct pkt_rec *)(at + rings_at);
 	s->is_client = is_client;
 	s->r = r;
+	rudp_index_init_session(s);
 	rudp_call_init(s, at + calls_at);
 	return s;
 }
@@ -82,6 +83,7 @@ void rudp_session_unplace(struct rudp_session *s)
 	r->sessions[index] = NULL;
 	r->free_from = MIN_OF(r->free_from, index);
 	r->n_live--;
+	rudp_index_drop(s);
 	list_del(&s->dirty_node);
 	s->dirty = false;
 	rudp_timer_drop(s);
@@ -175,6 +177,7 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 	s->state = SESSION_CONNECTING;
 	s->replaced_number = s->peer_number;
 	s->peer_number = 0;
+	rudp_index_drop(s);
 	session_forget(s);
 	rudp_hello_start_again(s, now);
 	rudp_session_touch(s);

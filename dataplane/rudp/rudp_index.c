@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finds sessions by what handshakes and RESETs name, without a search of the table: anyone may send
+ * these packets, and a server has thousands of sessions. Chains hang on keyed hashes, so a peer
+ * cannot choose values that share a chain.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+/* Sessions with one number of the peer that a RESET is compared with. Honest peers draw numbers at
+ * random; with more than these the RESET has no effect, and the session ends by its timeout. */
+#define SAME_NUMBER_MAX 8U
+
+int rudp_index_init(struct rudp *r)
+{
+	unsigned n = 64;
+
+	while (n < r->n_sessions)
+		n *= 2;
+	r->index = calloc((size_t)n * RUDP_INDEX_MAX, sizeof(*r->index));
+	if (!r->index)
+		return -ENOMEM;
+	r->index_mask = n - 1;
+	for (unsigned i = 0; i < n * RUDP_INDEX_MAX; i++)
+		list_init(&r->index[i]);
+	return 0;
+}
+
+void rudp_index_init_session(struct rudp_session *s)
+{
+	for (unsigned i = 0; i < RUDP_INDEX_MAX; i++)
+		list_init(&s->index[i]);
+	list_init(&s->siblings);
+}
+
+static struct list *chain_of(const struct rudp *r, enum rudp_index which, uint64_t a, uint64_t b)
+{
+	const uint64_t key[3] = {which, a, b};
+	uint64_t hash = rudp_hash(r, key, sizeof(key));
+
+	return &r->index[(size_t)which * (r->index_mask + 1) + (hash & r->index_mask)];
+}
+
+static struct rudp_session *session_at(struct list *l, enum rudp_index which)
+{
+	return (struct rudp_session *)((char *)l - offsetof(struct rudp_session, index) -
+				       which * sizeof(struct list));
+}
+
+struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity)
+{
+	struct list *chain = chain_of(r, RUDP_INDEX_IDENTITY, identity, 0);
+
+	for (struct list *l = chain->next; l != chain; l = l->next) {
+		struct rudp_session *s = session_at(l, RUDP_INDEX_IDENTITY);
+
+		if (s->peer_identity == identity)
+			return s;
+	}
+	return NULL;
+}
+
+struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number)
+{
+	struct list *chain = chain_of(r, RUDP_INDEX_CLIENT, identity, number);
+
+	for (struct list *l = chain->next; l != chain; l = l->next) {
+		struct rudp_session *s = session_at(l, RUDP_INDEX_CLIENT);
+
+		if (s->peer_identity == identity && s->peer_number == number)
+			return s;
+	}
+	return NULL;
+}
+
+struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash)
+{
+	struct list *chain = chain_of(r, RUDP_INDEX_HELLO, hash, 0);
+
+	for (struct list *l = chain->next; l != chain; l = l->next) {
+		struct rudp_session *s = session_at(l, RUDP_INDEX_HELLO);
+
+		if (s->hello_hash == hash)
+			return s;
+	}
+	return NULL;
+}
+
+struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
+				       bool (*fits)(const struct rudp_session *s, const void *user),
+				       const void *user)
+{
+	struct list *chain = chain_of(r, RUDP_INDEX_NUMBER, number, 0);
+	unsigned n = 0;
+
+	for (struct list *l = chain->next; l != chain && n < SAME_NUMBER_MAX; l = l->next) {
+		struct rudp_session *s = session_at(l, RUDP_INDEX_NUMBER);
+
+		if (s->peer_number != number)
+			continue;
+		if (fits(s, user))
+			return s;
+		n++;
+	}
+	return NULL;
+}
+
+static void add(struct rudp_session *s, enum rudp_index which, uint64_t a, uint64_t b)
+{
+	list_add_tail(chain_of(s->r, which, a, b), &s->index[which]);
+}
+
+void rudp_index_add_number(struct rudp_session *s)
+{
+	list_del(&s->index[RUDP_INDEX_NUMBER]);
+	add(s, RUDP_INDEX_NUMBER, s->peer_number, 0);
+}
+
+/* One session of an identity is in the chain, so that a peer with many does not lengthen it. */
+void rudp_index_add_client(struct rudp_session *s)
+{
+	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity);
+
+	add(s, RUDP_INDEX_HELLO, s->hello_hash, 0);
+	add(s, RUDP_INDEX_CLIENT, s->peer_identity, s->peer_number);
+	rudp_index_add_number(s);
+	if (sibling)
+		list_add_tail(&sibling->siblings, &s->siblings);
+	else
+		add(s, RUDP_INDEX_IDENTITY, s->peer_identity, 0);
+}
+
+void rudp_index_drop(struct rudp_session *s)
+{
+	bool in_chain = !list_empty(&s->index[RUDP_INDEX_IDENTITY]);
+
+	for (unsigned i = 0; i < RUDP_INDEX_MAX; i++)
+		list_del(&s->index[i]);
+	if (in_chain && !list_empty(&s->siblings))
+		add(list_entry(s->siblings.next, struct rudp_session, siblings),
+		    RUDP_INDEX_IDENTITY, s->peer_identity, 0);
+	list_del(&s->siblings);
+}
+
+/* ------------------------------------------------------------------ HELLOs used */
+
+/* A ring of the latest, each in a chain by its hash. The oldest is the last of its chain. */
+struct rudp_hellos {
+	unsigned n, n_used; /* size of the ring; entries in it */
+	unsigned next;	    /* the next entry to write; the oldest if all are used */
+	unsigned mask;	    /* number of chains minus 1 */
+	struct hello_used {
+		uint64_t hash;
+		uint32_t next; /* index plus 1; 0: the last */
+	} * ring;
+	uint32_t *chains; /* index plus 1 of the first */
+};
+
+int rudp_hellos_init(struct rudp *r)
+{
+	struct rudp_hellos *u = calloc(1, sizeof(*u));
+	unsigned n = 64;
+
+	r->hellos = u;
+	if (!u)
+		return -ENOMEM;
+	u->n = 2 * r->n_sessions;
+	while (n < u->n)
+		n *= 2;
+	u->mask = n - 1;
+	u->ring = calloc(u->n, sizeof(*u->ring));
+	u->chains = calloc(n, sizeof(*u->chains));
+	return u->ring && u->chains ? 0 : -ENOMEM;
+}
+
+void rudp_hellos_done(struct rudp *r)
+{
+	if (!r->hellos)
+		return;
+	free(r->hellos->ring);
+	free(r->hellos->chains);
+	free(ptr_take(r->hellos));
+}
+
+bool rudp_hello_is_used(const struct rudp *r, uint64_t hash)
+{
+	const struct rudp_hellos *u = r->hellos;
+
+	for (uint32_t i = u->chains[hash & u->mask]; i; i = u->ring[i - 1].next)
+		if (u->ring[i - 1].hash == hash)
+			return true;
+	return false;
+}
+
+void rudp_hello_note(struct rudp *r, uint64_t hash)
+{
+	struct rudp_hellos *u = r->hellos;
+	struct hello_used *h = &u->ring[u->next];
+	uint32_t *at = &u->chains[h->hash & u->mask];
+
+	if (u->n_used == u->n) {
+		while (*at != u->next + 1)
+			at = &u->ring[*at - 1].next;
+		*at = h->next;
+	} else {
+		u->n_used++;
+	}
+	at = &u->chains[hash & u->mask];
+	*h = (struct hello_used){.hash = hash, .next = *at};
+	*at = u->next + 1;
+	u->next = (u->next + 1) % u->n;
+}

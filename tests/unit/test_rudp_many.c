@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A server with thousands of sessions: packets that anyone may send do not make it look at the
+ * sessions of others, and the index that it finds sessions by is right in all cases.
+ */
+#include "tests/lib/process/touched.h"
+#include "tests/lib/rudp/auth_rig.h"
+
+#define MANY 3000U
+/* Neighbours in the lists that a new session is put into. */
+#define TOUCHED_MAX 6U
+
+static struct hop kept;
+static bool keeps;
+
+/* Keeps the first HELLO with a cookie instead of delivering it. */
+static bool keep_hello(struct rig *rig, struct hop *h)
+{
+	struct wire_common c;
+	struct wire_hello hello;
+
+	if (!keeps || h->to != SERVER || wire_get_common(h->data, h->len, &c) ||
+	    c.type != WIRE_HELLO || wire_get_hello(h->data, h->len, &hello) || !hello.cookie)
+		return false;
+	kept = *h;
+	keeps = false;
+	return true;
+}
+
+/* All sessions are of one client's worker, the worst case for a search by its identity. */
+static void many_begin(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		auth->cfg[i].limits.sessions = MANY + 8;
+		auth->cfg[i].limits.calls_per_session = 1;
+	}
+	auth->middle = keep_hello;
+	auth_begin();
+	for (unsigned i = 1; i < MANY; i++) {
+		auth_connect("hello");
+		if (i % 50 == 0)
+			auth_pass(120 * NSEC_PER_MSEC); /* within the budget of an address */
+	}
+	auth_pass(NSEC_PER_SEC);
+	assert_int_equal(auth_sessions(SERVER), MANY);
+}
+
+static void sessions_watch(void)
+{
+	const struct rudp *r = auth->ends[SERVER].r;
+
+	for (unsigned i = 0; i < r->n_sessions; i++)
+		if (r->sessions[i])
+			touched_watch(r->sessions[i], sizeof(*r->sessions[i]));
+}
+
+/* The HELLO of one more session, whose cookie is valid. */
+static void hello_keep(void)
+{
+	keeps = true;
+	auth_connect("hello");
+	while (keeps)
+		auth_turn();
+	/* Sessions that wait for the next poll are neighbours in its list. */
+	auth_turn();
+}
+
+static void an_accepted_hello_touches_few_other_sessions(void **state)
+{
+	unsigned touched;
+
+	many_begin();
+	hello_keep();
+	sessions_watch();
+	assert_int_equal(auth_deliver(&kept), 0);
+	touched = touched_end();
+	assert_int_equal(auth_sessions(SERVER), MANY + 1);
+	assert_true(touched <= TOUCHED_MAX);
+	/* Its ACCEPT was lost, and the client repeats the HELLO. */
+	sessions_watch();
+	assert_int_equal(auth_deliver(&kept), 0);
+	touched = touched_end();
+	assert_int_equal(auth_sessions(SERVER), MANY + 1);
+	assert_true(touched <= TOUCHED_MAX);
+}
+
+static void a_repeated_hello_of_an_ended_session_touches_none(void **state)
+{
+	struct rudp_session *s;
+	uint64_t number;
+
+	many_begin();
+	hello_keep();
+	assert_int_equal(auth_deliver(&kept), 0);
+	number = auth->ends[CLIENT].s->number;
+	for (s = NULL; (s = rudp_session_next(auth->ends[SERVER].r, s));)
+		if (s->peer_number == number)
+			break;
+	assert_non_null(s);
+	rudp_session_close(s, auth->now);
+	sessions_watch();
+	assert_int_equal(auth_deliver(&kept), -EBADMSG);
+	assert_int_equal(touched_end(), 0);
+	assert_int_equal(auth_sessions(SERVER), MANY);
+}
+
+static void a_foreign_reset_touches_no_session(void **state)
+{
+	struct wire_common c = {.type = WIRE_RESET, .session = 0x1234567812345678};
+	struct hop h = {.to = SERVER, .src = auth_victim};
+
+	many_begin();
+	h.len = wire_put_common(h.data, &c) + WIRE_TOKEN_BYTES;
+	sessions_watch();
+	assert_int_equal(auth_deliver(&h), -EBADMSG);
+	assert_int_equal(touched_end(), 0);
+}
+
+/* All sessions of the client's former incarnation end, whichever of them the index names. */
+static void a_restarted_client_ends_all_its_former_sessions(void **state)
+{
+	many_begin();
+	for (unsigned i = 0; i < 10; i++) { /* among them the first one of the identity */
+		struct rudp_session *s = rudp_session_next(auth->ends[SERVER].r, NULL);
+
+		rudp_session_close(s, auth->now);
+	}
+	rudp_free(auth->ends[CLIENT].r);
+	auth->n_hops = 0;
+	auth_end_start(CLIENT);
+	auth_connect("hello");
+	auth_pass(50 * NSEC_PER_MSEC);
+	assert_true(auth_is_up());
+	assert_int_equal(auth_sessions(SERVER), 1);
+	assert_int_equal(auth->ends[SERVER].events[RUDP_SESSION_RESTARTED], MANY - 10);
+}
+
+/* More HELLOs than the memory of used ones holds: those of live sessions are still known. */
+static void many_sessions_come_and_go(void **state)
+{
+	auth->middle = keep_hello;
+	auth_begin();
+	auth_pass(50 * NSEC_PER_MSEC);
+	hello_keep();
+	assert_int_equal(auth_deliver(&kept), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		auth_connect("hello");
+		auth_pass(20 * NSEC_PER_MSEC);
+		assert_true(auth_is_up());
+		rudp_session_close(auth->ends[CLIENT].s, auth->now);
+		auth_pass(20 * NSEC_PER_MSEC);
+	}
+	assert_int_equal(auth_sessions(SERVER), 2);
+	assert_int_equal(auth_deliver(&kept), 0);
+	assert_int_equal(auth_sessions(SERVER), 2);
+	assert_int_equal(auth->ends[SERVER].accepts, 102);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AUTH_TEST(an_accepted_hello_touches_few_other_sessions),
+		AUTH_TEST(a_repeated_hello_of_an_ended_session_touches_none),
+		AUTH_TEST(a_foreign_reset_touches_no_session),
+		AUTH_TEST(a_restarted_client_ends_all_its_former_sessions),
+		AUTH_TEST(many_sessions_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
