@@ -473,6 +473,11 @@ void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
 	reap_dead(r);
 }
 
+unsigned rudp_session_count(const struct rudp *r)
+{
+	return r->n_live;
+}
+
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev)
 {
 	unsigned i = prev ? (unsigned)(prev->number & RUDP_INDEX_MASK) + 1 : 0;

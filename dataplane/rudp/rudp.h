@@ -237,6 +237,8 @@ uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max);
 /* A small number, unique among the endpoint's current sessions. */
 unsigned rudp_session_index(const struct rudp_session *s);
+/* Also those that are connecting. */
+unsigned rudp_session_count(const struct rudp *r);
 /* Iterates over all sessions: NULL gives the first; NULL at the end. */
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev);
 

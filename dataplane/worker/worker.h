@@ -102,8 +102,10 @@ struct worker {
 	struct worker_capture capture;
 	uint64_t now_ns;    /* at the begin of this turn */
 	uint64_t looked_ns; /* when this turn began to read the ports */
-	uint64_t work_ns, stats_ns, events_ns, stop_ns;
-	uint64_t orphan_ns; /* since when there is no agent; 0: there is one */
+	uint64_t work_ns, events_ns, stop_ns;
+	uint64_t stats_ns;	/* last update of the statistics page; 0: one is due at once */
+	uint64_t stats_made_ns; /* last update */
+	uint64_t orphan_ns;	/* since when there is no agent; 0: there is one */
 	bool stopping;
 	bool stopped;
 	int exit_status;

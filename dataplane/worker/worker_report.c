@@ -256,7 +256,9 @@ void worker_stats_publish(struct worker *w)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
 	     s = rudp_session_next(w->rudp, s)) {
-		unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+		unsigned n = n_paths < LAUNCH_PATHS_MAX
+				     ? rudp_session_paths(s, info, RUDP_PATHS_MAX)
+				     : 0;
 
 		n_sessions += rudp_session_is_up(s);
 		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++) {

@@ -2,6 +2,7 @@
 /*
  * Which ports a worker reads after a sleep: those that woke it, and all if the cause is unknown,
  * over two ports whose descriptors are event counters. The reads are counted between two sleeps.
+ * And how often it updates the statistics page.
  */
 #include "dataplane/worker/worker.h"
 
@@ -34,6 +35,7 @@ static struct bench {
 	unsigned n_steps, step;
 	bool slept;
 	uint64_t due_ns;
+	unsigned turns_left; /* of a test that counts updates of the page */
 } bench;
 
 static int on_rx(struct port *p, struct port_rx *pkts, unsigned max)
@@ -93,9 +95,14 @@ static bool on_arm(struct port *p)
 	return p->index == 0 || bench.w.stopped || !bench.steps[bench.step].hides;
 }
 
+/* Each turn a session changes. */
 static unsigned on_turn(struct worker *w)
 {
-	return 0;
+	if (bench.turns_left == 0)
+		return 0;
+	w->stats_ns = 0;
+	w->stopped = --bench.turns_left == 0;
+	return 1;
 }
 
 static uint64_t on_tick(struct worker *w)
@@ -109,15 +116,54 @@ static void on_watch(struct worker *w)
 
 static const struct port_ops ops = {.rx = on_rx, .flush = on_flush, .fd = on_fd, .arm = on_arm};
 
-static void run(const struct step *steps, unsigned n)
+static int on_tx(void *user, unsigned port, const struct datagram_addr *dst,
+		 const struct datagram *pkt)
 {
-	static const struct rudp_ops rudp_ops;
+	return 0;
+}
+
+static void on_tx_flush(void *user)
+{
+}
+
+static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+}
+
+static const char *on_peer_name(const struct worker *w, const struct rudp_session *s)
+{
+	return "host-a";
+}
+
+static void on_rdma_bytes(const struct worker *w, const struct rudp_session *s, unsigned port,
+			  uint64_t *ret_read, uint64_t *ret_write)
+{
+}
+
+static void sessions_add(struct rudp *r, unsigned n)
+{
+	struct datagram_addr to = {.port = 4420};
+	struct rudp_session *s;
+
+	assert_int_equal(ip_addr_parse("192.0.2.9", &to.ip), 0);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(rudp_connect(r, &to, 1, NULL, 0, NULL, clock_now_ns(), &s), 0);
+}
+
+static void begin(const struct step *steps, unsigned n)
+{
+	static const struct rudp_ops rudp_ops = {
+		.tx = on_tx, .tx_flush = on_tx_flush, .event = on_event};
 	struct rudp_config rc = {.identity = 7, .epoch = 1, .n_ports = N_PORTS, .ops = &rudp_ops};
 	struct worker *w = &bench.w;
 
 	bench = (struct bench){.steps = steps, .n_steps = n, .due_ns = UINT64_MAX};
 	bench.cfg.n_ports = N_PORTS;
-	bench.role = (struct worker_role){.turn = on_turn, .tick = on_tick, .watch = on_watch};
+	bench.role = (struct worker_role){.turn = on_turn,
+					  .tick = on_tick,
+					  .watch = on_watch,
+					  .peer_name = on_peer_name,
+					  .rdma_bytes = on_rdma_bytes};
 	w->cfg = &bench.cfg;
 	w->stats = &bench.stats;
 	w->role = &bench.role;
@@ -139,12 +185,22 @@ static void run(const struct step *steps, unsigned n)
 			.local = {ip.addr, 4420}, .prefix_len = 24, .mtu = 1500, .up = true};
 	}
 	assert_int_equal(rudp_new(&rc, w->now_ns, &w->rudp), 0);
-	worker_run(w);
-	assert_int_equal(bench.step, n);
-	rudp_free(w->rudp);
+}
+
+static void end(void)
+{
+	rudp_free(bench.w.rudp);
 	for (unsigned i = 0; i < N_PORTS; i++)
 		close(bench.fds[i]);
-	close(w->epoll_fd);
+	close(bench.w.epoll_fd);
+}
+
+static void run(const struct step *steps, unsigned n)
+{
+	begin(steps, n);
+	worker_run(&bench.w);
+	assert_int_equal(bench.step, n);
+	end();
 }
 
 /* One read takes the datagram, another finds no more. */
@@ -183,12 +239,43 @@ static void test_a_busy_port_does_not_starve_the_other(void **state)
 	run(steps, ARRAY_SIZE(steps));
 }
 
+/* The page lists sessions one by one, so that an update costs more the more there are. */
+static void test_changes_of_many_sessions_do_not_keep_the_worker_busy(void **state)
+{
+	const unsigned n_turns = 300, n_sessions = 1000;
+	uint64_t before, took;
+
+	begin(NULL, 0);
+	sessions_add(bench.w.rudp, n_sessions);
+	bench.turns_left = n_turns;
+	before = clock_now_ns();
+	worker_run(&bench.w);
+	took = clock_now_ns() - before;
+	/* One for each 10 ms that passed, the first and the last. */
+	assert_true(bench.stats.seq / 2 <= 2 + took / (10 * NSEC_PER_MSEC));
+	assert_int_equal(launch_stat_get(&bench.stats.loops), n_turns);
+	end();
+}
+
+static void test_changes_of_few_sessions_show_at_once(void **state)
+{
+	const unsigned n_turns = 20;
+
+	begin(NULL, 0);
+	bench.turns_left = n_turns;
+	worker_run(&bench.w);
+	assert_int_equal(bench.stats.seq / 2, n_turns + 1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_port_that_wakes_the_worker_is_read),
 		cmocka_unit_test(test_a_timer_makes_all_ports_be_read),
 		cmocka_unit_test(test_a_busy_port_does_not_starve_the_other),
+		cmocka_unit_test(test_changes_of_many_sessions_do_not_keep_the_worker_busy),
+		cmocka_unit_test(test_changes_of_few_sessions_show_at_once),
 	};
 
 	/* A worker watches that number for its agent's exit: here it must be neither a port's nor
