@@ -143,6 +143,8 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 	else if (e == RUDP_PATH_DOWN && code == -ENOLINK)
 		snprintf(buf, size, ": %.64s reports that its leg has no link",
 			 w->role->peer_name(w, s));
+	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
+		snprintf(buf, size, ": it answers no packets");
 	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing: the session has ended */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
