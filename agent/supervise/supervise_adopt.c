@@ -7,6 +7,7 @@
 #include "agent/base/child/spawn.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/state_file.h"
+#include "netcfg/base/text.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -146,19 +147,55 @@ static bool has_ended(int pidfd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* A worker can pass anything under these numbers: an invalid configuration is rejected. */
-static bool config_is_sane(const struct launch_config *c)
+/* Paths may have any characters; names are shown as they are. */
+static bool mount_is_sane(const struct launch_mount *m)
 {
-	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
-		if (!sup_port_is_sane(&c->ports[i]))
-			return false;
+	return text_is_utf8(m->path, sizeof(m->path)) &&
+	       text_is_clean(m->export_name, sizeof(m->export_name)) &&
+	       text_is_clean(m->peer, sizeof(m->peer)) && sup_flag_is_sane(&m->has_mount_workers) &&
+	       sup_flag_is_sane(&m->mount_workers_always) && sup_flag_is_sane(&m->read_only) &&
+	       sup_flag_is_sane(&m->suid) && sup_flag_is_sane(&m->dev) &&
+	       sup_flag_is_sane(&m->locks_none) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
+}
+
+static bool export_is_sane(const struct launch_export *e)
+{
+	return text_is_clean(e->name, sizeof(e->name)) && text_is_utf8(e->path, sizeof(e->path)) &&
+	       sup_flag_is_sane(&e->read_only) && sup_flag_is_sane(&e->crosses);
+}
+
+static bool counts_are_sane(const struct launch_config *c)
+{
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
 	       c->n_shared <= LAUNCH_SHARED_MOUNTS_MAX &&
 	       c->n_shared_missing <= LAUNCH_SHARED_MOUNTS_MAX - c->n_shared &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
-	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&
-	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
+	       c->n_secrets <= LAUNCH_SECRETS_MAX && c->n_clients <= LAUNCH_CLIENTS_MAX &&
+	       c->n_ids <= LAUNCH_IDS_MAX && c->n_client_addrs <= LAUNCH_CLIENT_ADDRS_MAX;
+}
+
+/* A worker can pass anything under these numbers: an invalid configuration is rejected. */
+static bool config_is_sane(const struct launch_config *c)
+{
+	if (!counts_are_sane(c) || !text_is_clean(c->host, sizeof(c->host)) ||
+	    (unsigned)c->role >= LAUNCH_ROLE_MAX ||
+	    (unsigned)c->transport >= LAUNCH_TRANSPORT_MAX ||
+	    (unsigned)c->security >= LAUNCH_SECURITY_MAX || !sup_flag_is_sane(&c->failover))
+		return false;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (!sup_port_is_sane(&c->ports[i]))
+			return false;
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (!mount_is_sane(&c->mounts[i]))
+			return false;
+	for (uint32_t i = 0; i < c->n_shared + c->n_shared_missing; i++)
+		if (!mount_is_sane(&c->shared[i]))
+			return false;
+	for (uint32_t i = 0; i < c->n_exports + c->n_missing; i++)
+		if (!export_is_sane(&c->exports[i]))
+			return false;
+	return true;
 }
 
 /* Reads the worker's configuration into w->config, normalised. 0; -EPROTO: the worker has another

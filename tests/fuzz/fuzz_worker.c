@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A compromised worker: its messages to the agent, and its statistics page, which it can write at
- * any time. Input: a byte of flags, then records of a kind, a length (2 bytes) and as many bytes.
- * After any input all texts that the agent shows are clean, and no descriptor is left open.
+ * A compromised worker: its messages to the agent; its statistics page, which it can write at any
+ * time; and the configuration that it shows to the next agent, which adopts it. Input: a byte of
+ * flags, then records of a kind, a length (2 bytes) and as many bytes. After any input all texts
+ * that the agent shows are clean, and no descriptor is left open.
  */
 #include "agent/base/stats_page.h"
 #include "agent/control/control_internal.h"
+#include "agent/desired/actions.h"
+#include "agent/desired/leg_policy.h"
 #include "agent/desired/worker_config.h"
 #include "agent/reconcile_internal.h"
 #include "agent/status.h"
@@ -19,19 +22,26 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define FLAG_FRONTEND 0x01 /* else it is the compute worker */
 #define FLAG_STARTING 0x02 /* it has not reported that it is ready */
 #define FLAG_ADOPTED 0x04  /* no reconcile has compared its configuration yet */
 #define FLAG_OTHER 0x08	   /* it is of another version and exits */
 #define FLAG_PINGED 0x10   /* an RDMA test runs */
+#define FLAG_FOUND 0x20	   /* the agent finds it running, with its configuration */
 
 enum record {
 	RECORD_MESSAGE, /* type, code, index, descriptors and key (a byte each), then the text */
 	RECORD_BYTES,	/* a message of any length; descriptors (a byte), then its bytes */
 	RECORD_PAGE,	/* offset (3 bytes) in the page, then what is written there */
+	RECORD_CONFIG,	/* the same for the configuration, with FLAG_FOUND */
 	RECORD_MAX
 };
 
@@ -51,9 +61,10 @@ static struct {
 	struct generation generation;
 	struct launch_stats *page; /* the worker's mapping */
 	int page_fd, path_fd, ends[2];
+	int pidfd; /* of a process that stands for the worker */
 	struct agent a;
 	struct sup_worker *w;
-	bool taken;
+	bool found, taken;
 } g;
 
 bool fuzz_input_taken(void)
@@ -116,6 +127,7 @@ static void setup(void)
 	generation_swap(&g.a, next);
 	if (carriers_take(&g.a.carriers, g.a.running.inv, on_carrier, NULL) < 0)
 		end_with("no carriers");
+	g.pidfd = -1;
 	g.page_fd = memfd_new_shared("plenum-stats", sizeof(*g.page));
 	g.page = mmap(NULL, sizeof(*g.page), PROT_READ | PROT_WRITE, MAP_SHARED, g.page_fd, 0);
 	g.path_fd = open("/", O_PATH | O_CLOEXEC);
@@ -135,15 +147,105 @@ static unsigned count_fds(void)
 	return n;
 }
 
-static void start_worker(uint8_t flags)
+/* A process that the agent may signal, and whose descriptors it copies. */
+static int open_process(void)
+{
+	struct pollfd p = {.fd = g.pidfd, .events = POLLIN};
+	pid_t pid;
+
+	if (g.pidfd >= 0 && poll(&p, 1, 0) == 0)
+		return g.pidfd;
+	if (g.pidfd >= 0) {
+		waitid(P_PIDFD, (id_t)g.pidfd, &(siginfo_t){0}, WEXITED);
+		close(g.pidfd);
+	}
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGTERM, SIG_IGN);
+		for (;;)
+			pause();
+	}
+	g.pidfd = pid < 0 ? -1 : pidfd_open(pid, 0);
+	if (g.pidfd < 0)
+		end_with("no process");
+	return g.pidfd;
+}
+
+static void patch(void *memory, size_t size, const uint8_t *data, size_t len)
+{
+	size_t at;
+
+	if (len <= 3)
+		return;
+	at = (data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % size;
+	memcpy((uint8_t *)memory + at, data + 3, MIN_OF(len - 3, size - at));
+}
+
+/* Each record's data and its length; false: there are no more. */
+static bool next_record(const uint8_t **data, size_t *size, enum record *ret_kind,
+			const uint8_t **ret, size_t *ret_len)
+{
+	if (*size < 3)
+		return false;
+	*ret_len = MIN_OF((size_t)((*data)[1] | (*data)[2] << 8), *size - 3);
+	*ret_kind = (*data)[0] % RECORD_MAX;
+	*ret = *data + 3;
+	*data += 3 + *ret_len;
+	*size -= 3 + *ret_len;
+	return true;
+}
+
+static void give_stored(int fd, const char *what, uint32_t id)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s-%u", what, id);
+	if (fd < 0 || sup_adopt_stored(g.a.sup, fd, name) < 0)
+		end_with("no descriptor");
+}
+
+/* The service manager has kept the descriptors of the worker. */
+static void find_worker(const struct launch_config *desired, const uint8_t *data, size_t size)
+{
+	struct launch_config *c = malloc(sizeof(*c));
+	uint32_t id = desired->worker_id;
+	const uint8_t *rec;
+	enum record kind;
+	size_t len;
+
+	if (!c)
+		end_with("no memory");
+	*c = *desired;
+	sup_config_normalise(c);
+	while (next_record(&data, &size, &kind, &rec, &len))
+		if (kind == RECORD_CONFIG)
+			patch(c, sizeof(*c), rec, len);
+	give_stored(fcntl(open_process(), F_DUPFD_CLOEXEC, 3), "pid", id);
+	give_stored(g.ends[0], "control", id);
+	give_stored(memfd_new_sealed("plenum-config", c, sizeof(*c)), "config", id);
+	give_stored(fcntl(g.page_fd, F_DUPFD_CLOEXEC, 3), "stats", id);
+	free(c);
+	sup_adopt(g.a.sup);
+	g.w = (struct sup_worker *)sup_first(g.a.sup);
+	g.taken = g.w->adopted;
+}
+
+static void start_worker(uint8_t flags, const uint8_t *data, size_t size)
 {
 	const struct launch_config *c = &g.a.running.desired[flags & FLAG_FRONTEND ? 1 : 0];
-	struct sup_worker *w = sup_worker_add(g.a.sup, c->worker_id);
+	struct sup_worker *w;
 
-	if (!w || sup_keep_started(w, c) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, g.ends) < 0)
-		end_with("no worker");
 	memset(g.page, 0, sizeof(*g.page));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, g.ends) < 0)
+		end_with("no socket");
+	if (flags & FLAG_FOUND) {
+		find_worker(c, data, size);
+		return;
+	}
+	w = sup_worker_add(g.a.sup, c->worker_id);
+	if (!w || sup_keep_started(w, c) < 0)
+		end_with("no worker");
 	w->config = *c;
 	sup_config_normalise(&w->config);
 	w->wanted = true;
@@ -163,7 +265,7 @@ static void start_worker(uint8_t flags)
 	g.w = w;
 }
 
-static void start(uint8_t flags)
+static void start(uint8_t flags, const uint8_t *data, size_t size)
 {
 	struct agent *a = &g.a;
 
@@ -182,13 +284,15 @@ static void start(uint8_t flags)
 							   .events = &a->events,
 							   .sup = a->sup}) < 0)
 		end_with("no supervisor");
-	start_worker(flags);
+	start_worker(flags, data, size);
 }
 
 static void stop(void)
 {
 	faults_done(&g.a.faults);
 	g.a.faults = (struct faults){.n = 0};
+	if (g.w->pid > 0) /* the next agent finds no record of it */
+		rundir_del_process(&g.a.rundir, g.w->pid);
 	g.a.sup = sup_free(g.a.sup);
 	health_done(&g.a.health);
 	problems_done(&g.a.problems);
@@ -204,7 +308,7 @@ static void send_message(const void *data, size_t len, uint8_t n_fds)
 {
 	struct sup_worker was;
 	const uint64_t n_events = g.a.events.next;
-	const uint32_t n_ports = g.w->started->n_ports;
+	const uint32_t n_ports = g.w->started ? g.w->started->n_ports : 0;
 	union {
 		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
@@ -231,7 +335,7 @@ static void send_message(const void *data, size_t len, uint8_t n_fds)
 		return;
 	sup_read_sent(g.w);
 	g.taken |= memcmp(&was, g.w, sizeof(was)) != 0 || g.w->sup->exports.first ||
-		   g.w->started->n_ports != n_ports ||
+		   (g.w->started && g.w->started->n_ports != n_ports) ||
 		   (g.a.events.next != n_events &&
 		    !strstr(g.a.events.ring[n_events % EVENTS_KEPT].text, "sent a message of"));
 }
@@ -239,7 +343,6 @@ static void send_message(const void *data, size_t len, uint8_t n_fds)
 static void do_record(enum record kind, const uint8_t *data, size_t len)
 {
 	struct launch_msg m = {.pad = 0};
-	uint32_t at;
 
 	if (kind == RECORD_MESSAGE && len >= MESSAGE_HEAD) {
 		m.type = data[0];
@@ -252,25 +355,19 @@ static void do_record(enum record kind, const uint8_t *data, size_t len)
 	} else if (kind == RECORD_BYTES && len > 1) {
 		send_message(data + 1, len - 1, data[0]);
 	} else if (kind == RECORD_PAGE && len > 3) {
-		at = data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
-		at %= sizeof(*g.page);
-		memcpy((uint8_t *)g.page + at, data + 3, MIN_OF(len - 3, sizeof(*g.page) - at));
+		patch(g.page, sizeof(*g.page), data, len);
 		g.taken = true;
 	}
 }
 
 /* ---- what operators see ---- */
 
+/* Paths of a configuration may have any characters. */
 static void check_text(const char *text)
 {
-	char clean[4096];
-
-	snprintf(clean, sizeof(clean), "%s", text);
-	text_clean(clean);
-	if (strlen(text) < sizeof(clean) && strcmp(clean, text) != 0) {
-		fprintf(stderr, "shown: '%s'\n", clean);
+	if (g.found ? !text_is_utf8(text, strlen(text) + 1)
+		    : !text_is_clean(text, strlen(text) + 1))
 		end_with("a text with characters that are not shown");
-	}
 }
 
 static void check_json(json_t *o)
@@ -319,8 +416,9 @@ static void look_at_paths(void)
 	bool proven[PLENUM_LEGS_MAX] = {false};
 
 	peers.n = 0;
-	(void)wiring_peers_learn(&peers, &wiring, paths, stats_page_paths(g.w->stats, paths),
-				 proven);
+	if (g.w->stats)
+		(void)wiring_peers_learn(&peers, &wiring, paths,
+					 stats_page_paths(g.w->stats, paths), proven);
 }
 
 static void look_at_ping(void)
@@ -334,6 +432,25 @@ static void look_at_ping(void)
 	free(r.text);
 }
 
+/* What a reconcile compares with the worker's configuration. */
+static void look_at_config(void)
+{
+	const struct running *r = &g.a.running;
+	const struct launch_config *c = &g.w->config;
+	char(*vfs)[16] = NULL;
+	size_t n_vfs = 0;
+
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		(void)actions_keep_mount(&c->mounts[i], r->desired, r->n_desired);
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		(void)actions_keep_export(&c->exports[i], r->desired, r->n_desired);
+	for (size_t i = 0; i < r->n_desired; i++)
+		(void)sup_config_differs(&r->desired[i], c);
+	(void)leg_policy_held_hugepages(g.a.sup);
+	(void)leg_policy_held_vfs(g.a.sup, &vfs, &n_vfs);
+	free(vfs);
+}
+
 static void look(void)
 {
 	struct status st;
@@ -344,7 +461,9 @@ static void look(void)
 	check_new(faults_to_json(&g.a.faults));
 	look_at_paths();
 	look_at_ping();
-	sup_update_rdma(g.w, 1);
+	look_at_config();
+	if (g.w->state == SUP_UP)
+		sup_update_rdma(g.w, 1);
 	if (status_collect(&g.a, &st) < 0)
 		end_with("no status");
 	check_new(status_to_json(&st));
@@ -357,11 +476,14 @@ static void look(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const uint8_t *rec;
+	enum record kind;
 	unsigned n_fds;
+	size_t len;
 
 	if (!g.page) {
 		setup();
-		start(0); /* the agent's timers get their descriptors */
+		start(FLAG_FOUND, NULL, 0); /* the agent's timers get their descriptors */
 		look();
 		stop();
 	}
@@ -369,16 +491,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	n_fds = count_fds();
-	start(data[0]);
+	g.found = data[0] & FLAG_FOUND;
+	start(data[0], data + 1, size - 1);
 	data++;
 	size--;
-	while (size >= 3) {
-		size_t len = MIN_OF((size_t)(data[1] | data[2] << 8), size - 3);
-
-		do_record(data[0] % RECORD_MAX, data + 3, len);
-		data += 3 + len;
-		size -= 3 + len;
-	}
+	while (next_record(&data, &size, &kind, &rec, &len))
+		do_record(kind, rec, len);
 	look();
 	stop();
 	if (count_fds() != n_fds)
