@@ -113,6 +113,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	if (err == 0)
 		err = server_quota_init(srv);
 	if (err == 0)
+		err = server_mounts_init(srv);
+	if (err == 0)
 		err = server_ring_init(srv);
 	if (err == 0)
 		err = share_init(&srv->share, cfg->share_fd >= LAUNCH_FD_FIRST ? cfg->share_fd : -1,
@@ -180,8 +182,7 @@ struct fuse_server *fuse_server_free(struct fuse_server *srv)
 	port_rdma_stop(srv->rdma);
 	clients_reap(srv);
 	server_mounts_end(srv);
-	while (srv->mounts)
-		server_mount_free(srv->mounts, srv->mounts->gone);
+	server_mounts_done(srv);
 	server_rdma_done(srv);
 	server_ring_done(srv);
 	server_nodes_done(srv);
@@ -418,7 +419,7 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	c->follows = h.follows_redirects;
 	c->purpose = h.purpose;
 	c->read_only = h.read_only || rights.read_only;
-	m->n_clients++;
+	server_mount_add_client(m);
 	client_add(srv, c);
 	*ret = c;
 	return 0;

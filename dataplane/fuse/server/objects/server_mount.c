@@ -46,8 +46,58 @@ static uint64_t mount_number(const uint8_t id[16])
 	return n == 0 || n == UINT64_MAX ? 1 : n;
 }
 
+#define ID_CHAINS 16384U
+_Static_assert(ID_CHAINS > JOURNAL_MOUNTS_MAX, "chains are short");
+
+int server_mounts_init(struct fuse_server *srv)
+{
+	list_init(&srv->idle);
+	list_init(&srv->idle_files);
+	srv->mounts_by_id = calloc(ID_CHAINS, sizeof(*srv->mounts_by_id));
+	return srv->mounts_by_id ? 0 : -ENOMEM;
+}
+
+void server_mounts_done(struct fuse_server *srv)
+{
+	while (srv->mounts)
+		server_mount_free(srv->mounts, srv->mounts->gone);
+	free(ptr_take(srv->mounts_by_id));
+}
+
+/* Clients choose the ids, so the hash is keyed. */
+static struct server_mount **id_chain(const struct server_export *e, const uint8_t id[16])
+{
+	struct {
+		uint8_t id[16];
+		uint64_t export;
+	} of = {.export = server_export_index(e)};
+
+	memcpy(of.id, id, sizeof(of.id));
+	return &e->server->mounts_by_id[hash_keyed(e->server->hash_key, &of, sizeof(of)) %
+					ID_CHAINS];
+}
+
+static void id_chain_drop(struct server_mount *m)
+{
+	struct server_mount **p = id_chain(m->export, m->id);
+
+	while (*p != m)
+		p = &(*p)->next_same;
+	*p = m->next_same;
+}
+
+static struct server_mount *mount_find(const struct server_export *e, const uint8_t id[16])
+{
+	struct server_mount *m = *id_chain(e, id);
+
+	while (m && (m->gone || m->export != e || memcmp(m->id, id, sizeof(m->id)) != 0))
+		m = m->next_same;
+	return m;
+}
+
 static struct server_mount *mount_new(struct server_export *e, const uint8_t id[16])
 {
+	struct server_mount **chain = id_chain(e, id);
 	struct fuse_server *srv = e->server;
 	struct server_mount *m = calloc(1, sizeof(*m));
 
@@ -60,8 +110,15 @@ static struct server_mount *mount_new(struct server_export *e, const uint8_t id[
 	m->last_seen_s = boot_seconds();
 	m->free_file = -1;
 	m->next = srv->mounts;
+	m->at = &srv->mounts;
+	if (m->next)
+		m->next->at = &m->next;
 	srv->mounts = m;
 	srv->n_mounts++;
+	m->next_same = *chain;
+	*chain = m;
+	list_init(&m->idle_files_node);
+	list_add_tail(&srv->idle, &m->idle_node);
 	return m;
 }
 
@@ -100,7 +157,6 @@ static void record_drop(struct server_mount *m)
 void server_mount_free(struct server_mount *m, bool forget_state)
 {
 	struct fuse_server *srv = m->server;
-	struct server_mount **p = &srv->mounts;
 
 	server_mount_reclaimed(m);
 	server_files_done(m);
@@ -108,9 +164,12 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	srv->n_moving -= m->moving_to > 0;
 	if (forget_state)
 		record_drop(m);
-	while (*p != m)
-		p = &(*p)->next;
-	*p = m->next;
+	*m->at = m->next;
+	if (m->next)
+		m->next->at = m->at;
+	id_chain_drop(m);
+	list_del(&m->idle_node);
+	list_del(&m->idle_files_node);
 	srv->n_mounts--;
 	free(m);
 }
@@ -172,22 +231,38 @@ void server_mounts_end(struct fuse_server *srv)
 	srv->ending = true;
 }
 
+void server_mount_add_client(struct server_mount *m)
+{
+	m->n_clients++;
+	list_del(&m->idle_node);
+	list_del(&m->idle_files_node);
+}
+
 void server_mount_put(struct server_mount *m)
 {
 	if (m->n_clients > 0)
 		return;
 	m->last_seen_s = boot_seconds();
+	list_del(&m->idle_node);
+	list_add_tail(&m->server->idle, &m->idle_node);
+	list_del(&m->idle_files_node);
+	if (m->n_files > 0)
+		list_add_tail(&m->server->idle_files, &m->idle_files_node);
 	if (m->gone && m->n_refs == 0)
 		server_mount_free(m, true);
 }
 
-static struct server_mount *mount_find(const struct server_export *e, const uint8_t id[16])
+struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s)
 {
-	struct server_mount *m = e->server->mounts;
+	for (struct list *l = srv->idle_files.next; l != &srv->idle_files; l = l->next) {
+		struct server_mount *m = list_entry(l, struct server_mount, idle_files_node);
 
-	while (m && (m->gone || m->export != e || memcmp(m->id, id, sizeof(m->id)) != 0))
-		m = m->next;
-	return m;
+		if (m->last_seen_s > until_s)
+			return NULL;
+		if (m->n_files > 0 && m->n_refs == 0 && !m->gone)
+			return m;
+	}
+	return NULL;
 }
 
 int server_mounts_restore(struct server_export *e)
@@ -226,6 +301,7 @@ void server_mount_drop_files(struct server_mount *m)
 	}
 	m->n_drops++;
 	server_files_close(m);
+	list_del(&m->idle_files_node);
 }
 
 /* A client that is away for this long loses what keeps space of removed files from others. */
@@ -236,6 +312,19 @@ static void lease_end(struct server_mount *m)
 	server_mount_reclaimed(m);
 }
 
+/* May free it. */
+static void mount_expire(struct server_mount *m, uint64_t now_s, uint64_t now_ns)
+{
+	if (m->in_grace && now_ns >= m->grace_until_ns)
+		grace_end(m);
+	if (m->n_clients > 0)
+		journal_mount_seen(m->export->journal, m->journal);
+	else if (m->n_refs == 0 && (now_s - m->last_seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
+		server_mount_free(m, true);
+	else if (m->n_refs == 0 && now_s - m->last_seen_s >= SERVER_LEASE_S)
+		lease_end(m);
+}
+
 void server_mounts_expire(struct fuse_server *srv)
 {
 	uint64_t now_s = boot_seconds(), now_ns = MAX_OF(clock_now_ns(), srv->trimmed_ns);
@@ -243,15 +332,7 @@ void server_mounts_expire(struct fuse_server *srv)
 
 	for (struct server_mount *m = srv->mounts; m; m = next) {
 		next = m->next;
-		if (m->in_grace && now_ns >= m->grace_until_ns)
-			grace_end(m);
-		if (m->n_clients > 0)
-			journal_mount_seen(m->export->journal, m->journal);
-		else if (m->n_refs == 0 &&
-			 (now_s - m->last_seen_s > MOUNT_AWAY_S_MAX || !is_ours(m)))
-			server_mount_free(m, true);
-		else if (m->n_refs == 0 && now_s - m->last_seen_s >= SERVER_LEASE_S)
-			lease_end(m);
+		mount_expire(m, now_s, now_ns);
 	}
 	server_mounts_publish(srv);
 }
@@ -269,16 +350,15 @@ static bool has_room(const struct fuse_server *srv)
 
 static int mounts_make_room(struct fuse_server *srv)
 {
-	struct server_mount *oldest = NULL;
+	struct list *l = srv->idle.next;
 
 	if (has_room(srv))
 		return 0;
-	for (struct server_mount *m = srv->mounts; m; m = m->next)
-		if (!is_in_use(m) && (!oldest || m->last_seen_s < oldest->last_seen_s))
-			oldest = m;
-	if (!oldest)
+	while (l != &srv->idle && is_in_use(list_entry(l, struct server_mount, idle_node)))
+		l = l->next; /* its last replies are not acknowledged yet */
+	if (l == &srv->idle)
 		return srv->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
-	server_mount_free(oldest, true);
+	server_mount_free(list_entry(l, struct server_mount, idle_node), true);
 	return 0;
 }
 
@@ -361,11 +441,13 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	struct server_mount *m = mount_find(e, h->mount_id);
 	int r;
 
-	if (!m || !is_ours(m)) {
-		server_mounts_expire(srv);	/* the host may have been suspended for days */
-		if (mount_find(e, h->mount_id)) /* a peer's mount, whose requests here are still
-						   running */
+	if (m && !is_ours(m)) { /* a peer's by now */
+		mount_expire(m, boot_seconds(), clock_now_ns());
+		m = mount_find(e, h->mount_id);
+		if (m) /* its requests here are still running */
 			return -EBUSY;
+	}
+	if (!m) {
 		r = mounts_make_room(srv);
 		if (r < 0)
 			return r;

@@ -5,17 +5,24 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
+int server_mounts_init(struct fuse_server *srv);
+void server_mounts_done(struct fuse_server *srv); /* frees all mounts */
 /* Adopts the mounts in the export's state. */
 int server_mounts_restore(struct server_export *e);
 /* Finds or creates the mount. -EBUSY: former requests may still run, here or at another worker. */
 int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
 		     struct server_mount **ret);
 void server_mount_free(struct server_mount *m, bool forget_state);
-void server_mount_put(struct server_mount *m); /* frees it if gone and unused */
+void server_mount_add_client(struct server_mount *m); /* one session more */
+/* Call when a session or a reference has ended; frees the mount if it is gone and unused. */
+void server_mount_put(struct server_mount *m);
+/* The mount without a session that has files open, is not in use and was last seen at or before
+ * this time; the one away for longest; NULL: none. */
+struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s);
 /* The mount has reclaimed its open files. */
 void server_mount_reclaimed(struct server_mount *m);
 /* Ends the leases of clients that are away; frees mounts that had no session for a day or belong to
- * another worker now. */
+ * another worker now. Looks at all mounts: call once a second. */
 void server_mounts_expire(struct fuse_server *srv);
 /* Makes c the mount's only served session. */
 void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);

@@ -129,7 +129,10 @@ struct server_file { /* an open file of a client */
 #define SERVER_LEASE_S 90U
 
 struct server_mount {
-	struct server_mount *next;
+	struct server_mount *next, **at; /* the list of all, and the pointer to this one there */
+	struct server_mount *next_same;	 /* in the chain by export and id */
+	struct list idle_node;		 /* in fuse_server.idle while it has no session */
+	struct list idle_files_node;	 /* in fuse_server.idle_files while it has files as well */
 	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
@@ -326,6 +329,9 @@ struct fuse_server {
 	unsigned n_exports;
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
+	struct server_mount **mounts_by_id; /* hash chains */
+	/* Mounts without a session, away for longest first; of these, those with open files. */
+	struct list idle, idle_files;
 	unsigned n_live;      /* sessions, at most LAUNCH_SESSIONS_MAX */
 	unsigned n_finishing; /* further sessions that finish a mount worker's requests */
 	unsigned n_moving;    /* mounts */

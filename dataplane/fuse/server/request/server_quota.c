@@ -82,16 +82,12 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 	return m->n_clients == 0 && m->n_refs == 0 && !m->gone && now_s >= m->last_seen_s + AWAY_S;
 }
 
-/* Closes the files of the client that is away for longest. False: none is. */
+/* Closes the files of the client that is away for longest. False: none is. Each request to open a
+ * file comes here while files are short, so the search looks at mounts that are away only. */
 static bool away_close(struct fuse_server *srv)
 {
-	struct server_mount *oldest = NULL;
-	uint64_t now_s = boot_seconds();
+	struct server_mount *oldest = server_mount_away(srv, boot_seconds() - AWAY_S);
 
-	for (struct server_mount *m = srv->mounts; m; m = m->next)
-		if (m->n_files > 0 && is_away(m, now_s) &&
-		    (!oldest || m->last_seen_s < oldest->last_seen_s))
-			oldest = m;
 	if (!oldest)
 		return false;
 	log_notice("open files are short: closing %u of %s, which is away", oldest->n_files,
