@@ -90,9 +90,8 @@ struct rudp_session {
 	struct list index[RUDP_INDEX_MAX]; /* in chains of rudp.index */
 	struct list siblings;		   /* server: ring of the sessions of one identity */
 	unsigned timer_at;		   /* index in the timer heap plus 1; 0: none */
-	uint64_t timer_ns;   /* when the timer is due; valid while timer_at is not 0 */
-	uint64_t last_rx_ns; /* when the peer's last packet arrived on any path */
-	size_t bytes;	     /* size of the mapping that holds the session and its arrays */
+	uint64_t last_rx_ns;		   /* when the peer's last packet arrived on any path */
+	size_t bytes; /* size of the mapping that holds the session and its arrays */
 	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* word sent or received with REFUSE */
 	struct datagram_addr hello_from;	/* server: the client's address, validated */
 
@@ -180,6 +179,11 @@ struct gso_burst {
 	unsigned n;
 };
 
+struct rudp_timer {
+	uint64_t at_ns;
+	struct rudp_session *session;
+};
+
 struct rudp {
 	struct rudp_config cfg;
 	struct rudp_limits lim; /* those of cfg, with the defaults filled in */
@@ -193,7 +197,7 @@ struct rudp {
 	struct rudp_session **sessions; /* by the index in their number; NULL: free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
 	unsigned free_from;		/* no free index below it */
-	struct rudp_session **heap;	/* by timer_ns */
+	struct rudp_timer *heap;	/* by at_ns */
 	unsigned n_heap;
 	struct list dirty_list;	   /* sessions to poll */
 	struct rudp_session *dead; /* ended ones, freed once depth is 0 */
