@@ -4,64 +4,6 @@
  * the public functions.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "netcfg/base/hash.h"
-
-/* SipHash-2-4 (Aumasson and Bernstein, 2012), for cookies and session numbers. */
-uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len)
-{
-	return hash_keyed(r->key, data, len);
-}
-
-uint64_t rudp_random(struct rudp *r)
-{
-	uint64_t n = r->counter++;
-
-	return rudp_hash(r, &n, sizeof(n));
-}
-
-struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst)
-{
-	struct raw_pkt *raw;
-
-	if (r->raw_n == RUDP_RAW_MAX)
-		return NULL;
-	raw = &r->raw[r->raw_n++];
-	raw->port = port;
-	raw->dst = *dst;
-	raw->sent = false;
-	return raw;
-}
-
-int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
-		  const struct datagram *pkt)
-{
-	int res;
-
-	if (r->blocked_ports & 1U << port)
-		return -EAGAIN;
-	res = r->ops->tx(r->user, port, dst, pkt);
-	if (res == -EAGAIN) {
-		r->blocked_ports |= 1U << port;
-		r->again = true;
-	} else if (res == 0) {
-		r->sent_in_poll++;
-		r->unflushed += pkt->payload_len;
-	}
-	return res;
-}
-
-int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
-		    uint8_t ret[WIRE_TOKEN_BYTES])
-{
-	uint8_t in[28] = "plenum reset", mac[RUDP_NOISE_HASH_BYTES];
-	int res;
-
-	wire_put64(in + 12, r->cfg.identity);
-	wire_put64(in + 20, number);
-	res = rudp_noise_mac(r->cfg.keys[key], in, sizeof(in), mac);
-	memcpy(ret, mac, WIRE_TOKEN_BYTES);
-	return res;
-}
 
 /* Stateless replies. Those that a full port refuses wait for the next poll. */
 static void raw_flush(struct rudp *r)
@@ -115,13 +57,6 @@ static void limits_fill(struct rudp_limits *l)
 	l->rx_bytes_per_session = MAX_OF(l->rx_bytes_per_session, RUDP_MSG_BYTES_MAX);
 	l->rx_bytes_per_session = MIN_OF(l->rx_bytes_per_session, 1U << 30);
 	l->keepalive_ns = MIN_OF(l->keepalive_ns, l->lost_ns / 4 + 1);
-}
-
-bool rudp_port_valid(const struct rudp_port_info *p)
-{
-	return p->mtu >= RUDP_MTU_BASE && p->local.port != 0 && p->sources < RUDP_SOURCES_MAX &&
-	       (p->local.ip.family == AF_INET || p->local.ip.family == AF_INET6) &&
-	       p->prefix_len <= ip_addr_bits(&p->local.ip);
 }
 
 static int config_check(const struct rudp_config *cfg)
@@ -361,14 +296,6 @@ bool rudp_tx_wants_stamp(const struct rudp *r)
 	return r->n_bursts > 0;
 }
 
-void rudp_flush(struct rudp *r)
-{
-	r->ops->tx_flush(r->user);
-	r->unflushed = 0;
-	r->n_bursts = 0;
-	r->seal_used = 0;
-}
-
 /* Polls each dirty session once; sessions marked meanwhile are polled next time. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
@@ -486,6 +413,35 @@ struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev
 		if (r->sessions[i] && r->sessions[i]->state != SESSION_DEAD)
 			return r->sessions[i];
 	return NULL;
+}
+
+int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
+		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
+		 struct rudp_session **ret)
+{
+	struct rudp_session *s;
+	int res;
+
+	if (n_addrs == 0 || n_addrs > RUDP_SEEDS_MAX || hello_len > WIRE_HELLO_APP_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < n_addrs; i++)
+		if ((addrs[i].ip.family != AF_INET && addrs[i].ip.family != AF_INET6) ||
+		    addrs[i].port == 0)
+			return -EINVAL;
+	r->now = now_ns;
+	res = rudp_session_new(r, true, &s);
+	if (res)
+		return res;
+	s->user = session_user;
+	memcpy(s->seeds, addrs, n_addrs * sizeof(*addrs));
+	s->n_seeds = n_addrs;
+	if (hello_len)
+		memcpy(s->hello, hello, hello_len);
+	s->hello_len = (uint16_t)hello_len;
+	rudp_hello_start(s, now_ns);
+	rudp_session_touch(s);
+	*ret = s;
+	return 0;
 }
 
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns)

@@ -33,25 +33,13 @@ struct hello_in {
 	uint64_t hash;
 };
 
-void rudp_accept_put_addr(struct rudp *r, unsigned port)
-{
-	const struct rudp_port_info *info = &r->cfg.ports[port];
-	struct wire_addr a = {.family = info->local.ip.family == AF_INET ? 4 : 6,
-			      .prefix_len = info->prefix_len,
-			      .port = info->local.port,
-			      .label = info->label};
-
-	memcpy(a.ip, info->local.ip.bytes, a.family == 4 ? 4 : 16);
-	wire_put_addr(r->addrs + (size_t)port * WIRE_ADDR_BYTES, &a);
-}
-
 int rudp_accept_init(struct rudp *r)
 {
 	int res = rudp_hellos_init(r);
 
 	r->spent_ns = calloc(BUDGETS, sizeof(*r->spent_ns));
 	for (unsigned i = 0; i < r->cfg.n_ports; i++)
-		rudp_accept_put_addr(r, i);
+		rudp_port_put_addr(r, i);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
 	return res == 0 && r->spent_ns ? 0 : -ENOMEM;
 }

@@ -2,7 +2,7 @@
 /*
  * Requests and responses of a session: messages in both directions, slots with their generations,
  * and the calls that the application is executing. rudp_call.c owns slots and calls; rudp_tx.c
- * chooses chunks from their tx_msg, rudp_grant.c keeps their `in` part.
+ * chooses chunks from their tx_msg, rudp_grant*.c keep their `in` part.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CALL_H
 #define PLENUM_DATAPLANE_RUDP_CALL_H

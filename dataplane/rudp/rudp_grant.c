@@ -3,34 +3,20 @@
  * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB; the
  * receiver grants them one by one, against reserved memory and as fast as its link delivers earlier
  * grants, as Homa does (Montazeri and others, SIGCOMM 2018): short ones first, clients in turn,
- * every fourth grant to the request that has waited longest. Partial requests that stall give their
- * memory back here.
+ * every fourth grant to the request that has waited longest. rudp_grant_run.c gives them out
+ * and takes memory back from those that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define WINDOW_NS NSEC_PER_MSEC
-/* Limit of granted bytes not received yet: twice the bytes received in one window, within bounds.
- * One sender with that much keeps the link busy; at least two requests cover late senders. */
-#define GRANTED_BYTES_MIN (1U << 20)
-#define GRANTED_BYTES_MAX (16U << 20)
-#define GRANTED_REQUESTS_MIN 2U
-/* With many peers and a queue on the path too short for that much, the limit is scaled down to less
- * than one window, in steps of 1/256. */
-#define GRANTED_SCALE 256U
+/* With many peers and a queue on the path too short for the limit of granted bytes, it is scaled
+ * down to less than one window, in steps of 1/256. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
 #define GRANTED_PEERS 8U
 #define GRANTED_PACKETS 64U
 #define GRANTED_LOSS_SHARE 256U /* one in this many is lost */
-/* A sender silent for this long does not hold up the others. */
-#define STALE_NS (2 * NSEC_PER_MSEC)
-#define CHECK_NS (50 * NSEC_PER_MSEC)
-#define RETRY_NS (500 * NSEC_PER_USEC) /* memory may be freed without a notification */
-#define STALL_SHIFT_MAX 6U
-#define MARKS 16U /* progress is a sixteenth of the message */
-#define TRIES 8U  /* sessions of a class tried in one run */
-#define OLDEST_TURN 4U
+#define MARKS 16U		/* progress is a sixteenth of the message */
 /* Bytes of ungranted requests in flight: of all peers together, and of each. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
@@ -72,15 +58,6 @@ static void wake(struct rudp *r)
 	r->dirty = true;
 }
 
-static void granted_remove(struct rudp *r, struct slot *slot)
-{
-	if (!slot->in.counted)
-		return;
-	slot->in.counted = false;
-	r->grants.granted_bytes -= slot->in.granted_bytes;
-	r->grants.n_granted--;
-}
-
 static void granted_add(struct rudp *r, struct slot *slot)
 {
 	uint32_t here = (uint32_t)slot->rx.n_got * slot->rx.chunk_bytes;
@@ -89,15 +66,6 @@ static void granted_add(struct rudp *r, struct slot *slot)
 	slot->in.counted = true;
 	r->grants.granted_bytes += slot->in.granted_bytes;
 	r->grants.n_granted++;
-}
-
-static bool granted_is_full(const struct grants *g)
-{
-	uint64_t window = 2 * g->rate_bytes * g->granted_scale / GRANTED_SCALE;
-	uint64_t most = MIN_OF(MAX_OF(window, GRANTED_BYTES_MIN), GRANTED_BYTES_MAX);
-
-	return g->n_granted >= (g->granted_scale < GRANTED_SCALE ? 1 : GRANTED_REQUESTS_MIN) &&
-	       g->granted_bytes >= most;
 }
 
 void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets)
@@ -158,7 +126,7 @@ static void stall_watch(struct rudp *r, struct slot *slot)
 	slot->in.last_chunk_ns = slot->in.progress_ns = r->now;
 	slot->in.stall_shift = slot->call->s->grants.stall_shift;
 	list_add_tail(&r->grants.fresh, &slot->in.node);
-	r->grants.check_ns = MIN_OF(r->grants.check_ns, r->now + CHECK_NS);
+	r->grants.check_ns = MIN_OF(r->grants.check_ns, r->now + GRANT_CHECK_NS);
 }
 
 void rudp_grant_begin(struct rudp_session *s, struct slot *slot)
@@ -182,9 +150,9 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 	if (!in->granted)
 		return; /* keeps its position among the waiting ones */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
-		granted_remove(r, slot);
+		rudp_granted_remove(r, slot);
 		granted_add(r, slot);
-		if (!granted_is_full(&r->grants))
+		if (!rudp_granted_is_full(&r->grants))
 			r->grants.retry_ns = r->now;
 	}
 	list_del(&in->node);
@@ -195,7 +163,7 @@ void rudp_grant_end(struct rudp_session *s, struct slot *slot)
 {
 	bool big = slot->rx.len > RUDP_SMALL_BYTES;
 
-	granted_remove(s->r, slot);
+	rudp_granted_remove(s->r, slot);
 	list_del(&slot->in.grant_node);
 	if (slot->state == SLOT_DISCARDED)
 		return;
@@ -229,148 +197,13 @@ void rudp_grant_lost(struct rudp_session *s)
 	}
 }
 
-static void grant(struct rudp_session *s, struct slot *slot)
+void rudp_grant_give(struct rudp_session *s, struct slot *slot)
 {
 	announced_remove(s, slot);
 	slot->in.granted = true;
 	stall_watch(s->r, slot);
 	granted_add(s->r, slot);
 	rudp_grant_queue(s, slot);
-}
-
-/* Grants the first request of a class whose client may have it; others move to the end of the
- * queue. */
-static bool class_grant(struct rudp *r, unsigned c)
-{
-	struct list *queue = &r->grants.queues[c];
-
-	for (unsigned i = 0; i < TRIES && !list_empty(queue); i++) {
-		struct list *node = queue->next;
-		struct rudp_session *s = list_entry(node, struct rudp_session, grants.nodes[c]);
-		struct slot *slot = list_entry(s->grants.announced[c].next, struct slot, in.node);
-		bool may = slot->state == SLOT_RECEIVING || rudp_call_reserve(s, slot);
-
-		list_del(node);
-		list_add_tail(queue, node);
-		if (!may)
-			continue;
-		grant(s, slot);
-		return true;
-	}
-	return false;
-}
-
-/* The class whose first request has waited longest. */
-static unsigned class_oldest(struct rudp *r)
-{
-	unsigned best = 0;
-	uint64_t since = RUDP_TIME_NEVER;
-
-	for (unsigned c = 0; c < GRANT_CLASSES; c++) {
-		struct list *queue = &r->grants.queues[c];
-		const struct rudp_session *s;
-		const struct slot *slot;
-
-		if (list_empty(queue))
-			continue;
-		s = list_entry(queue->next, struct rudp_session, grants.nodes[c]);
-		slot = list_entry(s->grants.announced[c].next, struct slot, in.node);
-		if (slot->in.announced_ns < since) {
-			since = slot->in.announced_ns;
-			best = c;
-		}
-	}
-	return best;
-}
-
-static bool grant_next(struct rudp *r)
-{
-	if (++r->grants.turn % OLDEST_TURN == 0 && class_grant(r, class_oldest(r)))
-		return true;
-	for (unsigned c = 0; c < GRANT_CLASSES; c++)
-		if (class_grant(r, c))
-			return true;
-	return false;
-}
-
-/* Updates the receive rate: a decaying maximum. */
-static void rate_update(struct grants *g, uint64_t now)
-{
-	uint64_t bytes;
-
-	if (now < g->window_ns + WINDOW_NS)
-		return;
-	bytes = g->window_bytes * WINDOW_NS / (now - g->window_ns);
-	g->rate_bytes = MAX_OF(bytes, g->rate_bytes - g->rate_bytes / 8);
-	g->window_bytes = 0;
-	g->window_ns = now;
-}
-
-/* Excludes requests without recent chunks from granted_bytes. */
-static void stale_move(struct rudp *r, uint64_t now)
-{
-	struct list *fresh = &r->grants.fresh;
-
-	while (!list_empty(fresh)) {
-		struct slot *slot = list_entry(fresh->next, struct slot, in.node);
-
-		if (slot->in.last_chunk_ns + STALE_NS > now)
-			return;
-		granted_remove(r, slot);
-		list_del(&slot->in.node);
-		list_add_tail(&r->grants.stale, &slot->in.node);
-	}
-}
-
-static struct slot *stalled_find(const struct rudp *r, const struct list *among, uint64_t now)
-{
-	for (struct list *l = among->next; l != among; l = l->next) {
-		struct slot *slot = list_entry(l, struct slot, in.node);
-
-		if (slot->in.progress_ns + (r->lim.stall_ns << slot->in.stall_shift) <= now)
-			return slot;
-	}
-	return NULL;
-}
-
-static void stall_check(struct rudp *r, uint64_t now)
-{
-	struct grants *g = &r->grants;
-	struct slot *slot;
-
-	while ((slot = stalled_find(r, &g->stale, now)) ||
-	       (slot = stalled_find(r, &g->fresh, now))) {
-		struct rudp_session *s = slot->call->s;
-
-		s->grants.stall_shift = (uint8_t)MIN_OF(slot->in.stall_shift + 1U, STALL_SHIFT_MAX);
-		rudp_call_discard(s, slot);
-	}
-	g->check_ns =
-		list_empty(&g->stale) && list_empty(&g->fresh) ? RUDP_TIME_NEVER : now + CHECK_NS;
-}
-
-void rudp_grant_run(struct rudp *r, uint64_t now)
-{
-	struct grants *g = &r->grants;
-	unsigned waiting = 0;
-
-	if (now >= g->check_ns)
-		stall_check(r, now);
-	if (now < g->retry_ns)
-		return;
-	rate_update(g, now);
-	g->retry_ns = RUDP_TIME_NEVER;
-	g->short_of_memory = false;
-	for (;;) {
-		if (granted_is_full(g))
-			stale_move(r, now);
-		if (granted_is_full(g) || !grant_next(r))
-			break;
-	}
-	for (unsigned c = 0; c < GRANT_CLASSES; c++)
-		waiting += !list_empty(&g->queues[c]);
-	if (waiting)
-		g->retry_ns = MIN_OF(g->retry_ns, now + RETRY_NS);
 }
 
 uint64_t rudp_grant_deadline(const struct rudp *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receiver-driven grants for big requests: which client may send its next request, and how much may
- * be sent without a grant. rudp_grant.c alone writes these structures, except for memory accounts
+ * be sent without a grant. rudp_grant*.c alone write these structures, except for memory accounts
  * (held_bytes, stall_shift, short_of_memory), which rudp_call.c keeps.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GRANT_H
@@ -12,7 +12,7 @@
 
 struct slot;
 
-/* Server: rudp_grant.c's part of a slot while its request arrives. */
+/* Server: rudp_grant*.c's part of a slot while its request arrives. */
 struct incoming {
 	struct list node;	/* in the list for its state: announced, fresh or stale */
 	struct list grant_node; /* in the session's list of grants to send */
@@ -26,6 +26,7 @@ struct incoming {
 
 /* Size classes of requests waiting for a grant: up to 32 KiB, 64 KiB ... and larger. */
 #define GRANT_CLASSES 7
+#define GRANT_CHECK_NS (50 * NSEC_PER_MSEC) /* between looks for stalled requests */
 struct grant_peer {
 	struct list announced[GRANT_CLASSES]; /* slots, in order of arrival */
 	struct list
@@ -66,7 +67,26 @@ void rudp_grant_end(struct rudp_session *s, struct slot *slot);
 void rudp_grant_queue(struct rudp_session *s, struct slot *slot);
 /* A packet with grants was lost: queues them again. */
 void rudp_grant_lost(struct rudp_session *s);
-/* Issues grants and drops stalled partial requests. */
+/* Grants the announced request, which has memory. */
+void rudp_grant_give(struct rudp_session *s, struct slot *slot);
+
+/* Limit of granted bytes not received yet: twice the bytes received in one window, within bounds.
+ * One sender with that much keeps the link busy; at least two requests cover late senders. */
+#define GRANTED_BYTES_MIN (1U << 20)
+#define GRANTED_BYTES_MAX (16U << 20)
+#define GRANTED_REQUESTS_MIN 2U
+#define GRANTED_SCALE 256U /* of grants.granted_scale */
+/* Whether as much is granted as may be in flight. */
+static inline bool rudp_granted_is_full(const struct grants *g)
+{
+	uint64_t window = 2 * g->rate_bytes * g->granted_scale / GRANTED_SCALE;
+	uint64_t most = MIN_OF(MAX_OF(window, GRANTED_BYTES_MIN), GRANTED_BYTES_MAX);
+
+	return g->n_granted >= (g->granted_scale < GRANTED_SCALE ? 1 : GRANTED_REQUESTS_MIN) &&
+	       g->granted_bytes >= most;
+}
+
+/* Issues grants and drops stalled partial requests. In rudp_grant_run.c. */
 void rudp_grant_run(struct rudp *r, uint64_t now);
 uint64_t rudp_grant_deadline(const struct rudp *r);
 /* Losses of about one millisecond on one of our ports. */

@@ -42,8 +42,6 @@ struct rudp_handshake {
 
 /* rudp_accept.c: server side of the handshake */
 int rudp_accept_init(struct rudp *r);
-/* Encodes a port's address as for ACCEPT. */
-void rudp_accept_put_addr(struct rudp *r, unsigned port);
 int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 /* Sends the session's ACCEPT again. */

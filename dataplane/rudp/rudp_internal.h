@@ -4,20 +4,22 @@
  * have headers with the functions that may change them:
  *
  *	rudp_handshake.h  HELLO to ACCEPT, JOIN: rudp_hello.c (client), rudp_accept.c (server)
- *	rudp_path.h       path states, probes: rudp_path.c; suspect paths: rudp_suspect.c
- *	rudp_loss.h       acknowledgements and losses: rudp_loss.c
+ *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
+ *	                  rudp_suspect.c
+ *	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
  *	rudp_call.h       slots, requests, responses: rudp_call.c
- *	rudp_grant.h      order of big requests: rudp_grant.c
+ *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
  *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
  * rudp_standing.c tells which clients still acknowledge responses; rudp_index.c finds sessions for
  * handshakes and RESETs.
  *
- * Below are the rest: rudp.c (endpoint, poll, stateless replies), rudp_session.c (life cycle),
- * rudp_tx.c (which chunk to send when, on which path), rudp_rx.c (packets in, acknowledgements
- * out). Parts of a path that know nothing of the rest: rudp_sent (packets in flight), rudp_rtt,
- * rudp_cc (congestion window), rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health),
- * rudp_src_ports.
+ * Below are the rest, from the top: rudp.c (poll, stateless replies, public functions),
+ * rudp_session_poll.c, rudp_rx.c (packets in), rudp_session_end.c, rudp_tx.c (which chunk to send
+ * when, on which path), rudp_ack_out.c, rudp_session.c (memory, number, keys), rudp_tx_queue.c and
+ * rudp_endpoint.c (packets to the ports, events to the application). Parts of a path that know
+ * nothing of the rest: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window),
+ * rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health), rudp_src_ports.
  *
  * A request occupies a slot of its session, with the same index at both ends; each use of a slot
  * has a larger generation. So (slot, generation) names a request, old packets are recognised
@@ -261,16 +263,25 @@ static inline void rudp_grant_again(struct rudp *r)
 		r->grants.retry_ns = r->now;
 }
 
+/* The request no longer counts as granted. */
+static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
+{
+	if (!slot->in.counted)
+		return;
+	slot->in.counted = false;
+	r->grants.granted_bytes -= slot->in.granted_bytes;
+	r->grants.n_granted--;
+}
+
 /* How long the packet being processed may have waited in this host. */
 static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 {
 	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
 }
 
-/* rudp.c */
+/* rudp_endpoint.c */
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
 uint64_t rudp_random(struct rudp *r);
-bool rudp_port_valid(const struct rudp_port_info *p);
 /* Marks the session for the next poll. */
 static inline void rudp_session_touch(struct rudp_session *s)
 {
@@ -292,6 +303,26 @@ void rudp_flush(struct rudp *r);
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);
 
+void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
+/* rudp_session_transmit with packet protection. */
+int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
+		      unsigned counter, uint64_t number);
+/* Sends a packet of an UP session, sealing it if the session has packet protection. counter:
+ * p->index for packets numbered by the path, else RUDP_SECURE_CONTROL; number: its full number
+ * there, to be reused only after a failure. Returns as ops->tx. */
+static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
+					const struct datagram *pkt, unsigned counter,
+					uint64_t number)
+{
+	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
+			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
+}
+/* As rudp_session_transmit for a short packet without payload, to any address: it leaves with the
+ * next poll. 0; negative errno: not queued. */
+int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
+		     const struct datagram *pkt, uint64_t number);
+void rudp_session_send_close(struct rudp_session *s);
+
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
@@ -310,6 +341,15 @@ static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint6
 }
 /* Ends all calls (client: `response` with status; server: call_gone, sent) and returns buffers. */
 void rudp_session_end_calls(struct rudp_session *s, int status);
+/* Frees the state of a finished handshake. */
+void rudp_handshake_free(struct rudp_session *s);
+/* Turns packet protection on. 0, -ENOMEM, -EIO. */
+int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
+			enum rudp_cipher cipher, const struct rudp_noise_keys *keys);
+/* Frees the keys, which end with the peer's incarnation. */
+void rudp_session_keys_forget(struct rudp_session *s);
+
+/* rudp_session_end.c */
 /* Ends the session: ends its calls, delivers `e`, and frees its memory when the call stack has
  * unwound. */
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
@@ -317,33 +357,14 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
 /* Ends a session whose client takes no responses. */
 void rudp_session_stuck(struct rudp_session *s);
-void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
+
+/* rudp_session_poll.c */
 void rudp_session_poll(struct rudp_session *s, uint64_t now);
-/* rudp_session_transmit with packet protection. */
-int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
-		      unsigned counter, uint64_t number);
-/* Sends a packet of an UP session, sealing it if the session has packet protection. counter:
- * p->index for packets numbered by the path, else RUDP_SECURE_CONTROL; number: its full number
- * there, to be reused only after a failure. Returns as ops->tx. */
-static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
-					const struct datagram *pkt, unsigned counter,
-					uint64_t number)
-{
-	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
-			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
-}
-/* As rudp_session_transmit for a short packet without payload, to any address: it leaves with the
- * next poll. 0; negative errno: not queued. */
-int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
-		     const struct datagram *pkt, uint64_t number);
-/* Frees the state of a finished handshake. */
-void rudp_handshake_free(struct rudp_session *s);
-/* Turns packet protection on. 0, -ENOMEM, -EIO. */
-int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
-			enum rudp_cipher cipher, const struct rudp_noise_keys *keys);
-void rudp_session_send_close(struct rudp_session *s);
 
 /* rudp_port.c: ports added to running sessions */
+bool rudp_port_valid(const struct rudp_port_info *p);
+/* Writes the port's address as ACCEPT and LABEL list it. */
+void rudp_port_put_addr(struct rudp *r, unsigned port);
 static inline bool rudp_port_addrs_pending(const struct rudp_session *s)
 {
 	return !s->is_client && s->n_addrs_confirmed < s->r->n_addrs;
@@ -365,12 +386,15 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_report.c: the loss of a path, which both ends measure and report to each other. */
-void rudp_report_fill(const struct rudp_path *p, struct wire_report *ret);
+/* Packets sent so far, and lost until a later one arrives, do not count. */
+static inline void rudp_report_restart(struct rudp_path *p)
+{
+	p->quality.counts = false;
+	p->quality.out_from = p->sent.next_pn;
+}
 /* Processes the report in a PING that has just been recorded as received. */
 int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
 		   uint64_t now);
-/* Packets sent so far, and lost until a later one arrives, do not count. */
-void rudp_report_restart(struct rudp_path *p);
 /* Packets on a path got no answer in time: some may be lost, in either direction. */
 void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call while a path is up and p->quality.probe_ns has come. */
@@ -417,10 +441,17 @@ uint64_t rudp_timer_next(const struct rudp *r);
 /* Marks sessions whose timer is due. */
 void rudp_timer_run(struct rudp *r, uint64_t now);
 
-/* rudp_tx.c */
+/* rudp_tx_queue.c */
+/* An announcement counts as small. */
+static inline bool rudp_tx_is_small(const struct tx_msg *m)
+{
+	return m->len <= RUDP_SMALL_BYTES || m->announce;
+}
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
 void rudp_tx_drop(struct tx_msg *m);
 bool rudp_tx_pending(const struct rudp_session *s);
+
+/* rudp_tx.c */
 /* Sends what may be sent; bulk: big messages too. */
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 /* Sends queued grants. */
@@ -449,9 +480,11 @@ int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_ad
 		 const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
-void rudp_rx_send_acks(struct rudp_session *s, uint64_t now);
+
+/* rudp_ack_out.c */
+void rudp_ack_out_send(struct rudp_session *s, uint64_t now);
 /* Whether received packets are not acknowledged yet. */
-static inline bool rudp_rx_acks_wait(const struct rudp_session *s)
+static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 {
 	bool any = false;
 
@@ -461,7 +494,7 @@ static inline bool rudp_rx_acks_wait(const struct rudp_session *s)
 }
 /* Fills an acknowledgement to piggyback on DATA over `on`; returns the path that it is for, NULL if
  * none is pending or it does not fit. Call rudp_acks_sent once it is sent. */
-struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,
-				    struct wire_ack *ret, uint64_t now);
+struct rudp_path *rudp_ack_out_piggyback(struct rudp_session *s, struct rudp_path *on,
+					 struct wire_ack *ret, uint64_t now);
 
 #endif

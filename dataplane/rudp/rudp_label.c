@@ -83,7 +83,7 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
 	r->now = now_ns;
 	r->cfg.ports[port].label = label;
 	r->labels++;
-	rudp_accept_put_addr(r, port);
+	rudp_port_put_addr(r, port);
 	for (unsigned i = 0; i < r->n_sessions; i++) {
 		struct rudp_session *s = r->sessions[i];
 

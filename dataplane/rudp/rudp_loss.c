@@ -18,17 +18,6 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
-uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p)
-{
-	return rudp_rtt_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
-}
-
-uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
-{
-	return p->sent.pto_base +
-	       MIN_OF(rudp_path_rto(s, p) << MIN_OF(p->sent.pto_count, 6U), RUDP_RTO_MAX_NS);
-}
-
 /* The first packet sent after a failover has arrived: the pause is over. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {
@@ -207,18 +196,6 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* Marks the packet's content for retransmission. True if any of it is still needed. */
-static bool packet_lost(struct rudp_session *s, const struct pkt_rec *rec)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < rec->n_chunks; i++)
-		any |= rudp_call_lost(s, rec->slot, rec->gen, (uint16_t)(rec->chunk + i));
-	if (rec->slot == PKT_NO_SLOT && rec->chunk == PKT_GRANT)
-		rudp_grant_lost(s);
-	return any;
-}
-
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, rudp_sent_reorder(&p->sent, now));
@@ -237,7 +214,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		p->lost_packets++;
 		lost++;
 		if (PLENUM_LIKELY(!copied))
-			(void)packet_lost(s, rec);
+			(void)rudp_loss_packet(s, rec);
 		if (PLENUM_UNLIKELY(rec->source)) { /* if the source port is not the cause, other
 						       packets show the loss */
 			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
@@ -251,80 +228,4 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_cc_lost(&p->cc, lost);
 	if (news)
 		rudp_path_mtu_result(s, p, news, now);
-}
-
-static void pause_begin(struct rudp_session *s, struct rudp_path *p)
-{
-	s->pausing |= (uint8_t)(1U << p->index);
-	p->pause_since = rudp_sent_silent_since(&p->sent);
-	p->pause_from = s->r->now;
-	p->pause_ns = 0;
-}
-
-void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
-{
-	bool moved = false;
-
-	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
-		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
-
-		if (!rudp_sent_in_flight(rec))
-			continue;
-		if (rec->state == PKT_IN_FLIGHT)
-			moved |= packet_lost(s, rec);
-		rec->state = PKT_MOVED;
-	}
-	rudp_mtu_probes_forget(&p->mtu, s->r->now);
-	p->sent.in_flight = 0;
-	p->sent.tail_pn = p->sent.next_pn;
-	p->sent.loss_deadline = RUDP_TIME_NEVER;
-	if (moved)
-		pause_begin(s, p);
-}
-
-/* Whether it carries a short message, the announcement of an ungranted request, or grants. */
-static bool is_small(const struct rudp_session *s, const struct pkt_rec *rec)
-{
-	if (rec->slot == PKT_NO_SLOT)
-		return rec->chunk == PKT_GRANT;
-	return s->slots[rec->slot].tx.len <= RUDP_SMALL_BYTES || !s->slots[rec->slot].tx.granted;
-}
-
-bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest)
-{
-	const struct pkt_rec *first = NULL;
-	bool copied = false;
-
-	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
-		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
-		bool live;
-
-		if (rec->state != PKT_IN_FLIGHT || !is_small(s, rec) ||
-		    (oldest && first && (rec->slot != first->slot || rec->gen != first->gen)))
-			continue;
-		rec->state = PKT_COPIED;
-		live = packet_lost(s, rec);
-		copied |= live;
-		/* A chunk that is no longer needed is not the probe. */
-		if (!first && (live || rec->slot == PKT_NO_SLOT))
-			first = rec;
-	}
-	if (copied)
-		pause_begin(s, p);
-	return copied;
-}
-
-void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes)
-{
-	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
-		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
-
-		if (!rudp_sent_in_flight(rec) || rec->bytes <= bytes)
-			continue;
-		if (rec->state == PKT_IN_FLIGHT)
-			(void)packet_lost(s, rec);
-		rec->state = PKT_MOVED;
-		p->sent.in_flight -= rec->bytes;
-	}
-	rudp_sent_advance(&p->sent);
 }

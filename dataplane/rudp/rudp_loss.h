@@ -14,6 +14,10 @@ struct rudp_session;
 int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct rudp_path *via,
 		  uint64_t now);
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* rudp_loss_move.c */
+
+/* Marks the packet's content for retransmission. True if any of it is still needed. */
+bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
 /* Moves all packets off the path; their chunks are retransmitted on others. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
 /* Retransmits the chunks of small messages (or of the oldest one) and announcements; their packets

@@ -9,18 +9,8 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
-#define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
-/* A path that stays silent for this long is probed less often. */
-#define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
-#define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
-/* All sessions of an endpoint together probe silent paths ten thousand times a second at most. */
-#define PROBE_EACH_NS (100 * NSEC_PER_USEC)
-#define PROBES_MISSED 3U
 #define HOLD_FLAPS 2U	/* times the hold time, for a flapping path */
 #define STEADY_HOLDS 8U /* up for this many hold times: it no longer flaps */
-#define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
-#define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
 /*
  * Chunks are the unit in which a message is accounted; a packet carries as many as fit. A message
@@ -100,47 +90,12 @@ void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t byt
 	rudp_session_touch(s);
 }
 
-/* Sends MTU probes and a small packet behind them: a probe missing from its acknowledgement is
- * lost. */
-static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	bool sent = false;
-	uint16_t mtu;
-
-	while (!p->tx_blocked && (mtu = rudp_mtu_next(&p->mtu, p->quiet == 0, now))) {
-		uint64_t pn = p->sent.next_pn;
-		int res = rudp_tx_ping_padded(s, p, mtu, now);
-
-		if (res == -EMSGSIZE)
-			rudp_path_mtu_result(s, p, rudp_mtu_refused(&p->mtu, mtu, now), now);
-		else if (res)
-			break;
-		else
-			rudp_mtu_sent(&p->mtu, mtu, pn);
-		sent |= res == 0;
-	}
-	if (sent)
-		rudp_tx_ping(s, p, now);
-}
-
 bool rudp_path_is_only(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (&s->paths[i] != p && s->paths[i].state == PATH_UP)
 			return false;
 	return true;
-}
-
-/* Whether a path that answers, or has nothing in flight, is better for packets than p. */
-static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
-{
-	for (unsigned i = 0; i < s->n_paths; i++) {
-		const struct rudp_path *q = &s->paths[i];
-
-		if (q != p && q->state == PATH_UP && !q->timed_out && q->sent.pto_count == 0)
-			return true;
-	}
-	return false;
 }
 
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -202,24 +157,6 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
 }
 
-static void path_time_out(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	if (!p->timed_out) {
-		p->timed_out = true;
-		p->timed_out_ns = now;
-		p->alive_elsewhere_ns = 0;
-		if (!p->suspect_stage)
-			p->pause_ns = 0;
-	}
-	for (unsigned i = 0; i < s->n_paths;
-	     i++) { /* ask the peer on idle paths: is it the peer or the path? */
-		struct rudp_path *q = &s->paths[i];
-
-		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
-			rudp_tx_ping(s, q, now);
-	}
-}
-
 void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now)
 {
 	p->tx_blocked = true;
@@ -262,234 +199,13 @@ void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
 	}
 }
 
-static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_path *p)
+uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p)
 {
-	uint64_t idle = s->r->lim.keepalive_ns;
-
-	if (p->sent.in_flight)
-		return RUDP_TIME_NEVER;
-	if (p->timed_out)
-		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	/* Probes get rarer while idle; the client's come first and serve both ends. */
-	idle <<= p->quiet;
-	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
-			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
-	return MAX_OF(p->last_rx_ns, p->probe_ns) + idle;
+	return rudp_rtt_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
 }
 
-/*
- * Detects that the peer answers elsewhere after p fell silent. Only an answer counts: a path just
- * recovered or just used has shown nothing yet; one in its hold time has, and is better than p. The
- * probe on p may have been lost while the peer was late, so p gets one more before it goes down.
- */
-static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 {
-	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
-		const struct rudp_path *q = &s->paths[i];
-
-		if (q == p || (q->state != PATH_UP && !q->answered_since) || q->timed_out ||
-		    q->sent.pto_count || q->sent.acked_ns <= p->timed_out_ns)
-			continue;
-		p->alive_elsewhere_ns = now;
-		rudp_tx_ping(s, p, now);
-	}
-}
-
-/* When a timed-out path goes down. */
-static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
-{
-	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->timed_out_ns);
-
-	if (!p->timed_out)
-		return RUDP_TIME_NEVER;
-	if (p->tx_error_ns && !rudp_path_is_only(s, p))
-		return p->tx_error_ns + s->r->lim.path_dead_ns;
-	if (!p->alive_elsewhere_ns)
-		return MAX_OF(at, p->timed_out_ns + SILENT_EVERYWHERE_NS);
-	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(ALIVE_ELSEWHERE_NS, 2 * p->rtt.srtt));
-}
-
-static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	p->sent.pto_count++;
-	p->sent.pto_base = now;
-	rudp_report_unanswered(s, p, now);
-	if (p->sent.pto_count >= 2)
-		path_time_out(s, p, now);
-	if (p->timed_out && better_exists(s, p)) {
-		rudp_loss_move_all(s, p);
-		rudp_tx_ping(s, p, now);
-	} else {
-		rudp_tx_probe(s, p, now);
-	}
-}
-
-/* The earliest possible timeout, whatever the round trip: until then the exact one need not be
- * computed. */
-static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
-{
-	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
-}
-
-/* The next timeout of packets in flight, or an earlier time. */
-static uint64_t silence_at(const struct rudp_session *s, const struct rudp_path *p, uint64_t now)
-{
-	uint64_t least = silent_least(s, p->sent.pto_base);
-
-	return least > now ? least : rudp_path_pto(s, p);
-}
-
-static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	if (p->sent.loss_check || now >= p->sent.loss_deadline)
-		rudp_loss_detect(s, p, now);
-	rudp_suspect_poll(s, p, now);
-	if (p->sent.in_flight && now >= silent_least(s, p->sent.pto_base) &&
-	    now >= rudp_path_pto(s, p))
-		pto_fire(s, p, now);
-	if (p->probe_due || now >= keepalive_at(s, p)) {
-		if (!p->probe_due)
-			rudp_path_quiet(p);
-		p->probe_due = false;
-		p->probe_ns = p->sent.pto_base = now;
-		rudp_tx_ping(s, p, now);
-	}
-	if (!p->timed_out) {
-		if (now >= p->quality.probe_ns)
-			rudp_report_poll(s, p, now);
-		mtu_probe(s, p, now);
-		return;
-	}
-	alive_elsewhere_check(s, p, now);
-	if (now >= dead_at(s, p))
-		rudp_path_set_down(s, p, p->tx_error_ns ? p->tx_error_code : -ETIMEDOUT, now);
-}
-
-/*
- * How many probes in a row a recovering path may miss: busy hosts are late by a tenth of a second
- * now and then, which must not restart the hold time. A flapping path may miss no more despite its
- * longer hold time: longer silences are what it is held for.
- */
-static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
-{
-	uint64_t silence = s->r->lim.hold_ns / 4 + 2 * p->rtt.srtt;
-
-	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
-}
-
-/* Whether the path has answered long enough at time `at`, and still does. Probes in flight do not
- * count as missed. */
-static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
-{
-	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
-
-	if (!p->answered_since || p->peer_down || p->unanswered > misses_max(s, p))
-		return false;
-	return rudp_path_is_only(s, p) ||
-	       (p->unanswered <= on_way && at >= p->answered_since + p->hold_ns);
-}
-
-/*
- * A probe got no answer. The path is to blame only if the peer answered elsewhere after the probe
- * left; other idle paths get a PING to find out.
- */
-static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	bool elsewhere = false;
-
-	p->unanswered++;
-	for (unsigned i = 0; i < s->n_paths; i++) {
-		struct rudp_path *q = &s->paths[i];
-
-		if (q == p || q->state != PATH_UP)
-			continue;
-		elsewhere |= q->last_rx_ns > p->probe_sent_ns;
-		if (p->answered_since && p->unanswered > 1 && q->sent.in_flight == 0)
-			rudp_tx_ping(s, q, now);
-	}
-	if (elsewhere && ++p->missed > misses_max(s, p))
-		p->answered_since = 0;
-}
-
-static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p, uint64_t now)
-{
-	uint64_t ns;
-
-	if (rudp_path_is_only(s, p))
-		return PROBE_ALONE_NS;
-	if (p->answered_since) /* the hold time counts its answers */
-		return PROBE_DOWN_NS;
-	ns = MAX_OF(now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS,
-		    s->r->n_live * PROBE_EACH_NS);
-	return ns - ns / 8 + rudp_random(s->r) % (ns / 4);
-}
-
-static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	if (p->local_down)
-		return;
-	if (p->sent.loss_check || now >= p->sent.loss_deadline)
-		rudp_loss_detect(s, p, now);
-	if (held_long_enough(s, p, now)) {
-		if (p->probes_answered >= p->probes_sent / 2 || rudp_path_is_only(s, p)) {
-			rudp_path_set_up(s, p, now);
-			return;
-		}
-		p->answered_since = 0; /* the path loses most packets */
-	}
-	if (now < p->probe_ns)
-		return;
-	probe_missed(s, p, now);
-	rudp_loss_move_all(s, p);
-	rudp_tx_ping(s, p, now);
-	p->probes_sent++;
-	p->probe_sent_ns = now;
-	p->probe_ns = now + probe_interval(s, p, now);
-}
-
-void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	if (p->state == PATH_UP)
-		poll_up(s, p, now);
-	else if (p->state == PATH_DOWN)
-		poll_down(s, p, now);
-}
-
-static uint64_t after(uint64_t t, uint64_t now)
-{
-	return t > now ? t : RUDP_TIME_NEVER;
-}
-
-uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p)
-{
-	uint64_t now = s->r->now;
-	uint64_t d = p->sent.loss_deadline;
-
-	if (p->state == PATH_NONE || p->state == PATH_JOINING)
-		return RUDP_TIME_NEVER;
-	if (p->acks.pending)
-		d = MIN_OF(d, p->acks.deadline);
-	if (p->state == PATH_DOWN) {
-		if (p->local_down)
-			return d;
-		if (held_long_enough(s, p, RUDP_TIME_NEVER))
-			d = MIN_OF(d, p->answered_since + p->hold_ns);
-		return MIN_OF(d, p->probe_ns);
-	}
-	d = MIN_OF(d, p->sent.in_flight ? silence_at(s, p, now) : keepalive_at(s, p));
-	if (PLENUM_UNLIKELY(p->timed_out))
-		d = MIN_OF(d, after(dead_at(s, p), now));
-	if (s->n_paths > 1)
-		d = MIN_OF(d, after(rudp_suspect_deadline(s, p), now));
-	if (!p->timed_out) {
-		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
-		d = MIN_OF(d, p->quality.probe_ns);
-	}
-	if (rudp_tx_pending(s)) {
-		d = MIN_OF(d, after(p->pace_ns, now));
-		d = MIN_OF(d, after(p->small_pace_ns, now));
-	}
-	if (PLENUM_UNLIKELY(p->label_pending))
-		d = MIN_OF(d, after(p->label_ns, now));
-	return d;
+	return p->sent.pto_base +
+	       MIN_OF(rudp_path_rto(s, p) << MIN_OF(p->sent.pto_count, 6U), RUDP_RTO_MAX_NS);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One path of a session: a port of ours and an address of the peer, with its own round trip,
- * congestion window, packet records and health. Files that may write it: rudp_path.c (state,
- * probes), rudp_suspect.c (suspect_stage), rudp_loss.c (sent, rtt, cc, pauses), rudp_tx.c (pacing,
- * counters), rudp_rx.c (acks, last_rx_ns), rudp_hello.c and rudp_accept.c (joining, standby),
- * rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality) and rudp_validate.c
- * (src_ports). All others read it and call the functions below.
+ * congestion window, packet records and health. Files that may write it: rudp_path*.c (state,
+ * probes), rudp_suspect.c (suspect_stage), rudp_loss*.c (sent, rtt, cc, pauses), rudp_tx.c (pacing,
+ * counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns), rudp_hello.c and rudp_accept.c
+ * (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality)
+ * and rudp_validate.c (src_ports). All others read it and call the functions below.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H

@@ -9,6 +9,25 @@
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */
 
+bool rudp_port_valid(const struct rudp_port_info *p)
+{
+	return p->mtu >= RUDP_MTU_BASE && p->local.port != 0 && p->sources < RUDP_SOURCES_MAX &&
+	       (p->local.ip.family == AF_INET || p->local.ip.family == AF_INET6) &&
+	       p->prefix_len <= ip_addr_bits(&p->local.ip);
+}
+
+void rudp_port_put_addr(struct rudp *r, unsigned port)
+{
+	const struct rudp_port_info *info = &r->cfg.ports[port];
+	struct wire_addr a = {.family = info->local.ip.family == AF_INET ? 4 : 6,
+			      .prefix_len = info->prefix_len,
+			      .port = info->local.port,
+			      .label = info->label};
+
+	memcpy(a.ip, info->local.ip.bytes, a.family == 4 ? 4 : 16);
+	wire_put_addr(r->addrs + (size_t)port * WIRE_ADDR_BYTES, &a);
+}
+
 int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns)
 {
 	const unsigned port = r->cfg.n_ports;
@@ -23,7 +42,7 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.n_ports++;
 	/* Connected peers already know the largest of the others. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
-	rudp_accept_put_addr(r, port);
+	rudp_port_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
 	for (unsigned i = 0; i < r->n_sessions; i++) {
 		struct rudp_session *s = r->sessions[i];

@@ -34,16 +34,6 @@
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 
-void rudp_report_fill(const struct rudp_path *p, struct wire_report *ret)
-{
-	uint64_t srtt_us = p->rtt.srtt / NSEC_PER_USEC;
-
-	*ret = (struct wire_report){.top = (uint32_t)p->acks.top,
-				    .arrived = (uint32_t)p->acks.arrived,
-				    .probes_lost = (uint32_t)p->probes_lost,
-				    .srtt_us = (uint32_t)MIN_OF(srtt_us, UINT32_MAX)};
-}
-
 /* The share of the best other path; RUDP_LOSS_UNKNOWN: there is none. */
 static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path *p, bool out)
 {
@@ -126,12 +116,6 @@ static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p
 	if (!loaded)
 		return idle_interval(&p->quality, all, now);
 	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
-}
-
-void rudp_report_restart(struct rudp_path *p)
-{
-	p->quality.counts = false;
-	p->quality.out_from = p->sent.next_pn;
 }
 
 /* The next probe may have been planned before anything was missing. */

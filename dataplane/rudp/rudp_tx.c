@@ -2,42 +2,6 @@
 /* Decides which chunk to send when, on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* An announcement counts as small. */
-static bool is_small(const struct tx_msg *m)
-{
-	return m->len <= RUDP_SMALL_BYTES || m->announce;
-}
-
-void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m)
-{
-	enum tx_queue q = TX_NONE;
-
-	if (m->active &&
-	    (m->announce || (m->n_lost && m->allowed_chunks) || m->next_chunk < m->allowed_chunks))
-		q = is_small(m) ? TX_SMALL : m->n_lost ? TX_URGENT : TX_BIG;
-	if (m->queue == q)
-		return;
-	if (m->queue != TX_NONE)
-		list_del(&m->node);
-	m->queue = (uint8_t)q;
-	if (q != TX_NONE)
-		list_add_tail(&s->tx[q], &m->node);
-}
-
-void rudp_tx_drop(struct tx_msg *m)
-{
-	m->active = false;
-	if (m->queue != TX_NONE)
-		list_del(&m->node);
-	m->queue = TX_NONE;
-}
-
-bool rudp_tx_pending(const struct rudp_session *s)
-{
-	return !list_empty(&s->tx[TX_SMALL]) || !list_empty(&s->tx[TX_URGENT]) ||
-	       !list_empty(&s->tx[TX_BIG]);
-}
-
 /* Active before standby, not suspect before suspect, then those that lose packets, timed out last.
  * 0: unusable. */
 static unsigned path_rank(const struct rudp_path *p)
@@ -210,10 +174,10 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
 	/* Piggyback an acknowledgement where there is space: in the last packet of a message. */
-	if (last && rudp_rx_acks_wait(s) &&
+	if (last && rudp_ack_out_waits(s) &&
 	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
 		    rudp_path_payload_max(s, p, p->mtu.cur))
-		acked = rudp_rx_piggyback(s, p, &ack, now);
+		acked = rudp_ack_out_piggyback(s, p, &ack, now);
 	if (acked) {
 		pkt->hdr_len = (uint16_t)(WIRE_DATA_BYTES +
 					  wire_put_ack_block(pkt->hdr + WIRE_DATA_BYTES, &ack));
@@ -387,7 +351,7 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 
 	while ((m = msg_pick(s, bulk))) {
 		struct rudp_path *p;
-		bool small = is_small(m);
+		bool small = rudp_tx_is_small(m);
 		uint32_t sent;
 
 		if (s->r->sent_in_poll >= RUDP_POLL_PACKETS) {
@@ -466,6 +430,16 @@ void rudp_tx_grants(struct rudp_session *s, uint64_t now)
 	}
 }
 
+static void report_fill(const struct rudp_path *p, struct wire_report *ret)
+{
+	uint64_t srtt_us = p->rtt.srtt / NSEC_PER_USEC;
+
+	*ret = (struct wire_report){.top = (uint32_t)p->acks.top,
+				    .arrived = (uint32_t)p->acks.arrived,
+				    .probes_lost = (uint32_t)p->probes_lost,
+				    .srtt_us = (uint32_t)MIN_OF(srtt_us, UINT32_MAX)};
+}
+
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct wire_common c = {.type = WIRE_PING,
@@ -479,7 +453,7 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return;
-	rudp_report_fill(p, &report);
+	report_fill(p, &report);
 	pkt.hdr_len = (uint16_t)wire_put_report(pkt.hdr, &c, &report);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
 	if (res == 0)
