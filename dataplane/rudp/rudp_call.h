@@ -127,5 +127,7 @@ void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
 bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
 /* Server: drops a stalled partial request; frees its memory and informs the client. */
 void rudp_call_discard(struct rudp_session *s, struct slot *slot);
+/* Ends all calls (client: `response` with status; server: call_gone, sent) and returns buffers. */
+void rudp_session_end_calls(struct rudp_session *s, int status);
 
 #endif

@@ -3,7 +3,6 @@
  * The session and the endpoint: shared by the rudp*.c files and included nowhere else. Their parts
  * have headers with the functions that may change them:
  *
- *	rudp_handshake.h  HELLO to ACCEPT, JOIN: rudp_hello.c (client), rudp_accept.c (server)
  *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
  *	                  rudp_suspect.c
  *	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
@@ -11,15 +10,12 @@
  *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
  *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
- * rudp_standing.c tells which clients still acknowledge responses; rudp_index.c finds sessions for
- * handshakes and RESETs.
- *
- * Below are the rest, from the top: rudp.c (poll, stateless replies, public functions),
- * rudp_session_poll.c, rudp_rx.c (packets in), rudp_session_end.c, rudp_tx.c (which chunk to send
- * when, on which path), rudp_ack_out.c, rudp_session.c (memory, number, keys), rudp_tx_queue.c and
- * rudp_endpoint.c (packets to the ports, events to the application). Parts of a path that know
- * nothing of the rest: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window),
- * rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health), rudp_src_ports.
+ * Below are the rest, from the top: rudp_report.c, rudp_validate.c, rudp_tx.c (which chunk to send
+ * when, on which path), rudp_ack_out.c, rudp_timer.c, rudp_tx_queue.c and rudp_endpoint.c (packets
+ * to the ports, events to the application). The folder `session` is above them all: it connects,
+ * receives, polls and ends. Parts of a path that know nothing of the rest: rudp_sent (packets in
+ * flight), rudp_rtt, rudp_cc (congestion window), rudp_mtu, rudp_acks (packets received), rudp_gso
+ * (GSO burst health), rudp_src_ports.
  *
  * A request occupies a slot of its session, with the same index at both ends; each use of a slot
  * has a larger generation. So (slot, generation) names a request, old packets are recognised
@@ -33,13 +29,14 @@
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_call.h"
 #include "dataplane/rudp/rudp_grant.h"
-#include "dataplane/rudp/rudp_handshake.h"
 #include "dataplane/rudp/rudp_incast.h"
 #include "dataplane/rudp/rudp_loss.h"
 #include "dataplane/rudp/rudp_path.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/list.h"
+
+struct rudp_handshake;
 
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_SEEDS_MAX 16
@@ -262,7 +259,6 @@ static inline void rudp_grant_again(struct rudp *r)
 	if (PLENUM_UNLIKELY(r->grants.n_peers))
 		r->grants.retry_ns = r->now;
 }
-
 /* The request no longer counts as granted. */
 static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 {
@@ -323,58 +319,6 @@ int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagra
 		     const struct datagram *pkt, uint64_t number);
 void rudp_session_send_close(struct rudp_session *s);
 
-/* rudp_session.c */
-int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
-void rudp_session_free(struct rudp_session *s); /* memory only */
-/* Frees the session's index in the endpoint's table. */
-void rudp_session_unplace(struct rudp_session *s);
-/* Assigns another number with the same index: packets to the old number are invalid from now on. */
-void rudp_session_renumber(struct rudp_session *s);
-/* Sets the MTU of the peer's largest port, and cuts messages for it. */
-void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
-static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint64_t number)
-{
-	unsigned index = (unsigned)(number & RUDP_INDEX_MASK);
-	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
-
-	return s && s->number == number ? s : NULL;
-}
-/* Ends all calls (client: `response` with status; server: call_gone, sent) and returns buffers. */
-void rudp_session_end_calls(struct rudp_session *s, int status);
-/* Frees the state of a finished handshake. */
-void rudp_handshake_free(struct rudp_session *s);
-/* Turns packet protection on. 0, -ENOMEM, -EIO. */
-int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
-			enum rudp_cipher cipher, const struct rudp_noise_keys *keys);
-/* Frees the keys, which end with the peer's incarnation. */
-void rudp_session_keys_forget(struct rudp_session *s);
-
-/* rudp_session_end.c */
-/* Ends the session: ends its calls, delivers `e`, and frees its memory when the call stack has
- * unwound. */
-void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
-/* Client: forgets the peer's incarnation and starts a new handshake. */
-void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
-/* Ends a session whose client takes no responses. */
-void rudp_session_stuck(struct rudp_session *s);
-
-/* rudp_session_poll.c */
-void rudp_session_poll(struct rudp_session *s, uint64_t now);
-
-/* rudp_port.c: ports added to running sessions */
-bool rudp_port_valid(const struct rudp_port_info *p);
-/* Writes the port's address as ACCEPT and LABEL list it. */
-void rudp_port_put_addr(struct rudp *r, unsigned port);
-static inline bool rudp_port_addrs_pending(const struct rudp_session *s)
-{
-	return !s->is_client && s->n_addrs_confirmed < s->r->n_addrs;
-}
-/* Call while rudp_port_addrs_pending. */
-void rudp_port_poll(struct rudp_session *s, uint64_t now);
-/* Processes LABEL with ADDRESS. */
-int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
-		 const uint8_t *data, size_t len, uint64_t now);
-
 /* rudp_validate.c: validation of source ports. Call only if our port has more than one. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
@@ -399,40 +343,6 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call while a path is up and p->quality.probe_ns has come. */
 void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-
-/* rudp_keys.c: key changes. Call while s->key_gone: ends the session, or waits for the next poll.
- */
-void rudp_keys_end(struct rudp_session *s, uint64_t now);
-
-/* rudp_standing.c */
-/* Call while s->ask_due: sends a PING. */
-void rudp_standing_ask(struct rudp_session *s, uint64_t now);
-/* Ends silent sessions while memory for responses is short. */
-void rudp_standing_run(struct rudp *r, uint64_t now);
-uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);
-
-/* rudp_index.c */
-int rudp_index_init(struct rudp *r);
-void rudp_index_init_session(struct rudp_session *s);
-/* Server: call when hello_hash, peer_identity and peer_number are set. */
-void rudp_index_add_client(struct rudp_session *s);
-/* Client: call when peer_number has been set. */
-void rudp_index_add_number(struct rudp_session *s);
-void rudp_index_drop(struct rudp_session *s);
-/* NULL: there is none. */
-struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
-struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
-/* Any session of this identity; the others are its siblings. */
-struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
-/* A session that fits, of the first few with this number of the peer. */
-struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
-				       bool (*fits)(const struct rudp_session *s, const void *user),
-				       const void *user);
-int rudp_hellos_init(struct rudp *r);
-void rudp_hellos_done(struct rudp *r);
-/* Whether the HELLO has created a session, perhaps one that has ended since. */
-bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
-void rudp_hello_note(struct rudp *r, uint64_t hash);
 
 /* rudp_timer.c */
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);
@@ -461,25 +371,6 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Sends a PING padded to an IP packet of mtu bytes. 0; -EMSGSIZE: our own host refuses the size;
  * other negative errno: not sent. */
 int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
-
-/* rudp_rx.c */
-/* rudp_rx_open with packet protection. */
-int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
-		   size_t *len);
-/* Verifies that a packet is from the peer and not a replay: *data and *len become the result of
- * rudp_secure_open. 0, -EBADMSG. */
-static inline int rudp_rx_open(struct rudp_session *s, const struct wire_common *c,
-			       const uint8_t **data, size_t *len)
-{
-	if (s->secure)
-		return rudp_rx_unseal(s, c, data, len);
-	return c->phase ? -EBADMSG : 0;
-}
-/* Processes JOIN, which may be for a new path. */
-int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
-		 const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
-int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
-		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 
 /* rudp_ack_out.c */
 void rudp_ack_out_send(struct rudp_session *s, uint64_t now);

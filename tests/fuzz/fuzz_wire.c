@@ -7,7 +7,7 @@
  * as from a stranger, or sealed as by the peer, so that code behind the tag is reached too. Another
  * option leaves the client connecting, to test answers to its HELLO.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/rudp/rudp_ops.h"
 

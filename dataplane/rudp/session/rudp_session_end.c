@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends sessions, or has the client connect again. */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 {

@@ -5,7 +5,7 @@
  * nothing expensive and sends nothing longer than it received; a session takes a table index only
  * after its key is verified.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
 /*

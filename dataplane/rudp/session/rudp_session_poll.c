@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a session does in a poll, and when it needs the next one. */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Nothing valid arrived for too long: a client reconnects, a server forgets the session. */
 static void session_lost(struct rudp_session *s, uint64_t now)

@@ -3,7 +3,7 @@
  * Switch labels that change while sessions run. The client decides which paths are standby, so a
  * server sends it the new label of its end of each path, and repeats it until the client echoes it.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */

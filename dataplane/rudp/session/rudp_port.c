@@ -4,7 +4,7 @@
  * addresses it knows; a server sends each client its additional address, repeats it until the
  * client echoes it, and the client joins.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */

@@ -3,7 +3,7 @@
  * The endpoint: its event loop (packets in, timers, packets out), packets without a session, and
  * the public functions.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Stateless replies. Those that a full port refuses wait for the next poll. */
 static void raw_flush(struct rudp *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets of a session in. */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		   const uint8_t *data, size_t len, uint64_t now)

@@ -4,7 +4,7 @@
  * a running session does not need the cluster's key. It still ends with the key of its handshake:
  * dropping a key revokes access for hosts that know only that one.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Index of key in keys; n_keys: not found. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,

@@ -3,7 +3,7 @@
  * A session at either end: its memory, number and keys. rudp_session_poll.c drives it,
  * rudp_session_end.c ends it.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 #include <sys/mman.h>
 
 #define PAGE ((size_t)4096) /* memory page: data used together starts on one */

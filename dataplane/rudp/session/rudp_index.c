@@ -4,7 +4,7 @@
  * these packets, and a server has thousands of sessions. Chains hang on keyed hashes, so a peer
  * cannot choose values that share a chain.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Sessions with one number of the peer that a RESET is compared with. Honest peers draw numbers at
  * random; with more than these the RESET has no effect, and the session ends by its timeout. */

@@ -5,7 +5,7 @@
  * it the client builds the first Noise message, over all clear fields of HELLO. The server side is
  * rudp_accept.c.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 #include <stdio.h>
 
 #define HELLO_FIRST_NS (5 * NSEC_PER_MSEC)

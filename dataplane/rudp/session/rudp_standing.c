@@ -5,7 +5,7 @@
  * of those that remain. A client that has sent nothing for a while is asked by a PING first; while
  * memory is short, sessions end that leave responses unacknowledged.
  */
-#include "dataplane/rudp/rudp_internal.h"
+#include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Packets that arrived within this time, or three timeouts, show that the client is there. */
 #define HEARD_NS (20 * NSEC_PER_MSEC)
