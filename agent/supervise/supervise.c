@@ -7,7 +7,6 @@
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,23 +15,6 @@
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
 #define RETRY_NS NSEC_PER_SEC		  /* interval of checks for a missing resource */
 #define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* of an unknown client: a mount's default */
-
-void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
-{
-	char text[EVENTS_TEXT_MAX], name[EVENTS_SOURCE_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	snprintf(name, sizeof(name), "worker %u", w->id);
-	events_add(w->sup->setup.events, level, name, "%s", text);
-}
-
-bool sup_is_reported(const struct sup_worker *w)
-{
-	return w->reported[0] && strcmp(w->reported, w->reason) == 0;
-}
 
 /* ---- keys ---- */
 
@@ -65,6 +47,7 @@ static void update_keys(struct sup_worker *w)
 /* ---- timers ---- */
 
 static void handle_when_unmounted(struct sup_worker *w, enum sup_event e);
+static void renew_next(struct sup *s);
 
 static int on_timer(void *user)
 {
@@ -116,7 +99,7 @@ static int on_heartbeat_check(void *user)
 										* these */
 			handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
-	sup_renew_next(s);
+	renew_next(s);
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;
 }
 
@@ -612,9 +595,25 @@ static void handle_when_unmounted(struct sup_worker *w, enum sup_event e)
 	sup_handle_event(w, e);
 }
 
-void sup_restart(struct sup_worker *w)
+static void renew_next(struct sup *s)
 {
+	struct sup_worker *w = sup_renew_choose(s);
+
+	if (!w)
+		return;
+	sup_say(w, LOG_LEVEL_INFO, "restarting, as requested");
 	handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+}
+
+bool sup_renew(struct sup *s, uint32_t worker_id)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->wanted && w->pid > 0) {
+			w->renew = true;
+			renew_next(s);
+			return true;
+		}
+	return false;
 }
 
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is)

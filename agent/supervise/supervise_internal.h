@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shared by the files of the supervisor: supervise.c handles events and keeps the set of workers,
- * supervise_worker.c starts and ends one process and reads its messages, supervise_ports.c and
- * supervise_rdma.c update its devices, supervise_adopt.c adopts workers of an earlier agent.
+ * supervise_worker.c starts and ends one process and reads its messages, supervise_adopt.c adopts
+ * workers of an earlier agent, supervise_ports.c and supervise_rdma.c update its devices,
+ * supervise_renew.c chooses workers to restart, supervise_send.c sends messages, supervise_say.c
+ * adds events.
  */
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
@@ -33,10 +35,12 @@ void sup_handle_event(struct sup_worker *w, enum sup_event e);
 void sup_process_gone(struct sup *s);
 /* The worker of that id, created if necessary. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
+
+/* ---- supervise_say.c ---- */
+
 /* Whether w->reason was the last one reported: a repeated reason is reported once. */
-/* Records the time and reason of the worker's last death. */
-void sup_note_death(struct sup_worker *w, const char *why);
 bool sup_is_reported(const struct sup_worker *w);
+/* Adds an event of this worker. */
 void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 
@@ -67,6 +71,11 @@ int sup_watch(struct sup_worker *w);
 /* Drops the exited process; state memfd and mounts stay for its successor. */
 void sup_forget_process(struct sup_worker *w);
 void sup_kill(struct sup_worker *w);
+/* Records the time and reason of the worker's last death. */
+void sup_note_death(struct sup_worker *w, const char *why);
+
+/* ---- supervise_send.c: messages to a worker. 0 or a negative errno ---- */
+
 int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index);
 int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index,
 		  const char *text);
@@ -75,13 +84,11 @@ int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 int sup_send_keys(struct sup_worker *w);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 
-/* Restarts a worker, after its mounts that are being unmounted. */
-void sup_restart(struct sup_worker *w);
-
 /* ---- supervise_renew.c ---- */
 
-/* Restarts the next worker for which that was requested; call every second. */
-void sup_renew_next(struct sup *s);
+/* The next worker to restart of those for which that was requested, which then counts as restarted.
+ * NULL: none now. */
+struct sup_worker *sup_renew_choose(struct sup *s);
 
 /* ---- supervise_exports.c ---- */
 

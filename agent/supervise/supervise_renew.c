@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Restarts workers on request, one at a time: those that an agent of an earlier version has started
- * keep running their program after an upgrade. Mounts and exports wait for the successor, as after
- * a crash. */
+/*
+ * Chooses workers to restart on request, one at a time: those that an agent of an earlier version
+ * has started keep running their program after an upgrade. Mounts and exports wait for the
+ * successor, as after a crash.
+ */
 #include "agent/supervise/supervise_internal.h"
 #include <stdio.h>
 #include <sys/stat.h>
@@ -18,30 +20,17 @@ bool sup_is_outdated(const struct sup_worker *w)
 	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 }
 
-bool sup_renew(struct sup *s, uint32_t worker_id)
-{
-	for (struct sup_worker *w = s->workers; w; w = w->next)
-		if (w->id == worker_id && w->wanted && w->pid > 0) {
-			w->renew = true;
-			sup_renew_next(s);
-			return true;
-		}
-	return false;
-}
-
-void sup_renew_next(struct sup *s)
+struct sup_worker *sup_renew_choose(struct sup *s)
 {
 	struct sup_worker *next = NULL;
 
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
 		if (w->wanted && w->state != SUP_UP)
-			return; /* a worker is down: no other may join it */
+			return NULL; /* a worker is down: no other may join it */
 		if (w->wanted && w->renew && !next)
 			next = w;
 	}
-	if (!next)
-		return;
-	next->renew = false;
-	sup_say(next, LOG_LEVEL_INFO, "restarting, as requested");
-	sup_restart(next);
+	if (next)
+		next->renew = false;
+	return next;
 }
