@@ -101,7 +101,8 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 		reason_set_text(why, "%s", strerror(-r));
 		return r;
 	}
-	r = secret_parse(text, ret);
+	/* What follows a zero byte would be ignored. */
+	r = strlen(text) == len ? secret_parse(text, ret) : -EINVAL;
 	if (r < 0)
 		reason_set_text(why,
 				"it does not consist of one or two lines of %d hexadecimal digits; "

@@ -83,6 +83,8 @@ static void test_only_root_may_read_the_file(void **state)
 	assert_int_equal(ftruncate(fd, 20), 0);
 	assert_int_equal(secret_read(path, &s, &why), -EINVAL);
 	assert_non_null(strstr(why.text, "plenum secret generate"));
+	assert_int_equal(pwrite(fd, A "\n\0" A "\n", 131, 0), 131); /* the rest would be ignored */
+	assert_int_equal(secret_read(path, &s, &why), -EINVAL);
 	unlink(path);
 	assert_int_equal(secret_read(path, &s, &why), -ENOENT);
 	assert_int_equal(secret_read("/tmp", &s, &why), -EINVAL);
