@@ -12,6 +12,7 @@
 
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
+#define ERRNO_MAX 4095		     /* of the kernel's interface */
 #define MOUNT_AWAY_S_MAX (24 * 3600) /* then another mount may take over its records */
 
 struct journal_owner {
@@ -295,9 +296,11 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 				   uint64_t *ret_ticket)
 {
 	struct journal_mount *m = &j->file->mounts[mount];
+	/* Another worker of the export writes it, too. */
+	const uint32_t n = MIN_OF(__atomic_load_n(&m->n_opened, __ATOMIC_RELAXED), JOURNAL_RECORDS);
 	struct journal_record *rec;
 
-	for (uint32_t i = 0; again && i < m->n_opened; i++) {
+	for (uint32_t i = 0; again && i < n; i++) {
 		rec = &j->file->records[mount][i];
 		if (rec->unique != unique || journal_state_get(rec) == JOURNAL_FREE)
 			continue;
@@ -310,6 +313,13 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 		return JOURNAL_FULL;
 	*ret = rec;
 	return JOURNAL_RUN;
+}
+
+bool journal_result_get(const struct journal_record *rec, struct helper_result *ret)
+{
+	*ret = rec->result;
+	return ret->error <= 0 && ret->error >= -ERRNO_MAX &&
+	       ret->handle_len <= sizeof(ret->handle);
 }
 
 void journal_ack(struct journal_record *rec)

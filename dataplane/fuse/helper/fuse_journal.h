@@ -131,6 +131,9 @@ enum journal_verdict {
 enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
 				   uint32_t opcode, bool again, struct journal_record **ret,
 				   uint64_t *ret_ticket);
+/* Copies the outcome of a request that ran. false: it is invalid, since another process that shares
+ * the journal has damaged it. */
+bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
 /* The state of the record, for a caller that waits. */
 enum journal_state journal_state_get(const struct journal_record *rec);
 /* The client has the reply: the record may be reused, oldest first. */

@@ -101,6 +101,7 @@ static bool req_changes(const struct server_req *q)
 static bool req_once(struct server_req *q)
 {
 	struct server_file *f = q->resent && server_req_opens(q) ? server_file_opened(q) : NULL;
+	struct helper_result kept;
 
 	if (f) {
 		server_open_reply(q, f);
@@ -115,6 +116,10 @@ static bool req_once(struct server_req *q)
 		return false;
 	case JOURNAL_ANSWER:
 		q->ticket = 0;
+		if (!journal_result_get(q->record, &kept)) {
+			server_reply_err(q, EIO);
+			return true;
+		}
 		/* A helper may have executed it after its worker's end, when the worker no
 		 * longer prevented leases on what the request changes. */
 		if (!server_lease_change(q)) {
@@ -122,7 +127,7 @@ static bool req_once(struct server_req *q)
 			server_req_requeue(q);
 			return true;
 		}
-		server_op_replay(q, &q->record->result);
+		server_op_replay(q, &kept);
 		return true;
 	case JOURNAL_WAIT:
 	case JOURNAL_FULL:

@@ -235,10 +235,14 @@ static void replay_unlinked(struct server_req *q)
 
 static void replay_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	const struct helper_result *kept = &q->record->result;
-	struct helper_result of = *r;
+	struct helper_result kept, of = *r;
 
-	if (r->error == -ESTALE && kept->flags & HELPER_RESULT_CREATED) {
+	if (!journal_result_get(q->record, &kept)) {
+		cleanup_close(&fd);
+		server_reply_err(q, EIO);
+		return;
+	}
+	if (r->error == -ESTALE && kept.flags & HELPER_RESULT_CREATED) {
 		replay_unlinked(q);
 		return;
 	}
@@ -246,8 +250,8 @@ static void replay_then(struct server_req *q, const struct helper_result *r, int
 		server_reply_err(q, -r->error);
 		return;
 	}
-	of.handle_len = kept->handle_len;
-	memcpy(of.handle, kept->handle, of.handle_len);
+	of.handle_len = kept.handle_len;
+	memcpy(of.handle, kept.handle, of.handle_len);
 	create_then(q, &of, fd);
 }
 
