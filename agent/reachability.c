@@ -154,6 +154,11 @@ bool reachability_waits(const struct reconcile *rec)
 	       json_array_size(rec->reachability.replaced) > 0;
 }
 
+bool reachability_decides(const struct reconcile *rec)
+{
+	return reachability_waits(rec) && !rec->reachability.patient;
+}
+
 /* ---- workers with a peer ---- */
 
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
@@ -360,6 +365,36 @@ static bool is_starting(const struct agent *a)
 
 /* ---- the wait ---- */
 
+void reachability_answer_later(struct agent *a)
+{
+	struct reconcile *rec = &a->reconcile;
+
+	rec->reachability.client = rec->run.client;
+	rec->reachability.n_writes = rec->run.n_writes;
+	diag_append(&rec->reachability.warnings, &rec->run.diag);
+}
+
+/* error: the apply's result. confirm_s: how long it still waits for its confirmation. */
+static void answer(struct agent *a, int error, unsigned confirm_s)
+{
+	struct reachability *v = &a->reconcile.reachability;
+	const struct reconcile_pending *p = &a->reconcile.pending;
+	const struct reconcile_answer answer = {.error = error,
+						.number = a->applied.number,
+						.steps = p->n_steps,
+						.kernel_writes = v->n_writes,
+						.plan = error < 0 ? NULL : a->running.plan,
+						.diag = &v->warnings,
+						.entry = p->entry,
+						.unserved = v->unserved,
+						.confirm_s = confirm_s};
+
+	control_on_applied(a, &v->client, &answer);
+	v->client.id = 0;
+	v->n_writes = 0;
+	diag_done(&v->warnings);
+}
+
 static void forget(struct reachability *v)
 {
 	v->n = 0;
@@ -385,6 +420,8 @@ static void decide(struct agent *a, bool keep)
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)
 		(void)reconcile_pending_decide(a, keep, 0, "its workers");
+	else /* it waits for its confirmation only */
+		answer(a, 0, reconcile_pending_left_s(a));
 }
 
 void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
@@ -458,19 +495,13 @@ void reachability_begin(struct agent *a)
 void reachability_answer(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
 	struct reachability *v = &a->reconcile.reachability;
-	const struct reconcile_pending *p = &a->reconcile.pending;
-	const struct reconcile_answer answer = {.error = res->error,
-						.number = a->applied.number,
-						.steps = p->n_steps,
-						.kernel_writes = res->n_writes,
-						.plan = res->error < 0 ? NULL : a->running.plan,
-						.diag = d,
-						.entry = p->entry,
-						.unserved = v->unserved};
 
 	loop_timer_disarm(v->timer);
-	control_on_applied(a, &v->client, &answer);
-	v->client.id = 0;
+	if (res->error < 0)
+		diag_done(&v->warnings); /* the errors come first and alone */
+	diag_append(&v->warnings, d);
+	v->n_writes = res->n_writes ? res->n_writes : v->n_writes;
+	answer(a, res->error, 0);
 	forget(v);
 	v->alone = v->patient = v->inherited = v->unserved = false;
 }

@@ -565,6 +565,7 @@ void reconcile_done(struct agent *a)
 	rec->pacing.orphan = loop_source_free(rec->pacing.orphan);
 	rec->queue.soon = loop_source_free(rec->queue.soon);
 	rec->reachability.timer = loop_source_free(rec->reachability.timer);
+	diag_done(&rec->reachability.warnings);
 	json_decref(ptr_take(rec->reachability.served));
 	json_decref(ptr_take(rec->reachability.replaced));
 	free(rec->queue.clients);

@@ -407,9 +407,8 @@ static void answer_client(struct agent *a, int error)
 		.entry = rec->run.entry,
 		.confirm_s = rec->pending.applier ? reconcile_pending_left_s(a) : 0};
 
-	if (rec->pending.applier && rec->reachability.alone)
-		rec->reachability.client =
-			rec->run.client; /* is answered when the apply is kept or rolled back */
+	if (rec->pending.applier && reachability_decides(rec))
+		reachability_answer_later(a);
 	else
 		control_on_applied(a, &rec->run.client, &answer);
 }

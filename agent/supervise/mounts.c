@@ -646,8 +646,8 @@ static void point_leave(struct mount_point *p)
 	p->spare = mount_spare_forget(p->spare);
 	cleanup_close(&p->spare_fd); /* it would keep the file system mounted */
 	p->spare_fd = -1;
-	r = unmount_new(m->setup.loop, p->real, MOUNTS_UNMOUNT_LIMIT_NS, on_unmount, p,
-			&p->leaving);
+	r = unmount_new(m->setup.loop, p->real, p->major, p->minor, MOUNTS_UNMOUNT_LIMIT_NS,
+			on_unmount, p, &p->leaving);
 	if (r >= 0)
 		return;
 	say(m, LOG_LEVEL_ERR, "cannot unmount %s: %s", p->what.path, strerror(-r));

@@ -2,9 +2,11 @@
 /* Unmounts in a child process that inherits none of the monitor's descriptors: a FUSE descriptor
  * left open in a child that hangs would keep the mount alive for ever. */
 #include "agent/supervise/unmount.h"
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct unmount {
@@ -15,14 +17,31 @@ struct unmount {
 	struct loop_source *exit_source, *timer;
 };
 
-static void __attribute__((noreturn)) run_child(const char *path)
+/* Without a question to its server, which may be away. */
+static bool is_device(const char *path, unsigned major, unsigned minor)
+{
+	struct statx st;
+
+	return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0,
+		     &st) == 0 &&
+	       st.stx_dev_major == major && st.stx_dev_minor == minor;
+}
+
+/*
+ * A lazy unmount leaves the connection to programs that have files open, until its worker ends. The
+ * force ends the connection at once: programs get errors, and the worker hears of the end and tells
+ * the server, which would keep the open files for a successor. Not if another file system has been
+ * mounted there since.
+ */
+static void __attribute__((noreturn)) run_child(const char *path, unsigned major, unsigned minor)
 {
 	int r;
 
 	close_range(3, ~0U, 0);
 	r = umount2(path, UMOUNT_NOFOLLOW);
 	if (r < 0 && errno == EBUSY)
-		r = umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH);
+		r = umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH |
+					  (is_device(path, major, minor) ? MNT_FORCE : 0));
 	_exit(r < 0 && errno != EINVAL ? 1 : 0);
 }
 
@@ -60,8 +79,8 @@ static int watch(struct unmount *u, struct loop *l, uint64_t late_ns)
 	return r < 0 ? r : loop_timer_arm(u->timer, late_ns);
 }
 
-int unmount_new(struct loop *l, const char *path, uint64_t late_ns, unmount_cb cb, void *user,
-		struct unmount **ret)
+int unmount_new(struct loop *l, const char *path, unsigned major, unsigned minor, uint64_t late_ns,
+		unmount_cb cb, void *user, struct unmount **ret)
 {
 	struct unmount *u = calloc(1, sizeof(*u));
 	int r;
@@ -70,7 +89,7 @@ int unmount_new(struct loop *l, const char *path, uint64_t late_ns, unmount_cb c
 		return -ENOMEM;
 	*u = (struct unmount){.pidfd = -1, .cb = cb, .user = user, .pid = fork()};
 	if (u->pid == 0)
-		run_child(path);
+		run_child(path, major, minor);
 	r = u->pid < 0 ? -errno : watch(u, l, late_ns);
 	if (r < 0) {
 		unmount_free(u);

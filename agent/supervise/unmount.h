@@ -20,9 +20,10 @@ enum unmount_end {
 /* May free the unmount, except on UNMOUNT_LATE. */
 typedef void (*unmount_cb)(void *user, enum unmount_end end);
 
-/* Begins; lazily if the mount is in use. 0 or negative errno. */
-int unmount_new(struct loop *l, const char *path, uint64_t late_ns, unmount_cb cb, void *user,
-		struct unmount **ret);
+/* Begins. A mount that is in use is detached; if it is the file system of that device number, its
+ * connection ends too. 0 or negative errno. */
+int unmount_new(struct loop *l, const char *path, unsigned major, unsigned minor, uint64_t late_ns,
+		unmount_cb cb, void *user, struct unmount **ret);
 /* Stops watching; the child exits by itself. Accepts NULL, returns NULL. */
 struct unmount *unmount_free(struct unmount *u);
 
