@@ -22,7 +22,8 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 # agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script. Cases also start hosts with
 # files of their own, so none has a cluster key.
 agent_start() {
-	sed "/^cluster:/d; ${2:-}" "$here/../../etc/examples/$1.yaml" | lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"
+	sed /^cluster:/d "$here/../../etc/examples/$1.yaml" | sed "${2:-}" | # the edit may append to the last line
+		lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"
 	agent_run "$1"
 }
 
