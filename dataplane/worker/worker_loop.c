@@ -17,8 +17,8 @@
 #define PORT_QUIET 32U
 #define LOOK_ALL_EVERY 8U /* turns: unlikely sources are polled in one of this many */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
-/* The page shows changes of sessions at once, but costs up to 0.3 us for each session: with
- * thousands that come and go, updates leave this time free for each. */
+/* The page shows changes of sessions at once, but each update visits all sessions: with thousands
+ * that come and go, updates leave this time free for each. */
 #define STATS_SESSION_NS (10 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
 /* A polling core without traffic: full speed for this time, then short naps, so that programs that
