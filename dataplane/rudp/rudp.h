@@ -267,8 +267,9 @@ enum rudp_standing {
 };
 enum rudp_standing rudp_session_standing(struct rudp_session *s);
 /* Server: a response waits for memory that other responses occupy. For the next 20 ms, sessions end
- * (RUDP_SESSION_STUCK) that have left responses unacknowledged for some 40 ms: their clients
- * reconnect when they can. */
+ * (RUDP_SESSION_STUCK) that have left responses unacknowledged for some 40 ms, and several PINGs
+ * of this time unanswered: their clients reconnect when they can, and their calls end with
+ * -ECONNRESET. */
 void rudp_responses_short(struct rudp *r);
 
 /* Requests up to this length need no grant. buf_get must reserve some memory for them that larger

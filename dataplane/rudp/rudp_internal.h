@@ -125,7 +125,9 @@ struct rudp_session {
 	uint64_t acked_ns; /* server: last acknowledgement of a part of a response; 0: none yet */
 	uint64_t asked_ns; /* server: last PING of rudp_standing.c */
 	uint8_t n_asked;   /* consecutive ones without an answer */
+	uint8_t n_pinged;  /* server: unanswered PINGs since pinged_ns, while memory is short */
 	bool ask_due;	   /* send one at the next poll */
+	uint64_t pinged_ns;
 	struct rudp_call *calls, *free_calls; /* server: calls of the application; unused ones */
 	struct rudp_call *abandoned_calls;    /* server: whose response is not needed any more */
 	unsigned n_calls, n_fresh_calls;      /* as n_slots and n_fresh */
@@ -214,7 +216,8 @@ struct rudp {
 	uint64_t reset_tokens_ns; /* RESETs are limited: one takes 10 ms from here to now */
 	uint64_t drops;		  /* packets that were damaged or belong to no session */
 	struct grants grants;	  /* server: which big requests get memory next */
-	uint64_t short_until_ns;  /* memory for responses is short until then; next search for */
+	uint64_t short_since_ns;  /* when memory for responses became short */
+	uint64_t short_until_ns;  /* it is short until then; next search for */
 	uint64_t short_check_ns;  /* silent clients: rudp_standing.c */
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
 	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */

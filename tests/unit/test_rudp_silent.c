@@ -112,12 +112,54 @@ static void a_new_client_reads_although_a_thousand_are_silent(void **state)
 	sim_free(sim);
 }
 
+#define READERS 24U
+
+static void cut_off_server(struct sim *sim, uint64_t ns)
+{
+	sim_leg(sim, SIM_SERVER, 0, false, false);
+	CHECK(sim, sim_pass(sim, ns));
+	sim_leg(sim, SIM_SERVER, 0, true, false);
+}
+
+/* Readers hold all of the server's large buffers when the server is cut off for longer than
+ * a client may be silent. Then the first client asks for such a buffer, before the readers
+ * have answered: they are alive, and keep their sessions. */
+static void outage(uint64_t ns)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+
+	cfg.clients = 1 + READERS;
+	cfg.bufs[2] = 16;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 5 * SEC));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	for (unsigned e = 2; e <= 1 + READERS; e++)
+		assert_true(sim_call(sim, e, 100, MIB, 0));
+	CHECK(sim, sim_pass(sim, 200 * US));
+	cut_off_server(sim, ns);
+	assert_true(sim_call(sim, 1, 100, MIB, 0));
+	CHECK(sim, sim_finish(sim, 5 * SEC));
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0);
+	CHECK(sim, sim->ends[SIM_SERVER].events[RUDP_SESSION_STUCK] == 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void an_outage_of_the_server_ends_no_session(void **state)
+{
+	for (uint64_t ms = 40; ms < 200; ms += 10)
+		outage(ms * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thousand_new_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_thousand_old_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_new_client_reads_although_a_thousand_are_silent),
+		cmocka_unit_test(an_outage_of_the_server_ends_no_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,10 @@
  * short: clients that fell silent, such as those of a rack without power, must not hold the memory
  * of those that remain. A client that has sent nothing for a while is asked by a PING first; while
  * memory is short, sessions end that leave responses unacknowledged.
+ *
+ * Silence alone may be our own: after an outage of our network, or a pause of this process, all
+ * clients have been silent, and most would answer. So a session only ends after its client has left
+ * several PINGs unanswered that were sent while memory was short.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -18,6 +22,8 @@
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 #define CHECK_NS (5 * NSEC_PER_MSEC)
 #define ASK_DOUBLINGS_MOST 5U
+/* PINGs that a silent client leaves unanswered in the second half of the limit. */
+#define SILENT_PINGS 4U
 
 static uint64_t longest_rto(const struct rudp_session *s)
 {
@@ -29,10 +35,14 @@ static uint64_t longest_rto(const struct rudp_session *s)
 	return ns;
 }
 
-/* Whether packets are in flight, and none has been acknowledged for too long. */
-static bool is_silent(const struct rudp_session *s, uint64_t now)
+static uint64_t silent_limit(const struct rudp_session *s)
 {
-	uint64_t limit = MAX_OF(SILENT_NS, 4 * longest_rto(s));
+	return MAX_OF(SILENT_NS, 4 * longest_rto(s));
+}
+
+/* Whether packets are in flight, and none has been acknowledged for this long. */
+static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now)
+{
 	bool any = false;
 
 	if (s->last_rx_ns + limit > now)
@@ -74,7 +84,7 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 {
 	uint64_t now = s->r->now;
 
-	if (s->state != SESSION_UP || is_silent(s, now))
+	if (s->state != SESSION_UP || is_silent(s, silent_limit(s), now))
 		return RUDP_STANDING_SILENT;
 	if (s->last_rx_ns + MAX_OF(HEARD_NS, 3 * longest_rto(s)) < now) {
 		ask(s, now);
@@ -84,20 +94,64 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 							    : RUDP_STANDING_NEW;
 }
 
+/* The path for a PING: a healthy one; else one that is up; else one that may come back. */
+static struct rudp_path *ask_route(struct rudp_session *s)
+{
+	struct rudp_path *up = NULL, *down = NULL;
+
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		if (p->state == PATH_UP && !p->timed_out)
+			return p;
+		if (p->state == PATH_UP)
+			up = p;
+		else if (p->state == PATH_DOWN && !p->local_down)
+			down = p;
+	}
+	return up ? up : down;
+}
+
 void rudp_standing_ask(struct rudp_session *s, uint64_t now)
 {
+	struct rudp_path *p = ask_route(s);
+
 	s->ask_due = false;
-	for (unsigned i = 0; i < s->n_paths; i++)
-		if (s->paths[i].state == PATH_UP && !s->paths[i].timed_out) {
-			rudp_tx_ping(s, &s->paths[i], now);
-			return;
-		}
+	if (p)
+		rudp_tx_ping(s, p, now);
+}
+
+/* Sends the PINGs of a silent client. True: it has left all of them unanswered. */
+static bool leaves_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
+{
+	if (s->pinged_ns < MAX_OF(s->last_rx_ns, s->r->short_since_ns)) {
+		s->pinged_ns = now;
+		s->n_pinged = 0;
+	}
+	if (now < s->pinged_ns + s->n_pinged * (limit / 2 / SILENT_PINGS))
+		return false;
+	if (s->n_pinged == SILENT_PINGS)
+		return true;
+	s->n_pinged++;
+	s->ask_due = true;
+	rudp_session_touch(s);
+	return false;
+}
+
+/* Whether the client is silent and does not answer either; it is asked in the second half of the
+ * limit. */
+static bool is_gone(struct rudp_session *s, uint64_t now)
+{
+	uint64_t limit = silent_limit(s);
+
+	return is_silent(s, limit / 2, now) && leaves_pings(s, limit, now) &&
+	       is_silent(s, limit, now);
 }
 
 void rudp_responses_short(struct rudp *r)
 {
 	if (r->now >= r->short_until_ns)
-		r->short_check_ns = r->now;
+		r->short_check_ns = r->short_since_ns = r->now;
 	r->short_until_ns = r->now + SHORT_NS;
 	r->dirty = true;
 }
@@ -111,7 +165,7 @@ void rudp_standing_run(struct rudp *r, uint64_t now)
 		struct rudp_session *s = r->sessions[i];
 
 		if (s && !s->is_client && s->state == SESSION_UP && !list_empty(&s->answers) &&
-		    (is_silent(s, now) || takes_nothing(s, now)))
+		    (is_gone(s, now) || takes_nothing(s, now)))
 			rudp_session_stuck(s);
 	}
 }
