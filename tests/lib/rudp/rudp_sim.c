@@ -373,9 +373,12 @@ static int op_accept(void *user, struct rudp_session *s, const void *hello, size
 static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
 {
 	struct sim_end *end = user;
+	struct sim_end *client = &end->sim->ends[client_of(s)];
 
 	end->events[e]++;
 	end->last_code = code;
+	if (e == RUDP_SESSION_STUCK && end->sim->now >= client->heard_ns + SIM_SILENT_NS)
+		client->was_silent = true;
 }
 
 static const struct rudp_ops ops = {
@@ -609,7 +612,8 @@ static void end_turn(struct sim_end *end)
 		if (!end->rx_head)
 			end->rx_tail = &end->rx_head;
 		rudp_rx_waited(end->r, sim->now - p->at);
-		rudp_rx(end->r, p->leg, &p->src, p->data, p->len, sim->now);
+		if (rudp_rx(end->r, p->leg, &p->src, p->data, p->len, sim->now) == 0)
+			p->from->heard_ns = sim->now;
 		free(p);
 	}
 	for (struct sim_job **p = &end->jobs; *p;) {

@@ -18,6 +18,8 @@
 #define SIM_CLIENTS_MAX 1024
 #define SIM_SERVER 0 /* endpoint number; clients follow */
 #define SIM_BUF_CLASSES 3
+/* While the server is short of response memory, a client silent for this long loses its session. */
+#define SIM_SILENT_NS (40 * NSEC_PER_MSEC)
 
 struct sim_config {
 	uint64_t seed;
@@ -110,6 +112,8 @@ struct sim_end {
 	bool half_sender;   /* client: sends only the first packets of its requests */
 	bool slow_reader;   /* client: has no memory for responses */
 	bool trickler;	    /* client: acknowledges only a packet now and then */
+	bool was_silent;    /* client: it was for SIM_SILENT_NS when the server ended its session */
+	uint64_t heard_ns;  /* client: when the server last processed a packet of it */
 	uint64_t trickled_ns;
 	struct sim_job *jobs, *waiting,
 		**waiting_tail; /* waiting: jobs that need response memory */

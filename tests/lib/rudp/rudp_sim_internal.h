@@ -16,6 +16,7 @@ struct sim_pkt {
 	bool vanishes;	/* lost with its burst */
 	bool at_switch; /* on the way to the switch, else from it */
 	struct datagram_addr src;
+	struct sim_end *from; /* the sender */
 	struct sim_pkt *next;
 	size_t len;
 	uint8_t data[];

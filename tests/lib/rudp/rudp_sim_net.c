@@ -107,6 +107,7 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	p->serial = sim->serial++;
 	p->at_switch = sim->cfg.down_bits_per_s;
 	p->to = end_of(sim, dst, &p->leg);
+	p->from = from;
 	p->src = sim_end_addr(sim, from->index, port);
 	p->src.port = (uint16_t)(p->src.port + pkt->source);
 	p->len = len;
