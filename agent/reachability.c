@@ -420,7 +420,7 @@ static void decide(struct agent *a, bool keep)
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)
 		(void)reconcile_pending_decide(a, keep, 0, "its workers");
-	else /* it waits for its confirmation only */
+	else /* all is verified; only the operator's confirmation is missing */
 		answer(a, 0, reconcile_pending_left_s(a));
 }
 
@@ -498,7 +498,7 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 
 	loop_timer_disarm(v->timer);
 	if (res->error < 0)
-		diag_done(&v->warnings); /* the errors come first and alone */
+		diag_done(&v->warnings); /* a failed apply reports only its errors */
 	diag_append(&v->warnings, d);
 	v->n_writes = res->n_writes ? res->n_writes : v->n_writes;
 	answer(a, res->error, 0);

@@ -148,8 +148,8 @@ struct reachability {
 	bool patient;			/* an operator confirms: peers have until then to answer */
 	bool inherited;			/* read from a previous agent's ticket */
 	struct reconcile_client client; /* answered when this is decided, or the apply ends */
-	struct diag warnings;		/* of the apply, for that answer */
-	uint64_t n_writes;		/* to the kernel; likewise */
+	struct diag warnings;		/* of the apply, kept for that answer */
+	uint64_t n_writes;		/* its kernel writes, kept for the same answer */
 	uint64_t began_ns, busy_ns;
 	char lost[256 + LAUNCH_REASON_MAX + 64]; /* the peer or mount that does not answer; "" */
 	struct loop_source *timer;

@@ -139,8 +139,8 @@ int reachability_answered_cores(const struct agent *a, const struct spec *spec, 
 bool reachability_is_forced(const struct reconcile_client *c);
 /* Whether the running reconcile has peers, workers or mounts to check after its apply. */
 bool reachability_waits(const struct reconcile *rec);
-/* Whether the pending apply is rolled back if peers or mounts do not answer in time: so not where
- * the requester has asked for a confirmation. */
+/* Whether the pending apply is rolled back if peers or mounts do not answer in time; false if the
+ * requester has asked for a confirmation. */
 bool reachability_decides(const struct reconcile *rec);
 /* Answers the running reconcile's client when that is decided, or the apply ends. */
 void reachability_answer_later(struct agent *a);

@@ -86,8 +86,7 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 
 /* ---- supervise_renew.c ---- */
 
-/* The next worker to restart of those for which that was requested, which then counts as restarted.
- * NULL: none now. */
+/* Takes the next worker off the list of requested restarts. NULL: none may restart now. */
 struct sup_worker *sup_renew_choose(struct sup *s);
 
 /* ---- supervise_exports.c ---- */

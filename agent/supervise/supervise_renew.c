@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses workers to restart on request, one at a time: those that an agent of an earlier version
- * has started keep running their program after an upgrade. Mounts and exports wait for the
- * successor, as after a crash.
+ * Chooses the next worker to restart, one at a time, among those for which a restart was requested.
+ * After an upgrade workers run the former program until they restart. Mounts and exports wait for
+ * the successor, as after a crash.
  */
 #include "agent/supervise/supervise_internal.h"
 #include <stdio.h>

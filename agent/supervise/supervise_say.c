@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds events of workers to the agent's, each reason of a failure once. */
+/* Adds events of workers to the agent's; sup_is_reported() lets callers skip a repeated reason. */
 #include "agent/supervise/supervise_internal.h"
 #include <stdarg.h>
 #include <stdio.h>

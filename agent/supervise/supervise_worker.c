@@ -20,7 +20,8 @@
 
 #define OOM_SCORE (-500)
 #define MESSAGES_A_TURN 16
-#define MESSAGES_SENT_MAX 65536 /* more than a socket's queue holds */
+/* The agent reads no more from a worker at once: more than a socket of the default size holds. */
+#define MESSAGES_SENT_MAX 65536
 
 /* In the descriptor store; they are all that the next agent needs. */
 static const char *const stored_names[] = {"pid", "control", "config", "stats"};

@@ -17,7 +17,7 @@ struct unmount {
 	struct loop_source *exit_source, *timer;
 };
 
-/* Without a question to its server, which may be away. */
+/* Does not ask the server, which may not answer. */
 static bool is_device(const char *path, unsigned major, unsigned minor)
 {
 	struct statx st;
@@ -28,10 +28,10 @@ static bool is_device(const char *path, unsigned major, unsigned minor)
 }
 
 /*
- * A lazy unmount leaves the connection to programs that have files open, until its worker ends. The
- * force ends the connection at once: programs get errors, and the worker hears of the end and tells
- * the server, which would keep the open files for a successor. Not if another file system has been
- * mounted there since.
+ * After a lazy unmount, programs with open files keep the FUSE connection until the worker exits,
+ * and the server then keeps their files for a successor. MNT_FORCE ends the connection: programs
+ * get errors, and the worker reports the end to the server. Not used if another file system is
+ * mounted there now.
  */
 static void __attribute__((noreturn)) run_child(const char *path, unsigned major, unsigned minor)
 {

@@ -127,7 +127,7 @@ struct wiring {
 		uint32_t a, b; /* ifindexes of legs that are in one network */
 	} pairs[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
 	size_t n_pairs;
-	/* Pairs whose networks were seen to be apart, whichever leg was plugged into which. */
+	/* Pairs of legs seen in separate networks, also with exchanged cables. */
 	struct {
 		uint32_t a, b;
 	} apart[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];

@@ -231,7 +231,7 @@ static bool was_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Neither leg hears the other one, and both have been asked often enough to know. */
+/* All questions between the two legs were asked often enough, and none was answered. */
 static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 {
 	bool asked = false;
@@ -279,8 +279,8 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 
 /*
  * Remembers whether the networks of two legs are apart or linked. Two networks are apart whichever
- * of them each leg is plugged into, so legs that are crossed show it too. That they are linked
- * needs right cables.
+ * of them each leg is plugged into, so legs that are crossed show it too. They are recorded as
+ * linked only if the cables are right.
  */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {

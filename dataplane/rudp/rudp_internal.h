@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The session and the endpoint: shared by the rudp*.c files and included nowhere else. Their parts
+ * The session and the endpoint: for dataplane/rudp, its folder session, and tests. Their parts
  * have headers with the functions that may change them:
  *
  *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
@@ -61,8 +61,8 @@ _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "rudp and the wire format a
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
-/* What sessions are found by, in rudp_index.c: the hash of the HELLO; identity and number of the
- * peer; its number; its identity. Sessions of clients are found by the number alone. */
+/* Keys of sessions in rudp_index.c: the hash of the HELLO; identity and number of the peer; its
+ * number; its identity. A client uses the number only. */
 enum rudp_index {
 	RUDP_INDEX_HELLO,
 	RUDP_INDEX_CLIENT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes what packets carry off a path, for transmission on others. */
+/* Queues the contents of a path's packets again, for transmission on other paths. */
 #include "dataplane/rudp/rudp_internal.h"
 
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec)

@@ -103,8 +103,8 @@ struct worker {
 	uint64_t now_ns;    /* at the begin of this turn */
 	uint64_t looked_ns; /* when this turn began to read the ports */
 	uint64_t work_ns, events_ns, stop_ns;
-	uint64_t stats_ns;	/* last update of the statistics page; 0: one is due at once */
-	uint64_t stats_made_ns; /* last update */
+	uint64_t stats_ns;	/* last update of the statistics page; 0: another one is due */
+	uint64_t stats_made_ns; /* last update, also while another one is due */
 	uint64_t orphan_ns;	/* since when there is no agent; 0: there is one */
 	bool stopping;
 	bool stopped;

@@ -69,7 +69,7 @@ static void move(struct worker *w, unsigned from)
 		w->ports[to].ops->announce(&w->ports[to]);
 	w->announce_ns[to] = w->now_ns;
 	rudp_port_set_label(w->rudp, 0, w->labels[to], w->now_ns);
-	w->stats_ns = 0; /* the page shows it at once */
+	w->stats_ns = 0; /* update the page soon */
 }
 
 void worker_backup_look(struct worker *w)

@@ -295,7 +295,7 @@ static void say(struct worker *w)
 			 "fault-injected: %u in all, the first on %.32s; see 'plenum fault show'",
 			 fs->n, f->leg[0] ? f->leg : "all legs");
 	worker_reason_publish(w);
-	w->stats_ns = 0; /* update the page at once */
+	w->stats_ns = 0; /* update the page soon */
 }
 
 /* All delayed packets are passed on now, so that none is lost. */

@@ -17,8 +17,8 @@
 #define PORT_QUIET 32U
 #define LOOK_ALL_EVERY 8U /* turns: unlikely sources are polled in one of this many */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
-/* The page shows changes of sessions at once, but each update visits all sessions: with thousands
- * that come and go, updates leave this time free for each. */
+/* A change of a session updates the page, and an update visits all sessions: so with thousands that
+ * come and go, updates are at least this far apart for each session. */
 #define STATS_SESSION_NS (10 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
 /* A polling core without traffic: full speed for this time, then short naps, so that programs that
@@ -212,7 +212,7 @@ static void turn_begin(struct worker *w)
 		w->n_partial = 0;
 }
 
-/* Returns when the page has to be updated at the latest. */
+/* Returns when a pending update may be made; UINT64_MAX: none is pending. */
 static uint64_t turn_stats(struct worker *w)
 {
 	uint64_t may_ns = w->stats_made_ns + rudp_session_count(w->rudp) * STATS_SESSION_NS;

@@ -144,7 +144,7 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 		snprintf(buf, size, ": %.64s reports that its leg has no link",
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
-		snprintf(buf, size, ": it answers no packets");
+		snprintf(buf, size, ": the peer does not answer on it");
 	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing: the session has ended */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
@@ -172,7 +172,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		 is_path ? " " : "", event_reports[e].text, why);
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
-	w->stats_ns = 0; /* update the page at once */
+	w->stats_ns = 0; /* update the page soon */
 	if (is_path)
 		worker_announce(w);
 }

@@ -101,7 +101,7 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 		reason_set_text(why, "%s", strerror(-r));
 		return r;
 	}
-	/* What follows a zero byte would be ignored. */
+	/* Refuses a zero byte: secret_parse() would ignore the rest. */
 	r = strlen(text) == len ? secret_parse(text, ret) : -EINVAL;
 	if (r < 0)
 		reason_set_text(why,

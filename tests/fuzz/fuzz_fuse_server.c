@@ -373,8 +373,8 @@ static void detect_leaks(bool on)
 		on ? __lsan_enable() : __lsan_disable();
 }
 
-/* Another server end, as after a restart, with the memory that a predecessor or another worker has
- * changed. The bytes of the input that it has used. */
+/* If the input begins with OPTIONS, starts a new server on memory that another worker or a
+ * predecessor has changed. Returns the number of bytes used. */
 static size_t options_begin(const uint8_t *data, size_t size)
 {
 	struct launch_client *rule = &g.cfg.clients[0];

@@ -3,7 +3,8 @@
  * A compromised worker: its messages to the agent; its statistics page, which it can write at any
  * time; and the configuration that it shows to the next agent, which adopts it. Input: a byte of
  * flags, then records of a kind, a length (2 bytes) and as many bytes. After any input all texts
- * that the agent shows are clean, and no descriptor is left open.
+ * that the agent shows are valid UTF-8, without control characters unless it adopted a
+ * configuration, and no descriptor is left open.
  */
 #include "agent/base/stats_page.h"
 #include "agent/control/control_internal.h"
@@ -362,7 +363,7 @@ static void do_record(enum record kind, const uint8_t *data, size_t len)
 
 /* ---- what operators see ---- */
 
-/* Paths of a configuration may have any characters. */
+/* Paths of an adopted configuration may have control characters: only UTF-8 is required. */
 static void check_text(const char *text)
 {
 	if (g.found ? !text_is_utf8(text, strlen(text) + 1)

@@ -54,7 +54,7 @@ static void sessions_watch(void)
 			touched_watch(r->sessions[i], sizeof(*r->sessions[i]));
 }
 
-/* The HELLO of one more session, whose cookie is valid. */
+/* Captures the HELLO of a further session; its cookie is valid. */
 static void hello_keep(void)
 {
 	keeps = true;
@@ -104,7 +104,7 @@ static void a_repeated_hello_of_an_ended_session_touches_none(void **state)
 	assert_int_equal(auth_sessions(SERVER), MANY);
 }
 
-static void a_foreign_reset_touches_no_session(void **state)
+static void a_reset_for_an_unknown_session_touches_few(void **state)
 {
 	struct wire_common c = {.type = WIRE_RESET, .session = 0x1234567812345678};
 	struct hop h = {.to = SERVER, .src = auth_victim};
@@ -161,7 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		AUTH_TEST(an_accepted_hello_touches_few_other_sessions),
 		AUTH_TEST(a_repeated_hello_of_an_ended_session_touches_none),
-		AUTH_TEST(a_foreign_reset_touches_no_session),
+		AUTH_TEST(a_reset_for_an_unknown_session_touches_few),
 		AUTH_TEST(a_restarted_client_ends_all_its_former_sessions),
 		AUTH_TEST(many_sessions_come_and_go),
 	};

@@ -351,8 +351,8 @@ static void test_the_result_of_an_rdma_test_is_taken_as_it_is(void **state)
 	close(ends[1]);
 }
 
-/* As many messages as no worker has sent before the call. */
-static void test_a_worker_that_keeps_sending_does_not_hold_up_the_agent(void **state)
+/* More messages than one call reads. */
+static void test_reading_what_a_dead_worker_sent_stops_at_a_limit(void **state)
 {
 	const int room = 64 << 20;
 	struct sup_worker w = {.control_fd = -1};
@@ -429,7 +429,7 @@ int main(void)
 		cmocka_unit_test(test_the_backoff_grows_to_its_limit),
 		cmocka_unit_test(test_a_running_worker_gets_new_ports),
 		cmocka_unit_test(test_the_result_of_an_rdma_test_is_taken_as_it_is),
-		cmocka_unit_test(test_a_worker_that_keeps_sending_does_not_hold_up_the_agent),
+		cmocka_unit_test(test_reading_what_a_dead_worker_sent_stops_at_a_limit),
 		cmocka_unit_test(test_of_several_descriptors_in_a_message_one_is_received),
 	};
 

@@ -315,7 +315,7 @@ static void networks_stay_apart_while_cables_are_exchanged(void **state)
 }
 
 /* Cables that were crossed from the start have shown that the networks are apart. */
-static void crossed_cables_show_that_networks_are_apart(void **state)
+static void the_agent_learns_from_crossed_cables_that_networks_are_apart(void **state)
 {
 	struct cables *d = *state;
 
@@ -430,7 +430,7 @@ int main(void)
 		CABLES_TEST(legs_that_hear_each_other_for_a_moment_are_found_crossed),
 		CABLES_TEST(a_leg_at_the_other_legs_switch_is_found),
 		CABLES_TEST(networks_stay_apart_while_cables_are_exchanged),
-		CABLES_TEST(crossed_cables_show_that_networks_are_apart),
+		CABLES_TEST(the_agent_learns_from_crossed_cables_that_networks_are_apart),
 		CABLES_TEST(legs_of_linked_networks_are_not_crossed_when_the_peer_loses_one),
 		CABLES_TEST(linked_networks_are_not_crossed_at_the_start),
 		CABLES_TEST(the_number_of_packets_is_limited),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a session does in a poll, and when it needs the next one. */
+/* Polls a session, and computes when it needs the next poll. */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* Nothing valid arrived for too long: a client reconnects, a server forgets the session. */

@@ -47,7 +47,7 @@ static uint64_t mount_number(const uint8_t id[16])
 }
 
 #define ID_CHAINS 16384U
-_Static_assert(ID_CHAINS > JOURNAL_MOUNTS_MAX, "chains are short");
+_Static_assert(ID_CHAINS > JOURNAL_MOUNTS_MAX, "more chains than mounts");
 
 int server_mounts_init(struct fuse_server *srv)
 {
@@ -441,7 +441,7 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	struct server_mount *m = mount_find(e, h->mount_id);
 	int r;
 
-	if (m && !is_ours(m)) { /* a peer's by now */
+	if (m && !is_ours(m)) { /* another worker has taken it over */
 		mount_expire(m, boot_seconds(), clock_now_ns());
 		m = mount_find(e, h->mount_id);
 		if (m) /* its requests here are still running */

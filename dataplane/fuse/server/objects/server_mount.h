@@ -16,8 +16,8 @@ void server_mount_free(struct server_mount *m, bool forget_state);
 void server_mount_add_client(struct server_mount *m); /* one session more */
 /* Call when a session or a reference has ended; frees the mount if it is gone and unused. */
 void server_mount_put(struct server_mount *m);
-/* The mount without a session that has files open, is not in use and was last seen at or before
- * this time; the one away for longest; NULL: none. */
+/* Of the mounts without a session that have open files, are not in use and were last seen at or
+ * before until_s, the one away for longest; NULL: none. */
 struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s);
 /* The mount has reclaimed its open files. */
 void server_mount_reclaimed(struct server_mount *m);

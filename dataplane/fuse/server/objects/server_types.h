@@ -129,7 +129,7 @@ struct server_file { /* an open file of a client */
 #define SERVER_LEASE_S 90U
 
 struct server_mount {
-	struct server_mount *next, **at; /* the list of all, and the pointer to this one there */
+	struct server_mount *next, **at; /* list of all mounts; the pointer there to this one */
 	struct server_mount *next_same;	 /* in the chain by export and id */
 	struct list idle_node;		 /* in fuse_server.idle while it has no session */
 	struct list idle_files_node;	 /* in fuse_server.idle_files while it has files as well */

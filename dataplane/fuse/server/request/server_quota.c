@@ -86,7 +86,9 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
  * file comes here while files are short, so the search looks at mounts that are away only. */
 static bool away_close(struct fuse_server *srv)
 {
-	struct server_mount *oldest = server_mount_away(srv, boot_seconds() - AWAY_S);
+	const uint64_t now_s = boot_seconds();
+	struct server_mount *oldest =
+		now_s < AWAY_S ? NULL : server_mount_away(srv, now_s - AWAY_S);
 
 	if (!oldest)
 		return false;
