@@ -355,9 +355,10 @@ static void patch(enum place place, unsigned mount, uint32_t offset, const uint8
 {
 	struct patch *p = &g.patches[g.n_patches++];
 	size_t size;
+	const off_t at = place_find(place, mount, &size);
 
 	p->fd = place == PLACE_SHARE ? g.cfg.share_fd : g.state_fd;
-	p->at = place_find(place, mount, &size) + offset % size;
+	p->at = at + offset % size;
 	p->len = MIN_OF(len, size - offset % size);
 	if (pread(p->fd, p->was, p->len, p->at) < 0 || pwrite(p->fd, data, p->len, p->at) < 0)
 		fail("cannot change shared memory");
