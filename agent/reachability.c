@@ -375,7 +375,7 @@ void reachability_answer_later(struct agent *a)
 }
 
 /* error: the apply's result. confirm_s: how long it still waits for its confirmation. */
-static void answer(struct agent *a, int error, unsigned confirm_s)
+static void answer_requester(struct agent *a, int error, unsigned confirm_s)
 {
 	struct reachability *v = &a->reconcile.reachability;
 	const struct reconcile_pending *p = &a->reconcile.pending;
@@ -421,7 +421,7 @@ static void decide(struct agent *a, bool keep)
 	if (!keep || v->alone)
 		(void)reconcile_pending_decide(a, keep, 0, "its workers");
 	else /* all is verified; only the operator's confirmation is missing */
-		answer(a, 0, reconcile_pending_left_s(a));
+		answer_requester(a, 0, reconcile_pending_left_s(a));
 }
 
 void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
@@ -500,8 +500,8 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 	if (res->error < 0)
 		diag_done(&v->warnings); /* a failed apply reports only its errors */
 	diag_append(&v->warnings, d);
-	v->n_writes = res->n_writes ? res->n_writes : v->n_writes;
-	answer(a, res->error, 0);
+	v->n_writes = res->n_writes;
+	answer_requester(a, res->error, 0);
 	forget(v);
 	v->alone = v->patient = v->inherited = v->unserved = false;
 }

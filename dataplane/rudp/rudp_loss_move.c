@@ -65,7 +65,7 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 		rec->state = PKT_COPIED;
 		live = rudp_loss_packet(s, rec);
 		copied |= live;
-		/* A chunk that is no longer needed is not the probe. */
+		/* A chunk that is no longer needed cannot serve as the probe. */
 		if (!first && (live || rec->slot == PKT_NO_SLOT))
 			first = rec;
 	}

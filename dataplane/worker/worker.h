@@ -105,7 +105,7 @@ struct worker {
 	uint64_t work_ns, events_ns, stop_ns;
 	uint64_t stats_ns;	/* last update of the statistics page; 0: another one is due */
 	uint64_t stats_made_ns; /* last update, also while another one is due */
-	uint64_t orphan_ns;	/* since when there is no agent; 0: there is one */
+	uint64_t orphan_ns;	/* when the agent was lost; 0: it is connected */
 	bool stopping;
 	bool stopped;
 	int exit_status;
