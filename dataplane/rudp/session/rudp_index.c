@@ -32,10 +32,28 @@ void rudp_index_init_session(struct rudp_session *s)
 	list_init(&s->siblings);
 }
 
-static struct list *chain_of(const struct rudp *r, enum rudp_index which, uint64_t a, uint64_t b)
+struct key {
+	uint64_t a, b;
+};
+
+static struct key key_of(const struct rudp_session *s, enum rudp_index which)
 {
-	const uint64_t key[3] = {which, a, b};
-	uint64_t hash = rudp_hash(r, key, sizeof(key));
+	switch (which) {
+	case RUDP_INDEX_HELLO:
+		return (struct key){s->hello_hash, 0};
+	case RUDP_INDEX_CLIENT:
+		return (struct key){s->peer_identity, s->peer_number};
+	case RUDP_INDEX_NUMBER:
+		return (struct key){s->peer_number, 0};
+	default:
+		return (struct key){s->peer_identity, 0};
+	}
+}
+
+static struct list *chain_of(const struct rudp *r, enum rudp_index which, struct key key)
+{
+	const uint64_t in[3] = {which, key.a, key.b};
+	uint64_t hash = rudp_hash(r, in, sizeof(in));
 
 	return &r->index[(size_t)which * (r->index_mask + 1) + (hash & r->index_mask)];
 }
@@ -46,50 +64,40 @@ static struct rudp_session *session_at(struct list *l, enum rudp_index which)
 				       which * sizeof(struct list));
 }
 
-struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity)
+static struct rudp_session *find(const struct rudp *r, enum rudp_index which, struct key key)
 {
-	struct list *chain = chain_of(r, RUDP_INDEX_IDENTITY, identity, 0);
+	struct list *chain = chain_of(r, which, key);
 
 	for (struct list *l = chain->next; l != chain; l = l->next) {
-		struct rudp_session *s = session_at(l, RUDP_INDEX_IDENTITY);
+		struct rudp_session *s = session_at(l, which);
+		const struct key of = key_of(s, which);
 
-		if (s->peer_identity == identity)
+		if (of.a == key.a && of.b == key.b)
 			return s;
 	}
 	return NULL;
+}
+
+struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity)
+{
+	return find(r, RUDP_INDEX_IDENTITY, (struct key){identity, 0});
 }
 
 struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number)
 {
-	struct list *chain = chain_of(r, RUDP_INDEX_CLIENT, identity, number);
-
-	for (struct list *l = chain->next; l != chain; l = l->next) {
-		struct rudp_session *s = session_at(l, RUDP_INDEX_CLIENT);
-
-		if (s->peer_identity == identity && s->peer_number == number)
-			return s;
-	}
-	return NULL;
+	return find(r, RUDP_INDEX_CLIENT, (struct key){identity, number});
 }
 
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash)
 {
-	struct list *chain = chain_of(r, RUDP_INDEX_HELLO, hash, 0);
-
-	for (struct list *l = chain->next; l != chain; l = l->next) {
-		struct rudp_session *s = session_at(l, RUDP_INDEX_HELLO);
-
-		if (s->hello_hash == hash)
-			return s;
-	}
-	return NULL;
+	return find(r, RUDP_INDEX_HELLO, (struct key){hash, 0});
 }
 
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user)
 {
-	struct list *chain = chain_of(r, RUDP_INDEX_NUMBER, number, 0);
+	struct list *chain = chain_of(r, RUDP_INDEX_NUMBER, (struct key){number, 0});
 	unsigned n = 0;
 
 	for (struct list *l = chain->next; l != chain && n < SAME_NUMBER_MAX; l = l->next) {
@@ -104,15 +112,15 @@ struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 	return NULL;
 }
 
-static void add(struct rudp_session *s, enum rudp_index which, uint64_t a, uint64_t b)
+static void add(struct rudp_session *s, enum rudp_index which)
 {
-	list_add_tail(chain_of(s->r, which, a, b), &s->index[which]);
+	list_add_tail(chain_of(s->r, which, key_of(s, which)), &s->index[which]);
 }
 
 void rudp_index_add_number(struct rudp_session *s)
 {
 	list_del(&s->index[RUDP_INDEX_NUMBER]);
-	add(s, RUDP_INDEX_NUMBER, s->peer_number, 0);
+	add(s, RUDP_INDEX_NUMBER);
 }
 
 /* One session of an identity is in the chain, so that a peer with many does not lengthen it. */
@@ -120,13 +128,13 @@ void rudp_index_add_client(struct rudp_session *s)
 {
 	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity);
 
-	add(s, RUDP_INDEX_HELLO, s->hello_hash, 0);
-	add(s, RUDP_INDEX_CLIENT, s->peer_identity, s->peer_number);
+	add(s, RUDP_INDEX_HELLO);
+	add(s, RUDP_INDEX_CLIENT);
 	rudp_index_add_number(s);
 	if (sibling)
 		list_add_tail(&sibling->siblings, &s->siblings);
 	else
-		add(s, RUDP_INDEX_IDENTITY, s->peer_identity, 0);
+		add(s, RUDP_INDEX_IDENTITY);
 }
 
 void rudp_index_drop(struct rudp_session *s)
@@ -137,7 +145,7 @@ void rudp_index_drop(struct rudp_session *s)
 		list_del(&s->index[i]);
 	if (in_chain && !list_empty(&s->siblings))
 		add(list_entry(s->siblings.next, struct rudp_session, siblings),
-		    RUDP_INDEX_IDENTITY, s->peer_identity, 0);
+		    RUDP_INDEX_IDENTITY);
 	list_del(&s->siblings);
 }
 
