@@ -6,6 +6,9 @@
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
+#include "agent/api/openapi.h"
+#include "agent/api/problem.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/base/os/memfd.h"
 #include <microhttpd.h>
 #include <stdio.h>
@@ -93,10 +96,9 @@ static void refuse_head(struct api_client *cl, const struct api_error *e)
 		return;
 	}
 	len = snprintf(all, sizeof(all),
-		       "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+		       "HTTP/1.1 %u %s\r\nContent-Type: " PROBLEM_TYPE "\r\nContent-Length: %zu\r\n"
 		       "Connection: close\r\n\r\n%s",
-		       e->http_status, MHD_get_reason_phrase_for(e->http_status), strlen(body),
-		       body);
+		       e->http_status, problem_title(e->http_status), strlen(body), body);
 	if (len >= (int)sizeof(all) || send(cl->fd, all, (size_t)len, MSG_NOSIGNAL) < 0 ||
 	    shutdown(cl->fd, SHUT_WR) < 0) {
 		client_gone(cl);
@@ -179,17 +181,25 @@ void api_http_accept(struct api *a, uint64_t connection, int fd)
 
 /* ---- answers ---- */
 
+static bool is_change(const struct privsep_msg *m)
+{
+	return privsep_is_change((enum privsep_type)m->type);
+}
+
+/* type, allow NULL: the answer has none. */
 static enum MHD_Result queue_response(struct api_call *c, unsigned status, struct MHD_Response *rsp,
 				      const char *type, const char *allow)
 {
 	char etag[24];
-
 	enum MHD_Result r;
 
 	if (!rsp)
 		return MHD_NO;
-	MHD_add_response_header(rsp, "Content-Type", type);
-	MHD_add_response_header(rsp, "Cache-Control", "no-store");
+	c->stage = API_ANSWERED;
+	if (type)
+		MHD_add_response_header(rsp, "Content-Type", type);
+	/* A cache must ask again: with the ETag it then gets 304 if nothing has changed. */
+	MHD_add_response_header(rsp, "Cache-Control", "no-cache");
 	MHD_add_response_header(rsp, "Connection", "close");
 	if (allow)
 		MHD_add_response_header(rsp, "Allow", allow);
@@ -199,6 +209,14 @@ static enum MHD_Result queue_response(struct api_call *c, unsigned status, struc
 	r = MHD_queue_response(c->connection, status, rsp);
 	MHD_destroy_response(rsp);
 	return r;
+}
+
+/* An answer without a body. */
+static enum MHD_Result answer_empty(struct api_call *c, unsigned status, const char *allow)
+{
+	return queue_response(c, status,
+			      MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT), NULL,
+			      allow);
 }
 
 static enum MHD_Result answer_error(struct api_call *c)
@@ -211,23 +229,77 @@ static enum MHD_Result answer_error(struct api_call *c)
 	return queue_response(
 		c, c->error.http_status,
 		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE),
-		"application/json", *c->error.allow ? c->error.allow : NULL);
+		PROBLEM_TYPE, *c->error.allow ? c->error.allow : NULL);
+}
+
+/* A hash of the content, not 0; 0: it cannot be read. */
+static uint64_t content_hash(int fd, size_t len)
+{
+	uint64_t key[2] = {0};
+	char part[16384];
+
+	while (key[1] < len) {
+		ssize_t n = pread(fd, part, sizeof(part), (off_t)key[1]);
+
+		if (n <= 0)
+			return 0;
+		key[0] = hash_keyed(key, part, (size_t)n);
+		key[1] += (uint64_t)n;
+	}
+	return MAX_OF(key[0], 1);
+}
+
+/* Whether the client has this content already. If-None-Match is a list of ETags, or *. */
+static bool is_known(const struct api_call *c, uint64_t etag)
+{
+	const char *known =
+		MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-None-Match");
+	char text[24];
+
+	snprintf(text, sizeof(text), "\"%016llx\"", (unsigned long long)etag);
+	return known && etag && (strcmp(known, "*") == 0 || strstr(known, text));
+}
+
+/*
+ * A reading answer that has no version has the hash of its content as ETag. The version of a leg or
+ * of the staged configuration says nothing of the state beside it, so 304 is not possible there.
+ */
+static enum MHD_Result answer_reply(struct api_call *c)
+{
+	const bool is_error = c->reply.http_status >= 400;
+	const char *type = is_error && c->reply.content == PRIVSEP_JSON
+				   ? PROBLEM_TYPE
+				   : resource_media_type(c->reply.content);
+
+	if (c->reply.http_status == 200 && !is_change(&c->question) && !c->reply.etag) {
+		c->reply.etag = content_hash(c->reply_fd, c->reply.len);
+		if (is_known(c, c->reply.etag))
+			return answer_empty(c, 304, NULL);
+	}
+	return queue_response(c, c->reply.http_status,
+			      MHD_create_response_from_fd(c->reply.len, fd_take(c->reply_fd)), type,
+			      NULL);
 }
 
 static enum MHD_Result answer(struct api_call *c)
 {
-	static const char *const types[PRIVSEP_CONTENT_MAX] = {
-		"application/json", "application/yaml", "text/plain; version=0.0.4",
-		"application/x-pcapng"};
-
 	if (c->stage == API_DROPPED)
 		return MHD_NO;
-	if (c->error.http_status)
-		return answer_error(c);
-	c->stage = API_ANSWERED;
-	return queue_response(c, c->reply.http_status,
-			      MHD_create_response_from_fd(c->reply.len, fd_take(c->reply_fd)),
-			      types[c->reply.content], NULL);
+	return c->error.http_status ? answer_error(c) : answer_reply(c);
+}
+
+/* A document that this process makes, without the monitor. */
+static enum MHD_Result answer_local(struct api_call *c, enum resource_local local)
+{
+	autofree char *text = openapi_document(local);
+	int fd = text ? memfd_new_sealed("plenum-document", text, strlen(text)) : -ENOMEM;
+
+	if (fd < 0)
+		return MHD_NO;
+	c->reply_fd = fd;
+	c->reply = (struct privsep_reply){
+		.http_status = 200, .content = PRIVSEP_JSON, .len = strlen(text)};
+	return answer_reply(c);
 }
 
 static enum MHD_Result refuse(struct api_call *c, unsigned status, const char *code,
@@ -269,11 +341,6 @@ static void resume(struct api *a, struct api_call *c, enum api_stage stage)
 	unlink_call(a, c);
 	c->stage = stage;
 	MHD_resume_connection(c->connection);
-}
-
-static bool is_change(const struct privsep_msg *m)
-{
-	return privsep_is_change((enum privsep_type)m->type);
 }
 
 /* The descriptor sent with the request; *ret_fd -1: none. */
@@ -385,23 +452,37 @@ static enum MHD_Result take_parameter(void *user, enum MHD_ValueKind kind, const
 	return MHD_NO;
 }
 
+static const char *header(const struct api_call *c, const char *name)
+{
+	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
+}
+
+/* For HEAD the library leaves out the body of the answer to GET. */
 static enum MHD_Result complete(struct api *a, struct api_call *c, const char *method,
 				const char *url)
 {
-	struct api_request rq = {.method = method,
+	struct api_request rq = {.method = strcmp(method, "HEAD") == 0 ? "GET" : method,
 				 .path = url,
+				 .accept = header(c, "Accept"),
+				 .content_type = header(c, "Content-Type"),
+				 .if_match = header(c, "If-Match"),
 				 .body = c->body,
 				 .body_len = c->body_len,
 				 .read_only = a->role != PRIVSEP_ADMIN};
+	char allow[API_ALLOW_MAX];
 	unsigned wait_s;
+	int r;
 
 	if (c->no_memory)
 		return refuse(c, 503, "busy", "out of memory for the body");
+	api_route_methods(url, allow);
+	if (strcmp(method, "OPTIONS") == 0 && allow[0])
+		return answer_empty(c, 204, allow);
 	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &rq);
-	rq.if_match = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-Match");
-	if (api_route(&rq, &c->question, &wait_s, &c->error) < 0)
+	r = api_route(&rq, &c->question, &wait_s, &c->error);
+	if (r < 0)
 		return answer_error(c);
-	return begin_wait(a, c, wait_s);
+	return r > 0 ? answer_local(c, (enum resource_local)r) : begin_wait(a, c, wait_s);
 }
 
 /* Cannot exceed the Content-Length, which has been checked. */

@@ -2,6 +2,7 @@
 /* Turns paths, queries and bodies into messages to the monitor, by the table in resource.c. Needs
  * no socket, so that tests and the fuzzer can call it. */
 #include "agent/api/api_route.h"
+#include "agent/api/problem.h"
 #include "agent/api/resource.h"
 #include "agent/base/events.h"
 #include "netcfg/base/text.h"
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static int fail(struct api_error *e, unsigned status, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
@@ -28,10 +30,10 @@ static int fail(struct api_error *e, unsigned status, const char *code, const ch
 char *api_error_to_json(const struct api_error *e)
 {
 	json_t *message = json_string(e->message);
-	json_t *o = json_pack("{s:{s:s, s:o, s:[]}}", "error", "code", e->code, "message",
-			      message ? message : json_string("?"), "details");
+	json_t *o = problem_to_json(e->http_status, e->code, message ? e->message : "?", NULL);
 	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 
+	json_decref(message);
 	json_decref(o);
 	return text;
 }
@@ -79,13 +81,6 @@ static void put_number(struct privsep_msg *m, size_t offset, size_t size, uint64
 		memcpy((char *)m + offset, &narrow, sizeof(narrow));
 	else
 		memcpy((char *)m + offset, &v, sizeof(v));
-}
-
-static bool path_matches(const struct resource *row, const char *path)
-{
-	if (row->name)
-		return strncmp(row->path, path, strlen(row->path)) == 0;
-	return strcmp(row->path, path) == 0;
 }
 
 /* The name after the row's path. */
@@ -475,24 +470,117 @@ static int take_if_match(const struct api_request *rq, enum resource_version ver
 	return 0;
 }
 
-/* ---- the table ---- */
+/* ---- methods ---- */
 
-/* The methods of a path: "GET, POST"; "" if there is no such path. *ret_waits: whether it takes the
- * parameters of a wait. */
-static void list_methods(const char *path, char *buf, size_t size, bool *ret_waits)
+static void add_method(char *buf, const char *method)
 {
-	size_t len = 0;
+	const size_t len = strlen(buf);
 
-	buf[0] = '\0';
-	*ret_waits = false;
-	for (size_t i = 0; i < RESOURCE_MAX && len < size; i++) {
-		if (!path_matches(&resources[i], path))
-			continue;
-		len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? ", " : "",
-					resources[i].method);
-		*ret_waits = *ret_waits || resources[i].waits;
-	}
+	snprintf(buf + len, API_ALLOW_MAX - len, "%s%s", len ? ", " : "", method);
 }
+
+void api_route_methods(const char *path, char buf[static API_ALLOW_MAX])
+{
+	buf[0] = '\0';
+	for (size_t i = 0; i < RESOURCE_MAX; i++) {
+		if (!resource_has_path(&resources[i], path))
+			continue;
+		add_method(buf, resources[i].method);
+		if (strcmp(resources[i].method, "GET") == 0)
+			add_method(buf, "HEAD");
+	}
+	if (buf[0])
+		add_method(buf, "OPTIONS");
+}
+
+/* Whether the path takes the parameters of events. */
+static bool path_waits(const char *path)
+{
+	for (size_t i = 0; i < RESOURCE_MAX; i++)
+		if (resources[i].waits && resource_has_path(&resources[i], path))
+			return true;
+	return false;
+}
+
+/* ---- media types ---- */
+
+/* Whether the media type at text, up to a comma or its end, without its parameters, is type. */
+static bool is_type(const char *text, const char *type)
+{
+	const size_t len = strcspn(type, ";");
+
+	return strncasecmp(text, type, len) == 0 && strchr(" \t;,", text[len]);
+}
+
+/* Whether a range of Accept, len bytes long, has the quality 0: "text/html;q=0.0". */
+static bool is_excluded(const char *range, size_t len)
+{
+	const char *q = memmem(range, len, "q=0", 3);
+	size_t digits;
+
+	if (!q)
+		return false;
+	digits = (size_t)(q - range) + 3 + strspn(q + 3, ".0");
+	return digits >= len || strchr(" \t;", range[digits]);
+}
+
+/* Other qualities are not compared: each path has one media type. */
+static bool range_accepts(const char *range, const char *type)
+{
+	const size_t main_type = strcspn(type, "/") + 1;
+
+	if (is_excluded(range, strcspn(range, ",")))
+		return false;
+	return is_type(range, "*/*") || is_type(range, type) ||
+	       (strncasecmp(range, type, main_type) == 0 && range[main_type] == '*');
+}
+
+static int check_accept(const struct resource *row, const struct api_request *rq,
+			struct api_error *e)
+{
+	const char *type = resource_media_type(row->content), *range = rq->accept;
+
+	if (!range)
+		return 0;
+	for (;;) {
+		range += strspn(range, " \t,");
+		if (!*range)
+			break;
+		if (range_accepts(range, type))
+			return 0;
+		range += strcspn(range, ",");
+	}
+	return fail(e, 406, "not-acceptable", "%.100s answers with %s, which Accept excludes",
+		    rq->path, type);
+}
+
+/* curl -d says that its data is a form: that is taken as not said. */
+static int check_content_type(const struct resource *row, const struct api_request *rq,
+			      struct api_error *e)
+{
+	static const char *const json[] = {"application/json", "application/merge-patch+json",
+					   "application/x-www-form-urlencoded", NULL};
+	static const char *const yaml[] = {"application/yaml",
+					   "application/x-yaml",
+					   "text/yaml",
+					   "text/x-yaml",
+					   "text/plain",
+					   "application/json",
+					   "application/octet-stream",
+					   "application/x-www-form-urlencoded",
+					   NULL};
+	const bool is_yaml = row->body == RESOURCE_BODY_YAML;
+
+	if (!rq->content_type || rq->body_len == 0)
+		return 0;
+	for (const char *const *type = is_yaml ? yaml : json; *type; type++)
+		if (is_type(rq->content_type, *type))
+			return 0;
+	return fail(e, 415, "media-type", "the body is '%.60s'; send %s", rq->content_type,
+		    is_yaml ? yaml[0] : json[0]);
+}
+
+/* ---- the table ---- */
 
 static int fill(const struct resource *row, const struct api_request *rq, struct privsep_msg *m,
 		unsigned *wait_s, struct api_error *e)
@@ -504,6 +592,11 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 			       offsetof(struct privsep_msg, capture.act),
 		       "struct resource's what fits both");
 	memset(m, 0, sizeof(*m));
+	r = check_accept(row, rq, e);
+	if (r >= 0)
+		r = check_content_type(row, rq, e);
+	if (r < 0)
+		return r;
 	m->type = row->type;
 	if (row->what)
 		m->get.what = row->what;
@@ -514,29 +607,31 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 		r = take_wait(rq, m, wait_s, e);
 	if (r >= 0 && row->waits)
 		r = take_filter(rq, &m->get_events, e);
-	return r < 0 ? r : take_body(row, rq, m, e);
+	if (r >= 0)
+		r = take_body(row, rq, m, e);
+	return r < 0 ? r : (int)row->local;
 }
 
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error)
 {
-	char allow[sizeof(ret_error->allow)];
-	bool waits;
+	char allow[API_ALLOW_MAX];
 
 	*ret_wait_s = 0;
-	list_methods(rq->path, allow, sizeof(allow), &waits);
+	api_route_methods(rq->path, allow);
 	if (!allow[0])
 		return fail(ret_error, 404, "not-found", "there is no %.150s", rq->path);
 	if (rq->unknown)
 		return fail(ret_error, 400, "bad-query", "unknown parameter '%.60s'; %s",
 			    rq->unknown,
-			    waits ? "known are since, wait, instance, severity, from, until, "
-				    "source, limit"
-				  : "this path takes none");
+			    path_waits(rq->path)
+				    ? "known are since, wait, instance, severity, from, until, "
+				      "source, limit"
+				    : "this path takes none");
 	for (size_t i = 0; i < RESOURCE_MAX; i++) {
 		const struct resource *row = &resources[i];
 
-		if (!path_matches(row, rq->path) || strcmp(row->method, rq->method) != 0)
+		if (!resource_has_path(row, rq->path) || strcmp(row->method, rq->method) != 0)
 			continue;
 		if (rq->read_only && strcmp(row->method, "GET") != 0)
 			return fail(

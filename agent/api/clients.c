@@ -4,6 +4,7 @@
  * without privileges and parses them.
  */
 #include "agent/api/clients.h"
+#include "agent/api/problem.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -139,9 +140,11 @@ static int peer_of(int fd, struct clients_peer *ret)
 static void refuse(int fd)
 {
 	static const char text[] =
-		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: "
-		"close\r\n\r\n{\"error\":{\"code\":\"busy\",\"message\":\"too many requests of "
-		"this user wait for the agent\",\"details\":[]}}";
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE "\r\n"
+		"Retry-After: 1\r\nConnection: close\r\n\r\n"
+		"{\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"too many requests "
+		"of "
+		"this user wait for the agent\",\"code\":\"busy\",\"details\":[]}";
 
 	/* A short send is not worth a wait. */
 	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

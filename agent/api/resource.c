@@ -154,6 +154,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_METRICS] = {
 		OPERATION("GET", "/v1/metrics", PRIVSEP_GET, "counters"),
 		.what = PRIVSEP_METRICS,
+		.content = PRIVSEP_PLAIN,
 	},
 	[RESOURCE_EVENTS] = {
 		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "recent events"),
@@ -187,6 +188,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_HISTORY_CONFIG] = {
 		OPERATION("GET", "/v1/history/", PRIVSEP_GET, "configuration of an apply"),
 		.what = PRIVSEP_HISTORY_CONFIG,
+		.content = PRIVSEP_YAML,
 		NAMED(NUMBER, get.number, "number"),
 		.commands = {{"history show", "NUMBER", "print the configuration of an apply",
 			       "Prints the configuration of apply NUMBER in 'plenum history', in normal form.\n"}},
@@ -202,10 +204,12 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_CONFIG_RUNNING] = {
 		OPERATION("GET", "/v1/config/running", PRIVSEP_GET, "the running configuration"),
 		.what = PRIVSEP_CONFIG_RUNNING,
+		.content = PRIVSEP_YAML,
 	},
 	[RESOURCE_CONFIG_STAGED] = {
 		OPERATION("GET", "/v1/config/staged", PRIVSEP_GET, "the staged configuration"),
 		.what = PRIVSEP_CONFIG_STAGED,
+		.content = PRIVSEP_YAML,
 	},
 	[RESOURCE_CONFIG_STAGE] = {
 		OPERATION("PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, "stage a configuration"),
@@ -382,6 +386,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_CAPTURE_TAKE] = {
 		OPERATION("POST", "/v1/captures/", PRIVSEP_CAPTURE, "fetch packets"),
 		.what = PRIVSEP_CAPTURE_TAKE,
+		.content = PRIVSEP_PCAPNG,
 		NAMED(HEX, capture.id, "number"),
 		.body = RESOURCE_BODY_NONE,
 	},
@@ -411,8 +416,39 @@ const struct resource resources[RESOURCE_MAX] = {
 		NAMED(HEX, ping.id, "number"),
 		.body = RESOURCE_BODY_NONE,
 	},
+	[RESOURCE_ROOT] = {
+		OPERATION("GET", "/", PRIVSEP_GET, "name, version, where the rest is"),
+		.local = RESOURCE_LOCAL_ROOT,
+	},
+	[RESOURCE_INDEX] = {
+		OPERATION("GET", "/v1", PRIVSEP_GET, "the list of operations"),
+		.local = RESOURCE_LOCAL_INDEX,
+	},
+	[RESOURCE_OPENAPI] = {
+		OPERATION("GET", "/openapi.json", PRIVSEP_GET, "this interface as OpenAPI 3.1"),
+		.local = RESOURCE_LOCAL_OPENAPI,
+	},
 };
 /* clang-format on */
+
+bool resource_has_path(const struct resource *row, const char *path)
+{
+	if (row->name)
+		return strncmp(row->path, path, strlen(row->path)) == 0;
+	return strcmp(row->path, path) == 0;
+}
+
+const char *resource_media_type(enum privsep_content content)
+{
+	static const char *const types[PRIVSEP_CONTENT_MAX] = {
+		[PRIVSEP_JSON] = "application/json",
+		[PRIVSEP_YAML] = "application/yaml",
+		[PRIVSEP_PLAIN] = "text/plain; version=0.0.4",
+		[PRIVSEP_PCAPNG] = "application/x-pcapng",
+	};
+
+	return types[content];
+}
 
 const struct resource_command *resource_find_command(const char *words)
 {

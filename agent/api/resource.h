@@ -2,8 +2,9 @@
 /*
  * The REST API in one table: each operation (a method of a path) with the rights, the fields and
  * the version that it takes, the message to the monitor that it becomes, and the texts of its
- * commands. The api process routes and checks requests by it, the command line builds its requests,
- * help and default columns from it, and plenum-api(7) its list of routes. Holds data only.
+ * commands. The api process routes and checks requests by it and makes /openapi.json of it, the
+ * command line builds its requests, help and default columns from it, and plenum-api(7) its list of
+ * routes. Holds data only.
  *
  * To add an operation:
  * 1. a member of enum resource_id and its row in resource.c; a new kind of message also needs its
@@ -51,7 +52,18 @@ enum resource_id {
 	RESOURCE_CAPTURE_END,
 	RESOURCE_RDMA_PING_BEGIN,
 	RESOURCE_RDMA_PING_RESULT,
+	RESOURCE_ROOT,
+	RESOURCE_INDEX,
+	RESOURCE_OPENAPI,
 	RESOURCE_MAX
+};
+
+/* Documents that the api process makes of this table, without the monitor. */
+enum resource_local {
+	RESOURCE_LOCAL_NONE, /* the monitor answers */
+	RESOURCE_LOCAL_ROOT,
+	RESOURCE_LOCAL_INDEX,
+	RESOURCE_LOCAL_OPENAPI
 };
 
 /* The last part of a path that ends in '/'. */
@@ -110,7 +122,7 @@ struct resource_command {
 
 struct resource {
 	const char *method; /* anything but GET needs the right to make changes */
-	const char *path;   /* ends in '/': a name follows */
+	const char *path;   /* ends in '/' and has a `name`: the name follows */
 	enum resource_name name;
 	size_t name_offset;	/* in struct privsep_msg */
 	const char *name_shown; /* in the manual */
@@ -119,6 +131,8 @@ struct resource {
 	enum resource_body body;
 	const struct resource_field *fields;
 	size_t n_fields;
+	enum privsep_content content; /* of the answer; JSON also has all errors */
+	enum resource_local local;    /* the members below are for the monitor */
 	enum privsep_type type;
 	uint32_t
 		what; /* PRIVSEP_GET: enum privsep_what; PRIVSEP_CAPTURE: enum privsep_capture_do */
@@ -131,6 +145,10 @@ extern const struct resource resources[RESOURCE_MAX];
 
 /* The texts of the command with these words; NULL: it carries out no operation. */
 const struct resource_command *resource_find_command(const char *words);
+/* Whether the row has that path, with any name where one follows. */
+bool resource_has_path(const struct resource *row, const char *path);
+/* The media type of such a content. */
+const char *resource_media_type(enum privsep_content content);
 /* The list of routes as mdoc(7) rows for plenum-api(7). Heap, caller frees; NULL: out of memory. */
 char *resource_man_table(void);
 

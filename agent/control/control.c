@@ -5,6 +5,7 @@
  */
 #include "agent/control.h"
 #include "agent/api/clients.h"
+#include "agent/api/problem.h"
 #include "agent/control/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
@@ -24,9 +25,7 @@ void control_json(struct control_reply *r, unsigned status, json_t *json)
 void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
 		   json_t *details)
 {
-	control_json(r, status,
-		     json_pack("{s:{s:s, s:s, s:o}}", "error", "code", code, "message", message,
-			       "details", details ? details : json_array()));
+	control_json(r, status, problem_to_json(status, code, message, details));
 }
 
 /* Names the pending apply and its operator to a second one. */
@@ -656,7 +655,8 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 const char *control_text(struct control_reply *r)
 {
 	static const char out_of_memory[] =
-		"{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\",\"details\":[]}}";
+		"{\"title\":\"Internal Server Error\",\"status\":500,\"detail\":\"out of memory\","
+		"\"code\":\"failed\",\"details\":[]}";
 
 	if (r->json)
 		r->text = json_dumps(r->json, JSON_FLAGS);

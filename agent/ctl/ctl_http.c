@@ -273,7 +273,7 @@ static int exit_of_reply(const struct ctl_reply *r)
 		     {"not-yet", CTL_BUSY},
 		     {"busy", CTL_BUSY}};
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);
-	const char *code = ctl_text(json_object_get(o, "error"), "code");
+	const char *code = ctl_text(o, "code");
 	int e = exit_of_status(r->status);
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
@@ -283,20 +283,20 @@ static int exit_of_reply(const struct ctl_reply *r)
 	return e;
 }
 
-/* Prints the agent's {"error": {...}} as text, or unchanged with -j. */
+/* Prints the agent's problem (agent/api/problem.h) as text, or unchanged with -j. */
 static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);
-	const json_t *error = json_object_get(o, "error");
-	const json_t *details = json_object_get(error, "details"), *line;
+	const json_t *details = json_object_get(o, "details"), *line;
+	const char *text = ctl_text(o, "detail");
 	size_t i;
 
 	if (a->json && o)
 		ctl_put_json(o);
-	if (!json_is_object(error)) {
+	if (!*text) {
 		ctl_complain("the agent answered with HTTP status %ld", r->status);
 	} else {
-		ctl_complain("%s", ctl_text(error, "message"));
+		ctl_complain("%s", text);
 		json_array_foreach (details, i, line) {
 			ctl_put(json_is_string(line) ? json_string_value(line) : "?", stderr);
 			fputc('\n', stderr);

@@ -22,7 +22,7 @@ static void check_error(const struct api_error *e)
 	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
 
 	CHECK(e->http_status >= 400 && e->http_status < 600 && e->code && e->message[0]);
-	CHECK(json_is_object(json_object_get(o, "error")));
+	CHECK(json_is_string(json_object_get(o, "detail")));
 	json_decref(o);
 	free(text);
 }

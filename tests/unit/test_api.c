@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the conversion of HTTP requests to messages: paths, methods, queries, bodies. */
 #include "agent/api/api_head.h"
+#include "agent/api/openapi.h"
 #include "agent/api/resource.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
@@ -61,20 +62,20 @@ static void test_get_requests_become_messages(void **state)
 
 static void test_unknown_paths_and_methods_are_refused(void **state)
 {
-	static const char *const unknown[] = {"/",	     "/v1",	   "/v1/", "/v1/status/",
-					      "/v1/nothing", "/v2/status", "",	   "/v1/netx",
-					      "/v1/config",  "/../etc",	   "*"};
+	static const char *const unknown[] = {"/v1/", "/v1/status/", "/v1/nothing", "/v2/status",
+					      "",     "/v1/netx",    "/v1/config",  "/../etc",
+					      "*"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
 		assert_int_equal(refused("GET", unknown[i], NULL), 404);
 	assert_int_equal(refused("POST", "/v1/status", NULL), 405);
-	assert_string_equal(error.allow, "GET");
+	assert_string_equal(error.allow, "GET, HEAD, OPTIONS");
 	assert_int_equal(refused("GET", "/v1/apply", NULL), 405);
-	assert_string_equal(error.allow, "POST");
+	assert_string_equal(error.allow, "POST, OPTIONS");
 	assert_int_equal(refused("PATCH", "/v1/net", NULL), 405);
-	assert_string_equal(error.allow, "GET, POST");
+	assert_string_equal(error.allow, "GET, HEAD, POST, OPTIONS");
 	assert_int_equal(refused("PUT", "/v1/net/leg-a", NULL), 405);
-	assert_string_equal(error.allow, "GET, PATCH, DELETE");
+	assert_string_equal(error.allow, "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_int_equal(refused("TRACE", "/v1/config/staged", NULL), 405);
 }
 
@@ -338,8 +339,9 @@ static void test_every_change_needs_the_right_to_make_changes(void **state)
 
 		assert_non_null(row->path);
 		assert_true(privsep_is_change(row->type) == (strcmp(row->method, "GET") != 0));
-		assert_true((row->path[strlen(row->path) - 1] == '/') ==
-			    (row->name != RESOURCE_NAME_NONE));
+		assert_true(strcmp(row->path, "/") == 0 ||
+			    (row->path[strlen(row->path) - 1] == '/') ==
+				    (row->name != RESOURCE_NAME_NONE));
 	}
 }
 
@@ -353,6 +355,105 @@ static int patch(const char *if_match)
 
 	memset(&error, 0, sizeof(error));
 	return api_route(&rq, &msg, &wait_s, &error) < 0 ? (int)error.http_status : 0;
+}
+
+static void test_the_api_describes_itself_without_the_monitor(void **state)
+{
+	static const struct {
+		const char *path;
+		enum resource_local local;
+	} documents[] = {{"/", RESOURCE_LOCAL_ROOT},
+			 {"/v1", RESOURCE_LOCAL_INDEX},
+			 {"/openapi.json", RESOURCE_LOCAL_OPENAPI}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(documents); i++) {
+		assert_int_equal(route("GET", documents[i].path, NULL), documents[i].local);
+		assert_int_equal(refused("DELETE", documents[i].path, NULL), 405);
+	}
+}
+
+static unsigned accepted(const char *path, const char *accept)
+{
+	struct api_request rq = {.method = "GET", .path = path, .accept = accept};
+
+	memset(&error, 0, sizeof(error));
+	return api_route(&rq, &msg, &wait_s, &error) < 0 ? error.http_status : 200;
+}
+
+static void test_accept_must_allow_the_media_type_of_the_path(void **state)
+{
+	static const char *const good[] = {"*/*", "application/json",
+					   "text/html, application/*;q=0.1",
+					   "APPLICATION/JSON ; q=1", "text/html,*/*;q=0.8"};
+	static const char *const bad[] = {"text/html",
+					  "application/jsonx",
+					  "application/json;q=0",
+					  "*/*;q=0.000",
+					  "application/yaml, text/*",
+					  "json",
+					  ""};
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(accepted("/v1/status", good[i]), 200);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(accepted("/v1/status", bad[i]), 406);
+	assert_int_equal(accepted("/v1/config/running", "application/yaml"), 200);
+	assert_int_equal(accepted("/v1/config/running", "application/json"), 406);
+	assert_non_null(strstr(error.message, "application/yaml"));
+	assert_int_equal(accepted("/v1/metrics", "text/plain"), 200);
+}
+
+static unsigned sent(const char *method, const char *path, const char *type, const char *body)
+{
+	struct api_request rq = {.method = method,
+				 .path = path,
+				 .content_type = type,
+				 .body = body,
+				 .body_len = strlen(body)};
+
+	memset(&error, 0, sizeof(error));
+	return api_route(&rq, &msg, &wait_s, &error) < 0 ? error.http_status : 200;
+}
+
+static void test_a_body_of_another_media_type_is_refused(void **state)
+{
+	static const char form[] = "application/x-www-form-urlencoded"; /* curl -d */
+
+	assert_int_equal(sent("POST", "/v1/apply", "application/json; charset=utf-8", "{}"), 200);
+	assert_int_equal(sent("POST", "/v1/apply", form, "{}"), 200);
+	assert_int_equal(sent("POST", "/v1/apply", NULL, "{}"), 200);
+	assert_int_equal(sent("POST", "/v1/apply", "text/xml", "{}"), 415);
+	assert_non_null(strstr(error.message, "text/xml"));
+	assert_int_equal(sent("POST", "/v1/apply", "application/yaml", "{}"), 415);
+	assert_int_equal(sent("PUT", "/v1/config/staged", "application/yaml", "a: 1"), 200);
+	assert_int_equal(sent("PUT", "/v1/config/staged", "application/json", "{}"), 200);
+	assert_int_equal(sent("PUT", "/v1/config/staged", "multipart/form-data", "x"), 415);
+	assert_int_equal(sent("POST", "/v1/apply", "text/xml", ""), 200); /* no body */
+}
+
+static void test_each_operation_is_in_the_description(void **state)
+{
+	autofree char *text = openapi_document(RESOURCE_LOCAL_OPENAPI);
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+
+	assert_non_null(o);
+	for (size_t i = 0; i < RESOURCE_MAX; i++) {
+		const struct resource *row = &resources[i];
+		char path[80], method[8] = "";
+		json_t *operation;
+
+		snprintf(path, sizeof(path), row->name ? "%s{%s}" : "%s", row->path,
+			 row->name_shown);
+		for (size_t j = 0; row->method[j]; j++)
+			method[j] = (char)(row->method[j] | 0x20);
+		operation =
+			json_object_get(json_object_get(json_object_get(o, "paths"), path), method);
+		assert_string_equal(json_string_value(json_object_get(operation, "summary")),
+				    row->purpose);
+		assert_true((row->body > RESOURCE_BODY_NONE) ==
+			    (json_object_get(operation, "requestBody") != NULL));
+	}
+	json_decref(o);
 }
 
 static void test_if_match_becomes_the_version(void **state)
@@ -510,8 +611,8 @@ static void test_an_error_is_valid_json(void **state)
 	struct api_error e = {.http_status = 404, .code = "not-found", .message = "no \"x\""};
 	char *text = api_error_to_json(&e);
 
-	assert_string_equal(text, "{\"error\":{\"code\":\"not-found\",\"message\":\"no \\\"x\\\"\","
-				  "\"details\":[]}}");
+	assert_string_equal(text, "{\"title\":\"Not Found\",\"status\":404,\"detail\":\"no "
+				  "\\\"x\\\"\",\"code\":\"not-found\",\"details\":[]}");
 	free(text);
 	strcpy(e.message, "\xff");
 	text = api_error_to_json(&e);
@@ -622,6 +723,10 @@ int main(void)
 		cmocka_unit_test(test_net_add_refuses_invalid_bodies),
 		cmocka_unit_test(test_captures_check_their_options),
 		cmocka_unit_test(test_rdma_pings_check_their_options),
+		cmocka_unit_test(test_the_api_describes_itself_without_the_monitor),
+		cmocka_unit_test(test_accept_must_allow_the_media_type_of_the_path),
+		cmocka_unit_test(test_a_body_of_another_media_type_is_refused),
+		cmocka_unit_test(test_each_operation_is_in_the_description),
 		cmocka_unit_test(test_if_match_becomes_the_version),
 		cmocka_unit_test(test_net_remove_passes_the_name),
 		cmocka_unit_test(test_staging_passes_the_text),

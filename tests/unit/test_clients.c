@@ -349,8 +349,8 @@ static void test_an_error_before_parsing_is_json(void **state)
 	client_asks(w, w->read_path, head);
 	assert_true(run(w, answered));
 	assert_non_null(strstr(w->got, "HTTP/1.1 431"));
-	assert_non_null(strstr(w->got, "application/json"));
-	assert_non_null(strstr(w->got, "{\"error\":{\"code\":\"too-large\""));
+	assert_non_null(strstr(w->got, "application/problem+json"));
+	assert_non_null(strstr(w->got, "\"code\":\"too-large\""));
 	world_free(w);
 }
 

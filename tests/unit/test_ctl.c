@@ -401,8 +401,8 @@ static void test_apply_sends_dry_run_and_force(void **state)
 
 static void test_an_error_of_the_agent_is_printed_with_its_details(void **state)
 {
-	static const char body[] = "{\"error\":{\"code\":\"invalid\",\"message\":\"not valid\","
-				   "\"details\":[\"a.yaml:1:2: error: x\",\"b\"]}}";
+	static const char body[] = "{\"code\":\"invalid\",\"detail\":\"not valid\","
+				   "\"details\":[\"a.yaml:1:2: error: x\",\"b\"]}";
 	static const struct {
 		int http, exit;
 	} cases[] = {{400, CTL_DATA},	    {403, CTL_NO_PERMISSION}, {404, CTL_NO_INPUT},

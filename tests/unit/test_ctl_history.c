@@ -18,7 +18,7 @@ static void test_net_set_looks_again_after_a_conflict(void **state)
 	assert_body("{\"label\":\"x\"}");
 	/* Not for ever. */
 	agent->n_conflicts = 1000;
-	r = run("net set leg-a --label x", 200, "{\"error\":{\"message\":\"it changed\"}}");
+	r = run("net set leg-a --label x", 200, "{\"detail\":\"it changed\"}");
 	assert_int_equal(r.status, CTL_DATA);
 	assert_non_null(strstr(r.err, "it changed"));
 	assert_in_range(1000 - agent->n_conflicts, 10, 30);
@@ -59,8 +59,7 @@ static void test_history_shows_and_compares_configurations(void **state)
 	run("history diff 7 6", 200, "host: a\n");
 	assert_asked("GET /v1/history/6");
 	assert_int_equal(run("history show x", 200, "").status, CTL_USAGE);
-	assert_int_equal(run("history diff 7", 404, "{\"error\":{\"message\":\"no\"}}").status,
-			 CTL_NO_INPUT);
+	assert_int_equal(run("history diff 7", 404, "{\"detail\":\"no\"}").status, CTL_NO_INPUT);
 }
 
 static void test_rollback_sends_dry_run(void **state)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Documents that describe the REST API to programs, made of the table in resource.h: the root, the
+ * list of operations, and the description in OpenAPI 3.1. Needs no socket and no monitor.
+ */
+#ifndef PLENUM_AGENT_API_OPENAPI_H
+#define PLENUM_AGENT_API_OPENAPI_H
+
+#include "agent/api/resource.h"
+
+/* The document of a row with that `local`, as JSON. Heap, caller frees; NULL: out of memory. */
+char *openapi_document(enum resource_local local);
+
+#endif

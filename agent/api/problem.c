@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes the JSON of error answers, for the monitor and its children. */
+#include "agent/api/problem.h"
+#include "netcfg/base/base.h"
+
+static const struct {
+	unsigned status;
+	const char *title;
+} titles[] = {
+	{400, "Bad Request"},
+	{403, "Forbidden"},
+	{404, "Not Found"},
+	{405, "Method Not Allowed"},
+	{406, "Not Acceptable"},
+	{409, "Conflict"},
+	{412, "Precondition Failed"},
+	{413, "Content Too Large"},
+	{414, "URI Too Long"},
+	{415, "Unsupported Media Type"},
+	{417, "Expectation Failed"},
+	{422, "Unprocessable Content"},
+	{428, "Precondition Required"},
+	{431, "Request Header Fields Too Large"},
+	{500, "Internal Server Error"},
+	{501, "Not Implemented"},
+	{503, "Service Unavailable"},
+	{504, "Gateway Timeout"},
+	{505, "HTTP Version Not Supported"},
+};
+
+const char *problem_title(unsigned status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		if (titles[i].status == status)
+			return titles[i].title;
+	return "Error";
+}
+
+json_t *problem_to_json(unsigned status, const char *code, const char *detail, json_t *details)
+{
+	return json_pack("{s:s, s:i, s:s, s:s, s:o}", "title", problem_title(status), "status",
+			 (int)status, "detail", detail, "code", code, "details",
+			 details ? details : json_array());
+}
