@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starts and stops the monitor: opens its modules, handles kernel events, signals and the
+/* Starts and stops the monitor: opens its modules and connects them, handles signals and the
  * supervisor's callbacks. */
 #include "agent/agent.h"
 #include "agent/base/host_lock.h"
 #include "agent/base/path.h"
 #include "agent/control.h"
 #include "agent/events/event_store.h"
+#include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
-#include "agent/status.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "netcfg/base/os/limit.h"
 #include <pwd.h>
@@ -22,196 +22,13 @@
 #define FILES_CHECK_NS NSEC_PER_SEC
 #define RELEASE_NS NSEC_PER_SEC /* from the release of a device until it can be opened again */
 
-const char *agent_state_to_string(enum agent_state s)
-{
-	static const char *const names[AGENT_STATE_MAX] = {"starting", "running", "degraded",
-							   "stopping"};
-
-	return s < AGENT_STATE_MAX ? names[s] : "?";
-}
-
-/* ---- kernel events ---- */
-
-/* Whether the link belongs to a leg, or is the device of one. */
-static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
-{
-	/* A leg's link may be a VLAN that we made, which the spec does not name. */
-	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
-		if (a->running.plan->legs[i].ifindex == ifindex ||
-		    (ifname[0] && strcmp(a->running.plan->legs[i].ifname, ifname) == 0))
-			return true;
-	for (size_t i = 0; a->running.inv && i < a->running.spec->n_nets; i++) {
-		const char *device = a->running.spec->nets[i].device;
-		const struct inv_link *link = inv_link_find(a->running.inv, device);
-
-		if (link ? link->ifindex == ifindex : strcmp(device, ifname) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* A carrier that is lost while the agent changes links, or by a link that is not in use, is no
- * fault. */
-static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
-{
-	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
-		if (a->running.plan->legs[i].ifindex == ifindex &&
-		    a->running.plan->legs[i].state == PLAN_LEG_DISABLED)
-			return LOG_LEVEL_NOTICE;
-	return a->reconcile.applier ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING;
-}
-
-/*
- * Carrier changes go to the workers at once, without the debounce time: a worker must leave a dead
- * leg within milliseconds.
- */
-static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
-{
-	sup_link_changed(a->sup, ifindex, usable);
-	if (!usable)
-		lldp_carrier_lost(a->lldp, ifindex);
-	leg_wiring_carrier(a, ifindex, usable);
-	agent_check_health(a);
-	if (is_leg(a, ifname, ifindex))
-		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : severity_of_loss(a, ifindex),
-			   ifname, "carrier %s", usable ? "up" : "lost");
-}
-
-static void on_new_carrier(void *user, const struct inv_link *link, bool usable)
-{
-	forward_carrier(user, link->name, link->ifindex, usable);
-}
-
-void agent_take_carriers(struct agent *a, const struct inventory *inv)
-{
-	if (carriers_take(&a->carriers, inv, on_new_carrier, a) < 0)
-		log_warning("out of memory: some carrier states are unknown");
-}
-
-static void note_carrier(struct agent *a, const struct kernel_event *e)
-{
-	bool up = !e->removed && e->up;
-
-	if (carriers_set(&a->carriers, e->ifindex, up, up && e->carrier) > 0)
-		forward_carrier(a, e->ifname, e->ifindex, up && e->carrier);
-}
-
-static void on_kernel_event(void *user, const struct kernel_event *e)
-{
-	struct agent *a = user;
-	bool leg = e->ifindex && is_leg(a, e->ifname, e->ifindex);
-
-	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
-		note_carrier(a, e);
-	/* While the agent is degraded, any new link, or udev's end of processing one, may be the
-	 * missing device. */
-	if (a->state == AGENT_DEGRADED &&
-	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
-		reconcile_arm(a, leg ? drift_delay_ns(&a->drift) : RECONCILE_DEBOUNCE_NS);
-	else if (leg || !e->ifindex)
-		reconcile_arm(a, drift_delay_ns(&a->drift));
-}
-
-void agent_read_kernel(struct agent *a)
-{
-	int r = a->kernel->ops->watch_read(a->kernel, on_kernel_event, a);
-
-	if (r < 0 && r != -EAGAIN && r != -EINTR) {
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "cannot read kernel notifications: %s", strerror(-r));
-		reconcile_arm(a, drift_delay_ns(&a->drift));
-	}
-}
-
-void agent_forget_host(struct agent *a)
-{
-	if (a->kernel->ops->forget)
-		a->kernel->ops->forget(a->kernel);
-}
-
 static int on_kernel(void *user, int fd, uint32_t revents)
 {
-	agent_read_kernel(user);
+	kernel_events_read(user);
 	return 0;
 }
 
 /* ---- workers ---- */
-
-/* The next agent cannot adopt a worker that is being restarted; its mounts would end. So the agent
- * waits until no restart is in progress. The API processes end with the agent, so it also waits
- * until they have delivered their answers, such as that to the stop. */
-void agent_end_if_done(struct agent *a)
-{
-	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&
-	    !clients_answer_pending(a->clients) &&
-	    (a->keeps_workers ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
-		loop_exit(a->loop, 0);
-}
-
-/* Counts desired workers that the supervisor does not know yet, too. */
-static bool all_are_up(const struct agent *a)
-{
-	size_t n_up = 0;
-
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		if (w->wanted && w->state != SUP_UP)
-			return false;
-		n_up += w->wanted;
-	}
-	return n_up >= a->running.n_desired;
-}
-
-void agent_update_state(struct agent *a)
-{
-	enum agent_state was = a->state;
-
-	if (a->state == AGENT_STOPPING)
-		return;
-	a->converged =
-		a->converged || (a->running.spec && all_are_up(a) && !health_waits(&a->health));
-	if (problems_degrade(&a->problems))
-		a->state = AGENT_DEGRADED;
-	else
-		a->state = a->converged ? AGENT_RUNNING : AGENT_STARTING;
-	if (a->state == AGENT_DEGRADED && was != AGENT_DEGRADED)
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
-			   a->problems.n_all ? a->problems.all[0] : "?");
-	else if (a->state == AGENT_RUNNING && was == AGENT_DEGRADED)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "running: all workers and legs are as configured");
-}
-
-/* Checks in between, for example by status requests, do not postpone the timer. */
-static void arm_health_timer(struct agent *a, uint64_t in_ns)
-{
-	uint64_t due_ns = clock_now_ns() + in_ns;
-
-	if (!a->health_timer || (loop_timer_armed(a->health_timer) && a->health_due_ns <= due_ns))
-		return;
-	a->health_due_ns = due_ns;
-	loop_timer_arm(a->health_timer, in_ns);
-}
-
-void agent_check_health(struct agent *a)
-{
-	const struct health_inputs in = {.sup = a->sup,
-					 .mounts = a->mounts,
-					 .carriers = &a->carriers,
-					 .plan = a->running.plan,
-					 .wiring = leg_wiring_get(a),
-					 .starting = !a->converged};
-	json_t *problems = NULL;
-	uint64_t next_ns = health_check(&a->health, &in, &problems);
-
-	/* Workers may have come up without a change of the list. */
-	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, problems) || !a->converged) {
-		agent_update_state(a);
-		status_publish(a);
-	}
-	json_decref(problems);
-	if (next_ns)
-		arm_health_timer(a, next_ns);
-}
 
 static int on_health_timer(void *user)
 {
@@ -230,7 +47,7 @@ static void on_worker_change(void *user)
 	leg_wiring_look(a);
 	agent_check_health(a);
 	agent_update_state(a);
-	status_publish(a);
+	agent_publish(a);
 	reconcile_note_worker(a);
 	agent_end_if_done(a);
 }
@@ -529,8 +346,50 @@ static void adopt(struct agent *a)
 	mounts_clean(a->mounts);
 }
 
+/* Without the account workers run with a uid that other programs share. */
+static void check_account(struct agent *a)
+{
+	const bool lacks = !getpwnam(AGENT_WORKER_ACCOUNT);
+
+	if (lacks && !a->lacks_account)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "this host has no user " AGENT_WORKER_ACCOUNT
+			   ": workers share the uid 65534; 'systemd-sysusers' creates it");
+	a->lacks_account = lacks;
+}
+
+/* Takes the users and groups that may make changes from the running configuration. */
+static void take_rights(struct agent *a)
+{
+	const struct spec *s = a->running.spec;
+	struct clients_rights rights;
+	int r;
+
+	check_account(a);
+	if (!a->clients)
+		return;
+	r = clients_rights_resolve(s->admin_users, s->n_admin_users, s->admin_groups,
+				   s->n_admin_groups, &a->events, &rights);
+	if (r >= 0)
+		clients_set_rights(a->clients, &rights);
+	else
+		events_add(&a->events, LOG_LEVEL_ERR, "agent",
+			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
+}
+
+/* Another configuration is in force. */
+static void on_spec(struct agent *a)
+{
+	take_rights(a);
+	if (!a->running.spec->fault_injection && a->faults.n > 0)
+		faults_end(&a->faults, 0, "the configuration no longer allows faults");
+}
+
 static int open_sources(struct agent *a)
 {
+	static const struct reconcile_setup results = {.on_applied = control_on_applied,
+						       .on_decided = control_on_decided,
+						       .on_spec = on_spec};
 	struct loop *l = a->loop;
 	int fd = a->kernel->ops->watch_fd(a->kernel), r;
 
@@ -542,7 +401,7 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_SEC / 10, on_files_timer, a, &a->files_timer);
 	if (r >= 0)
-		r = reconcile_init(a);
+		r = reconcile_init(a, &results);
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_SEC / 20, on_health_timer, a, &a->health_timer);
 	if (r >= 0)
@@ -562,36 +421,6 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = loop_watchdog_enable(l);
 	return r;
-}
-
-/* Without the account workers run with a uid that other programs share. */
-static void check_account(struct agent *a)
-{
-	const bool lacks = !getpwnam(AGENT_WORKER_ACCOUNT);
-
-	if (lacks && !a->lacks_account)
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "this host has no user " AGENT_WORKER_ACCOUNT
-			   ": workers share the uid 65534; 'systemd-sysusers' creates it");
-	a->lacks_account = lacks;
-}
-
-void agent_take_rights(struct agent *a)
-{
-	const struct spec *s = a->running.spec;
-	struct clients_rights rights;
-	int r;
-
-	check_account(a);
-	if (!a->clients)
-		return;
-	r = clients_rights_resolve(s->admin_users, s->n_admin_users, s->admin_groups,
-				   s->n_admin_groups, &a->events, &rights);
-	if (r >= 0)
-		clients_set_rights(a->clients, &rights);
-	else
-		events_add(&a->events, LOG_LEVEL_ERR, "agent",
-			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
 static void on_client_gone(void *user)

@@ -7,6 +7,7 @@
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
 
+#include "agent/agent_state.h"
 #include "agent/api/clients.h"
 #include "agent/apply/store.h"
 #include "agent/base/events.h"
@@ -30,15 +31,6 @@ struct agent_options {
 	const char *worker;    /* path of the worker program */
 	enum log_level log_level;
 };
-
-enum agent_state {
-	AGENT_STARTING, /* until all desired workers are up or reported as problems */
-	AGENT_RUNNING,	/* all desired workers run */
-	AGENT_DEGRADED, /* some do not; the reasons are in `problems` */
-	AGENT_STOPPING,
-	AGENT_STATE_MAX
-};
-const char *agent_state_to_string(enum agent_state s);
 
 #define AGENT_WORKER_ACCOUNT "plenum-worker"
 #define CONTROL_QUERIES_MAX 8 /* child processes that read the host for clients, at once */
@@ -64,7 +56,8 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
-	struct leg_wiring *wiring; /* leg_wiring.h; NULL: the agent does not watch */
+	struct leg_wiring *leg_wiring; /* NULL: the agent does not watch */
+	const struct wiring *wiring;   /* what it has found, owned by leg_wiring; NULL as above */
 	bool converged; /* all desired workers were up once since the start or the last apply */
 	struct problems problems;
 	struct health health;
@@ -98,21 +91,5 @@ void agent_stop_all(struct agent *a);
 int agent_main(const struct agent_options *opt);
 /* Only checks the configuration and prints its errors. Exit status of the program. */
 int agent_check(const struct agent_options *opt);
-/* Handles pending kernel notifications; carrier changes go to the workers at once. */
-void agent_read_kernel(struct agent *a);
-/* Drops the cached inventory, so that the next collection reads everything. */
-void agent_forget_host(struct agent *a);
-/* Takes the users and groups that may make changes from the running configuration. */
-void agent_take_rights(struct agent *a);
-/* Takes the carriers from an inventory: for workers that start, and where notifications were lost.
- */
-void agent_take_carriers(struct agent *a, const struct inventory *inv);
-/* Checks the health of all workers now and updates problems and state. */
-void agent_check_health(struct agent *a);
-/* Recomputes the agent's state from workers and problems. */
-void agent_update_state(struct agent *a);
-/* Ends the loop once the agent is stopping, the applier has ended, administrators have their
- * answers, and, unless they stay, all workers have ended too. */
-void agent_end_if_done(struct agent *a);
 
 #endif

@@ -14,14 +14,10 @@
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);
 /* events' on_add; user: struct agent. Wakes the clients that poll for events. */
 void control_on_event(void *user, uint64_t next);
-/* Answers the client of an apply that ended; sends nothing where c->id is 0. */
+/* reconcile_setup's on_applied and on_decided: they answer the client. */
 void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w);
-
-/* The pending apply was kept (error 0) or rolled back. client: the one that decided, 0: none. keep:
- * its decision. written: the kept configuration is in the files. */
-void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool keep, int error,
-			bool written, const struct diag *d);
+void control_on_decided(struct agent *a, const struct reconcile_decision *d);
 
 /* Ends all child processes that read the host for clients. */
 void control_queries_done(struct agent *a);

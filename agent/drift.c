@@ -230,7 +230,7 @@ void drift_look(struct agent *a)
 	if (!a->running.plan || reconcile_is_active(a) ||
 	    !plan_has_drifted(a->kernel, a->running.plan))
 		return;
-	agent_forget_host(a); /* else the reconcile would read the cache */
+	kernel_forget(a->kernel); /* else the reconcile would read the cache */
 	reconcile_arm(a, drift_delay_ns(&a->drift));
 }
 

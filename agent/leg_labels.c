@@ -5,7 +5,6 @@
 #include "agent/base/path.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
-#include "agent/status.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +57,7 @@ static void take_warnings(struct agent *a, const struct labels_view *v)
 			if (!is_in(was, text))
 				events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
 		}
-		status_publish(a);
+		agent_publish(a);
 	}
 	json_decref(was);
 	json_decref(list);

@@ -4,7 +4,6 @@
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
 #include "agent/lldp/lldp.h"
-#include "agent/status.h"
 #include "agent/wiring/wiring_socket.h"
 #include "agent/wiring/wiring_sockets.h"
 #include "agent/wiring/wiring_view.h"
@@ -23,11 +22,6 @@ struct leg_wiring {
 	struct wiring_sockets sockets;
 };
 
-const struct wiring *leg_wiring_get(const struct agent *a)
-{
-	return a->wiring ? &a->wiring->w : NULL;
-}
-
 static uint32_t random_number(void)
 {
 	uint32_t x = 0;
@@ -41,7 +35,7 @@ static uint32_t random_number(void)
 
 static void update_problems(struct agent *a)
 {
-	const struct wiring *w = &a->wiring->w;
+	const struct wiring *w = &a->leg_wiring->w;
 	json_t *list = json_array();
 	char text[REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX], why[REASON_FORMAT_MAX];
 	struct reason reason;
@@ -57,7 +51,7 @@ static void update_problems(struct agent *a)
 	if (problems_set(&a->problems, PROBLEMS_WIRING, NULL, list)) {
 		agent_check_health(a); /* its reasons follow from this one */
 		agent_update_state(a);
-		status_publish(a);
+		agent_publish(a);
 	}
 	json_decref(list);
 }
@@ -85,12 +79,12 @@ static void update_notes(struct agent *a)
 	char text[REASON_FORMAT_MAX];
 	struct reason reason;
 
-	for (size_t n = 0; list && wiring_pair_reason(&a->wiring->w, n, &x, &y, &reason); n++)
+	for (size_t n = 0; list && wiring_pair_reason(&a->leg_wiring->w, n, &x, &y, &reason); n++)
 		if (!lldp_knows(a, x) || !lldp_knows(a, y))
 			json_array_append_new(
 				list, json_string(reason_format(&reason, text, sizeof(text))));
 	if (problems_set(&a->problems, PROBLEMS_CABLES, NULL, list))
-		status_publish(a);
+		agent_publish(a);
 	json_decref(list);
 }
 
@@ -163,7 +157,7 @@ static void on_cable(void *user, enum wiring_fault f, bool begins, const struct 
 static void send_packet(void *user, const struct wiring_packet *p)
 {
 	struct agent *a = user;
-	int r = wiring_socket_send(a->wiring->sender, p);
+	int r = wiring_socket_send(a->leg_wiring->sender, p);
 
 	/* The link may go down at any moment; the next probe follows. */
 	if (r < 0)
@@ -174,12 +168,12 @@ static void send_packet(void *user, const struct wiring_packet *p)
 /* Sends what is due, and reports what has changed. */
 static void run(struct agent *a)
 {
-	uint64_t in_ns = wiring_run(&a->wiring->w, clock_now_ns());
+	uint64_t in_ns = wiring_run(&a->leg_wiring->w, clock_now_ns());
 
 	if (in_ns == UINT64_MAX)
-		loop_timer_disarm(a->wiring->timer);
+		loop_timer_disarm(a->leg_wiring->timer);
 	else
-		loop_timer_arm(a->wiring->timer, in_ns + NSEC_PER_MSEC);
+		loop_timer_arm(a->leg_wiring->timer, in_ns + NSEC_PER_MSEC);
 	update_notes(a);
 	update_problems(a);
 }
@@ -192,17 +186,17 @@ static int on_timer(void *user)
 
 void leg_wiring_hear(struct agent *a, uint32_t ifindex, const struct address_claim *c)
 {
-	if (!a->wiring)
+	if (!a->leg_wiring)
 		return;
-	wiring_hear(&a->wiring->w, ifindex, c, clock_now_ns());
+	wiring_hear(&a->leg_wiring->w, ifindex, c, clock_now_ns());
 	run(a);
 }
 
 void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier)
 {
-	if (!a->wiring)
+	if (!a->leg_wiring)
 		return;
-	wiring_carrier(&a->wiring->w, ifindex, carrier, clock_now_ns());
+	wiring_carrier(&a->leg_wiring->w, ifindex, carrier, clock_now_ns());
 	run(a);
 }
 
@@ -210,13 +204,13 @@ void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier)
 
 void leg_wiring_open(struct agent *a)
 {
-	if (a->wiring)
-		wiring_sockets_reopen(&a->wiring->sockets, a->lldp);
+	if (a->leg_wiring)
+		wiring_sockets_reopen(&a->leg_wiring->sockets, a->lldp);
 }
 
 void leg_wiring_take_plan(struct agent *a)
 {
-	struct leg_wiring *lw = a->wiring;
+	struct leg_wiring *lw = a->leg_wiring;
 	struct wiring_view v;
 
 	if (!lw || !a->running.plan)
@@ -248,7 +242,7 @@ static bool look_at_worker(struct leg_wiring *lw, const struct sup_worker *worke
 void leg_wiring_look(struct agent *a)
 {
 	bool proven[PLENUM_LEGS_MAX] = {false}, news = false;
-	struct leg_wiring *lw = a->wiring;
+	struct leg_wiring *lw = a->leg_wiring;
 
 	if (!lw)
 		return;
@@ -288,14 +282,16 @@ int leg_wiring_init(struct agent *a)
 	if (lw->sender < 0)
 		log_warning("cannot probe for hosts that use this host's addresses: %s",
 			    strerror(-lw->sender));
-	a->wiring = lw;
+	a->leg_wiring = lw;
+	a->wiring = &lw->w;
 	return 0;
 }
 
 void leg_wiring_done(struct agent *a)
 {
-	struct leg_wiring *lw = ptr_take(a->wiring);
+	struct leg_wiring *lw = ptr_take(a->leg_wiring);
 
+	a->wiring = NULL;
 	if (!lw)
 		return;
 	loop_source_free(lw->timer);

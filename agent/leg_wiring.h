@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs the wiring watch (wiring/wiring.h) for the agent: tells it the data IPs of the plan in
- * force, opens its sockets, and reports what it finds as problems and events.
+ * force, opens its sockets, and reports what it finds as problems and events. struct agent's
+ * `wiring` shows the findings.
  */
 #ifndef PLENUM_AGENT_LEG_WIRING_H
 #define PLENUM_AGENT_LEG_WIRING_H
@@ -23,7 +24,5 @@ void leg_wiring_look(struct agent *a);
 void leg_wiring_hear(struct agent *a, uint32_t ifindex, const struct address_claim *c);
 /* The role `lldp` has started: gives it the sockets. */
 void leg_wiring_open(struct agent *a);
-/* NULL: the agent does not watch. */
-const struct wiring *leg_wiring_get(const struct agent *a);
 
 #endif

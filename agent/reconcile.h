@@ -3,7 +3,8 @@
  * The reconcile takes host and workers from a configuration to the desired state; nothing else
  * changes them. One runs at a time, in two halves with the applier between them, during which the
  * monitor continues. Other triggers are queued meanwhile: one of each kind, and every client's
- * apply, which gets the answer of its own run. Failed runs are retried at growing intervals.
+ * apply, which gets the answer of its own run. Failed runs are retried at growing intervals. The
+ * files are in the folder agent/reconcile.
  */
 #ifndef PLENUM_AGENT_RECONCILE_H
 #define PLENUM_AGENT_RECONCILE_H
@@ -109,6 +110,27 @@ struct reconcile_answer {
 	bool unserved;	    /* rolled back because a new mount was not served */
 };
 
+/* The result of a confirmation or rollback of the pending apply. */
+struct reconcile_decision {
+	uint64_t client; /* the one that decided */
+	uint64_t entry;	 /* in the history */
+	bool keep;	 /* what the client wanted */
+	int error;	 /* 0: the apply is kept; -EHOSTUNREACH: it still waits; else rolled back */
+	bool written;	 /* the kept configuration is in the files */
+	const struct diag *diag;
+};
+
+/* What the owner hears; each may be NULL. */
+struct reconcile_setup {
+	/* The apply of a client has ended, or waits for its confirmation. */
+	void (*on_applied)(struct agent *a, const struct reconcile_client *c,
+			   const struct reconcile_answer *answer);
+	/* A client's decision about the pending apply has ended it, or is refused. */
+	void (*on_decided)(struct agent *a, const struct reconcile_decision *d);
+	/* Another configuration is in force. */
+	void (*on_spec)(struct agent *a);
+};
+
 /* The pending apply, which waits for a confirmation. Host and workers have the new configuration;
  * the files have the previous one. No reconcile runs meanwhile: the applier owns the journal. */
 struct reconcile_pending {
@@ -191,7 +213,8 @@ struct reconcile_queue {
 	bool last_good_pending; /* the last good configuration is to be applied */
 	struct reconcile_client *clients;
 	size_t n_clients;
-	struct loop_source *soon; /* runs the queue after the current callback */
+	struct loop_source *soon;     /* runs the queue after the current callback */
+	void (*run)(struct agent *a); /* starts the next of these requests if it can */
 };
 
 struct reconcile_pace {
@@ -246,6 +269,7 @@ struct reconcile_records {
 };
 
 struct reconcile {
+	struct reconcile_setup setup;
 	enum reconcile_state state;
 	struct applier *applier; /* of the run, or of a recovery; NULL: none */
 	struct reconcile_run run;
@@ -258,7 +282,8 @@ struct reconcile {
 	struct reconcile_records records;
 };
 
-int reconcile_init(struct agent *a);
+/* setup NULL: no function is called. 0; negative errno. */
+int reconcile_init(struct agent *a, const struct reconcile_setup *setup);
 /* A running applier continues alone. */
 void reconcile_done(struct agent *a);
 /* Adopts the applier of a previous agent or rolls back its journal, then starts the first
@@ -268,7 +293,7 @@ void reconcile_start(struct agent *a);
 void reconcile_ask(struct agent *a, enum reconcile_trigger t);
 /* The same from a callback of the supervisor, which a reconcile may call: it starts afterwards. */
 void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t);
-/* Requests an apply for a client: control_on_applied gets the answer. */
+/* Requests an apply for a client: on_applied gets the answer. */
 void reconcile_ask_client(struct agent *a, const struct reconcile_client *c);
 /* Saves a->failures for the next agent of this boot. */
 void reconcile_keep_attempts(struct agent *a);
@@ -298,12 +323,20 @@ int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, b
 /* Whether the files that the pending apply would replace are unchanged since it began. 0; -ESTALE
  * with the reason in d; other errors. */
 int reconcile_pending_check_files(struct agent *a, struct diag *d);
-/* Keeps the pending apply or rolls it back; control_on_decided gets the answer. -ENOENT: none is
+/* Keeps the pending apply or rolls it back; on_decided gets the answer. -ENOENT: none is
  * pending; -EALREADY: another client has just decided; other negative errno. */
 int reconcile_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
 /* The peer that does not answer the workers of a pending apply that an operator confirms; "": none.
  */
 const char *reachability_unreachable(const struct agent *a);
+/* Loads the last good configuration: that to which a rollback of the pending apply returns.
+ * -ENOENT: there is none. */
+int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
+/* Makes the plan of next->spec with its actions, as the apply of that client would, on the host
+ * that k shows. Changes nothing and may block: for a child process. may_move: as for an apply of
+ * the files. 0 and *next; negative errno with reasons in d. */
+int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_client *c,
+		      bool may_move, struct diag *d, struct generation *next);
 /* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
  * s left)" */
 void reconcile_pending_describe(const struct agent *a, char *buf, size_t size);

@@ -330,7 +330,7 @@ static void leg_state(const struct agent *a, struct status_leg *leg,
 	}
 	/* The kernel's own detection names no MAC address; the watch does. */
 	if ((state == PLAN_LEG_USABLE || (state == PLAN_LEG_DEGRADED && is_duplicate)) &&
-	    wiring_leg_reason(leg_wiring_get(a), leg->name, 0, &why))
+	    wiring_leg_reason(a->wiring, leg->name, 0, &why))
 		state = PLAN_LEG_DEGRADED;
 	leg->state = plan_leg_state_to_string(state);
 	reason_format(&why, leg->reason, sizeof(leg->reason));
@@ -485,18 +485,4 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_lanes(&st, w);
 	*ret = st;
 	return 0;
-}
-
-void status_publish(struct agent *a)
-{
-	unsigned up = 0, total = 0;
-
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		total += w->wanted;
-		up += w->state == SUP_UP;
-	}
-	loop_notify("STATUS=%s: %u of %u workers up, apply %llu%s%s",
-		    agent_state_to_string(a->state), up, total,
-		    (unsigned long long)a->applied.number, a->problems.n_all ? "; " : "",
-		    a->problems.n_all ? a->problems.all[0] : "");
 }

@@ -123,7 +123,4 @@ json_t *status_net_to_json(const struct status *st);
 /* Prometheus' text format; heap, caller frees. */
 char *status_to_metrics(const struct status *st);
 
-/* Updates the service manager's status line. */
-void status_publish(struct agent *a);
-
 #endif

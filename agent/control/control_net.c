@@ -62,6 +62,23 @@ int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret)
 	return 0;
 }
 
+int control_may_stage(struct agent *a, const struct privsep_msg *m)
+{
+	uint64_t tag = 0;
+	int k;
+
+	if (reconcile_holds_staged(a))
+		return -EINPROGRESS;
+	if (!m->if_match)
+		return 0;
+	k = control_tag(a, m, &tag);
+	if (k < 0)
+		return k;
+	if (!tag)
+		return -ENOENT;
+	return m->if_match == PRIVSEP_ETAG_ANY || m->if_match == tag ? 0 : -ESTALE;
+}
+
 /* ---- showing ---- */
 
 /* JSON null where n is NULL. */

@@ -7,11 +7,6 @@
 #include "agent/base/child/child_task.h"
 #include "agent/control.h"
 #include "agent/control/control_internal.h"
-#include "agent/desired/actions.h"
-#include "agent/desired/leg_policy.h"
-#include "agent/desired/worker_config.h"
-#include "agent/reconcile_internal.h"
-#include "netcfg/apply/route_check.h"
 #include "netcfg/base/os/memfd.h"
 #include <string.h>
 
@@ -40,50 +35,10 @@ static void answer_plan(struct control_query *q, struct kernel *k, struct contro
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	PLENUM_CLEANUP(generation_done) struct generation next = {.spec = ptr_take(q->spec)};
-	struct agent *a = q->agent;
-	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids worker_ids = {0};
-	const struct reconcile *rec = &a->reconcile;
-	autofree unsigned *answered = NULL;
-	struct plan_context ctx = {.running = a->running.plan,
-				   .held_hugepages = leg_policy_held_hugepages(a->sup),
-				   .owned = &owned,
-				   .places = &worker_ids,
-				   .agreed = reconcile_choice_now(rec),
-				   .may_move = q->what == PRIVSEP_PLAN,
-				   .by_witness =
-					   reconcile_needs_verified_peer(a, &q->client, next.spec),
-				   .made = (const char(*)[16])rec->choice.vf_pfs,
-				   .n_made = rec->pending.applier ? rec->choice.n_vf_pfs : 0,
-				   .forced = (const char(*)[PLENUM_NAME_MAX])q->client.forced,
-				   .n_forced = q->client.n_forced};
-	int e = reachability_answered_cores(a, next.spec, &answered, &ctx.n_witnessed);
+	int e = reconcile_preview(q->agent, k, &q->client, q->what == PRIVSEP_PLAN, &d, &next);
 
-	ctx.witnessed = answered;
-	if (e >= 0)
-		e = inv_collect(k, &d, &next.inv);
-	if (e >= 0)
-		e = plan_owned_load(&owned, a->reconcile.records.owned_path, &d);
-	if (e >= 0)
-		e = plan_worker_ids_load(&worker_ids, a->reconcile.records.worker_ids_path, &d);
-	/* Recorded failures are left out: an apply tries those transports again. */
-	if (e >= 0)
-		e = plan_build(next.spec, next.inv, &ctx, &d, &next.plan);
-	if (e >= 0)
-		e = worker_config_build(next.spec, next.plan, a->opt.log_level, &d, &next.desired,
-					&next.n_desired);
-	if (e >= 0)
-		e = secrets_fill(next.spec, &d, next.desired, next.n_desired);
-	if (e >= 0) {
-		plan_check_routes(k, next.inv, next.plan);
-		leg_policy_keep_ports(a->sup, next.plan, true, next.desired, next.n_desired);
-		e = actions_add(a->sup,
-				&(struct actions_task){a->running.spec, next.spec, next.desired,
-						       next.n_desired, true},
-				next.plan);
-	}
 	if (e < 0)
-		control_failure(a, r, e, &d);
+		control_failure(q->agent, r, e, &d);
 	else
 		control_json(r, 200, plan_with_warnings(q, next.plan));
 }

@@ -91,6 +91,14 @@ bool diag_has_errors(const struct diag *d)
 	return d->n_errors > 0 || d->out_of_memory;
 }
 
+const struct diag_entry *diag_first_error(const struct diag *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)
+			return &d->entries[i];
+	return NULL;
+}
+
 /* Files are ordered by first mention, so that the main file precedes its drop-ins. */
 static size_t file_rank(const struct diag *d, const struct diag_entry *e)
 {

@@ -47,6 +47,8 @@ void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos
 /* Copies of all entries of `from`. */
 void diag_append(struct diag *d, const struct diag *from);
 bool diag_has_errors(const struct diag *d);
+/* The first error that has a text; NULL: there is none. */
+const struct diag_entry *diag_first_error(const struct diag *d);
 /* One line an entry: "FILE:LINE:COL: error: PATH: TEXT". Sorted by position. */
 void diag_print(const struct diag *d, FILE *out);
 /* The same lines as one heap string (caller frees); NULL when out of memory. */

@@ -19,6 +19,12 @@ struct kernel *kernel_free(struct kernel *k)
 	return NULL;
 }
 
+void kernel_forget(struct kernel *k)
+{
+	if (k->ops->forget)
+		k->ops->forget(k);
+}
+
 int kernel_fail(struct reason *why, int r, const char *text)
 {
 	reason_set_text(why, "%s", text[0] ? text : strerror(-r));

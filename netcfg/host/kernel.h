@@ -295,6 +295,8 @@ struct kernel {
  */
 int kernel_linux_new(struct kernel **ret);
 struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
+/* Drops the cached inventory, so that the next collection reads everything. */
+void kernel_forget(struct kernel *k);
 
 /* Writes text, or the errno's if text is "", to why (may be NULL) and returns r: for
  * implementations of operations. */

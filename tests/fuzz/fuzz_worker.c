@@ -11,7 +11,7 @@
 #include "agent/desired/actions.h"
 #include "agent/desired/leg_policy.h"
 #include "agent/desired/worker_config.h"
-#include "agent/reconcile_internal.h"
+#include "agent/reconcile.h"
 #include "agent/status.h"
 #include "agent/supervise/supervise_internal.h"
 #include "agent/wiring/wiring_view.h"

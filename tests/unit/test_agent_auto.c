@@ -500,7 +500,7 @@ static void die_and_find_it(struct fixture *f)
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	generation_swap(a, &(struct generation){0});
-	assert_int_equal(reconcile_init(a), 0);
+	assert_int_equal(reconcile_init(a, NULL), 0);
 }
 
 /* The workers that the successor stopped have exited. */

@@ -190,7 +190,7 @@ static void die_and_be_found(struct fixture *f)
 	reconcile_done(a);
 	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	generation_swap(a, &(struct generation){0});
-	assert_int_equal(reconcile_init(a), 0);
+	assert_int_equal(reconcile_init(a, NULL), 0);
 	reconcile_start(a);
 	while (!a->reconcile.pending.applier || reconcile_is_active(a))
 		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);

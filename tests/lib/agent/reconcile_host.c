@@ -130,7 +130,7 @@ int reconcile_setup(void **state)
 	a->verify_ns = NSEC_PER_MSEC;
 	a->applier_host =
 		(struct applier_host){.open = applier_opens, .close = applier_closes, .user = f};
-	assert_int_equal(reconcile_init(a), 0);
+	assert_int_equal(reconcile_init(a, NULL), 0);
 	*state = f;
 	return 0;
 }
@@ -227,7 +227,7 @@ void restart_agent(struct fixture *f)
 	a->reconcile = (struct reconcile){.state = RECONCILE_IDLE};
 	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
 	generation_swap(a, &(struct generation){0});
-	assert_int_equal(reconcile_init(a), 0);
+	assert_int_equal(reconcile_init(a, NULL), 0);
 }
 
 bool event_has(const struct agent *a, const char *text)

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queues triggers and client requests and paces retries; starts the next reconcile when the running
- * one ends. */
-#include "agent/agent.h"
-#include "agent/apply/progress.h"
+/* Queues triggers and client requests, paces retries, and reports applies that take long. */
+#include "agent/reconcile/reconcile_queue.h"
 #include "agent/desired/leg_policy.h"
-#include "agent/reconcile_internal.h"
 #include "netcfg/base/vec.h"
 #include <string.h>
+
+const char *reconcile_trigger_to_string(enum reconcile_trigger t)
+{
+	static const char *const names[RECONCILE_TRIGGER_MAX] = {"start", "reload", "apply",
+								 "kernel event", "fallback"};
+
+	return t < RECONCILE_TRIGGER_MAX ? names[t] : "?";
+}
 
 /* After a failed apply, its own kernel notifications must not trigger the next try. */
 static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
@@ -19,64 +24,72 @@ static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 	return true;
 }
 
-static void begin_kernel(struct agent *a)
+static bool take_kernel(struct agent *a, struct reconcile_request *ret)
 {
 	const struct reconcile *rec = &a->reconcile;
-	bool files = !a->running.spec || rec->pacing.retry_files;
+	const bool files = !a->running.spec || rec->pacing.retry_files;
 
 	if (files && !is_blocked(a, &rec->pacing.files))
-		reconcile_begin(a, a->running.spec ? RECONCILE_KERNEL : RECONCILE_START,
-				RECONCILE_FROM_FILES, NULL);
+		*ret = (struct reconcile_request){.trigger = a->running.spec ? RECONCILE_KERNEL
+									     : RECONCILE_START,
+						  .source = RECONCILE_FROM_FILES};
 	else if (a->running.spec && !is_blocked(a, &rec->pacing.running))
-		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
+		*ret = (struct reconcile_request){.trigger = RECONCILE_KERNEL,
+						  .source = RECONCILE_FROM_RUNNING};
+	else
+		return false;
+	return true;
 }
 
-static void begin_client(struct agent *a)
+static void take_client(struct agent *a, struct reconcile_request *ret)
 {
-	struct reconcile *rec = &a->reconcile;
-	struct reconcile_client c = rec->queue.clients[0];
+	struct reconcile_queue *q = &a->reconcile.queue;
+	const struct reconcile_client c = q->clients[0];
 
-	memmove(rec->queue.clients, rec->queue.clients + 1,
-		--rec->queue.n_clients * sizeof(*rec->queue.clients));
-	reconcile_begin(a, RECONCILE_API,
-			c.back_to		      ? RECONCILE_FROM_HISTORY
-			: store_has_staged(&a->store) ? RECONCILE_FROM_STAGED
-						      : RECONCILE_FROM_FILES,
-			&c);
+	memmove(q->clients, q->clients + 1, --q->n_clients * sizeof(*q->clients));
+	*ret = (struct reconcile_request){.trigger = RECONCILE_API,
+					  .source = c.back_to ? RECONCILE_FROM_HISTORY
+						    : store_has_staged(&a->store)
+							    ? RECONCILE_FROM_STAGED
+							    : RECONCILE_FROM_FILES,
+					  .client = c};
 }
 
-void reconcile_run_next(struct agent *a)
+/* Whether it was requested; takes the request. */
+static bool take(struct reconcile_queue *q, enum reconcile_trigger t)
 {
-	struct reconcile *rec = &a->reconcile;
+	const bool was = q->requested[t];
 
-	while (rec->state == RECONCILE_IDLE && !rec->pending.applier &&
-	       a->state != AGENT_STOPPING) {
-		if (rec->queue.last_good_pending) {
-			rec->queue.last_good_pending = false;
-			reconcile_begin(a, RECONCILE_START, RECONCILE_FROM_LAST_GOOD, NULL);
-		} else if (rec->queue.requested[RECONCILE_START] ||
-			   rec->queue.requested[RECONCILE_RELOAD]) {
-			enum reconcile_trigger t = rec->queue.requested[RECONCILE_START]
-							   ? RECONCILE_START
-							   : RECONCILE_RELOAD;
+	q->requested[t] = false;
+	return was;
+}
 
-			rec->queue.requested[t] = false;
-			reconcile_begin(a, t, RECONCILE_FROM_FILES, NULL);
-		} else if (rec->queue.n_clients > 0) {
-			begin_client(a);
-		} else if (rec->queue.requested[RECONCILE_FALLBACK]) {
-			rec->queue.requested[RECONCILE_FALLBACK] = false;
-			if (a->running.spec)
-				reconcile_begin(a, RECONCILE_FALLBACK, RECONCILE_FROM_RUNNING,
-						NULL);
-		} else if (rec->queue.requested[RECONCILE_KERNEL]) {
-			rec->queue.requested[RECONCILE_KERNEL] = false;
-			begin_kernel(a);
-		} else {
-			return;
-		}
+bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret)
+{
+	struct reconcile_queue *q = &a->reconcile.queue;
+
+	if (q->last_good_pending) {
+		q->last_good_pending = false;
+		*ret = (struct reconcile_request){.trigger = RECONCILE_START,
+						  .source = RECONCILE_FROM_LAST_GOOD};
+	} else if (take(q, RECONCILE_START)) {
+		*ret = (struct reconcile_request){.trigger = RECONCILE_START,
+						  .source = RECONCILE_FROM_FILES};
+	} else if (take(q, RECONCILE_RELOAD)) {
+		*ret = (struct reconcile_request){.trigger = RECONCILE_RELOAD,
+						  .source = RECONCILE_FROM_FILES};
+	} else if (q->n_clients > 0) {
+		take_client(a, ret);
+	} else if (take(q, RECONCILE_FALLBACK) && a->running.spec) {
+		*ret = (struct reconcile_request){.trigger = RECONCILE_FALLBACK,
+						  .source = RECONCILE_FROM_RUNNING};
+	} else {
+		return take(q, RECONCILE_KERNEL) && take_kernel(a, ret);
 	}
+	return true;
 }
+
+/* ---- requests ---- */
 
 void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 {
@@ -89,7 +102,7 @@ void reconcile_ask(struct agent *a, enum reconcile_trigger t)
 			   "reload queued until apply %llu is confirmed or rolled back",
 			   (unsigned long long)a->reconcile.pending.entry);
 	a->reconcile.queue.requested[t] = true;
-	reconcile_run_next(a);
+	a->reconcile.queue.run(a);
 }
 
 void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t)
@@ -102,8 +115,24 @@ void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t)
 
 static int on_soon(void *user)
 {
-	reconcile_run_next(user);
+	struct agent *a = user;
+
+	a->reconcile.queue.run(a);
 	return 0;
+}
+
+void reconcile_answer_client(struct agent *a, const struct reconcile_client *c,
+			     const struct reconcile_answer *answer)
+{
+	if (c->id && a->reconcile.setup.on_applied)
+		a->reconcile.setup.on_applied(a, c, answer);
+}
+
+void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error)
+{
+	const struct reconcile_answer answer = {.error = error, .diag = &(struct diag)DIAG_INIT};
+
+	reconcile_answer_client(a, c, &answer);
 }
 
 void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
@@ -124,7 +153,7 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 		return;
 	}
 	*added = *c;
-	reconcile_run_next(a);
+	a->reconcile.queue.run(a);
 }
 
 void reconcile_note_worker(struct agent *a)
@@ -235,14 +264,24 @@ static int on_tick(void *user)
 	return 0;
 }
 
-int reconcile_queue_init(struct agent *a)
+int reconcile_queue_init(struct agent *a, void (*run)(struct agent *a))
 {
 	struct reconcile *rec = &a->reconcile;
 	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &rec->pacing.debounce);
 
+	rec->queue.run = run;
+	rec->pacing.files.pause_ns = rec->pacing.running.pause_ns = RECONCILE_NEWS_NS;
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &rec->pacing.tick);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &rec->queue.soon);
 	return r;
+}
+
+void reconcile_queue_done(struct reconcile *rec)
+{
+	rec->pacing.debounce = loop_source_free(rec->pacing.debounce);
+	rec->pacing.tick = loop_source_free(rec->pacing.tick);
+	rec->queue.soon = loop_source_free(rec->queue.soon);
+	free(ptr_take(rec->queue.clients));
 }

@@ -5,10 +5,12 @@
  * applier waits as for a confirmation while this file watches the paths of the workers' sessions.
  * If the agent dies meanwhile, nothing is confirmed.
  */
+#include "agent/reconcile/reachability.h"
 #include "agent/base/stats_page.h"
-#include "agent/control.h"
-#include "agent/reconcile_internal.h"
-#include "agent/status.h"
+#include "agent/reconcile/reconcile_internal.h"
+#include "agent/reconcile/reconcile_mounts.h"
+#include "agent/reconcile/reconcile_pending.h"
+#include "agent/reconcile/reconcile_queue.h"
 #include "netcfg/apply/apply_reach.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>
@@ -20,14 +22,6 @@
 #define NEW_PACKETS_MIN 2 /* packets: one may have been in flight before the change */
 
 /* ---- which worker must reach which peer ---- */
-
-bool reachability_is_forced(const struct reconcile_client *c)
-{
-	for (size_t i = 0; i < c->n_forced; i++)
-		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
-			return true;
-	return false;
-}
 
 static const struct launch_port *port_find(const struct launch_config *c, const char *leg)
 {
@@ -138,7 +132,7 @@ void reachability_before(struct agent *a)
 	rec->reachability.n = 0;
 	rec->reachability.inherited = false;
 	rec->reachability.moves = reconcile_is_ordered(rec) && rec->run.next.plan->n_moves > 0;
-	if (!reconcile_is_ordered(rec) || reachability_is_forced(&rec->run.client))
+	if (!reconcile_is_ordered(rec) || reconcile_is_forced(&rec->run.client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
 		size_t n = paths_of(s, paths);
@@ -164,7 +158,7 @@ bool reachability_decides(const struct reconcile *rec)
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec)
 {
-	return !c->confirm_s && !reachability_is_forced(c) &&
+	return !c->confirm_s && !reconcile_is_forced(c) &&
 	       !(a->running.spec && a->running.spec->confirm_s) && !(spec && spec->confirm_s);
 }
 
@@ -389,7 +383,7 @@ static void answer_requester(struct agent *a, int error, unsigned confirm_s)
 						.unserved = v->unserved,
 						.confirm_s = confirm_s};
 
-	control_on_applied(a, &v->client, &answer);
+	reconcile_answer_client(a, &v->client, &answer);
 	v->client.id = 0;
 	v->n_writes = 0;
 	diag_done(&v->warnings);
@@ -419,7 +413,7 @@ static void decide(struct agent *a, bool keep)
 			   "apply %llu: all peers that answered the workers before still answer",
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)
-		(void)reconcile_pending_decide(a, keep, 0, "its workers");
+		(void)reconcile_pending_order(a, keep, 0, "its workers");
 	else /* all is verified; only the operator's confirmation is missing */
 		answer_requester(a, 0, reconcile_pending_left_s(a));
 }
@@ -432,7 +426,7 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 	v->unserved = false;
 	snprintf(v->lost, sizeof(v->lost), "worker %u cannot use its new transport: %.160s", worker,
 		 why);
-	(void)reconcile_pending_decide(a, false, 0, "plenumd");
+	(void)reconcile_pending_order(a, false, 0, "plenumd");
 }
 
 const char *reachability_unreachable(const struct agent *a)
@@ -461,7 +455,7 @@ static int on_look(void *user)
 	else if (count_lost(a) == 0)
 		decide(a, true);
 	if (missed != (v->lost[0] != '\0'))
-		status_publish(a);
+		agent_publish(a);
 	if (reachability_waits(&a->reconcile) && !v->patient &&
 	    (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
 		decide(a, false);
@@ -608,4 +602,14 @@ void reachability_inherit(struct agent *a, struct state_file *ticket)
 int reachability_init(struct agent *a)
 {
 	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_look, a, &a->reconcile.reachability.timer);
+}
+
+void reachability_done(struct reconcile *rec)
+{
+	struct reachability *v = &rec->reachability;
+
+	v->timer = loop_source_free(v->timer);
+	diag_done(&v->warnings);
+	json_decref(ptr_take(v->served));
+	json_decref(ptr_take(v->replaced));
 }

@@ -4,9 +4,8 @@
  * memory, written when an apply is kept, and in the ticket of a pending apply. transport_choice.h
  * defines their meaning.
  */
-#include "agent/agent.h"
-#include "agent/reconcile_internal.h"
-#include "netcfg/base/state_file.h"
+#include "agent/reconcile/reconcile_choice.h"
+#include "agent/reconcile/reconcile_internal.h"
 #include "netcfg/feature/plan_vf.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +14,8 @@
 
 static void say(struct agent *a, const char *text)
 {
-	json_t *none = json_array();
-
-	if (problems_set(&a->problems, PROBLEMS_RECORD, text, none) && text)
+	if (problems_set(&a->problems, PROBLEMS_RECORD, text, NULL) && text)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
-	json_decref(none);
 }
 
 static void say_unread(struct agent *a, int error)
@@ -115,13 +111,7 @@ static int read_record(struct agent *a, const struct inventory *inv)
 
 int reconcile_choice_look(struct agent *a, const struct inventory *inv)
 {
-	struct reconcile *rec = &a->reconcile;
-	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
-	int r = rec->choice.known ? 0 : read_record(a, inv);
-
-	return r < 0 ? r
-		     : reachability_answered_cores(a, spec, &rec->inputs.answered_cores,
-						   &rec->inputs.n_answered_cores);
+	return a->reconcile.choice.known ? 0 : read_record(a, inv);
 }
 
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec)
@@ -137,7 +127,7 @@ bool reconcile_choice_waits(const struct reconcile *rec)
 	return !rec->choice.known || rec->choice.unsaved;
 }
 
-int reconcile_freeze(struct agent *a, struct plan_context *ctx)
+int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx)
 {
 	struct reconcile *rec = &a->reconcile;
 	int r = transport_choice_follow(reconcile_choice_now(rec), rec->run.next.plan,
@@ -145,7 +135,7 @@ int reconcile_freeze(struct agent *a, struct plan_context *ctx)
 
 	if (!rec->pending.applier) {
 		rec->choice.n_vf_pfs = plan_vf_made(rec->run.next.plan, rec->choice.vf_pfs);
-		rec->choice.by_request = reconcile_may_move(a);
+		rec->choice.by_request = reconcile_may_move(rec);
 	}
 	rec->choice.has_proposed = r == 0;
 	ctx->agreed = &rec->choice.proposed;
@@ -263,4 +253,10 @@ void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket)
 		state_file_copy(ticket, pf, sizeof(rec->choice.vf_pfs[0]));
 		rec->choice.n_vf_pfs += state_file_line_ends(ticket) && pf[0];
 	}
+}
+
+void reconcile_choice_done(struct reconcile *rec)
+{
+	transport_choice_done(&rec->choice.accepted);
+	transport_choice_done(&rec->choice.proposed);
 }

@@ -5,9 +5,10 @@
  * former one, and is rolled back if it does not. While any apply is pending its workers serve the
  * mounts that it removes, so that a rollback loses no open file.
  */
+#include "agent/reconcile/reconcile_mounts.h"
 #include "agent/base/stats_page.h"
 #include "agent/desired/actions.h"
-#include "agent/reconcile_internal.h"
+#include "agent/reconcile/reconcile_internal.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ int reconcile_mounts_before(struct agent *a)
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		if (w->wanted)
 			note_worker(a, w);
-	if (reachability_is_forced(&a->reconcile.run.client))
+	if (reconcile_is_forced(&a->reconcile.run.client))
 		json_array_clear(v->replaced);
 	return 0;
 }

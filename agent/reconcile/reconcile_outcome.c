@@ -1,79 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles the result of a reconcile: updates problems, retry times and the history, saves the
- * configuration for the next start, and answers the client. */
-#include "agent/control.h"
+/* Handles the result of a reconcile: updates problems, retry times and the history, and answers the
+ * client. */
+#include "agent/reconcile/reconcile_outcome.h"
 #include "agent/desired/leg_policy.h"
 #include "agent/health/required_actions.h"
-#include "agent/reconcile_internal.h"
-#include "netcfg/base/file.h"
+#include "agent/reconcile/reachability.h"
+#include "agent/reconcile/reconcile_choice.h"
+#include "agent/reconcile/reconcile_internal.h"
+#include "agent/reconcile/reconcile_pending.h"
+#include "agent/reconcile/reconcile_queue.h"
+#include "agent/reconcile/reconcile_records.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the last good configuration ---- */
-
-int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
-{
-	const struct reconcile *rec = &a->reconcile;
-
-	if (rec->records.last_good_unsaved)
-		return spec_parse(rec->records.last_good, rec->records.last_good_unsaved,
-				  strlen(rec->records.last_good_unsaved), d, ret);
-	return spec_load(rec->records.last_good, NULL, d, ret);
-}
-
-/* Saves the normalized spec, which needs no drop-ins. The file is replaced atomically. */
-static void save_last_good(struct agent *a)
-{
-	struct reconcile *rec = &a->reconcile;
-	autofree char *text = spec_to_yaml(a->running.spec);
-	int r;
-
-	if (!text || (!rec->records.last_good_unsaved && rec->records.last_good_text &&
-		      strcmp(text, rec->records.last_good_text) == 0))
-		return;
-	free(ptr_take(rec->records.last_good_unsaved));
-	r = file_write(rec->records.last_good, text, strlen(text), 0600);
-	if (r < 0) {
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "cannot write %s: %s; a restart with an invalid configuration would "
-			   "have nothing to run",
-			   rec->records.last_good, strerror(-r));
-		rec->records.last_good_unsaved = ptr_take(text);
-		return;
-	}
-	free(rec->records.last_good_text);
-	rec->records.last_good_text = ptr_take(text);
-}
-
 /* ---- success ---- */
-
-/* Commits the staged configuration to the files. If that fails, it still runs and becomes a
- * problem: the next start would read the old files. */
-static int commit_staged(struct agent *a, struct diag *d)
-{
-	int r = a->store.prepared ? 0 : store_prepare(&a->store, d);
-	json_t *list;
-
-	if (r >= 0)
-		r = store_commit(&a->store, d);
-	if (r >= 0)
-		return 0;
-	if (r == -ESTALE)
-		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "the configuration runs, but was not written and stays staged, because "
-			 "the files were edited meanwhile; a restart would read the edited files. "
-			 "'plenum apply' overwrites them (and keeps copies with a ~); 'plenum "
-			 "restore', then 'plenum apply' uses them instead");
-	else
-		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "the configuration runs, but cannot be written to %s: %s; a restart would "
-			 "read the previous one. Fix the cause, then 'plenum apply' writes it",
-			 a->store.file, strerror(-r));
-	list = store_diag_to_json(&a->store, d);
-	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
-	json_decref(list);
-	return r;
-}
 
 /* A plan's warning about a leg; note_legs reports it for as long as it lasts. */
 static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
@@ -133,26 +73,6 @@ static void note_legs(struct agent *a)
 	problems_set(&a->problems, PROBLEMS_LEGS, NULL, list);
 	json_decref(was);
 	json_decref(list);
-}
-
-int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
-			  struct diag *d)
-{
-	struct reconcile *rec = &a->reconcile;
-
-	save_last_good(a);
-	if (source == RECONCILE_FROM_HISTORY) {
-		reconcile_note_gone_back(a, entry);
-		return 0;
-	}
-	problems_clear(&a->problems, PROBLEMS_FILES);
-	reconcile_forget_refused(a);
-	rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-	rec->pacing.retry_files = false;
-	if (source != RECONCILE_FROM_STAGED)
-		return 0;
-	problems_clear(&a->problems, PROBLEMS_STAGED);
-	return commit_staged(a, d);
 }
 
 /* Whether a worker lacks its accepted transport: the kernel does not notify when, for example,
@@ -258,7 +178,7 @@ static void fail(struct agent *a, int error)
 
 	/* The pending apply cannot continue: roll it back; its client gets one answer. */
 	if (rec->pending.applier)
-		reconcile_pending_decide(a, false, 0, "plenumd");
+		reconcile_pending_order(a, false, 0, "plenumd");
 	/* Only the client hears of a failed rollback; the running configuration stays. */
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
@@ -357,16 +277,13 @@ static bool is_done_after_all(const struct agent *a, int error)
 /* The first error in the diag, with its key. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
-	for (size_t i = 0; i < rec->run.diag.n; i++) {
-		const struct diag_entry *e = &rec->run.diag.entries[i];
+	const struct diag_entry *e = diag_first_error(&rec->run.diag);
 
-		if (e->severity != DIAG_ERROR || !e->text)
-			continue;
-		snprintf(buf, EVENTS_TEXT_MAX, "%s%s%s", e->path ? e->path : "",
-			 e->path ? ": " : "", e->text);
-		return buf;
-	}
-	return strerror(-error);
+	if (!e)
+		return strerror(-error);
+	snprintf(buf, EVENTS_TEXT_MAX, "%s%s%s", e->path ? e->path : "", e->path ? ": " : "",
+		 e->text);
+	return buf;
 }
 
 /* Adds or completes the history entry. A run without changes has none; a failed request has one. A
@@ -410,14 +327,7 @@ static void answer_client(struct agent *a, int error)
 	if (rec->pending.applier && reachability_decides(rec))
 		reachability_answer_later(a);
 	else
-		control_on_applied(a, &rec->run.client, &answer);
-}
-
-void reconcile_refuse_client(struct agent *a, const struct reconcile_client *c, int error)
-{
-	const struct reconcile_answer answer = {.error = error, .diag = &(struct diag)DIAG_INIT};
-
-	control_on_applied(a, c, &answer);
+		reconcile_answer_client(a, &rec->run.client, &answer);
 }
 
 void reconcile_forget_staged(struct agent *a)

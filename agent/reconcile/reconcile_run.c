@@ -2,54 +2,26 @@
 /* The reconcile run: load the configuration, collect the inventory, build the plan, run the
  * applier, then hand the desired workers to the supervisor. reconcile_outcome.c handles its result.
  */
-#include "agent/agent.h"
-#include "agent/base/path.h"
+#include "agent/reconcile/reconcile_run.h"
 #include "agent/desired/actions.h"
 #include "agent/desired/leg_policy.h"
 #include "agent/desired/worker_config.h"
+#include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_wiring.h"
-#include "agent/reconcile_internal.h"
-#include "agent/status.h"
+#include "agent/reconcile/reachability.h"
+#include "agent/reconcile/reconcile_choice.h"
+#include "agent/reconcile/reconcile_confirm.h"
+#include "agent/reconcile/reconcile_internal.h"
+#include "agent/reconcile/reconcile_mounts.h"
+#include "agent/reconcile/reconcile_outcome.h"
+#include "agent/reconcile/reconcile_records.h"
+#include "agent/reconcile/reconcile_ticket.h"
 #include "netcfg/apply/route_check.h"
-#include "netcfg/base/state_file.h"
 #include <malloc.h>
 #include <string.h>
 
 #define TRIES_MAX 3
-
-const char *reconcile_trigger_to_string(enum reconcile_trigger t)
-{
-	static const char *const names[RECONCILE_TRIGGER_MAX] = {"start", "reload", "apply",
-								 "kernel event", "fallback"};
-
-	return t < RECONCILE_TRIGGER_MAX ? names[t] : "?";
-}
-
-void generation_done(struct generation *r)
-{
-	free(r->desired);
-	plan_free(r->plan);
-	inv_free(r->inv);
-	spec_free(r->spec);
-	*r = (struct generation){0};
-}
-
-/* Members of struct running are const for all others; this function owns them. */
-void generation_swap(struct agent *a, struct generation *next)
-{
-	struct generation old = {.spec = (struct spec *)a->running.spec,
-				 .inv = (struct inventory *)a->running.inv,
-				 .plan = (struct plan *)a->running.plan,
-				 .desired = (struct launch_config *)a->running.desired};
-
-	if (!next->spec && next->plan)
-		next->spec = ptr_take(old.spec);
-	a->running =
-		(struct running){next->spec, next->inv, next->plan, next->desired, next->n_desired};
-	*next = (struct generation){0};
-	generation_done(&old);
-}
 
 /* Puts the new generation of this run in force. */
 static void generation_commit(struct agent *a)
@@ -57,11 +29,8 @@ static void generation_commit(struct agent *a)
 	const bool is_other_spec = a->reconcile.run.next.spec;
 
 	generation_swap(a, &a->reconcile.run.next);
-	if (!is_other_spec)
-		return;
-	agent_take_rights(a);
-	if (!a->running.spec->fault_injection && a->faults.n > 0)
-		faults_end(&a->faults, 0, "the configuration no longer allows faults");
+	if (is_other_spec && a->reconcile.setup.on_spec)
+		a->reconcile.setup.on_spec(a);
 }
 
 static void note_steps(struct agent *a)
@@ -171,16 +140,19 @@ static int look(struct agent *a)
 		return r;
 	if (!rec->pending.applier)
 		rec->choice.n_vf_pfs = 0;
-	agent_read_kernel(a);
+	kernel_events_read(a);
 	if (reconcile_is_asked(rec->run.trigger))
-		agent_forget_host(a);
+		kernel_forget(a->kernel);
 	r = inv_collect(a->kernel, &rec->run.diag, &rec->run.next.inv);
 	if (r < 0)
 		return r;
 	r = reconcile_choice_look(a, rec->run.next.inv);
+	if (r >= 0)
+		r = reachability_answered_cores(a, reconcile_spec(a), &rec->inputs.answered_cores,
+						&rec->inputs.n_answered_cores);
 	if (r < 0)
 		return r;
-	agent_take_carriers(a, rec->run.next.inv);
+	kernel_events_take_carriers(a, rec->run.next.inv);
 	if (rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
@@ -215,7 +187,7 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 		.owned = &rec->inputs.owned,
 		.places = &rec->inputs.worker_ids,
 		.agreed = reconcile_choice_now(rec),
-		.may_move = reconcile_may_move(a),
+		.may_move = reconcile_may_move(rec),
 		.by_witness = reconcile_needs_verified_peer(a, &rec->run.client, spec),
 		.witnessed = rec->inputs.answered_cores,
 		.n_witnessed = rec->inputs.n_answered_cores,
@@ -234,7 +206,7 @@ static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 	int r = look(a);
-	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
+	const struct spec *spec = reconcile_spec(a);
 	struct plan_context ctx = context_of(a, spec);
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
@@ -250,7 +222,7 @@ static int first_half(struct agent *a)
 	if (r >= 0)
 		r = plan_build(spec, rec->run.next.inv, &ctx, &rec->run.diag, &rec->run.next.plan);
 	if (r >= 0)
-		r = reconcile_freeze(a, &ctx);
+		r = reconcile_choice_freeze(a, &ctx);
 	if (r < 0)
 		return r;
 	r = worker_config_build(spec, rec->run.next.plan, a->opt.log_level, &rec->run.diag,
@@ -275,21 +247,6 @@ static int first_half(struct agent *a)
 	rec->state = RECONCILE_APPLYING;
 	r = applier_start(&task, &rec->applier);
 	return r < 0 ? r : 1;
-}
-
-/* Without this record the next start may number the workers differently. */
-void reconcile_save_worker_ids(struct agent *a)
-{
-	struct reconcile *rec = &a->reconcile;
-	int r = plan_worker_ids_save(&rec->inputs.worker_ids, rec->records.worker_ids_path,
-				     a->running.plan);
-
-	reconcile_choice_keep(a);
-	if (r < 0)
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "cannot write %s: %s; after a restart workers may get other ids and "
-			   "addresses",
-			   rec->records.worker_ids_path, strerror(-r));
 }
 
 /* Everything after the applier: the host is in the desired state, now the workers follow. */
@@ -326,7 +283,7 @@ static int second_half(struct agent *a)
 	for (size_t i = 0; i < a->running.plan->n_actions; i++)
 		log_info("%s (%s)", a->running.plan->actions[i].text,
 			 a->running.plan->actions[i].reason);
-	agent_take_carriers(a, a->running.inv);
+	kernel_events_take_carriers(a, a->running.inv);
 	leg_labels_take_plan(a);
 	leg_wiring_take_plan(a);
 	return reconcile_mounts_apply(a, asked);
@@ -336,10 +293,10 @@ static int second_half(struct agent *a)
 static int look_again(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
+	const struct spec *spec = reconcile_spec(a);
 	int r;
 
-	agent_read_kernel(a);
+	kernel_events_read(a);
 	rec->run.next.inv = inv_free(rec->run.next.inv);
 	r = inv_collect(a->kernel, &rec->run.diag, &rec->run.next.inv);
 	if (r < 0)
@@ -450,19 +407,28 @@ static void begin(struct agent *a)
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-void reconcile_begin(struct agent *a, enum reconcile_trigger t, enum reconcile_source from,
-		     const struct reconcile_client *client)
+void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
 {
 	struct reconcile *rec = &a->reconcile;
 
 	rec->state = RECONCILE_LOADING;
-	rec->run = (struct reconcile_run){.trigger = t,
-					  .source = from,
-					  .client = client ? *client : (struct reconcile_client){0},
+	rec->run = (struct reconcile_run){.trigger = rq->trigger,
+					  .source = rq->source,
+					  .client = rq->client,
 					  .diag = DIAG_INIT,
 					  .began_ns = clock_now_ns(),
 					  .mention_ns = RECONCILE_TICK_NS};
 	begin(a);
+}
+
+void reconcile_run_next(struct agent *a)
+{
+	const struct reconcile *rec = &a->reconcile;
+	struct reconcile_request rq;
+
+	while (rec->state == RECONCILE_IDLE && !rec->pending.applier &&
+	       a->state != AGENT_STOPPING && reconcile_queue_take(a, &rq))
+		reconcile_begin(a, &rq);
 }
 
 static void finish(struct agent *a, int r)
@@ -483,113 +449,16 @@ static void finish(struct agent *a, int r)
 	rec->state = RECONCILE_IDLE;
 	/* The files still fail; repair the running configuration anyway. */
 	if (repair && a->state != AGENT_STOPPING)
-		reconcile_begin(a, RECONCILE_KERNEL, RECONCILE_FROM_RUNNING, NULL);
+		reconcile_begin(a, &(struct reconcile_request){.trigger = RECONCILE_KERNEL,
+							       .source = RECONCILE_FROM_RUNNING});
 	else
 		reconcile_run_next(a);
 	if (rec->state == RECONCILE_IDLE && !rec->pacing.ready_sent && a->state != AGENT_STOPPING) {
 		rec->pacing.ready_sent = true;
 		loop_notify("READY=1");
 	}
-	status_publish(a);
+	agent_publish(a);
 	agent_end_if_done(a);
 	/* Only a reconcile uses much heap memory. */
 	malloc_trim(0);
-}
-
-void reconcile_keep_attempts(struct agent *a)
-{
-	int r = plan_failures_save(&a->failures, a->reconcile.records.attempts_path);
-
-	if (r < 0)
-		log_warning("cannot write %s: %s; the next agent will retry transports that failed "
-			    "in this boot",
-			    a->reconcile.records.attempts_path, strerror(-r));
-}
-
-static void load_attempts(struct agent *a)
-{
-	int r = plan_failures_load(&a->failures, a->reconcile.records.attempts_path);
-
-	if (r < 0)
-		log_warning("cannot read the record %s (%s); transports that failed in this boot "
-			    "are retried",
-			    a->reconcile.records.attempts_path, state_file_error(r));
-}
-
-/* ---- begin and end ---- */
-
-int reconcile_init(struct agent *a)
-{
-	struct reconcile *rec = &a->reconcile;
-	int r = reconcile_queue_init(a);
-
-	rec->pacing.files.pause_ns = rec->pacing.running.pause_ns = RECONCILE_NEWS_NS;
-	rec->records.last_good = path_join(a->rundir.state, RECONCILE_LAST_GOOD_FILE);
-	rec->records.owned_path = path_join(a->rundir.state, RECONCILE_OWNED_FILE);
-	rec->records.worker_ids_path = path_join(a->rundir.state, RECONCILE_WORKER_IDS_FILE);
-	rec->records.choice_path = path_join(a->rundir.state, RECONCILE_CHOICE_FILE);
-	rec->records.attempts_path = path_join(a->rundir.run, RECONCILE_ATTEMPTS_FILE);
-	if (rec->records.attempts_path)
-		load_attempts(a);
-	rec->records.pending_path = path_join(a->rundir.state, RECONCILE_PENDING_FILE);
-	rec->records.refused_path = path_join(a->rundir.state, RECONCILE_REFUSED_FILE);
-	rec->records.applier_socket = path_join(a->rundir.run, RECONCILE_SOCKET_FILE);
-	rec->records.outcome_path = path_join(a->rundir.run, RECONCILE_OUTCOME_FILE);
-	if (r >= 0)
-		r = history_open(&rec->records.history, a->rundir.state);
-	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_MSEC, reconcile_on_orphan_timer, a,
-				   &rec->pacing.orphan);
-	if (r >= 0)
-		r = reachability_init(a);
-	return r >= 0 && !(rec->records.last_good && rec->records.owned_path &&
-			   rec->records.worker_ids_path && rec->records.choice_path &&
-			   rec->records.pending_path && rec->records.refused_path &&
-			   rec->records.applier_socket && rec->records.outcome_path &&
-			   rec->records.attempts_path)
-		       ? -ENOMEM
-		       : r;
-}
-
-void reconcile_done(struct agent *a)
-{
-	struct reconcile *rec = &a->reconcile;
-
-	rec->applier = applier_forget(rec->applier);
-	rec->pending.applier = applier_forget(rec->pending.applier);
-	generation_done(&rec->run.next);
-
-	diag_done(&rec->run.diag);
-	rec->pacing.debounce = loop_source_free(rec->pacing.debounce);
-	rec->pacing.tick = loop_source_free(rec->pacing.tick);
-	rec->pacing.orphan = loop_source_free(rec->pacing.orphan);
-	rec->queue.soon = loop_source_free(rec->queue.soon);
-	rec->reachability.timer = loop_source_free(rec->reachability.timer);
-	diag_done(&rec->reachability.warnings);
-	json_decref(ptr_take(rec->reachability.served));
-	json_decref(ptr_take(rec->reachability.replaced));
-	free(rec->queue.clients);
-	free(rec->records.last_good);
-	free(rec->records.last_good_text);
-	free(ptr_take(rec->records.last_good_unsaved));
-	plan_owned_done(&rec->inputs.owned);
-	free(ptr_take(rec->inputs.held_vfs));
-	free(ptr_take(rec->inputs.answered_cores));
-	free(rec->records.owned_path);
-	plan_worker_ids_done(&rec->inputs.worker_ids);
-	free(rec->records.worker_ids_path);
-	transport_choice_done(&rec->choice.accepted);
-	transport_choice_done(&rec->choice.proposed);
-	free(ptr_take(rec->records.choice_path));
-	free(rec->records.attempts_path);
-	plan_conflicts_done(&rec->inputs.conflicts);
-	history_done(&rec->records.history);
-	free(ptr_take(rec->records.pending_path));
-	free(ptr_take(rec->records.refused_path));
-	free(ptr_take(rec->records.applier_socket));
-	free(ptr_take(rec->records.outcome_path));
-	rec->queue.clients = NULL;
-	rec->records.last_good = rec->records.last_good_text = rec->records.owned_path =
-		rec->records.worker_ids_path = NULL;
-	rec->records.attempts_path = NULL;
 }

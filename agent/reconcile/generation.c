@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Owns the configuration generation in force and replaces it as a whole. */
+#include "agent/agent.h"
+
+void generation_done(struct generation *r)
+{
+	free(r->desired);
+	plan_free(r->plan);
+	inv_free(r->inv);
+	spec_free(r->spec);
+	*r = (struct generation){0};
+}
+
+/* Members of struct running are const for all others; this function owns them. */
+void generation_swap(struct agent *a, struct generation *next)
+{
+	struct generation old = {.spec = (struct spec *)a->running.spec,
+				 .inv = (struct inventory *)a->running.inv,
+				 .plan = (struct plan *)a->running.plan,
+				 .desired = (struct launch_config *)a->running.desired};
+
+	if (!next->spec && next->plan)
+		next->spec = ptr_take(old.spec);
+	a->running =
+		(struct running){next->spec, next->inv, next->plan, next->desired, next->n_desired};
+	*next = (struct generation){0};
+	generation_done(&old);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kind of the running reconcile, for all files of this folder. */
+#ifndef PLENUM_AGENT_RECONCILE_INTERNAL_H
+#define PLENUM_AGENT_RECONCILE_INTERNAL_H
+
+#include "agent/agent.h"
+#include <string.h>
+
+/* An operator asked for it, so failed configurations are retried. */
+static inline bool reconcile_is_asked(enum reconcile_trigger t)
+{
+	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;
+}
+
+/* A repair of the running configuration, without a request. */
+static inline bool reconcile_is_repair(const struct reconcile *rec)
+{
+	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
+}
+
+/* An operator asked for exactly this configuration: it gets a ticket and may have to be confirmed.
+ */
+static inline bool reconcile_is_ordered(const struct reconcile *rec)
+{
+	return (rec->run.trigger == RECONCILE_API || rec->run.trigger == RECONCILE_RELOAD) &&
+	       (rec->run.source == RECONCILE_FROM_FILES ||
+		rec->run.source == RECONCILE_FROM_STAGED ||
+		rec->run.source == RECONCILE_FROM_HISTORY);
+}
+
+/* Only an operator's apply may move auto workers to VFs: its effect is visible in `plenum plan` and
+ * can be rolled back. */
+static inline bool reconcile_may_move(const struct reconcile *rec)
+{
+	return rec->run.trigger == RECONCILE_API && !rec->pending.applier &&
+	       (rec->run.source == RECONCILE_FROM_FILES ||
+		rec->run.source == RECONCILE_FROM_STAGED);
+}
+
+/* The spec that the running reconcile applies. */
+static inline const struct spec *reconcile_spec(const struct agent *a)
+{
+	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;
+}
+
+/* The operator wants to keep the apply whatever does not answer afterwards: --force probes. */
+static inline bool reconcile_is_forced(const struct reconcile_client *c)
+{
+	for (size_t i = 0; i < c->n_forced; i++)
+		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
+			return true;
+	return false;
+}
+
+#define RECONCILE_TICK_NS (10 * NSEC_PER_SEC)
+
+#endif
