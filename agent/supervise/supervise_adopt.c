@@ -148,23 +148,24 @@ static bool has_ended(int pidfd)
 }
 
 /* Paths may have any characters; names are shown as they are. */
-static bool mount_is_sane(const struct launch_mount *m)
+static bool mount_is_valid(const struct launch_mount *m)
 {
 	return text_is_utf8(m->path, sizeof(m->path)) &&
 	       text_is_clean(m->export_name, sizeof(m->export_name)) &&
-	       text_is_clean(m->peer, sizeof(m->peer)) && sup_flag_is_sane(&m->has_mount_workers) &&
-	       sup_flag_is_sane(&m->mount_workers_always) && sup_flag_is_sane(&m->read_only) &&
-	       sup_flag_is_sane(&m->suid) && sup_flag_is_sane(&m->dev) &&
-	       sup_flag_is_sane(&m->locks_none) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
+	       text_is_clean(m->peer, sizeof(m->peer)) &&
+	       sup_flag_is_valid(&m->has_mount_workers) &&
+	       sup_flag_is_valid(&m->mount_workers_always) && sup_flag_is_valid(&m->read_only) &&
+	       sup_flag_is_valid(&m->suid) && sup_flag_is_valid(&m->dev) &&
+	       sup_flag_is_valid(&m->locks_none) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
 }
 
-static bool export_is_sane(const struct launch_export *e)
+static bool export_is_valid(const struct launch_export *e)
 {
 	return text_is_clean(e->name, sizeof(e->name)) && text_is_utf8(e->path, sizeof(e->path)) &&
-	       sup_flag_is_sane(&e->read_only) && sup_flag_is_sane(&e->crosses);
+	       sup_flag_is_valid(&e->read_only) && sup_flag_is_valid(&e->crosses);
 }
 
-static bool counts_are_sane(const struct launch_config *c)
+static bool counts_are_valid(const struct launch_config *c)
 {
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
 	       c->n_shared <= LAUNCH_SHARED_MOUNTS_MAX &&
@@ -176,24 +177,24 @@ static bool counts_are_sane(const struct launch_config *c)
 }
 
 /* A worker can pass anything under these numbers: an invalid configuration is rejected. */
-static bool config_is_sane(const struct launch_config *c)
+static bool config_is_valid(const struct launch_config *c)
 {
-	if (!counts_are_sane(c) || !text_is_clean(c->host, sizeof(c->host)) ||
+	if (!counts_are_valid(c) || !text_is_clean(c->host, sizeof(c->host)) ||
 	    (unsigned)c->role >= LAUNCH_ROLE_MAX ||
 	    (unsigned)c->transport >= LAUNCH_TRANSPORT_MAX ||
-	    (unsigned)c->security >= LAUNCH_SECURITY_MAX || !sup_flag_is_sane(&c->failover))
+	    (unsigned)c->security >= LAUNCH_SECURITY_MAX || !sup_flag_is_valid(&c->failover))
 		return false;
 	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (!sup_port_is_sane(&c->ports[i]))
+		if (!sup_port_is_valid(&c->ports[i]))
 			return false;
 	for (uint32_t i = 0; i < c->n_mounts; i++)
-		if (!mount_is_sane(&c->mounts[i]))
+		if (!mount_is_valid(&c->mounts[i]))
 			return false;
 	for (uint32_t i = 0; i < c->n_shared + c->n_shared_missing; i++)
-		if (!mount_is_sane(&c->shared[i]))
+		if (!mount_is_valid(&c->shared[i]))
 			return false;
 	for (uint32_t i = 0; i < c->n_exports + c->n_missing; i++)
-		if (!export_is_sane(&c->exports[i]))
+		if (!export_is_valid(&c->exports[i]))
 			return false;
 	return true;
 }
@@ -211,79 +212,9 @@ static int read_config(struct sup_worker *w)
 		return -EINVAL;
 	if (c->version != LAUNCH_VERSION || c->size != sizeof(*c) || n != (ssize_t)sizeof(*c))
 		return -EPROTO;
-	if (c->worker_id != w->id || !config_is_sane(c))
+	if (c->worker_id != w->id || !config_is_valid(c))
 		return -EINVAL;
 	return 0;
-}
-
-static bool has_all_mounts(const struct sup_worker *w)
-{
-	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (!mounts_has(w->sup->setup.mounts, w->config.mounts[i].id))
-			return false;
-	return true;
-}
-
-/* Watching fails only for lack of memory; a worker without a watcher must not keep running. */
-static void watch_or_kill(struct sup_worker *w)
-{
-	if (sup_watch(w) >= 0)
-		return;
-	sup_say(w, LOG_LEVEL_ERR, "out of memory: pid %d cannot be watched; killing it", w->pid);
-	sup_kill(w);
-	sup_forget_process(w);
-	w->state = SUP_STOPPED;
-	w->wanted = false;
-}
-
-/* Stops a worker that cannot be adopted. Its resources have been copied for its successor. Until it
- * exits, only its messages about pinned files are read, and none are sent. */
-void sup_do_replace(struct sup_worker *w)
-{
-	sup_say(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
-	memset(&w->config, 0, sizeof(w->config));
-	sup_record(w, w->pid, &w->config);
-	w->pins_fd = fd_take(w->control_fd);
-	if (pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0) < 0)
-		sup_kill(w);
-	loop_timer_arm(w->timer, SUP_STOP_LIMIT_NS);
-	watch_or_kill(w);
-}
-
-uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
-{
-	/* 0: it has not started far enough to report it. Its claim does not lengthen the wait
-	 * beyond the limit. */
-	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
-
-	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
-		return SUP_ADOPT_LIMIT_NS;
-	return SUP_START_LIMIT_NS - age_ns;
-}
-
-/* Messages sent while no agent listened are read first, so that its answer finds room. */
-void sup_do_adopt(struct sup_worker *w)
-{
-	bool whole = has_all_mounts(w);
-
-	if (sup_keep_started(w, &w->config) < 0) {
-		sup_kill(w);
-		return;
-	}
-	sup_record(w, w->pid, &w->config);
-	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
-	sup_config_normalise(&w->config);
-	w->wanted = w->adopted = w->keys_unsure = true;
-	w->agreed = false;
-	w->started_ns = launch_stat_get(&w->stats->started_ns);
-	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));
-	watch_or_kill(w);
-	sup_read_sent(w);
-	if (sup_send(w, LAUNCH_MSG_ADOPT, 0, 0) < 0)
-		sup_kill(w);
-	if (!whole)
-		sup_mount_lost(w->sup, w->id);
 }
 
 /* Shared memory of the worker also belongs to the other workers that use it and to their

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the files of the supervisor: supervise.c handles events and keeps the set of workers,
- * supervise_worker.c starts and ends one process and reads its messages, supervise_adopt.c adopts
- * workers of an earlier agent, supervise_ports.c and supervise_rdma.c update its devices,
- * supervise_renew.c chooses workers to restart, supervise_send.c sends messages, supervise_say.c
+ * Shared by the files of the supervisor, each of which calls only those below it: supervise_adopt.c
+ * finds workers of an earlier agent, supervise.c keeps the set of workers, supervise_events.c
+ * handles the events of one, supervise_takeover.c adopts or replaces one, supervise_messages.c
+ * reads its messages and exit, supervise_worker.c starts and ends its process, supervise_update.c,
+ * supervise_ports.c, supervise_rdma.c and supervise_exports.c keep a running one up to date,
+ * supervise_renew.c chooses workers to restart, supervise_send.c sends messages, supervise_report.c
  * adds events.
  */
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
@@ -25,33 +27,61 @@ struct sup {
 	struct export_records records; /* which folders the exports are */
 	struct async_open dirs;	       /* directories of exports */
 	struct loop_source *heartbeat;
+	/* supervise.c's, for the files below it: a worker has sent or done something; a process has
+	 * exited, and its worker may be freed. */
+	void (*on_event)(struct sup_worker *w, enum sup_event e);
+	void (*on_gone)(struct sup *s);
 };
 
 /* ---- supervise.c ---- */
 
-void sup_handle_event(struct sup_worker *w, enum sup_event e);
-/* A process has exited: starts the workers that waited for that. Not within sup_handle_event; frees
- * workers that are not wanted. */
-void sup_process_gone(struct sup *s);
 /* The worker of that id, created if necessary. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
 
-/* ---- supervise_say.c ---- */
+/* ---- supervise_events.c ---- */
+
+void sup_handle_event(struct sup_worker *w, enum sup_event e);
+/* The same once the mounts that leave the worker are unmounted. */
+void sup_handle_when_unmounted(struct sup_worker *w, enum sup_event e);
+/* The worker's timer has fired; user: struct sup_worker. */
+int sup_on_timer(void *user);
+
+/* ---- supervise_report.c ---- */
 
 /* Whether w->reason was the last one reported: a repeated reason is reported once. */
 bool sup_is_reported(const struct sup_worker *w);
 /* Adds an event of this worker. */
-void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
+void sup_report(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 
-/* ---- supervise_adopt.c ---- */
+/* ---- supervise_takeover.c ---- */
 
 /* The time for an adopted worker, started at started_ns, to answer: one that is still starting may
  * wait for a device, as under the agent that started it. */
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns);
-/* The actions; the process has been found and checked. */
-void sup_do_adopt(struct sup_worker *w);
+/* The actions; the process has been found and checked. False: one of its mounts is missing, so it
+ * has to be restarted. */
+bool sup_do_adopt(struct sup_worker *w);
 void sup_do_replace(struct sup_worker *w);
+
+/* ---- supervise_messages.c ---- */
+
+/* Watches the process and its control socket. */
+int sup_watch(struct sup_worker *w);
+/* Reads at most n_max messages; an end of file only ends the watching of the socket. */
+void sup_read_control(struct sup_worker *w, unsigned n_max);
+/* Reads all messages that the worker has sent before the call. One that keeps sending does not keep
+ * the agent from its other work. */
+void sup_read_sent(struct sup_worker *w);
+
+/* ---- supervise_update.c: messages that keep a running worker up to date ---- */
+
+/* Sends keys that the worker lacks. If the socket has no room, the next call retries. */
+void sup_update_keys(struct sup_worker *w);
+/* After its start or adoption. */
+void sup_update_links(struct sup_worker *w);
+void sup_update_labels(struct sup_worker *w, bool all);
+void sup_update_faults(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
@@ -66,13 +96,19 @@ int sup_start(struct sup_worker *w);
 int sup_keep_started(struct sup_worker *w, const struct launch_config *c);
 /* Records a process that was started or adopted with this configuration. */
 void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c);
-/* Watches the process and its control socket. */
-int sup_watch(struct sup_worker *w);
 /* Drops the exited process; state memfd and mounts stay for its successor. */
 void sup_forget_process(struct sup_worker *w);
 void sup_kill(struct sup_worker *w);
 /* Records the time and reason of the worker's last death. */
 void sup_note_death(struct sup_worker *w, const char *why);
+/* Stores fd (fd_store.h) under "WHAT-ID", or drop it. */
+void sup_store(const struct sup_worker *w, const char *what, int fd);
+void sup_unstore(const struct sup_worker *w, const char *what);
+/* Maps a statistics page read-only; NULL if the file could shrink. */
+const struct launch_stats *sup_stats_map(int fd);
+void sup_stats_unmap(struct sup_worker *w);
+/* The identity that a state memfd carries in its name. */
+bool sup_state_identity(int fd, uint64_t *ret);
 
 /* ---- supervise_send.c: messages to a worker. 0 or a negative errno ---- */
 
@@ -113,6 +149,15 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 /* Sends a worker that is up the wanted ports that it lacks. False: only a restart can give it the
  * wanted ports. */
 bool sup_update_ports(struct sup_worker *w);
+/* Notes a port that the worker got from an earlier agent. */
+void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
+/* Whether another process left a valid value there; any other is undefined behaviour to read. */
+bool sup_flag_is_valid(const bool *flag);
+/* Validates a port that a worker reports: its texts are terminated, its names can be shown, and its
+ * flags are valid. */
+bool sup_port_is_valid(const struct launch_port *p);
+/* Writes the current label of the leg to port. */
+void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
 
 /* ---- supervise_rdma.c ---- */
 
@@ -128,27 +173,5 @@ bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, str
 bool sup_rdma_send(const struct sup_worker *w, unsigned port, const struct sup_rdma *s);
 /* Passes the files of RDMA devices that its legs lack to a worker that is up; call every second. */
 void sup_update_rdma(struct sup_worker *w, uint64_t now_ns);
-/* Notes a port that the worker got from an earlier agent. */
-void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
-/* Whether another process left a valid value there; any other is undefined behaviour to read. */
-bool sup_flag_is_sane(const bool *flag);
-/* Validates a port that a worker reports: its texts are terminated, its names can be shown, and its
- * flags are valid. */
-bool sup_port_is_sane(const struct launch_port *p);
-/* Writes the current label of the leg to port. */
-void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
-/* Reads at most n_max messages; an end of file only ends the watching of the socket. */
-void sup_read_control(struct sup_worker *w, unsigned n_max);
-/* Reads all messages that the worker has sent before the call. One that keeps sending does not keep
- * the agent from its other work. */
-void sup_read_sent(struct sup_worker *w);
-/* Stores fd (fd_store.h) under "WHAT-ID", or drop it. */
-void sup_store(const struct sup_worker *w, const char *what, int fd);
-void sup_unstore(const struct sup_worker *w, const char *what);
-/* Maps a statistics page read-only; NULL if the file could shrink. */
-const struct launch_stats *sup_stats_map(int fd);
-void sup_stats_unmap(struct sup_worker *w);
-/* The identity that a state memfd carries in its name. */
-bool sup_state_identity(int fd, uint64_t *ret);
 
 #endif

@@ -62,7 +62,7 @@ static void tell(struct sup_worker *w, const struct launch_port *want)
 		return;
 	has->ports[i] = port;
 	has->n_ports += !is;
-	sup_say(w, LOG_LEVEL_INFO, "received %s (%s) without a restart", port.leg, port.ifname);
+	sup_report(w, LOG_LEVEL_INFO, "received %s (%s) without a restart", port.leg, port.ifname);
 	if (!carriers_usable(w->sup->setup.carriers, port.ifindex))
 		sup_send(w, LAUNCH_MSG_LINK, 0, i);
 }
@@ -78,18 +78,18 @@ bool sup_update_ports(struct sup_worker *w)
 	return true;
 }
 
-bool sup_flag_is_sane(const bool *flag)
+bool sup_flag_is_valid(const bool *flag)
 {
 	return *(const unsigned char *)flag <= 1;
 }
 
-bool sup_port_is_sane(const struct launch_port *p)
+bool sup_port_is_valid(const struct launch_port *p)
 {
 	return text_is_clean(p->leg, sizeof(p->leg)) && text_is_clean(p->label, sizeof(p->label)) &&
 	       text_is_utf8(p->ifname, sizeof(p->ifname)) &&
-	       text_is_utf8(p->device, sizeof(p->device)) && sup_flag_is_sane(&p->rdma) &&
-	       sup_flag_is_sane(&p->rdma_asked) && sup_flag_is_sane(&p->rdma_only) &&
-	       sup_flag_is_sane(&p->shared);
+	       text_is_utf8(p->device, sizeof(p->device)) && sup_flag_is_valid(&p->rdma) &&
+	       sup_flag_is_valid(&p->rdma_asked) && sup_flag_is_valid(&p->rdma_only) &&
+	       sup_flag_is_valid(&p->shared);
 }
 
 /* Inserts the port in the configured order. */
@@ -104,7 +104,7 @@ static void put(struct launch_config *c, uint32_t index, const struct launch_por
 static bool can_be_told(const struct launch_config *has, uint32_t index,
 			const struct launch_port *port)
 {
-	if (!launch_takes_ports(has) || !sup_port_is_sane(port) || port->device[0])
+	if (!launch_takes_ports(has) || !sup_port_is_valid(port) || port->device[0])
 		return false;
 	if (index < has->n_ports)
 		return launch_port_moves(&has->ports[index], port);

@@ -64,7 +64,7 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-static bool mount_is_sane(const struct launch_mount *m)
+static bool mount_is_valid(const struct launch_mount *m)
 {
 	return text_ends(m->path, sizeof(m->path)) &&
 	       text_ends(m->export_name, sizeof(m->export_name)) &&
@@ -72,7 +72,7 @@ static bool mount_is_sane(const struct launch_mount *m)
 	       m->mount_worker <= LAUNCH_MOUNT_WORKERS_MAX;
 }
 
-static bool clients_are_sane(const struct launch_config *cfg)
+static bool clients_are_valid(const struct launch_config *cfg)
 {
 	bool ok = cfg->n_clients <= LAUNCH_CLIENTS_MAX;
 
@@ -96,9 +96,9 @@ static bool config_texts_end(const struct launch_config *cfg)
 		     text_ends(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname)) &&
 		     text_ends(cfg->ports[i].device, sizeof(cfg->ports[i].device));
 	for (uint32_t i = 0; ok && i < cfg->n_mounts; i++)
-		ok = mount_is_sane(&cfg->mounts[i]);
+		ok = mount_is_valid(&cfg->mounts[i]);
 	for (uint32_t i = 0; ok && i < cfg->n_shared; i++)
-		ok = mount_is_sane(&cfg->shared[i]) && cfg->shared[i].mount_worker > 0;
+		ok = mount_is_valid(&cfg->shared[i]) && cfg->shared[i].mount_worker > 0;
 	for (uint32_t i = 0; ok && i < cfg->n_exports + cfg->n_missing; i++)
 		ok = text_ends(cfg->exports[i].name, sizeof(cfg->exports[i].name)) &&
 		     text_ends(cfg->exports[i].path, sizeof(cfg->exports[i].path));
@@ -131,7 +131,7 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 		what = "the configuration names an unknown role or transport";
 	else if (!worker_role_get(cfg->role)) /* a role that exists by name only */
 		what = "this version does not support role drives; use compute";
-	else if (!config_texts_end(cfg) || !clients_are_sane(cfg))
+	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
 		what = "the configuration is malformed";
 	if (!what)
 		return 0;

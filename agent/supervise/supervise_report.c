@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
+void sup_report(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
 {
 	char text[EVENTS_TEXT_MAX], name[EVENTS_SOURCE_MAX];
 	va_list ap;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes over a worker that an earlier agent started: continues it, or replaces it with a successor.
+ * supervise_adopt.c has found it and checked what it passed. */
+#include "agent/supervise/supervise_internal.h"
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+static bool has_all_mounts(const struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (!mounts_has(w->sup->setup.mounts, w->config.mounts[i].id))
+			return false;
+	return true;
+}
+
+/* Watching fails only for lack of memory; a worker without a watcher must not keep running. */
+static void watch_or_kill(struct sup_worker *w)
+{
+	if (sup_watch(w) >= 0)
+		return;
+	sup_report(w, LOG_LEVEL_ERR, "out of memory: pid %d cannot be watched; killing it", w->pid);
+	sup_kill(w);
+	sup_forget_process(w);
+	w->state = SUP_STOPPED;
+	w->wanted = false;
+}
+
+/* Stops a worker that cannot be adopted. Its resources have been copied for its successor. Until it
+ * exits, only its messages about pinned files are read, and none are sent. */
+void sup_do_replace(struct sup_worker *w)
+{
+	sup_report(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
+	memset(&w->config, 0, sizeof(w->config));
+	sup_record(w, w->pid, &w->config);
+	w->pins_fd = fd_take(w->control_fd);
+	if (pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0) < 0)
+		sup_kill(w);
+	loop_timer_arm(w->timer, SUP_STOP_LIMIT_NS);
+	watch_or_kill(w);
+}
+
+uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
+{
+	/* 0: it has not started far enough to report it. Its claim does not lengthen the wait
+	 * beyond the limit. */
+	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
+
+	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
+		return SUP_ADOPT_LIMIT_NS;
+	return SUP_START_LIMIT_NS - age_ns;
+}
+
+/* Messages sent while no agent listened are read first, so that its answer finds room. */
+bool sup_do_adopt(struct sup_worker *w)
+{
+	bool whole = has_all_mounts(w);
+
+	if (sup_keep_started(w, &w->config) < 0) {
+		sup_kill(w);
+		return true;
+	}
+	sup_record(w, w->pid, &w->config);
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
+	sup_config_normalise(&w->config);
+	w->wanted = w->adopted = w->keys_unsure = true;
+	w->agreed = false;
+	w->started_ns = launch_stat_get(&w->stats->started_ns);
+	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));
+	watch_or_kill(w);
+	sup_read_sent(w);
+	if (sup_send(w, LAUNCH_MSG_ADOPT, 0, 0) < 0)
+		sup_kill(w);
+	return whole || !w->wanted;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Updates running workers by messages: cluster keys, carriers, labels and injected faults. */
+#include "agent/supervise/faults.h"
+#include "agent/supervise/supervise_internal.h"
+#include <string.h>
+
+/* ---- keys ---- */
+
+bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want)
+{
+	const struct launch_config *has = w->started;
+
+	return has && has->security != LAUNCH_SECURITY_NONE && want->n_secrets > 0 &&
+	       (w->keys_unsure || has->n_secrets != want->n_secrets ||
+		memcmp(has->secrets, want->secrets, sizeof(has->secrets)) != 0);
+}
+
+/*
+ * If the socket has no room, the next heartbeat check retries. The keys with which an adopted
+ * worker was started may be outdated: it gets none before the configuration has been read, but
+ * starts with them if it dies earlier.
+ */
+void sup_update_keys(struct sup_worker *w)
+{
+	if (w->state != SUP_UP || !w->agreed || !sup_lacks_keys(w, &w->config) ||
+	    sup_send_keys(w) < 0)
+		return;
+	if (!w->keys_unsure)
+		sup_report(w, LOG_LEVEL_INFO, "received the new cluster keys");
+	w->keys_unsure = false;
+	w->started->n_secrets = w->config.n_secrets;
+	memcpy(w->started->secrets, w->config.secrets, sizeof(w->started->secrets));
+}
+
+/* ---- links and labels ---- */
+
+/* A starting worker assumes that its links are up; an adopted one may have missed any change. */
+void sup_update_links(struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->started->n_ports; i++) {
+		bool usable = carriers_usable(w->sup->setup.carriers, w->started->ports[i].ifindex);
+
+		if (!usable || w->adopted)
+			sup_send(w, LAUNCH_MSG_LINK, usable, i);
+	}
+}
+
+/* An adopted worker may have any labels too. */
+void sup_update_labels(struct sup_worker *w, bool all)
+{
+	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
+		struct launch_port *port = &w->started->ports[i];
+		const struct label *label = labels_find(w->sup->setup.labels, port->leg);
+
+		if (!label || (!all && strcmp(label->text, port->label) == 0) ||
+		    sup_send_text(w, LAUNCH_MSG_LABEL, i, label->text) < 0)
+			continue;
+		memcpy(port->label, label->text, sizeof(port->label));
+	}
+}
+
+void sup_labels_changed(struct sup *s)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		sup_update_labels(w, false);
+}
+
+/* A starting worker has no faults; an adopted one may have missed some. */
+void sup_update_faults(struct sup_worker *w)
+{
+	const struct faults *fs = w->sup->setup.faults;
+
+	for (size_t i = 0; fs && i < fs->n; i++)
+		sup_send_fault(w, &fs->all[i].is);
+}
+
+void sup_fault_changed(struct sup *s, const struct launch_fault *f)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		sup_send_fault(w, f);
+}
+
+unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
+{
+	unsigned n = 0;
+
+	/* By the ports' numbers in the process, which may differ from those of its successor. */
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
+			if (w->started->ports[i].ifindex == ifindex &&
+			    sup_send(w, LAUNCH_MSG_LINK, up, i) >= 0)
+				n++;
+	return n;
+}
