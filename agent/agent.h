@@ -20,7 +20,7 @@
 #include "agent/supervise/capture.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/handover/rundir.h"
-#include "agent/supervise/mounts.h"
+#include "agent/supervise/mounts/mounts.h"
 #include "agent/supervise/supervise.h"
 #include "netcfg/plan/plan.h"
 

@@ -2,7 +2,7 @@
 /* Fills the health list from each worker and holds back transient trouble. */
 #include "agent/health/health.h"
 #include "agent/base/stats_page.h"
-#include "agent/supervise/mounts.h"
+#include "agent/supervise/mounts/mounts.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "agent/lldp/carriers.h"
 #include "agent/lldp/labels.h"
 #include "agent/supervise/handover/rundir.h"
-#include "agent/supervise/mounts.h"
+#include "agent/supervise/mounts/mounts.h"
 #include "dataplane/launch.h"
 
 #define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC)	  /* from spawn to READY */

@@ -11,7 +11,7 @@
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
-#include "agent/supervise/async_open.h"
+#include "agent/base/child/async_open.h"
 #include "agent/supervise/handover/export_record.h"
 #include "agent/supervise/handover/exports.h"
 #include "agent/supervise/supervise.h"

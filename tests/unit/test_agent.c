@@ -3,7 +3,7 @@
 #include "agent/agent.h"
 #include "agent/base/child/child_task.h"
 #include "agent/supervise/handover/exports.h"
-#include "agent/supervise/mountinfo.h"
+#include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/state_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens directories of file systems that may hang, among them a FUSE mount without a server. */
-#include "agent/supervise/async_open.h"
+#include "agent/base/child/async_open.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The set of mounts: creates, adopts and gives them up. mountinfo.c examines mount points without
  * entering them; unmount.c unmounts without blocking. */
-#include "agent/supervise/mounts.h"
-#include "agent/supervise/async_open.h"
+#include "agent/supervise/mounts/mounts.h"
+#include "agent/base/child/async_open.h"
 #include "agent/supervise/handover/fd_store.h"
-#include "agent/supervise/mount_fs.h"
-#include "agent/supervise/mount_spare.h"
-#include "agent/supervise/mountinfo.h"
-#include "agent/supervise/unmount.h"
+#include "agent/supervise/mounts/mount_fs.h"
+#include "agent/supervise/mounts/mount_spare.h"
+#include "agent/supervise/mounts/mountinfo.h"
+#include "agent/supervise/mounts/unmount.h"
 #include "netcfg/base/os/memfd.h"
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads mountinfo(5), the only way to examine a dead or unresponsive FUSE mount without blocking on
  * it. */
-#include "agent/supervise/mountinfo.h"
+#include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/base.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes detached mounts, from an adopted mount's path in a child task. */
-#include "agent/supervise/mount_spare.h"
+#include "agent/supervise/mounts/mount_spare.h"
 #include "agent/base/child/child_task.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens directories in child tasks, by path. An answer may arrive after its caller has stopped
  * waiting. */
-#include "agent/supervise/async_open.h"
+#include "agent/base/child/async_open.h"
 #include "agent/base/child/child_task.h"
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unmounts in a child process that inherits none of the monitor's descriptors: a FUSE descriptor
  * left open in a child that hangs would keep the mount alive for ever. */
-#include "agent/supervise/unmount.h"
+#include "agent/supervise/mounts/unmount.h"
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/mount.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Creates FUSE file systems by the kernel's file descriptor based mount calls. */
-#include "agent/supervise/mount_fs.h"
-#include "agent/supervise/mounts.h"
+#include "agent/supervise/mounts/mount_fs.h"
+#include "agent/supervise/mounts/mounts.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
