@@ -103,6 +103,66 @@ static void test_pending_apply_is_not_written(void **state)
 	assert_int_equal(reconcile_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
 }
 
+/* What the owner has heard. */
+static struct {
+	unsigned n_applied, n_decided;
+	uint64_t applied, decided; /* the client */
+	int apply_error, decision_error;
+	unsigned confirm_s;
+	bool keep;
+} heard;
+
+static void on_applied(struct agent *a, const struct reconcile_client *c,
+		       const struct reconcile_answer *answer)
+{
+	heard.n_applied++;
+	heard.applied = c->id;
+	heard.apply_error = answer->error;
+	heard.confirm_s = answer->confirm_s;
+}
+
+static void on_decided(struct agent *a, const struct reconcile_decision *d)
+{
+	heard.n_decided++;
+	heard.decided = d->client;
+	heard.decision_error = d->error;
+	heard.keep = d->keep;
+}
+
+/* Each client gets one answer: to its apply once that waits, to its decision once that is carried
+ * out, and a refusal at once. */
+static void test_each_client_gets_one_answer(void **state)
+{
+	const struct reconcile_client first = {.id = 7, .by = "uid 0, pid 7", .confirm_s = 600},
+				      second = {.id = 8, .by = "uid 1, pid 8"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	memset(&heard, 0, sizeof(heard));
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	a->reconcile.setup = (struct reconcile_setup){on_applied, on_decided, NULL};
+	write_file(f, OTHER_YAML);
+	reconcile_ask_client(a, &first);
+	turn_until_pending(f);
+	assert_int_equal(heard.n_applied, 1);
+	assert_int_equal(heard.applied, 7);
+	assert_int_equal(heard.apply_error, 0);
+	assert_in_range(heard.confirm_s, 1, 600);
+	reconcile_ask_client(a, &second);
+	assert_int_equal(heard.n_applied, 2);
+	assert_int_equal(heard.applied, 8);
+	assert_int_equal(heard.apply_error, -EALREADY);
+	assert_int_equal(heard.n_decided, 0);
+	assert_int_equal(reconcile_pending_decide(a, false, 9, "uid 0, pid 9"), 0);
+	assert_int_equal(reconcile_pending_decide(a, true, 10, "uid 0, pid 10"), -EALREADY);
+	turn_until_decided(f);
+	assert_int_equal(heard.n_applied, 2);
+	assert_int_equal(heard.n_decided, 1);
+	assert_int_equal(heard.decided, 9);
+	assert_false(heard.keep);
+	assert_int_equal(heard.decision_error, -ECANCELED);
+}
+
 /* The previous configuration runs, the files stay, and only a request retries them. */
 static void check_rolled_back(struct fixture *f)
 {
@@ -725,6 +785,7 @@ int main(void)
 		RECONCILE_TEST(test_reset_after_confirmation_keeps),
 		RECONCILE_TEST(test_start_adds_no_entry),
 		RECONCILE_TEST(test_policy),
+		RECONCILE_TEST(test_each_client_gets_one_answer),
 		RECONCILE_TEST(test_rollback_to_a_number),
 		RECONCILE_TEST(test_only_the_owner_decides_without_a_number),
 		RECONCILE_TEST(test_edited_file_is_not_overwritten),

@@ -40,8 +40,13 @@ static void test_warnings_are_no_errors(void **state)
 	assert_false(diag_has_errors(&d));
 	diag_add(&d, DIAG_WARNING, NULL, NULL, "careful");
 	assert_false(diag_has_errors(&d));
+	assert_null(diag_first_error(&d));
 	d.out_of_memory = true;
 	assert_true(diag_has_errors(&d));
+	assert_null(diag_first_error(&d)); /* it has no text */
+	diag_add(&d, DIAG_ERROR, NULL, "net", "wrong");
+	diag_add(&d, DIAG_ERROR, NULL, NULL, "worse");
+	assert_string_equal(diag_first_error(&d)->text, "wrong");
 	diag_done(&d);
 }
 
