@@ -5,6 +5,7 @@
  * cannot be made, and refuses a NULL member in turn, so one check at the end suffices.
  */
 #include "agent/api/openapi.h"
+#include "agent/api/answer.h"
 #include "agent/api/api_route.h"
 #include "agent/api/problem.h"
 #include <ctype.h>
@@ -174,14 +175,77 @@ static json_t *body_of(const struct resource *row)
 
 /* ---- answers ---- */
 
+static json_t *object_schema(const struct answer_member *members);
+
+static json_t *value_schema(const struct answer_member *m)
+{
+	static const char *const types[] = {[ANSWER_TEXT] = "string",
+					    [ANSWER_INTEGER] = "integer",
+					    [ANSWER_NUMBER] = "number",
+					    [ANSWER_BOOLEAN] = "boolean"};
+
+	if (m->type == ANSWER_VALUE)
+		return json_object();
+	return m->type == ANSWER_OBJECT ? object_schema(m->of)
+					: json_pack("{s:s}", "type", types[m->type]);
+}
+
+static json_t *member_schema(const struct answer_member *m)
+{
+	json_t *schema = value_schema(m);
+
+	if (m->is_list)
+		schema = json_pack("{s:s, s:o}", "type", "array", "items", schema);
+	if (m->may_be_null)
+		json_object_set_new(schema, "type",
+				    json_pack("[O,s]", json_object_get(schema, "type"), "null"));
+	return schema;
+}
+
+/* An answer may get further members in later versions, so they are not forbidden. */
+static json_t *object_schema(const struct answer_member *members)
+{
+	json_t *schema = json_pack("{s:s}", "type", "object");
+	json_t *properties = json_object(), *required = json_array();
+
+	for (const struct answer_member *m = members; m && m->name; m++) {
+		json_object_set_new(properties, m->name, member_schema(m));
+		if (!m->may_lack)
+			json_array_append_new(required, json_string(m->name));
+	}
+	if (members)
+		json_object_set(schema, "properties", properties);
+	if (json_array_size(required) > 0)
+		json_object_set(schema, "required", required);
+	json_decref(properties);
+	json_decref(required);
+	return schema;
+}
+
+static json_t *success(const struct resource *row, const char *description)
+{
+	json_t *schema = row->content == PRIVSEP_JSON
+				 ? object_schema(answer_of((enum resource_id)(row - resources)))
+				 : json_pack("{s:s}", "type", "string");
+
+	return json_pack("{s:s, s:{s:{s:o}}}", "description", description, "content",
+			 resource_media_type(row->content), "schema", schema);
+}
+
 static json_t *responses_of(const struct resource *row)
 {
-	const char *type = resource_media_type(row->content);
-	const bool is_json = row->content == PRIVSEP_JSON;
+	json_t *all = json_pack("{s:{s:s}}", "default", "$ref", "#/components/responses/Problem");
+	char status[12];
 
-	return json_pack("{s:{s:s, s:{s:{s:{s:s}}}}, s:{s:s}}", "200", "description", row->purpose,
-			 "content", type, "schema", "type", is_json ? "object" : "string",
-			 "default", "$ref", "#/components/responses/Problem");
+	snprintf(status, sizeof(status), "%u", row->success ? row->success : 200);
+	json_object_set_new(all, status, success(row, row->purpose));
+	if (row->continues)
+		json_object_set_new(all, "202", success(row, "not ended yet: repeat the request"));
+	if (strcmp(row->method, "GET") == 0)
+		json_object_set_new(
+			all, "304",
+			json_pack("{s:s}", "description", "the content is that of If-None-Match"));
+	return all;
 }
 
 static json_t *problem_schema(void)

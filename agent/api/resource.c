@@ -236,6 +236,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_NET_ADD] = {
 		OPERATION("POST", "/v1/net", PRIVSEP_NET_ADD, "stage a new leg"),
+		.success = 201,
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.body = RESOURCE_BODY_LEG,
 		.commands = {{"net add", "DEVICE [OPTION...]", "stage a new leg",
@@ -313,6 +314,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_STOP] = {
 		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
+		.success = 202,
 		.body = RESOURCE_BODY_NONE,
 		.commands = {{"stop", "", "end mounts, workers and the agent",
 			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To end\n"
@@ -387,12 +389,15 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("POST", "/v1/captures/", PRIVSEP_CAPTURE, "fetch packets"),
 		.what = PRIVSEP_CAPTURE_TAKE,
 		.content = PRIVSEP_PCAPNG,
+		.continues = true,
 		NAMED(HEX, capture.id, "number"),
 		.body = RESOURCE_BODY_NONE,
 	},
 	[RESOURCE_CAPTURE_END] = {
 		OPERATION("DELETE", "/v1/captures/", PRIVSEP_CAPTURE, "end a capture"),
 		.what = PRIVSEP_CAPTURE_END,
+		.content = PRIVSEP_PCAPNG,
+		.continues = true,
 		NAMED(HEX, capture.id, "number"),
 		.body = RESOURCE_BODY_NONE,
 	},
@@ -413,6 +418,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_RDMA_PING_RESULT] = {
 		OPERATION("POST", "/v1/rdma-pings/", PRIVSEP_RDMA_PING, "result of an RDMA test"),
+		.continues = true,
 		NAMED(HEX, ping.id, "number"),
 		.body = RESOURCE_BODY_NONE,
 	},

@@ -11,7 +11,8 @@
  *    type, struct and rule in agent/base/privsep.[ch] (a row of GET only a PRIVSEP_GET value);
  * 2. its handler in agent/control*.c;
  * 3. if it has a command: a row in agent/ctl/ctl.c, which names the function and its options;
- * 4. `make -C man update-keys`, and an entry in plenum-api(7) and plenum(1).
+ * 4. the members of its answer in answer.c;
+ * 5. `make -C man update-keys`, and an entry in plenum-api(7) and plenum(1).
  * test_api and test_ctl fail if a part is missing.
  */
 #ifndef PLENUM_AGENT_API_RESOURCE_H
@@ -132,6 +133,8 @@ struct resource {
 	const struct resource_field *fields;
 	size_t n_fields;
 	enum privsep_content content; /* of the answer; JSON also has all errors */
+	unsigned success;	      /* HTTP status; 0: 200 */
+	bool continues;		      /* 202: the client repeats the request until it is 200 */
 	enum resource_local local;    /* the members below are for the monitor */
 	enum privsep_type type;
 	uint32_t

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of answer.h. plenum-api(7) says what the members mean. */
+#include "agent/api/answer.h"
+
+/* clang-format off */
+#define TEXT(name)       {name, ANSWER_TEXT, false, false, false, NULL}
+#define TEXT_OR_NULL(name) {name, ANSWER_TEXT, false, false, true, NULL}
+#define TEXTS(name)      {name, ANSWER_TEXT, true, false, false, NULL}
+#define INTEGER(name)    {name, ANSWER_INTEGER, false, false, false, NULL}
+#define INTEGER_OR_NULL(name) {name, ANSWER_INTEGER, false, false, true, NULL}
+#define INTEGERS(name)   {name, ANSWER_INTEGER, true, false, false, NULL}
+#define NUMBER(name)     {name, ANSWER_NUMBER, false, false, false, NULL}
+#define NUMBER_OR_NULL(name) {name, ANSWER_NUMBER, false, false, true, NULL}
+#define BOOLEAN(name)    {name, ANSWER_BOOLEAN, false, false, false, NULL}
+#define OBJECT(name, of) {name, ANSWER_OBJECT, false, false, false, of}
+#define OBJECT_OR_NULL(name, of) {name, ANSWER_OBJECT, false, false, true, of}
+#define OBJECTS(name, of) {name, ANSWER_OBJECT, true, false, false, of}
+#define VALUE(name)      {name, ANSWER_VALUE, false, false, false, NULL}
+/* Not in each answer. */
+#define MAYBE_TEXT(name)    {name, ANSWER_TEXT, false, true, false, NULL}
+#define MAYBE_TEXTS(name)   {name, ANSWER_TEXT, true, true, false, NULL}
+#define MAYBE_INTEGER(name) {name, ANSWER_INTEGER, false, true, false, NULL}
+#define MAYBE_INTEGERS(name) {name, ANSWER_INTEGER, true, true, false, NULL}
+#define MAYBE_OBJECT(name, of) {name, ANSWER_OBJECT, false, true, false, of}
+#define MAYBE_OBJECTS(name, of) {name, ANSWER_OBJECT, true, true, false, of}
+#define END              {NULL, ANSWER_TEXT, false, false, false, NULL}
+
+/* ---- state ---- */
+
+static const struct answer_member applied[] = {
+	INTEGER("number"), TEXT_OR_NULL("time"), INTEGER("steps"), TEXT("by"), END};
+static const struct answer_member worker_counts[] = {INTEGER("up"), INTEGER("total"), END};
+static const struct answer_member pending[] = {
+	INTEGER("number"), TEXT("by"), TEXT_OR_NULL("since"), INTEGER("left_s"), END};
+
+#define LEG_MEMBERS                                                                            \
+	TEXT("name"), TEXT("device"), TEXT("ifname"), TEXT_OR_NULL("label"), TEXT("network"),  \
+	TEXT("state"), TEXT("reason"), BOOLEAN("carrier"), BOOLEAN("up"), INTEGER("mtu"),      \
+	TEXTS("ips")
+static const struct answer_member status_leg[] = {
+	LEG_MEMBERS, TEXT("label_source"), TEXT("label_reason"), TEXT_OR_NULL("switch"),
+	TEXT_OR_NULL("switch_port"), END};
+
+static const struct answer_member mount[] = {
+	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), INTEGERS("lanes"),
+	BOOLEAN("served"), TEXT("by"), END};
+
+static const struct answer_member path[] = {
+	INTEGER("worker"), TEXT("leg"), TEXT("local"), TEXT("remote"), TEXT("peer"), BOOLEAN("up"),
+	BOOLEAN("standby"), NUMBER("srtt_us"), INTEGER("mtu"), INTEGER("cwnd_bytes"),
+	INTEGER("tx_bytes"), INTEGER("rx_bytes"), INTEGER("retransmits"), INTEGER("failovers"),
+	NUMBER("last_pause_ms"), TEXT("state"), INTEGER("since_s"), TEXT("reason"),
+	BOOLEAN("trains_lost"), INTEGER("sources"), INTEGER("sources_lost"), INTEGER("tx_packets"),
+	INTEGER("rx_packets"), INTEGER("lost_packets"), INTEGER("rdma_read_bytes"),
+	INTEGER("rdma_write_bytes"), INTEGER_OR_NULL("rtt_age_s"),
+	NUMBER_OR_NULL("loss_to_percent"), NUMBER_OR_NULL("loss_from_percent"),
+	BOOLEAN("lossy_to"), BOOLEAN("lossy_from"), BOOLEAN("avoided"), NUMBER("peer_srtt_us"),
+	INTEGER("rx_lost_packets"), END};
+
+static const struct answer_member traffic[] = {
+	INTEGER("worker"), TEXT("role"), INTEGER("requests"), INTEGER("responses"),
+	INTEGER("errors"), INTEGER("read_bytes"), INTEGER("write_bytes"), INTEGER("rx_drops"),
+	INTEGER("sessions"), END};
+
+static const struct answer_member need[] = {
+	TEXT("code"), TEXT("why"), TEXTS("commands"), TEXT("firmware"), BOOLEAN("reboot"), END};
+
+static const struct answer_member status[] = {
+	TEXT("host"), TEXT("version"), TEXT("state"), OBJECT("applied", applied),
+	OBJECT("workers", worker_counts), MAYBE_TEXT("security"), OBJECTS("legs", status_leg),
+	OBJECTS("mounts", mount), OBJECTS("paths", path), OBJECTS("traffic", traffic),
+	MAYBE_OBJECT("confirm", pending), TEXTS("reasons"), OBJECTS("needs", need), TEXTS("notes"),
+	BOOLEAN("staged"), END};
+
+static const struct answer_member process_switch[] = {
+	TEXT("leg"), TEXT_OR_NULL("switch"), TEXT_OR_NULL("port"), END};
+static const struct answer_member rdma[] = {
+	TEXT("leg"), INTEGER("pairs"), INTEGER("read_bytes"), INTEGER("write_bytes"),
+	INTEGER("failures"), TEXT("reason"), TEXT("gpu"), END};
+static const struct answer_member rx_dropped[] = {
+	INTEGER("short"), INTEGER("malformed"), INTEGER("fragment"), INTEGER("checksum"),
+	INTEGER("not-ours"), END};
+static const struct answer_member counters[] = {
+	INTEGER("tx_packets"), INTEGER("rx_packets"), INTEGER("tx_full"), INTEGER("tx_lost"),
+	INTEGER("rx_missed"), INTEGER("conflicts"), OBJECT("rx_dropped", rx_dropped),
+	MAYBE_INTEGER("tx_bytes"), MAYBE_INTEGER("rx_bytes"), MAYBE_INTEGER("tx_trains"),
+	MAYBE_INTEGER("rx_trains"), MAYBE_INTEGERS("tx_by_source"), END};
+static const struct answer_member port[] = {
+	TEXT("leg"), TEXT_OR_NULL("by"), TEXT("reason"), OBJECT_OR_NULL("counters", counters), END};
+static const struct answer_member death[] = {TEXT("time"), TEXT("reason"), END};
+
+static const struct answer_member process[] = {
+	TEXT("id"), TEXT("host"), TEXT("role"), TEXTS("ips"), OBJECTS("switches", process_switch),
+	TEXT("status"), TEXT("network"), INTEGER_OR_NULL("core"), INTEGER("memory_bytes"),
+	INTEGER("uptime_s"), INTEGER("pid"), INTEGER("restarts"), BOOLEAN("adopted"),
+	BOOLEAN("outdated"), TEXT_OR_NULL("version"), TEXT("reason"), TEXT("note"),
+	OBJECTS("rdma", rdma), OBJECTS("ports", port), OBJECT_OR_NULL("last_death", death), END};
+static const struct answer_member processes[] = {
+	TEXT("host"), OBJECTS("processes", process), END};
+
+static const struct answer_member event[] = {
+	INTEGER("seq"), TEXT("time"), TEXT("severity"), TEXT("source"), TEXT("text"), END};
+static const struct answer_member events[] = {
+	INTEGER("next"), TEXT("instance"), OBJECTS("events", event), END};
+
+static const struct answer_member entry[] = {
+	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
+	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"), END};
+static const struct answer_member history[] = {OBJECTS("history", entry), END};
+
+/* ---- plans ---- */
+
+static const struct answer_member plan_leg[] = {
+	TEXT("name"), TEXT("device"), TEXT("ifname"), TEXT("network"), TEXT("label"),
+	TEXT("state"), TEXT("reason"), END};
+static const struct answer_member step[] = {
+	TEXT("op"), TEXT("leg"), TEXT("interface"), TEXT("step"), TEXT("reason"),
+	BOOLEAN("disruptive"), END};
+static const struct answer_member action[] = {
+	TEXT("action"), TEXT("reason"), BOOLEAN("disruptive"), END};
+static const struct answer_member plan_port[] = {
+	TEXT("leg"), TEXT("label"), TEXT("interface"), TEXT("pci"), TEXT("vf"), TEXT("ip"),
+	TEXT("gateway"), TEXT("mac"), INTEGER("mtu"), BOOLEAN("kernel_owned"), TEXT("kernel_port"),
+	BOOLEAN("shared_ip"), BOOLEAN("stands_by"), END};
+static const struct answer_member plan_worker[] = {
+	INTEGER("id"), TEXT("role"), INTEGER("core"), TEXT("asked"), TEXT("transport"),
+	TEXT("reason"), TEXT("note"), INTEGER("udp_port"), OBJECTS("ports", plan_port),
+	TEXTS("mounts"), TEXTS("exports"), TEXTS("details"), END};
+static const struct answer_member plan[] = {
+	TEXT("host"), INTEGER("inventory"), OBJECTS("legs", plan_leg), OBJECTS("steps", step),
+	OBJECTS("actions", action), OBJECTS("workers", plan_worker), TEXTS("warnings"), END};
+
+/* ---- configuration and legs ---- */
+
+static const struct answer_member is_staged[] = {BOOLEAN("staged"), END};
+
+static const struct answer_member listed_leg[] = {
+	LEG_MEMBERS, MAYBE_TEXT("label_source"), MAYBE_TEXT("label_reason"),
+	{"switch", ANSWER_TEXT, false, true, true, NULL},
+	{"switch_port", ANSWER_TEXT, false, true, true, NULL}, TEXT("file"),
+	MAYBE_OBJECTS("neighbours", NULL), BOOLEAN("enabled"), VALUE("vfs"),
+	VALUE("rdma"), TEXT("pending"), OBJECT("changes", NULL), END};
+static const struct answer_member net[] = {TEXT("host"), OBJECTS("net", listed_leg), END};
+static const struct answer_member leg[] = {
+	TEXT("name"), TEXT_OR_NULL("file"), TEXT("pending"), OBJECT("changes", NULL),
+	OBJECT_OR_NULL("running", NULL), OBJECT_OR_NULL("staged", NULL), END};
+static const struct answer_member removed_leg[] = {TEXT("name"), TEXT("file"), END};
+
+/* ---- changes ---- */
+
+static const struct answer_member made[] = {
+	INTEGER("number"), INTEGER("steps"), INTEGER("kernel_writes"), END};
+static const struct answer_member made_action[] = {TEXT("action"), TEXT("reason"), END};
+static const struct answer_member apply[] = { /* or a plan, with dry-run */
+	MAYBE_OBJECT("applied", made), MAYBE_OBJECTS("actions", made_action),
+	MAYBE_TEXTS("warnings"), MAYBE_INTEGER("history"), MAYBE_INTEGER("confirm_s"),
+	MAYBE_TEXTS("mounts"), END};
+static const struct answer_member confirmed[] = {INTEGER("confirmed"), TEXTS("notes"), END};
+static const struct answer_member stopping[] = {BOOLEAN("stopping"), END};
+static const struct answer_member restarts[] = {INTEGERS("restarts"), END};
+
+static const struct answer_member fault[] = {
+	INTEGER("id"), TEXT("leg"), TEXT("peer"), TEXT("direction"), INTEGER("drop_ppm"),
+	INTEGER("duplicate_ppm"), INTEGER("reorder_ppm"), INTEGER("delay_us"), INTEGER("left_s"),
+	INTEGER("packets"), TEXT("by"), END};
+static const struct answer_member faults[] = {OBJECTS("faults", fault), END};
+static const struct answer_member fault_id[] = {INTEGER("id"), END};
+static const struct answer_member removed[] = {INTEGER("removed"), END};
+
+static const struct answer_member capture[] = {TEXT("capture"), END};
+static const struct answer_member ping[] = {TEXT("ping"), INTEGER("worker"), END};
+static const struct answer_member ping_result[] = { /* with 202 `ended` alone */
+	BOOLEAN("ended"), MAYBE_INTEGER("error"), MAYBE_TEXT("reason"), MAYBE_INTEGER("done"),
+	MAYBE_INTEGER("bytes"), MAYBE_INTEGER("took_ns"), MAYBE_INTEGER("min_ns"),
+	MAYBE_INTEGER("median_ns"), MAYBE_INTEGER("p99_ns"), MAYBE_INTEGER("max_ns"), END};
+
+/* ---- the description of the API ---- */
+
+static const struct answer_member root[] = {
+	TEXT("name"), TEXT("version"), TEXT("operations"), TEXT("description"), TEXT("manual"), END};
+static const struct answer_member operation[] = {
+	TEXT("method"), TEXT("path"), TEXT("purpose"), TEXT("content"), END};
+static const struct answer_member operations[] = {OBJECTS("operations", operation), END};
+
+static const struct answer_member *const answers[RESOURCE_MAX] = {
+	[RESOURCE_STATUS] = status,
+	[RESOURCE_PROCESSES] = processes,
+	[RESOURCE_EVENTS] = events,
+	[RESOURCE_HISTORY] = history,
+	[RESOURCE_PLAN] = plan,
+	[RESOURCE_PLAN_RUNNING] = plan,
+	[RESOURCE_CONFIG_STAGE] = is_staged,
+	[RESOURCE_CONFIG_RESTORE] = is_staged,
+	[RESOURCE_NET] = net,
+	[RESOURCE_NET_ADD] = leg,
+	[RESOURCE_NET_GET] = leg,
+	[RESOURCE_NET_SET] = leg,
+	[RESOURCE_NET_REMOVE] = removed_leg,
+	[RESOURCE_APPLY] = apply,
+	[RESOURCE_CONFIRM] = confirmed,
+	[RESOURCE_STOP] = stopping,
+	[RESOURCE_WORKERS_RESTART] = restarts,
+	[RESOURCE_FAULTS] = faults,
+	[RESOURCE_FAULT_ADD] = fault_id,
+	[RESOURCE_FAULTS_REMOVE] = removed,
+	[RESOURCE_FAULT_REMOVE] = removed,
+	[RESOURCE_CAPTURE_BEGIN] = capture,
+	[RESOURCE_RDMA_PING_BEGIN] = ping,
+	[RESOURCE_RDMA_PING_RESULT] = ping_result,
+	[RESOURCE_ROOT] = root,
+	[RESOURCE_INDEX] = operations,
+};
+/* clang-format on */
+
+const struct answer_member *answer_of(enum resource_id id)
+{
+	return answers[id];
+}
