@@ -34,6 +34,27 @@ bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top
 	return stands_on(inv, top, link, 0);
 }
 
+/* Workers use the main routing tables and the legs' own ones. Packets that arrive on a port of a
+ * VRF are looked up in the VRF's table alone, so data IPs work neither there nor on the VRF itself.
+ */
+static bool vrf_is_refused(const struct inv_link *link, const struct inv_link *master,
+			   struct reason *ret)
+{
+	if (link->vrf_table)
+		reason_set(ret, "vrf",
+			   "%s is a VRF, which carries no data IPs; write a device that belongs to "
+			   "no VRF",
+			   link->name);
+	else if (master && master->vrf_table)
+		reason_set(ret, "vrf",
+			   "%s belongs to VRF %s, whose packets workers do not receive; write a "
+			   "device that belongs to no VRF, or release it (ip link set %s nomaster)",
+			   link->name, master->name, link->name);
+	else
+		return false;
+	return true;
+}
+
 bool plan_link_refusal(const struct inventory *inv, const char *management,
 		       const struct inv_link *link, struct reason *ret)
 {
@@ -48,6 +69,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 		return true;
 	}
 	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
+	if (vrf_is_refused(link, master, ret))
+		return true;
 	/* Our own bond that is no longer a leg releases its ports before the plan removes it. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
