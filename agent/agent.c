@@ -8,6 +8,7 @@
 #include "agent/events/event_store.h"
 #include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
+#include "agent/leg_queues.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include "agent/supervise/handover/fd_store.h"
@@ -36,6 +37,7 @@ static int on_health_timer(void *user)
 
 	(void)rundir_save_again(&a->rundir); /* retried at the next check */
 	leg_wiring_look(a);
+	leg_queues_look(a);
 	agent_check_health(a);
 	return 0;
 }
@@ -411,6 +413,8 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = leg_wiring_init(a);
 	if (r >= 0)
+		r = leg_queues_init(a);
+	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGTERM, on_terminate, a);
@@ -521,6 +525,7 @@ static void close_all(struct agent *a)
 	loop_source_free(a->stop_timer);
 	loop_source_free(a->health_timer);
 	health_done(&a->health);
+	leg_queues_done(a);
 	drift_done(&a->drift);
 	json_decref(a->actions_reported);
 	event_store_close(a->event_store);

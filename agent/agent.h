@@ -14,6 +14,7 @@
 #include "agent/base/loop.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
+#include "agent/leg_queues.h"
 #include "agent/lldp/carriers.h"
 #include "agent/lldp/labels.h"
 #include "agent/reconcile.h"
@@ -56,6 +57,8 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
+	struct leg_queues *leg_queues;
+	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
 	struct leg_wiring *leg_wiring; /* NULL: the agent does not watch */
 	const struct wiring *wiring;   /* what it has found, owned by leg_wiring; NULL as above */
 	bool converged; /* all desired workers were up once since the start or the last apply */

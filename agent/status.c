@@ -358,6 +358,7 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	leg->state = "?";
 	if (info)
 		leg_state(a, leg, info, link);
+	leg->queue_drop_ppm = leg_queues_ppm(a->queue_shares, leg->name);
 	leg_ips(a, leg);
 	leg_label(a, leg);
 }

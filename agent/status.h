@@ -23,7 +23,8 @@ struct status_leg {
 		switch_port[LLDP_TEXT_MAX]; /* of the label's switch; "" */
 	bool up, carrier;
 	uint32_t mtu;
-	char file[128]; /* the file that configures it */
+	uint32_t queue_drop_ppm; /* that the kernel's queue before the NIC dropped lately */
+	char file[128];		 /* the file that configures it */
 	struct ip_prefix ips[STATUS_IPS_MAX];
 	size_t n_ips;
 };

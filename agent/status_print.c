@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RTT_CURRENT_NS (10 * NSEC_PER_SEC)
+
 /* Appends o (taken, may be NULL) to the list; false: out of memory. */
 static bool append(json_t *list, json_t *o)
 {
@@ -113,6 +115,12 @@ static json_t *path_to_json(const struct status_path *p)
 				     (json_int_t)s->lost_packets, "rdma_read_bytes",
 				     (json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
 				     (json_int_t)s->rdma_write_bytes));
+	if (o)
+		json_object_update_new(o,
+				       json_pack("{s:f, s:f, s:o}", "slow_us",
+						 (double)s->slow_ns / NSEC_PER_USEC, "slow_than_us",
+						 (double)s->slow_than_ns / NSEC_PER_USEC,
+						 "slow_than", text_to_json(s->slow_than)));
 	if (o)
 		json_object_update_new(
 			o, json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:f, s:I}", "rtt_age_s",
@@ -520,7 +528,11 @@ static const struct status_counter path_counters[] = {
 	{"path_sources", "UDP source ports in use.", offsetof(struct launch_path_stats, sources)},
 	{"path_sources_lost", "UDP source ports whose packets do not reach the peer.",
 	 offsetof(struct launch_path_stats, sources_lost)},
-	{"path_srtt_ns", "Smoothed round-trip time.", offsetof(struct launch_path_stats, srtt_ns)},
+	{"path_srtt_ns",
+	 "Smoothed round-trip time; absent if no message has measured it for ten seconds.",
+	 offsetof(struct launch_path_stats, srtt_ns)},
+	{"path_slow_ns", "Round-trip time of a path that is far slower than usual; 0: it is not.",
+	 offsetof(struct launch_path_stats, slow_ns)},
 	{"path_tx_bytes_total", "Bytes sent.", offsetof(struct launch_path_stats, tx_bytes)},
 	{"path_rx_bytes_total", "Bytes received.", offsetof(struct launch_path_stats, rx_bytes)},
 	{"path_retransmits_total", "Packets retransmitted.",
@@ -549,6 +561,11 @@ static const struct status_counter path_counters[] = {
 	 offsetof(struct launch_path_stats, failovers)},
 };
 
+static bool rtt_is_current(const struct launch_path_stats *s)
+{
+	return s->rtt_at_ns && clock_now_ns() <= s->rtt_at_ns + RTT_CURRENT_NS;
+}
+
 static void metrics_paths(FILE *f, const struct status *st)
 {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
@@ -561,6 +578,10 @@ static void metrics_paths(FILE *f, const struct status *st)
 		for (size_t i = 0; i < st->n_paths; i++) {
 			const struct launch_path_stats *s = &st->paths[i].s;
 
+			if (path_counters[c].offset ==
+				    offsetof(struct launch_path_stats, srtt_ns) &&
+			    !rtt_is_current(s))
+				continue;
 			fprintf(f,
 				"plenum_%s{worker=\"%u\",leg=\"%s\",local=\"%s\",remote=\"%s\","
 				"peer=\"%s\"} %" PRIu64 "\n",
@@ -687,6 +708,12 @@ char *status_to_metrics(const struct status *st)
 		fprintf(f, "plenum_leg_usable{leg=\"%s\",state=\"%s\"} %d\n",
 			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
 			strcmp(st->legs[i].state, "usable") == 0);
+	metric(f, "leg_queue_drop_ratio", "gauge",
+	       "Share of packets that the kernel's queue before the leg's NIC dropped.");
+	for (size_t i = 0; i < st->n_legs; i++)
+		fprintf(f, "plenum_leg_queue_drop_ratio{leg=\"%s\"} %.6f\n",
+			label_text(st->legs[i].name, name, sizeof(name)),
+			st->legs[i].queue_drop_ppm / 1e6);
 	metrics_labels(f, st);
 	metrics_workers(f, st);
 	metrics_mounts(f, st);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 27
+#define LAUNCH_VERSION 28
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -481,6 +481,10 @@ struct launch_path_stats {
 	uint64_t loss_out_ppm, loss_in_ppm;
 	uint64_t lossy_out, lossy_in; /* 1: far more than usual, or than on the other legs */
 	uint64_t avoided;	      /* 1: lossy, and a better path carries the load */
+	/* The round trip of a slow path, 0: it is not slow; the usual one, and the leg that has it;
+	 * "": this path before. */
+	uint64_t slow_ns, slow_than_ns;
+	char slow_than[PLENUM_NAME_MAX];
 	uint64_t trains_lost; /* 1: segmented packets do not arrive, so packets are sent one by
 			       * one */
 	uint64_t srtt_ns, peer_srtt_ns; /* the latter as the peer measures it; 0: unknown */

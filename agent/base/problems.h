@@ -17,6 +17,7 @@ enum problems_kind {
 	PROBLEMS_HOST,	   /* this host lacks parts of the running configuration */
 	PROBLEMS_LEGS,	   /* legs that are not usable */
 	PROBLEMS_WIRING,   /* address conflicts, crossed cables (wiring/wiring.h) */
+	PROBLEMS_QUEUES,   /* queues of this host that drop packets (leg_queues.h) */
 	PROBLEMS_DRIFT,	   /* another program keeps changing our objects (drift.h) */
 	PROBLEMS_RECORD,   /* the record of accepted transport moves cannot be read or written */
 	PROBLEMS_WORKERS,  /* workers, mounts and paths in a worse state than configured

@@ -26,10 +26,12 @@ static void end_texts(struct launch_path_stats *s)
 	s->remote[sizeof(s->remote) - 1] = '\0';
 	s->leg[sizeof(s->leg) - 1] = '\0';
 	s->peer[sizeof(s->peer) - 1] = '\0';
+	s->slow_than[sizeof(s->slow_than) - 1] = '\0';
 	text_clean(s->local);
 	text_clean(s->remote);
 	text_clean(s->leg);
 	text_clean(s->peer);
+	text_clean(s->slow_than);
 }
 
 size_t stats_page_paths(const struct launch_stats *page,

@@ -155,8 +155,8 @@ const char *health_path_reason(const struct health *h, uint32_t worker, const ch
 
 		if (e->worker != worker)
 			continue;
-		if (e->kind == HEALTH_LOSS && e->due_ns <= clock_now_ns() &&
-		    strcmp(e->key, key) == 0)
+		if ((e->kind == HEALTH_LOSS || e->kind == HEALTH_SLOW) &&
+		    e->due_ns <= clock_now_ns() && strcmp(e->key, key) == 0)
 			return e->text;
 		if (up)
 			continue;
@@ -455,6 +455,34 @@ static void look_at_loss(struct look *l)
 	}
 }
 
+/* Whether another of the paths has the longer round trip between this leg and peer. */
+static bool is_less_slow(const struct launch_path_stats *paths, size_t n, size_t i)
+{
+	for (size_t k = 0; k < n; k++)
+		if (paths[k].up && strcmp(paths[k].leg, paths[i].leg) == 0 &&
+		    strcmp(paths[k].peer, paths[i].peer) == 0 &&
+		    (paths[k].slow_ns > paths[i].slow_ns ||
+		     (paths[k].slow_ns == paths[i].slow_ns && k < i)))
+			return true;
+	return false;
+}
+
+static void look_at_latency(struct look *l)
+{
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	size_t n = stats_page_paths(l->w->stats, paths);
+
+	for (size_t i = 0; i < n; i++) {
+		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+
+		if (!paths[i].up || !paths[i].slow_ns || is_less_slow(paths, n, i))
+			continue;
+		health_explain_slow(&paths[i], why, sizeof(why));
+		path_key(paths[i].leg, paths[i].peer, key, sizeof(key));
+		note(l, 0, HEALTH_SLOW, key, why);
+	}
+}
+
 /* One entry per leg and peer, however many paths there are. */
 static void look_at_paths(struct look *l)
 {
@@ -570,6 +598,32 @@ static void look_at_ports(struct look *l)
 	}
 }
 
+/* Packets that arrived at this host and found no room in the worker's queue. */
+static void look_at_missed(struct look *l)
+{
+	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const struct launch_port_stats *st = &l->w->stats->ports[i];
+		const struct health_drops *d;
+		char why[HEALTH_TEXT_MAX], share[64], by[sizeof(st->by)];
+
+		if (!launch_stat_get(&st->counts))
+			continue;
+		d = health_port_drops(l->h, l->w->id, i, &st->counters, l->now);
+		if (!d)
+			continue;
+		stats_page_text(l->w->stats, st->by, by, sizeof(by));
+		snprintf(why, sizeof(why),
+			 "rx-drops: %.63s (%.15s) drops %s that arrive: the worker's %s is full, "
+			 "because its core has too little time",
+			 c->ports[i].leg, c->ports[i].ifname,
+			 health_drops_format(d, share, sizeof(share)),
+			 strcmp(by, "udp") == 0 ? "socket" : "receive queue");
+		note(l, 0, HEALTH_DROPS, c->ports[i].leg, why);
+	}
+}
+
 /* The worker's general reason, for example frames that do not pass. */
 static void look_at_page(struct look *l)
 {
@@ -633,6 +687,8 @@ static void look_at_worker(struct look *l)
 	look_at_page(l);
 	look_at_paths(l);
 	look_at_loss(l);
+	look_at_latency(l);
+	look_at_missed(l);
 	look_at_labels(l);
 	look_at_plan(l);
 }
@@ -712,5 +768,6 @@ uint64_t health_check(struct health *h, const struct health_inputs *in, json_t *
 void health_done(struct health *h)
 {
 	free(h->entries);
+	free(h->ports);
 	*h = (struct health){0};
 }

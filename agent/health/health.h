@@ -30,6 +30,8 @@ enum health_kind {
 	HEALTH_PAGE,
 	HEALTH_PATH,
 	HEALTH_LOSS,
+	HEALTH_SLOW,
+	HEALTH_DROPS,
 	HEALTH_LABELS,
 	HEALTH_PLAN,
 };
@@ -46,9 +48,26 @@ struct health_entry {
 	bool seen;
 };
 
+/* How often packets were dropped at one place of this host; zeros: nothing known yet. */
+struct health_drops {
+	uint64_t since_ns, passed, dropped; /* the counters when the window began */
+	uint64_t age_ns;		    /* how long the last window took */
+	uint64_t window_dropped;	    /* in the last window */
+	uint32_t ppm;			    /* of the packets in the last window; 0: none */
+	uint8_t bad_run, good_run;	    /* windows in a row */
+	bool is_bad;
+};
+
+struct health_port { /* of a worker's port */
+	uint32_t worker, index;
+	struct health_drops missed;
+};
+
 struct health {
 	struct health_entry *entries;
 	size_t n;
+	struct health_port *ports;
+	size_t n_ports;
 };
 
 /* What a check reads. */
@@ -113,5 +132,18 @@ bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, c
 			      const char *peer, bool mounts);
 /* Why a path that loses packets is degraded, as "code: sentence" into buf. */
 void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size);
+/* The same for a path with a long round trip. */
+void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t size);
+
+/* ---- health_drops.c: pure ---- */
+
+/* Takes the counters of one place: packets that passed, and that were dropped, since any time; a
+ * counter that falls starts again. Judges windows of some seconds, with hysteresis. */
+void health_drops_take(struct health_drops *d, uint64_t passed, uint64_t dropped, uint64_t now);
+/* "3.1 % of the packets (120 a second)" into buf; returns buf. */
+const char *health_drops_format(const struct health_drops *d, char *buf, size_t size);
+/* Takes the counters of a worker's port. NULL: it drops few or none. */
+const struct health_drops *health_port_drops(struct health *h, uint32_t worker, uint32_t index,
+					     const struct launch_port_counters *c, uint64_t now);
 
 #endif

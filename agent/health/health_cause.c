@@ -280,3 +280,11 @@ void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t si
 		snprintf(buf, size, "path-loss: %.63s loses %.*f %% %s %.63s%s", s->leg,
 			 in + out<10, in + out, in> 0 ? "from" : "to", s->peer, rest);
 }
+
+void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "path-slow: %.63s has a round trip of %.1f ms to %.63s, %s%.63s %.2f ms", s->leg,
+		 (double)s->slow_ns / NSEC_PER_MSEC, s->peer, s->slow_than[0] ? "" : "usually",
+		 s->slow_than, (double)s->slow_than_ns / NSEC_PER_MSEC);
+}

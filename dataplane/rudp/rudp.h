@@ -62,6 +62,8 @@ enum rudp_event {
 	RUDP_PATH_GSO,	/* code 1: no packet of a GSO burst arrives, so packets leave one by one
 			      from now on; 0: bursts arrive again */
 	RUDP_PATH_LOSS, /* code 1: the path loses far more packets than usual; 0: no longer */
+	RUDP_PATH_SLOW, /* code 1: the round trip is far above the usual one, or that of another
+			   port's path; 0: no longer */
 	RUDP_PATH_SRC_PORTS, /* code = number of the port's source ports whose packets do not arrive
 			      */
 	RUDP_EVENT_MAX
@@ -183,7 +185,11 @@ struct rudp_path_info {
 	uint32_t loss_out_ppm, loss_in_ppm;
 	bool lossy_out, lossy_in; /* far more than usual, or than on another path to the peer */
 	bool avoided;		  /* lossy, and a better path carries the load */
-	uint64_t peer_srtt_ns;	  /* as the peer measures it; 0: unknown */
+	/* The round trip of a slow path, 0: it is not; the one that it is compared with: of another
+	 * port's path to the peer, or of this path before, with slow_port RUDP_PORTS_MAX. */
+	uint64_t slow_ns, slow_than_ns;
+	unsigned slow_port;
+	uint64_t peer_srtt_ns; /* as the peer measures it; 0: unknown */
 	uint64_t rtt_at_ns; /* of the last round trip of a message, not of a probe; 0: none yet */
 	bool joining, suspect; /* no handshake yet; up, but packets on it have timed out */
 	uint64_t srtt_ns, rto_ns;

@@ -6,6 +6,7 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define STALE_NS (100 * NSEC_PER_MSEC)
+#define LOST_UNKNOWN_PPM 300000U
 
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
@@ -13,6 +14,7 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 	/* If the port has no timestamps, time on the path may be counted as our own lateness while
 	 * we sleep. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
+	rudp_latency_add(&p->latency, rtt, host, now);
 	p->cc.noise_ns = p->rtt.rttvar;
 	p->cc.reordering_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
@@ -196,6 +198,16 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
+/* Before the share is known, any lost packet of another kind counts as many. */
+static unsigned mtu_tries(const struct rudp_path *p)
+{
+	uint32_t ppm = rudp_loss_share(&p->quality.out);
+
+	if (ppm == RUDP_LOSS_UNKNOWN)
+		ppm = p->lost_packets ? LOST_UNKNOWN_PPM : 0;
+	return rudp_mtu_tries(MAX_OF(ppm, p->quality.out.lossy_ppm));
+}
+
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, rudp_sent_reorder(&p->sent, now));
@@ -208,7 +220,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
 		if (is_probe(rec)) { /* lost because it was too large, not by the network */
 			p->probes_lost++;
-			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, now);
+			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, mtu_tries(p), now);
 			continue;
 		}
 		p->lost_packets++;

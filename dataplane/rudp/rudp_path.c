@@ -113,6 +113,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->last_rx_ns = p->sent.progress_ns = p->sent.pto_base = now;
 	p->probe_due = p->rtt.srtt == 0; /* measure its round trip before it is needed */
 	rudp_report_restart(p);		 /* losses of an outage do not make the path lossy */
+	rudp_latency_restart(&p->latency, now);
 	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may be another */
 	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
 	rudp_path_set_chunk_bytes(s);

@@ -4,8 +4,8 @@
  * congestion window, packet records and health. Files that may write it: rudp_path*.c (state,
  * probes), rudp_suspect.c (suspect_stage), rudp_loss*.c (sent, rtt, cc, pauses), rudp_tx.c (pacing,
  * counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns), rudp_hello.c and rudp_accept.c
- * (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality)
- * and rudp_validate.c (src_ports). All others read it and call the functions below.
+ * (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality,
+ * latency) and rudp_validate.c (src_ports). All others read it and call the functions below.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H
@@ -13,6 +13,7 @@
 #include "dataplane/rudp/path/rudp_acks.h"
 #include "dataplane/rudp/path/rudp_cc.h"
 #include "dataplane/rudp/path/rudp_gso.h"
+#include "dataplane/rudp/path/rudp_latency.h"
 #include "dataplane/rudp/path/rudp_mtu.h"
 #include "dataplane/rudp/path/rudp_quality.h"
 #include "dataplane/rudp/path/rudp_rtt.h"
@@ -58,6 +59,7 @@ struct rudp_path {
 	struct rudp_gso gso;		 /* whether bursts that the NIC segments arrive */
 	struct rudp_src_ports src_ports; /* our further UDP source ports that reach the peer */
 	struct rudp_quality quality;	 /* share of lost packets per direction */
+	struct rudp_latency latency;	 /* whether its round trip is far above others' */
 	uint64_t pace_ns;		 /* big messages send nothing before this time */
 
 	/* health of an UP path */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loss of each path, per direction. A sender cannot tell a packet that was lost from one whose
- * acknowledgement was, or for which the peer had no memory; the receiver can, by the packet
- * numbers. So each end counts what arrives, and every PING reports that to the other. Both then
- * know both directions. Packets above the path MTU are lost on purpose; their sender reports how
- * many.
+ * The loss of each path, per direction, and the verdict about its latency. A sender cannot tell a
+ * packet that was lost from one whose acknowledgement was, or for which the peer had no memory; the
+ * receiver can, by the packet numbers. So each end counts what arrives, and every PING reports that
+ * to the other. Both then know both directions. Packets above the path MTU are lost on purpose;
+ * their sender reports how many.
  *
  * Idle paths and paths with load get one PING a second, and more while losses are suspected. The
  * rate falls with the number of sessions. A peer with many sessions must not pay for each of ours
@@ -82,6 +82,25 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		return;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
+}
+
+/* Judges the round trip. A path on standby may lead to another switch, farther away. */
+static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	struct rudp_latency_others others = {.least = 0};
+	enum rudp_latency_news news;
+
+	if (!rudp_latency_is_due(&p->latency, now))
+		return;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		const struct rudp_path *q = &s->paths[i];
+
+		if (q->port != p->port && q->state == PATH_UP)
+			rudp_latency_compare(&q->latency, q->port, now, &others);
+	}
+	news = rudp_latency_close(&p->latency, p->rtt.base, p->standby ? NULL : &others, now);
+	if (news != RUDP_LATENCY_NO_NEWS)
+		rudp_session_event(s, RUDP_PATH_SLOW, p->index, news == RUDP_LATENCY_SLOW);
 }
 
 /* Until `since`, with 0 for never, is `ns` ago. */
@@ -171,6 +190,7 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	q->out_missing = out_missing;
 	q->in_missing = in_missing;
 	judge(s, p, now);
+	judge_latency(s, p, now);
 	probe_sooner(s, p, now);
 	return 0;
 }

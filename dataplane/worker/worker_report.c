@@ -103,6 +103,27 @@ static void loss_format(const struct worker *w, struct rudp_session *s,
 		snprintf(buf, size, "%.20s loses few packets to and from %.40s again", leg, peer);
 }
 
+/* The leg whose round trip the slow path is compared with; "": its own. */
+static const char *slow_than(const struct worker *w, const struct rudp_path_info *i)
+{
+	return i->slow_port < w->cfg->n_ports ? w->cfg->ports[worker_port(w, i->slow_port)].leg
+					      : "";
+}
+
+static void slow_format(const struct worker *w, struct rudp_session *s,
+			const struct rudp_path_info *i, char *buf, size_t size)
+{
+	const char *leg = w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
+	const char *peer = w->role->peer_name(w, s), *than = slow_than(w, i);
+
+	if (i->slow_ns)
+		snprintf(buf, size, "%.20s has a round trip of %.1f ms to %.30s, %s%.20s %.2f ms",
+			 leg, (double)i->slow_ns / NSEC_PER_MSEC, peer, *than ? "" : "usually",
+			 than, (double)i->slow_than_ns / NSEC_PER_MSEC);
+	else
+		snprintf(buf, size, "%.20s has its usual round trip to %.40s again", leg, peer);
+}
+
 /* A working path has become degraded, or recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
@@ -123,6 +144,9 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	} else if (e == RUDP_PATH_LOSS) {
 		bad = info[path].lossy_out || info[path].lossy_in;
 		loss_format(w, s, &info[path], text, sizeof(text));
+	} else if (e == RUDP_PATH_SLOW) {
+		bad = info[path].slow_ns != 0;
+		slow_format(w, s, &info[path], text, sizeof(text));
 	} else {
 		bad = info[path].sources_lost != 0;
 		sources_format(w, s, &info[path], text, sizeof(text));
@@ -161,7 +185,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	     w->role->report_refusal(w, s, code)))
 		return;
 	if (e == RUDP_PATH_MTU || e == RUDP_PATH_GSO || e == RUDP_PATH_LOSS ||
-	    e == RUDP_PATH_SRC_PORTS) {
+	    e == RUDP_PATH_SLOW || e == RUDP_PATH_SRC_PORTS) {
 		path_report(w, s, path, e);
 		return;
 	}
@@ -182,8 +206,12 @@ static uint64_t share_or_unknown(uint32_t ppm)
 	return ppm == UINT32_MAX ? UINT64_MAX : ppm;
 }
 
-static void quality_publish(struct launch_path_stats *p, const struct rudp_path_info *i)
+static void quality_publish(const struct worker *w, struct launch_path_stats *p,
+			    const struct rudp_path_info *i)
 {
+	snprintf(p->slow_than, sizeof(p->slow_than), "%s", i->slow_ns ? slow_than(w, i) : "");
+	launch_stat_set(&p->slow_ns, i->slow_ns);
+	launch_stat_set(&p->slow_than_ns, i->slow_than_ns);
 	launch_stat_set(&p->loss_out_ppm, share_or_unknown(i->loss_out_ppm));
 	launch_stat_set(&p->loss_in_ppm, share_or_unknown(i->loss_in_ppm));
 	launch_stat_set(&p->lossy_out, i->lossy_out);
@@ -217,7 +245,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->sources, i->sources);
 	launch_stat_set(&p->sources_lost, (uint64_t)__builtin_popcount(i->sources_lost));
 	launch_stat_set(&p->trains_lost, i->alone);
-	quality_publish(p, i);
+	quality_publish(w, p, i);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
 	launch_stat_set(&p->tx_packets, i->tx_packets);
 	launch_stat_set(&p->tx_bytes, i->tx_bytes);

@@ -40,6 +40,75 @@ static void a_lossy_path_is_named_with_leg_peer_share_and_direction(void **state
 			    "path-loss: leg-a loses 0.5 % to host-b; its load is on other legs");
 }
 
+static void a_slow_path_is_named_with_leg_peer_and_both_round_trips(void **state)
+{
+	struct launch_path_stats s = {.leg = "leg-a",
+				      .peer = "host-b",
+				      .slow_ns = 12340 * NSEC_PER_USEC,
+				      .slow_than_ns = 110 * NSEC_PER_USEC,
+				      .slow_than = "leg-b"};
+	char text[HEALTH_TEXT_MAX];
+
+	health_explain_slow(&s, text, sizeof(text));
+	assert_string_equal(
+		text, "path-slow: leg-a has a round trip of 12.3 ms to host-b, leg-b 0.11 ms");
+	s.slow_than[0] = '\0';
+	health_explain_slow(&s, text, sizeof(text));
+	assert_string_equal(
+		text, "path-slow: leg-a has a round trip of 12.3 ms to host-b, usually 0.11 ms");
+}
+
+/* Seconds in which a place passes and drops that many packets each. */
+static void pass(struct health_drops *d, unsigned seconds, uint64_t passed, uint64_t dropped,
+		 uint64_t *now)
+{
+	static uint64_t all_passed, all_dropped;
+
+	if (d->since_ns == 0)
+		all_passed = all_dropped = 0;
+	for (unsigned i = 0; i < seconds; i++, *now += NSEC_PER_SEC) {
+		all_passed += passed;
+		all_dropped += dropped;
+		health_drops_take(d, all_passed, all_dropped, *now);
+	}
+}
+
+static void drops_of_this_host_count_if_they_last(void **state)
+{
+	struct health_drops d = {.is_bad = false};
+	uint64_t now = NSEC_PER_SEC;
+	char text[64];
+
+	pass(&d, 10, 1000, 0, &now);
+	assert_false(d.is_bad);
+	pass(&d, 3, 900, 100, &now);
+	pass(&d, 10, 1000, 0, &now);
+	assert_false(d.is_bad); /* one burst */
+	pass(&d, 9, 900, 100, &now);
+	assert_true(d.is_bad);
+	assert_string_equal(health_drops_format(&d, text, sizeof(text)),
+			    "10 % of the packets (100 a second)");
+	pass(&d, 3, 1000, 0, &now);
+	assert_true(d.is_bad); /* it does not flap */
+	pass(&d, 6, 1000, 0, &now);
+	assert_false(d.is_bad);
+}
+
+static void few_drops_and_new_counters_are_no_drops(void **state)
+{
+	struct health_drops d = {.is_bad = false};
+	uint64_t now = NSEC_PER_SEC;
+
+	pass(&d, 30, 10000, 40, &now); /* 0.4 % */
+	assert_false(d.is_bad);
+	pass(&d, 30, 5, 1, &now); /* 17 %, of a few packets */
+	assert_false(d.is_bad);
+	health_drops_take(&d, 5000000, 4000000, now += 3600 * NSEC_PER_SEC);
+	health_drops_take(&d, 10, 0, now += 3 * NSEC_PER_SEC); /* the worker was restarted */
+	health_drops_take(&d, 20, 0, now += 3 * NSEC_PER_SEC);
+	assert_false(d.is_bad);
+}
+
 static const char arp[] =
 	"IP address       HW type     Flags       HW address            Mask     Device\n"
 	"10.10.1.20       0x1         0x2         02:00:00:00:00:20     *        eth1\n"
@@ -223,6 +292,50 @@ static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state
 	silent_case_done(&s);
 }
 
+/* The worker's socket drops a fifth of what arrives; the page has only its counters. */
+static void a_full_receive_queue_is_named_with_leg_and_rate(void **state)
+{
+	struct silent_case s;
+	struct launch_port_stats *st;
+	struct health_port *p;
+
+	silent_case_init(&s);
+	s.k->page.paths[1].up = 1;
+	st = &s.k->page.ports[1];
+	st->counts = 1;
+	strcpy(st->by, "udp");
+	expect_problem(&s, "");
+	for (unsigned i = 0; i < 2; i++) {
+		st->counters.rx_packets += 800;
+		st->counters.rx_missed += 200;
+		assert_int_equal(s.h.n_ports, 1);
+		p = &s.h.ports[0];
+		p->missed.since_ns -= 3 * NSEC_PER_SEC;
+		expect_problem(&s, i ? "rx-drops" : "");
+	}
+	assert_non_null(strstr(s.h.entries[0].text, "leg-a (eth1) drops 20 % of the packets"));
+	assert_non_null(strstr(s.h.entries[0].text, "the worker's socket is full"));
+	silent_case_done(&s);
+}
+
+static void a_slow_leg_is_a_problem_while_its_path_is_up(void **state)
+{
+	struct silent_case s;
+	struct launch_path_stats *p;
+
+	silent_case_init(&s);
+	p = &s.k->page.paths[1];
+	p->up = 1;
+	p->slow_ns = 10 * NSEC_PER_MSEC;
+	p->slow_than_ns = NSEC_PER_MSEC;
+	expect_problem(&s, "path-slow");
+	assert_string_equal(health_path_reason(&s.h, 1, "leg-a", "host-b", true),
+			    s.h.entries[0].text);
+	p->slow_ns = 0;
+	expect_problem(&s, "");
+	silent_case_done(&s);
+}
+
 static void a_worker_without_legs_has_the_reason_of_the_plan(void **state)
 {
 	struct plan_worker pw = {.id = 1};
@@ -330,6 +443,11 @@ int main(void)
 		cmocka_unit_test(a_leg_whose_label_no_leg_of_the_peer_has_is_found),
 		cmocka_unit_test(legs_that_stand_by_as_configured_are_accepted),
 		cmocka_unit_test(a_lossy_path_is_named_with_leg_peer_share_and_direction),
+		cmocka_unit_test(a_slow_path_is_named_with_leg_peer_and_both_round_trips),
+		cmocka_unit_test(drops_of_this_host_count_if_they_last),
+		cmocka_unit_test(few_drops_and_new_counters_are_no_drops),
+		cmocka_unit_test(a_full_receive_queue_is_named_with_leg_and_rate),
+		cmocka_unit_test(a_slow_leg_is_a_problem_while_its_path_is_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,52 @@ static void what_is_not_lost_is_not_called_loss(void **state)
 	}
 }
 
+/* Each end probes the size of its own packets, also on paths that no message uses. */
+static void lost_jumbo_frames_of_an_idle_path_are_found_within_a_minute(void **state)
+{
+	for (unsigned from = SIM_SERVER; from <= CLIENT; from++) {
+		struct sim_config cfg = sim_clean;
+		struct rudp_path_info info;
+		struct sim *sim;
+
+		cfg.mtu = 9000;
+		sim = world(&cfg);
+		CHECK(sim, path_of(sim, from, 0).mtu_found == 9000);
+		CHECK(sim, sim_pass(sim, 20 * SEC));
+		sim->ends[from].links[0].out_mtu = 1500;
+		CHECK(sim, sim_pass(sim, 60 * SEC));
+		info = path_of(sim, from, 0);
+		CHECK(sim, info.mtu_found == 1500 && info.mtu_most == 9000);
+		CHECK(sim, path_of(sim, from, 1).mtu_found == 9000);
+		CHECK(sim, path_of(sim, !from, 0).mtu_found == 9000);
+		end_world(sim);
+	}
+}
+
+/* Enough large packets are lost in a row to make an end search the size again and again. */
+static void random_loss_is_not_called_a_smaller_path_mtu(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct sim_config cfg = slow_links();
+		struct sim *sim;
+
+		cfg.seed = 40 + k;
+		cfg.mtu = 9000;
+		sim = world(&cfg);
+		for (unsigned leg = 0; leg < 2; leg++)
+			sim->ends[SIM_SERVER].links[leg].out_loss = (k % 2 ? 30 : 50) * PERCENT;
+		load_begin(sim);
+		CHECK(sim, sim_pass(sim, 60 * SEC));
+		for (unsigned leg = 0; leg < 2; leg++)
+			CHECK(sim, path_of(sim, SIM_SERVER, leg).mtu_found == 9000);
+		CHECK(sim, sim->ends[SIM_SERVER].events[RUDP_PATH_MTU] == 0);
+		for (unsigned leg = 0; leg < 2; leg++)
+			sim->ends[SIM_SERVER].links[leg].out_loss = 0;
+		load_end(sim);
+		end_world(sim);
+	}
+}
+
 /* A cable that is pulled, or a switch that restarts, is an outage: the path's state shows it. */
 static void outages_are_not_called_loss(void **state)
 {
@@ -369,6 +415,8 @@ int main(void)
 		cmocka_unit_test(load_leaves_a_lossy_leg_and_returns),
 		cmocka_unit_test(a_lossy_leg_carries_the_load_when_the_other_dies),
 		cmocka_unit_test(what_is_not_lost_is_not_called_loss),
+		cmocka_unit_test(lost_jumbo_frames_of_an_idle_path_are_found_within_a_minute),
+		cmocka_unit_test(random_loss_is_not_called_a_smaller_path_mtu),
 		cmocka_unit_test(outages_are_not_called_loss),
 		cmocka_unit_test(idle_paths_get_few_probes),
 		cmocka_unit_test(many_sessions_share_the_rate_of_probes),

@@ -40,8 +40,10 @@ static void fabric_round(struct fabric *f)
 	f->probes += n;
 	f->now += MS;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned news = sizes[i] <= f->carries ? rudp_mtu_probe_acked(&f->m, pns[i], f->now)
-						       : rudp_mtu_probe_lost(&f->m, pns[i], f->now);
+		unsigned news =
+			sizes[i] <= f->carries
+				? rudp_mtu_probe_acked(&f->m, pns[i], f->now)
+				: rudp_mtu_probe_lost(&f->m, pns[i], RUDP_MTU_TRIES, f->now);
 
 		f->found += (news & RUDP_MTU_FOUND) != 0;
 	}
@@ -252,6 +254,27 @@ static void a_wrong_fall_recovers_at_once(void **state)
 }
 
 /* A fabric that flaps: raised at growing intervals, until it has been stable for long. */
+static void a_lossy_path_needs_more_lost_probes(void **state)
+{
+	struct fabric f;
+
+	assert_int_equal(rudp_mtu_tries(0), RUDP_MTU_TRIES);
+	assert_int_equal(rudp_mtu_tries(10000), RUDP_MTU_TRIES);
+	assert_int_equal(rudp_mtu_tries(100000), 6);
+	assert_int_equal(rudp_mtu_tries(300000), 12);
+	assert_int_equal(rudp_mtu_tries(UINT32_MAX), RUDP_MTU_TRIES_MOST);
+	fabric_init(&f, 9000, 9000);
+	for (unsigned i = 1; i <= 12; i++) {
+		uint16_t bytes = rudp_mtu_next(&f.m, false, f.now);
+
+		assert_int_equal(bytes, 9000);
+		rudp_mtu_sent(&f.m, bytes, f.pn);
+		assert_false(rudp_mtu_probe_lost(&f.m, f.pn++, 12, f.now) & RUDP_MTU_FOUND);
+		assert_int_equal(f.m.too_large, i < 12 ? 0 : 9000);
+		f.now += 100 * MS; /* even the last of the pauses is shorter */
+	}
+}
+
 static void a_flapping_path_is_raised_ever_later(void **state)
 {
 	struct fabric f;
@@ -331,7 +354,7 @@ static void probes_of_a_silent_path_are_sent_again(void **state)
 	assert_int_equal(f.m.cur, 9000);
 	/* Other packets' numbers are ignored. */
 	assert_int_equal(rudp_mtu_probe_acked(&f.m, 7, f.now), 0);
-	assert_int_equal(rudp_mtu_probe_lost(&f.m, 7, f.now), 0);
+	assert_int_equal(rudp_mtu_probe_lost(&f.m, 7, RUDP_MTU_TRIES, f.now), 0);
 }
 
 int main(void)
@@ -346,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_black_hole_falls_back_to_the_base),
 		cmocka_unit_test(congestion_is_no_black_hole),
 		cmocka_unit_test(a_wrong_fall_recovers_at_once),
+		cmocka_unit_test(a_lossy_path_needs_more_lost_probes),
 		cmocka_unit_test(a_flapping_path_is_raised_ever_later),
 		cmocka_unit_test(a_size_refused_by_the_host_counts_at_once),
 		cmocka_unit_test(probes_of_a_silent_path_are_sent_again),

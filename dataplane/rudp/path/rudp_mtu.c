@@ -3,6 +3,9 @@
 #include "dataplane/rudp/path/rudp_mtu.h"
 #include <string.h>
 
+#define PPM 1000000U
+#define TRY_GAP_DOUBLED_MOST 3U
+
 /* Common link sizes; the last is probed only if hosts allow more. */
 static const uint16_t common[] = {1500, 4096, 9000};
 
@@ -198,15 +201,28 @@ static unsigned fall_back(struct rudp_mtu *m, uint64_t now)
 	return RUDP_MTU_FELL | search_start(m, now);
 }
 
-unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, uint64_t now)
+/* As many as are all lost by chance once in about a million times. */
+unsigned rudp_mtu_tries(uint32_t ppm)
+{
+	uint64_t by_chance = PPM;
+	unsigned n = 0;
+
+	while (by_chance > 1 && n < RUDP_MTU_TRIES_MOST) {
+		by_chance = (by_chance * MIN_OF(ppm, PPM) + PPM - 1) / PPM;
+		n++;
+	}
+	return MAX_OF(n, RUDP_MTU_TRIES);
+}
+
+unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, uint64_t now)
 {
 	struct rudp_mtu_probe *p = probe_find(m, pn);
 
 	if (!p)
 		return 0;
 	p->in_flight = false;
-	p->due_ns = now + (RUDP_MTU_TRY_GAP_NS << p->lost);
-	if (++p->lost < RUDP_MTU_TRIES)
+	p->due_ns = now + (RUDP_MTU_TRY_GAP_NS << MIN_OF(p->lost, TRY_GAP_DOUBLED_MOST));
+	if (++p->lost < tries)
 		return 0;
 	if (p->bytes <= m->cur) { /* it arrived earlier */
 		m->too_large = 0;

@@ -20,8 +20,9 @@
 
 #define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); ports with less are refused */
 #define RUDP_MTU_PROBES 4   /* sizes probed at the same time */
-#define RUDP_MTU_TRIES 3    /* RFC 8899, MAX_PROBES */
-#define RUDP_MTU_STEP 16U   /* smaller gains are not worth another probe */
+#define RUDP_MTU_TRIES 3    /* RFC 8899, MAX_PROBES; more on a path that loses packets */
+#define RUDP_MTU_TRIES_MOST 16
+#define RUDP_MTU_STEP 16U /* smaller gains are not worth another probe */
 #define RUDP_MTU_LOST_LEAST 4U
 #define RUDP_MTU_LOST_MOST 16U
 #define RUDP_MTU_PASSED_AGE 64U /* packets: an older arrival proves nothing any more */
@@ -75,9 +76,12 @@ enum rudp_mtu_result {
 	RUDP_MTU_FELL = 1,  /* `cur` is the base again: larger packets in flight will not arrive */
 	RUDP_MTU_FOUND = 2, /* a search ended with another `found` */
 };
-/* Probe number pn arrived, or was lost. */
+/* How many probes of a size must be lost in a row, so that a path that loses `ppm` packets of a
+ * million whatever their size is not taken for a smaller one. */
+unsigned rudp_mtu_tries(uint32_t ppm);
+/* Probe number pn arrived, or was lost; its size is too large after `tries` lost ones. */
 unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now);
-unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, uint64_t now);
+unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, uint64_t now);
 /* The outcome of probes in flight is unknown: sends them again. */
 void rudp_mtu_probes_forget(struct rudp_mtu *m, uint64_t now);
 /* Packet number pn, which carries data, arrived. */

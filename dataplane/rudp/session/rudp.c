@@ -538,6 +538,11 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.lossy_out = p->quality.out.lossy_ppm != 0,
 		.lossy_in = p->quality.in.lossy_ppm != 0,
 		.avoided = p->quality.avoided,
+		.slow_ns = p->latency.slow,
+		.slow_than_ns = p->latency.than,
+		.slow_port = p->latency.than_port == RUDP_LATENCY_OWN_PAST
+				     ? RUDP_PORTS_MAX
+				     : (unsigned)p->latency.than_port,
 		.rtt_at_ns = p->rtt_at_ns,
 		.rx_lost_packets = p->quality.in_lost,
 		.peer_srtt_ns = p->quality.peer_srtt_us * NSEC_PER_USEC,

@@ -84,6 +84,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	bool full;		  /* refuses packets for now */
 	uint32_t out_mtu;	  /* larger ones are lost in this direction; 0: none */
 	uint32_t out_loss;	  /* additional loss per million in this direction */
+	uint64_t out_delay_ns;	  /* additional delay in this direction */
 	uint8_t sources_out;	  /* bit per source port: its packets are lost in this direction */
 	uint64_t by_source[8];	  /* packets sent per source port */
 	uint64_t source_lag_ns;	  /* additional delay from each source port to the next */

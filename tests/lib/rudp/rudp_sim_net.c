@@ -170,6 +170,7 @@ static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link 
 	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;
 	if (end->index == SIM_SERVER)
 		at += sim->cfg.server_delay_ns;
+	at += link->out_delay_ns;
 	if (sim->cfg.jitter_ns)
 		at += sim_random(sim, sim->cfg.jitter_ns);
 	if (sim_chance(sim, sim->cfg.reorder))
