@@ -108,6 +108,7 @@ struct ctl_request {
 	size_t body_len;		 /* 0: strlen(body) */
 	const char *if_match; /* If-Match: the version that the change is based on; NULL: any */
 	unsigned timeout_s;   /* 0: CTL_TIMEOUT_S */
+	const char *list;     /* that the answer must have, for ctl_ask_json(); NULL: none */
 };
 
 /* `socket` is the read-only socket; a change (any method but GET) goes to the admin socket beside
@@ -120,7 +121,12 @@ void ctl_reply_done(struct ctl_reply *r);
 int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r);
 /* For commands: CTL_OK with a 2xx reply, else the error was printed. */
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret);
-/* The reply as JSON; the caller drops the reference. */
+/* The reply's JSON object, a new reference; NULL: it is none, or lacks the list that it must have,
+ * and the error was printed. */
+json_t *ctl_parse(const struct ctl_request *rq, const struct ctl_reply *r);
+/* The same without printing an error, and without a list that it must have. */
+json_t *ctl_parse_if_any(const struct ctl_reply *r);
+/* The reply as a JSON object; the caller drops the reference. */
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
 /* Sends a change; prints `done`, or with -j the answer (ctl_net.c). */
 int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
@@ -156,10 +162,16 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 
 /* "plenum: TEXT" on standard error. */
 void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
-/* Prints foreign text: control characters become '?'. */
+/* Prints foreign text: control characters and invalid bytes become '?'. */
 void ctl_put(const char *text, FILE *out);
+/* The same for text of several lines. */
+void ctl_put_lines(const char *text, FILE *out);
+/* The same on standard output, filled with blanks to `width` characters. */
+void ctl_put_wide(const char *text, size_t width);
 /* Indented JSON and a newline. */
 int ctl_put_json(const json_t *o);
+/* JSON on one line. */
+int ctl_put_json_line(const json_t *o);
 /* Takes ownership of a text that may be NULL (out of memory). */
 int ctl_put_text(const char *text);
 
@@ -171,7 +183,12 @@ bool ctl_put_legs(const json_t *legs);
 void ctl_put_warnings(const json_t *answer);
 /* The text of a member, "" if it has none. */
 const char *ctl_text(const json_t *o, const char *key);
+/* A real number is rounded, or limited to what fits. */
 json_int_t ctl_int(const json_t *o, const char *key);
+#define CTL_ID_SIZE 17
+/* The agent's number of a capture or test, which becomes part of a path. CTL_OK, or the error was
+ * printed. */
+int ctl_take_id(const json_t *answer, const char *key, char ret[CTL_ID_SIZE]);
 /* Whether a path's round trip is one of a message in the last ten seconds. Those of probes between
  * hosts that sleep say little about the network. */
 bool ctl_rtt_is_current(const json_t *path);

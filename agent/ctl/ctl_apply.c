@@ -119,7 +119,7 @@ static const char *find_unserved(const json_t *status, const json_t *paths)
 	size_t i;
 
 	json_array_foreach (paths, i, path)
-		if (!is_served(status, json_string_value(path)))
+		if (json_is_string(path) && !is_served(status, json_string_value(path)))
 			return json_string_value(path);
 	return NULL;
 }
@@ -162,6 +162,13 @@ static int await_mounts(const struct ctl_args *a, const json_t *paths)
 	return unserved ? CTL_UNSERVED : CTL_OK;
 }
 
+static int not_applied(void)
+{
+	ctl_complain("the agent's answer does not say what was applied; see 'plenum status' and "
+		     "'plenum history'");
+	return CTL_SOFTWARE;
+}
+
 /* Requests an apply and prints the outcome, or the decision about a waiting change. */
 static int change(const struct ctl_args *a, enum resource_id resource, const char *body)
 {
@@ -181,8 +188,10 @@ static int change(const struct ctl_args *a, enum resource_id resource, const cha
 	else if (json_object_get(o, "rolled_back"))
 		printf("Apply %" JSON_INTEGER_FORMAT " is rolled back.\n",
 		       ctl_int(o, "rolled_back"));
-	else
+	else if (json_is_object(json_object_get(o, "applied")))
 		print_applied(o);
+	else
+		r = not_applied();
 	if (!a->json && !a->dry_run)
 		ctl_put_warnings(o);
 	if (r == CTL_OK && !a->dry_run)
@@ -260,7 +269,7 @@ static int print_history(const struct ctl_args *a, const json_t *o)
 
 int ctl_cmd_history(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_HISTORY};
+	const struct ctl_request rq = {.resource = RESOURCE_HISTORY, .list = "history"};
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 

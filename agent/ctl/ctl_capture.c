@@ -16,8 +16,9 @@
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
-#define PAUSE_MS 100 /* between two polls if the first returned little */
-#define LEAVE_MS 2   /* time for workers to stop capturing */
+#define PAUSE_MS 100			 /* between two polls if the first returned little */
+#define LEAVE_MS 2			 /* time for workers to stop capturing */
+#define END_LIMIT_NS (30 * NSEC_PER_SEC) /* of the agent; it needs about one */
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
 #define BLOCK_PACKET 6U
@@ -28,16 +29,19 @@
 struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
-	int fd, keys_fd; /* keys_fd -1: no keys requested */
-	char number[17]; /* the agent's number of this capture */
+	int fd, keys_fd;	  /* keys_fd -1: no keys requested */
+	char number[CTL_ID_SIZE]; /* the agent's number of this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full; /* the limit of packets or bytes was reached */
 };
 
 static volatile sig_atomic_t interrupted;
 
+/* A second signal ends the program without the rest of the packets. */
 static void on_signal(int signo)
 {
+	if (interrupted)
+		_exit(128 + signo);
 	interrupted = 1;
 }
 
@@ -141,10 +145,10 @@ static int begin(struct capture *c)
 	r = ctl_ask_json(c->args, &rq, &answer);
 	if (r != CTL_OK)
 		return r;
-	snprintf(c->number, sizeof(c->number), "%.16s", ctl_text(answer, "capture"));
+	r = ctl_take_id(answer, "capture", c->number);
 	json_decref(answer);
 	c->begun_ns = clock_now_ns();
-	return CTL_OK;
+	return r;
 }
 
 /* Truncates the output files, now that the capture runs and no other capture writes them. A pipe
@@ -305,16 +309,20 @@ static int capture_packets(struct capture *c)
 
 static int end_capture(struct capture *c)
 {
+	const uint64_t until = clock_now_ns() + END_LIMIT_NS;
 	bool more = true;
 	int r = CTL_OK;
 	size_t len;
 
-	while (r == CTL_OK && more) {
+	while (r == CTL_OK && more && clock_now_ns() < until) {
 		r = poll_agent(c, RESOURCE_CAPTURE_END, &len, &more);
 		if (r == CTL_OK && more && !len)
 			(void)poll(NULL, 0, LEAVE_MS);
 	}
-	return r;
+	if (r != CTL_OK || !more)
+		return r;
+	ctl_complain("the agent does not end the capture; the last packets may be missing");
+	return CTL_SOFTWARE;
 }
 
 static void print_summary(const struct capture *c)

@@ -115,5 +115,5 @@ json_t *ctl_legs_if_any(const struct ctl_args *a)
 
 	if (ctl_http(a->socket, &rq, &reply) < 0 || reply.status != 200)
 		return NULL;
-	return json_loadb(reply.body, reply.len, 0, NULL);
+	return ctl_parse_if_any(&reply);
 }

@@ -197,7 +197,7 @@ static int print_host(const json_t *plan)
 
 int ctl_cmd_diff(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_PLAN_RUNNING};
+	const struct ctl_request rq = {.resource = RESOURCE_PLAN_RUNNING, .list = "steps"};
 	autofree char *text = NULL;
 	json_t *plan = NULL, *o;
 	bool differ = false, host;

@@ -12,15 +12,16 @@
 
 static void print_event(const struct ctl_args *a, const json_t *e)
 {
-	const char *severity = ctl_text(e, "severity");
-
 	if (a->json) {
-		json_dumpf(e, stdout, JSON_COMPACT);
-		putchar('\n');
+		(void)ctl_put_json_line(e);
 		return;
 	}
 	ctl_put(ctl_text(e, "time"), stdout);
-	printf("  %-7.20s  %-10.64s  ", severity, ctl_text(e, "source"));
+	fputs("  ", stdout);
+	ctl_put_wide(ctl_text(e, "severity"), 7);
+	fputs("  ", stdout);
+	ctl_put_wide(ctl_text(e, "source"), 10);
+	fputs("  ", stdout);
 	ctl_put(ctl_text(e, "text"), stdout);
 	putchar('\n');
 }
@@ -49,11 +50,15 @@ static bool is_passing(int error, long status)
 	       error == -ETIMEDOUT || (error == 0 && status == 503);
 }
 
+static void pause_before_request(void)
+{
+	nanosleep(&(struct timespec){0, 500 * (long)NSEC_PER_MSEC}, NULL);
+}
+
 /* Waits for the next answer, also from a restarted agent. */
 static int wait_events(const struct ctl_args *a, const char *query, struct ctl_reply *ret)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
-	static const struct timespec pause = {0, 500 * (long)NSEC_PER_MSEC};
 	bool gone = false;
 
 	for (;;) {
@@ -69,7 +74,7 @@ static int wait_events(const struct ctl_args *a, const char *query, struct ctl_r
 		if (!gone)
 			ctl_complain("the agent on %s does not answer; waiting for it", a->socket);
 		gone = true;
-		nanosleep(&pause, NULL);
+		pause_before_request();
 	}
 }
 
@@ -169,35 +174,39 @@ static int make_query(const struct ctl_args *a, struct events_query *q)
 
 /* ---- the command ---- */
 
+static const struct ctl_request events_request = {.resource = RESOURCE_EVENTS, .list = "events"};
+
 static int follow_events(const struct ctl_args *a, struct event_place *at)
 {
 	for (;;) {
 		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 		struct events_query q = {""};
-		char before[sizeof(at->instance)];
+		const struct event_place before = *at;
 		json_t *o;
 		int r;
 
-		snprintf(q.text, sizeof(q.text), "since=%" JSON_INTEGER_FORMAT "&wait=%d%s%s",
-			 at->next, EVENTS_WAIT_S, *at->instance ? "&instance=" : "", at->instance);
+		snprintf(q.text, sizeof(q.text), "since=%" JSON_INTEGER_FORMAT "&wait=%d", at->next,
+			 EVENTS_WAIT_S);
+		if (*at->instance)
+			add(&q, "instance", at->instance);
 		r = add_kind(a, &q);
 		if (r == CTL_OK)
 			r = wait_events(a, q.text, &reply);
 		if (r != CTL_OK)
 			return r;
-		o = json_loadb(reply.body, reply.len, 0, NULL);
-		if (!o) {
-			ctl_complain("the agent's events are not JSON");
+		o = ctl_parse(&events_request, &reply);
+		if (!o)
 			return CTL_SOFTWARE;
-		}
-		memcpy(before, at->instance, sizeof(before));
-		if (*before && strcmp(before, ctl_text(o, "instance")) != 0)
+		if (*before.instance && strcmp(before.instance, ctl_text(o, "instance")) != 0)
 			ctl_complain("the agent restarted without its earlier events: those that "
 				     "it has are listed from the first on");
 		take_events(a, o, at);
 		json_decref(o);
 		if (fflush(stdout) != 0)
 			return CTL_IO;
+		/* An agent that works waits for the next event before it answers. */
+		if (at->next <= before.next)
+			pause_before_request();
 	}
 }
 
@@ -205,10 +214,11 @@ int ctl_cmd_events(const struct ctl_args *a)
 {
 	struct event_place at = {0};
 	struct events_query q = {""};
-	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = q.text};
+	struct ctl_request rq = events_request;
 	json_t *o;
 	int r = make_query(a, &q);
 
+	rq.query = q.text;
 	if (r == CTL_OK)
 		r = ctl_ask_json(a, &rq, &o);
 	if (r != CTL_OK)

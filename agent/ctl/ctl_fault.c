@@ -165,7 +165,7 @@ static int print_faults(const struct ctl_args *a, const json_t *o)
 
 int ctl_cmd_fault_show(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_FAULTS};
+	const struct ctl_request rq = {.resource = RESOURCE_FAULTS, .list = "faults"};
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 

@@ -42,11 +42,14 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
 {
 	static const char name[] = "etag: ";
 	struct ctl_reply *r = user;
-	size_t len = size * n, skip = sizeof(name) - 1;
+	size_t len = size * n, skip = sizeof(name) - 1, at = 0;
 
-	if (len > skip && strncasecmp(data, name, skip) == 0)
-		snprintf(r->etag, sizeof(r->etag), "%.*s", (int)strcspn(data + skip, "\r\n"),
-			 data + skip);
+	if (len <= skip || strncasecmp(data, name, skip) != 0)
+		return len;
+	for (size_t i = skip; i < len && at + 1 < sizeof(r->etag); i++)
+		if (data[i] > ' ' && data[i] <= '~')
+			r->etag[at++] = data[i];
+	r->etag[at] = '\0';
 	return len;
 }
 
@@ -335,6 +338,35 @@ int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_r
 	return r;
 }
 
+json_t *ctl_parse_if_any(const struct ctl_reply *r)
+{
+	json_t *o = json_loadb(r->body, r->len, 0, NULL);
+
+	if (json_is_object(o))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+json_t *ctl_parse(const struct ctl_request *rq, const struct ctl_reply *r)
+{
+	const struct resource *what = &resources[rq->resource];
+	json_t *o = ctl_parse_if_any(r);
+
+	if (!o) {
+		ctl_complain("the agent's answer to %s %s is not a JSON object; see 'systemctl "
+			     "status plenumd'",
+			     what->method, what->path);
+	} else if (rq->list && !json_is_array(json_object_get(o, rq->list))) {
+		ctl_complain("the agent's answer to %s %s has no list '%s'; see 'systemctl status "
+			     "plenumd'",
+			     what->method, what->path, rq->list);
+		json_decref(o);
+		o = NULL;
+	}
+	return o;
+}
+
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret)
 {
 	struct ctl_reply reply;
@@ -343,13 +375,10 @@ int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t 
 
 	if (r != CTL_OK)
 		return r;
-	o = json_loadb(reply.body, reply.len, 0, NULL);
+	o = ctl_parse(rq, &reply);
 	ctl_reply_done(&reply);
-	if (!o) {
-		ctl_complain("the agent's answer to %s %s is not JSON",
-			     resources[rq->resource].method, resources[rq->resource].path);
+	if (!o)
 		return CTL_SOFTWARE;
-	}
 	*ret = o;
 	return CTL_OK;
 }

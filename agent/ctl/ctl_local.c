@@ -123,6 +123,10 @@ int ctl_put_config(const struct ctl_args *a, const char *yaml)
 	if (!yaml || !a->json)
 		return ctl_put_text(yaml);
 	o = json_pack("{s:s}", "yaml", yaml);
+	if (!o) {
+		ctl_complain("the configuration is not UTF-8 text");
+		return CTL_DATA;
+	}
 	r = ctl_put_json(o);
 	json_decref(o);
 	return r;
@@ -518,7 +522,7 @@ int ctl_put_plan(const json_t *o)
 
 int ctl_cmd_plan(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_PLAN};
+	const struct ctl_request rq = {.resource = RESOURCE_PLAN, .list = "steps"};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	json_t *o;
 	int r;
@@ -541,11 +545,9 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	r = r < 0 ? ctl_unreachable(a, r) : ctl_judge(a, &reply);
 	if (r != CTL_OK)
 		return r;
-	o = json_loadb(reply.body, reply.len, 0, NULL);
-	if (!o) {
-		ctl_complain("the agent's plan is not JSON");
+	o = ctl_parse(&rq, &reply);
+	if (!o)
 		return CTL_SOFTWARE;
-	}
 	r = a->json ? ctl_put_json(o) : ctl_put_plan(o);
 	json_decref(o);
 	return r;

@@ -245,13 +245,16 @@ static int find_network(const struct ctl_args *a, json_t *body)
 	const struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGED};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
 	struct spec *s = NULL;
 	int r = ctl_ask(a, &rq, &reply);
 
 	if (r != CTL_OK)
 		return r;
 	if (spec_parse("the staged configuration", reply.body, reply.len, &d, &s) < 0) {
-		diag_print(&d, stderr);
+		text = diag_format(&d);
+		ctl_complain("the agent's staged configuration is invalid:");
+		ctl_put_lines(text ? text : "out of memory\n", stderr);
 		return CTL_SOFTWARE;
 	}
 	r = choose_network(a, s, body);
@@ -467,6 +470,7 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	autofree char *text = json_dumps(body, JSON_COMPACT);
+	const struct ctl_request rq = {.resource = RESOURCE_NET_SET};
 	json_t *o;
 	int r = check_name(name);
 
@@ -483,11 +487,9 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 		r = ctl_judge(a, &reply);
 	if (r != CTL_OK)
 		return r;
-	o = json_loadb(reply.body, reply.len, 0, NULL);
-	if (!o) {
-		ctl_complain("the agent's answer to the change is not JSON");
+	o = ctl_parse(&rq, &reply);
+	if (!o)
 		return CTL_SOFTWARE;
-	}
 	r = print_changed(a, o);
 	json_decref(o);
 	return r;

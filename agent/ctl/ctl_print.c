@@ -23,7 +23,8 @@ void ctl_complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-void ctl_put(const char *text, FILE *out)
+/* allowed: control characters that are printed all the same. */
+static void put_shown(const char *text, FILE *out, const char *allowed)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t left = strlen(text);
@@ -32,7 +33,7 @@ void ctl_put(const char *text, FILE *out)
 		uint32_t c;
 		size_t n = text_utf8_read(at, left, &c);
 
-		if (n > 0 && text_is_shown(c))
+		if (n > 0 && (text_is_shown(c) || (c < ' ' && strchr(allowed, (int)c))))
 			fwrite(at, 1, n, out);
 		else
 			fputc('?', out);
@@ -42,14 +43,70 @@ void ctl_put(const char *text, FILE *out)
 	}
 }
 
-int ctl_put_json(const json_t *o)
+void ctl_put(const char *text, FILE *out)
 {
-	if (json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY) < 0) {
+	put_shown(text, out, "");
+}
+
+void ctl_put_lines(const char *text, FILE *out)
+{
+	put_shown(text, out, "\n\t");
+}
+
+void ctl_put_wide(const char *text, size_t width)
+{
+	size_t n = 0;
+
+	for (const char *c = text; *c; c++)
+		n += ((unsigned char)*c & 0xc0) != 0x80;
+	ctl_put(text, stdout);
+	printf("%*s", (int)(width - MIN_OF(n, width)), "");
+}
+
+/* The same JSON to a program: only the characters in strings that must not reach a terminal are
+ * written as their numbers. */
+static void put_escaped(const char *json)
+{
+	const unsigned char *at = (const unsigned char *)json;
+	size_t left = strlen(json);
+
+	while (left > 0) {
+		uint32_t c = '?';
+		size_t n = MAX_OF(text_utf8_read(at, left, &c), (size_t)1);
+
+		if (c == '\n' || text_is_shown(c))
+			fwrite(at, 1, n, stdout);
+		else if (c < 0x10000)
+			printf("\\u%04x", (unsigned)c);
+		else
+			printf("\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+			       (unsigned)(0xdc00 + (c & 0x3ff)));
+		at += n;
+		left -= n;
+	}
+	putchar('\n');
+}
+
+static int put_json(const json_t *o, size_t form)
+{
+	autofree char *text = json_dumps(o, form | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY);
+
+	if (!text) {
 		ctl_complain("cannot write the result");
 		return CTL_IO;
 	}
-	putchar('\n');
+	put_escaped(text);
 	return CTL_OK;
+}
+
+int ctl_put_json(const json_t *o)
+{
+	return put_json(o, JSON_INDENT(2));
+}
+
+int ctl_put_json_line(const json_t *o)
+{
+	return put_json(o, JSON_COMPACT);
 }
 
 int ctl_put_text(const char *text)
@@ -58,7 +115,7 @@ int ctl_put_text(const char *text)
 		ctl_complain("out of memory");
 		return CTL_OS;
 	}
-	fputs(text, stdout);
+	ctl_put_lines(text, stdout);
 	if (*text && text[strlen(text) - 1] != '\n')
 		putchar('\n');
 	return CTL_OK;
@@ -118,8 +175,25 @@ bool ctl_rtt_is_current(const json_t *path)
 json_int_t ctl_int(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
+	const double d = json_real_value(v);
 
-	return json_is_real(v) ? (json_int_t)json_real_value(v) : json_integer_value(v);
+	if (!json_is_real(v))
+		return json_integer_value(v);
+	if (d >= 0x1p63)
+		return INT64_MAX;
+	return d < -0x1p63 ? INT64_MIN : (json_int_t)d;
+}
+
+int ctl_take_id(const json_t *answer, const char *key, char ret[CTL_ID_SIZE])
+{
+	const char *id = ctl_text(answer, key);
+
+	if (!*id || strlen(id) >= CTL_ID_SIZE || strspn(id, "0123456789abcdef") != strlen(id)) {
+		ctl_complain("the agent's answer has no valid '%s'", key);
+		return CTL_SOFTWARE;
+	}
+	strcpy(ret, id);
+	return CTL_OK;
 }
 
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size)

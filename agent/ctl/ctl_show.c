@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-static int get(const struct ctl_args *a, enum resource_id resource, json_t **ret)
+/* list: that the answer must have; NULL: none. */
+static int get(const struct ctl_args *a, enum resource_id resource, const char *list, json_t **ret)
 {
-	const struct ctl_request rq = {.resource = resource};
+	const struct ctl_request rq = {.resource = resource, .list = list};
 
 	return ctl_ask_json(a, &rq, ret);
 }
@@ -70,19 +71,20 @@ static void add_ports(struct ctl_table *t, const json_t *process)
 	json_array_foreach (json_object_get(process, "ports"), i, p) {
 		const json_t *c = json_object_get(p, "counters");
 		const char *leg = ctl_text(p, "leg"), *by = ctl_text(p, "by"), *why;
-		json_int_t n = 0;
+		uint64_t n = 0;
 		char sources[32];
 
 		json_object_foreach (json_object_get(c, "rx_dropped"), why, dropped)
-			n += json_integer_value(dropped);
+			n += (uint64_t)json_integer_value(dropped);
 		if (json_is_object(c))
 			json_array_append_new(
 				texts,
-				json_sprintf("%s %s: %lld sent, %lld received, %lld dropped, "
+				json_sprintf("%s %s: %lld sent, %lld received, %llu dropped, "
 					     "%lld missed%s",
 					     leg, *by ? by : "closed",
 					     (long long)ctl_int(c, "tx_packets"),
-					     (long long)ctl_int(c, "rx_packets"), (long long)n,
+					     (long long)ctl_int(c, "rx_packets"),
+					     (unsigned long long)n,
 					     (long long)ctl_int(c, "rx_missed"),
 					     sources_text(c, sources, sizeof(sources))));
 		else
@@ -140,7 +142,7 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 int ctl_cmd_processes(const struct ctl_args *a)
 {
 	json_t *o;
-	int r = get(a, RESOURCE_PROCESSES, &o);
+	int r = get(a, RESOURCE_PROCESSES, "processes", &o);
 
 	if (r != CTL_OK)
 		return r;
@@ -277,7 +279,7 @@ static int print_net(const struct ctl_args *a, const json_t *legs)
 int ctl_cmd_net_show(const struct ctl_args *a)
 {
 	json_t *o;
-	int r = get(a, RESOURCE_NET, &o);
+	int r = get(a, RESOURCE_NET, "net", &o);
 
 	if (r != CTL_OK)
 		return r;
@@ -406,6 +408,13 @@ static void print_texts(const char *name, const json_t *texts)
 		print_field(i ? "" : name, json_is_string(text) ? json_string_value(text) : "?");
 }
 
+static void print_line(const char *before, const char *text, const char *after)
+{
+	fputs(before, stdout);
+	ctl_put(text, stdout);
+	puts(after);
+}
+
 /* Settings that only the administrator can change, with the commands to copy. */
 static void print_needs(const json_t *needs)
 {
@@ -413,17 +422,32 @@ static void print_needs(const json_t *needs)
 	size_t i, j;
 
 	json_array_foreach (needs, i, need) {
-		printf("%s%s%s\n", i ? "" : "Actions required on this machine:\n", "  ",
-		       ctl_text(need, "why"));
+		if (i == 0)
+			puts("Actions required on this machine:");
+		print_line("  ", ctl_text(need, "why"), "");
 		json_array_foreach (json_object_get(need, "commands"), j, command)
-			printf("      %s\n", json_string_value(command));
+			print_line("      ",
+				   json_is_string(command) ? json_string_value(command) : "?", "");
 		if (ctl_text(need, "firmware")[0])
-			printf("      (%s)\n", ctl_text(need, "firmware"));
+			print_line("      (", ctl_text(need, "firmware"), ")");
 		/* The kernel sends no event for some of these settings. */
 		if (json_is_true(json_object_get(need, "reboot")))
 			printf("      then reboot\n");
 		else if (json_array_size(json_object_get(need, "commands")) > 0)
 			printf("      then plenum apply\n");
+	}
+}
+
+/* Without its number, which counts from the agent's start and differs from that in the history. */
+static void print_last_apply(const json_t *applied)
+{
+	if (ctl_int(applied, "number") > 0) {
+		printf("Applied:  %" JSON_INTEGER_FORMAT " steps", ctl_int(applied, "steps"));
+		print_line(", ", ctl_text(applied, "time"), "");
+	} else {
+		print_field(
+			"Applied:",
+			"nothing since the agent started; 'plenum history' shows earlier applies");
 	}
 }
 
@@ -433,7 +457,6 @@ static int print_status(const json_t *o)
 		const char *key;
 		int (*print)(const json_t *list);
 	} tables[] = {{"legs", print_legs}, {"mounts", print_mounts}, {"paths", print_paths}};
-	const json_t *applied = json_object_get(o, "applied");
 	const json_t *workers = json_object_get(o, "workers");
 	int r = CTL_OK;
 	size_t i;
@@ -441,15 +464,7 @@ static int print_status(const json_t *o)
 	print_field("Host:", ctl_text(o, "host"));
 	print_field("Version:", ctl_text(o, "version"));
 	print_field("State:", ctl_text(o, "state"));
-	/* Not shown: this number counts from the agent's start and differs from that in the
-	 * history. */
-	if (ctl_int(applied, "number") > 0)
-		printf("Applied:  %" JSON_INTEGER_FORMAT " steps, %s\n", ctl_int(applied, "steps"),
-		       ctl_text(applied, "time"));
-	else
-		print_field(
-			"Applied:",
-			"nothing since the agent started; 'plenum history' shows earlier applies");
+	print_last_apply(json_object_get(o, "applied"));
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
 	if (json_object_get(o, "security"))
@@ -476,10 +491,15 @@ int ctl_cmd_status(const struct ctl_args *a)
 {
 	json_t *o;
 	bool well;
-	int r = get(a, RESOURCE_STATUS, &o);
+	int r = get(a, RESOURCE_STATUS, NULL, &o);
 
 	if (r != CTL_OK)
 		return r;
+	if (!*ctl_text(o, "state")) {
+		ctl_complain("the agent's status has no state; see 'systemctl status plenumd'");
+		json_decref(o);
+		return CTL_SOFTWARE;
+	}
 	/* The state alone decides, so that the exit status agrees with the first lines: a problem
 	 * that has not lasted long enough to change the state is not a fault yet. */
 	well = strcmp(ctl_text(o, "state"), "running") == 0;

@@ -12,6 +12,8 @@
 #define GAP 2		  /* blanks between columns */
 #define LAST_WIDTH_MIN 24 /* of a last column that is broken into lines */
 #define STACK_INDENT 4	  /* of a text below its row */
+/* One text without end must not fill every other row with blanks. */
+#define CELL_WIDTH_MAX ((size_t)512)
 
 /* Columns omitted first if the terminal is too narrow: headings of all tables. */
 static const char *const dispensable[] = {
@@ -136,7 +138,8 @@ static void lay_out(struct layout *l)
 
 	for (size_t row = l->t->no_header; row < l->n_rows; row++)
 		for (size_t i = 0; i <= last; i++)
-			l->widths[i] = MAX_OF(l->widths[i], width_of(cell_of(l->t, row, i)));
+			l->widths[i] = MAX_OF(l->widths[i], MIN_OF(width_of(cell_of(l->t, row, i)),
+								   CELL_WIDTH_MAX));
 	text = l->widths[last] > LAST_WIDTH_MIN;
 	l->stacked = text && !fits(l);
 	for (size_t k = 0; k < ARRAY_SIZE(dispensable) && !l->t->keep_all && !fits(l); k++)
@@ -204,7 +207,7 @@ static void print_row(const struct layout *l, size_t row)
 			continue;
 		printf("%*s", (int)blanks, "");
 		ctl_put(cell, stdout);
-		blanks = l->widths[i] - width_of(cell) + GAP;
+		blanks = l->widths[i] - MIN_OF(width_of(cell), l->widths[i]) + GAP;
 	}
 	if (l->stacked) {
 		print_below(l, row);

@@ -47,8 +47,9 @@ static void put_head(const struct top_view *v, const char *gone)
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	printf("%s  ", text);
 	ctl_put(v->host, stdout);
-	printf(": %s, %" PRIu64 " of %" PRIu64 " workers up\n", v->state, v->workers_up,
-	       v->workers);
+	fputs(": ", stdout);
+	ctl_put(v->state, stdout);
+	printf(", %" PRIu64 " of %" PRIu64 " workers up\n", v->workers_up, v->workers);
 	if (*gone)
 		printf("! %s\n", gone);
 	json_array_foreach (v->wrong, i, o) {
@@ -96,7 +97,7 @@ static int put_json_line(const struct top_view *v, const char *gone)
 {
 	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:O}", "time", (json_int_t)time(NULL), "host",
 			      v->host, "state", v->state, "agent", !*gone, "wrong", v->wrong);
-	autofree char *text = NULL;
+	int r;
 
 	for (enum top_kind k = 0; o && k < TOP_KIND_MAX; k++) {
 		json_t *list = json_array();
@@ -105,13 +106,9 @@ static int put_json_line(const struct top_view *v, const char *gone)
 			json_array_append_new(list, row_to_json(k, &v->tables[k].rows[i]));
 		json_object_set_new(o, top_kind_names[k], list);
 	}
-	text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(10))
-		 : NULL;
+	r = o ? ctl_put_json_line(o) : ctl_put_text(NULL);
 	json_decref(o);
-	if (!text)
-		return ctl_put_text(NULL);
-	puts(text);
-	return CTL_OK;
+	return r;
 }
 
 static int put_sample(struct top *t)

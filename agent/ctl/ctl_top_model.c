@@ -4,6 +4,7 @@
  * terminal, for the tests.
  */
 #include "agent/ctl/ctl_top.h"
+#include "netcfg/base/text.h"
 #include "netcfg/base/vec.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@ const char *const top_sort_names[TOP_SORT_MAX] = {"health", "name", "traffic", "
 const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers"};
 
 #define SENTENCE_MAX 512
+#define NUMBER_MAX 1e18 /* sums of such numbers are finite */
 
 void top_sample_done(struct top_sample *s)
 {
@@ -27,6 +29,27 @@ void top_view_done(struct top_view *v)
 		free(v->tables[i].rows);
 	json_decref(v->wrong);
 	*v = (struct top_view){0};
+}
+
+/* ---- values ---- */
+
+/* As much of the text as fits. */
+static void copy_text(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%s", text);
+	text_trim(to);
+}
+
+static uint64_t count_of(const json_t *o, const char *key)
+{
+	return (uint64_t)MAX_OF(ctl_int(o, key), (json_int_t)0);
+}
+
+static double limited(const json_t *number)
+{
+	const double v = json_number_value(number);
+
+	return v > NUMBER_MAX ? NUMBER_MAX : v > 0 ? v : 0;
 }
 
 /* ---- rows ---- */
@@ -47,7 +70,7 @@ static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char
 	}
 	row->since_s = UINT64_MAX;
 	row->loss_percent = -1;
-	snprintf(row->name, sizeof(row->name), "%s", name);
+	copy_text(row->name, sizeof(row->name), name);
 	return row;
 }
 
@@ -60,7 +83,7 @@ static const char *worker_name(json_int_t id, char buf[24])
 /* A restarted process counts from zero. */
 static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
 {
-	json_int_t was = ctl_int(before, key), is = ctl_int(now, key);
+	const uint64_t was = count_of(before, key), is = count_of(now, key);
 
 	if (!before || seconds <= 0)
 		return 0;
@@ -94,22 +117,22 @@ static void add_loss_to(struct top_row *r, const json_t *now)
 	const json_t *from = json_object_get(now, "loss_from_percent");
 
 	if (json_is_number(to))
-		r->loss_percent = MAX_OF(r->loss_percent, json_number_value(to));
+		r->loss_percent = MAX_OF(r->loss_percent, limited(to));
 	if (json_is_number(from))
-		r->loss_percent = MAX_OF(r->loss_percent, json_number_value(from));
+		r->loss_percent = MAX_OF(r->loss_percent, limited(from));
 }
 
 static void add_path_to(struct top_row *r, const json_t *before, const json_t *now, double seconds)
 {
 	bool up = json_is_true(json_object_get(now, "up"));
-	uint64_t since_s = (uint64_t)ctl_int(now, "since_s");
+	uint64_t since_s = count_of(now, "since_s");
 
 	if (!r)
 		return;
 	r->paths++;
 	r->paths_up += up;
 	if (up && ctl_rtt_is_current(now)) {
-		r->rtt_us += json_number_value(json_object_get(now, "srtt_us"));
+		r->rtt_us += limited(json_object_get(now, "srtt_us"));
 		r->paths_rtt++;
 	}
 	if (!up)
@@ -124,7 +147,7 @@ static void add_path_to(struct top_row *r, const json_t *before, const json_t *n
 	r->lost += rate(before, now, "lost_packets", seconds) +
 		   rate(before, now, "rx_lost_packets", seconds);
 	add_loss_to(r, now);
-	r->failovers += (uint64_t)ctl_int(now, "failovers");
+	r->failovers += count_of(now, "failovers");
 }
 
 static void add_paths(struct top_view *v, const struct top_sample *before,
@@ -154,9 +177,10 @@ static void add_legs(struct top_view *v, const json_t *status)
 
 		if (!r)
 			return;
-		snprintf(r->state, sizeof(r->state), "%s", ctl_text(leg, "state"));
+		copy_text(r->state, sizeof(r->state), ctl_text(leg, "state"));
 		snprintf(r->about, sizeof(r->about), "%s%s%s", ctl_text(leg, "switch"),
 			 *ctl_text(leg, "switch") ? " " : "", ctl_text(leg, "switch_port"));
+		text_trim(r->about);
 		r->bad = strcmp(r->state, "usable") != 0;
 	}
 }
@@ -178,9 +202,9 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 		r = row_of(v, TOP_WORKERS, slash + 1);
 		if (!r)
 			return;
-		snprintf(r->state, sizeof(r->state), "%s", ctl_text(o, "status"));
-		snprintf(r->role, sizeof(r->role), "%s", ctl_text(o, "role"));
-		snprintf(r->network, sizeof(r->network), "%s", ctl_text(o, "network"));
+		copy_text(r->state, sizeof(r->state), ctl_text(o, "status"));
+		copy_text(r->role, sizeof(r->role), ctl_text(o, "role"));
+		copy_text(r->network, sizeof(r->network), ctl_text(o, "network"));
 		r->bad = strcmp(r->state, "UP") != 0;
 	}
 	json_array_foreach (json_object_get(now->status, "traffic"), i, o) {
@@ -194,7 +218,7 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 		r->read_bytes = rate(was, o, "read_bytes", seconds);
 		r->write_bytes = rate(was, o, "write_bytes", seconds);
 		r->errors = rate(was, o, "errors", seconds);
-		r->sessions = (uint64_t)ctl_int(o, "sessions");
+		r->sessions = count_of(o, "sessions");
 	}
 }
 
@@ -211,6 +235,7 @@ static void wrong(struct top_view *v, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_trim(text);
 	o = json_string(text);
 	if (json_array_append_new(v->wrong, o ? o : json_string("?")) < 0)
 		v->out_of_memory = true;
@@ -361,10 +386,10 @@ void top_view_make(const struct top_sample *before, const struct top_sample *now
 	const json_t *workers = json_object_get(now->status, "workers");
 
 	*ret = (struct top_view){.wrong = json_array()};
-	snprintf(ret->host, sizeof(ret->host), "%s", ctl_text(now->status, "host"));
-	snprintf(ret->state, sizeof(ret->state), "%s", ctl_text(now->status, "state"));
-	ret->workers_up = (uint64_t)ctl_int(workers, "up");
-	ret->workers = (uint64_t)ctl_int(workers, "total");
+	copy_text(ret->host, sizeof(ret->host), ctl_text(now->status, "host"));
+	copy_text(ret->state, sizeof(ret->state), ctl_text(now->status, "state"));
+	ret->workers_up = count_of(workers, "up");
+	ret->workers = count_of(workers, "total");
 	add_legs(ret, now->status);
 	add_paths(ret, two ? before : NULL, now, seconds);
 	add_workers(ret, two ? before : NULL, now, seconds);
@@ -507,7 +532,8 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 	case C_RDMA_WRITE:
 	case C_READ:
 	case C_WRITE:
-		return ctl_format_bytes((json_int_t)bytes[c], buf, TOP_CELL_MAX);
+		return ctl_format_bytes((json_int_t)MIN_OF(bytes[c], NUMBER_MAX), buf,
+					TOP_CELL_MAX);
 	case C_RTT:
 		return format_latency(r, buf);
 	case C_LOSS:
@@ -525,6 +551,7 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 		return format_rate(rates[c], buf);
 	default:
 		snprintf(buf, TOP_CELL_MAX, "%.60s", *texts[c] ? texts[c] : "-");
+		text_trim(buf);
 		return buf;
 	}
 }

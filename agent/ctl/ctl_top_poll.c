@@ -15,7 +15,7 @@ static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 
 	if (r < 0)
 		return r;
-	*ret = reply.status == 200 ? json_loadb(reply.body, reply.len, 0, NULL) : NULL;
+	*ret = reply.status == 200 ? ctl_parse_if_any(&reply) : NULL;
 	r = *ret ? 0 : reply.status == 403 ? -EACCES : -EPROTO;
 	ctl_reply_done(&reply);
 	return r;

@@ -5,6 +5,7 @@
  * async-signal-safe calls.
  */
 #include "agent/ctl/ctl_top.h"
+#include "netcfg/base/text.h"
 
 #include <curses.h>
 #include <inttypes.h>
@@ -23,12 +24,7 @@ static struct termios before;
 static char leave[128];
 static size_t leave_len;
 
-static void on_end(int signo)
-{
-	interrupted = signo;
-}
-
-static void on_crash(int signo)
+static void terminal_restore(void)
 {
 	ssize_t ignored = 0;
 
@@ -37,6 +33,21 @@ static void on_crash(int signo)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	}
 	(void)ignored;
+}
+
+/* A second signal ends the program whatever it is doing: an answer of the agent may be huge. */
+static void on_end(int signo)
+{
+	if (interrupted) {
+		terminal_restore();
+		_exit(128 + signo);
+	}
+	interrupted = signo;
+}
+
+static void on_crash(int signo)
+{
+	terminal_restore();
 	raise(signo); /* SA_RESETHAND: then with the default action */
 }
 
@@ -73,13 +84,12 @@ struct screen {
 static void put_text(int line, int column, attr_t attr, const char *text)
 {
 	char clean[512];
-	size_t n = 0;
 
 	if (line < 0 || line >= LINES || column >= COLS)
 		return;
-	for (; text[n] && n < sizeof(clean) - 1; n++)
-		clean[n] = (unsigned char)text[n] < ' ' || text[n] == 0x7f ? '?' : text[n];
-	clean[n] = '\0';
+	snprintf(clean, sizeof(clean), "%s", text);
+	text_trim(clean);
+	text_clean(clean);
 	attron(attr);
 	mvaddnstr(line, column, clean, COLS - column);
 	attroff(attr);

@@ -4,6 +4,7 @@
  * something. ctl_table.c lays out the result.
  */
 #include "agent/ctl/ctl.h"
+#include "netcfg/base/text.h"
 
 #include <string.h>
 
@@ -225,13 +226,16 @@ static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, s
 static void put_csv(const char *text, bool last)
 {
 	bool quoted = text[strcspn(text, "\",\r\n")] != '\0';
+	autofree char *shown = strdup(text);
 
+	if (shown)
+		text_clean(shown);
 	if (quoted)
 		putchar('"');
-	for (const char *c = text; *c; c++) {
+	for (const char *c = shown ? shown : "?"; *c; c++) {
 		if (*c == '"')
 			putchar('"');
-		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+		putchar(*c);
 	}
 	if (quoted)
 		putchar('"');

@@ -33,7 +33,7 @@ static bool is_back(const json_t *was, const json_t *now)
 /* Waits for one worker. CTL_OK; CTL_DEGRADED: it is not up in time. */
 static int await(const struct ctl_args *a, const json_t *before, json_int_t id)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_PROCESSES};
+	const struct ctl_request rq = {.resource = RESOURCE_PROCESSES, .list = "processes"};
 	const json_t *was = find(before, id);
 	const uint64_t until = clock_now_ns() + BACK_LIMIT_NS;
 	bool back = false;
@@ -65,6 +65,11 @@ static int await_all(const struct ctl_args *a, const json_t *before, const json_
 	int r = CTL_OK;
 	size_t i;
 
+	if (json_array_size(list) > json_array_size(json_object_get(before, "processes"))) {
+		ctl_complain("the agent's answer names more workers than there are; see 'plenum "
+			     "processes'");
+		return CTL_SOFTWARE;
+	}
 	if (json_array_size(list) == 0 && !a->json)
 		puts("Nothing to do: no worker is outdated.");
 	json_array_foreach (list, i, id)
@@ -75,8 +80,8 @@ static int await_all(const struct ctl_args *a, const json_t *before, const json_
 
 int ctl_cmd_worker_restart(const struct ctl_args *a)
 {
-	const struct ctl_request look = {.resource = RESOURCE_PROCESSES};
-	struct ctl_request rq = {.resource = RESOURCE_WORKERS_RESTART};
+	const struct ctl_request look = {.resource = RESOURCE_PROCESSES, .list = "processes"};
+	struct ctl_request rq = {.resource = RESOURCE_WORKERS_RESTART, .list = "restarts"};
 	unsigned long id = 0;
 	json_t *before, *answer;
 	char body[48];

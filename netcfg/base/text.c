@@ -87,3 +87,14 @@ void text_clean(char *text)
 		left -= n;
 	}
 }
+
+void text_trim(char *text)
+{
+	size_t len = strlen(text), n = 1;
+	uint32_t c;
+
+	while (n < len && n < 4 && ((unsigned char)text[len - n] & 0xc0) == 0x80)
+		n++;
+	if (n <= len && text_utf8_read((unsigned char *)text + len - n, n, &c) == 0)
+		text[len - n] = '\0';
+}

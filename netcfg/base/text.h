@@ -21,5 +21,7 @@ bool text_is_utf8(const char *text, size_t size);
 bool text_is_clean(const char *text, size_t size);
 /* Replaces each byte that is not part of such a character by '?', in place. */
 void text_clean(char *text);
+/* Removes an incomplete last character, as a cut at a size in bytes leaves it. */
+void text_trim(char *text);
 
 #endif

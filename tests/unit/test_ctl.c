@@ -104,7 +104,6 @@ static void test_status_exits_by_state(void **state)
 		{STATUS("starting", "2", "\"carrier\":true", "true"), CTL_DEGRADED},
 		{STATUS("degraded", "2", "\"carrier\":true", "true"), CTL_DEGRADED},
 		{STATUS("stopping", "2", "\"carrier\":true", "true"), CTL_DEGRADED},
-		{"{}", CTL_DEGRADED},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -132,7 +131,8 @@ static void test_tables_fit_the_terminal(void **state)
 		assert_true(strlen(line) <= 60);
 	setenv("COLUMNS", "90", 1);
 	r = run("plan", 200,
-		"{\"workers\":[{\"id\":1,\"role\":\"frontend\",\"core\":1,\"reason\":\"one two "
+		"{\"steps\":[],\"workers\":[{\"id\":1,\"role\":\"frontend\",\"core\":1,\"reason\":"
+		"\"one two "
 		"three "
 		"four five six seven eight nine ten eleven twelve thirteen fourteen\"}]}");
 	unsetenv("COLUMNS");
@@ -143,21 +143,19 @@ static void test_tables_fit_the_terminal(void **state)
 		assert_true(strlen(line) <= 90);
 }
 
+/* Members may be missing or have other types; test_ctl_answers has what no command can use. */
 static void test_malformed_answers_are_harmless(void **state)
 {
-	static const char odd[] = "{\"processes\":[1,null,{}],\"legs\":5,\"paths\":[[]],"
-				  "\"events\":{},\"net\":[0]}";
-	static const char *const shapes[] = {"{}", "[]", odd};
+	static const char odd[] =
+		"{\"state\":\"x\",\"processes\":[1,null,{}],\"legs\":5,\"paths\":[[]],"
+		"\"events\":[1,{}],\"net\":[0],\"steps\":[[]],\"applied\":{\"steps\":[]},"
+		"\"needs\":[{\"commands\":[7]},7],\"mounts\":[7]}";
 	static const char *const commands[] = {"processes", "status", "events",	  "net show",
 					       "plan",	    "apply",  "status -j"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
-		for (size_t j = 0; j < ARRAY_SIZE(commands); j++)
-			assert_int_equal(run(commands[j], 200, shapes[i]).status,
-					 strcmp(commands[j], "status") == 0 ? CTL_DEGRADED
-									    : CTL_OK);
-	assert_int_equal(run("status", 200, "not json").status, CTL_SOFTWARE);
-	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
+	for (size_t j = 0; j < ARRAY_SIZE(commands); j++)
+		assert_int_equal(run(commands[j], 200, odd).status,
+				 strcmp(commands[j], "status") == 0 ? CTL_DEGRADED : CTL_OK);
 }
 
 static void test_net_show_gives_the_reason_of_an_absent_leg(void **state)

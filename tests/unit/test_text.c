@@ -43,6 +43,26 @@ static void test_readable_text_is_unchanged(void **state)
 		assert_cleaned(texts[i], texts[i]);
 }
 
+static void test_a_cut_text_loses_an_incomplete_character_only(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {{"", ""},
+		     {"a", "a"},
+		     {"ab\xc3", "ab"},
+		     {"ab\xc3\xa9", "ab\xc3\xa9"},
+		     {"\xe2\x82", ""},
+		     {"a\xf0\x9f\x92", "a"},
+		     {"\xf0\x9f\x92\xa9", "\xf0\x9f\x92\xa9"}};
+	char buf[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		strcpy(buf, cases[i].text);
+		text_trim(buf);
+		assert_string_equal(buf, cases[i].want);
+	}
+}
+
 static void test_invalid_utf8_and_control_characters_are_replaced(void **state)
 {
 	assert_cleaned("a\xff"
@@ -112,6 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readable_text_is_unchanged),
 		cmocka_unit_test(test_invalid_utf8_and_control_characters_are_replaced),
+		cmocka_unit_test(test_a_cut_text_loses_an_incomplete_character_only),
 		cmocka_unit_test(test_bidirectional_and_widthless_characters_are_replaced),
 		cmocka_unit_test(test_texts_of_a_worker_pass_the_gate),
 		cmocka_unit_test(test_texts_of_events_pass_the_gate),

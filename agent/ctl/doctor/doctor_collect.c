@@ -59,7 +59,7 @@ static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned
 	int r = ctl_http(a->socket, &rq, &reply);
 
 	*ret_error = MIN_OF(r, 0);
-	return r >= 0 && reply.status == 200 ? json_loadb(reply.body, reply.len, 0, NULL) : NULL;
+	return r >= 0 && reply.status == 200 ? ctl_parse_if_any(&reply) : NULL;
 }
 
 /* The status takes an agent that works no time, so a short wait for it tells. */

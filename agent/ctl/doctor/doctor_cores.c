@@ -106,7 +106,8 @@ static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		}
 		for (size_t k = 0; k < CORES_MAX; k++)
 			n += set[k];
-		if (n == 1 && json_integer_value(core) < CORES_MAX && set[json_integer_value(core)])
+		if (n == 1 && json_integer_value(core) >= 0 &&
+		    json_integer_value(core) < CORES_MAX && set[json_integer_value(core)])
 			continue;
 		doctor_report(r, DOCTOR_WARN,
 			      "the worker of core %" JSON_INTEGER_FORMAT

@@ -17,9 +17,9 @@
 #define BULK_TOTAL (4UL << 20) /* approximate total size */
 #define BULK_LEAST 64UL
 #define BULK_DEPTH 4
-#define NUMBER_SIZE 17
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
+#define END_LIMIT_NS (120 * NSEC_PER_SEC) /* workers end a test by themselves, much sooner */
 
 struct options {
 	unsigned long count, bytes, bulk_bytes;
@@ -47,9 +47,9 @@ static int take_options(const struct ctl_args *a, struct options *ret)
 
 /* ---- one test ---- */
 
-/* CTL_OK and the test's number, of NUMBER_SIZE bytes. */
+/* CTL_OK and the test's number. */
 static int begin(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
-		 unsigned long count, unsigned depth, char *number)
+		 unsigned long count, unsigned depth, char number[CTL_ID_SIZE])
 {
 	json_t *body =
 		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i}", "peer", a->operands[0], "leg", w->leg,
@@ -68,23 +68,34 @@ static int begin(const struct ctl_args *a, const struct leg_path *w, unsigned lo
 	r = ctl_ask_json(a, &rq, &answer);
 	if (r != CTL_OK)
 		return r;
-	snprintf(number, NUMBER_SIZE, "%.16s", ctl_text(answer, "ping"));
+	r = ctl_take_id(answer, "ping", number);
 	json_decref(answer);
-	return CTL_OK;
+	return r;
 }
 
 static int test(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
 		unsigned long count, unsigned depth, json_t **ret)
 {
-	char number[NUMBER_SIZE];
+	char number[CTL_ID_SIZE];
 	const struct ctl_request rq = {.resource = RESOURCE_RDMA_PING_RESULT, .name = number};
+	const uint64_t until = clock_now_ns() + END_LIMIT_NS;
 	int r = begin(a, w, bytes, count, depth, number);
 
 	while (r == CTL_OK) {
-		r = ctl_ask_json(a, &rq, ret);
-		if (r != CTL_OK || json_is_true(json_object_get(*ret, "ended")))
-			break;
-		json_decref(*ret);
+		json_t *answer;
+
+		r = ctl_ask_json(a, &rq, &answer);
+		if (r == CTL_OK && json_is_true(json_object_get(answer, "ended"))) {
+			*ret = answer;
+			return CTL_OK;
+		}
+		if (r == CTL_OK)
+			json_decref(answer);
+		if (r == CTL_OK && clock_now_ns() > until) {
+			ctl_complain("the test on leg %s does not end; see 'plenum processes'",
+				     w->leg);
+			return CTL_SOFTWARE;
+		}
 		(void)poll(NULL, 0, LOOK_MS);
 	}
 	return r;
@@ -211,7 +222,7 @@ static const char *error_text(json_int_t e, bool any)
 		return any ? "not all transfers ended in time"
 			   : "no transfer ended in time: the peer is busy, or is a client of an "
 			     "older version";
-	return strerror((int)-e);
+	return strerror(e < 0 && e > -4096 ? (int)-e : EPROTO);
 }
 
 /* Prints each leg once for each reason. Returns the exit status of the worst. */
@@ -295,7 +306,7 @@ static int ping(const struct ctl_args *a, const struct options *options, struct 
 
 int ctl_cmd_rdma_ping(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_NET};
+	const struct ctl_request rq = {.resource = RESOURCE_NET, .list = "net"};
 	struct options options;
 	json_t *legs = NULL;
 	struct leg_path *paths;
