@@ -161,12 +161,36 @@ static void test_a_death_during_a_release_keeps_numbers_unique(void **state)
 	free(was_used);
 }
 
+/* A predecessor may have been faulty, or of another version. */
+static void test_a_successor_frees_records_that_it_cannot_use(void **state)
+{
+	static const uint8_t lens[] = {0, FUSE_PROTO_HANDLE_MAX + 1, UINT8_MAX};
+	struct rig *g = *state;
+	struct client_nodes *t = &g->f->nodes;
+	struct client_node *root = client_node_get(t, FUSE_ROOT_ID);
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		struct client_node *n = node_numbered(t, 3 * i);
+		const uint64_t id = client_node_id(t, n);
+
+		client_node_looked_up(n);
+		n->handle_len = root->handle_len = lens[i];
+		client_nodes_done(t);
+		assert_int_equal(client_nodes_init(t, &g->f->state), 0);
+		assert_null(client_node_get(t, id));
+		assert_ptr_equal(client_node_get(t, FUSE_ROOT_ID), root);
+		assert_true(root->handle_len <= FUSE_PROTO_HANDLE_MAX);
+		assert_ptr_not_equal(node_numbered(t, 3 * i + 1), node_numbered(t, 3 * i + 2));
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_million_nodes_are_found),
+		CASE(test_a_successor_frees_records_that_it_cannot_use),
 		CASE(test_memory_of_forgotten_nodes_is_released),
 		CASE(test_a_death_during_a_release_keeps_numbers_unique),
 	};

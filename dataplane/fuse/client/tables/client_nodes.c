@@ -287,12 +287,16 @@ static void record_take_over(struct client_nodes *t, uint32_t i)
 	n->n_pins = 0;
 	n->n_cached = n->n_direct = 0;
 	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
-		n->flags = 0;
+		n->handle_len = 0;
 	if (n->flags & CLIENT_NODE_USED && n->handle_len > 0) {
 		hash_add(t, i);
 		t->chunks[i / CLIENT_CHUNK_NODES].n_used++;
 	} else if (i != FUSE_ROOT_ID) {
+		n->flags = 0; /* a free record must not be found by its number */
 		record_push(t, i);
+	} else {
+		n->flags = CLIENT_NODE_USED;
+		n->handle_len = 0; /* until the server gives the root's */
 	}
 }
 

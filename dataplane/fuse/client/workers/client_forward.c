@@ -36,7 +36,7 @@ static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 			continue;
 		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
 		if (is_forget(&h) && h.len >= sizeof(h) &&
-		    h.len <= mount_worker_get(&r->populated[i]))
+		    h.len <= mount_worker_reads_populated(r, i))
 			client_request_forget(f, mount_worker_reads_buf(r, i), h.len);
 	}
 	return true;
@@ -113,7 +113,7 @@ static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_take
 static int mount_worker_take(struct fuse_client *f, unsigned k, uint64_t now_ns)
 {
 	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
-	uint64_t bits = __atomic_exchange_n(&r->done, 0, __ATOMIC_SEQ_CST), left = 0;
+	uint64_t bits = mount_worker_take_bits(&r->done, MOUNT_WORKER_READS), left = 0;
 	int n = 0;
 
 	for (; bits; bits &= bits - 1) {
@@ -139,7 +139,7 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 		return 0;
 	/* The mount worker sets the bits of its slots, then its bit here (notify_owner()); this
 	 * takes the bit here, then looks at the slots: none is missed. */
-	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
+	bits = mount_worker_take_bits(&f->common->done, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
 	return n;
@@ -289,7 +289,7 @@ void client_forward_apply_notes(struct fuse_client *f)
 		return;
 	/* The mount worker sets the file's bit, then its own bit here (note_file()); this takes the
 	 * bit here, then the files': none is missed. */
-	bits = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
+	bits = mount_worker_take_bits(&f->common->noted, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1) {
 		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];
 

@@ -9,18 +9,19 @@
 
 static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
 {
+	const uint32_t number = mount_worker_get(&lf->client_file); /* another process may set it */
 	struct client_file *file;
 	const struct client_node *node;
 
-	if (lf->client_file == 0 || lf->client_file > f->state.head->n_files)
+	if (number == 0 || number > f->state.head->n_files)
 		return NULL;
-	file = client_file_at(&f->files, lf->client_file - 1);
+	file = client_file_at(&f->files, number - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
 	/* The record of the file may have been reused since. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
-			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
+			       memcmp(node->handle, lf->handle, node->handle_len) == 0
 		       ? file
 		       : NULL;
 }

@@ -203,7 +203,7 @@ static void posted_look(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
-	bits = __atomic_exchange_n(&f->reads->posted, 0, __ATOMIC_SEQ_CST);
+	bits = mount_worker_take_bits(&f->reads->posted, MOUNT_WORKER_READS);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 		uint32_t word = mount_worker_get(&f->reads->slots[i].word);
@@ -249,7 +249,7 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		(void)mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE);
 		return;
 	}
-	if (h.len >= sizeof(h) && h.len <= mount_worker_get(&f->reads->populated[i])) {
+	if (h.len >= sizeof(h) && h.len <= mount_worker_reads_populated(f->reads, i)) {
 		mount_worker_set(&f->reads->n_read, f->reads->n_read + 1);
 		request_place(f, i, now_ns);
 		return;

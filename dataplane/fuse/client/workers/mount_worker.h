@@ -158,6 +158,12 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
+/* Takes all bits. Another process has set them: those above the first n mean nothing. */
+static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
+{
+	return __atomic_exchange_n(bits, 0, __ATOMIC_SEQ_CST) & ~0ULL >> (64 - n);
+}
+
 /* number: the mount worker's number, from 1 to LAUNCH_MOUNT_WORKERS_MAX. Maps its area in fd, a
  * mount's state (borrowed), and extends fd if necessary. NULL: errno. */
 struct mount_worker_area *mount_worker_map(int fd, unsigned number);
@@ -195,6 +201,11 @@ struct mount_worker_note *mount_worker_note_at(struct mount_worker_reads *r,
 /* The word that has the bit place % 64 of this place's file. */
 uint64_t *mount_worker_noted_at(struct mount_worker_reads *r, struct mount_worker_more *m,
 				unsigned place);
+/* The bytes of the buffer that have memory. */
+static inline size_t mount_worker_reads_populated(const struct mount_worker_reads *r, unsigned slot)
+{
+	return MIN_OF((size_t)mount_worker_get(&r->populated[slot]), MOUNT_WORKER_BUF_BYTES);
+}
 /* Populates the first bytes of the buffer, if possible. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes);
 /* Returns memory to the system: of all read buffers, when none is in use; of one that is not in
