@@ -10,6 +10,7 @@
 #include "netcfg/linux/netlink/kernel_devlink.h"
 #include "netcfg/linux/netlink/netlink.h"
 #include "netcfg/linux/rtnl/rtnl.h"
+#include "netcfg/linux/rtnl/rtnl_qdisc.h"
 #include "netcfg/linux/sysfs/udev.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -42,6 +43,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 						  rtnl_parse_lookup};
 	struct reason why;
 	char name[INV_TEXT_MAX];
+	struct rtnl_qdisc queue;
 	struct kernel_event e;
 	uint32_t number, ifindex;
 
@@ -50,6 +52,8 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 	dependents_parse_conn(inv, h);
 	netlink_parse_ack(h, &why);
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
+		abort();
+	if (rtnl_qdisc_parse(h, &queue) && !memchr(queue.kind, '\0', sizeof(queue.kind)))
 		abort();
 	ethtool_parse(inv, h);
 	parse_dcb(inv, h);

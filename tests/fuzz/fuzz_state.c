@@ -6,7 +6,9 @@
  */
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
+#include "agent/apply/store.h"
 #include "agent/lldp/neighbours.h"
+#include "agent/supervise/handover/export_record.h"
 #include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan_owned.h"
@@ -17,10 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 static const struct state_kind kinds[] = {
 	{.name = "agreed", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
 	{.name = "attempts", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "base", .version = 2, .bytes_max = 1U << 20},
+	{.name = "epoch", .version = 2, .bytes_max = 1U << 20},
+	{.name = "exports", .version = 2, .scope = STATE_OF_BOOT, .bytes_max = 1U << 20},
 	{.name = "history", .version = 2, .bytes_max = 1U << 20},
 	{.name = "neighbours", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
 	{.name = "outcome", .version = 2, .bytes_max = 1U << 20},
@@ -30,6 +36,9 @@ static const struct state_kind kinds[] = {
 	{.name = "rolled-back", .version = 2, .bytes_max = 1U << 20},
 	{.name = "workers", .version = 2, .bytes_max = 1U << 20},
 };
+
+/* Of fixed names in the state directory. */
+static const char *const names[] = {"base", "epoch", "exports", "history", "record"};
 
 static char dir[64], path[80]; /* path: the input, in memory */
 static int fd = -1;
@@ -42,34 +51,38 @@ bool fuzz_input_taken(void)
 
 static void at_exit(void)
 {
-	static const char *const names[] = {"history", "record", "plenumd.lock", "plenumd.pid"};
+	static const char *const others[] = {"plenumd.lock", "plenumd.pid"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(names) + ARRAY_SIZE(others); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir,
+			 i < ARRAY_SIZE(names) ? names[i] : others[i - ARRAY_SIZE(names)]);
 		unlink(path);
 	}
 	rmdir(dir);
 }
 
-/* A folder as run and state directory, in which the two files with fixed names are the input. */
-static void make_folder(void)
+static void make_link(const char *name)
 {
 	char link[80];
 
+	snprintf(link, sizeof(link), "%s/%s", dir, name);
+	if (symlink(path, link) < 0 && errno != EEXIST)
+		abort();
+}
+
+/* A folder as run and state directory, in which the files with fixed names are the input. */
+static void make_folder(void)
+{
 	if (dir[0])
 		return;
 	log_set_level(LOG_LEVEL_ERR);
-	strcpy(dir, "/tmp/plenum-fuzz-state-XXXXXX");
+	strcpy(dir, "/dev/shm/plenum-fuzz-state-XXXXXX");
 	fd = memfd_create("state", MFD_CLOEXEC);
 	if (!mkdtemp(dir) || fd < 0)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	snprintf(link, sizeof(link), "%s/history", dir);
-	if (symlink(path, link) < 0)
-		abort();
-	snprintf(link, sizeof(link), "%s/record", dir);
-	if (symlink(path, link) < 0)
-		abort();
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		make_link(names[i]);
 	atexit(at_exit);
 }
 
@@ -90,6 +103,45 @@ static void read_plan_records(const char *text)
 	plan_failures_clear(&failures);
 	plan_owned_done(&owned);
 	plan_worker_ids_done(&ids);
+	diag_done(&d);
+}
+
+/* The next agent takes a larger number, and writes it. */
+static void read_epoch(struct rundir *rd)
+{
+	const uint32_t now = (uint32_t)time(NULL);
+	char link[80];
+
+	rd->epoch = 0;
+	taken |= rundir_next_epoch(rd) > now + 1;
+	snprintf(link, sizeof(link), "%s/epoch", dir);
+	unlink(link);
+	make_link("epoch");
+}
+
+static void read_export_records(void)
+{
+	struct export_records x = {.file = NULL};
+
+	if (export_records_load(&x, dir) < 0 && x.n > 0)
+		abort();
+	for (size_t i = 0; i < x.n; i++)
+		if (!export_records_find(&x, x.all[i].name, x.all[i].path) && i == 0)
+			abort();
+	taken |= x.n > 0;
+	export_records_done(&x);
+}
+
+static void read_base(void)
+{
+	struct diag d = DIAG_INIT;
+	struct store st;
+
+	if (store_init(&st, "/nonexistent/plenum.yaml", dir) < 0)
+		abort();
+	/* The files that it names are not these. */
+	taken |= store_check_base(&st, &d) == -ESTALE;
+	store_done(&st);
 	diag_done(&d);
 }
 
@@ -115,7 +167,10 @@ static void read_agent_records(void)
 		abort();
 	taken |= h.n > 0 || rd.n_processes > 0 || rd.n_mounts > 0;
 	history_done(&h);
+	read_epoch(&rd);
 	rundir_done(&rd);
+	read_export_records();
+	read_base();
 }
 
 static void read_all(const char *text)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A compromised worker: its messages to the agent; its statistics page, which it can write at any
- * time; and the configuration that it shows to the next agent, which adopts it. Input: a byte of
- * flags, then records of a kind, a length (2 bytes) and as many bytes. After any input all texts
- * that the agent shows are valid UTF-8, without control characters unless it adopted a
- * configuration, and no descriptor is left open.
+ * time; the configuration that it shows to the next agent, which adopts it; and the descriptors
+ * that an earlier agent has stored, under any names. Input: a byte of flags, then records of a
+ * kind, a length (2 bytes) and as many bytes. After any input all texts that the agent shows are
+ * valid UTF-8, without control characters unless it adopted a configuration, and no descriptor is
+ * left open.
  */
 #include "agent/base/stats_page.h"
 #include "agent/control/control_internal.h"
@@ -43,9 +44,13 @@ enum record {
 	RECORD_BYTES,	/* a message of any length; descriptors (a byte), then its bytes */
 	RECORD_PAGE,	/* offset (3 bytes) in the page, then what is written there */
 	RECORD_CONFIG,	/* the same for the configuration, with FLAG_FOUND */
+	RECORD_STORED,	/* a stored descriptor, with FLAG_FOUND: enum stored, then its name */
 	RECORD_MAX
 };
 
+enum stored { STORED_PATH, STORED_MEMORY, STORED_PROCESS, STORED_MAX };
+
+#define STORED_NAME_MAX 111 /* FD_HOLDER_NAME_MAX */
 #define MESSAGE_HEAD 5
 #define FDS_MAX 3
 #define YAML                                                                                  \
@@ -202,8 +207,35 @@ static void give_stored(int fd, const char *what, uint32_t id)
 	char name[32];
 
 	snprintf(name, sizeof(name), "%s-%u", what, id);
-	if (fd < 0 || sup_adopt_stored(g.a.sup, fd, name) < 0)
+	if (fd < 0)
 		end_with("no descriptor");
+	if (sup_adopt_stored(g.a.sup, fd, name) < 0) /* another one has the name */
+		close(fd);
+}
+
+/* What the agent does with a stored descriptor. */
+static void give_any(const uint8_t *data, size_t len)
+{
+	char name[STORED_NAME_MAX + 1] = "";
+	int fd;
+
+	if (len < 1)
+		return;
+	memcpy(name, data + 1, MIN_OF(len - 1, (size_t)STORED_NAME_MAX));
+	switch ((enum stored)(data[0] % STORED_MAX)) {
+	case STORED_PATH:
+		fd = fcntl(g.path_fd, F_DUPFD_CLOEXEC, 3);
+		break;
+	case STORED_MEMORY:
+		fd = memfd_new_shared(name, LAUNCH_SHARE_BYTES);
+		break;
+	default:
+		fd = fcntl(open_process(), F_DUPFD_CLOEXEC, 3);
+		break;
+	}
+	if (fd >= 0 && mounts_adopt_stored(g.a.mounts, fd, name) < 0 &&
+	    sup_adopt_stored(g.a.sup, fd, name) < 0)
+		close(fd);
 }
 
 /* The service manager has kept the descriptors of the worker. */
@@ -219,9 +251,12 @@ static void find_worker(const struct launch_config *desired, const uint8_t *data
 		end_with("no memory");
 	*c = *desired;
 	sup_config_normalise(c);
-	while (next_record(&data, &size, &kind, &rec, &len))
+	while (next_record(&data, &size, &kind, &rec, &len)) {
 		if (kind == RECORD_CONFIG)
 			patch(c, sizeof(*c), rec, len);
+		else if (kind == RECORD_STORED)
+			give_any(rec, len);
+	}
 	give_stored(fcntl(open_process(), F_DUPFD_CLOEXEC, 3), "pid", id);
 	give_stored(g.ends[0], "control", id);
 	give_stored(memfd_new_sealed("plenum-config", c, sizeof(*c)), "config", id);
