@@ -310,8 +310,9 @@ void rudp_ack_at_once(struct rudp *r, bool rests);
 void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
 /* Whether a flush is large enough that reading the clock for rudp_tx_stamp pays. */
 bool rudp_tx_wants_stamp(const struct rudp *r);
-/* Runs due timers and sends what may be sent. True: more was ready, but tx returned -EAGAIN or the
- * burst limit was reached (call again without sleeping). */
+/* Runs due timers and sends what may be sent. True: more was ready, but tx returned -EAGAIN or a
+ * limit of packets or timers was reached (pass received packets, then call again without
+ * sleeping). */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);
 /* When to call rudp_poll next, even without packets; 0: at once; UINT64_MAX: no timer. */
 uint64_t rudp_deadline(const struct rudp *r);

@@ -53,7 +53,10 @@ struct rudp_handshake;
 #define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
-#define RUDP_POLL_PACKETS 512U /* limit per poll, then the caller looks at its input again */
+/* Limits of a poll: then the caller reads packets, so that neither load of one peer nor timers of
+ * thousands of silent ones keep those of others waiting. */
+#define RUDP_POLL_PACKETS 512U
+#define RUDP_POLL_TIMERS 128U
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "rudp and the wire format agree on small");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
 #define RUDP_PACE_SMALL 4U		 /* below this window small messages are paced too */
@@ -351,8 +354,9 @@ void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);
 void rudp_timer_drop(struct rudp_session *s);
 uint64_t rudp_timer_next(const struct rudp *r);
-/* Marks sessions whose timer is due. */
-void rudp_timer_run(struct rudp *r, uint64_t now);
+/* Marks sessions whose timer is due, RUDP_POLL_TIMERS at most, in the order of their times. True:
+ * more are due. */
+bool rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_tx_queue.c */
 /* An announcement counts as small. */

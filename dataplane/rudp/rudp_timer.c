@@ -65,6 +65,8 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
+	/* A time in the past would pass all sessions that are late, again and again. */
+	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},
 	      s->timer_at ? s->timer_at - 1 : r->n_heap++);
 	move_up(r, s->timer_at - 1);
@@ -76,12 +78,15 @@ uint64_t rudp_timer_next(const struct rudp *r)
 	return r->n_heap ? r->heap[0].at_ns : RUDP_TIME_NEVER;
 }
 
-void rudp_timer_run(struct rudp *r, uint64_t now)
+bool rudp_timer_run(struct rudp *r, uint64_t now)
 {
-	while (r->n_heap && r->heap[0].at_ns <= now) {
+	for (unsigned n = 0; r->n_heap && r->heap[0].at_ns <= now; n++) {
 		struct rudp_session *s = r->heap[0].session;
 
+		if (n == RUDP_POLL_TIMERS)
+			return true;
 		rudp_timer_drop(s);
 		rudp_session_touch(s);
 	}
+	return false;
 }

@@ -7,6 +7,8 @@
 #include "tests/lib/rudp/auth_rig.h"
 
 #define MANY 3000U
+/* Packets that a poll may send while sessions are late: a few for each timer it serves. */
+#define LATE_PACKETS_MAX (RUDP_POLL_TIMERS * 4)
 /* Neighbours in the lists that a new session is put into. */
 #define TOUCHED_MAX 6U
 
@@ -156,6 +158,97 @@ static void many_sessions_come_and_go(void **state)
 	assert_int_equal(auth->ends[SERVER].accepts, 102);
 }
 
+static struct rudp_session *honest;
+
+/* All sessions but the honest one are cut off. */
+static bool cut_off_others(struct rig *rig, struct hop *h)
+{
+	struct wire_common c;
+
+	return wire_get_common(h->data, h->len, &c) ||
+	       c.session != (h->to == SERVER ? honest->peer_number : honest->number);
+}
+
+static void deliver_all(void)
+{
+	static struct hop batch[QUEUE_MAX];
+	unsigned n = auth->n_hops;
+
+	memcpy(batch, auth->hops, n * sizeof(batch[0]));
+	auth->n_hops = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (!auth->middle(auth, &batch[i]))
+			auth_deliver(&batch[i]);
+}
+
+/* Thousands of clients do not answer, and the server has paused for longer than their timeouts. */
+static void all_late(void)
+{
+	many_begin();
+	honest = auth->ends[CLIENT].s;
+	auth->middle = cut_off_others;
+	auth->n_hops = 0;
+	auth->now += 3 * NSEC_PER_SEC;
+}
+
+/* Timers of the server that should have run before `at`. */
+static unsigned n_late(uint64_t at)
+{
+	const struct rudp *r = auth->ends[SERVER].r;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->n_heap; i++)
+		n += r->heap[i].at_ns < at;
+	return n;
+}
+
+/* A request of the honest client arrives; then the server polls once. Returns the number of packets
+ * that it sends. */
+static unsigned honest_request(void)
+{
+	unsigned answers = auth->ends[CLIENT].answers, n;
+
+	auth->now += STEP_NS;
+	auth_call();
+	(void)rudp_poll(auth->ends[CLIENT].r, auth->now);
+	deliver_all();
+	auth->n_hops = 0;
+	assert_true(rudp_poll(auth->ends[SERVER].r, auth->now) || n_late(auth->now) == 0);
+	n = auth->n_hops;
+	deliver_all();
+	assert_int_equal(auth->ends[CLIENT].answers, answers + 1);
+	return n;
+}
+
+static void a_request_waits_for_few_of_thousands_of_late_timers(void **state)
+{
+	unsigned before, n = 0;
+
+	all_late();
+	before = n_late(auth->now);
+	assert_true(before > MANY / 2);
+	while (n_late(auth->now) > 0) {
+		assert_true(honest_request() <= LATE_PACKETS_MAX);
+		n++;
+	}
+	assert_true(n >= before / RUDP_POLL_TIMERS);
+}
+
+static void late_timers_are_served_in_order_beside_requests(void **state)
+{
+	unsigned before;
+	uint64_t begin;
+
+	all_late();
+	begin = auth->now;
+	before = n_late(begin);
+	for (unsigned n = 0; n < before; n += RUDP_POLL_TIMERS) {
+		assert_int_equal(n_late(begin), before - n);
+		(void)honest_request();
+	}
+	assert_int_equal(n_late(begin), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +257,8 @@ int main(void)
 		AUTH_TEST(a_reset_for_an_unknown_session_touches_few),
 		AUTH_TEST(a_restarted_client_ends_all_its_former_sessions),
 		AUTH_TEST(many_sessions_come_and_go),
+		AUTH_TEST(a_request_waits_for_few_of_thousands_of_late_timers),
+		AUTH_TEST(late_timers_are_served_in_order_beside_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

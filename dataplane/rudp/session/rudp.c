@@ -316,6 +316,8 @@ static void sessions_poll(struct rudp *r, uint64_t now)
 
 bool rudp_poll(struct rudp *r, uint64_t now_ns)
 {
+	bool late;
+
 	r->now = now_ns;
 	r->polled_ns = now_ns;
 	if (!r->dirty && r->raw_n == 0 && now_ns < r->deadline)
@@ -328,10 +330,10 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);
-	rudp_timer_run(r, now_ns);
+	late = rudp_timer_run(r, now_ns);
 	rudp_standing_run(r, now_ns);
 	sessions_poll(r, now_ns);
-	r->dirty = !list_empty(&r->dirty_list);
+	r->dirty = late || !list_empty(&r->dirty_list);
 	r->deadline = MIN_OF(rudp_grant_deadline(r), rudp_timer_next(r));
 	r->deadline = MIN_OF(r->deadline, rudp_standing_deadline(r, now_ns));
 	if (r->sent_in_poll)
