@@ -19,7 +19,7 @@
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
 /* A change of a session updates the page, and an update visits all sessions: so with thousands that
  * come and go, updates are at least this far apart for each session. */
-#define STATS_SESSION_NS (10 * NSEC_PER_USEC)
+#define STATS_SESSION_NS (50 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
 /* A polling core without traffic: full speed for this time, then short naps, so that programs that
  * wait for us can run if the core is shared after all. */
