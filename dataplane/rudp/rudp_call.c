@@ -301,7 +301,7 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 	void *token = slot->token;
 
 	rudp_tx_drop(&slot->tx);
-	list_del(&slot->answer);
+	rudp_answer_remove(s, &slot->answer);
 	slot->state = SLOT_IDLE;
 	slot->token = NULL;
 	s->r->ops->sent(s->r->user, s, token);
@@ -350,7 +350,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	slot->token = token;
 	slot->state = SLOT_RESPONDING;
 	slot->answer_ns = 0;
-	list_add_tail(&s->answers, &slot->answer);
+	rudp_answer_add(s, &slot->answer);
 	call_put(s, call);
 	tx_start(s, slot, msg, len > RUDP_MSG_BYTES_MAX ? 0 : (uint32_t)len);
 	rudp_tx_queue(s, &slot->tx);

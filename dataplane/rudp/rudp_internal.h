@@ -122,6 +122,7 @@ struct rudp_session {
 	uint32_t free_used; /* client: how many of these bytes are in use now */
 	struct grant_peer grants; /* server: big requests of this client that wait for memory */
 	struct list answers;	  /* server: slots in SLOT_RESPONDING, oldest first */
+	struct list answering;	  /* server: in rudp.answering while there are any */
 	uint64_t answers_ns;	  /* server: since when answers_bytes counts */
 	uint64_t answers_bytes;	  /* server: bytes of responses acknowledged since; if they are too
 				     few, the client is stuck */
@@ -222,6 +223,11 @@ struct rudp {
 	uint64_t short_since_ns;  /* when memory for responses became short */
 	uint64_t short_until_ns;  /* it is short until then; next search for */
 	uint64_t short_check_ns;  /* silent clients: rudp_standing.c */
+	struct list answering;	  /* sessions with unacknowledged responses */
+	unsigned n_answering;	  /* how many */
+	unsigned n_to_check;	  /* how many of them this search has still to look at */
+	/* By port: when it last received a packet of a session, and since when without a pause. */
+	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
 	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
@@ -273,6 +279,24 @@ static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 	slot->in.counted = false;
 	r->grants.granted_bytes -= slot->in.granted_bytes;
 	r->grants.n_granted--;
+}
+
+/* A response of the session waits for acknowledgements, or does no longer. */
+static inline void rudp_answer_add(struct rudp_session *s, struct list *answer)
+{
+	if (list_empty(&s->answers)) {
+		list_add_tail(&s->r->answering, &s->answering);
+		s->r->n_answering++;
+	}
+	list_add_tail(&s->answers, answer);
+}
+static inline void rudp_answer_remove(struct rudp_session *s, struct list *answer)
+{
+	list_del(answer);
+	if (!list_empty(&s->answers))
+		return;
+	list_del(&s->answering);
+	s->r->n_answering--;
 }
 
 /* How long the packet being processed may have waited in this host. */

@@ -138,6 +138,9 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p);
+/* The peer sent a packet on p, which is down: if no other path is up, the next probe leaves soon.
+ */
+void rudp_path_heard(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* The peer answered, on p itself, a packet that we sent on p. */
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* The peer reported which paths it cannot use. */

@@ -7,7 +7,8 @@
 /* A path that stays silent for this long is probed less often. */
 #define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
 #define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
-/* All sessions of an endpoint together probe silent paths ten thousand times a second at most. */
+/* All sessions of an endpoint together probe silent paths ten thousand times a second at most, also
+ * if no path of any of them works. */
 #define PROBE_EACH_NS (100 * NSEC_PER_USEC)
 #define PROBES_MISSED 3U
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
@@ -217,15 +218,24 @@ static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t n
 
 static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p, uint64_t now)
 {
-	uint64_t ns;
+	bool only = rudp_path_is_only(s, p);
+	uint64_t ns, all = s->r->n_live * PROBE_EACH_NS * (only ? s->n_paths : 1);
+
+	if (only && all <= PROBE_ALONE_NS)
+		return PROBE_ALONE_NS;
+	if (!only && p->answered_since) /* the hold time counts its answers */
+		return PROBE_DOWN_NS;
+	ns = now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS;
+	ns = only ? all : MAX_OF(ns, all);
+	return ns - ns / 8 + rudp_random(s->r) % (ns / 4);
+}
+
+void rudp_path_heard(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint64_t at = MAX_OF(now, p->probe_sent_ns + PROBE_ALONE_NS);
 
 	if (rudp_path_is_only(s, p))
-		return PROBE_ALONE_NS;
-	if (p->answered_since) /* the hold time counts its answers */
-		return PROBE_DOWN_NS;
-	ns = MAX_OF(now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS,
-		    s->r->n_live * PROBE_EACH_NS);
-	return ns - ns / 8 + rudp_random(s->r) % (ns / 4);
+		p->probe_ns = MIN_OF(p->probe_ns, at);
 }
 
 static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)

@@ -9,6 +9,8 @@
 #define MANY 3000U
 /* Packets that a poll may send while sessions are late: a few for each timer it serves. */
 #define LATE_PACKETS_MAX (RUDP_POLL_TIMERS * 4)
+/* Timeouts of two paths within a second, then probes at the limit of all sessions. */
+#define SILENT_PACKETS_MAX 64U
 /* Neighbours in the lists that a new session is put into. */
 #define TOUCHED_MAX 6U
 
@@ -249,6 +251,30 @@ static void late_timers_are_served_in_order_beside_requests(void **state)
 	assert_int_equal(n_late(begin), 0);
 }
 
+/* Packets that a session gets from its client's last request until it ends. */
+static void a_silent_session_of_thousands_gets_few_packets(void **state)
+{
+	struct rudp_session *s = NULL;
+	uint64_t n = 0;
+
+	many_begin();
+	while ((s = rudp_session_next(auth->ends[CLIENT].r, s))) {
+		auth->ends[CLIENT].s = s;
+		auth_call();
+	}
+	auth_pass(NSEC_PER_MSEC);
+	assert_int_equal(auth->ends[CLIENT].answers, MANY);
+	while (auth_sessions(SERVER) > 0) {
+		auth->now += NSEC_PER_MSEC;
+		while (rudp_poll(auth->ends[SERVER].r, auth->now) || auth->n_hops > 0) {
+			n += auth->n_hops;
+			auth->n_hops = 0;
+		}
+	}
+	print_message("# %.1f packets for each session\n", (double)n / MANY);
+	assert_true(n <= (uint64_t)SILENT_PACKETS_MAX * MANY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +285,7 @@ int main(void)
 		AUTH_TEST(many_sessions_come_and_go),
 		AUTH_TEST(a_request_waits_for_few_of_thousands_of_late_timers),
 		AUTH_TEST(late_timers_are_served_in_order_beside_requests),
+		AUTH_TEST(a_silent_session_of_thousands_gets_few_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

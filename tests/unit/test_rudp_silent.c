@@ -5,6 +5,7 @@
  * of a second at most.
  */
 #include "tests/lib/rudp/rudp_worlds.h"
+#include <string.h>
 
 #define MIB (1U << 20)
 #define SILENT 1000U
@@ -151,15 +152,41 @@ static void an_outage_of_the_server_ends_no_session(void **state)
 {
 	for (uint64_t ms = 40; ms < 200; ms += 10)
 		outage(ms * MS);
+	/* Longer than a client may leave its responses unacknowledged. */
+	outage(600 * MS);
+	outage(900 * MS);
+}
+
+/* The server probes hundreds of silent clients rarely, and still uses a path soon after the client
+ * is back. */
+static void hundreds_of_clients_are_served_soon_after_an_outage(void **state)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+
+	cfg.clients = 600;
+	memset(cfg.bufs, 0, sizeof(cfg.bufs));
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 5 * SEC));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	for (unsigned e = 1; e <= cfg.clients; e++)
+		assert_true(sim_call(sim, e, 100, 100, 0));
+	CHECK(sim, sim_pass(sim, 25 * US)); /* the responses are lost */
+	cut_off_server(sim, 2 * SEC);
+	CHECK(sim, sim_pass(sim, 40 * MS));
+	CHECK(sim, sim->n_open == 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_outage_of_the_server_ends_no_session),
+		cmocka_unit_test(hundreds_of_clients_are_served_soon_after_an_outage),
 		cmocka_unit_test(a_thousand_new_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_thousand_old_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_new_client_reads_although_a_thousand_are_silent),
-		cmocka_unit_test(an_outage_of_the_server_ends_no_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

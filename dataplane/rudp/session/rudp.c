@@ -114,6 +114,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 	}
 	r->n_sessions = r->lim.sessions;
 	list_init(&r->dirty_list);
+	list_init(&r->answering);
 	r->sessions = calloc(r->n_sessions, sizeof(*r->sessions));
 	r->heap = calloc(r->n_sessions, sizeof(*r->heap));
 	if (!r->sessions || !r->heap) {

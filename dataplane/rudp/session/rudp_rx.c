@@ -191,6 +191,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	}
 	if (PLENUM_UNLIKELY(res || s->state != SESSION_UP))
 		return res;
+	if (PLENUM_UNLIKELY(p->state == PATH_DOWN))
+		rudp_path_heard(s, p, now);
+	rudp_standing_heard(s->r, port, now);
 	p->last_rx_ns = now;
 	s->last_rx_ns = now;
 	p->rx_packets++;

@@ -63,6 +63,7 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 	s->number = number_make(r, index);
 	s->last_rx_ns = r->now;
 	list_init(&s->dirty_node);
+	list_init(&s->answering);
 	rudp_grant_peer_init(s);
 	s->handshake = calloc(1, sizeof(*s->handshake));
 	if (!s->handshake) {

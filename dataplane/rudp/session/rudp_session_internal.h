@@ -94,6 +94,15 @@ void rudp_keys_end(struct rudp_session *s, uint64_t now);
 /* rudp_standing.c */
 /* Call while s->ask_due: sends a PING. */
 void rudp_standing_ask(struct rudp_session *s, uint64_t now);
+/* A port that received nothing for this long may be cut off itself. */
+#define RUDP_DEAF_NS (40 * NSEC_PER_MSEC)
+/* A packet of a session arrived. */
+static inline void rudp_standing_heard(struct rudp *r, unsigned port, uint64_t now)
+{
+	if (PLENUM_UNLIKELY(now >= r->heard_ns[port] + RUDP_DEAF_NS))
+		r->hears_since_ns[port] = now;
+	r->heard_ns[port] = now;
+}
 /* Ends silent sessions while memory for responses is short. */
 void rudp_standing_run(struct rudp *r, uint64_t now);
 uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);

@@ -7,7 +7,8 @@
  *
  * Silence alone may be our own: after an outage of our network, or a pause of this process, all
  * clients have been silent, and most would answer. So a session only ends after its client has left
- * several PINGs unanswered that were sent while memory was short.
+ * several PINGs unanswered that were sent while memory was short, and only time counts in which
+ * other clients were heard on a port of the session: those that wait for memory answer PINGs.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -21,6 +22,7 @@
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 #define CHECK_NS (5 * NSEC_PER_MSEC)
+#define CHECK_SESSIONS 128U /* in a poll; the next poll continues */
 #define ASK_DOUBLINGS_MOST 5U
 /* PINGs that a silent client leaves unanswered in the second half of the limit. */
 #define SILENT_PINGS 4U
@@ -59,11 +61,28 @@ static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now
 	return any;
 }
 
+/* Since when a port of the session receives packets; RUDP_TIME_NEVER: none does now. */
+static uint64_t hears_since(const struct rudp_session *s, uint64_t now)
+{
+	const struct rudp *r = s->r;
+	uint64_t since = RUDP_TIME_NEVER;
+
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		unsigned port = s->paths[i].port;
+
+		if (s->paths[i].state != PATH_NONE && now < r->heard_ns[port] + RUDP_DEAF_NS)
+			since = MIN_OF(since, r->hears_since_ns[port]);
+	}
+	return since;
+}
+
 static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 {
 	const struct slot *oldest = list_entry(s->answers.next, const struct slot, answer);
+	uint64_t since = hears_since(s, now);
 
-	return oldest->answer_ns && MAX_OF(oldest->answer_ns, s->acked_ns) + UNTAKEN_NS <= now;
+	return oldest->answer_ns && since != RUDP_TIME_NEVER &&
+	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
 /* PINGs leave with the next poll, ever more rarely to a client that answers none. */
@@ -124,7 +143,11 @@ void rudp_standing_ask(struct rudp_session *s, uint64_t now)
 /* Sends the PINGs of a silent client. True: it has left all of them unanswered. */
 static bool leaves_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 {
-	if (s->pinged_ns < MAX_OF(s->last_rx_ns, s->r->short_since_ns)) {
+	uint64_t since = hears_since(s, now);
+
+	if (since == RUDP_TIME_NEVER)
+		return false;
+	if (s->pinged_ns < MAX_OF(since, MAX_OF(s->last_rx_ns, s->r->short_since_ns))) {
 		s->pinged_ns = now;
 		s->n_pinged = 0;
 	}
@@ -160,14 +183,23 @@ void rudp_standing_run(struct rudp *r, uint64_t now)
 {
 	if (PLENUM_LIKELY(now >= r->short_until_ns) || now < r->short_check_ns)
 		return;
-	r->short_check_ns = now + CHECK_NS;
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
+	if (r->n_to_check == 0)
+		r->n_to_check = r->n_answering;
+	for (unsigned i = 0; i < CHECK_SESSIONS && !list_empty(&r->answering); i++) {
+		struct rudp_session *s =
+			list_entry(r->answering.next, struct rudp_session, answering);
 
-		if (s && !s->is_client && s->state == SESSION_UP && !list_empty(&s->answers) &&
-		    (is_gone(s, now) || takes_nothing(s, now)))
+		if (r->n_to_check == 0)
+			break;
+		r->n_to_check--;
+		list_del(&s->answering);
+		list_add_tail(&r->answering, &s->answering);
+		if (s->state == SESSION_UP && (is_gone(s, now) || takes_nothing(s, now)))
 			rudp_session_stuck(s);
 	}
+	if (list_empty(&r->answering))
+		r->n_to_check = 0;
+	r->short_check_ns = r->n_to_check > 0 ? now : now + CHECK_NS;
 }
 
 uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now)
