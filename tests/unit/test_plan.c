@@ -277,6 +277,26 @@ static void expect_leg_with(const char *find, const char *replace, size_t i,
 	inv_free(inv);
 }
 
+/* The kernel looks packets of both up in the VRF's table, which workers do not use. */
+static void a_vrf_and_a_device_in_it_are_refused_with_the_remedy(void **state)
+{
+	struct inventory *inv = host_new();
+
+	host_add_link(inv, 9, "blue", INV_LINK_VIRTUAL, true);
+	inv->links[4].vrf_table = 100;
+	inv->links[3].master = 9; /* veth1 */
+	expect_leg(
+		HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "vrf",
+		"veth1 belongs to VRF blue, whose packets workers do not receive; write a device "
+		"that belongs to no VRF, or release it (ip link set veth1 nomaster)");
+	inv->links[3].master = 0;
+	inv->links[3].vrf_table = 100;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "vrf",
+		   "veth1 is a VRF, which carries no data IPs; write a device that belongs to no "
+		   "VRF");
+	inv_free(inv);
+}
+
 /* A stacked link on the leg that carries the host protects the leg as well. */
 static void test_host_dependencies_refuse_a_leg(void **state)
 {
@@ -775,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_ipv6_prefix_change),
 		cmocka_unit_test(test_duplicate_found_late),
 		cmocka_unit_test(test_rp_filter_uses_the_larger_value),
+		cmocka_unit_test(a_vrf_and_a_device_in_it_are_refused_with_the_remedy),
 		cmocka_unit_test(test_host_dependencies_refuse_a_leg),
 		cmocka_unit_test(test_force_overrides_only_its_argument),
 		cmocka_unit_test(test_leg_in_service_stays),
