@@ -260,12 +260,9 @@ static int open_resources(struct start *st)
 
 const struct launch_stats *sup_stats_map(int fd)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
 	void *page;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
-	    (size_t)st.st_size < sizeof(struct launch_stats))
+	if (!memfd_is_fixed_at(fd, sizeof(struct launch_stats)))
 		return NULL;
 	page = mmap(NULL, sizeof(struct launch_stats), PROT_READ, MAP_SHARED, fd, 0);
 	return page == MAP_FAILED ? NULL : page;

@@ -457,12 +457,20 @@ static void test_workers_share_memory(void **state)
 	snprintf(name, sizeof(name), "export-%s", EXPORTS_SHARE);
 	assert_int_equal(exports_adopt_stored(&next, kept, name), 0);
 	assert_int_equal(exports_state(&next, EXPORTS_SHARE), kept);
-	/* The first worker sets the length of the state that an export's workers share. */
+	/* A worker can make the state that it shares with others of its export longer only. */
 	fd = exports_state(&x, "a");
 	assert_int_equal(ftruncate(fd, 8192), 0);
-	memfd_fix(fd);
 	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
 	close(forged);
+	/* Files that the share's users could not map, or that one of them could shrink. */
+	forged = memfd_new_shared("export-" EXPORTS_SHARE, 4096);
+	exports_done(&next, true);
+	assert_int_equal(exports_adopt(&next, EXPORTS_SHARE, forged), -ENOENT);
+	close(forged);
+	forged = memfd_new_empty("export-b");
+	assert_int_equal(exports_adopt(&next, "b", forged), -ENOENT);
+	assert_int_equal(exports_adopt_stored(&next, forged, "export-b"), 0); /* by an agent */
 	exports_done(&x, true);
 	exports_done(&next, true);
 }

@@ -79,8 +79,7 @@ int exports_state(struct exports *x, const char *name)
 	if (e->state_fd >= 0)
 		return e->state_fd;
 	pinned_files_clear(&e->pinned, e->name);
-	/* All workers of the export write to it: its size is fixed, so that none can crash the
-	 * others. */
+	/* All workers of the export map it: none can shrink it, and so crash the others. */
 	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
 			      : memfd_new_growing(state_name(name, text));
@@ -96,15 +95,14 @@ bool exports_has_state(const struct exports *x, const char *name)
 	return e && e->state_fd >= 0;
 }
 
-int exports_adopt(struct exports *x, const char *name, int fd)
+static int adopt(struct exports *x, const char *name, int fd)
 {
 	char text[STATE_NAME_MAX];
 	struct export *e;
 
 	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
 		return -ENOENT;
-	/* An adopted worker could have replaced it with another file. */
-	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed(fd))
+	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed_at(fd, LAUNCH_SHARE_BYTES))
 		return -ENOENT;
 	e = get(x, name);
 	if (!e)
@@ -116,13 +114,20 @@ int exports_adopt(struct exports *x, const char *name, int fd)
 	return 0;
 }
 
+/* A worker could have replaced it with a file that it can shrink under the other workers of the
+ * export. What an agent has stored is its own file, of an earlier version perhaps without seals. */
+int exports_adopt(struct exports *x, const char *name, int fd)
+{
+	return memfd_is_fixed(fd) ? adopt(x, name, fd) : -ENOENT;
+}
+
 int exports_adopt_stored(struct exports *x, int fd, const char *stored)
 {
 	const char *name;
 	uint64_t key;
 
 	if (strncmp(stored, NAME_HEAD, strlen(NAME_HEAD)) == 0)
-		return exports_adopt(x, stored + strlen(NAME_HEAD), fd);
+		return adopt(x, stored + strlen(NAME_HEAD), fd);
 	name = pinned_files_parse_name(stored, &key);
 	if (!name)
 		return -ENOENT;

@@ -409,7 +409,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
-int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
+static int adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 {
 	struct rundir_mount *rm = find_recorded(m, id);
 	struct mount_point *p = find_id(m, id);
@@ -423,6 +423,13 @@ int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
+/* A worker could have replaced it with a file that it can shrink under the other workers of the
+ * mount. What an agent has stored is its own file, of an earlier version perhaps without seals. */
+int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
+{
+	return memfd_is_fixed(fd) ? adopt_state(m, fd, id) : -ENOENT;
+}
+
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
 {
 	struct rundir *rd = m->setup.rundir;
@@ -434,7 +441,7 @@ int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
 		if (strcmp(fd_name(what, own_name), name) == 0)
 			return mounts_adopt(m, fd, what->id);
 		if (strcmp(state_name(what, own_name), name) == 0)
-			return mounts_adopt_state(m, fd, what->id);
+			return adopt_state(m, fd, what->id);
 	}
 	return -ENOENT;
 }
@@ -515,7 +522,7 @@ static int point_make_state(struct mount_point *p)
 
 	if (p->what.state_fd >= 0)
 		return 0;
-	p->what.state_fd = memfd_new_empty(state_name(&p->what, name));
+	p->what.state_fd = memfd_new_growing(state_name(&p->what, name));
 	if (p->what.state_fd >= 0)
 		fd_store_put(p->what.state_fd, name);
 	return p->what.state_fd;

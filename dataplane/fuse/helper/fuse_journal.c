@@ -4,10 +4,10 @@
  * Never blocks or allocates.
  */
 #include "dataplane/fuse/helper/fuse_journal.h"
+#include "netcfg/base/os/memfd.h"
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
@@ -61,18 +61,16 @@ size_t journal_bytes(void)
 int journal_open(struct journal *j, int fd)
 {
 	struct journal_file *f;
-	struct stat st;
+	int r = memfd_grow(fd, sizeof(*f));
 
 	*j = (struct journal){};
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < (off_t)sizeof(*f) && ftruncate(fd, sizeof(*f)) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (f == MAP_FAILED)
 		return -errno;
 	if (f->magic != MAGIC || f->record_bytes != sizeof(struct journal_record)) {
-		if (st.st_size > 0 && f->magic != 0)
+		if (f->magic != 0)
 			(void)madvise(f, sizeof(*f), MADV_REMOVE);
 		f->record_bytes = sizeof(struct journal_record);
 		f->magic = MAGIC;

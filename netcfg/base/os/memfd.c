@@ -6,9 +6,14 @@
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define GROWING_SEALS (F_SEAL_SHRINK | F_SEAL_SEAL)
 
 static int memfd_new(const char *name)
 {
@@ -53,19 +58,49 @@ int memfd_new_empty(const char *name)
 
 int memfd_new_growing(const char *name)
 {
-	return memfd_new(name);
+	autoclose int fd = memfd_new(name);
+
+	if (fd < 0)
+		return fd;
+	/* Before any other process has it: a size that is checked later is a size that stays. */
+	if (fcntl(fd, F_ADD_SEALS, GROWING_SEALS) < 0)
+		return -errno;
+	return fd_take(fd);
 }
 
-void memfd_fix(int fd)
+int memfd_grow(int fd, size_t size)
 {
-	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+	struct stat st;
+
+	(void)fcntl(fd, F_ADD_SEALS, GROWING_SEALS); /* of an earlier agent: it may have no seals */
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size >= (off_t)size || ftruncate(fd, (off_t)size) == 0)
+		return 0;
+	/* Another process has made it larger meanwhile: the seal refuses to shrink it again. */
+	if (errno != EPERM || fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_size >= (off_t)size ? 0 : -EPERM;
 }
 
 bool memfd_is_fixed(int fd)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_SEAL);
+	if (seals < 0 || (seals & GROWING_SEALS) != GROWING_SEALS ||
+	    (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
+		return false;
+	/* A file in huge pages passes the seals, but a page that is not free at its first access
+	 * makes that access fault. */
+	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+bool memfd_is_fixed_at(int fd, size_t size)
+{
+	struct stat st;
+
+	return memfd_is_fixed(fd) && fstat(fd, &st) == 0 && st.st_size == (off_t)size;
 }
 
 /* The kernel shows it as "/memfd:NAME (deleted)". */

@@ -23,13 +23,17 @@ int memfd_new_shared(const char *name, size_t size);
 /* Empty; the process that holds it may grow it, and no process can seal it. The descriptor, or
  * negative errno. */
 int memfd_new_empty(const char *name);
-/* The same, to be shared by several processes: the creator grows it to its full size and calls
- * memfd_fix() before others map it. */
+/* Empty, to be mapped by several processes: any of them may grow it, none can shrink it or add
+ * seals, so that none can make another's access fault. The descriptor, or negative errno. */
 int memfd_new_growing(const char *name);
-/* Seals the file against shrinking and against further seals, so that no later holder can make
- * another's access fault. No effect where it is sealed already or not such a file. */
-void memfd_fix(int fd);
+/* Makes the file at least size bytes long, whatever other processes do at the same time; call it
+ * before mmap(2). A file without seals gets those of memfd_new_growing() where it allows them. 0;
+ * negative errno. */
+int memfd_grow(int fd, size_t size);
+/* Whether no process can shrink the file or keep others from writing to it. */
 bool memfd_is_fixed(int fd);
+/* The same, for a file of exactly that size. */
+bool memfd_is_fixed_at(int fd, size_t size);
 /* Whether fd is a memfd that was created with this name. */
 bool memfd_has_name(int fd, const char *name);
 

@@ -4,10 +4,11 @@
  */
 #include "dataplane/fuse/client/tables/client_state.h"
 
+#include "netcfg/base/os/memfd.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #define STATE_MAGIC 0x544e4f5246464c50ULL /* "PLFFRONT" */
 #define STATE_VERSION 1
@@ -44,16 +45,12 @@ static int state_format(struct client_state *s, const uint8_t mount_id[16])
 
 int client_state_init(struct client_state *s, int fd, uint64_t at, const uint8_t mount_id[16])
 {
-	struct stat st;
 	void *map;
-	int r;
+	int r = memfd_grow(fd, at + CLIENT_STATE_BYTES);
 
 	*s = (struct client_state){.map = NULL};
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < (off_t)(at + CLIENT_STATE_BYTES) &&
-	    ftruncate(fd, (off_t)(at + CLIENT_STATE_BYTES)) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	map = mmap(NULL, CLIENT_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		   (off_t)at);
 	if (map == MAP_FAILED)

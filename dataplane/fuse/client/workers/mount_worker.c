@@ -44,15 +44,13 @@ static uint64_t more_at(unsigned number)
 
 static void *part_map(int fd, uint64_t at, size_t bytes)
 {
-	const off_t end = (off_t)more_at(LAUNCH_MOUNT_WORKERS_MAX + 1);
-	struct stat st;
+	int r = memfd_grow(fd, more_at(LAUNCH_MOUNT_WORKERS_MAX + 1));
 	void *p;
 
-	if (fstat(fd, &st) < 0)
+	if (r < 0) {
+		errno = -r;
 		return NULL;
-	/* All workers set the same size, so that none truncates another's. */
-	if (st.st_size < end && ftruncate(fd, end) < 0)
-		return NULL;
+	}
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)at);
 	return p == MAP_FAILED ? NULL : p;
 }

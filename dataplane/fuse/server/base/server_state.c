@@ -5,7 +5,6 @@
 #include "dataplane/fuse/server/base/server_state.h"
 #include "netcfg/base/os/memfd.h"
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #define STATE_MAGIC 0x4b43414253464c50ULL /* "PLFSBACK" */
 #define STATE_VERSION 6
@@ -20,15 +19,14 @@ static off_t state_at(void)
 int state_map(int fd, struct state **ret)
 {
 	autoclose int own = fd < 0 ? memfd_create("fuse-server", MFD_CLOEXEC) : -1;
-	off_t end = state_at() + (off_t)sizeof(struct state);
-	struct stat st;
 	struct state *s;
+	int r;
 
 	if (fd < 0)
 		fd = own;
-	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < end && ftruncate(fd, end) < 0))
-		return -errno;
-	memfd_fix(fd); /* seals the journal before it, too */
+	r = fd < 0 ? -errno : memfd_grow(fd, (size_t)state_at() + sizeof(*s));
+	if (r < 0)
+		return r;
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		 state_at());
 	if (s == MAP_FAILED)
