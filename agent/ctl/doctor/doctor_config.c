@@ -6,6 +6,7 @@
 #include "netcfg/base/os/folder.h"
 
 #include <limits.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -433,6 +434,37 @@ static void run_unit(const struct doctor_host *p, const struct doctor_check *c,
 	}
 }
 
+static bool has_account(const struct doctor_host *p, const char *name)
+{
+	autofree char *text = doctor_read_all(p, "/etc/passwd");
+	const size_t len = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			return true;
+	}
+	return !p->root[0] && getpwnam(name); /* of a directory service */
+}
+
+static void run_accounts(const struct doctor_host *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	static const char *const names[] = {"plenum", "plenum-worker"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (has_account(p, names[i]))
+			continue;
+		doctor_report(
+			r, DOCTOR_WARN,
+			"this host has no user %s: processes of Plenum share the uid of other "
+			"programs, which can stop them",
+			names[i]);
+		doctor_advise(r, "systemd-sysusers; plenum apply");
+	}
+	doctor_report(r, DOCTOR_PASS, "the users plenum and plenum-worker exist");
+}
+
 static const struct doctor_check checks[] = {
 	{"config-host", "The devices of the host can be read", 0, run_host, NULL},
 	{"config-file", "The configuration is valid", 0, run_file, NULL},
@@ -445,6 +477,7 @@ static const struct doctor_check checks[] = {
 	 run_version, NULL},
 	{"agent-state", "The agent reports no problem", DOCTOR_NEEDS_AGENT, run_state, NULL},
 	{"agent-enabled", "The agent starts at boot", 0, run_unit, NULL},
+	{"accounts", "Plenum's processes have users of their own", 0, run_accounts, NULL},
 	{"agent-journal", "No apply was interrupted", 0, run_journal, NULL},
 	{"room-state", "There is room for the journal and the applied configuration", 0, run_room,
 	 "/var/lib/plenum"},

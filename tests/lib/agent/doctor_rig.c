@@ -229,6 +229,8 @@ static void rig_files(const struct rig *g)
 	rig_net_files(g);
 	rig_put(g, "/dev/fuse", "x");
 	rig_put(g, "/etc/plenum/cluster.key", "x");
+	rig_put(g, "/etc/passwd",
+		"plenum:x:990:990::/:/bin/false\nplenum-worker:x:991:991::/:/bin/false\n");
 	rig_mode(g, "/etc/plenum/cluster.key", 0600);
 	rig_folder(g, "/run/systemd/system");
 	rig_put(g, "/etc/systemd/system/multi-user.target.wants/plenumd.service", "x");
