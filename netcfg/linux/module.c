@@ -1,22 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs modprobe(8) in a child process. */
+/* Runs modprobe(8) in a child process, or has the service manager run it. */
 #include "netcfg/linux/module.h"
 #include <errno.h>
 #include <spawn.h>
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#define MODPROBE "/sbin/modprobe"
+/* posix_spawn(3) changes none of the arguments. */
+static bool run(const char *program, const char *const argv[])
+{
+	char *const envp[] = {NULL};
+	int status = -1;
+	pid_t pid;
+
+	if (posix_spawn(&pid, program, NULL, NULL, (char *const *)argv, envp) != 0)
+		return false;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 void module_load(const char *name)
 {
-	/* posix_spawn(3) changes none of them. */
-	char *const argv[] = {(char *)MODPROBE, (char *)"-q", (char *)"--", (char *)name, NULL};
-	char *const envp[] = {NULL};
-	pid_t pid;
+	const char *const modprobe[] = {"/sbin/modprobe", "-q", "--", name, NULL};
+	char unit[80];
+	const char *const systemctl[] = {"/bin/systemctl", "--quiet", "start", unit, NULL};
+	char *c;
 
-	if (posix_spawn(&pid, MODPROBE, NULL, NULL, argv, envp) != 0)
+	if (run(modprobe[0], modprobe) || access("/run/systemd/system", F_OK) < 0)
 		return;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	/* plenumd.service may load no modules itself. A hyphen in a unit's name means a slash;
+	 * modprobe(8) treats both characters as one. */
+	snprintf(unit, sizeof(unit), "modprobe@%.48s.service", name);
+	for (c = unit; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	(void)run(systemctl[0], systemctl);
 }
