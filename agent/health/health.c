@@ -677,6 +677,8 @@ static void look_at_worker(struct look *l)
 		return;
 	}
 	look_at_deaths(l);
+	if (l->w->off_core[0])
+		note(l, 0, HEALTH_STATE, "core", l->w->off_core);
 	for (uint32_t i = 0; i < l->w->config.n_mounts; i++)
 		look_at_mount(l, i);
 	if (l->w->lacks[0])

@@ -56,6 +56,7 @@ static int on_heartbeat_check(void *user)
 			continue;
 		any = true;
 		sup_update_keys(w);
+		sup_watch_core(w);
 		sup_update_ports(w);
 		sup_update_rdma(w, now);
 		sup_watch_exports(w);

@@ -118,6 +118,7 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	uint64_t n_restarts; /* restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
+	char off_core[LAUNCH_REASON_MAX * 2]; /* while it cannot use its core: why; "" */
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last death */
 	uint64_t died_ms;		      /* its time, wall clock; 0: none is known */

@@ -4,9 +4,9 @@
  * finds workers of an earlier agent, supervise.c keeps the set of workers, supervise_events.c
  * handles the events of one, supervise_takeover.c adopts or replaces one, supervise_messages.c
  * reads its messages and exit, supervise_worker.c starts and ends its process, supervise_update.c,
- * supervise_ports.c, supervise_rdma.c and supervise_exports.c keep a running one up to date,
- * supervise_renew.c chooses workers to restart, supervise_send.c sends messages, supervise_report.c
- * adds events.
+ * supervise_ports.c, supervise_rdma.c, supervise_core.c and supervise_exports.c keep a running one
+ * up to date, supervise_renew.c chooses workers to restart, supervise_send.c sends messages,
+ * supervise_report.c adds events.
  */
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
@@ -158,6 +158,11 @@ bool sup_flag_is_valid(const bool *flag);
 bool sup_port_is_valid(const struct launch_port *p);
 /* Writes the current label of the leg to port. */
 void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
+
+/* ---- supervise_core.c ---- */
+
+/* Sets w->off_core while a worker that is up cannot use its core; call every second. */
+void sup_watch_core(struct sup_worker *w);
 
 /* ---- supervise_rdma.c ---- */
 

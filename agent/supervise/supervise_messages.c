@@ -181,6 +181,8 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 		e = SUP_EV_EXITED_0;
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
+	else if (status == SPAWN_EXIT_CORE && w->state == SUP_STARTING)
+		e = SUP_EV_SPAWN_FAILED; /* it never ran, so it did not die: retried */
 	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;
 	if (w->no_transport && w->sup->setup.on_no_transport)
 		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);

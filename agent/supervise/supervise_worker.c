@@ -444,7 +444,7 @@ int sup_start(struct sup_worker *w)
 
 	if (!st)
 		return -ENOMEM;
-	w->reason[0] = w->lacks[0] = '\0';
+	w->reason[0] = w->lacks[0] = w->off_core[0] = '\0';
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;

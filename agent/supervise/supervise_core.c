@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Notices that the core of a running worker leaves the cpuset, or is taken offline: the kernel then
+ * moves the worker to other cores. Moves it back when the core returns. */
+#include "agent/supervise/supervise_internal.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+/* Whether the worker's process may use its core alone; moves it there if it can. */
+static bool is_on_core(const struct sup_worker *w)
+{
+	cpu_set_t is, want;
+
+	CPU_ZERO(&want);
+	CPU_SET(w->config.core, &want);
+	if (sched_getaffinity(w->pid, sizeof(is), &is) < 0 || CPU_EQUAL(&is, &want))
+		return true;
+	/* The process of another agent may have exited, and its number be in use again. */
+	if (pidfd_send_signal(w->pidfd, 0, NULL, 0) < 0)
+		return true;
+	return sched_setaffinity(w->pid, sizeof(want), &want) == 0 || errno != EINVAL;
+}
+
+void sup_watch_core(struct sup_worker *w)
+{
+	const bool is_there = w->config.core >= CPU_SETSIZE || is_on_core(w);
+
+	if (is_there == !w->off_core[0])
+		return;
+	if (is_there) {
+		w->off_core[0] = '\0';
+		sup_report(w, LOG_LEVEL_NOTICE, "runs on core %u again", w->config.core);
+		return;
+	}
+	snprintf(
+		w->off_core, sizeof(w->off_core),
+		"no-core: core %u has left the cpuset or is offline, so the worker shares other "
+		"cores; add the core (AllowedCPUs= of plenumd.service, or the container's cpuset), "
+		"or write another one under workers",
+		w->config.core);
+	sup_report(w, LOG_LEVEL_WARNING, "%s", w->off_core);
+}
