@@ -6,6 +6,7 @@
 #include "plugins/plugins.h"
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	log_open("plenumd", opt.log_level);
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error as a full disk is */
 	if (role)
 		return run_role(role, opt.log_level);
 	plugins_register();

@@ -7,7 +7,6 @@
 #include "netcfg/base/log.h"
 #include <fcntl.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -103,7 +102,6 @@ static int work(void *user, int channel)
 	const struct event_store *s = user;
 	int lock, r;
 
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error as any other */
 	lock = lock_folder(s->disk.path);
 	r = lock < 0 ? lock : write_to(s, &s->disk, true);
 	return MIN_OF(-r, 125);

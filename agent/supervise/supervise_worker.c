@@ -436,7 +436,7 @@ static int open_key(struct sup_worker *w)
 	return fd;
 }
 
-int sup_start(struct sup_worker *w)
+static int start(struct sup_worker *w)
 {
 	PLENUM_CLEANUP(start_cleanup) struct start *st = calloc(1, sizeof(*st));
 	autoclose int config_fd = -1, stats_fd = -1, key_fd = -1;
@@ -467,6 +467,17 @@ int sup_start(struct sup_worker *w)
 		return MIN_OF(MIN_OF(config_fd, stats_fd), key_fd);
 	st->fds[LAUNCH_FD_KEY - SPAWN_FD_FIRST] = key_fd;
 	return start_with(st, config_fd, stats_fd);
+}
+
+int sup_start(struct sup_worker *w)
+{
+	int r = start(w);
+
+	if (r == -EFBIG && !w->reason[0])
+		snprintf(w->reason, sizeof(w->reason),
+			 "file-limit: the agent may not make files as large as a worker's memory; "
+			 "remove LimitFSIZE= from plenumd.service, or 'ulimit -f'");
+	return r;
 }
 
 void sup_kill(struct sup_worker *w)

@@ -32,6 +32,7 @@ static int block_signals(struct worker *w)
 		return -errno;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is the client's EFBIG */
 	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
