@@ -305,6 +305,7 @@ static int open_supervision(struct agent *a)
 				.carriers = &a->carriers,
 				.labels = &a->labels,
 				.faults = &a->faults,
+				.memory = &a->memory,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
 				.on_trial = reconcile_on_trial,
@@ -324,6 +325,7 @@ static int open_supervision(struct agent *a)
 					     .log_level = a->opt.log_level};
 	int r = mounts_new(&mounts, &a->mounts);
 
+	memory_group_open(&a->memory, "");
 	if (r < 0)
 		return r;
 	sup.mounts = a->mounts;

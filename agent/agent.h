@@ -12,6 +12,7 @@
 #include "agent/apply/store.h"
 #include "agent/base/events.h"
 #include "agent/base/loop.h"
+#include "agent/base/memory_group.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
 #include "agent/leg_queues.h"
@@ -82,6 +83,7 @@ struct agent {
 	struct loop_source *kernel_source, *stop_timer, *host_source, *files_timer;
 	int host_fd;	    /* host_lock.h; -1: not held */
 	bool lacks_account; /* of workers, on this host */
+	struct memory_group memory;
 	int files_error; /* why files of the run directory could not be created again; 0: they are
 			    there */
 };

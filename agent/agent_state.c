@@ -77,6 +77,7 @@ void agent_check_health(struct agent *a)
 					 .carriers = &a->carriers,
 					 .plan = a->running.plan,
 					 .wiring = a->wiring,
+					 .memory = memory_group_look(&a->memory, clock_now_ns()),
 					 .starting = !a->converged};
 	json_t *problems = NULL;
 	uint64_t next_ns = health_check(&a->health, &in, &problems);

@@ -712,8 +712,11 @@ static bool is_reported_elsewhere(const struct plan *p, const struct health_entr
 static json_t *problems(const struct look *l)
 {
 	json_t *list = json_array();
-	char text[HEALTH_TEXT_MAX + 24];
+	char text[HEALTH_TEXT_MAX + 24], memory[REASON_FORMAT_MAX];
 
+	if (list && l->in->memory && reason_is_set(l->in->memory))
+		json_array_append_new(
+			list, json_string(reason_format(l->in->memory, memory, sizeof(memory))));
 	for (size_t i = 0; list && i < l->h->n; i++) {
 		const struct health_entry *e = &l->h->entries[i];
 

@@ -77,6 +77,7 @@ struct health_inputs {
 	const struct carriers *carriers;
 	const struct plan *plan;     /* NULL: none runs */
 	const struct wiring *wiring; /* NULL: the wiring is not watched */
+	const struct reason *memory; /* of the agent's control group; NULL: none */
 	bool starting;		     /* checks are more frequent */
 };
 

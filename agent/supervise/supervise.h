@@ -145,6 +145,7 @@ struct sup_setup {
 	const struct carriers *carriers; /* state of the links, for starting workers */
 	const struct faults *faults;	 /* faults to inject; NULL: none */
 	const struct labels *labels;	 /* labels of the legs */
+	struct memory_group *memory;	 /* explains deaths; NULL: it is unknown */
 	/*
 	 * Borrowed. Workers execute the file that is there at sup_new, even after it was replaced.
 	 */

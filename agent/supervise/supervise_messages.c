@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads what a worker sends, and its exit. Both go to supervise.c as events. */
 #include "agent/base/child/spawn.h"
+#include "agent/base/memory_group.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"
 #include "netcfg/base/text.h"
@@ -166,6 +167,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	struct sup *s = w->sup;
 	enum sup_event e = SUP_EV_CRASHED;
 	char how[96] = "gone";
+	struct reason killed;
 	int status = -1;
 
 	/* Messages sent before the exit explain it, and name the files to pin. */
@@ -183,6 +185,9 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 		e = SUP_EV_EXITED_CONFIG;
 	else if (status == SPAWN_EXIT_CORE && w->state == SUP_STARTING)
 		e = SUP_EV_SPAWN_FAILED; /* it never ran, so it did not die: retried */
+	if (status != LAUNCH_EXIT_STOPPED && s->setup.memory &&
+	    memory_group_has_killed(s->setup.memory, &killed)) /* the worker, or its helper */
+		reason_format(&killed, w->reason, sizeof(w->reason));
 	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;
 	if (w->no_transport && w->sup->setup.on_no_transport)
 		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Breakages of legs, routes, sockets, bonds, VFs, network managers and peers. */
+/* Breakages of legs, routes, sockets, bonds, VFs, network managers, peers, users and control
+ * groups. */
 #include "tests/unit/doctor_breaks.h"
 #include "netcfg/host/inventory_build.h"
 #include <sys/timex.h>
@@ -549,6 +550,25 @@ static void ecn_cleared(struct rig *g)
 	g->p.probes[1].answered_tos = 24 << 2;
 }
 
+/* ---- users and control groups ---- */
+
+static void no_worker_account(struct rig *g)
+{
+	rig_put(g, "/etc/passwd",
+		"root:x:0:0::/:/bin/sh\nplenum:x:990:990::/:/bin/false\n"
+		"plenum-workers:x:991:991::/:/bin/false\n");
+}
+
+static void no_passwd(struct rig *g)
+{
+	rig_remove(g, "/etc/passwd");
+}
+
+static void low_group_mark(struct rig *g)
+{
+	rig_put(g, "/sys/fs/cgroup/system.slice/memory.high", "104857600\n");
+}
+
 const struct breakage doctor_net_breaks[] = {
 	{"leg-present", DOCTOR_FAIL, NULL, device_gone},
 	{"leg-up", DOCTOR_FAIL, NULL, link_down},
@@ -627,5 +647,8 @@ const struct breakage doctor_net_breaks[] = {
 	{"peer-marked", DOCTOR_FAIL, NULL, marks_dropped},
 	{"peer-dscp", DOCTOR_WARN, with_dcb, dscp_cleared},
 	{"peer-ecn", DOCTOR_WARN, with_dcb, ecn_cleared},
+	{"accounts", DOCTOR_WARN, NULL, no_worker_account},
+	{"accounts", DOCTOR_WARN, NULL, no_passwd},
+	{"memory-group", DOCTOR_WARN, NULL, low_group_mark},
 };
 const size_t doctor_n_net_breaks = ARRAY_SIZE(doctor_net_breaks);

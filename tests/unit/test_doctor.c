@@ -84,18 +84,6 @@ static void not_enabled(struct rig *g)
 	rig_remove(g, "/etc/systemd/system/multi-user.target.wants/plenumd.service");
 }
 
-static void no_worker_account(struct rig *g)
-{
-	rig_put(g, "/etc/passwd",
-		"root:x:0:0::/:/bin/sh\nplenum:x:990:990::/:/bin/false\n"
-		"plenum-workers:x:991:991::/:/bin/false\n");
-}
-
-static void no_passwd(struct rig *g)
-{
-	rig_remove(g, "/etc/passwd");
-}
-
 static void no_systemd(struct rig *g)
 {
 	rig_remove(g, "/run/systemd/system");
@@ -450,8 +438,6 @@ static const struct breakage own_breaks[] = {
 	{"room-exports", DOCTOR_FAIL, NULL, export_full},
 	{"folders-exported", DOCTOR_FAIL, NULL, export_hangs},
 	{"room-exports", DOCTOR_FAIL, NULL, export_without_inodes},
-	{"accounts", DOCTOR_WARN, NULL, no_worker_account},
-	{"accounts", DOCTOR_WARN, NULL, no_passwd},
 	{"room-exports", DOCTOR_WARN, NULL, export_nearly_full},
 	{"state-folder", DOCTOR_FAIL, NULL, open_folder},
 	{"key-file", DOCTOR_FAIL, NULL, open_key},

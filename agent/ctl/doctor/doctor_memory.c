@@ -199,6 +199,26 @@ static uint64_t group_limit(const struct doctor_host *p, const char *group, cons
 	}
 }
 
+static void check_group_memory(const struct doctor_host *p, const char *group, const char *file,
+			       const char *key, struct doctor_result *r)
+{
+	const uint64_t need = GROUP_MIB_EACH * (p->plan->n_workers + 1);
+	char whose[GROUP_MAX] = "";
+	const uint64_t has = group_limit(p, group, file, whose) >> 20;
+
+	if (has >= need)
+		return;
+	doctor_report(r, DOCTOR_WARN,
+		      "control group %.120s limits memory to %" PRIu64
+		      " MiB (%s): agent and workers may need %" PRIu64
+		      ", and are killed or slowed down then",
+		      whose, has, key, need);
+	doctor_advise(r,
+		      "set %s=infinity under [Service] in 'systemctl edit plenumd', then systemctl "
+		      "restart plenumd",
+		      key);
+}
+
 /* Cases where huge pages exist but may not be used, or where the group's memory limit kills
  * workers. */
 static void run_group(const struct doctor_host *p, const struct doctor_check *c,
@@ -227,15 +247,8 @@ static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 			      whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
 		doctor_advise(r, "echo max >/sys/fs/cgroup%s/hugetlb.2MB.max", whose);
 	}
-	has = group_limit(p, group, "memory.max", whose);
-	if (has >> 20 < GROUP_MIB_EACH * (p->plan->n_workers + 1)) {
-		doctor_report(r, DOCTOR_WARN,
-			      "control group %.120s limits memory to %" PRIu64
-			      " MiB: workers are killed if they need more",
-			      whose, has >> 20);
-		doctor_advise(r, "set MemoryMax=infinity under [Service] in 'systemctl edit "
-				 "plenumd', then systemctl restart plenumd");
-	}
+	check_group_memory(p, group, "memory.max", "MemoryMax", r);
+	check_group_memory(p, group, "memory.high", "MemoryHigh", r);
 	doctor_report(r, DOCTOR_PASS, "the limits of control group %.120s suffice for all workers",
 		      group);
 }
