@@ -29,6 +29,8 @@ struct agent;
  * least as soon. */
 #define RECONCILE_NEWS_NS NSEC_PER_SEC
 #define RECONCILE_RETRY_MAX_NS (300 * NSEC_PER_SEC)
+/* From a start until edited files are applied, unless all workers are up sooner. */
+#define RECONCILE_EDITED_WAIT_NS (10 * NSEC_PER_SEC)
 #define RECONCILE_CHOICE_RETRY_NS \
 	(30 * NSEC_PER_SEC) /* between retries of an unavailable accepted transport */
 #define RECONCILE_LAST_GOOD_FILE "running.yaml" /* in the state directory */
@@ -195,6 +197,8 @@ struct reconcile_run {
 	struct generation next; /* the generation that this run creates */
 	struct diag diag;
 	bool loaded;		 /* the configuration is valid */
+	bool is_guarded;	 /* a start, or a retry, replaces what runs by the files: checked
+				  * and rolled back as an operator's apply */
 	bool needs_confirmation; /* an operator has to confirm it */
 	unsigned n_tries;	 /* retries after a recovery or an address conflict */
 	uint64_t began_ns, n_writes;
@@ -211,6 +215,8 @@ struct reconcile_queue {
 	bool requested[RECONCILE_TRIGGER_MAX];
 	bool reload_is_older;	/* the reload was requested while an apply was pending */
 	bool last_good_pending; /* the last good configuration is to be applied */
+	bool edited_files;	/* since the start, which applied the last good configuration */
+	uint64_t edited_due_ns; /* when they are applied, at the latest */
 	struct reconcile_client *clients;
 	size_t n_clients;
 	struct loop_source *soon;     /* runs the queue after the current callback */

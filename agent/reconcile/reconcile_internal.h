@@ -18,14 +18,15 @@ static inline bool reconcile_is_repair(const struct reconcile *rec)
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* An operator asked for exactly this configuration: it gets a ticket and may have to be confirmed.
- */
+/* An operator asked for exactly this configuration, or the run is guarded like that: it gets a
+ * ticket and may have to be confirmed. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
-	return (rec->run.trigger == RECONCILE_API || rec->run.trigger == RECONCILE_RELOAD) &&
-	       (rec->run.source == RECONCILE_FROM_FILES ||
-		rec->run.source == RECONCILE_FROM_STAGED ||
-		rec->run.source == RECONCILE_FROM_HISTORY);
+	return rec->run.is_guarded ||
+	       ((rec->run.trigger == RECONCILE_API || rec->run.trigger == RECONCILE_RELOAD) &&
+		(rec->run.source == RECONCILE_FROM_FILES ||
+		 rec->run.source == RECONCILE_FROM_STAGED ||
+		 rec->run.source == RECONCILE_FROM_HISTORY));
 }
 
 /* Only an operator's apply may move auto workers to VFs: its effect is visible in `plenum plan` and

@@ -240,8 +240,9 @@ static bool is_same_again(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
-	autofree char *yaml =
-		rec->run.trigger == RECONCILE_START && spec ? spec_to_yaml(spec) : NULL;
+	autofree char *yaml = rec->run.trigger == RECONCILE_START && !rec->run.is_guarded && spec
+				      ? spec_to_yaml(spec)
+				      : NULL;
 
 	return yaml && history_is_last(&rec->records.history, yaml);
 }
@@ -258,7 +259,8 @@ void reconcile_enter(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	if (reconcile_is_asked(rec->run.trigger) && rec->run.source != RECONCILE_FROM_LAST_GOOD &&
+	if ((reconcile_is_asked(rec->run.trigger) || rec->run.is_guarded) &&
+	    rec->run.source != RECONCILE_FROM_LAST_GOOD &&
 	    rec->run.source != RECONCILE_FROM_PENDING && !rec->run.entry && !is_same_again(a))
 		enter(rec);
 }
@@ -294,7 +296,8 @@ static void note_history(struct agent *a, int error, bool runs)
 	autofree char *yaml = NULL;
 	char why[EVENTS_TEXT_MAX];
 
-	if (error < 0 ? rec->run.trigger != RECONCILE_START : a->running.plan->n_actions > 0)
+	if (error < 0 ? rec->run.trigger != RECONCILE_START && !rec->run.is_guarded
+		      : a->running.plan->n_actions > 0)
 		reconcile_enter(a);
 	if (is_done_after_all(a, error))
 		enter(rec);

@@ -2,8 +2,11 @@
 /* Queues triggers and client requests, paces retries, and reports applies that take long. */
 #include "agent/reconcile/reconcile_queue.h"
 #include "agent/desired/leg_policy.h"
+#include "agent/reconcile/reconcile_records.h"
 #include "netcfg/base/vec.h"
 #include <string.h>
+
+#define EDITED_LOOK_NS (NSEC_PER_SEC / 5)
 
 const char *reconcile_trigger_to_string(enum reconcile_trigger t)
 {
@@ -64,6 +67,64 @@ static bool take(struct reconcile_queue *q, enum reconcile_trigger t)
 	return was;
 }
 
+/* Whether the files are valid and differ from the configuration that ran last. */
+static bool files_are_edited(struct agent *a)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	const struct store_source from = store_disk(&a->store);
+	autofree char *is = NULL, *was = NULL;
+	struct spec *files = NULL, *last = NULL;
+
+	if (!reconcile_has_last_good(&a->reconcile))
+		return false;
+	if (spec_load(from.file, from.dropin_dir, &ignored, &files) >= 0)
+		is = spec_to_yaml(files);
+	if (reconcile_last_good_load(a, &ignored, &last) >= 0)
+		was = spec_to_yaml(last);
+	spec_free(files);
+	spec_free(last);
+	return is && was && strcmp(is, was) != 0;
+}
+
+/*
+ * Files that were edited since the last apply may cut the host off, and at a start there may be no
+ * operator. So a start first restores what ran last, and applies the files once that works: then
+ * their apply can compare which peers answer before and after it.
+ */
+static void take_start(struct agent *a, struct reconcile_request *ret)
+{
+	struct reconcile_queue *q = &a->reconcile.queue;
+
+	*ret = (struct reconcile_request){.trigger = RECONCILE_START,
+					  .source = RECONCILE_FROM_FILES};
+	if (a->running.spec || !files_are_edited(a))
+		return;
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		   "the files were edited since the last apply: the configuration that ran last "
+		   "starts first, then the files are applied and checked as by 'plenum apply'");
+	q->edited_files = true;
+	q->edited_due_ns = clock_now_ns() + RECONCILE_EDITED_WAIT_NS;
+	ret->source = RECONCILE_FROM_LAST_GOOD;
+}
+
+/* Takes edited files when all workers are up. If what ran last cannot run now, there is nothing to
+ * wait for. */
+static bool take_edited(struct agent *a, struct reconcile_request *ret)
+{
+	struct reconcile_queue *q = &a->reconcile.queue;
+
+	if (!q->edited_files)
+		return false;
+	if (!a->converged && a->running.spec && clock_now_ns() < q->edited_due_ns) {
+		loop_timer_arm(q->soon, EDITED_LOOK_NS);
+		return false;
+	}
+	q->edited_files = false;
+	*ret = (struct reconcile_request){.trigger = RECONCILE_START,
+					  .source = RECONCILE_FROM_FILES};
+	return true;
+}
+
 bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret)
 {
 	struct reconcile_queue *q = &a->reconcile.queue;
@@ -73,13 +134,14 @@ bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret)
 		*ret = (struct reconcile_request){.trigger = RECONCILE_START,
 						  .source = RECONCILE_FROM_LAST_GOOD};
 	} else if (take(q, RECONCILE_START)) {
-		*ret = (struct reconcile_request){.trigger = RECONCILE_START,
-						  .source = RECONCILE_FROM_FILES};
+		take_start(a, ret);
 	} else if (take(q, RECONCILE_RELOAD)) {
 		*ret = (struct reconcile_request){.trigger = RECONCILE_RELOAD,
 						  .source = RECONCILE_FROM_FILES};
 	} else if (q->n_clients > 0) {
 		take_client(a, ret);
+	} else if (take_edited(a, ret)) {
+		return true;
 	} else if (take(q, RECONCILE_FALLBACK) && a->running.spec) {
 		*ret = (struct reconcile_request){.trigger = RECONCILE_FALLBACK,
 						  .source = RECONCILE_FROM_RUNNING};
@@ -177,7 +239,7 @@ void reconcile_stop(struct agent *a)
 	rec->reachability.client.id = 0;
 	rec->queue.n_clients = 0;
 	memset(rec->queue.requested, 0, sizeof(rec->queue.requested));
-	rec->queue.last_good_pending = false;
+	rec->queue.last_good_pending = rec->queue.edited_files = false;
 	loop_timer_disarm(rec->pacing.debounce);
 	if (rec->state == RECONCILE_ORPHAN) {
 		loop_timer_disarm(rec->pacing.orphan);

@@ -78,7 +78,8 @@ static int load_history(struct agent *a)
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	const bool knows = !(rec->run.trigger == RECONCILE_RELOAD && rec->queue.reload_is_older);
+	const bool knows = !rec->run.is_guarded &&
+			   !(rec->run.trigger == RECONCILE_RELOAD && rec->queue.reload_is_older);
 	struct reason why;
 
 	if ((reconcile_is_ordered(rec) && knows) ||
@@ -412,12 +413,17 @@ void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
 	struct reconcile *rec = &a->reconcile;
 
 	rec->state = RECONCILE_LOADING;
-	rec->run = (struct reconcile_run){.trigger = rq->trigger,
-					  .source = rq->source,
-					  .client = rq->client,
-					  .diag = DIAG_INIT,
-					  .began_ns = clock_now_ns(),
-					  .mention_ns = RECONCILE_TICK_NS};
+	if (rq->source != RECONCILE_FROM_RUNNING && rq->source != RECONCILE_FROM_LAST_GOOD)
+		rec->queue.edited_files = false; /* this run applies what an operator wants */
+	rec->run = (struct reconcile_run){
+		.trigger = rq->trigger,
+		.source = rq->source,
+		.is_guarded = (rq->trigger == RECONCILE_START || rq->trigger == RECONCILE_KERNEL) &&
+			      rq->source == RECONCILE_FROM_FILES && a->running.spec,
+		.client = rq->client,
+		.diag = DIAG_INIT,
+		.began_ns = clock_now_ns(),
+		.mention_ns = RECONCILE_TICK_NS};
 	begin(a);
 }
 

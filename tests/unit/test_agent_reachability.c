@@ -289,6 +289,96 @@ static void test_unaffected_peers_cause_no_wait(void **state)
 	assert_null(f->a.reconcile.pending.applier);
 }
 
+/* The next agent starts, and its worker serves the client; the files were edited meanwhile. */
+static struct launch_stats *begin_edited(struct fixture *f, const char *yaml)
+{
+	struct agent *a = &f->a;
+
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	restart_agent(f);
+	a->converged = false;
+	write_file(f, yaml);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(event_has(a, "the files were edited since the last apply"));
+	return host_serve(host_worker(f));
+}
+
+static void test_edited_files_at_a_start_are_rolled_back(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	begin_edited(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+	agent_update_state(a); /* all workers are up */
+	turn_until_pending(f);
+	assert_true(runs(f, "10.10.2.10"));
+	check_network_continues(f);
+	time_is_up(f);
+	turn_until_decided(f);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(a, "apply 2 (files, at agent start, by plenumd) was rolled back: "
+				   "host-b no longer answers worker 1 on leg-a"));
+	assert_true(problem_has(a, "'plenum apply' retries it"));
+	/* Later starts do not try it again. */
+	restart_agent(f);
+	a->converged = true;
+	assert_int_equal(reconcile_now(f, RECONCILE_START), -ECANCELED);
+	assert_null(a->reconcile.pending.applier);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(a, "was rolled back"));
+}
+
+static void test_edited_files_at_a_start_are_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct launch_stats *page = begin_edited(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+
+	agent_update_state(a);
+	turn_until_pending(f);
+	check_network_continues(f);
+	page->paths[0].rx_packets += 2;
+	turn_until_decided(f);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_string_equal(history_find(&a->reconcile.records.history, 2)->what,
+			    "files, at agent start");
+	/* A start with the files that ran last applies them at once. */
+	restart_agent(f);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_false(a->reconcile.queue.edited_files);
+}
+
+/* Workers that do not come up cannot delay them for ever; what an operator applies counts. */
+static void test_edited_files_wait_at_a_start(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	begin_edited(f, ON_DPDK("10.10.2.10-10.10.2.40"))->paths[0].up = 0;
+	host_worker(f)->state = SUP_STARTING;
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
+	assert_true(runs(f, "10.10.1.10"));
+	/* Nor can the kernel's events, which use the same timer. */
+	a->reconcile.queue.edited_due_ns = clock_now_ns() + 100 * NSEC_PER_MSEC;
+	reconcile_arm(a, 0);
+	for (uint64_t end_ns = clock_now_ns() + 8 * NSEC_PER_SEC;
+	     !runs(f, "10.10.2.10") && clock_now_ns() < end_ns;)
+		loop_turn(a->loop, NSEC_PER_SEC);
+	wait_for_reconcile(f);
+	assert_true(runs(f, "10.10.2.10"));
+	restart_agent(f);
+	a->converged = false;
+	write_file(f, ON_DPDK("10.10.3.10-10.10.3.40"));
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	write_file(f, ON_DPDK("10.10.4.10-10.10.4.40"));
+	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
+	assert_true(runs(f, "10.10.4.10"));
+	assert_false(a->reconcile.queue.edited_files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +392,9 @@ int main(void)
 		RECONCILE_TEST(test_next_agent_confirms_by_its_workers),
 		RECONCILE_TEST(test_hostile_name_is_not_written),
 		RECONCILE_TEST(test_unaffected_peers_cause_no_wait),
+		RECONCILE_TEST(test_edited_files_at_a_start_are_rolled_back),
+		RECONCILE_TEST(test_edited_files_at_a_start_are_kept),
+		RECONCILE_TEST(test_edited_files_wait_at_a_start),
 	};
 
 	return cmocka_run_group_tests_name("agent_vouch", tests, NULL, NULL);
