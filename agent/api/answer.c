@@ -55,7 +55,8 @@ static const struct answer_member path[] = {
 	INTEGER("rdma_write_bytes"), INTEGER_OR_NULL("rtt_age_s"),
 	NUMBER_OR_NULL("loss_to_percent"), NUMBER_OR_NULL("loss_from_percent"),
 	BOOLEAN("lossy_to"), BOOLEAN("lossy_from"), BOOLEAN("avoided"), NUMBER("peer_srtt_us"),
-	INTEGER("rx_lost_packets"), END};
+	INTEGER("rx_lost_packets"), NUMBER("slow_us"), NUMBER("slow_than_us"), TEXT("slow_than"),
+	END};
 
 static const struct answer_member traffic[] = {
 	INTEGER("worker"), TEXT("role"), INTEGER("requests"), INTEGER("responses"),
