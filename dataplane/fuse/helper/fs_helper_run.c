@@ -286,7 +286,9 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
 		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		if (p[WATCH_WORKER].revents & POLLIN)
+		/* POLLNVAL too: without its descriptors the watcher has nothing to watch, and would
+		 * spin. */
+		if (p[WATCH_WORKER].revents)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
 			continue;
