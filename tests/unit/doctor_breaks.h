@@ -14,6 +14,8 @@ struct breakage {
 
 extern const struct breakage doctor_net_breaks[];
 extern const size_t doctor_n_net_breaks;
+extern const struct breakage doctor_folder_breaks[];
+extern const size_t doctor_n_folder_breaks;
 extern const struct breakage doctor_peer_breaks[];
 extern const size_t doctor_n_peer_breaks;
 extern const struct breakage doctor_rdma_breaks[];

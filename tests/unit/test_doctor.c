@@ -89,41 +89,6 @@ static void no_systemd(struct rig *g)
 	rig_remove(g, "/run/systemd/system");
 }
 
-static void state_full(struct rig *g)
-{
-	g->p.state.free_bytes = 1 << 20;
-}
-
-static void run_without_inodes(struct rig *g)
-{
-	g->p.run.free_inodes = 3;
-}
-
-static void export_full(struct rig *g)
-{
-	g->p.exports[0].free_bytes = 0;
-}
-
-static void export_hangs(struct rig *g)
-{
-	g->p.exports[0].error = -ETIMEDOUT;
-}
-
-static void mountpoint_hangs(struct rig *g)
-{
-	g->p.mounts[0].error = -ETIMEDOUT;
-}
-
-static void export_without_inodes(struct rig *g)
-{
-	g->p.exports[0].free_inodes = 0;
-}
-
-static void export_nearly_full(struct rig *g)
-{
-	g->p.exports[0].free_bytes = 1 << 20;
-}
-
 static void open_folder(struct rig *g)
 {
 	rig_mode(g, "/var/lib/plenum", 0777);
@@ -148,33 +113,6 @@ static void no_security(struct rig *g)
 static void no_cluster(struct rig *g)
 {
 	rig_change_spec(g, "cluster: {name: prod, secret-file: /etc/plenum/cluster.key}\n", "");
-}
-
-static void no_export(struct rig *g)
-{
-	rig_remove(g, "/srv/y");
-}
-
-static void link_of_a_user(struct rig *g)
-{
-	char path[160];
-
-	rig_remove(g, "/srv/y");
-	snprintf(path, sizeof(path), "%s/srv/y", g->p.root);
-	assert_int_equal(symlink("../mnt", path), 0);
-	if (geteuid() == 0)
-		assert_int_equal(lchown(path, 1000, 1000), 0);
-}
-
-static void no_mountpoint(struct rig *g)
-{
-	rig_remove(g, "/mnt/x");
-}
-
-static void not_served(struct rig *g)
-{
-	json_object_set_new(json_array_get(json_object_get(g->p.status, "mounts"), 0), "served",
-			    json_false());
 }
 
 /* ---- kernel ---- */
@@ -433,22 +371,11 @@ static const struct breakage own_breaks[] = {
 	{"agent-enabled", DOCTOR_UNKNOWN, NULL, no_systemd},
 	{"agent-journal", DOCTOR_FAIL, mute_agent, cut_off},
 	{"agent-journal", DOCTOR_WARN, mute_agent, left_waiting},
-	{"room-state", DOCTOR_FAIL, NULL, state_full},
-	{"room-run", DOCTOR_FAIL, NULL, run_without_inodes},
-	{"room-exports", DOCTOR_FAIL, NULL, export_full},
-	{"folders-exported", DOCTOR_FAIL, NULL, export_hangs},
-	{"room-exports", DOCTOR_FAIL, NULL, export_without_inodes},
-	{"room-exports", DOCTOR_WARN, NULL, export_nearly_full},
 	{"state-folder", DOCTOR_FAIL, NULL, open_folder},
 	{"key-file", DOCTOR_FAIL, NULL, open_key},
 	{"key-file", DOCTOR_FAIL, NULL, no_key},
 	{"key-security", DOCTOR_WARN, NULL, no_security},
 	{"key-security", DOCTOR_WARN, NULL, no_cluster},
-	{"folders-exported", DOCTOR_FAIL, NULL, no_export},
-	{"folders-exported", DOCTOR_FAIL, NULL, link_of_a_user},
-	{"folders-mounted", DOCTOR_FAIL, NULL, no_mountpoint},
-	{"folders-mounted", DOCTOR_FAIL, NULL, mountpoint_hangs},
-	{"mounts-served", DOCTOR_FAIL, NULL, not_served},
 	{"kernel-fuse-resend", DOCTOR_WARN, NULL, old_kernel},
 	{"kernel-version", DOCTOR_FAIL, no_frontend, very_old_kernel},
 	{"leg-driver", DOCTOR_WARN, server_of_5_12, soft_roce},
@@ -500,6 +427,9 @@ static const struct breakage *break_at(size_t n)
 	if (n < doctor_n_net_breaks)
 		return &doctor_net_breaks[n];
 	n -= doctor_n_net_breaks;
+	if (n < doctor_n_folder_breaks)
+		return &doctor_folder_breaks[n];
+	n -= doctor_n_folder_breaks;
 	if (n < doctor_n_peer_breaks)
 		return &doctor_peer_breaks[n];
 	n -= doctor_n_peer_breaks;
@@ -730,6 +660,21 @@ static void test_a_mounted_path_with_a_blank_is_recognized(void **state)
 	rig_free(g);
 }
 
+/* Of earlier mounts, and of mounts beside and below it. */
+static void test_neighbours_of_a_mount_do_not_cover_it(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_put(g, "/proc/self/mountinfo",
+		"22 1 8:1 / / rw - ext4 disk rw\n"
+		"39 22 0:49 / /mnt rw - tmpfs tmpfs rw\n"
+		"40 39 0:50 / /mnt/x rw - fuse.plenum host-b:x rw\n"
+		"41 39 0:51 / /mnt/xy rw - tmpfs tmpfs rw\n"
+		"42 40 0:52 / /mnt/x/below rw - tmpfs tmpfs rw\n");
+	assert_int_equal(rig_state_of(g, "mounts-reached"), DOCTOR_PASS);
+	rig_free(g);
+}
+
 /* The remedy names the device below a VLAN, which does the segmentation; and no device for a leg
  * that the plan lacks. */
 static void test_broken_segmentation_names_the_nic(void **state)
@@ -789,6 +734,7 @@ int main(void)
 		cmocka_unit_test(test_the_remedy_for_an_old_driver_fits_its_origin),
 		cmocka_unit_test(test_matching_flow_control_passes),
 		cmocka_unit_test(test_old_kernels_leave_the_iommu_mode_unknown),
+		cmocka_unit_test(test_neighbours_of_a_mount_do_not_cover_it),
 		cmocka_unit_test(test_a_mounted_path_with_a_blank_is_recognized),
 		cmocka_unit_test(test_broken_segmentation_names_the_nic),
 		cmocka_unit_test(test_json_is_valid_for_any_evidence),

@@ -31,6 +31,7 @@ struct doctor_result {
 /* Free space on a file system. */
 struct doctor_space {
 	uint64_t free_bytes, total_bytes, free_inodes, total_inodes;
+	bool read_only;
 	int error; /* 0, or the negative errno that explains why the rest is unknown */
 };
 

@@ -197,7 +197,8 @@ static void set_space(const struct statvfs *s, struct doctor_space *ret)
 	*ret = (struct doctor_space){.free_bytes = s->f_bavail * s->f_frsize,
 				     .total_bytes = s->f_blocks * s->f_frsize,
 				     .free_inodes = s->f_favail,
-				     .total_inodes = s->f_files};
+				     .total_inodes = s->f_files,
+				     .read_only = s->f_flag & ST_RDONLY};
 }
 
 /* statfs(2) of a folder, or of its closest existing parent. */

@@ -189,6 +189,9 @@ static void run_room(const struct doctor_host *p, const struct doctor_check *c,
 
 	if (s->error) {
 		doctor_report(r, DOCTOR_UNKNOWN, "%s: %s", c->about, strerror(-s->error));
+	} else if (s->read_only) {
+		doctor_report(r, DOCTOR_FAIL, "the file system of %s is read-only", c->about);
+		doctor_advise(r, "find out why (dmesg); mount -o remount,rw");
 	} else if (s->free_bytes < ROOM_BYTES_MIN) {
 		doctor_report(r, DOCTOR_FAIL, "%llu MiB are free below %s",
 			      (unsigned long long)(s->free_bytes >> 20), c->about);
@@ -401,14 +404,70 @@ static void run_mountpoints(const struct doctor_host *p, const struct doctor_che
 	doctor_report(r, DOCTOR_PASS, "all mount points exist");
 }
 
+/* Whether the first path is the second or a parent of it. */
+static bool is_at_or_above(const char *point, const char *path)
+{
+	const size_t len = strcmp(point, "/") == 0 ? 0 : strlen(point);
+
+	return strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Whether another file system, `by`, was mounted later over the mount at the path. */
+static bool is_covered(const struct doctor_host *p, const char *path, char *by, size_t size)
+{
+	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo");
+	char escaped[PATH_MAX], *save = NULL;
+	bool is_there = false, covered = false;
+
+	escape_path(path, escaped, sizeof(escaped));
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char point[PATH_MAX], type[64];
+		const char *rest = strstr(line, " - ");
+
+		if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1 ||
+		    sscanf(rest, " - %63s", type) != 1)
+			continue;
+		if (strcmp(point, escaped) == 0 && strcmp(type, "fuse.plenum") == 0) {
+			is_there = true;
+			covered = false;
+		} else if (is_there && is_at_or_above(point, escaped)) {
+			covered = true;
+			snprintf(by, size, "%s", type);
+		}
+	}
+	return covered;
+}
+
+static void run_reached(const struct doctor_host *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	char by[64];
+
+	for (size_t i = 0; i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_mounts; j++) {
+			const char *path = p->spec->workers[i].mounts[j].path;
+
+			if (!is_covered(p, path, by, sizeof(by)))
+				continue;
+			doctor_report(r, DOCTOR_FAIL,
+				      "another program has mounted a %s file system over mount %s",
+				      by, path);
+			doctor_advise(r, "unmount what findmnt shows over %s", path);
+		}
+	doctor_report(r, DOCTOR_PASS, "no other file system covers a mount");
+}
+
 static void run_served(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
 	const json_t *mount;
+	char by[64];
 	size_t i;
 
 	json_array_foreach (json_object_get(p->status, "mounts"), i, mount) {
-		if (!json_is_false(json_object_get(mount, "served")))
+		if (!json_is_false(json_object_get(mount, "served")) ||
+		    is_covered(p, text_of(mount, "path"), by, sizeof(by)))
 			continue;
 		doctor_report(r, DOCTOR_FAIL, "mount %s: server %s does not serve export %s",
 			      text_of(mount, "path"), text_of(mount, "peer"),
@@ -492,6 +551,7 @@ static const struct doctor_check checks[] = {
 	 NULL},
 	{"folders-exported", "The exported folders exist", DOCTOR_NEEDS_SPEC, run_exports, NULL},
 	{"folders-mounted", "The mount points exist", DOCTOR_NEEDS_SPEC, run_mountpoints, NULL},
+	{"mounts-reached", "Programs reach the mounts", DOCTOR_NEEDS_SPEC, run_reached, NULL},
 	{"mounts-served", "All mounts are served", DOCTOR_NEEDS_AGENT, run_served, NULL},
 };
 

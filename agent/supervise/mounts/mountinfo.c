@@ -3,6 +3,7 @@
  * it. */
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/base.h"
+#include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,80 +23,174 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
+struct line {
+	char *point; /* the mount point */
+	int id, parent;
+	struct mountinfo mi;
+};
+
 /* "36 35 98:0 /root /mount/point options... - fstype source superoptions" */
-static bool parse_line(char *line, char **ret_point, struct mountinfo *ret)
+static bool parse_line(char *text, struct line *ret)
 {
-	char *save = NULL, *dev, *rest = strstr(line, " - ");
+	char *save = NULL, *id, *parent, *dev, *rest = strstr(text, " - ");
 
 	if (!rest)
 		return false;
 	*rest = '\0';
 	rest += 3;
-	strtok_r(line, " ", &save);
-	strtok_r(NULL, " ", &save);
+	id = strtok_r(text, " ", &save);
+	parent = strtok_r(NULL, " ", &save);
 	dev = strtok_r(NULL, " ", &save);
 	strtok_r(NULL, " ", &save);
-	*ret_point = strtok_r(NULL, " ", &save);
-	if (!dev || !*ret_point || sscanf(dev, "%u:%u", &ret->major, &ret->minor) != 2)
+	ret->point = strtok_r(NULL, " ", &save);
+	if (!dev || !ret->point || sscanf(id, "%d", &ret->id) != 1 ||
+	    sscanf(parent, "%d", &ret->parent) != 1 ||
+	    sscanf(dev, "%u:%u", &ret->mi.major, &ret->mi.minor) != 2)
 		return false;
-	unescape(*ret_point);
+	unescape(ret->point);
 	rest[strcspn(rest, " ")] = '\0';
-	snprintf(ret->fstype, sizeof(ret->fstype), "%s", rest);
+	snprintf(ret->mi.fstype, sizeof(ret->mi.fstype), "%s", rest);
 	return true;
 }
 
-/* Calls cb for each mount at exactly this path, lowest first, until cb returns true. */
-static int each_at(const char *path, bool (*cb)(void *user, const struct mountinfo *mi), void *user)
+/* Calls cb for each mount, lowest first at each path, until cb returns true or a negative errno. */
+static int each(int (*cb)(void *user, const struct line *l), void *user)
 {
-	autofree char *line = NULL;
+	autofree char *text = NULL;
 	size_t cap = 0;
 	int found = 0;
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 
 	if (!f)
 		return -errno;
-	while (!found && getline(&line, &cap, f) > 0) {
-		struct mountinfo mi;
-		char *point;
+	while (!found && getline(&text, &cap, f) > 0) {
+		struct line l;
 
-		if (parse_line(line, &point, &mi) && strcmp(point, path) == 0)
-			found = cb(user, &mi);
+		if (parse_line(text, &l))
+			found = cb(user, &l);
 	}
 	fclose(f);
 	return found;
 }
 
-struct top {
+static bool is_same(const struct mountinfo *a, const struct mountinfo *b)
+{
+	return a->major == b->major && a->minor == b->minor && strcmp(a->fstype, b->fstype) == 0;
+}
+
+/* ---- at one path ---- */
+
+struct at_path {
+	const char *path;
+	const struct mountinfo *want; /* NULL: any */
 	struct mountinfo mi;
 	bool any;
 };
 
-static bool keep_top(void *user, const struct mountinfo *mi)
+static int keep_top(void *user, const struct line *l)
 {
-	*(struct top *)user = (struct top){*mi, true};
-	return false;
+	struct at_path *at = user;
+
+	if (strcmp(l->point, at->path) != 0)
+		return 0;
+	at->mi = l->mi;
+	at->any = true;
+	return 0;
 }
 
 int mountinfo_top(const char *path, struct mountinfo *ret)
 {
-	struct top top = {.any = false};
-	int r = each_at(path, keep_top, &top);
+	struct at_path at = {.path = path};
+	int r = each(keep_top, &at);
 
-	if (r < 0 || !top.any)
+	if (r < 0 || !at.any)
 		return r;
-	*ret = top.mi;
+	*ret = at.mi;
 	return 1;
 }
 
-static bool is_same(void *user, const struct mountinfo *mi)
+static int find_same(void *user, const struct line *l)
 {
-	const struct mountinfo *want = user;
+	const struct at_path *at = user;
 
-	return mi->major == want->major && mi->minor == want->minor &&
-	       strcmp(mi->fstype, want->fstype) == 0;
+	return strcmp(l->point, at->path) == 0 && is_same(&l->mi, at->want);
 }
 
 int mountinfo_has(const char *path, const struct mountinfo *want)
 {
-	return each_at(path, is_same, (void *)want);
+	struct at_path at = {.path = path, .want = want};
+
+	return each(find_same, &at);
+}
+
+/* ---- where a path leads ---- */
+
+struct mounted {
+	int id, parent;
+	size_t depth; /* bytes of the mount point's path */
+	struct mountinfo mi;
+};
+
+struct way { /* the mounts at the path and at its parents */
+	const char *path;
+	struct mounted *all;
+	size_t n;
+};
+
+static bool is_on_way(const char *point, const char *path)
+{
+	size_t len = strcmp(point, "/") == 0 ? 0 : strlen(point);
+
+	return strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+static int keep_way(void *user, const struct line *l)
+{
+	struct way *w = user;
+	struct mounted *m;
+
+	if (!is_on_way(l->point, w->path))
+		return 0;
+	m = vec_add(&w->all, &w->n, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	*m = (struct mounted){l->id, l->parent, strlen(l->point), l->mi};
+	return 0;
+}
+
+/* The mount that the kernel enters next on the way: the first one below `from`; NULL: none. */
+static const struct mounted *next_on(const struct way *w, const struct mounted *from)
+{
+	const struct mounted *next = NULL;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct mounted *m = &w->all[i];
+
+		if (m->parent == from->id && m != from && (!next || m->depth < next->depth))
+			next = m;
+	}
+	return next;
+}
+
+int mountinfo_leads_elsewhere(const char *path, const struct mountinfo *want, struct mountinfo *ret)
+{
+	struct way w = {.path = path};
+	const struct mounted *m;
+	int r = each(keep_way, &w);
+
+	m = w.n > 0 && w.all[0].depth == 1 ? &w.all[0] : NULL; /* the root */
+	/* Each step enters another mount, unless they changed while they were read. */
+	for (size_t i = 0; r == 0 && m && i < w.n; i++) {
+		const struct mounted *next = next_on(&w, m);
+
+		if (!next)
+			break;
+		m = next;
+	}
+	if (r == 0 && m && (m->depth != strlen(path) || !is_same(&m->mi, want))) {
+		*ret = m->mi;
+		r = 1;
+	}
+	free(w.all);
+	return r;
 }

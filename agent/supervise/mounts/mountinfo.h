@@ -15,5 +15,10 @@ struct mountinfo {
 int mountinfo_top(const char *path, struct mountinfo *ret);
 /* Whether `want` is mounted there, possibly below other mounts. 1, 0, negative errno. */
 int mountinfo_has(const char *path, const struct mountinfo *want);
+/* Whether a program that follows the path enters another mount than `want`, which was mounted over
+ * it or over one of its parents, and is returned. 1; 0: the path leads to `want`; negative errno.
+ */
+int mountinfo_leads_elsewhere(const char *path, const struct mountinfo *want,
+			      struct mountinfo *ret);
 
 #endif

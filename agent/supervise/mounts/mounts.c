@@ -5,6 +5,7 @@
 #include "agent/base/child/async_open.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/mounts/mount_fs.h"
+#include "agent/supervise/mounts/mount_place.h"
 #include "agent/supervise/mounts/mount_spare.h"
 #include "agent/supervise/mounts/mountinfo.h"
 #include "agent/supervise/mounts/unmount.h"
@@ -32,7 +33,7 @@ struct mount_point {
 	int spare_fd;			   /* mount_spare.h: to attach it again; -1: none */
 	struct mount_spare_request *spare; /* of an adopted mount; NULL: none */
 	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
-	struct reason why; /* why it is not attached yet; unset: it is */
+	struct reason why; /* why programs do not reach it: not attached yet, or covered */
 	bool was_served;
 	struct mounts *mounts;
 	struct mount_point *next;
@@ -121,63 +122,6 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
 	events_add(m->setup.events, level, "mounts", "%s", text);
 }
 
-/* ---- mount points ---- */
-
-static int busy(const char *path, const struct mountinfo *mi, struct reason *why)
-{
-	reason_set_text(
-		why,
-		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
-		"change its path",
-		path, mi->fstype);
-	return -EBUSY;
-}
-
-static int refuse(const char *path, int error, struct reason *why)
-{
-	if (error == -ENOTEMPTY)
-		reason_set_text(
-			why,
-			"mount point %.120s is busy: the directory is not empty; empty it or "
-			"change its path",
-			path);
-	else if (error == -ETIMEDOUT)
-		reason_set_text(why, "mount point %.150s: its file system does not answer", path);
-	else
-		reason_set_text(why, "mount point %.150s: %s; make an empty directory there", path,
-				strerror(-error));
-	return error;
-}
-
-/*
- * Opens the directory and returns its path as in mountinfo(5). A parent directory may belong to a
- * file system that hangs, or to a mount whose worker has not started yet, so the path is not
- * resolved in this process. Mounts on it are checked first: opening a dead or unresponsive FUSE
- * mount fails or blocks.
- */
-static int open_point(struct mounts *m, const char *path, char *real, size_t size,
-		      struct reason *why)
-{
-	char link[32];
-	struct mountinfo mi;
-	autoclose int fd = -1;
-	ssize_t n;
-
-	if (mountinfo_top(path, &mi) > 0)
-		return busy(path, &mi, why);
-	fd = async_open_open_empty(&m->dirs, path);
-	if (fd < 0)
-		return refuse(path, fd, why);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, real, size - 1);
-	if (n < 0 || (size_t)n >= size - 1)
-		return refuse(path, n < 0 ? -errno : -ENAMETOOLONG, why);
-	real[n] = '\0';
-	if (mountinfo_top(real, &mi) > 0)
-		return busy(path, &mi, why);
-	return fd_take(fd);
-}
-
 /* ---- mounting ---- */
 
 /*
@@ -218,7 +162,7 @@ static void try_place(struct mounts *m, struct mount_point *p)
 
 	if (replaces_other(m, p)) /* on_unmount places it */
 		return;
-	r = dir = open_point(m, p->what.path, p->real, sizeof(p->real), &why);
+	r = dir = mount_place_open(&m->dirs, p->what.path, p->real, sizeof(p->real), &why);
 	if (r >= 0) {
 		r = attach(m, p, dir);
 		if (r < 0)
@@ -401,6 +345,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
+	loop_timer_arm(m->look_timer, LOOK_NS); /* it may be covered */
 	/* Without it, as without memory for it, another program's unmount ends the connection. */
 	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
 	/* Store it even if it came from there: the service manager stores a
@@ -485,8 +430,8 @@ bool mounts_waits(const struct mounts *m, const char *path)
 const char *mounts_why(const struct mounts *m, const char *path)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)
-		if (p->mnt_fd >= 0 && strcmp(p->what.path, path) == 0)
-			return reason_is_set(&p->why) ? p->why.text : NULL;
+		if (!p->leaving && reason_is_set(&p->why) && strcmp(p->what.path, path) == 0)
+			return p->why.text;
 	return NULL;
 }
 
@@ -641,12 +586,20 @@ static void on_unmount(void *user, enum unmount_end end)
 
 static void point_leave(struct mount_point *p)
 {
+	struct mountinfo mi = point_info(p->major, p->minor);
 	struct mounts *m = p->mounts;
+	struct reason why;
 	int r;
 
 	if (p->leaving)
 		return;
 	if (p->mnt_fd >= 0) { /* it is not attached */
+		point_remove(p);
+		return;
+	}
+	if (mount_place_is_covered(p->what.path, p->real, &mi, &why)) {
+		/* umount(2) would remove what covers it. */
+		say(m, LOG_LEVEL_WARNING, "cannot unmount %s: %s", p->what.path, why.text);
 		point_remove(p);
 		return;
 	}
@@ -756,6 +709,22 @@ static void reattach(struct mounts *m, struct mount_point *p)
 	try_place(m, p);
 }
 
+/* Another file system over the mount is left alone: it may be an operator's. */
+static void look_covered(struct mounts *m, struct mount_point *p)
+{
+	struct mountinfo mi = point_info(p->major, p->minor);
+	struct reason why;
+
+	mount_place_is_covered(p->what.path, p->real, &mi, &why);
+	if (reason_equal(&p->why, &why))
+		return;
+	p->why = why;
+	if (reason_is_set(&why))
+		say(m, LOG_LEVEL_WARNING, "%s", why.text);
+	else
+		say(m, LOG_LEVEL_NOTICE, "programs reach the mount %s again", p->what.path);
+}
+
 /*
  * Without a spare a mount cannot be repaired: mounting again makes a new one, with a new descriptor
  * for its worker.
@@ -769,8 +738,12 @@ static int on_look(void *user)
 		uint32_t worker_id = p->worker_id;
 
 		next = p->next;
-		if (p->leaving || p->mnt_fd >= 0 || mountinfo_has(p->real, &mi) != 0)
+		if (p->leaving || p->mnt_fd >= 0)
 			continue;
+		if (mountinfo_has(p->real, &mi) != 0) {
+			look_covered(m, p);
+			continue;
+		}
 		if (p->spare_fd >= 0) {
 			reattach(m, p);
 			continue;

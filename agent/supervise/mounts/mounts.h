@@ -55,8 +55,8 @@ bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
 /* Whether a mount is attached at that path only once the former one, which is being unmounted, has
  * ended. */
 bool mounts_waits(const struct mounts *m, const char *path);
-/* Why the mount of that path is not attached. NULL: it is, it waits for a former mount there to
- * end, or there is none. */
+/* Why programs do not reach the mount of that path: it is not attached, or another file system
+ * covers it. NULL: they do, it waits for a former mount there to end, or there is none. */
 const char *mounts_why(const struct mounts *m, const char *path);
 /* Adopts a mount of the record with the descriptor that an earlier agent or its worker has kept, if
  * it is still mounted there. 0: fd is ours; -ENOENT: it belongs to no mount and is still the

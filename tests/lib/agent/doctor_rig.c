@@ -408,7 +408,10 @@ struct rig *rig_new(void (*prepare)(struct rig *g))
 	g->p.probes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
 	g->p.n_probes = 3;
 	rig_arps(g);
-	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
+	g->p.state = g->p.run = (struct doctor_space){.free_bytes = 1U << 30,
+						      .total_bytes = 1U << 30,
+						      .free_inodes = 10000,
+						      .total_inodes = 10000};
 	g->p.exports[0] = g->p.state;
 	g->p.privileged = true;
 	return g;

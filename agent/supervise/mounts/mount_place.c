@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens mount points, and says why one cannot be used or reached. */
+#include "agent/supervise/mounts/mount_place.h"
+#include <stdio.h>
+#include <string.h>
+
+static int busy(const char *path, const struct mountinfo *mi, struct reason *why)
+{
+	reason_set_text(
+		why,
+		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
+		"change its path",
+		path, mi->fstype);
+	return -EBUSY;
+}
+
+static int refuse(const char *path, int error, struct reason *why)
+{
+	if (error == -ENOTEMPTY)
+		reason_set_text(
+			why,
+			"mount point %.120s is busy: the directory is not empty; empty it or "
+			"change its path",
+			path);
+	else if (error == -ETIMEDOUT)
+		reason_set_text(why, "mount point %.150s: its file system does not answer", path);
+	else
+		reason_set_text(why, "mount point %.150s: %s; make an empty directory there", path,
+				strerror(-error));
+	return error;
+}
+
+/*
+ * A parent directory may belong to a file system that hangs, or to a mount whose worker has not
+ * started yet, so the path is not resolved in this process. Mounts on it are checked first: opening
+ * a dead or unresponsive FUSE mount fails or blocks.
+ */
+int mount_place_open(struct async_open *dirs, const char *path, char *real, size_t size,
+		     struct reason *why)
+{
+	char link[32];
+	struct mountinfo mi;
+	autoclose int fd = -1;
+	ssize_t n;
+
+	if (mountinfo_top(path, &mi) > 0)
+		return busy(path, &mi, why);
+	fd = async_open_open_empty(dirs, path);
+	if (fd < 0)
+		return refuse(path, fd, why);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, size - 1);
+	if (n < 0 || (size_t)n >= size - 1)
+		return refuse(path, n < 0 ? -errno : -ENAMETOOLONG, why);
+	real[n] = '\0';
+	if (mountinfo_top(real, &mi) > 0)
+		return busy(path, &mi, why);
+	return fd_take(fd);
+}
+
+bool mount_place_is_covered(const char *path, const char *real, const struct mountinfo *mi,
+			    struct reason *why)
+{
+	struct mountinfo by;
+
+	reason_clear(why);
+	/* Without the second question, a mount that has just ended would be covered. */
+	if (mountinfo_leads_elsewhere(real, mi, &by) <= 0 || mountinfo_has(real, mi) <= 0)
+		return false;
+	reason_set_text(why,
+			"another program has mounted a %.20s file system over the mount %.120s, "
+			"which programs do not reach now; unmount that",
+			by.fstype, path);
+	return true;
+}
