@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the exported folders for the workers, and watches that their paths still lead to them. */
+/* Opens the exported folders for the workers, and watches that their paths still lead to them and
+ * that their file systems answer and have room. */
 #include "agent/supervise/supervise_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS (5 * NSEC_PER_SEC) /* between looks by a child, where the kernel's cache fails */
+#define LOOK_NS (5 * NSEC_PER_SEC) /* between looks by a child, where no difference is seen */
+#define HUNG_NS (3 * NSEC_PER_SEC) /* a file system that has not answered for so long hangs */
 
 /* ---- what is said about a folder ---- */
 
@@ -22,9 +24,10 @@ static void explain_error(int error, const struct launch_export *e, const char *
 			  struct reason *why)
 {
 	if (error == -ETIMEDOUT)
-		reason_set(why, "export-missing",
-			   "export %.60s: %.100s: its file system does not answer", e->name,
-			   e->path);
+		reason_set(why, "export-hung",
+			   "export %.40s: %.80s: its file system does not answer; check its disk "
+			   "or its server (dmesg)",
+			   e->name, e->path);
 	else if (error == -ELOOP)
 		reason_set(why, "export-link",
 			   "export %.40s: %.80s is a symbolic link that others than root "
@@ -47,6 +50,31 @@ static void explain_other(const struct export_record *r, uint64_t dev, uint64_t 
 		   "or 'plenum apply' to export the new one",
 		   r->name, r->path, folder_text(dev, ino, is),
 		   folder_text(r->id.dev, r->id.ino, was));
+}
+
+/* Only of exports that clients may write to. */
+static void explain_room(const struct launch_export *e, const struct folder_room *room,
+			 struct reason *why)
+{
+	if (e->read_only || !folder_is_full(room))
+		return;
+	if (room->inodes > 0 && room->free_inodes == 0)
+		reason_set(why, "export-full",
+			   "export %.40s: the file system of %.80s has no free inode; remove files "
+			   "there",
+			   e->name, e->path);
+	else
+		reason_set(why, "export-full",
+			   "export %.40s: the file system of %.80s is full: %llu of %llu MiB are "
+			   "free; make room there",
+			   e->name, e->path, (unsigned long long)(room->free_bytes >> 20),
+			   (unsigned long long)(room->bytes >> 20));
+}
+
+/* Whether the reason is about the file system, which only a child can look at. */
+static bool is_of_file_system(const struct reason *why)
+{
+	return strcmp(why->code, "export-full") == 0 || strcmp(why->code, "export-hung") == 0;
 }
 
 /* ---- opening ---- */
@@ -180,32 +208,54 @@ const struct reason *sup_export_differs(const struct sup *s, const struct launch
 
 /* ---- while it is served ---- */
 
-/* Follows the path of a served export. `why`: the difference, cleared if there is none. 0; -EAGAIN:
- * not known now. */
+/* Follows the path of a served export. `why`: the difference, or what is wrong with its file
+ * system; cleared if nothing is. 0; -EAGAIN: not known now. */
 static int look(struct sup *s, const struct launch_export *e, struct export_record *r,
 		struct reason *why)
 {
 	uint64_t now = clock_now_ns(), dev, ino;
 	struct async_folder found;
 	int error = folder_look(e->path, &dev, &ino);
+	const bool is_same = error == 0 && dev == r->id.dev && ino == r->id.ino && !r->former_boot;
 
 	reason_clear(why);
-	if (error == 0 && dev == r->id.dev && ino == r->id.ino && !r->former_boot)
-		return 0;
-	/* The cache does not tell, or shows a difference: a child looks closely. */
-	if (error == -EAGAIN && now < r->look_ns)
-		return -EAGAIN;
+	if (now < r->look_ns && (is_same || error == -EAGAIN))
+		return is_same && !is_of_file_system(&r->differs) ? 0 : -EAGAIN;
+	/* A child looks closely: the cache does not tell, or shows a difference, or it is time. */
 	error = async_open_look(&s->dirs, e->path, &found);
-	if (error == -EAGAIN)
+	if (error == -EAGAIN && async_open_waits_ns(&s->dirs, e->path) < HUNG_NS)
 		return error;
+	if (error == -EAGAIN) {
+		explain_error(-ETIMEDOUT, e, "", why);
+		return 0;
+	}
 	r->look_ns = now + LOOK_NS;
-	if (error < 0)
+	if (error < 0) {
 		explain_error(error, e, found.link, why);
-	else if (!folder_is_same(&r->id, &found.id, !r->former_boot))
+	} else if (!folder_is_same(&r->id, &found.id, !r->former_boot)) {
 		explain_other(r, found.id.dev, found.id.ino, why);
-	else
-		r->id.dev = found.id.dev; /* some file systems get another number with each mount */
+	} else {
+		/* Some file systems get another number with each mount. */
+		r->id.dev = found.id.dev;
+		explain_room(e, &found.room, why);
+	}
 	return 0;
+}
+
+static void say_look(struct sup *s, const struct launch_export *e, const struct reason *was,
+		     const struct reason *is)
+{
+	char text[REASON_FORMAT_MAX];
+
+	if (reason_is_set(is))
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent", "%s",
+			   reason_format(is, text, sizeof(text)));
+	else if (is_of_file_system(was))
+		events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent", "export %s: %s has ended",
+			   e->name, was->code);
+	else
+		events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent",
+			   "export %s: %s leads to the exported folder again", e->name, e->path);
 }
 
 void sup_watch_exports(struct sup_worker *w)
@@ -217,20 +267,15 @@ void sup_watch_exports(struct sup_worker *w)
 	for (uint32_t i = 0; c && i < c->n_exports; i++) {
 		const struct launch_export *e = &c->exports[i];
 		struct export_record *r = record_of(s, e);
-		char text[REASON_FORMAT_MAX];
 		struct reason why;
 
 		if (!r || look(s, e, r, &why) < 0 || reason_equal(&why, &r->differs))
 			continue;
+		/* A change of the free space alone is not an event. */
+		if (strcmp(why.code, r->differs.code) != 0)
+			say_look(s, e, &r->differs, &why);
 		r->differs = why;
 		changed = true;
-		if (reason_is_set(&why))
-			events_add(s->setup.events, LOG_LEVEL_WARNING, "agent", "%s",
-				   reason_format(&why, text, sizeof(text)));
-		else
-			events_add(s->setup.events, LOG_LEVEL_NOTICE, "agent",
-				   "export %s: %s leads to the exported folder again", e->name,
-				   e->path);
 	}
 	if (changed && s->setup.on_change)
 		s->setup.on_change(s->setup.user);

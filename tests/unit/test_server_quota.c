@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of open files between users, mounts and clients; the files of clients that are away; and
- * the space of removed files that a crashed client had open.
+ * Shares of open files between users, mounts and clients; the files of clients that are away; the
+ * space of removed files that a crashed client had open; and requests that a disk keeps waiting.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/request/server_hung.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "tests/lib/fuse/server_test.h"
 
@@ -182,6 +183,44 @@ static void few_free_files_are_a_reason(void **state)
 	assert_non_null(strstr(fuse_server_reason(rig.server)->text, "host-a: 60"));
 }
 
+static void expect_hung(unsigned after_s, bool hung)
+{
+	server_hung_look(rig.server, clock_now_ns() + after_s * NSEC_PER_SEC);
+	assert_int_equal(reason_is_set(fuse_server_reason(rig.server)), hung);
+	if (hung)
+		assert_string_equal(fuse_server_reason(rig.server)->code, "export-hung");
+}
+
+/* The helper may have finished, but until the server polls, the request waits for it. */
+static void a_request_that_its_file_system_keeps_waiting_is_named(void **state)
+{
+	const struct fuse_mkdir_in make = {.mode = 0755};
+	struct fuse_fsync_in sync = {};
+	struct rudp_call *call = calloc(1, sizeof(*call));
+	uint64_t node, fh;
+
+	assert_non_null(call);
+	join("host-a", "10.0.0.1", 'a');
+	node = node_of("f");
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), 0);
+	sync.fh = fh;
+	expect_hung(7, false);
+	rig_send(&rig, call,
+		 &(struct rig_req){.op = FUSE_MKDIR, .node = ROOT, RIG_ARG(make), .name = "new"});
+	expect_hung(5, false);
+	expect_hung(7, true);
+	rig_wait(&rig, call);
+	expect_hung(7, false);
+	/* A sync takes as long as there is data. */
+	memset(call, 0, sizeof(*call));
+	rig_send(&rig, call, &(struct rig_req){.op = FUSE_FSYNC, .node = node, RIG_ARG(sync)});
+	expect_hung(50, false);
+	expect_hung(61, true);
+	rig_wait(&rig, call);
+	expect_hung(61, false);
+	free(call);
+}
+
 /* Makes, opens twice and removes three files of 1 MiB. */
 static void make_removed(void)
 {
@@ -308,6 +347,7 @@ int main(void)
 		HERE("/dev/shm", closing_files_frees_the_share),
 		HERE("/dev/shm", files_of_clients_that_are_away_are_closed_first),
 		HERE("/dev/shm", few_free_files_are_a_reason),
+		HERE("/tmp", a_request_that_its_file_system_keeps_waiting_is_named),
 		HERE("/tmp", a_crashed_client_keeps_removed_files_for_its_lease),
 		HERE("/dev/shm", a_crashed_client_keeps_removed_files_for_its_lease),
 		HERE("/dev/shm", a_successor_keeps_them_for_as_long),

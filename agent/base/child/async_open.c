@@ -68,6 +68,8 @@ static int work(void *user, int channel)
 		a.error = is_empty(fd) ? 0 : -ENOTEMPTY;
 	else
 		a.error = folder_identify(fd, &a.found.id);
+	if (fd >= 0 && !e->empty && a.error == 0)
+		a.error = folder_measure(fd, &a.found.room);
 	child_task_send(channel, &a, sizeof(a), fd);
 	return 0;
 }
@@ -101,9 +103,9 @@ static void on_end(void *user, int status, const char *how)
 	e->fd = -1;
 }
 
-static struct dir **find(struct async_open *d, const char *path, bool empty)
+static struct dir **find(const struct async_open *d, const char *path, bool empty)
 {
-	struct dir **at = &d->first;
+	struct dir **at = (struct dir **)&d->first;
 
 	while (*at && ((*at)->empty != empty || strcmp((*at)->path, path) != 0))
 		at = &(*at)->next;
@@ -243,6 +245,13 @@ int async_open_look(struct async_open *d, const char *path, struct async_folder 
 		(void)begin(d, path, false, true, &e);
 	}
 	return r;
+}
+
+uint64_t async_open_waits_ns(const struct async_open *d, const char *path)
+{
+	const struct dir *e = *find(d, path, false);
+
+	return e && e->task ? clock_now_ns() - e->asked_ns : 0;
 }
 
 void async_open_done(struct async_open *d)

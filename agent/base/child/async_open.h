@@ -23,6 +23,7 @@ struct async_open { /* zeroed except for the loop: no task */
 
 struct async_folder {
 	struct folder_id id;
+	struct folder_room room;
 	char link[FOLDER_LINK_MAX]; /* with -ELOOP: the link that is not followed */
 };
 
@@ -37,6 +38,8 @@ int async_open_open_empty(struct async_open *d, const char *path);
 /* The result of the previous attempt to open it: 0 or negative errno; -EAGAIN: none has ended, so
  * one was started. Never waits. */
 int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
+/* How long the attempt to open it has been under way. 0: none is. */
+uint64_t async_open_waits_ns(const struct async_open *d, const char *path);
 void async_open_done(struct async_open *d);
 
 #endif

@@ -18,8 +18,9 @@ struct export_record {
 	bool former_boot; /* recorded before this boot */
 	struct folder_id id;
 	/* Of this process, not in the file. */
-	struct reason differs; /* set if the path leads to another folder now, or to none */
-	uint64_t look_ns; /* when the path is to be followed once more; 0: when the cache fails */
+	struct reason differs; /* set if the path leads to another folder now, or to none; or if
+				* the file system is full or does not answer */
+	uint64_t look_ns; /* when a child next looks at the folder, though nothing has changed */
 	bool taken;	  /* by the reconcile run at hand, instead of the folder before */
 };
 

@@ -11,6 +11,7 @@
 #include "dataplane/fuse/server/objects/server_pin.h"
 #include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_helper.h"
+#include "dataplane/fuse/server/request/server_hung.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_ring.h"
@@ -240,6 +241,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 		server_nodes_idle(srv);
 		server_mounts_expire(srv);
 		server_quota_tick(srv, now_ns);
+		server_hung_look(srv, now_ns);
 		share_heartbeat(&srv->share, now_ns);
 		server_mounts_balance(srv);
 	}
@@ -272,6 +274,8 @@ const char *fuse_server_elsewhere(const struct fuse_server *srv)
 
 const struct reason *fuse_server_reason(const struct fuse_server *srv)
 {
+	if (reason_is_set(&srv->hung))
+		return &srv->hung;
 	return reason_is_set(&srv->short_of) ? &srv->short_of : &srv->held;
 }
 

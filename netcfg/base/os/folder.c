@@ -13,7 +13,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define LINKS_MAX 40 /* as the kernel */
+#define LINKS_MAX 40	      /* as the kernel */
+#define FULL_BYTES (1U << 20) /* the largest write of a client */
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
@@ -232,6 +233,29 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 bool folder_is_in_memory(const struct folder_id *id)
 {
 	return id->fs_type == TMPFS_FS_MAGIC || id->fs_type == RAMFS_FS_MAGIC;
+}
+
+/* ------------------------------------------------------------------ room */
+
+int folder_measure(int fd, struct folder_room *ret)
+{
+	struct statfs fs;
+	uint64_t block;
+
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	block = (uint64_t)(fs.f_frsize ? fs.f_frsize : fs.f_bsize);
+	*ret = (struct folder_room){.bytes = fs.f_blocks * block,
+				    .free_bytes = fs.f_bavail * block,
+				    .inodes = fs.f_files,
+				    .free_inodes = fs.f_ffree};
+	return 0;
+}
+
+bool folder_is_full(const struct folder_room *room)
+{
+	return (room->free_bytes < FULL_BYTES && room->free_bytes < room->bytes / 100) ||
+	       (room->inodes > 0 && room->free_inodes == 0);
 }
 
 const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_MAX])

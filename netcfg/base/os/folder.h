@@ -23,11 +23,20 @@ struct folder_id {
 	uint8_t handle[FOLDER_HANDLE_MAX];
 };
 
+struct folder_room { /* of its file system; totals of 0: not known, or without a limit */
+	uint64_t bytes, free_bytes; /* free: for users */
+	uint64_t inodes, free_inodes;
+};
+
 /* A descriptor, O_DIRECTORY | O_RDONLY; negative errno. -ELOOP: `link` (FOLDER_LINK_MAX bytes) is a
  * symbolic link on the way that others than root could have made. */
 int folder_open(const char *path, char *link);
 /* 0 or negative errno. */
 int folder_identify(int fd, struct folder_id *ret);
+/* 0 or negative errno. */
+int folder_measure(int fd, struct folder_room *ret);
+/* Whether users cannot write there any more: the last megabyte, or the last inode, is used. */
+bool folder_is_full(const struct folder_room *room);
 /* Whether both are the same folder. same_boot: device numbers of both are of the same boot. */
 bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool same_boot);
 /* Whether the folder ends with this boot: its file system is in memory. */

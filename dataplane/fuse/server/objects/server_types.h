@@ -254,8 +254,9 @@ struct server_req {
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
-	bool ring_unfit; /* io_uring could not execute the request: use a system call */
-	uint32_t turn;	 /* fuse_server.ring_turn at submission */
+	bool ring_unfit;	/* io_uring could not execute the request: use a system call */
+	uint32_t turn;		/* fuse_server.ring_turn at submission */
+	uint64_t ring_since_ns; /* when it was submitted; 0: io_uring does not execute it */
 };
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
@@ -369,6 +370,7 @@ struct fuse_server {
 	enum server_share refused_share; /* the limit that the refused open met */
 	char refused_host[PLENUM_NAME_MAX];
 	struct reason short_of; /* files; not set: enough */
+	struct reason hung;	/* the file system of an export; not set: all answer */
 	struct reason held;	/* space, by clients that are away; not set: none */
 	uint64_t held_ns;	/* when that is looked at next */
 	uint32_t held_mark;

@@ -116,6 +116,7 @@ static bool ring_put(struct fuse_server *srv, struct server_req *q)
 	srv->n_ring++;
 	srv->n_queued++;
 	q->turn = srv->ring_turn;
+	q->ring_since_ns = srv->now_ns;
 	return true;
 }
 
@@ -214,6 +215,7 @@ static int ring_reap(struct fuse_server *srv)
 
 		io_uring_cqe_seen(&srv->ring, cqe);
 		srv->n_ring--;
+		q->ring_since_ns = 0;
 		ring_result_check(srv, q, res);
 		q->done(q, res);
 		n++;
