@@ -6,6 +6,7 @@
 #include "agent/base/path.h"
 #include "agent/control.h"
 #include "agent/events/event_store.h"
+#include "agent/health/own_files.h"
 #include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_queues.h"
@@ -231,12 +232,26 @@ static void restore_files(struct agent *a)
 	a->files_error = MIN_OF(r, 0);
 }
 
+static void look_at_own_files(struct agent *a)
+{
+	const char *const folders[] = {a->opt.state_dir, a->opt.run_dir};
+	const char *missing = sup_program_is_missing(a->sup) ? a->opt.worker : NULL;
+	json_t *problems = own_files_to_json(folders, ARRAY_SIZE(folders), missing);
+
+	if (problems && problems_set(&a->problems, PROBLEMS_OWN_FILES, NULL, problems)) {
+		agent_update_state(a);
+		agent_publish(a);
+	}
+	json_decref(problems);
+}
+
 static int on_files_timer(void *user)
 {
 	struct agent *a = user;
 
 	if (a->state != AGENT_STOPPING)
 		restore_files(a);
+	look_at_own_files(a);
 	(void)watch_host(a); /* retried at the next check */
 	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
 }

@@ -12,19 +12,20 @@
 #include <stddef.h>
 
 enum problems_kind {
-	PROBLEMS_FILES,	   /* the configuration files do not run */
-	PROBLEMS_STAGED,   /* the staged configuration was applied and does not run */
-	PROBLEMS_HOST,	   /* this host lacks parts of the running configuration */
-	PROBLEMS_LEGS,	   /* legs that are not usable */
-	PROBLEMS_WIRING,   /* address conflicts, crossed cables (wiring/wiring.h) */
-	PROBLEMS_QUEUES,   /* queues of this host that drop packets (leg_queues.h) */
-	PROBLEMS_DRIFT,	   /* another program keeps changing our objects (drift.h) */
-	PROBLEMS_RECORD,   /* the record of accepted transport moves cannot be read or written */
-	PROBLEMS_WORKERS,  /* workers, mounts and paths in a worse state than configured
-			    * (health.h) */
-	PROBLEMS_WARNINGS, /* of the running configuration; they do not degrade the agent */
-	PROBLEMS_LABELS,   /* unexpected switches and labels; they do not degrade it either */
-	PROBLEMS_CABLES,   /* legs that are in one network; they do not degrade it either */
+	PROBLEMS_FILES,	    /* the configuration files do not run */
+	PROBLEMS_STAGED,    /* the staged configuration was applied and does not run */
+	PROBLEMS_HOST,	    /* this host lacks parts of the running configuration */
+	PROBLEMS_LEGS,	    /* legs that are not usable */
+	PROBLEMS_WIRING,    /* address conflicts, crossed cables (wiring/wiring.h) */
+	PROBLEMS_QUEUES,    /* queues of this host that drop packets (leg_queues.h) */
+	PROBLEMS_DRIFT,	    /* another program keeps changing our objects (drift.h) */
+	PROBLEMS_RECORD,    /* the record of accepted transport moves cannot be read or written */
+	PROBLEMS_OWN_FILES, /* the agent cannot use its own files (health/own_files.h) */
+	PROBLEMS_WORKERS,   /* workers, mounts and paths in a worse state than configured
+			     * (health.h) */
+	PROBLEMS_WARNINGS,  /* of the running configuration; they do not degrade the agent */
+	PROBLEMS_LABELS,    /* unexpected switches and labels; they do not degrade it either */
+	PROBLEMS_CABLES,    /* legs that are in one network; they do not degrade it either */
 	PROBLEMS_MAX
 };
 

@@ -363,6 +363,11 @@ bool sup_program_is_replaced(const struct sup *s)
 	       (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
+bool sup_program_is_missing(const struct sup *s)
+{
+	return s->program_fd < 0 && access(s->setup.worker_path, X_OK) < 0;
+}
+
 bool sup_is_idle(const struct sup *s)
 {
 	return sup_count_processes(s) == 0 && !mounts_leaving(s->setup.mounts, 0);

@@ -237,6 +237,9 @@ bool sup_is_outdated(const struct sup_worker *w);
 bool sup_renew(struct sup *s, uint32_t worker_id);
 /* Whether the installed worker program differs from the one that workers run. */
 bool sup_program_is_replaced(const struct sup *s);
+/* Whether there was no worker program when this agent started, and still is none: no worker can
+ * start. */
+bool sup_program_is_missing(const struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process, and no unmount in progress */
 /* Whether no wanted worker is starting, stopping or waiting for its restart. */
 bool sup_is_settled(const struct sup *s);

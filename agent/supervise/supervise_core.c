@@ -19,7 +19,13 @@ static bool is_on_core(const struct sup_worker *w)
 	/* The process of another agent may have exited, and its number be in use again. */
 	if (pidfd_send_signal(w->pidfd, 0, NULL, 0) < 0)
 		return true;
-	return sched_setaffinity(w->pid, sizeof(want), &want) == 0 || errno != EINVAL;
+	if (sched_setaffinity(w->pid, sizeof(want), &want) < 0)
+		return errno != EINVAL;
+	if (!w->off_core[0])
+		sup_report(w, LOG_LEVEL_WARNING,
+			   "another program changed its CPU affinity; moved it back to core %u",
+			   w->config.core);
+	return true;
 }
 
 void sup_watch_core(struct sup_worker *w)

@@ -84,7 +84,7 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* The kernel moves a worker whose core leaves its cpuset to other cores. */
+/* A worker sets its affinity at its start only. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -112,12 +112,14 @@ static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_WARN,
 			      "the worker of core %" JSON_INTEGER_FORMAT
 			      " (process %" JSON_INTEGER_FORMAT
-			      ") runs on other cores: its core is no longer in its cpuset",
+			      ") may run on other cores: another program has changed its CPU "
+			      "affinity, or its cpuset has lost the core",
 			      json_integer_value(core), pid);
 		doctor_advise(r,
-			      "add core %" JSON_INTEGER_FORMAT
-			      " to the cpuset again, or write another one under workers",
-			      json_integer_value(core));
+			      "taskset -pc %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT
+			      "; if that fails, add the core to the cpuset, or write another one "
+			      "under workers",
+			      json_integer_value(core), pid);
 	}
 	doctor_report(r, DOCTOR_PASS, "all workers run on their own cores");
 }
