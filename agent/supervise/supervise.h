@@ -113,9 +113,10 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	/* Missing RDMA devices: the device files when it was last updated, and the time of the next
 	 * check without a change of them. */
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
-	bool keys_unsure;    /* adopted: it is unknown which cluster keys the worker has */
-	unsigned n_deaths;   /* in a row */
-	uint64_t n_restarts; /* restarts since the worker became wanted */
+	bool keys_unsure;	  /* adopted: it is unknown which cluster keys the worker has */
+	unsigned n_deaths;	  /* in a row */
+	unsigned n_failed_starts; /* of these, before it was up: they count until it is */
+	uint64_t n_restarts;	  /* restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char off_core[LAUNCH_REASON_MAX * 2]; /* while it cannot use its core: why; "" */

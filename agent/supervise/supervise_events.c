@@ -129,6 +129,7 @@ static void do_backoff(struct sup_worker *w)
 	if (!w->down_since_ns)
 		w->down_since_ns = now;
 	w->n_deaths++;
+	w->n_failed_starts += w->up_since_ns == 0;
 	sup_note_death(w, w->reason);
 	w->n_restarts++;
 	w->up_since_ns = 0;
@@ -198,6 +199,8 @@ static void do_note_up(struct sup_worker *w)
 			   w->config.core);
 	} else {
 		w->up_since_ns = now;
+		w->n_deaths -= MIN_OF(w->n_deaths, w->n_failed_starts);
+		w->n_failed_starts = 0;
 		sup_report(w, LOG_LEVEL_NOTICE, "ready on core %u, pid %d, in %.0f ms",
 			   w->config.core, w->pid, (double)(now - w->started_ns) / NSEC_PER_MSEC);
 	}
