@@ -27,6 +27,16 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
+/* The running plan was content with the value that the setting had, and wants another one now: a
+ * change to a third value made the difference. */
+static bool was_content(const struct plan *p, const struct plan_step *s)
+{
+	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)
+		if (p->unannounced[i].kind == s->kind && s->kind->same(&p->unannounced[i], s))
+			return true;
+	return false;
+}
+
 /* Whether another program made this change: the host was as desired here before. Restored settings,
  * legs that appeared just now and replaced devices are not foreign changes. */
 static bool is_foreign(const struct agent *a, const struct plan *p, const struct plan_step *s)
@@ -38,7 +48,7 @@ static bool is_foreign(const struct agent *a, const struct plan *p, const struct
 	if (s->verb == PLAN_RESTORE || (was && is && was->ifindex != is->ifindex))
 		return false;
 	had = s->kind->present(a->running.inv, s) != OBJECT_ABSENT ||
-	      was_just_made(a->running.plan, s);
+	      was_just_made(a->running.plan, s) || was_content(a->running.plan, s);
 	return s->verb == PLAN_DEL ? !had : had;
 }
 

@@ -78,9 +78,10 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		note_carrier(a, e);
 	/* While the agent is degraded, any new link, or udev's end of processing one, may be the
-	 * missing device. */
+	 * missing device; and an address of another link may have been why a leg is not usable. */
 	if (a->state == AGENT_DEGRADED &&
-	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
+	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV ||
+	     e->type == KERNEL_EVENT_ADDR))
 		reconcile_arm(a, leg ? drift_delay_ns(&a->drift) : RECONCILE_DEBOUNCE_NS);
 	else if (leg || !e->ifindex)
 		reconcile_arm(a, drift_delay_ns(&a->drift));

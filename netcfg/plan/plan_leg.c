@@ -388,6 +388,14 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 	    link_is_in_vrf(b->inv, on) || !prefixes_overlap(&subnet, &other) ||
 	    link_shares_subnet(b, on, &subnet))
 		return false;
+	if (ip_range_contains(&leg->network->range, &have->addr)) {
+		reason_set(why, "address-taken",
+			   "another program added %s, an address of network %.*s, to %s; remove "
+			   "it there, or write another range",
+			   ip_prefix_format(have, theirs, sizeof(theirs)), PLENUM_NAME_MAX,
+			   leg->network->name, on->name);
+		return true;
+	}
 	reason_set(why, "overlap",
 		   "network %.*s (%s) overlaps %s (%s) from %s to %s; write another range",
 		   PLENUM_NAME_MAX, leg->network->name,

@@ -49,6 +49,22 @@ static void test_each_change_is_described(void **state)
 	assert_int_equal(a->reconcile.run.n_writes, 0);
 }
 
+/* Of several values that the plan accepts, the setting had one, and the repair sets another. */
+static void test_a_change_from_an_accepted_value_is_described(void **state)
+{
+	static const char key[] = "net/ipv4/conf/veth1/rp_filter";
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	host_load(f);
+	assert_string_equal(inv_sysctl_value(a->running.inv, key), "0");
+	assert_int_equal(kernel_do_sysctl(a->kernel, key, "1", NULL), 0);
+	assert_int_equal(reconcile_now(f, RECONCILE_KERNEL), 0);
+	assert_true(event_has(a, "net/ipv4/conf/veth1/rp_filter of leg-b (veth1) was set to 1 (2 "
+				 "is wanted) by another program"));
+}
+
 /* Changes without a kernel notification are found by polling. */
 static void test_changes_without_notification_are_found(void **state)
 {
@@ -280,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECONCILE_TEST(test_each_change_is_described),
+		RECONCILE_TEST(test_a_change_from_an_accepted_value_is_described),
 		RECONCILE_TEST(test_changes_without_notification_are_found),
 		RECONCILE_TEST(test_recreated_device_is_not_drift),
 		RECONCILE_TEST(test_repeated_repairs_are_a_fight),

@@ -399,6 +399,10 @@ static void test_leg_in_service_stays(void **state)
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
 		   "data-b (10.20.0.0/16) overlaps eth0 (10.20.0.0/17) from 10.20.0.0 to "
 		   "10.20.127.255");
+	/* A data IP, too, which another program has moved. */
+	inv->addrs[inv->n_addrs - 1].ip = host_prefix("10.20.1.11/16");
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "address-taken",
+		   "another program added 10.20.1.11/16, an address of network data-b, to eth0");
 	inv->links[3].carrier = false;
 	inv->n_addrs--;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
@@ -544,7 +548,8 @@ static void test_moved_leg_does_not_conflict_with_itself(void **state)
 	host_add_link(inv, 9, "ens9", INV_LINK_VETH, true);
 	inv->addr_owner_known = false;
 	*a = (struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
-	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "overlap", "overlaps veth1 (10.20.0.0/16)");
+	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "address-taken",
+		   "added 10.20.1.10/16, an address of network data-b, to veth1");
 	made.change =
 		(struct kernel_change){.kind = KERNEL_ADDR, .ifindex = HOST_VETH1, .addr = *a};
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
