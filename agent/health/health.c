@@ -169,14 +169,6 @@ const char *health_path_reason(const struct health *h, uint32_t worker, const ch
 
 /* ---- the plan ---- */
 
-static const struct plan_leg_info *plan_leg(const struct plan *p, const char *name)
-{
-	for (size_t i = 0; p && i < p->n_legs; i++)
-		if (strcmp(p->legs[i].name, name) == 0)
-			return &p->legs[i];
-	return NULL;
-}
-
 static const struct plan_worker *plan_worker(const struct plan *p, uint32_t id)
 {
 	for (size_t i = 0; p && i < p->n_workers; i++)
@@ -288,8 +280,8 @@ static void look_at_mount(struct look *l, uint32_t i)
 	else if (explains(l, &fault))
 		reason_format(&fault, why, sizeof(why));
 	else
-		health_explain_silence(&l->w->config, l->w->stats, m, l->in->carriers, arp_table(l),
-				       why, sizeof(why));
+		health_explain_silence(&l->w->config, l->w->stats, l->in->plan, m, l->in->carriers,
+				       arp_table(l), why, sizeof(why));
 	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
 	note(l, refusal[0] || was_in_trouble(l) ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
 }
@@ -374,7 +366,7 @@ static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
  * that. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
-	const struct plan_leg_info *info = plan_leg(l->in->plan, leg);
+	const struct plan_leg_info *info = health_plan_leg(l->in->plan, leg);
 
 	return info && !plan_leg_is_configured(info) ? info : NULL;
 }
@@ -506,8 +498,8 @@ static void look_at_paths(struct look *l)
 		}
 		if (note_path_of_faulty(l, port, s->peer))
 			continue;
-		health_explain_path(&l->w->config, l->w->stats, port, s->peer, s->remote,
-				    arp_table(l), why, sizeof(why));
+		health_explain_path(&l->w->config, l->w->stats, l->in->plan, port, s->peer,
+				    s->remote, arp_table(l), why, sizeof(why));
 		path_key(s->leg, s->peer, key, sizeof(key));
 		note(l, PATH_NS, HEALTH_PATH, key, why);
 	}
@@ -705,7 +697,7 @@ static bool is_reported_elsewhere(const struct plan *p, const struct health_entr
 
 	if (!e->reported_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + LEG_NS)
 		return e->reported_elsewhere;
-	leg = plan_leg(p, e->key);
+	leg = health_plan_leg(p, e->key);
 	return leg && leg->state != PLAN_LEG_USABLE;
 }
 

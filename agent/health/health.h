@@ -109,14 +109,17 @@ enum health_arp {
  * if it has none. */
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
 				char ret_mac[HEALTH_MAC_MAX]);
+/* NULL: the plan, which may be NULL too, has no such leg. */
+const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *name);
 /* Why that mount's server is silent, as "code: sentence" into buf. page: of the worker. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
-			    const struct launch_mount *m, const struct carriers *carriers,
-			    const char *arp_table, char *buf, size_t size);
+			    const struct plan *plan, const struct launch_mount *m,
+			    const struct carriers *carriers, const char *arp_table, char *buf,
+			    size_t size);
 /* The same for one address via one port, of a peer that answers on another path. */
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
-			 const struct launch_port *port, const char *peer, const char *remote,
-			 const char *arp_table, char *buf, size_t size);
+			 const struct plan *plan, const struct launch_port *port, const char *peer,
+			 const char *remote, const char *arp_table, char *buf, size_t size);
 
 /* Packets of a million that a path loses in that direction, if it is lossy; else 0. */
 static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool out)

@@ -73,13 +73,36 @@ static const struct causes of_path = {
 	.unknown = "its leg or the route to it is down, or a firewall drops the packets",
 };
 
-static void explain(const struct launch_port *p, const char *peer, const struct ip_addr *to,
-		    const struct ip_addr *hop, enum health_arp arp, const char *mac,
-		    unsigned udp_port, const struct causes *may, char *buf, size_t size)
+const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *name)
 {
-	char ip[IP_ADDR_STR_MAX], via[IP_ADDR_STR_MAX + 16] = "";
+	for (size_t i = 0; p && i < p->n_legs; i++)
+		if (strcmp(p->legs[i].name, name) == 0)
+			return &p->legs[i];
+	return NULL;
+}
+
+/* A cause on this host that only the firewall's rules could prove. */
+static const char *explain_mark(const struct plan *plan, const char *leg, char *buf, size_t size)
+{
+	const struct plan_leg_info *info = health_plan_leg(plan, leg);
+
+	snprintf(buf, size, "%s", "");
+	if (info && info->mark)
+		snprintf(buf, size,
+			 "routing rule %u of this host leads packets with mark 0x%x elsewhere, or ",
+			 info->mark_rule, info->mark);
+	return buf;
+}
+
+static void explain(const struct plan *plan, const struct launch_port *p, const char *peer,
+		    const struct ip_addr *to, const struct ip_addr *hop, enum health_arp arp,
+		    const char *mac, unsigned udp_port, const struct causes *may, char *buf,
+		    size_t size)
+{
+	char ip[IP_ADDR_STR_MAX], via[IP_ADDR_STR_MAX + 16] = "", mark[96];
 
 	ip_addr_format(to, ip, sizeof(ip));
+	explain_mark(plan, p->leg, mark, sizeof(mark));
 	if (hop != to) {
 		char gateway[IP_ADDR_STR_MAX];
 
@@ -87,8 +110,8 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 			 ip_addr_format(hop, gateway, sizeof(gateway)));
 	}
 	if (arp == HEALTH_ARP_SILENT)
-		snprintf(buf, size, "no-neighbour: no ARP reply for %.40s's %s%s on %.15s: %s",
-			 peer, ip, via, p->ifname, may->silent);
+		snprintf(buf, size, "no-neighbour: no ARP reply for %.40s's %s%s on %.15s: %s%s",
+			 peer, ip, via, p->ifname, mark, may->silent);
 	else if (arp == HEALTH_ARP_FIXED)
 		snprintf(buf, size,
 			 "neighbour-fixed: UDP port %u of %.40s's %s%s does not answer, and %.15s "
@@ -98,12 +121,12 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 	else if (arp == HEALTH_ARP_ANSWERS)
 		snprintf(buf, size,
 			 "no-answer: %.40s's %s%s answers ARP on %.15s, but its UDP port %u does "
-			 "not answer: %s (MAC address %s)",
-			 peer, ip, via, p->ifname, udp_port, may->known, mac);
+			 "not answer: %s%s (MAC address %s)",
+			 peer, ip, via, p->ifname, udp_port, mark, may->known, mac);
 	else
 		snprintf(buf, size,
-			 "no-answer: %.40s does not answer at %s%s, UDP port %u, via %.40s: %s",
-			 peer, ip, via, udp_port, p->leg, may->unknown);
+			 "no-answer: %.40s does not answer at %s%s, UDP port %u, via %.40s: %s%s",
+			 peer, ip, via, udp_port, p->leg, mark, may->unknown);
 }
 
 /* What an operator can check after this errno. */
@@ -148,8 +171,8 @@ static bool explain_refusal(const struct launch_config *c, const struct launch_s
 }
 
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
-			 const struct launch_port *port, const char *peer, const char *remote,
-			 const char *arp_table, char *buf, size_t size)
+			 const struct plan *plan, const struct launch_port *port, const char *peer,
+			 const char *remote, const char *arp_table, char *buf, size_t size)
 {
 	char mac[HEALTH_MAC_MAX] = "";
 	const struct ip_addr *hop;
@@ -165,7 +188,7 @@ void health_explain_path(const struct launch_config *c, const struct launch_stat
 	arp = look_up(c, port, hop, arp_table, mac);
 	if (explain_refusal(c, page, port, peer, &to, arp, buf, size))
 		return;
-	explain(port, peer, &to, hop, arp, mac, port->udp_port, &of_path, buf, size);
+	explain(plan, port, peer, &to, hop, arp, mac, port->udp_port, &of_path, buf, size);
 }
 
 static bool any_carrier(const struct launch_config *c, const struct carriers *carriers)
@@ -190,8 +213,9 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 
 /* Explains the most telling pair of a leg with a carrier and an address behind it. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
-			    const struct launch_mount *m, const struct carriers *carriers,
-			    const char *arp_table, char *buf, size_t size)
+			    const struct plan *plan, const struct launch_mount *m,
+			    const struct carriers *carriers, const char *arp_table, char *buf,
+			    size_t size)
 {
 	enum health_arp best = HEALTH_ARP_UNKNOWN;
 	bool found = false;
@@ -218,7 +242,7 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 				continue;
 			found = true;
 			best = arp;
-			explain(&c->ports[j], m->peer, to, hop, arp, mac, m->addrs[i].port,
+			explain(plan, &c->ports[j], m->peer, to, hop, arp, mac, m->addrs[i].port,
 				&of_peer, buf, size);
 		}
 	if (!found)

@@ -45,9 +45,11 @@ static bool neighbour_choose(const struct inventory *inv, const struct plan_port
 	return false;
 }
 
-/* The first foreign rule before ours that may have matched the packet; table 0: any. */
+/* The first foreign rule before ours that may have matched a packet, one with a firewall mark or
+ * one without; table 0: any. */
 static const struct inv_rule *rule_before_ours(const struct inventory *inv,
-					       const struct ip_addr *from, uint32_t table)
+					       const struct ip_addr *from, uint32_t table,
+					       bool marked)
 {
 	const struct inv_rule *best = NULL;
 
@@ -56,7 +58,7 @@ static const struct inv_rule *rule_before_ours(const struct inventory *inv,
 
 		if (r->family != from->family || r->priority >= PLAN_RULE_PRIORITY ||
 		    r->proto == PLENUM_RTPROT || r->table == INV_TABLE_LOCAL ||
-		    (table && r->table && r->table != table) ||
+		    marked != (r->mark != 0) || (table && r->table && r->table != table) ||
 		    (r->from.addr.family && !ip_prefix_contains(&r->from, from)))
 			continue;
 		if (!best || r->priority < best->priority)
@@ -69,7 +71,8 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 		    const struct inv_route *way, struct reason *why)
 {
 	const struct inv_link *link = error ? NULL : inv_link_by_index(inv, way->oif);
-	const struct inv_rule *rule = rule_before_ours(inv, &port->ip.addr, error ? 0 : way->table);
+	const struct inv_rule *rule =
+		rule_before_ours(inv, &port->ip.addr, error ? 0 : way->table, false);
 	char ip[IP_ADDR_STR_MAX], named[96] = "";
 
 	if (rule)
@@ -128,8 +131,29 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 	}
 }
 
+/* The kernel's answer is for packets without a mark, and the firewall that sets marks is not read.
+ */
+static void note_marks(const struct inventory *inv, const struct plan *p, struct plan_leg_info *leg)
+{
+	leg->mark = leg->mark_rule = 0;
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t j = 0; j < p->workers[i].n_ports; j++) {
+			const struct plan_port *port = &p->workers[i].ports[j];
+			const struct inv_rule *rule =
+				rule_before_ours(inv, &port->ip.addr, 0, true);
+
+			if (!rule || strcmp(port->leg, leg->name) != 0 ||
+			    p->workers[i].effective != SPEC_TRANSPORT_UDP)
+				continue;
+			leg->mark = rule->mark;
+			leg->mark_rule = rule->priority;
+		}
+}
+
 void plan_check_routes(struct kernel *k, const struct inventory *inv, struct plan *p)
 {
-	for (size_t i = 0; i < p->n_legs; i++)
+	for (size_t i = 0; i < p->n_legs; i++) {
 		check_leg(k, inv, p, &p->legs[i]);
+		note_marks(inv, p, &p->legs[i]);
+	}
 }

@@ -214,6 +214,7 @@ struct inv_rule {
 	uint32_t priority, table;
 	uint8_t family, proto;
 	struct ip_prefix from; /* family 0: all */
+	uint32_t mark;	       /* only packets with this firewall mark; 0: any */
 	bool more; /* has selectors or an action that are not stored here: never the agent's */
 };
 

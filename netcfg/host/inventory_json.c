@@ -182,6 +182,7 @@ static const struct inv_json_member rule_members[] = {
 	MEMBER(inv_rule, "from", INV_JSON_PREFIX, from),
 	MEMBER(inv_rule, "table", INV_JSON_NUMBER, table),
 	MEMBER(inv_rule, "proto", INV_JSON_NUMBER, proto),
+	MEMBER(inv_rule, "mark", INV_JSON_NUMBER, mark),
 	MEMBER(inv_rule, "more", INV_JSON_BOOL, more),
 };
 static const struct inv_json_member rdma_members[] = {

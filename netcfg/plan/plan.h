@@ -156,6 +156,9 @@ struct plan_leg_info {
 	char identity[PLAN_DEVICE_MAX];
 	enum plan_leg_state state;
 	struct reason reason; /* why it is not usable */
+	/* A rule of another program before the agent's, for packets of the leg that have a firewall
+	 * mark: whether any have one is not known. mark 0: there is none. */
+	uint32_t mark, mark_rule;
 };
 
 static inline bool plan_leg_is_configured(const struct plan_leg_info *leg)

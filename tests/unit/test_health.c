@@ -116,6 +116,7 @@ static const char arp[] =
 	"10.10.1.22       0x1         0x6         02:00:00:00:00:22     *        eth1\n";
 
 struct path_case {
+	struct plan plan;
 	struct launch_config c;
 	struct launch_stats page;
 };
@@ -124,7 +125,7 @@ static const char *path_text(const struct path_case *k, const char *remote)
 {
 	static char text[HEALTH_TEXT_MAX];
 
-	health_explain_path(&k->c, &k->page, &k->c.ports[1], "host-b", remote, arp, text,
+	health_explain_path(&k->c, &k->page, &k->plan, &k->c.ports[1], "host-b", remote, arp, text,
 			    sizeof(text));
 	return text;
 }
@@ -158,6 +159,26 @@ static void neighbour_entries_tell_why_a_path_is_silent(void **state)
 			    "answer, and eth1 has a permanent neighbour entry with MAC address "
 			    "02:00:00:00:00:22 for it; if this MAC address is wrong, remove the "
 			    "entry (ip neigh del)");
+	free(k);
+}
+
+static void a_rule_for_marked_packets_may_be_why_a_path_is_silent(void **state)
+{
+	struct path_case *k = path_case_new();
+
+	k->plan.n_legs = 2;
+	strcpy(k->plan.legs[0].name, "leg-b");
+	strcpy(k->plan.legs[1].name, "leg-a");
+	k->plan.legs[0].mark = 0x71;
+	assert_null(strstr(path_text(k, "10.10.1.20"), "mark"));
+	k->plan.legs[1].mark = 0x72;
+	k->plan.legs[1].mark_rule = 52;
+	assert_string_equal(path_text(k, "10.10.1.20"),
+			    "no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port "
+			    "7411 does not answer: routing rule 52 of this host leads packets with "
+			    "mark 0x72 elsewhere, or its leg or the route to it is down, or "
+			    "another host has taken the address, or a firewall drops the packets "
+			    "(MAC address 02:00:00:00:00:20)");
 	free(k);
 }
 
@@ -435,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbour_entries_tell_why_a_path_is_silent),
+		cmocka_unit_test(a_rule_for_marked_packets_may_be_why_a_path_is_silent),
 		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
 		cmocka_unit_test(a_neighbour_that_does_not_answer_is_no_refusal_of_this_host),
 		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),

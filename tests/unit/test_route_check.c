@@ -72,6 +72,15 @@ static void add_rule(struct inventory *inv, uint32_t priority, uint32_t table, c
 	inv_sort(inv);
 }
 
+static struct inv_rule *inv_rule_with(struct inventory *inv, uint32_t priority)
+{
+	for (size_t i = 0; i < inv->n_rules; i++)
+		if (inv->rules[i].priority == priority)
+			return &inv->rules[i];
+	fail_msg("no rule %u", priority);
+	return NULL;
+}
+
 static void test_undiverted_leg_is_usable(void **state)
 {
 	struct inventory *inv = host_in_service();
@@ -94,6 +103,28 @@ static void test_foreign_rule_is_named(void **state)
 	       "packets from 10.10.1.10 go via eth0 instead of via veth0; routing rule 5270 "
 	       "precedes "
 	       "Plenum's, remove it or move it behind 7000");
+	inv_free(inv);
+}
+
+static void test_rule_for_marked_packets_is_noted_and_diverts_no_others(void **state)
+{
+	struct inventory *inv = host_in_service();
+	struct spec *s;
+	struct plan *p;
+
+	host_add_route(inv, 52, 3, "0.0.0.0/0", "192.0.2.1", HOST_ETH0);
+	add_rule(inv, 5270, 52, "10.10.1.0/24");
+	inv_rule_with(inv, 5270)->mark = 0x71;
+	p = asked(inv, &s);
+	assert_int_equal(p->legs[0].state, PLAN_LEG_USABLE);
+	assert_int_equal(p->legs[0].mark, 0x71);
+	assert_int_equal(p->legs[0].mark_rule, 5270);
+	assert_int_equal(p->legs[1].mark, 0); /* its address is not in the rule's prefix */
+	plan_free(p);
+	spec_free(s);
+	/* Another rule does divert them, and only that is named. */
+	add_rule(inv, 5280, 52, "10.10.1.10/32");
+	expect(inv, PLAN_LEG_DEGRADED, "routing rule 5280 precedes");
 	inv_free(inv);
 }
 
@@ -138,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_undiverted_leg_is_usable),
 		cmocka_unit_test(test_foreign_rule_is_named),
+		cmocka_unit_test(test_rule_for_marked_packets_is_noted_and_diverts_no_others),
 		cmocka_unit_test(test_unreachable_route_is_reported),
 		cmocka_unit_test(test_leg_with_a_reason_keeps_it),
 	};

@@ -478,6 +478,8 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 		r.from.len = frh->src_len;
 	if (r.from.addr.family && r.from.len > ip_addr_bits(&r.from.addr))
 		return -EBADMSG;
+	/* An inverted rule takes packets without the mark. */
+	r.mark = frh->flags & FIB_RULE_INVERT ? 0 : attr_u32(tb[FRA_FWMARK]);
 	r.more = frh->action != FR_ACT_TO_TBL || frh->tos || (frh->flags & FIB_RULE_INVERT);
 	nlmsg_for_each_attr(a, h, sizeof(*frh), left) r.more |= rule_attr_selects(a);
 	slot = inv_rule_add(inv);

@@ -81,7 +81,8 @@ static const struct inv_route *table_lookup(const struct question *q, uint32_t t
 
 static bool rule_fits(const struct question *q, const struct inv_rule *rule)
 {
-	if (rule->family != q->to->family || rule->more || rule->table == INV_TABLE_LOCAL)
+	if (rule->family != q->to->family || rule->more || rule->mark ||
+	    rule->table == INV_TABLE_LOCAL)
 		return false;
 	return rule->from.len == 0 || (q->from && ip_prefix_contains(&rule->from, q->from));
 }
