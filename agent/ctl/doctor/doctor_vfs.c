@@ -47,10 +47,10 @@ static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 /* ---- RDMA ---- */
 
 /* RDMA ports of the legs that should use RDMA. */
-#define EACH_RDMA(p, at)                                                                         \
-	for (const struct inv_rdma *at = (p)->inv->rdma; at < (p)->inv->rdma + (p)->inv->n_rdma; \
-	     at++)                                                                               \
-		if (link_of(p, at->device))
+#define EACH_RDMA(p, at)                                                                           \
+	for (size_t k = 0; k < (p)->inv->n_rdma; k++)                                              \
+		for (const struct inv_rdma *at = &(p)->inv->rdma[k]; at && link_of(p, at->device); \
+		     at = NULL)
 
 static const struct inv_link *link_of(const struct doctor_host *p, const char *device)
 {
