@@ -6,7 +6,6 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define STALE_NS (100 * NSEC_PER_MSEC)
-#define LOST_UNKNOWN_PPM 300000U
 
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
@@ -198,13 +197,13 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* Before the share is known, any lost packet of another kind counts as many. */
+/* An unknown share counts as none: the packets lost so far may have been too large for the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);
 
 	if (ppm == RUDP_LOSS_UNKNOWN)
-		ppm = p->lost_packets ? LOST_UNKNOWN_PPM : 0;
+		ppm = 0;
 	return rudp_mtu_tries(MAX_OF(ppm, p->quality.out.lossy_ppm));
 }
 
