@@ -6,6 +6,7 @@
  */
 #include "agent/reconcile/reconcile_confirm.h"
 #include "agent/reconcile/reachability.h"
+#include "agent/reconcile/reconcile_last_good.h"
 #include "agent/reconcile/reconcile_mounts.h"
 #include "agent/reconcile/reconcile_pending.h"
 #include "agent/reconcile/reconcile_records.h"

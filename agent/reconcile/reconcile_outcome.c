@@ -7,6 +7,7 @@
 #include "agent/reconcile/reachability.h"
 #include "agent/reconcile/reconcile_choice.h"
 #include "agent/reconcile/reconcile_internal.h"
+#include "agent/reconcile/reconcile_last_good.h"
 #include "agent/reconcile/reconcile_pending.h"
 #include "agent/reconcile/reconcile_queue.h"
 #include "agent/reconcile/reconcile_records.h"

@@ -2,7 +2,7 @@
 /* Queues triggers and client requests, paces retries, and reports applies that take long. */
 #include "agent/reconcile/reconcile_queue.h"
 #include "agent/desired/leg_policy.h"
-#include "agent/reconcile/reconcile_records.h"
+#include "agent/reconcile/reconcile_last_good.h"
 #include "netcfg/base/vec.h"
 #include <string.h>
 
@@ -87,7 +87,7 @@ static bool files_are_edited(struct agent *a)
 }
 
 /*
- * Files that were edited since the last apply may cut the host off, and at a start there may be no
+ * Files that differ from what ran last may cut the host off, and at a start there may be no
  * operator. So a start first restores what ran last, and applies the files once that works: then
  * their apply can compare which peers answer before and after it.
  */
@@ -100,8 +100,8 @@ static void take_start(struct agent *a, struct reconcile_request *ret)
 	if (a->running.spec || !files_are_edited(a))
 		return;
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-		   "the files were edited since the last apply: the configuration that ran last "
-		   "starts first, then the files are applied and checked as by 'plenum apply'");
+		   "the files differ from the configuration that ran last: that configuration "
+		   "starts first, then the files are checked as by 'plenum apply'");
 	q->edited_files = true;
 	q->edited_due_ns = clock_now_ns() + RECONCILE_EDITED_WAIT_NS;
 	ret->source = RECONCILE_FROM_LAST_GOOD;

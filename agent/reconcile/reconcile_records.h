@@ -12,7 +12,6 @@
 int reconcile_records_init(struct agent *a);
 void reconcile_records_done(struct reconcile *rec);
 
-bool reconcile_has_last_good(const struct reconcile *rec);
 /* Saves the running configuration as the last good one, and a staged one to its files. 0; negative
  * errno with a problem set and an error in d. */
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,

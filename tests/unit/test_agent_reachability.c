@@ -301,7 +301,7 @@ static struct launch_stats *begin_edited(struct fixture *f, const char *yaml)
 	write_file(f, yaml);
 	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
 	assert_true(runs(f, "10.10.1.10"));
-	assert_true(event_has(a, "the files were edited since the last apply"));
+	assert_true(event_has(a, "the files differ from the configuration that ran last"));
 	return host_serve(host_worker(f));
 }
 
