@@ -6,21 +6,6 @@
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 
-static struct plan *plan(const char *yaml, const struct inventory *inv, struct spec **ret_spec)
-{
-	struct spec *s = host_spec(yaml);
-	struct diag d = DIAG_INIT;
-	struct plan *p = NULL;
-
-	if (plan_build(s, inv, NULL, &d, &p) < 0)
-		diag_print(&d, stderr);
-	assert_non_null(p);
-	assert_false(diag_has_errors(&d));
-	diag_done(&d);
-	*ret_spec = s;
-	return p;
-}
-
 static void plan_expect_refused(const struct spec *s, const struct inventory *inv, const char *text)
 {
 	struct diag d = DIAG_INIT;
@@ -58,7 +43,7 @@ static void test_fresh_host(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s;
-	struct plan *p = plan(HOST_YAML, inv, &s);
+	struct plan *p = host_plan_of(HOST_YAML, inv, &s);
 
 	assert_int_equal(count(p, "addr-add"), 2);
 	assert_int_equal(count(p, "route-add"), 5);
@@ -93,7 +78,7 @@ static void test_foreign_objects_stay(void **state)
 			       .family = AF_INET,
 			       .from = host_prefix("10.10.9.9/32")};
 	host_add_route(inv, 7000, 4, "10.10.0.0/16", NULL, HOST_VETH0);
-	p = plan(HOST_YAML, inv, &s);
+	p = host_plan_of(HOST_YAML, inv, &s);
 	assert_int_equal(count(p, "addr-del"), 0);
 	assert_int_equal(count(p, "rule-del"), 0);
 	assert_int_equal(count(p, "route-del"), 0);
@@ -125,7 +110,7 @@ static void test_stale_objects_are_removed(void **state)
 			       .proto = PLENUM_RTPROT,
 			       .from = host_prefix("10.10.9.9/32")};
 	host_add_route(inv, 9, PLENUM_RTPROT, "10.30.0.0/16", NULL, HOST_VETH0);
-	p = plan(HOST_YAML, inv, &s);
+	p = host_plan_of(HOST_YAML, inv, &s);
 	assert_int_equal(count(p, "addr-del"), 1);
 	assert_int_equal(count(p, "rule-del"), 1);
 	assert_int_equal(count(p, "route-del"), 1);
@@ -151,7 +136,7 @@ static void test_ipv6_prefix_change(void **state)
 
 	*a = (struct inv_addr){
 		.ifindex = HOST_VETH0, .ip = host_prefix("fd00:a::10/48"), .proto = PLENUM_RTPROT};
-	p = plan(yaml, inv, &s);
+	p = host_plan_of(yaml, inv, &s);
 	for (size_t i = 0; i < p->n_steps; i++) {
 		add = step_is(&p->steps[i], "addr-add") ? i : add;
 		del = step_is(&p->steps[i], "addr-del") ? i : del;
@@ -181,7 +166,7 @@ static void test_duplicate_found_late(void **state)
 					       .proto = PLENUM_RTPROT,
 					       .tentative = true,
 					       .dad_failed = true};
-	p = plan(yaml, inv, &s);
+	p = host_plan_of(yaml, inv, &s);
 	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(p->legs[0].reason.code, "address-duplicate");
 	assert_int_equal(p->workers[0].n_ports, 1);
@@ -214,7 +199,7 @@ static int planned_rp_filter(const char *all, const char *own)
 
 	set_sysctl(inv, "net/ipv4/conf/all/rp_filter", all);
 	set_sysctl(inv, "net/ipv4/conf/veth0/rp_filter", own);
-	p = plan(HOST_YAML, inv, &s);
+	p = host_plan_of(HOST_YAML, inv, &s);
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (step_is(&p->steps[i], "sysctl-set") &&
 		    strcmp(p->steps[i].change.sysctl.key, "net/ipv4/conf/veth0/rp_filter") == 0)
@@ -246,54 +231,14 @@ static char *yaml_with(const char *find, const char *replace)
 	return text;
 }
 
-/* Expects that the plan continues without leg i and gives the reason. */
-static void expect_leg(const char *yaml, const struct inventory *inv, size_t i,
-		       enum plan_leg_state state, const char *code, const char *text)
-{
-	struct spec *s;
-	struct plan *p = plan(yaml, inv, &s);
-	char reason[REASON_FORMAT_MAX];
-
-	assert_int_equal(p->n_legs, 2);
-	reason_format(&p->legs[i].reason, reason, sizeof(reason));
-	if (p->legs[i].state != state || strcmp(p->legs[i].reason.code, code) != 0 ||
-	    !strstr(reason, text))
-		fail_msg("leg %zu is %s: %s", i, plan_leg_state_to_string(p->legs[i].state),
-			 reason);
-	for (size_t j = 0; j < p->n_steps && !plan_leg_is_configured(&p->legs[i]); j++)
-		assert_string_not_equal(p->steps[j].leg, p->legs[i].name);
-	plan_free(p);
-	spec_free(s);
-}
-
 static void expect_leg_with(const char *find, const char *replace, size_t i,
 			    enum plan_leg_state state, const char *code, const char *text)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with(find, replace);
 
-	expect_leg(yaml, inv, i, state, code, text);
+	host_expect_leg(yaml, inv, i, state, code, text);
 	free(yaml);
-	inv_free(inv);
-}
-
-/* The kernel looks packets of both up in the VRF's table, which workers do not use. */
-static void a_vrf_and_a_device_in_it_are_refused_with_the_remedy(void **state)
-{
-	struct inventory *inv = host_new();
-
-	host_add_link(inv, 9, "blue", INV_LINK_VIRTUAL, true);
-	inv->links[4].vrf_table = 100;
-	inv->links[3].master = 9; /* veth1 */
-	expect_leg(
-		HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "vrf",
-		"veth1 belongs to VRF blue, whose packets workers do not receive; write a device "
-		"that belongs to no VRF, or release it (ip link set veth1 nomaster)");
-	inv->links[3].master = 0;
-	inv->links[3].vrf_table = 100;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "vrf",
-		   "veth1 is a VRF, which carries no data IPs; write a device that belongs to no "
-		   "VRF");
 	inv_free(inv);
 }
 
@@ -304,24 +249,25 @@ static void test_host_dependencies_refuse_a_leg(void **state)
 
 	host_add_link(inv, 9, "br0", INV_LINK_BRIDGE, true);
 	inv->links[3].master = 9; /* veth1 */
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "enslaved", "veth1 is enslaved to br0");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "enslaved",
+			"veth1 is enslaved to br0");
 	inv->links[3].master = 0;
 	host_add_link(inv, 10, "veth1.7", INV_LINK_VLAN, true);
 	inv->links[5].lower = HOST_VETH1;
 	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", 10);
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-		   "veth1 carries the host's default route via veth1.7");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+			"veth1 carries the host's default route via veth1.7");
 	/* Also for default routes of a VRF or of IPv6. */
 	inv->routes[inv->n_routes - 1].table = 100;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-		   "default route in table 100");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+			"default route in table 100");
 	/* Links that do not change need no protection: the MTU is already right, or the link is
 	 * down. */
 	inv->links[3].mtu = 9000;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
 	inv->links[3].mtu = 1500;
 	inv->links[3].up = false;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
 	inv_free(inv);
 }
 
@@ -356,7 +302,8 @@ static void test_force_overrides_only_its_argument(void **state)
 	struct inventory *inv = host_new();
 
 	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", HOST_VETH1);
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route", "apply --force veth1");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+			"apply --force veth1");
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
 	expect_forced(inv, dependency, PLAN_LEG_USABLE, "");
 	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0 was not needed");
@@ -385,27 +332,29 @@ static void test_leg_in_service_stays(void **state)
 	*a = (struct inv_addr){
 		.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16"), .proto = PLENUM_RTPROT};
 	host_add_route(inv, 254, INV_PROTO_RA, "::/0", "fe80::1", HOST_VETH1);
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "default-route", "veth1 carries");
-	p = plan(HOST_YAML, inv, &s);
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "default-route", "veth1 carries");
+	p = host_plan_of(HOST_YAML, inv, &s);
 	assert_int_equal(p->workers[0].n_ports, 2);
 	assert_int_equal(p->workers[0].ports[1].mtu, 1500);
 	plan_free(p);
 	spec_free(s);
 	inv->links[3].mtu = 9000;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement",
+			"via fe80::1");
 	inv->n_routes--;
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.0.1/17")};
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
-		   "data-b (10.20.0.0/16) overlaps eth0 (10.20.0.0/17) from 10.20.0.0 to "
-		   "10.20.127.255");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
+			"data-b (10.20.0.0/16) overlaps eth0 (10.20.0.0/17) from 10.20.0.0 to "
+			"10.20.127.255");
 	/* A data IP, too, which another program has moved. */
 	inv->addrs[inv->n_addrs - 1].ip = host_prefix("10.20.1.11/16");
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "address-taken",
-		   "another program added 10.20.1.11/16, an address of network data-b, to eth0");
+	host_expect_leg(
+		HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "address-taken",
+		"another program added 10.20.1.11/16, an address of network data-b, to eth0");
 	inv->links[3].carrier = false;
 	inv->n_addrs--;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
 	inv_free(inv);
 }
 
@@ -441,7 +390,7 @@ static void test_a_missing_core_stops_its_worker_only(void **state)
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("cores: [1]", "cores: [1, 3, 77]");
 	struct spec *s;
-	struct plan *p = plan(yaml, inv, &s);
+	struct plan *p = host_plan_of(yaml, inv, &s);
 
 	assert_int_equal(p->workers[0].n_ports, 2);
 	assert_false(p->workers[0].no_core);
@@ -460,8 +409,8 @@ static void test_mtu_limit(void **state)
 	struct inventory *inv = host_new();
 
 	inv->links[3].mtu_max = 4000;
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "mtu-impossible",
-		   "veth1 supports at most 4000; write mtu: 4000");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "mtu-impossible",
+			"veth1 supports at most 4000; write mtu: 4000");
 	inv_free(inv);
 }
 
@@ -474,17 +423,19 @@ static void test_host_with_router_advertisements_refuses(void **state)
 	inv->links[3].mtu = 9000;
 	assert_int_equal(inv_sysctl_add(inv, "net/ipv6/conf/veth1/accept_ra", "1"), 0);
 	host_add_route(inv, 254, INV_PROTO_RA, "::/0", "fe80::1", HOST_VETH1);
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement",
+			"via fe80::1");
 	inv->routes[0].proto =
 		PLENUM_RTPROT; /* eth0's default route belongs to a leg's table, not to the host */
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-		   "veth1 gets its IPv6 routes from router advertisements");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+			"veth1 gets its IPv6 routes from router advertisements");
 	inv->routes[0].proto = INV_PROTO_BOOT;
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("2001:db8::7/64")};
 	c = inv_conns_add(inv);
 	*c = (struct inv_conns){.local = host_addr("2001:db8::7"), .n = 1};
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route", "the host needs them");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+			"the host needs them");
 	inv_free(inv);
 }
 
@@ -495,10 +446,10 @@ static void test_ambiguous_device_is_refused(void **state)
 	char *yaml = yaml_with("device: veth1", "device: \"0000:3b:00.0\"");
 
 	inv_text_set(inv->links[3].pci, sizeof(inv->links[3].pci), "0000:3b:00.0");
-	expect_leg(yaml, inv, 1, PLAN_LEG_USABLE, "", "");
+	host_expect_leg(yaml, inv, 1, PLAN_LEG_USABLE, "", "");
 	inv_text_set(inv->links[2].pci, sizeof(inv->links[2].pci), "0000:3b:00.0");
-	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "ambiguous",
-		   "2 interfaces have the PCI address 0000:3b:00.0: veth0, veth1; write");
+	host_expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "ambiguous",
+			"2 interfaces have the PCI address 0000:3b:00.0: veth0, veth1; write");
 	free(yaml);
 	inv_free(inv);
 }
@@ -509,10 +460,10 @@ static void test_addresses_are_stable(void **state)
 	struct inventory *both = host_new(), *second = host_new();
 	char *yaml = yaml_with("cores: [1]", "cores: [1, 2]");
 	struct spec *s, *t;
-	struct plan *p = plan(yaml, both, &s), *q;
+	struct plan *p = host_plan_of(yaml, both, &s), *q;
 
 	inv_text_set(second->links[2].name, sizeof(second->links[2].name), "other");
-	q = plan(yaml, second, &t);
+	q = host_plan_of(yaml, second, &t);
 	assert_int_equal(q->legs[0].state, PLAN_LEG_ABSENT);
 	assert_int_equal(q->workers[1].n_ports, 1);
 	assert_memory_equal(&q->workers[1].ports[0], &p->workers[1].ports[1],
@@ -548,8 +499,8 @@ static void test_moved_leg_does_not_conflict_with_itself(void **state)
 	host_add_link(inv, 9, "ens9", INV_LINK_VETH, true);
 	inv->addr_owner_known = false;
 	*a = (struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
-	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "address-taken",
-		   "added 10.20.1.10/16, an address of network data-b, to veth1");
+	host_expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "address-taken",
+			"added 10.20.1.10/16, an address of network data-b, to veth1");
 	made.change =
 		(struct kernel_change){.kind = KERNEL_ADDR, .ifindex = HOST_VETH1, .addr = *a};
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
@@ -571,7 +522,7 @@ static void test_foreign_address_costs_one_port(void **state)
 
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.1.11/32")};
-	p = plan(yaml, inv, &s);
+	p = host_plan_of(yaml, inv, &s);
 	assert_int_equal(p->legs[1].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(p->legs[1].reason.code, "address-taken");
 	assert_int_equal(p->workers[0].n_ports, 2);
@@ -594,7 +545,7 @@ static void test_dpdk_launch_ignores_absent_legs(void **state)
 
 	inv_text_set(inv->links[2].name, sizeof(inv->links[2].name), "other");
 	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "others");
-	p = plan(yaml, inv, &s);
+	p = host_plan_of(yaml, inv, &s);
 	assert_int_equal(p->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_string_equal(p->workers[0].reason.code, "no-leg");
 	plan_free(p);
@@ -612,7 +563,7 @@ static void test_plan_without_usable_leg(void **state)
 
 	inv_text_set(inv->links[2].name, sizeof(inv->links[2].name), "other");
 	inv->links[3].mtu_max = 4000;
-	p = plan(HOST_YAML, inv, &s);
+	p = host_plan_of(HOST_YAML, inv, &s);
 	assert_int_equal(p->n_steps, 0);
 	assert_int_equal(p->workers[0].n_ports, 0);
 	assert_string_equal(p->workers[0].reason.code, "no-leg");
@@ -632,7 +583,7 @@ static void test_renamed_link_stays_in_service(void **state)
 	struct inventory *inv = host_new();
 	struct diag d = DIAG_INIT;
 	struct spec *s;
-	struct plan *p = plan(HOST_YAML, inv, &s), *q = NULL;
+	struct plan *p = host_plan_of(HOST_YAML, inv, &s), *q = NULL;
 	struct plan_context ctx = {.running = p};
 
 	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "ens1");
@@ -642,7 +593,7 @@ static void test_renamed_link_stays_in_service(void **state)
 	assert_non_null(strstr(q->legs[1].reason.text, "interface veth1 was renamed to ens1"));
 	assert_string_equal(q->workers[0].ports[1].ifname, "ens1");
 	plan_free(q);
-	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_ABSENT, "not-found", "no device veth1");
+	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_ABSENT, "not-found", "no device veth1");
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -658,7 +609,7 @@ static void test_running_workers_hold_hugepages(void **state)
 	struct plan *first, *second;
 	struct spec *s;
 
-	first = plan(yaml, inv, &s);
+	first = host_plan_of(yaml, inv, &s);
 	assert_int_equal(first->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(first->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	assert_true(first->workers[1].ports[0].kernel_owned);
@@ -688,7 +639,7 @@ static void test_actions_are_printed(void **state)
 {
 	struct inventory *inv = host_new();
 	struct spec *s;
-	struct plan *p = plan("host: host-a\n", inv, &s);
+	struct plan *p = host_plan_of("host: host-a\n", inv, &s);
 	struct plan_action *a;
 	char *text = plan_to_text(p), *json;
 
@@ -722,7 +673,7 @@ static void test_failed_dpdk_is_not_chosen(void **state)
 	struct plan *first, *second, *third;
 	struct spec *s;
 
-	first = plan(yaml, inv, &s);
+	first = host_plan_of(yaml, inv, &s);
 	assert_int_equal(plan_failures_add(&failures, &first->workers[1], "first try"), 0);
 	assert_int_equal(plan_failures_add(&failures, &first->workers[1], "no module"), 0);
 	assert_int_equal(failures.n, 1);
@@ -769,7 +720,7 @@ static void test_mounts_and_exports_are_distributed(void **state)
 		"from: h/b}, {path: /c, from: h/c}]}\n"
 		"peers: [{name: h, ips: [10.10.2.1]}]\n");
 	struct spec *s;
-	struct plan *p = plan(yaml, inv, &s);
+	struct plan *p = host_plan_of(yaml, inv, &s);
 
 	assert_int_equal(p->n_workers, 3);
 	assert_int_equal(p->workers[0].n_exports, 1);
@@ -800,7 +751,6 @@ int main(void)
 		cmocka_unit_test(test_ipv6_prefix_change),
 		cmocka_unit_test(test_duplicate_found_late),
 		cmocka_unit_test(test_rp_filter_uses_the_larger_value),
-		cmocka_unit_test(a_vrf_and_a_device_in_it_are_refused_with_the_remedy),
 		cmocka_unit_test(test_host_dependencies_refuse_a_leg),
 		cmocka_unit_test(test_force_overrides_only_its_argument),
 		cmocka_unit_test(test_leg_in_service_stays),

@@ -122,3 +122,37 @@ struct spec *host_spec(const char *yaml)
 	assert_non_null(s);
 	return s;
 }
+
+struct plan *host_plan_of(const char *yaml, const struct inventory *inv, struct spec **ret_spec)
+{
+	struct spec *s = host_spec(yaml);
+	struct diag d = DIAG_INIT;
+	struct plan *p = NULL;
+
+	if (plan_build(s, inv, NULL, &d, &p) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(p);
+	assert_false(diag_has_errors(&d));
+	diag_done(&d);
+	*ret_spec = s;
+	return p;
+}
+
+void host_expect_leg(const char *yaml, const struct inventory *inv, size_t i,
+		     enum plan_leg_state state, const char *code, const char *text)
+{
+	struct spec *s;
+	struct plan *p = host_plan_of(yaml, inv, &s);
+	char reason[REASON_FORMAT_MAX];
+
+	assert_int_equal(p->n_legs, 2);
+	reason_format(&p->legs[i].reason, reason, sizeof(reason));
+	if (p->legs[i].state != state || strcmp(p->legs[i].reason.code, code) != 0 ||
+	    !strstr(reason, text))
+		fail_msg("leg %zu is %s: %s", i, plan_leg_state_to_string(p->legs[i].state),
+			 reason);
+	for (size_t j = 0; j < p->n_steps && !plan_leg_is_configured(&p->legs[i]); j++)
+		assert_string_not_equal(p->steps[j].leg, p->legs[i].name);
+	plan_free(p);
+	spec_free(s);
+}

@@ -50,5 +50,10 @@ struct inventory *host_new(void);
 /* op: "addr-add" */
 bool step_is(const struct plan_step *s, const char *op);
 struct spec *host_spec(const char *yaml);
+/* The plan of a valid configuration; the caller frees it and *ret_spec. */
+struct plan *host_plan_of(const char *yaml, const struct inventory *inv, struct spec **ret_spec);
+/* Expects that leg i of two has this state and reason, and no steps unless it is configured. */
+void host_expect_leg(const char *yaml, const struct inventory *inv, size_t i,
+		     enum plan_leg_state state, const char *code, const char *text);
 
 #endif
