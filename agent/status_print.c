@@ -531,7 +531,7 @@ static const struct status_counter path_counters[] = {
 	{"path_srtt_ns",
 	 "Smoothed round-trip time; absent if no message has measured it for ten seconds.",
 	 offsetof(struct launch_path_stats, srtt_ns)},
-	{"path_slow_ns", "Round-trip time of a path that is far slower than usual; 0: it is not.",
+	{"path_slow_ns", "Round-trip time of a path that is reported as path-slow, else 0.",
 	 offsetof(struct launch_path_stats, slow_ns)},
 	{"path_tx_bytes_total", "Bytes sent.", offsetof(struct launch_path_stats, tx_bytes)},
 	{"path_rx_bytes_total", "Bytes received.", offsetof(struct launch_path_stats, rx_bytes)},

@@ -27,7 +27,8 @@ struct answer_member {
 	const struct answer_member *of;
 };
 
-/* The members of the operation's answer. NULL: it is no JSON, or any object. */
+/* The members of the operation's answer. NULL: it is not JSON, or an object of unspecified members.
+ */
 const struct answer_member *answer_of(enum resource_id id);
 
 #endif

@@ -261,8 +261,9 @@ static bool is_known(const struct api_call *c, uint64_t etag)
 }
 
 /*
- * A reading answer that has no version has the hash of its content as ETag. The version of a leg or
- * of the staged configuration says nothing of the state beside it, so 304 is not possible there.
+ * An answer to GET without a version has the hash of its content as ETag. The version of a leg or
+ * of the staged configuration does not cover the state in the same answer, so 304 is not possible
+ * there.
  */
 static enum MHD_Result answer_reply(struct api_call *c)
 {

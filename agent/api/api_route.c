@@ -554,7 +554,7 @@ static int check_accept(const struct resource *row, const struct api_request *rq
 		    rq->path, type);
 }
 
-/* curl -d says that its data is a form: that is taken as not said. */
+/* curl -d labels every body as a form, so that label is ignored. */
 static int check_content_type(const struct resource *row, const struct api_request *rq,
 			      struct api_error *e)
 {

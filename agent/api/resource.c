@@ -423,7 +423,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.body = RESOURCE_BODY_NONE,
 	},
 	[RESOURCE_ROOT] = {
-		OPERATION("GET", "/", PRIVSEP_GET, "name, version, where the rest is"),
+		OPERATION("GET", "/", PRIVSEP_GET, "name, version, other documents"),
 		.local = RESOURCE_LOCAL_ROOT,
 	},
 	[RESOURCE_INDEX] = {

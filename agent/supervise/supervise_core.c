@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
-/* Whether the worker's process may use its core alone; moves it there if it can. */
+/* Restores the affinity of the worker's process to its core. False only if the core is offline or
+ * outside the cpuset; what cannot be read counts as true. */
 static bool is_on_core(const struct sup_worker *w)
 {
 	cpu_set_t is, want;

@@ -226,7 +226,8 @@ struct rudp {
 	struct list answering;	  /* sessions with unacknowledged responses */
 	unsigned n_answering;	  /* how many */
 	unsigned n_to_check;	  /* how many of them this search has still to look at */
-	/* By port: when it last received a packet of a session, and since when without a pause. */
+	/* By port: when it last received a packet of a session, and since when it has received them
+	 * without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
 	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */

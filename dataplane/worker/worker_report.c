@@ -121,7 +121,9 @@ static void slow_format(const struct worker *w, struct rudp_session *s,
 			 leg, (double)i->slow_ns / NSEC_PER_MSEC, peer, *than ? "" : "usually",
 			 than, (double)i->slow_than_ns / NSEC_PER_MSEC);
 	else
-		snprintf(buf, size, "%.20s has its usual round trip to %.40s again", leg, peer);
+		snprintf(buf, size,
+			 "the round trip of %.20s to %.40s is no longer reported as slow", leg,
+			 peer);
 }
 
 /* A working path has become degraded, or recovered. */

@@ -3,8 +3,8 @@
 #ifndef PLENUM_NETCFG_MODULE_H
 #define PLENUM_NETCFG_MODULE_H
 
-/* Waits until modprobe(8) has ended. Where this process may not load modules, modprobe@.service of
- * systemd 245 does. A failure shows when the module is used. */
+/* Runs modprobe(8) and, if that fails, modprobe@.service of systemd 245; waits until it has ended.
+ * A failure shows when the module is used. */
 void module_load(const char *name);
 
 #endif

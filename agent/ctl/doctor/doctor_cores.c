@@ -84,7 +84,8 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* A worker sets its affinity at its start only. */
+/* The agent restores a changed affinity within seconds, so a core that is still missing is one that
+ * the worker may not use. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {

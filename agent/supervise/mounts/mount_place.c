@@ -64,7 +64,7 @@ bool mount_place_is_covered(const char *path, const char *real, const struct mou
 	struct mountinfo by;
 
 	reason_clear(why);
-	/* Without the second question, a mount that has just ended would be covered. */
+	/* A mount that has just ended is not covered, so it must still exist. */
 	if (mountinfo_leads_elsewhere(real, mi, &by) <= 0 || mountinfo_has(real, mi) <= 0)
 		return false;
 	reason_set_text(why,

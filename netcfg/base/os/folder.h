@@ -35,7 +35,7 @@ int folder_open(const char *path, char *link);
 int folder_identify(int fd, struct folder_id *ret);
 /* 0 or negative errno. */
 int folder_measure(int fd, struct folder_room *ret);
-/* Whether users cannot write there any more: the last megabyte, or the last inode, is used. */
+/* Whether users cannot write there: less than 1 MiB and 1 % of the space, or no inode, is free. */
 bool folder_is_full(const struct folder_room *room);
 /* Whether both are the same folder. same_boot: device numbers of both are of the same boot. */
 bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool same_boot);

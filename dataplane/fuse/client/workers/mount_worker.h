@@ -158,7 +158,7 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* Takes all bits. Another process has set them: those above the first n mean nothing. */
+/* Clears the bits and returns the first n. Others are ignored: another process sets them. */
 static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
 {
 	return __atomic_exchange_n(bits, 0, __ATOMIC_SEQ_CST) & ~0ULL >> (64 - n);
