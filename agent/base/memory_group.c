@@ -40,6 +40,26 @@ static uint64_t count_kills(const struct memory_group *g)
 	return number_of(text, "oom_kill");
 }
 
+/* How often this group or one above it has reached its limit with nothing left to reclaim. The
+ * kernel's own counter of kills also has those for lack of the host's memory. */
+static uint64_t count_limits_reached(const struct memory_group *g)
+{
+	char name[sizeof(g->name)];
+	uint64_t sum = 0;
+	char *slash;
+
+	memcpy(name, g->name, sizeof(name));
+	for (;;) {
+		autofree char *text = read_group(g, name, "memory.events");
+
+		sum += number_of(text, "oom");
+		slash = strrchr(name, '/');
+		if (!slash)
+			return sum;
+		*slash = '\0';
+	}
+}
+
 void memory_group_open(struct memory_group *g, const char *root)
 {
 	autofree char *groups = NULL, *events = NULL;
@@ -64,6 +84,7 @@ void memory_group_open(struct memory_group *g, const char *root)
 	events = read_group(g, g->name, "memory.events");
 	g->is_known = events;
 	g->n_kills = number_of(events, "oom_kill");
+	g->n_limits = count_limits_reached(g);
 }
 
 /* What the kernel cannot drop: unlike the page cache of exports, which fills whatever is free. */
@@ -87,7 +108,7 @@ static uint64_t limit_of(const struct memory_group *g, const char *name, const c
 	return text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-struct fullest { /* the group of ours or above it that is closest to its limit */
+struct fullest { /* our group or an ancestor: the one that is closest to its limit */
 	char name[256];
 	const char *key; /* of the unit; NULL: no group has a limit */
 	uint64_t used, limit;
@@ -128,15 +149,16 @@ static void fullest_find(const struct memory_group *g, struct fullest *ret)
 
 bool memory_group_has_killed(struct memory_group *g, struct reason *why)
 {
-	const uint64_t n = g->is_known ? count_kills(g) : 0;
+	const uint64_t n = g->is_known ? count_kills(g) : 0, was = g->n_limits;
 	struct fullest f;
 
 	if (n <= g->n_kills)
 		return false;
 	g->n_kills = n;
+	g->n_limits = count_limits_reached(g);
 	g->killed_ns = clock_now_ns();
 	fullest_find(g, &f);
-	if (f.key)
+	if (f.key && g->n_limits > was)
 		reason_set(&g->kill, "memory-limit",
 			   "the kernel killed a process of Plenum because memory ran out; control "
 			   "group %.150s may use %" PRIu64 " MiB (%s): raise that with 'systemctl "

@@ -18,7 +18,8 @@ struct memory_group {
 	char root[160];	    /* folder of the control groups */
 	char name[256];	    /* the agent's group in it, "" or "/system.slice/..." */
 	bool is_known;	    /* false: no group of version 2 with a memory controller */
-	uint64_t n_kills;   /* counter of the kernel at the last call */
+	uint64_t n_kills;   /* counters of the kernel at the last call: kills for any reason, */
+	uint64_t n_limits;  /* and limits reached, of this group and those above it */
 	uint64_t killed_ns; /* time of the last kill; 0: none */
 	uint64_t read_ns;   /* when `near` was read; 0: never */
 	struct reason kill, near;

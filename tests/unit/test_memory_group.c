@@ -72,7 +72,7 @@ static void test_a_group_without_limits_is_no_reason(void **state)
 
 	memory_group_open(&g, root);
 	assert_true(g.is_known);
-	assert_false(memory_group_has_killed(&g, &why)); /* kills of before do not count */
+	assert_false(memory_group_has_killed(&g, &why)); /* earlier kills do not count */
 	assert_false(reason_is_set(look_again(&g)));
 }
 
@@ -105,6 +105,35 @@ static void test_a_kill_without_a_limit_names_the_host(void **state)
 	put_kills(3);
 	assert_true(memory_group_has_killed(&g, &why));
 	assert_non_null(strstr(why.text, "the host's memory ran out"));
+}
+
+/* The host's killer chose one of Plenum's processes, whose limit was not reached: to raise the
+ * limit would be the wrong remedy. */
+static void test_a_kill_for_lack_of_host_memory_blames_no_limit(void **state)
+{
+	struct memory_group g;
+	struct reason why;
+
+	put(GROUP "/memory.max", "%llu\n", MIB(512));
+	memory_group_open(&g, root);
+	put(GROUP "/memory.events", "max 9\noom 2\noom_kill 3\n");
+	assert_true(memory_group_has_killed(&g, &why));
+	assert_non_null(strstr(why.text, "the host's memory ran out"));
+	assert_null(strstr(why.text, "raise"));
+}
+
+static void test_the_limit_of_a_group_above_is_named(void **state)
+{
+	struct memory_group g;
+	struct reason why;
+
+	put("/sys/fs/cgroup/system.slice/memory.max", "%llu\n", MIB(600));
+	put("/sys/fs/cgroup/system.slice/memory.events", "oom 7\noom_kill 0\n");
+	memory_group_open(&g, root);
+	put("/sys/fs/cgroup/system.slice/memory.events", "oom 8\noom_kill 1\n");
+	put(GROUP "/memory.events", "oom 2\noom_kill 3\n");
+	assert_true(memory_group_has_killed(&g, &why));
+	assert_non_null(strstr(why.text, "group /system.slice may use 600 MiB"));
 }
 
 static void test_a_limit_that_is_near_is_a_reason(void **state)
@@ -166,6 +195,8 @@ int main(void)
 		ON(test_a_group_without_limits_is_no_reason),
 		ON(test_a_kill_names_the_limit),
 		ON(test_a_kill_without_a_limit_names_the_host),
+		ON(test_a_kill_for_lack_of_host_memory_blames_no_limit),
+		ON(test_the_limit_of_a_group_above_is_named),
 		ON(test_a_limit_that_is_near_is_a_reason),
 		ON(test_a_container_has_its_limit_at_the_top),
 		ON(test_an_unknown_group_is_no_reason),
