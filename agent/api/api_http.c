@@ -289,6 +289,14 @@ static enum MHD_Result answer(struct api_call *c)
 	return c->error.http_status ? answer_error(c) : answer_reply(c);
 }
 
+static enum MHD_Result refuse(struct api_call *c, unsigned status, const char *code,
+			      const char *text)
+{
+	c->error = (struct api_error){.http_status = status, .code = code};
+	snprintf(c->error.message, sizeof(c->error.message), "%s", text);
+	return answer_error(c);
+}
+
 /* A document that this process makes, without the monitor. */
 static enum MHD_Result answer_local(struct api_call *c, enum resource_local local)
 {
@@ -296,19 +304,11 @@ static enum MHD_Result answer_local(struct api_call *c, enum resource_local loca
 	int fd = text ? memfd_new_sealed("plenum-document", text, strlen(text)) : -ENOMEM;
 
 	if (fd < 0)
-		return MHD_NO;
+		return refuse(c, 503, "busy", "out of memory for the answer");
 	c->reply_fd = fd;
 	c->reply = (struct privsep_reply){
 		.http_status = 200, .content = PRIVSEP_JSON, .len = strlen(text)};
 	return answer_reply(c);
-}
-
-static enum MHD_Result refuse(struct api_call *c, unsigned status, const char *code,
-			      const char *text)
-{
-	c->error = (struct api_error){.http_status = status, .code = code};
-	snprintf(c->error.message, sizeof(c->error.message), "%s", text);
-	return answer_error(c);
 }
 
 /* ---- waiting ---- */

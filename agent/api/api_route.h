@@ -36,7 +36,7 @@ struct api_error { /* an answer in the form of problem.h */
  * *ret_error. HEAD is the caller's: it routes as GET. */
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error);
-/* The methods of a path as the header Allow lists them; "" if there is no such path. */
+/* The methods of a path as the header Allow lists them; "" if the path does not exist. */
 void api_route_methods(const char *path, char buf[static API_ALLOW_MAX]);
 /* A JSON body that api_route() has accepted, in one line; heap; NULL: out of memory. */
 char *api_body_normalise(const char *body, size_t len);

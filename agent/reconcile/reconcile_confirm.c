@@ -50,7 +50,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }
 
-/* There is no previous configuration. */
+/* Undoes the first apply of the host: without a configuration before it, no worker runs. */
 static void run_nothing(struct agent *a)
 {
 	sup_reconcile(a->sup, NULL, 0, true);
