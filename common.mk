@@ -4,7 +4,9 @@ AM_CPPFLAGS = -I$(top_srcdir) -DPLENUM_VERSION='"$(VERSION)"' \
 	-DPLENUM_SYSCONFDIR='"$(sysconfdir)/plenum"' -DPLENUM_RUNDIR='"/run/plenum"' \
 	-DPLENUM_LIBEXECDIR='"$(libexecdir)/plenum"' -DPLENUM_MODULEDIR='"$(pkglibdir)"'
 AM_CFLAGS = $(PLENUM_CFLAGS)
-AM_LDFLAGS = $(PLENUM_LDFLAGS)
+AM_LDFLAGS = $(PLENUM_LDFLAGS) $(PLENUM_PIE)
+# Of modules: with -pie GCC would link the start of a program.
+MODULE_FLAGS = $(PLENUM_LDFLAGS) -shared
 
 # Our libraries, each with all that it needs, so that some appear twice on a command line. They are archives made without
 # libtool, whose processes took as long as the compiler.
