@@ -105,6 +105,8 @@ struct rudp_ops {
 	 * negative errno refuses it and is sent to the client. */
 	int (*accept)(void *user, struct rudp_session *s, const void *hello, size_t len,
 		      void **ret_user);
+	/* Server: whether rudp_responses_short() may end this session. NULL: any. */
+	bool (*may_end)(void *user, struct rudp_session *s);
 	/* path: index into the list of rudp_session_paths. */
 	void (*event)(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
 		      int code);
@@ -274,8 +276,8 @@ enum rudp_standing {
 enum rudp_standing rudp_session_standing(struct rudp_session *s);
 /* Server: a response waits for memory that other responses occupy. For the next 20 ms, sessions end
  * (RUDP_SESSION_STUCK) that have left responses unacknowledged for some 40 ms, and several PINGs
- * of this time unanswered: their clients reconnect when they can, and their calls end with
- * -ECONNRESET. */
+ * of this time unanswered, if ops->may_end agrees: their clients reconnect when they can, and their
+ * calls end with -ECONNRESET. */
 void rudp_responses_short(struct rudp *r);
 
 /* Requests up to this length need no grant. buf_get must reserve some memory for them that larger

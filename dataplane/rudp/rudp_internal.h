@@ -184,6 +184,13 @@ struct gso_burst {
 	unsigned n;
 };
 
+/* What one poll has sent to a host: rudp_bulk.c. */
+struct bulk_host {
+	uint64_t poll; /* rudp.n_polls */
+	uint32_t bytes;
+};
+#define RUDP_BULK_HOSTS 256U
+
 struct rudp_timer {
 	uint64_t at_ns;
 	struct rudp_session *session;
@@ -214,8 +221,13 @@ struct rudp {
 	uint64_t deadline; /* when to poll without a packet; RUDP_TIME_NEVER: not before one */
 	uint32_t blocked_ports; /* bit per port that accepts no more; valid for one poll */
 	unsigned sent_in_poll;	/* packets */
-	uint32_t unflushed;	/* payload bytes since the last flush */
-	unsigned n_bursts;	/* long bursts since then, which get a send timestamp */
+	uint64_t n_polls;	/* so far */
+	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of their address */
+	struct {				      /* the last two that small messages went to */
+		uint64_t host, at_ns;
+	} small_to[2];
+	uint32_t unflushed; /* payload bytes since the last flush */
+	unsigned n_bursts;  /* long bursts since then, which get a send timestamp */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
 	uint64_t reset_tokens_ns; /* RESETs are limited: one takes 10 ms from here to now */
 	uint64_t drops;		  /* packets that were damaged or belong to no session */
@@ -392,6 +404,12 @@ static inline bool rudp_tx_is_small(const struct tx_msg *m)
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
 void rudp_tx_drop(struct tx_msg *m);
 bool rudp_tx_pending(const struct rudp_session *s);
+
+/* rudp_bulk.c: bulk data of a server, shared among hosts */
+void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now);
+/* Whether this poll may send bulk data to the path's host, or more of it. */
+bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now);
+void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes);
 
 /* rudp_tx.c */
 /* Sends what may be sent; bulk: big messages too. */

@@ -345,6 +345,15 @@ static void msg_rotate(struct rudp_session *s, struct tx_msg *m)
 	list_add_tail(&s->tx[m->queue], &m->node);
 }
 
+static void bulk_count(struct rudp *r, const struct rudp_path *p, bool small, uint32_t sent,
+		       uint64_t now)
+{
+	if (small)
+		rudp_bulk_note_small(r, p, now);
+	else
+		rudp_bulk_sent(r, p, sent);
+}
+
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 {
 	struct tx_msg *m;
@@ -359,6 +368,11 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			return;
 		}
 		p = path_choose(s, m, small, now);
+		if (p && !small && !s->is_client &&
+		    PLENUM_UNLIKELY(!rudp_bulk_may_send(s->r, p, now))) {
+			rudp_session_touch(s); /* more in the next poll */
+			p = NULL;
+		}
 		if (!p) {
 			/* Small ones may still fit where a big one does not. */
 			if (small || list_empty(&s->tx[TX_SMALL]))
@@ -372,6 +386,8 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			continue;
 		}
 		sent = burst_send(s, p, m, small, now);
+		if (!s->is_client)
+			bulk_count(s->r, p, small, sent, now);
 		s->small_run = small ? s->small_run + sent : 0;
 		msg_rotate(s, m);
 	}

@@ -113,6 +113,26 @@ static void a_new_client_reads_although_a_thousand_are_silent(void **state)
 	sim_free(sim);
 }
 
+/* All fall silent, and the application keeps some of those that hold memory. */
+static void clients_that_the_application_keeps_stay_although_they_are_silent(void **state)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+	unsigned n_ended = 0;
+
+	cfg.keeps = 20;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 5 * SEC));
+	fall_silent(sim);
+	(void)honest_reads(sim, 300 * MS, SEC, NULL);
+	for (unsigned e = 2; e <= 1 + SILENT; e++) {
+		CHECK(sim, e > cfg.keeps || !sim->ends[e].was_silent);
+		n_ended += sim->ends[e].was_silent;
+	}
+	CHECK(sim, n_ended > 0);
+	sim_free(sim);
+}
+
 #define READERS 24U
 
 static void cut_off_server(struct sim *sim, uint64_t ns)
@@ -187,6 +207,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_new_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_thousand_old_clients_that_fall_silent_hardly_delay_another),
 		cmocka_unit_test(a_new_client_reads_although_a_thousand_are_silent),
+		cmocka_unit_test(clients_that_the_application_keeps_stay_although_they_are_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,6 +328,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->again = false;
 	r->blocked_ports = 0;
 	r->sent_in_poll = 0;
+	r->n_polls++;
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);

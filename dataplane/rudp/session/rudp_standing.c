@@ -179,6 +179,11 @@ void rudp_responses_short(struct rudp *r)
 	r->dirty = true;
 }
 
+static bool may_end(struct rudp_session *s)
+{
+	return s->state == SESSION_UP && (!s->r->ops->may_end || s->r->ops->may_end(s->r->user, s));
+}
+
 void rudp_standing_run(struct rudp *r, uint64_t now)
 {
 	if (PLENUM_LIKELY(now >= r->short_until_ns) || now < r->short_check_ns)
@@ -194,7 +199,7 @@ void rudp_standing_run(struct rudp *r, uint64_t now)
 		r->n_to_check--;
 		list_del(&s->answering);
 		list_add_tail(&r->answering, &s->answering);
-		if (s->state == SESSION_UP && (is_gone(s, now) || takes_nothing(s, now)))
+		if (may_end(s) && (is_gone(s, now) || takes_nothing(s, now)))
 			rudp_session_stuck(s);
 	}
 	if (list_empty(&r->answering))

@@ -381,6 +381,13 @@ static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 		client->was_silent = true;
 }
 
+static bool op_may_end(void *user, struct rudp_session *s)
+{
+	const struct sim_end *end = user;
+
+	return client_of(s) > end->sim->cfg.keeps;
+}
+
 static const struct rudp_ops ops = {
 	.tx = sim_net_tx,
 	.tx_flush = op_flush,
@@ -391,6 +398,7 @@ static const struct rudp_ops ops = {
 	.response = op_response,
 	.sent = op_sent,
 	.accept = op_accept,
+	.may_end = op_may_end,
 	.event = op_event,
 };
 

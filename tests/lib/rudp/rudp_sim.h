@@ -38,6 +38,8 @@ struct sim_config {
 	 * larger; each client has a share (rudp_incast_allows, and for responses by
 	 * rudp_session_standing as in the file system's server). 0: unlimited. */
 	unsigned bufs[SIM_BUF_CLASSES];
+	unsigned keeps; /* the server keeps the sessions of clients up to this number, silent or not
+			 */
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
 	uint64_t reorder_ns;	 /* how late a reordered packet is */
