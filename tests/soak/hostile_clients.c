@@ -74,6 +74,12 @@ static void die(const char *what)
 	exit(1);
 }
 
+static void fill_random(void *buf, size_t size)
+{
+	if (getrandom(buf, size, 0) != (ssize_t)size)
+		die("getrandom");
+}
+
 /* ------------------------------------------------------------------ requests */
 
 static void request(struct client *c, struct slot *s, uint32_t op, const uint8_t *handle,
@@ -367,8 +373,8 @@ static void host_up(char *const from[LEGS])
 	struct rudp_config rc = {.epoch = 1, .n_ports = LEGS, .ops = &ops, .limits.sessions = 8192};
 	struct reason why = {.code = ""};
 
-	(void)getrandom(&rc.identity, sizeof(rc.identity), 0);
-	(void)getrandom(&rc.seed, sizeof(rc.seed), 0);
+	fill_random(&rc.identity, sizeof(rc.identity));
+	fill_random(&rc.seed, sizeof(rc.seed));
 	for (unsigned i = 0; i < LEGS; i++) {
 		struct launch_port *p = &cfg.ports[i];
 
@@ -401,7 +407,7 @@ static void clients_up(void)
 			snprintf(h.export_name, sizeof(h.export_name), "%s", kind->export_name);
 		snprintf(h.client_host, sizeof(h.client_host), "host-9");
 		snprintf(h.server_host, sizeof(h.server_host), "host-2");
-		(void)getrandom(h.mount_id, sizeof(h.mount_id), 0);
+		fill_random(h.mount_id, sizeof(h.mount_id));
 		fuse_hello_put(c->hello, &h);
 		c->slots = calloc(MAX_OF(kind->depth, 1U), sizeof(*c->slots));
 		if (!c->slots)
@@ -420,7 +426,7 @@ static void hellos_send(void)
 		struct wire_hello h = {};
 		struct datagram pkt = {.payload = NULL};
 
-		(void)getrandom(&h.client_number, sizeof(h.client_number), 0);
+		fill_random(&h.client_number, sizeof(h.client_number));
 		pkt.hdr_len = (uint16_t)wire_put_hello(pkt.hdr, &c, &h);
 		if (ports[0].ops->tx(&ports[0], &server, &pkt) == 0)
 			answered++;

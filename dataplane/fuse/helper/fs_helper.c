@@ -315,6 +315,11 @@ int fs_helper_fd(const struct fs_helper *h)
 
 /* ------------------------------------------------------------------ calls */
 
+bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index)
+{
+	return h->exports[export_index].n_free > 0;
+}
+
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index)
 {
 	struct helpers_export *e = &h->exports[export_index];

@@ -207,6 +207,7 @@ bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index);
  * same name. */
 uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_index);
 
+bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index);
 /* An empty call: descriptors -1, the rest 0. NULL: all are in use. */
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index);
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call);

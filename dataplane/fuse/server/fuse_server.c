@@ -16,6 +16,7 @@
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_ring.h"
 #include "dataplane/fuse/server/request/server_source.h"
+#include "dataplane/fuse/server/request/server_steps.h"
 #include "netcfg/base/host_name.h"
 #include <poll.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 	server_fair_init(srv);
 	srv->now_ns = clock_now_ns();
 	list_init(&srv->wait_sources);
-	list_init(&srv->returned_sources);
+	list_init(&srv->step_sources);
 	srv->fetch_tail = &srv->fetch_head;
 	srv->retry_tail = &srv->retry_head;
 	srv->reply_tail = &srv->reply_head;
@@ -113,6 +114,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 		err = server_nodes_init(srv);
 	if (err == 0)
 		err = server_quota_init(srv);
+	if (err == 0)
+		err = server_files_init(srv);
 	if (err == 0)
 		err = server_mounts_init(srv);
 	if (err == 0)
@@ -184,6 +187,7 @@ struct fuse_server *fuse_server_free(struct fuse_server *srv)
 	clients_reap(srv);
 	server_mounts_end(srv);
 	server_mounts_done(srv);
+	server_sources_done(srv);
 	server_rdma_done(srv);
 	server_ring_done(srv);
 	server_nodes_done(srv);
@@ -224,14 +228,17 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 	done = server_helpers_poll(srv, may_sleep);
 	moved += server_ping_spins(srv, now_ns);
 
-	if (srv->retry_head)
+	if (srv->retry_head || srv->n_call_waits > 0)
 		server_retry_run(srv);
 	moved += server_wait_run(srv, now_ns);
+	moved += server_steps_run(srv);
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
 		server_fetch_run(srv);
 	}
 	clients_reap(srv);
+	if (PLENUM_UNLIKELY(srv->closing))
+		moved += server_files_close_some(srv);
 	if (PLENUM_UNLIKELY(srv->n_moving > 0))
 		server_mounts_move(srv, now_ns);
 	if (now_ns - srv->trimmed_ns > SERVER_TRIM_NS) {
@@ -257,7 +264,8 @@ bool fuse_server_arm(struct fuse_server *srv)
 
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 {
-	bool waits = srv->retry_head || rdma_waits(srv) || srv->n_moving > 0 || srv->n_wait > 0;
+	bool waits = srv->retry_head || srv->n_call_waits > 0 || rdma_waits(srv) ||
+		     srv->n_moving > 0 || srv->n_wait > 0 || srv->closing;
 
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
@@ -282,6 +290,19 @@ const struct reason *fuse_server_reason(const struct fuse_server *srv)
 const char *fuse_server_client_host(const struct fuse_server_client *c)
 {
 	return c->host;
+}
+
+/* Buffers count as short for this time after a request waited for one, as in rudp. */
+#define SHORT_NS (20 * NSEC_PER_MSEC)
+
+static bool was_short(const struct fuse_server *srv, uint64_t at_ns)
+{
+	return at_ns && srv->now_ns < at_ns + SHORT_NS;
+}
+
+bool fuse_server_client_may_end(const struct fuse_server_client *c)
+{
+	return was_short(c->server, c->server->short_ns) || was_short(c->server, c->from->short_ns);
 }
 
 unsigned fuse_server_in_flight(const struct fuse_server *srv)

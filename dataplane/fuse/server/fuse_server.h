@@ -88,6 +88,9 @@ const char *fuse_server_elsewhere(const struct fuse_server *srv);
 /* Why the server gives clients less than they ask for, or keeps more than it should; not set: it
  * does not. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
+/* Whether reply buffers are short for all hosts, or for the client's: its session then ends if it
+ * leaves replies unacknowledged. */
+bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* The name that the client gives itself. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* peer: fuse_server_peer of the session; 0: no session, and no limit to a share. */

@@ -7,9 +7,12 @@
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
+#include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_source.h"
+
+#define CALLS_PER_TURN 64U /* requests that get a helper call for which they have waited */
 
 /* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
@@ -185,6 +188,8 @@ void server_retry_run(struct fuse_server *srv)
 		next = q->retry;
 		req_run(q);
 	}
+	for (unsigned n = 0; n < CALLS_PER_TURN && (q = server_fair_next(srv)); n++)
+		req_run(q);
 }
 
 void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
@@ -193,11 +198,14 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 {
 	struct fuse_server *srv = c->server;
 	struct server_req *q = (struct server_req *)(data - BUF_HEADROOM_BYTES);
+	unsigned n_slots;
 
 	*q = (struct server_req){
 		.next = srv->active,
 		.client = c,
 		.mount = c->mount,
+		.from = c->from,
+		.class = (uint8_t)buf_pool_class(out_max, &n_slots),
 		.call = call,
 		.in = in,
 		.in_len = len,
@@ -215,6 +223,7 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 	c->n_reqs++;
 	c->from->n_running[server_export_index(c->mount->export)]++;
 	c->mount->n_refs++;
+	server_source_reply_take(q->from, q->class);
 	rudp_call_set_user(call, q);
 	req_run(q);
 }

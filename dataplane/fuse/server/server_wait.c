@@ -8,10 +8,12 @@
  *
  * While few buffers are free, clients that have acknowledged nothing lately share half of them,
  * clients from which nothing is heard get none, and those that leave their replies unacknowledged
- * lose them with their session.
+ * lose them with their session. A host has at most three quarters of the buffers while there are
+ * other hosts; when it has them, only its own clients can lose theirs.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
+#include "dataplane/fuse/server/request/server_steps.h"
 
 /* A client is asked for a sign of life at most this often. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
@@ -22,8 +24,10 @@
  */
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
-#define WORK_TURN 48
+#define WORK_TURN 16
+#define WORK_TURN_ALONE 48 /* while one host sends requests */
 #define WORK_ROUND 8
+#define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U
 /* Requests of a host that run at the same time in one export. */
 #define RUNNING_MAX 512U
@@ -33,10 +37,21 @@ static struct fuse_in_header *message_of(struct server_wait *w)
 	return (struct fuse_in_header *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 }
 
+/* Whether the host has as many buffers for a reply of len bytes as it may have beside others. */
+static bool is_at_share(const struct server_source *h, size_t len)
+{
+	unsigned n_slots, class = buf_pool_class(len, &n_slots);
+	const struct list *all = &h->server->sources;
+
+	return h->n_replies[class] >= n_slots - n_slots / 4 && all->next->next != all;
+}
+
 /* How the client shares the buffers for a reply of len bytes. False: it gets none now. */
 static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
 {
 	*ret_trial = false;
+	if (PLENUM_UNLIKELY(is_at_share(c->from, len)))
+		return false;
 	if (PLENUM_LIKELY(!buf_pool_is_scarce(&c->server->answers, len)) || !c->session)
 		return true;
 	switch (rudp_session_standing(c->session)) {
@@ -232,6 +247,8 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 	struct fuse_server *srv = c->server;
 	struct fuse_in_header *in = buf;
 
+	if (work_of(len, fuse_server_check_reply_bytes(in)) <= WORK_SHORT)
+		server_steps_note(c->from);
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
 		buf_pool_put(&srv->requests, buf);
 		return;
@@ -245,6 +262,7 @@ struct wait_turn {
 	int work_left;
 	unsigned n_examined, n_started;
 	bool is_short; /* of buffers */
+	bool host_is_short;
 };
 
 static bool turn_is_over(const struct wait_turn *t)
@@ -267,6 +285,12 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 		bool trial;
 
 		t->n_examined++;
+		if (is_at_share(c->from, len)) {
+			c->from->short_ns = srv->now_ns;
+			t->host_is_short = true;
+			p = &(*p)->next;
+			continue;
+		}
 		if (!share_of(c, len, &trial))
 			return 0;
 		if (!buf_pool_fits_as(&srv->answers, c->peer, trial, len)) {
@@ -346,7 +370,7 @@ static bool round_run(struct fuse_server *srv, struct wait_turn *t)
 
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns)
 {
-	struct wait_turn t = {.work_left = WORK_TURN};
+	struct wait_turn t = {.work_left = server_steps_shared(srv) ? WORK_TURN : WORK_TURN_ALONE};
 
 	srv->work_begun = 0;
 	if (srv->n_wait == 0 || (!srv->wait_due && now_ns < srv->wait_again_ns))
@@ -356,6 +380,8 @@ unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns)
 	while (!turn_is_over(&t) && round_run(srv, &t))
 		t.is_short = false;
 	if (t.is_short)
+		srv->short_ns = now_ns;
+	if (t.is_short || t.host_is_short)
 		rudp_responses_short(srv->rudp);
 	srv->wait_due |= turn_is_over(&t);
 	return t.n_started;

@@ -331,7 +331,10 @@ int client_nodes_init(struct client_nodes *t, struct client_state *s)
 		client_nodes_done(t);
 		return -ENOMEM;
 	}
-	(void)getrandom(&t->seed, sizeof(t->seed), 0);
+	if (getrandom(&t->seed, sizeof(t->seed), 0) != (ssize_t)sizeof(t->seed)) {
+		client_nodes_done(t);
+		return -EIO;
+	}
 	for (uint32_t c = (s->head->n_nodes + CLIENT_CHUNK_NODES - 1) / CLIENT_CHUNK_NODES;
 	     c-- > 0;)
 		chunk_take_over(t, c);

@@ -31,7 +31,8 @@ struct client_nodes {
 };
 
 /* Adopts the records of the state. Files pin their nodes afterwards with client_node_pin, so
- * call client_nodes_sweep once the files are adopted. 0; -ENOMEM. */
+ * call client_nodes_sweep once the files are adopted. 0; -ENOMEM;
+ * -EIO: the kernel has no random numbers. */
 int client_nodes_init(struct client_nodes *t, struct client_state *s);
 void client_nodes_done(struct client_nodes *t);
 /* Frees the nodes that a predecessor left without lookups and pins. */

@@ -128,14 +128,21 @@ bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_
 	return buf_class_for(p, peer, trial, len) < BUF_CLASSES;
 }
 
-/* The smallest class for len bytes. */
-static const struct buf_class *buf_class_of(const struct buf_pool *p, size_t len)
+unsigned buf_pool_class(size_t len, unsigned *ret_slots)
 {
 	unsigned i = 0;
 
-	while (i + 1 < BUF_CLASSES && len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
+	while (i + 1 < BUF_CLASSES && len > buf_sizes[i].data_bytes)
 		i++;
-	return &p->classes[i];
+	*ret_slots = buf_sizes[i].n_slots;
+	return i;
+}
+
+static const struct buf_class *buf_class_of(const struct buf_pool *p, size_t len)
+{
+	unsigned n;
+
+	return &p->classes[buf_pool_class(len, &n)];
 }
 
 bool buf_pool_is_scarce(const struct buf_pool *p, size_t len)

@@ -42,6 +42,8 @@ struct buf_pool {
  * 0; -ENOMEM. */
 int buf_pool_init(struct buf_pool *p, uint8_t *memory);
 size_t buf_pool_bytes(void);
+/* The smallest class for len bytes of data, and its number of slots. */
+unsigned buf_pool_class(size_t len, unsigned *ret_slots);
 void buf_pool_done(struct buf_pool *p);
 /* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
  * pointer. NULL: none free, or len exceeds the largest slot. */

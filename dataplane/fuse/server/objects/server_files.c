@@ -8,8 +8,62 @@
 #include "dataplane/fuse/server/objects/server_pin.h"
 #include "dataplane/fuse/server/objects/server_quota_count.h"
 #include "dataplane/fuse/server/objects/server_types.h"
+#include "netcfg/base/hash.h"
 #include <string.h>
 #include <sys/random.h>
+
+#define OPEN_CHAINS 65536U
+#define CLOSE_PER_POLL 32U /* two microseconds each */
+#define SCAN_PER_POLL 4096U
+
+int server_files_init(struct fuse_server *srv)
+{
+	srv->closing_tail = &srv->closing;
+	srv->opens = calloc(OPEN_CHAINS, sizeof(srv->opens[0]));
+	return srv->opens ? 0 : -ENOMEM;
+}
+
+/* ------------------------------------------------------------------ what a mount has open */
+
+static struct server_open **open_at(const struct server_mount *m, const struct server_node *n)
+{
+	const uint64_t what[2] = {(uintptr_t)m, (uintptr_t)n};
+	struct fuse_server *srv = m->server;
+	struct server_open **at =
+		&srv->opens[hash_keyed(srv->hash_key, what, sizeof(what)) % OPEN_CHAINS];
+
+	while (*at && ((*at)->mount != m || (*at)->node != n))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct server_open *open_take(const struct server_mount *m, const struct server_node *n)
+{
+	struct server_open **at = open_at(m, n), *o = *at;
+
+	if (!o) {
+		o = *at = calloc(1, sizeof(*o));
+		if (!o)
+			return NULL;
+		o->mount = m;
+		o->node = n;
+	}
+	o->n_files++;
+	return o;
+}
+
+static void open_give(struct server_open *o)
+{
+	struct server_open **at;
+
+	if (--o->n_files > 0)
+		return;
+	at = open_at(o->mount, o->node);
+	*at = o->next;
+	free(o);
+}
+
+/* ------------------------------------------------------------------ files */
 
 static struct server_file *file_at(const struct server_mount *m, uint32_t i)
 {
@@ -77,6 +131,7 @@ int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool 
 		    uint64_t *ret)
 {
 	struct server_user *user;
+	struct server_open *open;
 	struct server_file *f;
 
 	if (m->free_file < 0 && files_grow(m) < 0)
@@ -84,11 +139,17 @@ int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool 
 	user = server_quota_take(m, uid);
 	if (!user)
 		return -ENOMEM;
+	open = open_take(m, n);
+	if (!open) {
+		server_quota_give(m, user, false);
+		return -ENOMEM;
+	}
 	f = file_at(m, (uint32_t)m->free_file);
 	m->free_file = f->fd;
 	f->fd = fd;
 	f->node = n;
 	f->user = user;
+	f->open = open;
 	f->is_dir = dir;
 	f->nonblock = f->ring_unfit = false;
 	f->known = 0;
@@ -102,12 +163,7 @@ int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool 
 
 bool server_file_has_open(const struct server_mount *m, const struct server_node *n)
 {
-	if (!n || n->n_open == 0)
-		return false;
-	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
-		if (file_at(m, i)->used && file_at(m, i)->node == n)
-			return true;
-	return false;
+	return n && n->n_open > 0 && *open_at(m, n);
 }
 
 struct server_file *server_file_opened(const struct server_req *q)
@@ -132,7 +188,7 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 
 /* The last descriptor of an unlinked file frees its space, which can take long, so a helper
  * closes it. */
-static void file_close(struct server_file *f)
+static void file_close(struct server_file *f, bool closing)
 {
 	struct server_mount *m = f->mount;
 	struct stat st;
@@ -142,10 +198,16 @@ static void file_close(struct server_file *f)
 	else
 		close(f->fd);
 	f->released = f->used = false;
-	server_quota_give(m, f->user);
+	server_quota_give(m, f->user, closing);
+	open_give(f->open);
 	count_open(f, -1U);
 	server_node_put(f->node);
-	files_free_push(m, f->index);
+}
+
+static void file_end(struct server_file *f)
+{
+	file_close(f, false);
+	files_free_push(f->mount, f->index);
 }
 
 void server_file_release(struct server_mount *m, uint64_t fh)
@@ -156,28 +218,114 @@ void server_file_release(struct server_mount *m, uint64_t fh)
 		return;
 	f->released = true;
 	if (f->busy == 0)
-		file_close(f);
+		file_end(f);
 }
 
 void server_file_put(struct server_file *f)
 {
 	if (--f->busy == 0 && f->released)
-		file_close(f);
+		file_end(f);
+}
+
+/* ------------------------------------------------------------------ closing all of a mount */
+
+static void mount_end(struct server_mount *m)
+{
+	if (m->n_closings > 0 || !m->ended)
+		return;
+	server_quota_leave(m);
+	free(m);
+}
+
+static void closing_end(struct server_closing *k)
+{
+	struct server_mount *m = k->mount;
+
+	for (uint32_t i = 0; i < k->n_chunks; i++)
+		free(k->chunks[i]);
+	free(k->chunks);
+	free(k);
+	m->n_closings--;
+	mount_end(m);
+}
+
+/* Closes up to `most` files. Their number. */
+static unsigned closing_run(struct server_closing *k, unsigned most)
+{
+	uint32_t end = MIN_OF(k->n_chunks * SERVER_FILES_PER_CHUNK, k->at + SCAN_PER_POLL);
+	unsigned n = 0;
+
+	for (; n < most && k->at < end; k->at++) {
+		struct server_file *f =
+			&k->chunks[k->at / SERVER_FILES_PER_CHUNK][k->at % SERVER_FILES_PER_CHUNK];
+
+		if (!f->used)
+			continue;
+		file_close(f, true);
+		n++;
+	}
+	return n;
+}
+
+unsigned server_files_close_some(struct fuse_server *srv)
+{
+	unsigned n = 0;
+
+	while (srv->closing && n < CLOSE_PER_POLL) {
+		struct server_closing *k = srv->closing;
+
+		n += closing_run(k, CLOSE_PER_POLL - n);
+		if (k->at < k->n_chunks * SERVER_FILES_PER_CHUNK)
+			break;
+		srv->closing = k->next;
+		if (!k->next)
+			srv->closing_tail = &srv->closing;
+		closing_end(k);
+	}
+	return n;
 }
 
 void server_files_close(struct server_mount *m)
 {
-	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
-		if (file_at(m, i)->used)
-			file_close(file_at(m, i));
+	struct fuse_server *srv = m->server;
+	struct server_closing *k;
+
+	if (m->n_file_chunks == 0)
+		return;
+	k = calloc(1, sizeof(*k));
+	if (!k) { /* no memory: at once */
+		for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
+			if (file_at(m, i)->used)
+				file_end(file_at(m, i));
+		return;
+	}
+	*k = (struct server_closing){
+		.mount = m, .chunks = m->file_chunks, .n_chunks = m->n_file_chunks};
+	server_quota_closing(m);
+	m->n_closings++;
+	m->file_chunks = NULL;
+	m->n_file_chunks = 0;
+	m->free_file = -1;
+	*srv->closing_tail = k;
+	srv->closing_tail = &k->next;
 }
 
-void server_files_done(struct server_mount *m)
+void server_files_end(struct server_mount *m)
 {
 	server_files_close(m);
 	for (uint32_t i = 0; i < m->n_file_chunks; i++)
 		free(m->file_chunks[i]);
 	free(m->file_chunks);
+	m->ended = true;
+	mount_end(m);
+}
+
+void server_files_done(struct fuse_server *srv)
+{
+	while (srv->closing)
+		server_files_close_some(srv);
+	free(srv->opens);
+	srv->opens = NULL;
 }
 
 /* ------------------------------------------------------------------ clients that are away */

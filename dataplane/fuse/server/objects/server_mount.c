@@ -61,6 +61,7 @@ void server_mounts_done(struct fuse_server *srv)
 {
 	while (srv->mounts)
 		server_mount_free(srv->mounts, srv->mounts->gone);
+	server_files_done(srv);
 	free(ptr_take(srv->mounts_by_id));
 }
 
@@ -159,8 +160,6 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	struct fuse_server *srv = m->server;
 
 	server_mount_reclaimed(m);
-	server_files_done(m);
-	server_quota_leave(m);
 	srv->n_moving -= m->moving_to > 0;
 	if (forget_state)
 		record_drop(m);
@@ -171,7 +170,7 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	list_del(&m->idle_node);
 	list_del(&m->idle_files_node);
 	srv->n_mounts--;
-	free(m);
+	server_files_end(m);
 }
 
 /* Grace period: how long removed files wait for a client to reclaim them. */
@@ -246,7 +245,7 @@ void server_mount_put(struct server_mount *m)
 	list_del(&m->idle_node);
 	list_add_tail(&m->server->idle, &m->idle_node);
 	list_del(&m->idle_files_node);
-	if (m->n_files > 0)
+	if (server_mount_files(m) > 0)
 		list_add_tail(&m->server->idle_files, &m->idle_files_node);
 	if (m->gone && m->n_refs == 0)
 		server_mount_free(m, true);
@@ -259,7 +258,7 @@ struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s
 
 		if (m->last_seen_s > until_s)
 			return NULL;
-		if (m->n_files > 0 && m->n_refs == 0 && !m->gone)
+		if (server_mount_files(m) > 0 && m->n_refs == 0 && !m->gone)
 			return m;
 	}
 	return NULL;
@@ -307,7 +306,7 @@ void server_mount_drop_files(struct server_mount *m)
 /* A client that is away for this long loses what keeps space of removed files from others. */
 static void lease_end(struct server_mount *m)
 {
-	if (m->n_files > 0)
+	if (server_mount_files(m) > 0)
 		server_mount_drop_files(m);
 	server_mount_reclaimed(m);
 }

@@ -39,9 +39,14 @@ int server_mount_place(struct server_export *e, const uint8_t id[16], const stru
  */
 int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint32_t uid,
 		    uint64_t *ret);
-/* Closes all open files of a mount without running requests; the other frees their records, too. */
+int server_files_init(struct fuse_server *srv);
+void server_files_done(struct fuse_server *srv); /* closes all that wait to be closed */
+/* Closes all open files of a mount without running requests, some in each poll: one client can have
+ * a million. The other frees the mount as well, which must be in no list. */
 void server_files_close(struct server_mount *m);
-void server_files_done(struct server_mount *m);
+void server_files_end(struct server_mount *m);
+/* Closes some of the files that wait for it. Their number. */
+unsigned server_files_close_some(struct fuse_server *srv);
 /* Adds the removed files that the mount has open, and their space, except those with this mark,
  * which it sets. */
 void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint64_t *bytes);

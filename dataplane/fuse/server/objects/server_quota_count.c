@@ -92,9 +92,9 @@ int server_quota_client(struct server_mount *m, const struct ip_addr *from, cons
 	if (h == m->host)
 		return 0;
 	h->n_mounts++;
-	h->n_files += m->n_files;
+	h->n_files += server_mount_files(m);
 	if (m->host)
-		m->host->n_files -= m->n_files;
+		m->host->n_files -= server_mount_files(m);
 	host_put(m->server, m->host);
 	m->host = h;
 	return 0;
@@ -125,14 +125,28 @@ struct server_user *server_quota_take(struct server_mount *m, uint32_t uid)
 	return u;
 }
 
-void server_quota_give(struct server_mount *m, struct server_user *u)
+void server_quota_closing(struct server_mount *m)
+{
+	uint32_t n = server_mount_files(m);
+
+	m->n_closing += n;
+	m->server->n_closing += n;
+	if (m->host)
+		m->host->n_files -= n;
+}
+
+void server_quota_give(struct server_mount *m, struct server_user *u, bool closing)
 {
 	struct server_user **at;
 
 	m->n_files--;
 	m->server->n_files--;
-	if (m->host)
+	if (closing) {
+		m->n_closing--;
+		m->server->n_closing--;
+	} else if (m->host) {
 		m->host->n_files--;
+	}
 	if (--u->n_files > 0)
 		return;
 	at = user_at(m, u->uid);

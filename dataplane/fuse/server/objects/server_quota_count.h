@@ -10,7 +10,9 @@ int server_quota_init(struct fuse_server *srv);
 void server_quota_done(struct fuse_server *srv);
 /* Counts one more file of the mount's user. NULL: out of memory. */
 struct server_user *server_quota_take(struct server_mount *m, uint32_t uid);
-void server_quota_give(struct server_mount *m, struct server_user *u);
+void server_quota_give(struct server_mount *m, struct server_user *u, bool closing);
+/* All files of the mount are being closed: they count no longer for its client. */
+void server_quota_closing(struct server_mount *m);
 uint32_t server_quota_of_user(const struct server_mount *m, uint32_t uid);
 /* The client of the mount is at this address now (NULL: unknown) and calls itself `host`. 0;
  * -ENOMEM. */

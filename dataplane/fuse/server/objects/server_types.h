@@ -109,10 +109,18 @@ struct server_host { /* a client with mounts, by its address */
 	uint32_t n_mounts, n_files;
 };
 
+struct server_open { /* an object that a mount has open */
+	struct server_open *next;
+	const struct server_mount *mount;
+	const struct server_node *node;
+	uint32_t n_files;
+};
+
 struct server_file { /* an open file of a client */
 	struct server_mount *mount;
 	struct server_node *node;
 	struct server_user *user;
+	struct server_open *open;
 	uint32_t index;
 	uint32_t reuse; /* upper half of the file handle */
 	int fd;		/* free record: index of the next free one */
@@ -124,6 +132,14 @@ struct server_file { /* an open file of a client */
 	uint64_t known;	 /* size known from the last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
+
+struct server_closing { /* files of a mount that are being closed, some in each poll */
+	struct server_closing *next;
+	struct server_mount *mount;
+	struct server_file **chunks;
+	uint32_t n_chunks, at;
+};
+
 /* A client that is away for longer than this loses its removed files, and opens the others again.
  */
 #define SERVER_LEASE_S 90U
@@ -152,9 +168,12 @@ struct server_mount {
 
 	struct server_file **file_chunks;
 	uint32_t n_file_chunks;
-	int free_file; /* free list; -1: empty */
-	uint32_t n_files;
-	uint32_t n_drops; /* how often its files were closed while its client was away */
+	int free_file;	  /* free list; -1: empty */
+	uint32_t n_files; /* with those that are being closed: */
+	uint32_t n_closing;
+	unsigned n_closings; /* server_closing with files of it */
+	bool ended;	     /* freed with the last of them; in no list any more */
+	uint32_t n_drops;    /* how often its files were closed while its client was away */
 	struct server_host *host;
 	char host_name[PLENUM_NAME_MAX]; /* as the client reported; "": not connected to this
 					    process yet */
@@ -202,7 +221,9 @@ struct server_req {
 	struct server_req *prev, *next;	   /* in fuse_server.active */
 	struct fuse_server_client *client; /* NULL after the reply */
 	struct server_mount *mount;
-	struct rudp_call *call; /* NULL: the client no longer waits */
+	struct server_source *from; /* whose share of reply buffers it counts in */
+	uint8_t class;		    /* of its buffer */
+	struct rudp_call *call;	    /* NULL: the client no longer waits */
 	struct fuse_in_header *in;
 	size_t in_len;
 	size_t out_max; /* room for reply data behind the header */
@@ -233,6 +254,12 @@ struct server_req {
 	void *temp; /* from the reply pool */
 	size_t temp_bytes;
 	size_t list_bytes; /* OPENDIR: bytes of the complete listing; 0: none */
+	struct {	   /* READDIR: what the helper has read, and how far the reply is */
+		uint32_t count, pos, filled, handles_len;
+		uint16_t n_handles;
+		bool is_last;
+	} listing;
+	void (*step)(struct server_req *q); /* while it waits in server_steps.c */
 	/* Next in the retry queue, the queue of waiting replies or the batch of reads. */
 	struct server_req *retry;
 	struct server_lease
@@ -320,7 +347,8 @@ struct server_fair {
 
 struct fuse_server {
 	uint64_t now_ns; /* of the latest poll */
-	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
+	/* By queue; the last entry is for all queues of the export together. */
+	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX + 1];
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
 	const char *host; /* this host's name */
@@ -343,11 +371,19 @@ struct fuse_server {
 	uint64_t table_key[2]; /* signs FUSE_HANDLE_TABLE handles; of this process, as they are */
 	struct buf_pool requests, answers;
 	struct rudp *rudp;
-	struct list sources;	      /* server_source.h */
-	struct list wait_sources;     /* those with waiting requests, in turn */
-	struct list returned_sources; /* those with listings that helpers have read, in turn */
+	struct list sources;	  /* server_source.h */
+	struct list wait_sources; /* those with waiting requests, in turn */
+	struct list step_sources; /* those with requests that go in steps, in turn */
+	struct {		  /* the two hosts that sent short requests last */
+		const struct server_source *from; /* NULL: none */
+		uint64_t at_ns;
+	} latest[2];
+	/* Hosts with requests that wait for a free helper call, in turn: server_fair.c. */
+	struct list call_waits[LAUNCH_EXPORTS_MAX];
+	unsigned n_call_waits; /* requests */
 	int work_begun; /* units of work started at once since the last poll, server_wait.c */
 	unsigned n_wait;
+	uint64_t short_ns;	/* when reply buffers were last short for all hosts; 0: never */
 	bool wait_due;		/* requests that wait may start now */
 	uint64_t wait_again_ns; /* otherwise they are tried again then */
 	struct port_rdma *rdma; /* NULL: none, or buffers not registered */
@@ -365,7 +401,10 @@ struct fuse_server {
 	struct server_host *hosts;   /* list */
 	struct server_user **users;  /* hash chains */
 	uint32_t n_files, files_max; /* open at clients, with directories */
-	uint64_t refused_ns;	     /* last open beyond a share; 0: none */
+	struct server_open **opens;  /* hash chains */
+	struct server_closing *closing, **closing_tail;
+	uint32_t n_closing;  /* files in it */
+	uint64_t refused_ns; /* last open beyond a share; 0: none */
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open met */
 	char refused_host[PLENUM_NAME_MAX];
@@ -396,7 +435,7 @@ struct fuse_server {
 	uint64_t predecessor_mount;	      /* the only mount that may have one; 0: several */
 	uint64_t boot;			      /* identifies the host's boot */
 	struct server_req *retry_head,
-		**retry_tail; /* requests that wait for a free helper call or a free record */
+		**retry_tail; /* requests that wait for a free record or a lease */
 
 	struct server_node **by_handle, **by_ino; /* hash chains */
 	struct server_list open_nodes;		  /* FUSE_HANDLE_FILE with a descriptor */
@@ -420,6 +459,12 @@ struct fuse_server {
 static inline unsigned server_export_index(const struct server_export *e)
 {
 	return (unsigned)(e - e->server->exports);
+}
+
+/* Without files that are being closed. */
+static inline uint32_t server_mount_files(const struct server_mount *m)
+{
+	return m->n_files - m->n_closing;
 }
 
 static inline uint8_t *server_req_data(struct server_req *q)

@@ -7,10 +7,13 @@
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
+#include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
+#include "dataplane/fuse/server/request/server_steps.h"
 #include <dirent.h>
+#include <limits.h>
 #include <string.h>
 
 #define DIR_BYTES_MAX (60U << 10) /* the most that a helper reads at once */
@@ -18,6 +21,8 @@
 /* A reply under construction. */
 struct dir_answer {
 	const struct server_node *dir;
+	size_t pos; /* in what the helper read */
+	bool full;  /* an entry did not fit */
 	uint8_t *at;
 	size_t room;
 	uint8_t *handles, *handle_at;
@@ -75,34 +80,60 @@ static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool p
 	return true;
 }
 
-/* Converts what the helper read, as far as it fits. True: everything fit. */
-static bool dir_fill(struct server_req *q, size_t count, bool plus, struct dir_answer *a)
+/* Converts at most so many of the entries that the helper read, as far as they fit. True: no
+ * further entry can follow. */
+static bool dir_fill(struct server_req *q, size_t count, bool plus, unsigned most,
+		     struct dir_answer *a)
 {
-	a->handles = a->handle_at = (uint8_t *)q->temp + q->temp_bytes / 2;
-	for (size_t pos = 0; pos + sizeof(struct helper_dirent) <= count;) {
-		const struct helper_dirent *de = (const void *)((uint8_t *)q->temp + pos);
+	while (a->pos + sizeof(struct helper_dirent) <= count && !a->full && most-- > 0) {
+		const struct helper_dirent *de = (const void *)((uint8_t *)q->temp + a->pos);
 
-		if (!dir_add(q, de, plus, a))
-			return false;
-		pos += HELPER_DIRENT_BYTES(de->name_len, de->handle_len);
+		a->full = !dir_add(q, de, plus, a);
+		if (!a->full)
+			a->pos += HELPER_DIRENT_BYTES(de->name_len, de->handle_len);
 	}
-	return true;
+	return a->full || a->pos + sizeof(struct helper_dirent) > count;
+}
+
+static uint8_t *handles_of(const struct server_req *q)
+{
+	return (uint8_t *)q->temp + q->temp_bytes / 2;
+}
+
+static void listing_step(struct server_req *q)
+{
+	const struct fuse_read_in *in = server_req_arg(q);
+	bool plus = q->in->opcode == FUSE_READDIRPLUS;
+	size_t most = plus ? MIN_OF(in->size, FUSE_PROTO_DIRPLUS_MAX) : in->size;
+	struct dir_answer a = {
+		.dir = q->file->node,
+		.pos = q->listing.pos,
+		.at = server_req_data(q) + q->listing.filled,
+		.room = most - q->listing.filled,
+		.handles = handles_of(q),
+		.handle_at = handles_of(q) + q->listing.handles_len,
+		.n_handles = q->listing.n_handles,
+	};
+	bool end = dir_fill(q, q->listing.count, plus,
+			    server_steps_wanted(q) ? SERVER_STEP_ENTRIES : UINT_MAX, &a);
+
+	q->listing.pos = (uint32_t)a.pos;
+	q->listing.filled = (uint32_t)(a.at - server_req_data(q));
+	q->listing.handles_len = (uint32_t)(a.handle_at - a.handles);
+	q->listing.n_handles = (uint16_t)a.n_handles;
+	if (!end)
+		server_steps_add(q, listing_step);
+	else
+		server_reply_entries(q, q->listing.filled, a.handles, q->listing.handles_len,
+				     a.n_handles,
+				     q->listing.is_last && !a.full ? FUSE_PROTO_RESP_END : 0);
 }
 
 static void read_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	const struct fuse_read_in *in = server_req_arg(q);
-	bool plus = q->in->opcode == FUSE_READDIRPLUS;
-	struct dir_answer a = {
-		.dir = q->file->node,
-		.at = server_req_data(q),
-		.room = plus ? MIN_OF(in->size, FUSE_PROTO_DIRPLUS_MAX) : in->size,
-	};
-	bool is_end = dir_fill(q, r->count, plus, &a) && r->flags & HELPER_RESULT_END;
-
-	server_reply_entries(q, (size_t)(a.at - server_req_data(q)), a.handles,
-			     (size_t)(a.handle_at - a.handles), a.n_handles,
-			     is_end ? FUSE_PROTO_RESP_END : 0);
+	q->listing.count = (uint32_t)r->count;
+	q->listing.is_last = r->flags & HELPER_RESULT_END;
+	listing_step(q);
 }
 
 /* ------------------------------------------------------------------ with the opening */
@@ -136,9 +167,13 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 {
 	struct fuse_open_out *out = (void *)server_req_data(q);
 	struct dir_answer a = {.dir = n, .at = (uint8_t *)(out + 1), .room = list_wanted(q)};
+	bool all;
 
 	*out = (struct fuse_open_out){.fh = fh};
-	if (q->list_bytes == 0 || !dir_fill(q, q->list_bytes, true, &a))
+	if (q->list_bytes > 0)
+		a.handles = a.handle_at = handles_of(q);
+	all = q->list_bytes > 0 && dir_fill(q, q->list_bytes, true, UINT_MAX, &a) && !a.full;
+	if (!all)
 		server_reply_open(q, NULL, NULL, fh);
 	else
 		server_reply_entries(q, (size_t)(a.at - server_req_data(q)), a.handles,
@@ -162,20 +197,22 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		server_reply_err(q, EBADF);
 		return;
 	}
-	q->temp_bytes = MIN_OF(2 * MAX_OF(in->size, 4096U), DIR_BYTES_MAX) * 2;
-	q->temp = q->temp ? q->temp : buf_pool_get(&srv->answers, q->temp_bytes);
-	if (!q->temp) {
-		server_req_requeue(q);
-		return;
-	}
+	/* The call first: hosts share calls, and each host's calls limit its buffers. */
 	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;
+	q->temp_bytes = MIN_OF(2 * MAX_OF(in->size, 4096U), DIR_BYTES_MAX) * 2;
+	q->temp = q->temp ? q->temp : buf_pool_get(&srv->answers, q->temp_bytes);
+	if (!q->temp) {
+		server_helper_drop(q, call);
+		server_req_requeue(q);
+		return;
+	}
 	server_helper_use_file(q, &call->a, f);
 	call->offset = in->offset;
 	call->data = q->temp;
 	call->data_size = q->temp_bytes / 2;
-	server_helper_submit(q, call, HELPERS_QUICK, false, read_then);
+	server_helper_submit(q, call, server_fair_listings(q), false, read_then);
 }
 
 void server_op_readdir(struct server_req *q)

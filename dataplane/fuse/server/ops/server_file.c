@@ -13,6 +13,7 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
 #include "dataplane/fuse/server/request/server_ring.h"
+#include "dataplane/fuse/server/request/server_steps.h"
 #include <limits.h>
 #include <linux/falloc.h>
 #include <string.h>
@@ -329,22 +330,41 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
+/* Reads more from memory. -EAGAIN: or not supported; io_uring waits for the data. */
+static int read_more(struct server_req *q, size_t most)
+{
+	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
+	struct iovec iov = {q->data + q->got, MIN_OF(q->want - q->got, most)};
+	ssize_t n = preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), flags);
+
+	return n < 0 ? -EAGAIN : (int)n;
+}
+
+static bool read_goes_in_steps(const struct server_req *q)
+{
+	return q->want > SERVER_STEP_BYTES && server_steps_wanted(q);
+}
+
+static void read_done(struct server_req *q, int res);
+
+static void read_step(struct server_req *q)
+{
+	read_done(q, read_more(q, SERVER_STEP_BYTES));
+}
+
 /* The client's kernel takes a short reply for the end of the file, so a read only ends short
  * there. */
 static void read_done(struct server_req *q, int res)
 {
-	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
-
 	while (res > 0) {
-		struct iovec iov;
-
 		q->got += (uint32_t)res;
 		if (q->got >= q->want)
 			break;
-		iov = (struct iovec){q->data + q->got, q->want - q->got};
-		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), flags);
-		if (res < 0)
-			res = -EAGAIN; /* or not supported; io_uring waits for the data */
+		if (read_goes_in_steps(q)) {
+			server_steps_add(q, read_step);
+			return;
+		}
+		res = read_more(q, SIZE_MAX);
 	}
 	if (res == -EAGAIN || res == -EINTR)
 		server_ring_start(q);
@@ -363,7 +383,10 @@ void server_op_read(struct server_req *q)
 	q->data = server_req_data(q);
 	q->offset = in->offset;
 	q->want = (uint32_t)MIN_OF(in->size, q->out_max);
-	server_ring_start(q);
+	if (read_goes_in_steps(q))
+		server_steps_add(q, read_step);
+	else
+		server_ring_start(q);
 }
 
 /* The client's kernel turns a short direct write into EIO, so the reply carries the error that

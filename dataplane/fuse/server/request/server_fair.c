@@ -5,6 +5,9 @@
  * a queue of theirs, each host may occupy all but one of its helpers, and its other calls wait
  * here. The next call is of the host that has used the least time of the helpers. A host that is
  * alone keeps them busy as it likes.
+ *
+ * An export has a limited number of calls. Requests beyond them wait here as well, and hosts take
+ * turns to have a call that becomes free.
  */
 #include "dataplane/fuse/server/request/server_fair.h"
 
@@ -36,17 +39,84 @@ void server_fair_init(struct fuse_server *srv)
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
 			list_init(&srv->fair[i][k].waiting);
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		list_init(&srv->call_waits[i]);
 }
 
-bool server_fair_allows(const struct server_req *q)
+static bool is_shared(const struct fuse_server *srv, unsigned export_index)
+{
+	return are_several(srv, &srv->fair[export_index][HELPERS_QUEUE_MAX]);
+}
+
+static bool may_have_call(const struct server_source *h, unsigned export_index)
+{
+	return !is_shared(h->server, export_index) ||
+	       h->n_calls[export_index] < HELPERS_CALLS_MAX / 4;
+}
+
+struct helper_call *server_fair_call(struct server_req *q)
+{
+	unsigned i = server_export_index(q->mount->export);
+	struct server_source *h = q->client->from;
+	struct helper_call *call =
+		may_have_call(h, i) ? fs_helper_call_new(h->server->helpers, i) : NULL;
+
+	h->n_calls[i] += call != NULL;
+	return call;
+}
+
+void server_fair_wait(struct server_req *q)
+{
+	unsigned i = server_export_index(q->mount->export);
+	struct server_source_calls *own = &q->client->from->call_waits[i];
+	struct fuse_server *srv = q->client->server;
+
+	q->retry = NULL;
+	if (!own->head) {
+		own->tail = &own->head;
+		list_add_tail(&srv->call_waits[i], &own->node);
+	}
+	*own->tail = q;
+	own->tail = &q->retry;
+	srv->n_call_waits++;
+}
+
+/* The first request of the next host that may have a call; the host goes to the end. */
+static struct server_req *next_in(struct fuse_server *srv, unsigned export_index)
+{
+	struct list *waits = &srv->call_waits[export_index];
+
+	for (struct list *l = waits->next; l != waits; l = l->next) {
+		struct server_source_calls *own = list_entry(l, struct server_source_calls, node);
+		struct server_req *q = own->head;
+
+		if (!may_have_call(own->source, export_index))
+			continue;
+		own->head = q->retry;
+		list_del(&own->node);
+		if (own->head)
+			list_add_tail(waits, &own->node);
+		srv->n_call_waits--;
+		return q;
+	}
+	return NULL;
+}
+
+struct server_req *server_fair_next(struct fuse_server *srv)
+{
+	struct server_req *q = NULL;
+
+	for (unsigned i = 0; i < srv->n_exports && !q; i++)
+		if (fs_helper_has_call(srv->helpers, i))
+			q = next_in(srv, i);
+	return q;
+}
+
+enum helpers_queue server_fair_listings(const struct server_req *q)
 {
 	const struct server_export *e = q->mount->export;
-	const struct fuse_server *srv = e->server;
-	bool several = false;
 
-	for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
-		several |= are_several(srv, &srv->fair[e - srv->exports][k]);
-	return !several || q->client->from->n_calls[e - srv->exports] < HELPERS_CALLS_MAX / 4;
+	return is_shared(e->server, server_export_index(e)) ? HELPERS_SLOW : HELPERS_QUICK;
 }
 
 static void submit(struct server_req *q)
@@ -59,6 +129,15 @@ static void submit(struct server_req *q)
 	fs_helper_submit(srv->helpers, q->helper_call, q->helper_queue);
 }
 
+static void note_user(const struct fuse_server *srv, struct server_fair *f,
+		      const struct server_source *from)
+{
+	if (f->last == from)
+		return;
+	f->several_ns = f->last ? srv->now_ns : 0;
+	f->last = from;
+}
+
 void server_fair_submit(struct server_req *q, enum helpers_queue queue)
 {
 	struct fuse_server *srv = q->client->server;
@@ -69,10 +148,9 @@ void server_fair_submit(struct server_req *q, enum helpers_queue queue)
 	q->helper_waits = false;
 	own = queue_of(q);
 	f = fair_of(q);
-	if (f->last != q->client->from) {
-		f->several_ns = f->last ? srv->now_ns : 0;
-		f->last = q->client->from;
-	}
+	note_user(srv, f, q->client->from);
+	note_user(srv, &srv->fair[server_export_index(q->mount->export)][HELPERS_QUEUE_MAX],
+		  q->client->from);
 	if (!own->head && (!are_several(srv, f) || own->n_submitted + 1 < fs_helper_count(queue))) {
 		own->spent_ns = MAX_OF(own->spent_ns, f->spent_ns);
 		submit(q);

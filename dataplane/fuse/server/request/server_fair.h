@@ -6,8 +6,16 @@
 #include "dataplane/fuse/server/request/server_source.h"
 
 void server_fair_init(struct fuse_server *srv);
-/* Whether the request's host may have another call while other hosts use the export. */
-bool server_fair_allows(const struct server_req *q);
+/* A call for the request; NULL: none is free, or its host has its share of those that several hosts
+ * use. */
+struct helper_call *server_fair_call(struct server_req *q);
+/* The request starts again when it is its host's turn to have a call. */
+void server_fair_wait(struct server_req *q);
+/* Removes and returns the next request that can have a call; NULL: none. */
+struct server_req *server_fair_next(struct fuse_server *srv);
+/* The helpers for a listing: while several hosts use the export those that serve no names, so that
+ * the listings of one host delay no names of another. */
+enum helpers_queue server_fair_listings(const struct server_req *q);
 /* Submits the request's call, now or when it is the host's turn. */
 void server_fair_submit(struct server_req *q, enum helpers_queue queue);
 /* The request's call came back: submits the next one. */

@@ -92,6 +92,8 @@ void fuse_server_sent(struct fuse_server *srv, void *token)
 		q->mount->n_refs--;
 		server_mount_put(q->mount);
 	}
+	if (q->from)
+		server_source_reply_give(q->from, q->class);
 	buf_pool_put(&srv->answers, server_req_data(q));
 	srv->wait_due = true;
 }

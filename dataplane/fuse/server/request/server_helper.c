@@ -11,11 +11,11 @@
 #include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
+#include "dataplane/fuse/server/request/server_steps.h"
 #include <poll.h>
 #include <string.h>
 
-#define LISTINGS_PER_TURN 4U /* some 50 us each */
-#define ROOT_WAIT_MS 10000   /* to obtain the handle of each export's root at the start */
+#define ROOT_WAIT_MS 10000 /* to obtain the handle of each export's root at the start */
 
 /* ------------------------------------------------------------------ a request's call */
 
@@ -49,7 +49,7 @@ static void call_release(struct server_req *q)
 	}
 }
 
-static void call_drop(struct server_req *q, struct helper_call *call)
+void server_helper_drop(struct server_req *q, struct helper_call *call)
 {
 	call_release(q);
 	q->client->from->n_calls[server_export_index(q->mount->export)]--;
@@ -60,20 +60,16 @@ struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, 
 {
 	struct server_export *e = q->mount->export;
 	const struct fuse_rights *rights = &q->client->rights;
-	struct helper_call *call =
-		server_fair_allows(q)
-			? fs_helper_call_new(e->server->helpers, server_export_index(e))
-			: NULL;
+	struct helper_call *call = server_fair_call(q);
 	int r;
 
 	if (!call) {
-		server_req_requeue(q);
+		server_fair_wait(q);
 		return NULL;
 	}
-	q->client->from->n_calls[server_export_index(e)]++;
 	r = ref_fill(q, &call->a, i);
 	if (r < 0) {
-		call_drop(q, call);
+		server_helper_drop(q, call);
 		server_reply_err(q, -r);
 		return NULL;
 	}
@@ -91,7 +87,7 @@ bool server_helper_add_object(struct server_req *q, struct helper_call *call, un
 	int r = ref_fill(q, &call->b, i);
 
 	if (r < 0) {
-		call_drop(q, call);
+		server_helper_drop(q, call);
 		server_reply_err(q, -r);
 	}
 	return r == 0;
@@ -198,36 +194,9 @@ static bool is_listing(const struct server_req *q)
 	return q->in->opcode == FUSE_READDIRPLUS || q->in->opcode == FUSE_READDIR;
 }
 
-/* Making the reply of a listing takes long, so that hosts take turns. */
-static void listing_add(struct fuse_server *srv, struct server_req *q)
+static void listing_begin(struct server_req *q)
 {
-	struct server_source *h = q->client->from;
-
-	q->retry = NULL;
-	if (!h->returned) {
-		h->returned_tail = &h->returned;
-		list_add_tail(&srv->returned_sources, &h->returned_node);
-	}
-	*h->returned_tail = q;
-	h->returned_tail = &q->retry;
-}
-
-static unsigned listings_run(struct fuse_server *srv)
-{
-	unsigned n = 0;
-
-	for (; n < LISTINGS_PER_TURN && !list_empty(&srv->returned_sources); n++) {
-		struct server_source *h =
-			list_entry(srv->returned_sources.next, struct server_source, returned_node);
-		struct server_req *q = h->returned;
-
-		h->returned = q->retry;
-		list_del(&h->returned_node);
-		if (h->returned)
-			list_add_tail(&srv->returned_sources, &h->returned_node);
-		call_end(srv, q, q->helper_call);
-	}
-	return n;
+	call_end(q->client->server, q, q->helper_call);
 }
 
 static void call_back(void *user, struct helper_call *call)
@@ -243,7 +212,7 @@ static void call_back(void *user, struct helper_call *call)
 	}
 	server_fair_returned(q);
 	if (is_listing(q))
-		listing_add(srv, q);
+		server_steps_add(q, listing_begin); /* making the reply takes long */
 	else
 		call_end(srv, q, call);
 }
@@ -258,7 +227,7 @@ void server_helper_interrupt(struct server_req *q)
 		return;
 	}
 	q->submitted = false; /* no helper has seen it, so its record is free again */
-	call_drop(q, call);
+	server_helper_drop(q, call);
 	req_back(q, &interrupted, -1);
 }
 
@@ -271,7 +240,7 @@ int server_helpers_poll(struct fuse_server *srv, bool may_sleep)
 	for (unsigned i = 0; i < srv->n_exports; i++)
 		server_helper_repin(&srv->exports[i]);
 	srv->helpers_ended |= n < 0;
-	return n < 0 ? n : n + (int)listings_run(srv);
+	return n < 0 ? n : n;
 }
 
 int server_helpers_init(struct fuse_server *srv)

@@ -11,6 +11,8 @@
  * record is submitted.
  */
 struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
+/* Gives the call back unused. */
+void server_helper_drop(struct server_req *q, struct helper_call *call);
 /* Adds a second object. false: as NULL above, and the call is freed. */
 bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i);
 /* Uses this open file instead of the handle in the request. */

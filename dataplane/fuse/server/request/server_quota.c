@@ -31,19 +31,31 @@ static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, b
 static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bool again)
 {
 	const struct fuse_server *srv = m->server;
-	uint64_t all = srv->files_max, free = all - MIN_OF(all, (uint64_t)srv->n_files);
+	uint64_t all = srv->files_max, used = srv->n_files - srv->n_closing;
+	uint64_t free = all - MIN_OF(all, used);
 
-	if (free == 0)
+	if (srv->n_files >= all)
 		return SERVER_SHARE_ALL;
 	if (!is_within(server_quota_of_user(m, uid), free, all, 4, again))
 		return SERVER_SHARE_USER;
-	if (!is_within(m->n_files, free, all, 5, again))
+	if (!is_within(server_mount_files(m), free, all, 5, again))
 		return SERVER_SHARE_MOUNT;
 	return is_within(m->host ? m->host->n_files : 0, free, all, 6, again) ? SERVER_SHARE_NONE
 									      : SERVER_SHARE_CLIENT;
 }
 
 static bool away_close(struct fuse_server *srv);
+
+/* Closes some of the files that are being closed if one more cannot be opened before, or if the
+ * mount's own ones still count for its users; else begins to close those of a client that is away.
+ * False: there are none. */
+static bool room_make(const struct server_mount *m, enum server_share limit)
+{
+	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&
+	    server_files_close_some(m->server) > 0)
+		return true;
+	return away_close(m->server);
+}
 
 bool server_quota_allows(struct server_req *q)
 {
@@ -52,7 +64,7 @@ bool server_quota_allows(struct server_req *q)
 	bool again = q->args.flags & FUSE_PROTO_REQ_REOPEN;
 	enum server_share limit = limit_of(m, q->client_uid, again);
 
-	while (PLENUM_UNLIKELY(limit != SERVER_SHARE_NONE) && away_close(srv))
+	while (PLENUM_UNLIKELY(limit != SERVER_SHARE_NONE) && room_make(m, limit))
 		limit = limit_of(m, q->client_uid, again);
 	if (PLENUM_LIKELY(limit == SERVER_SHARE_NONE))
 		return true;
@@ -82,8 +94,9 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 	return m->n_clients == 0 && m->n_refs == 0 && !m->gone && now_s >= m->last_seen_s + AWAY_S;
 }
 
-/* Closes the files of the client that is away for longest. False: none is. Each request to open a
- * file comes here while files are short, so the search looks at mounts that are away only. */
+/* Begins to close the files of the client that is away for longest. False: none is. Each request to
+ * open a file comes here while files are short, so the search looks at mounts that are away only.
+ */
 static bool away_close(struct fuse_server *srv)
 {
 	const uint64_t now_s = boot_seconds();
@@ -92,8 +105,8 @@ static bool away_close(struct fuse_server *srv)
 
 	if (!oldest)
 		return false;
-	log_notice("open files are short: closing %u of %s, which is away", oldest->n_files,
-		   oldest->host_name);
+	log_notice("open files are short: closing %u of %s, which is away",
+		   server_mount_files(oldest), oldest->host_name);
 	server_mount_drop_files(oldest);
 	return true;
 }
@@ -110,9 +123,9 @@ static const struct server_mount *largest(const struct fuse_server *srv)
 	return most;
 }
 
-static bool is_short(const struct fuse_server *srv)
+static bool is_short(const struct fuse_server *srv, uint32_t n_files)
 {
-	return (uint64_t)srv->n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
+	return (uint64_t)n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
 }
 
 /* Removed files that a predecessor of this process pinned for clients that have not come back
@@ -121,7 +134,7 @@ static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint
 		      uint32_t *n_clients)
 {
 	for (const struct server_mount *m = srv->mounts; m; m = m->next)
-		*n_clients += m->reclaiming && m->n_files == 0 && is_away(m, now_s);
+		*n_clients += m->reclaiming && server_mount_files(m) == 0 && is_away(m, now_s);
 	for (unsigned i = 0; *n_clients > 0 && i < srv->n_exports; i++) {
 		struct server_export *e = &srv->exports[i];
 		uint32_t n_pins = e->n_reclaiming > 0 ? server_pins_unclaimed(e) : 0;
@@ -166,7 +179,7 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 	for (struct server_mount *m = srv->mounts; m; m = m->next) {
 		uint64_t before = bytes;
 
-		if (m->n_files == 0 || !is_away(m, now_s))
+		if (server_mount_files(m) == 0 || !is_away(m, now_s))
 			continue;
 		server_files_held(m, srv->held_mark, &n, &bytes);
 		if (!most || bytes - before > most_bytes) {
@@ -214,11 +227,11 @@ void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
 	bool refused = srv->refused_ns && now_ns - MIN_OF(now_ns, srv->refused_ns) < REFUSED_NS;
 
 	held_look(srv, now_ns);
-	while (is_short(srv) && away_close(srv))
+	while (is_short(srv, srv->n_files - srv->n_closing) && away_close(srv))
 		;
 	if (refused)
 		refused_report(srv);
-	else if (is_short(srv) && m)
+	else if (is_short(srv, srv->n_files) && m)
 		reason_set(&srv->short_of, "files-short",
 			   "%u of %u files are open at clients, most at %.40s: %u", srv->n_files,
 			   srv->files_max, m->host_name, m->n_files);

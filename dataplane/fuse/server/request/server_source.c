@@ -33,10 +33,13 @@ struct server_source *server_source_get(struct fuse_server *srv, const struct ip
 	h->server = srv;
 	list_init(&h->waiting);
 	list_init(&h->wait_node);
-	list_init(&h->returned_node);
-	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+	list_init(&h->steps_node);
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++) {
+		list_init(&h->call_waits[i].node);
+		h->call_waits[i].source = h;
 		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
 			list_init(&h->queues[i][k].node);
+	}
 	list_add_tail(&srv->sources, &h->node);
 	return h;
 }
@@ -46,11 +49,36 @@ void server_source_put(struct server_source *h)
 	if (!h || --h->n_refs > 0)
 		return;
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
-		for (unsigned k = 0; k < HELPERS_QUEUE_MAX; k++)
+		for (unsigned k = 0; k <= HELPERS_QUEUE_MAX; k++)
 			if (h->server->fair[i][k].last == h)
 				h->server->fair[i][k].last = NULL;
+	for (unsigned i = 0; i < ARRAY_SIZE(h->server->latest); i++)
+		if (h->server->latest[i].from == h)
+			h->server->latest[i].from = NULL;
 	list_del(&h->node);
 	free(h);
+}
+
+void server_sources_done(struct fuse_server *srv)
+{
+	while (!list_empty(&srv->sources)) {
+		struct server_source *h = list_entry(srv->sources.next, struct server_source, node);
+
+		list_del(&h->node);
+		free(h);
+	}
+}
+
+void server_source_reply_take(struct server_source *h, unsigned class)
+{
+	h->n_refs++;
+	h->n_replies[class]++;
+}
+
+void server_source_reply_give(struct server_source *h, unsigned class)
+{
+	h->n_replies[class]--;
+	server_source_put(h);
 }
 
 static bool leaves_before(const struct fuse_server_client *a, const struct fuse_server_client *b)
