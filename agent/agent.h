@@ -72,6 +72,7 @@ struct agent {
 	json_t *actions_reported; /* operator actions that were already reported as events */
 	struct applier_host applier_host; /* tests set their own */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
+	struct operations *operations; /* whose clients do not wait; NULL: none yet */
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed the host; 0: none */
 		size_t steps;

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of planners, NIC families and back ends: a new one is a file and a line here. */
+/* Hands the lists of plugins.h to the plan. */
 #include "plugins/plugins.h"
 #include "netcfg/feature/feature.h"
 
-static const struct planner_ops *const planner_table[] = {
-	&ha_none_planner,
-	&ha_dual_leg_planner,
-	&ha_lacp_planner,
-	&ha_active_backup_planner,
-};
-
-static const struct nic_family *const nic_table[] = {
-	&nic_intel_igb, &nic_intel_ixgbe, &nic_intel_i40e, &nic_intel_ice, &nic_mlx5,
-};
-
-static const struct backend *const backend_table[] = {
-	&backend_dpdk_vf,
-	&backend_dpdk_interrupt_vf,
-};
+#define ITEM(name) &name,
+static const struct planner_ops *const planner_table[] = {PLUGINS_PLANNERS(ITEM)};
+static const struct nic_family *const nic_table[] = {PLUGINS_NICS(ITEM)};
+static const struct backend *const backend_table[] = {PLUGINS_BACKENDS(ITEM)};
 
 void plugins_register(void)
 {

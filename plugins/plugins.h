@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The registry of planners (one per mode of `ha`), NIC families and transports beside the kernel's
- * sockets. Each is a const table in its own file; plugins.c lists them. Each program calls
- * plugins_register() once, before its first plan_build.
+ * sockets. Each is defined as a const table in its own file, and listed below on one line. Each
+ * program calls plugins_register() once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
@@ -11,10 +11,28 @@
 #include "netcfg/plan/nic.h"
 #include "netcfg/plan/planner.h"
 
-extern const struct planner_ops ha_none_planner;
-extern const struct planner_ops ha_dual_leg_planner;
-extern const struct planner_ops ha_lacp_planner;
-extern const struct planner_ops ha_active_backup_planner;
+/* All planners, NIC families and back ends: one line each. */
+#define PLUGINS_PLANNERS(X)    \
+	X(ha_none_planner)     \
+	X(ha_dual_leg_planner) \
+	X(ha_lacp_planner)     \
+	X(ha_active_backup_planner)
+#define PLUGINS_NICS(X)    \
+	X(nic_intel_igb)   \
+	X(nic_intel_ixgbe) \
+	X(nic_intel_i40e)  \
+	X(nic_intel_ice)   \
+	X(nic_mlx5)
+#define PLUGINS_BACKENDS(X) \
+	X(backend_dpdk_vf)  \
+	X(backend_dpdk_interrupt_vf)
+
+#define PLUGINS_PLANNER(name) extern const struct planner_ops name;
+#define PLUGINS_NIC(name) extern const struct nic_family name;
+#define PLUGINS_BACKEND(name) extern const struct backend name;
+PLUGINS_PLANNERS(PLUGINS_PLANNER)
+PLUGINS_NICS(PLUGINS_NIC)
+PLUGINS_BACKENDS(PLUGINS_BACKEND)
 
 /* For planners' checks: adds an error of the i-th data device, "net[leg-a].network: ...". */
 __attribute__((format(printf, 5, 6))) void ha_net_error(struct diag *d, const struct spec *s,
@@ -30,11 +48,6 @@ void ha_refuse_hold(const struct spec *s, struct diag *d);
 bool ha_is_backup_of_vfs(const struct spec *s);
 void ha_backup_vf_check(const struct spec *s, struct diag *d);
 int ha_backup_vf_legs(struct plan_builder *b);
-
-extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
-	nic_mlx5;
-
-extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf;
 
 /* Registers all planners, families, back ends and the features of a leg with plan_build. */
 void plugins_register(void);

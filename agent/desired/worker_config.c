@@ -8,29 +8,11 @@
 /* A little more than a round trip: answers are met spinning, idle workers sleep. */
 #define WORKER_SPIN_US 100
 
-static enum launch_transport transport_of(enum spec_transport t)
-{
-	switch (t) {
-	case SPEC_TRANSPORT_DPDK:
-		return LAUNCH_DPDK;
-	case SPEC_TRANSPORT_DPDK_INTERRUPT:
-		return LAUNCH_DPDK_INTERRUPT;
-	default:
-		return LAUNCH_UDP;
-	}
-}
-
-static enum launch_role role_of(enum spec_role r)
-{
-	switch (r) {
-	case SPEC_ROLE_FRONTEND:
-		return LAUNCH_FRONTEND;
-	case SPEC_ROLE_DRIVES:
-		return LAUNCH_DRIVES;
-	default:
-		return LAUNCH_COMPUTE;
-	}
-}
+/* A plan has no worker with transport auto. */
+#define TRANSPORT(name, text) [SPEC_TRANSPORT_##name] = LAUNCH_##name,
+static const enum launch_transport transports[] = {SPEC_TRANSPORTS(TRANSPORT)};
+#define ROLE(name, text) [SPEC_ROLE_##name] = LAUNCH_##name,
+static const enum launch_role roles[] = {SPEC_ROLES(ROLE)};
 
 static void fill_port(const struct plan_worker *pw, const struct plan_port *pp,
 		      struct launch_port *lp)
@@ -208,8 +190,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 
 	memcpy(c->host, spec->host, sizeof(c->host));
 	c->worker_id = pw->id;
-	c->role = role_of(pw->role);
-	c->transport = transport_of(pw->effective);
+	c->role = roles[pw->role];
+	c->transport = transports[pw->effective];
 	c->core = pw->core;
 	c->spin_us = WORKER_SPIN_US;
 	c->sessions = pw->sessions;

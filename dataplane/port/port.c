@@ -50,19 +50,32 @@ static int port_module_load(const char *name, const struct port_ops **ret, struc
 	return 0;
 }
 
+static const struct {
+	const char *name;
+	const struct port_ops *ops; /* NULL: in the module */
+	const char *module;
+} transports[LAUNCH_TRANSPORT_MAX] = {
+#define BUILT_IN(member, name, ops) [LAUNCH_##member] = {name, &ops, NULL},
+#define MODULE(member, name, file) [LAUNCH_##member] = {name, NULL, file},
+	PORT_TRANSPORTS(BUILT_IN, MODULE)
+#undef BUILT_IN
+#undef MODULE
+};
+
+const char *port_transport_name(enum launch_transport t)
+{
+	return transports[t].name;
+}
+
 int port_ops_get(enum launch_transport t, const struct port_ops **ret, struct reason *why)
 {
 	reason_clear(why);
-	switch (t) {
-	case LAUNCH_UDP:
-		*ret = &port_udp_ops;
-		return 0;
-	case LAUNCH_DPDK:
-	case LAUNCH_DPDK_INTERRUPT:
-		return port_module_load("port_dpdk.so", ret, why);
-	case LAUNCH_TRANSPORT_MAX:
-		break;
+	if ((unsigned)t >= LAUNCH_TRANSPORT_MAX) {
+		reason_set_text(why, "unknown transport %u", (unsigned)t);
+		return -EINVAL;
 	}
-	reason_set_text(why, "unknown transport %u", (unsigned)t);
-	return -EINVAL;
+	if (transports[t].module)
+		return port_module_load(transports[t].module, ret, why);
+	*ret = transports[t].ops;
+	return 0;
 }

@@ -105,9 +105,22 @@ int port_join(struct port *p, const struct launch_config *cfg, unsigned index, s
 /* Sleeps between two join() calls, for all joining ports. */
 void port_join_rest(void);
 
-extern const struct port_ops port_udp_ops;
 /* AF_XDP on a kernel interface, for the DPDK transports. */
 extern const struct port_ops port_xdp_ops;
+/* The back ends of the transports, a line each: the member of enum launch_transport, its name in
+ * the process table, and its port in the program or in a module. */
+#define PORT_TRANSPORTS(BUILT_IN, MODULE)    \
+	BUILT_IN(UDP, "UDP", port_udp_ops)   \
+	MODULE(DPDK, "DPDK", "port_dpdk.so") \
+	MODULE(DPDK_INTERRUPT, "DPDK-INTERRUPT", "port_dpdk.so")
+#define PORT_BUILT_IN(member, name, ops) extern const struct port_ops ops;
+#define PORT_MODULE(member, name, file)
+PORT_TRANSPORTS(PORT_BUILT_IN, PORT_MODULE)
+#undef PORT_BUILT_IN
+#undef PORT_MODULE
+
+/* The name in the process table. */
+const char *port_transport_name(enum launch_transport t);
 /* The symbol that a port module exports. */
 #define PORT_MODULE_SYMBOL "plenum_port_module"
 /* Loads the back end for a transport (built in, or from the module directory; PLENUM_MODULE_DIR in

@@ -176,6 +176,13 @@ static void on_sent(void *user, struct rudp_session *s, void *token)
 	fuse_server_sent(server_of(user), token);
 }
 
+static bool on_may_end(void *user, struct rudp_session *s)
+{
+	const struct fuse_server_client *client = rudp_session_user(s);
+
+	return !client || fuse_server_client_may_end(client);
+}
+
 static int on_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
 		     void **ret_user)
 {
@@ -229,6 +236,7 @@ static const struct rudp_ops compute_ops = {
 	.call_gone = on_call_gone,
 	.sent = on_sent,
 	.accept = on_accept,
+	.may_end = on_may_end,
 	.event = on_event,
 };
 

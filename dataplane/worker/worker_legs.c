@@ -63,8 +63,8 @@ static const char *carried_by(const struct worker *w, unsigned i)
 		return "";
 	if (w->ports[i].ops == &port_xdp_ops)
 		return "af-xdp";
-	if (w->cfg->transport == LAUNCH_UDP)
-		return "udp";
+	if (strcmp(w->ports[i].ops->name, "dpdk") != 0)
+		return w->ports[i].ops->name;
 	return launch_port_is_function(&w->cfg->ports[i]) ? "dpdk" : "af-packet";
 }
 
@@ -110,12 +110,6 @@ void worker_legs_publish(struct worker *w)
 	}
 }
 
-static const char *const network_names[LAUNCH_TRANSPORT_MAX] = {
-	[LAUNCH_UDP] = "UDP",
-	[LAUNCH_DPDK] = "DPDK",
-	[LAUNCH_DPDK_INTERRUPT] = "DPDK-INTERRUPT",
-};
-
 void worker_reason_publish(struct worker *w)
 {
 	const char *why = w->backup_why[0]  ? w->backup_why
@@ -128,7 +122,7 @@ void worker_reason_publish(struct worker *w)
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
 	/* Partner: as in worker_stats_publish. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	snprintf(st->network, sizeof(st->network), "%s%s", network_names[w->cfg->transport],
+	snprintf(st->network, sizeof(st->network), "%s%s", port_transport_name(w->cfg->transport),
 		 w->rdma_used ? " / RDMA" : "");
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
 	worker_legs_publish(w);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of roles; a new role touches neither the loop nor the start. */
+/* The table of roles, made of the list in worker_role.h. */
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/launch.h"
 
 const struct worker_role *worker_role_get(unsigned role)
 {
-	static const struct worker_role *const roles[LAUNCH_ROLE_MAX] = {
-		[LAUNCH_FRONTEND] = &worker_role_front,
-		[LAUNCH_COMPUTE] = &worker_role_compute,
-	};
+#define ITEM(member, name) [LAUNCH_##member] = &name,
+	static const struct worker_role *const roles[LAUNCH_ROLE_MAX] = {WORKER_ROLES(ITEM)};
 
 	return role < LAUNCH_ROLE_MAX ? roles[role] : NULL;
 }

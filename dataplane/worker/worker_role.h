@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The interface of a worker's role: a const table per role, each in its own file
- * (worker_frontend.c, worker_compute.c), chosen once from the list in worker_role.c. The loop and
+ * (worker_frontend.c, worker_compute.c), chosen once from the list below. The loop and
  * the control channel know roles only by it, so a new role is one file and one line of that list.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
@@ -54,9 +54,14 @@ struct worker_role {
 						 * rudp is freed */
 };
 
+/* All roles: a line each, with the member of enum launch_role. */
+#define WORKER_ROLES(X)                \
+	X(FRONTEND, worker_role_front) \
+	X(COMPUTE, worker_role_compute)
+#define WORKER_ROLE(member, name) extern const struct worker_role name;
+WORKER_ROLES(WORKER_ROLE)
+
 /* NULL: this version has no such role. */
 const struct worker_role *worker_role_get(unsigned role);
-
-extern const struct worker_role worker_role_front, worker_role_compute;
 
 #endif

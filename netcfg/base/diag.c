@@ -86,6 +86,14 @@ void diag_append(struct diag *d, const struct diag *from)
 	}
 }
 
+const char *diag_severity_to_string(enum diag_severity sev)
+{
+	static const char *const words[DIAG_SEVERITY_MAX] = {
+		[DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
+
+	return words[sev];
+}
+
 bool diag_has_errors(const struct diag *d)
 {
 	return d->n_errors > 0 || d->out_of_memory;
@@ -134,7 +142,7 @@ static void entry_print(const struct diag_entry *e, FILE *out)
 		fprintf(out, "%s:%u:%u: ", e->file, e->line, e->column);
 	else if (e->file)
 		fprintf(out, "%s: ", e->file);
-	fprintf(out, "%s: ", e->severity == DIAG_WARNING ? "warning" : "error");
+	fprintf(out, "%s: ", diag_severity_to_string(e->severity));
 	if (e->path)
 		fprintf(out, "%s: ", e->path);
 	fprintf(out, "%s\n", e->text);

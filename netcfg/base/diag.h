@@ -11,7 +11,8 @@
 #include "netcfg/base/base.h"
 #include <stdio.h>
 
-enum diag_severity { DIAG_ERROR, DIAG_WARNING, DIAG_SEVERITY_MAX };
+/* A note says something that is right as it is, but easily overlooked. */
+enum diag_severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_SEVERITY_MAX };
 
 /* A place in a user's file. line and column count from 1; 0: not of a file. */
 struct diag_pos {
@@ -46,6 +47,8 @@ void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos
 	      const char *fmt, ...) PLENUM_PRINTF(5, 6);
 /* Copies of all entries of `from`. */
 void diag_append(struct diag *d, const struct diag *from);
+/* "error", "warning", "note" */
+const char *diag_severity_to_string(enum diag_severity sev);
 bool diag_has_errors(const struct diag *d);
 /* The first error that has a text; NULL: there is none. */
 const struct diag_entry *diag_first_error(const struct diag *d);

@@ -24,23 +24,26 @@
  * Description of one change of the host. A kind of object is one line here, one in the tables of
  * kernel_linux and kernel_fake, and a file object_<kind>.c for planning.
  */
-enum kernel_kind {
-	KERNEL_LINK,
-	KERNEL_ADDR,
-	KERNEL_ROUTE,
-	KERNEL_RULE,
-	KERNEL_SYSCTL,
-	KERNEL_PCI,
-	KERNEL_VF,
-	KERNEL_VLAN,
-	KERNEL_BOND,
-	KERNEL_BOND_VALUE,
-	KERNEL_MASTER,
-	KERNEL_RXE,
-	KERNEL_DEVICE,
-	KERNEL_DEVLINK,
-	KERNEL_KIND_MAX
-};
+/* The kinds of changes: of an object, which is made and removed, or of a value, which can be read.
+ */
+#define KERNEL_KINDS(OBJECT, VALUE)   \
+	VALUE(LINK, link)             \
+	OBJECT(ADDR, addr)            \
+	OBJECT(ROUTE, route)          \
+	OBJECT(RULE, rule)            \
+	VALUE(SYSCTL, sysctl)         \
+	VALUE(PCI, pci)               \
+	VALUE(VF, vf)                 \
+	OBJECT(VLAN, vlan)            \
+	OBJECT(BOND, bond)            \
+	VALUE(BOND_VALUE, bond_value) \
+	VALUE(MASTER, master)         \
+	VALUE(RXE, rxe)               \
+	VALUE(DEVICE, device)         \
+	VALUE(DEVLINK, devlink)
+#define KERNEL_KIND(member, name) KERNEL_##member,
+enum kernel_kind { KERNEL_KINDS(KERNEL_KIND, KERNEL_KIND) KERNEL_KIND_MAX };
+#undef KERNEL_KIND
 
 enum kernel_link_attr { KERNEL_LINK_UP, KERNEL_LINK_MTU, KERNEL_LINK_ATTR_MAX };
 

@@ -8,6 +8,7 @@
 #include "netcfg/host/kernel.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/linux/dependents.h"
+#include "netcfg/linux/kernel_linux_internal.h"
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/linux/kernel_roce.h"
 #include "netcfg/linux/kernel_xdp.h"
@@ -28,24 +29,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/utsname.h>
-
-struct kernel_linux {
-	struct kernel kernel;
-	struct rtnl *rtnl;
-	struct netlink *diag;	  /* NULL: this kernel cannot list sockets */
-	struct rtnl_watch *watch; /* NULL until the first watch_fd */
-	int udev_watch;
-	struct devlink_watch devlink;
-	int watch_poll; /* becomes readable with any of them */
-	int sysfs;
-	int pci; /* -ENOENT: this machine has no PCI */
-	int proc_sys;
-	int proc_net;
-	int configfs;	/* negative: there is no rdma_cm yet, or we may not */
-	bool soft_roce; /* as the last look found it */
-	struct probe_sockets probe;
-	struct ping_sockets ping;
-};
 
 static struct kernel_linux *linux_of(struct kernel *k)
 {
@@ -79,7 +62,8 @@ static int sysctl_write(int proc_sys, const char *key, const char *value)
 	return key_is_valid(key) ? file_put_value(proc_sys, key, value) : -EINVAL;
 }
 
-static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_sysctl(struct kernel_linux *kl, const struct kernel_change *c,
+			       struct reason *why)
 {
 	int r = sysctl_write(kl->proc_sys, c->sysctl.key, c->sysctl.value);
 
@@ -89,64 +73,74 @@ static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c,
 	return r;
 }
 
-static int link_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_link(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_link_change(kl->rtnl, c, why);
 }
 
-static int addr_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_addr(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_addr_change(kl->rtnl, c, why);
 }
 
-static int route_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_route(struct kernel_linux *kl, const struct kernel_change *c,
+			      struct reason *why)
 {
 	return rtnl_route_change(kl->rtnl, c, why);
 }
 
-static int rule_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_rule(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_rule_change(kl->rtnl, c, why);
 }
 
-static int pci_value_change(struct kernel_linux *kl, const struct kernel_change *c,
+int kernel_linux_change_pci(struct kernel_linux *kl, const struct kernel_change *c,
 			    struct reason *why)
 {
 	return pci_change(kl->pci, c, why);
 }
 
-static int vf_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_vf(struct kernel_linux *kl, const struct kernel_change *c,
+			   struct reason *why)
 {
 	return rtnl_vf_change(kl->rtnl, c, why);
 }
 
-static int vlan_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_vlan(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_vlan_change(kl->rtnl, c, why);
 }
 
-static int bond_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_bond(struct kernel_linux *kl, const struct kernel_change *c,
+			     struct reason *why)
 {
 	return rtnl_bond_change(kl->rtnl, c, why);
 }
 
-static int bond_value_change(struct kernel_linux *kl, const struct kernel_change *c,
-			     struct reason *why)
+int kernel_linux_change_bond_value(struct kernel_linux *kl, const struct kernel_change *c,
+				   struct reason *why)
 {
 	return rtnl_bond_value_change(kl->rtnl, c, why);
 }
 
-static int master_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_master(struct kernel_linux *kl, const struct kernel_change *c,
+			       struct reason *why)
 {
 	return rtnl_master_change(kl->rtnl, c, why);
 }
 
-static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_rxe(struct kernel_linux *kl, const struct kernel_change *c,
+			    struct reason *why)
 {
 	return kernel_rxe_change(c, why);
 }
 
-static int device_change(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why)
+int kernel_linux_change_device(struct kernel_linux *kl, const struct kernel_change *c,
+			       struct reason *why)
 {
 	switch (c->device.attr) {
 	case DEVICE_IPOIB_MODE:
@@ -159,7 +153,7 @@ static int device_change(struct kernel_linux *kl, const struct kernel_change *c,
 	}
 }
 
-static int device_read(const struct kernel_linux *kl, struct kernel_change *c)
+int kernel_linux_read_device(struct kernel_linux *kl, struct kernel_change *c)
 {
 	switch (c->device.attr) {
 	case DEVICE_IPOIB_MODE:
@@ -172,54 +166,73 @@ static int device_read(const struct kernel_linux *kl, struct kernel_change *c)
 	}
 }
 
-static int devlink_change(struct kernel_linux *kl, const struct kernel_change *c,
-			  struct reason *why)
+int kernel_linux_change_devlink(struct kernel_linux *kl, const struct kernel_change *c,
+				struct reason *why)
 {
 	return kernel_devlink_change(c, why);
 }
 
-static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
-					     struct reason *why) = {
-	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
-	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
-	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
-	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
-	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
-	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
-	[KERNEL_DEVICE] = device_change, [KERNEL_DEVLINK] = devlink_change,
+int kernel_linux_read_link(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return rtnl_link_read(kl->rtnl, c);
+}
+
+int kernel_linux_read_sysctl(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return sysctl_read(kl, c->sysctl.key, c->sysctl.was, sizeof(c->sysctl.was));
+}
+
+int kernel_linux_read_pci(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return pci_read(kl->pci, c);
+}
+
+int kernel_linux_read_vf(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return rtnl_vf_read(kl->rtnl, c);
+}
+
+int kernel_linux_read_bond_value(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return rtnl_bond_value_read(kl->rtnl, c);
+}
+
+int kernel_linux_read_master(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return rtnl_master_read(kl->rtnl, c);
+}
+
+int kernel_linux_read_rxe(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return kernel_rxe_read(c);
+}
+
+int kernel_linux_read_devlink(struct kernel_linux *kl, struct kernel_change *c)
+{
+	return kernel_devlink_read(c);
+}
+
+static const struct {
+	int (*change)(struct kernel_linux *kl, const struct kernel_change *c, struct reason *why);
+	int (*read)(struct kernel_linux *kl, struct kernel_change *c);
+} kinds[KERNEL_KIND_MAX] = {
+#define OBJECT(member, name) [KERNEL_##member] = {kernel_linux_change_##name},
+#define VALUE(member, name) \
+	[KERNEL_##member] = {kernel_linux_change_##name, kernel_linux_read_##name},
+	KERNEL_KINDS(OBJECT, VALUE)
+#undef OBJECT
+#undef VALUE
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, struct reason *why)
 {
 	k->n_writes++;
-	return changes[c->kind](linux_of(k), c, why);
+	return kinds[c->kind].change(linux_of(k), c, why);
 }
 
 static int linux_read(struct kernel *k, struct kernel_change *c)
 {
-	switch (c->kind) {
-	case KERNEL_LINK:
-		return rtnl_link_read(linux_of(k)->rtnl, c);
-	case KERNEL_SYSCTL:
-		return sysctl_read(linux_of(k), c->sysctl.key, c->sysctl.was,
-				   sizeof(c->sysctl.was));
-	case KERNEL_PCI:
-		return pci_read(linux_of(k)->pci, c);
-	case KERNEL_VF:
-		return rtnl_vf_read(linux_of(k)->rtnl, c);
-	case KERNEL_BOND_VALUE:
-		return rtnl_bond_value_read(linux_of(k)->rtnl, c);
-	case KERNEL_MASTER:
-		return rtnl_master_read(linux_of(k)->rtnl, c);
-	case KERNEL_RXE:
-		return kernel_rxe_read(c);
-	case KERNEL_DEVICE:
-		return device_read(linux_of(k), c);
-	case KERNEL_DEVLINK:
-		return kernel_devlink_read(c);
-	default:
-		return -EOPNOTSUPP;
-	}
+	return kinds[c->kind].read ? kinds[c->kind].read(linux_of(k), c) : -EOPNOTSUPP;
 }
 
 static void linux_prepare(struct kernel *k, const struct kernel_change *c)

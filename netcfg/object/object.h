@@ -115,11 +115,26 @@ struct object_kind {
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);
 };
 
-extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
-	object_pci, object_vf, object_vlan, object_bond, object_bond_value, object_master,
-	object_rxe, object_device, object_devlink;
+/* All kinds: a file and a line each. object_table.c is apart so that a test can link another table.
+ */
+#define OBJECT_KINDS(X)      \
+	X(object_pci)        \
+	X(object_vf)         \
+	X(object_vlan)       \
+	X(object_bond)       \
+	X(object_sysctl)     \
+	X(object_link)       \
+	X(object_addr)       \
+	X(object_route)      \
+	X(object_rule)       \
+	X(object_master)     \
+	X(object_bond_value) \
+	X(object_rxe)        \
+	X(object_device)     \
+	X(object_devlink)
+#define OBJECT_KIND(name) extern const struct object_kind name;
+OBJECT_KINDS(OBJECT_KIND)
 
-/* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];
 extern const size_t object_kinds_n;
 

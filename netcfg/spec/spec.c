@@ -56,6 +56,7 @@ struct spec *spec_free(struct spec *s)
 	if (!s)
 		return NULL;
 	free_fields(&spec_schema, (char *)s);
+	spec_overrides_done(s);
 	for (size_t i = 0; i < s->n_files; i++)
 		free(s->files[i]);
 	free(s->files);

@@ -23,14 +23,29 @@
 #define SPEC_PORT_DEFAULT 7411
 #define SPEC_ID_NOBODY 65534 /* the kernel's overflow uid and gid, for unmapped users */
 
-enum spec_ha { SPEC_HA_NONE, SPEC_HA_DUAL_LEG, SPEC_HA_ACTIVE_BACKUP, SPEC_HA_LACP, SPEC_HA_MAX };
-enum spec_role { SPEC_ROLE_FRONTEND, SPEC_ROLE_COMPUTE, SPEC_ROLE_DRIVES, SPEC_ROLE_MAX };
+/* Modes of ha, roles and transports: one line each, with the name in YAML. A role and a transport
+ * have the same name in enum launch_role and enum launch_transport. */
+#define SPEC_HA_MODES(X)                  \
+	X(NONE, "none")                   \
+	X(DUAL_LEG, "dual-leg")           \
+	X(ACTIVE_BACKUP, "active-backup") \
+	X(LACP, "lacp")
+#define SPEC_ROLES(X)           \
+	X(FRONTEND, "frontend") \
+	X(COMPUTE, "compute")   \
+	X(DRIVES, "drives")
+#define SPEC_TRANSPORTS(X) /* beside auto */ \
+	X(DPDK, "dpdk")                      \
+	X(DPDK_INTERRUPT, "dpdk-interrupt")  \
+	X(UDP, "udp")
+#define SPEC_HA_MEMBER(name, text) SPEC_HA_##name,
+#define SPEC_ROLE_MEMBER(name, text) SPEC_ROLE_##name,
+#define SPEC_TRANSPORT_MEMBER(name, text) SPEC_TRANSPORT_##name,
+enum spec_ha { SPEC_HA_MODES(SPEC_HA_MEMBER) SPEC_HA_MAX };
+enum spec_role { SPEC_ROLES(SPEC_ROLE_MEMBER) SPEC_ROLE_MAX };
 enum spec_transport {
 	SPEC_TRANSPORT_AUTO,
-	SPEC_TRANSPORT_DPDK,
-	SPEC_TRANSPORT_DPDK_INTERRUPT,
-	SPEC_TRANSPORT_UDP,
-	SPEC_TRANSPORT_MAX
+	SPEC_TRANSPORTS(SPEC_TRANSPORT_MEMBER) SPEC_TRANSPORT_MAX
 };
 enum spec_fallback { SPEC_FALLBACK_DEGRADE, SPEC_FALLBACK_REFUSE, SPEC_FALLBACK_MAX };
 enum spec_locks { SPEC_LOCKS_LOCAL, SPEC_LOCKS_NONE, SPEC_LOCKS_MAX };
@@ -238,6 +253,13 @@ struct spec_cluster { /* name == "": not configured */
 	struct diag_pos pos;
 };
 
+/* A value of a file that an entry of net-set replaces, with both places. */
+struct spec_override {
+	char name[PLENUM_NAME_MAX];	     /* of the entry of net */
+	char *key, *value, *overridden;	     /* the values as YAML */
+	struct diag_pos pos, overridden_pos; /* of the values */
+};
+
 struct spec {
 	char host[PLENUM_NAME_MAX];
 	bool host_is_default;	       /* no file sets it: it is the hostname */
@@ -259,6 +281,8 @@ struct spec {
 	size_t n_nets;
 	struct spec_net *net_sets; /* always empty: changes of nets are merged into them */
 	size_t n_net_sets;
+	struct spec_override *overrides; /* of them; without those that change nothing */
+	size_t n_overrides;
 	struct spec_worker *workers;
 	size_t n_workers;
 	struct spec_peer *peers;
@@ -284,6 +308,17 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
+/* The file that `plenum net` maintains, in the folder of drop-ins. */
+#define SPEC_CLI_FILE "50-cli.yaml"
+/* Whether the replaced value is another than in `before`, the configuration that runs: the file was
+ * edited, without an effect. before NULL: false. */
+bool spec_override_is_edited(const struct spec_override *o, const struct spec *before);
+/* Adds a note that says which value counts, where both are, and how the override ends; a warning
+ * where the replaced value was edited. */
+void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d);
+/* The same for all overrides. */
+void spec_note_overrides(const struct spec *s, const struct spec *before, struct diag *d);
+
 /* Whether packets between hosts are protected with a key. */
 bool spec_has_key(const struct spec *s);
 /* The IPs of all peers whose names match this host name. Returns their number; the first `max` are
@@ -294,6 +329,8 @@ bool spec_name_is_valid(const char *text);
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);
+/* The same as a JSON object, which is also YAML; heap, NULL: out of memory. */
+char *spec_to_json(const struct spec *s);
 /* One data device as a JSON object with every key of the schema; keys that are not set are null.
  * Heap, caller frees. */
 char *spec_net_to_json(const struct spec_net *net);

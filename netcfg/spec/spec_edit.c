@@ -168,6 +168,18 @@ static void print_flow(const struct spec_node *n, FILE *out)
 	fputc(brackets[1], out);
 }
 
+char *spec_edit_print_value(const struct spec_node *n)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print_flow(n, out);
+	return file_text_end(out, &text, 0);
+}
+
 static void print_entry(const struct spec_node *n, FILE *out)
 {
 	if (n->kind != SPEC_NODE_MAP || !n->child) {

@@ -27,6 +27,8 @@ void spec_edit_drop_nulls(struct spec_node *map);
 /* Takes a node out of its parent, and the parent's list out of the root where it becomes empty.
  * The node is the caller's. */
 struct spec_node *spec_edit_take(struct spec_node *n);
+/* A value in flow style on one line. Heap, caller frees; NULL: no memory. */
+char *spec_edit_print_value(const struct spec_node *n);
 /* Block style for the root's lists and their maps, flow style below. Heap, caller frees; NULL: no
  * memory. */
 char *spec_edit_print(const struct spec_node *root);

@@ -64,6 +64,8 @@ static void merge_item(struct spec_reader *r, const struct spec_key *k, struct s
 		spec_read_error(r, name,
 				"'%.64s' is changed already on line %u of %s; leave one out",
 				name->text, twin->pos.line, twin->pos.file);
+	else if (spec_overrides_add(r->spec, name->text, target, item) < 0)
+		r->d->out_of_memory = true;
 	else
 		spec_edit_move(target, item, "name");
 }

@@ -94,7 +94,7 @@ char *spec_to_yaml(const struct spec *s)
 	return file_text_end(out, &text, 0);
 }
 
-/* ---- one entry as JSON ---- */
+/* ---- JSON ---- */
 
 /* The same texts: JSON's numbers and booleans, all else as strings, for which YAML's quoting
  * equals JSON's. */
@@ -116,14 +116,16 @@ static int print_json_value(const struct spec_key *k, const void *field, FILE *o
 	return 0;
 }
 
-static int print_json_table(const struct spec_table *t, const char *base, FILE *out);
+/* nulls: keys without a value are null, else left out. */
+static int print_json_table(const struct spec_table *t, const char *base, bool nulls, FILE *out);
 
-static int print_json_one(const struct spec_key *k, const char *field, FILE *out)
+static int print_json_one(const struct spec_key *k, const char *field, bool nulls, FILE *out)
 {
-	return k->table ? print_json_table(k->table, field, out) : print_json_value(k, field, out);
+	return k->table ? print_json_table(k->table, field, nulls, out)
+			: print_json_value(k, field, out);
 }
 
-static int print_json_key(const struct spec_key *k, const char *base, FILE *out)
+static int print_json_key(const struct spec_key *k, const char *base, bool nulls, FILE *out)
 {
 	const char *list = base + k->offset;
 	bool many = spec_type_is_list(k->type);
@@ -142,19 +144,24 @@ static int print_json_key(const struct spec_key *k, const char *base, FILE *out)
 	}
 	for (size_t i = 0; i < n && r == 0; i++) {
 		fputs(i ? ", " : "", out);
-		r = print_json_one(k, list + i * k->size, out);
+		r = print_json_one(k, list + i * k->size, nulls, out);
 	}
 	fputs(many ? "]" : "", out);
 	return r;
 }
 
-static int print_json_table(const struct spec_table *t, const char *base, FILE *out)
+static int print_json_table(const struct spec_table *t, const char *base, bool nulls, FILE *out)
 {
+	const char *before = "";
 	int r = 0;
 
+	fputc('{', out);
 	for (size_t i = 0; i < t->n_keys && r == 0; i++) {
-		fputs(i ? ", " : "{", out);
-		r = print_json_key(&t->keys[i], base, out);
+		if (!nulls && key_is_unset(&t->keys[i], base))
+			continue;
+		fputs(before, out);
+		before = ", ";
+		r = print_json_key(&t->keys[i], base, nulls, out);
 	}
 	fputc('}', out);
 	return r;
@@ -169,5 +176,17 @@ char *spec_net_to_json(const struct spec_net *net)
 
 	if (!out)
 		return NULL;
-	return file_text_end(out, &text, print_json_table(t, (const char *)net, out));
+	return file_text_end(out, &text, print_json_table(t, (const char *)net, true, out));
+}
+
+char *spec_to_json(const struct spec *s)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	return file_text_end(out, &text,
+			     print_json_table(&spec_schema, (const char *)s, false, out));
 }

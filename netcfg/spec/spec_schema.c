@@ -7,23 +7,11 @@
 
 #include <string.h>
 
-static const char *const ha_names[] = {
-	[SPEC_HA_NONE] = "none",
-	[SPEC_HA_DUAL_LEG] = "dual-leg",
-	[SPEC_HA_ACTIVE_BACKUP] = "active-backup",
-	[SPEC_HA_LACP] = "lacp",
-};
-static const char *const role_names[] = {
-	[SPEC_ROLE_FRONTEND] = "frontend",
-	[SPEC_ROLE_COMPUTE] = "compute",
-	[SPEC_ROLE_DRIVES] = "drives",
-};
-static const char *const transport_names[] = {
-	[SPEC_TRANSPORT_AUTO] = "auto",
-	[SPEC_TRANSPORT_DPDK] = "dpdk",
-	[SPEC_TRANSPORT_DPDK_INTERRUPT] = "dpdk-interrupt",
-	[SPEC_TRANSPORT_UDP] = "udp",
-};
+#define NAME(member, text) text,
+static const char *const ha_names[] = {SPEC_HA_MODES(NAME)};
+static const char *const role_names[] = {SPEC_ROLES(NAME)};
+static const char *const transport_names[] = {"auto", SPEC_TRANSPORTS(NAME)};
+#undef NAME
 static const char *const fallback_names[] = {
 	[SPEC_FALLBACK_DEGRADE] = "degrade",
 	[SPEC_FALLBACK_REFUSE] = "refuse",

@@ -140,6 +140,11 @@ struct spec_reader {
 /* Merges the entries of lists that change other entries into those, before the first tree is
  * read: members move between trees. In spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);
+/* Records the members of `target` that those of `changes`, an entry of net-set, replace. 0,
+ * -ENOMEM. In spec_override.c. */
+int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
+		       const struct spec_node *changes);
+void spec_overrides_done(struct spec *s);
 /* Reads a file's tree into the spec; lists are appended to those of earlier files. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
 /* After all trees: sets defaults and reports missing required keys. */

@@ -205,7 +205,7 @@ static void test_sysctl(void **state)
 	struct inventory *inv;
 
 	assert_int_equal(kernel_do_sysctl(k, key, "2", &why), 0);
-	assert_int_equal(kernel_read_sysctl(k, key, value, sizeof(value)), 0);
+	assert_int_equal(kernel_do_read_sysctl(k, key, value, sizeof(value)), 0);
 	assert_string_equal(value, "2");
 	inv = netns_collect(k);
 	assert_string_equal(inv_sysctl_value(inv, key), "2");
@@ -215,7 +215,7 @@ static void test_sysctl(void **state)
 	assert_non_null(strstr(why.text, "/proc/sys/net/ipv4/conf/none/arp_announce"));
 	assert_int_equal(kernel_do_sysctl(k, key, "many", &why), -EINVAL);
 	assert_int_equal(kernel_do_sysctl(k, "net/../kernel/hostname", "x", &why), -EINVAL);
-	assert_int_equal(kernel_read_sysctl(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
+	assert_int_equal(kernel_do_read_sysctl(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
 }
 
 struct seen {

@@ -478,6 +478,7 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 		helper_trace_end(pids[0]);
 	kill(pids[1], SIGCONT);
 	process_await(pids[0]);
+	process_await(pids[1]); /* it must not change anything after the successor has looked */
 	o.op = op_again(op, &p);
 	place_close(&p);
 	place_look(path, o.state);

@@ -166,13 +166,13 @@ static void test_rules_and_sysctls_behave_as_in_the_kernel(void **state)
 	assert_int_equal(kernel_do_rule_del(k, &r, NULL), 0);
 	assert_int_equal(kernel_do_rule_del(k, &r, NULL), -ENOENT);
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg0/arp_announce", "2", NULL), 0);
-	assert_int_equal(kernel_read_sysctl(k, "net/ipv4/conf/leg0/arp_announce", value, 16), 0);
+	assert_int_equal(kernel_do_read_sysctl(k, "net/ipv4/conf/leg0/arp_announce", value, 16), 0);
 	assert_string_equal(value, "2");
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg0/arp_announce", "x", NULL),
 			 -EINVAL);
 	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg1/arp_announce", "2", NULL),
 			 -ENOENT);
-	assert_int_equal(kernel_read_sysctl(k, "net/none", value, 16), -ENOENT);
+	assert_int_equal(kernel_do_read_sysctl(k, "net/none", value, 16), -ENOENT);
 }
 
 static void test_an_injected_failure_occurs(void **state)

@@ -447,6 +447,56 @@ static void test_a_dropin_changes_an_entry_of_another_file(void **state)
 		     "did you mean 'vfs'?");
 }
 
+/* The only message of the overrides in s. */
+static void assert_override(const struct spec *s, const struct spec *before, const char *want)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *got = NULL;
+
+	spec_note_overrides(s, before, &d);
+	got = diag_format(&d);
+	assert_int_equal(d.n, 1);
+	assert_string_equal(got, want);
+}
+
+static struct spec *parse_override(const char *label, const char *set)
+{
+	autofree char *text = NULL;
+
+	assert_true(asprintf(&text,
+			     "networks: [{name: n, range: 10.0.0.1-10.0.0.9/24}]\n"
+			     "net: [{name: a, device: eth1, network: n, label: %s}]\n"
+			     "net-set: [{name: a, label: %s, vfs: 2}]\n",
+			     label, set) > 0);
+	return parse(text);
+}
+
+static void test_an_overridden_value_is_named_with_both_places(void **state)
+{
+	struct spec *s = parse_override("sw-a", "sw-b"), *edited = parse_override("sw-c", "sw-b");
+	struct spec *same = parse_override("sw-b", "sw-b");
+
+	assert_override(
+		s, NULL,
+		"test.yaml:2:50: note: net[a].label: the value 'sw-a' has no effect: net-set "
+		"in test.yaml:3:28 overrides it with 'sw-b'; remove 'label' there to make "
+		"this value count\n");
+	assert_override(
+		edited, edited,
+		"test.yaml:2:50: note: net[a].label: the value 'sw-c' has no effect: net-set "
+		"in test.yaml:3:28 overrides it with 'sw-b'; remove 'label' there to make "
+		"this value count\n");
+	assert_override(
+		edited, s,
+		"test.yaml:2:50: warning: net[a].label: the edited value 'sw-c' has no "
+		"effect: net-set in test.yaml:3:28 overrides it with 'sw-b'; remove 'label' "
+		"there to make this value count\n");
+	assert_int_equal(same->n_overrides, 0);
+	spec_free(s);
+	spec_free(edited);
+	spec_free(same);
+}
+
 static void test_ambiguous_text_is_quoted(void **state)
 {
 	struct spec *s = parse("host: \"12\"\nmanagement: {interface: 'on'}\nnetworks:\n"
@@ -538,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_invalid_text_is_refused),
 		cmocka_unit_test(test_a_net_is_printed_as_json),
 		cmocka_unit_test(test_a_dropin_changes_an_entry_of_another_file),
+		cmocka_unit_test(test_an_overridden_value_is_named_with_both_places),
 		cmocka_unit_test(test_ambiguous_text_is_quoted),
 		cmocka_unit_test(test_manual_has_the_table_of_the_schema),
 		cmocka_unit_test(test_schema_is_json_and_names_every_key),

@@ -87,7 +87,8 @@ static int setup(void **state)
 
 	assert_non_null(b);
 	bench = b;
-	b->ops = (struct port_ops){.join = on_join,
+	b->ops = (struct port_ops){.name = "dpdk",
+				   .join = on_join,
 				   .probe = on_probe,
 				   .close = on_close,
 				   .stand_by = on_stand_by,

@@ -61,7 +61,8 @@ static int setup(void **state)
 
 	assert_non_null(b);
 	bench = b;
-	b->ops = (struct port_ops){.tx = on_tx, .flush = on_flush, .close = on_close};
+	b->ops =
+		(struct port_ops){.name = "udp", .tx = on_tx, .flush = on_flush, .close = on_close};
 	b->role = (struct worker_role){.peer_name = no_name};
 	b->cfg.n_ports = N_PORTS;
 	b->w.cfg = &b->cfg;

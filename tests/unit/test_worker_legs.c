@@ -114,7 +114,8 @@ static int setup(void **state)
 	assert_non_null(b);
 	bench = b;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
-	b->ops = (struct port_ops){.reopens = true,
+	b->ops = (struct port_ops){.name = "udp",
+				   .reopens = true,
 				   .open = on_open,
 				   .join = on_join,
 				   .probe = on_probe,

@@ -114,7 +114,8 @@ static void on_watch(struct worker *w)
 {
 }
 
-static const struct port_ops ops = {.rx = on_rx, .flush = on_flush, .fd = on_fd, .arm = on_arm};
+static const struct port_ops ops = {
+	.name = "udp", .rx = on_rx, .flush = on_flush, .fd = on_fd, .arm = on_arm};
 
 static int on_tx(void *user, unsigned port, const struct datagram_addr *dst,
 		 const struct datagram *pkt)

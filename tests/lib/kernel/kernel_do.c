@@ -74,7 +74,7 @@ int kernel_do_sysctl(struct kernel *k, const char *key, const char *value, struc
 	return change(k, c, false, why);
 }
 
-int kernel_read_sysctl(struct kernel *k, const char *key, char *buf, size_t size)
+int kernel_do_read_sysctl(struct kernel *k, const char *key, char *buf, size_t size)
 {
 	struct kernel_change c = {.kind = KERNEL_SYSCTL};
 	int r;

@@ -18,6 +18,6 @@ int kernel_do_rule_add(struct kernel *k, const struct inv_rule *r, struct reason
 int kernel_do_rule_del(struct kernel *k, const struct inv_rule *r, struct reason *why);
 int kernel_do_sysctl(struct kernel *k, const char *key, const char *value, struct reason *why);
 /* -ENOSPC: buf is too small. */
-int kernel_read_sysctl(struct kernel *k, const char *key, char *buf, size_t size);
+int kernel_do_read_sysctl(struct kernel *k, const char *key, char *buf, size_t size);
 
 #endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Values of files that an entry of net-set replaces. The merge records them, because the merged
+ * configuration no longer contains them; commands and the agent describe them.
+ */
+#include "netcfg/base/vec.h"
+#include "netcfg/spec/spec_edit.h"
+#include "netcfg/spec/spec_schema.h"
+
+#include <string.h>
+
+/* Characters of a value that a sentence shows. */
+#define SHOWN_MAX 60
+
+static void override_done(struct spec_override *o)
+{
+	free(o->key);
+	free(o->value);
+	free(o->overridden);
+}
+
+void spec_overrides_done(struct spec *s)
+{
+	for (size_t i = 0; i < s->n_overrides; i++)
+		override_done(&s->overrides[i]);
+	free(s->overrides);
+	s->overrides = NULL;
+	s->n_overrides = 0;
+}
+
+static int add(struct spec *s, const char *name, const struct spec_node *from,
+	       const struct spec_node *to)
+{
+	struct spec_override o = {.key = strdup(to->key),
+				  .value = spec_edit_print_value(to),
+				  .overridden = spec_edit_print_value(from),
+				  .pos = to->pos,
+				  .overridden_pos = from->pos};
+	struct spec_override *added = NULL;
+	bool same;
+
+	snprintf(o.name, sizeof(o.name), "%s", name);
+	same = o.value && o.overridden && strcmp(o.value, o.overridden) == 0;
+	if (o.key && o.value && o.overridden && !same)
+		added = vec_add(&s->overrides, &s->n_overrides, sizeof(*added));
+	if (!added) {
+		override_done(&o);
+		return same ? 0 : -ENOMEM;
+	}
+	*added = o;
+	return 0;
+}
+
+int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
+		       const struct spec_node *changes)
+{
+	int r = 0;
+
+	for (const struct spec_node *n = changes->child; n && r == 0; n = n->next) {
+		const struct spec_node *had = n->key ? spec_node_member(target, n->key) : NULL;
+
+		if (had && strcmp(n->key, "name") != 0)
+			r = add(s, name, had, n);
+	}
+	return r;
+}
+
+static const struct spec_override *find(const struct spec *s, const struct spec_override *like)
+{
+	for (size_t i = 0; s && i < s->n_overrides; i++)
+		if (strcmp(s->overrides[i].name, like->name) == 0 &&
+		    strcmp(s->overrides[i].key, like->key) == 0)
+			return &s->overrides[i];
+	return NULL;
+}
+
+bool spec_override_is_edited(const struct spec_override *o, const struct spec *before)
+{
+	const struct spec_override *had = find(before, o);
+
+	return had && strcmp(had->overridden, o->overridden) != 0;
+}
+
+/* How the override ends: a command where `plenum net` maintains the file, else an edit. */
+static void describe_end(const struct spec_override *o, char *buf, size_t size)
+{
+	const char *slash = o->pos.file ? strrchr(o->pos.file, '/') : NULL;
+
+	if (slash && strcmp(slash + 1, SPEC_CLI_FILE) == 0)
+		snprintf(buf, size, "'plenum net set %s --unset %s' makes the file's value count",
+			 o->name, o->key);
+	else
+		snprintf(buf, size, "remove '%s' there to make this value count", o->key);
+}
+
+void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d)
+{
+	const bool edited = spec_override_is_edited(o, before);
+	char path[2 * PLENUM_NAME_MAX + 8], end[2 * PLENUM_NAME_MAX + 80];
+
+	snprintf(path, sizeof(path), "net[%s].%s", o->name, o->key);
+	describe_end(o, end, sizeof(end));
+	diag_add(d, edited ? DIAG_WARNING : DIAG_NOTE, &o->overridden_pos, path,
+		 "%s '%.*s' has no effect: net-set in %s:%u:%u overrides it with '%.*s'; %s",
+		 edited ? "the edited value" : "the value", SHOWN_MAX, o->overridden,
+		 o->pos.file ? o->pos.file : "?", o->pos.line, o->pos.column, SHOWN_MAX, o->value,
+		 end);
+}
+
+void spec_note_overrides(const struct spec *s, const struct spec *before, struct diag *d)
+{
+	for (size_t i = 0; i < s->n_overrides; i++)
+		spec_override_note(&s->overrides[i], before, d);
+}
