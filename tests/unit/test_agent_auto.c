@@ -167,13 +167,20 @@ static struct sup_worker *worker_on(struct fixture *f, uint32_t core)
 	return NULL;
 }
 
+/* Its process may have ended already: kill(0) would end all processes of the test run. */
+static void end_process(const struct sup_worker *w)
+{
+	if (w->pid > 0)
+		kill(w->pid, SIGKILL);
+}
+
 /* The new worker process has replaced the old one. */
 static struct launch_stats *come_up(struct fixture *f, uint32_t core)
 {
 	struct sup_worker *w = worker_on(f, core);
 
 	while (w->state == SUP_STOPPING) {
-		kill(w->pid, SIGKILL);
+		end_process(w);
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	}
 	return host_serve(w);
@@ -364,7 +371,7 @@ static void fall(struct fixture *f)
 
 	while (w->state != SUP_BACKOFF && w->state != SUP_FAILED) {
 		if (w->state == SUP_STOPPING)
-			kill(w->pid, SIGKILL);
+			end_process(w);
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	}
 }
@@ -482,6 +489,7 @@ static void test_reset_rolls_back_the_move(void **state)
 	try(f, 600);
 	host_save(f);
 	pid = applier_pid(f->a.reconcile.pending.applier);
+	assert_true(pid > 0);
 	restart_agent(f);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -507,8 +515,7 @@ static void die_and_find_it(struct fixture *f)
 static void end_workers(struct fixture *f)
 {
 	for (const struct sup_worker *w = sup_first(f->a.sup); w; w = sup_first(f->a.sup)) {
-		if (w->pid > 0)
-			kill(w->pid, SIGKILL);
+		end_process(w);
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	}
 }
