@@ -12,6 +12,8 @@
 
 /* clients_setup's on_request; user: struct agent. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);
+/* clients_setup's on_look; user: struct agent. */
+void control_on_look(void *user, enum privsep_role role, const struct privsep_look *look);
 /* events' on_add; user: struct agent. Wakes the clients that poll for events. */
 void control_on_event(void *user, uint64_t next);
 /* reconcile_setup's on_applied and on_decided: they answer the client. */
@@ -19,7 +21,7 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w);
 void control_on_decided(struct agent *a, const struct reconcile_decision *d);
 
-/* Ends all child processes that read the host for clients. */
+/* Ends all child processes that read the host for clients, and forgets the operations. */
 void control_queries_done(struct agent *a);
 
 #endif

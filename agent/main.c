@@ -76,6 +76,17 @@ static int run_role(const char *role, enum log_level level)
 	return 2;
 }
 
+static bool is_root(void)
+{
+	if (geteuid() == 0)
+		return true;
+	log_err("cannot run as uid %u: the agent changes the network and mounts file systems, so "
+		"it needs root; 'systemctl start plenumd' starts it, 'plenumd --check' needs no "
+		"root",
+		(unsigned)geteuid());
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct agent_options opt = {.config = PLENUM_SYSCONFDIR "/plenum.yaml",
@@ -134,6 +145,8 @@ int main(int argc, char **argv)
 	plugins_register();
 	if (check)
 		return agent_check(&opt);
+	if (!is_root())
+		return 1;
 	opt.worker = find_worker(worker, sizeof(worker));
 	return agent_main(&opt);
 }

@@ -66,12 +66,15 @@ static const struct answer_member traffic[] = {
 static const struct answer_member need[] = {
 	TEXT("code"), TEXT("why"), TEXTS("commands"), TEXT("firmware"), BOOLEAN("reboot"), END};
 
+static const struct answer_member author[] = {
+	INTEGER("uid"), TEXT("by"), TEXT("time"), INTEGER("changes"), END};
+
 static const struct answer_member status[] = {
 	TEXT("host"), TEXT("version"), TEXT("state"), OBJECT("applied", applied),
 	OBJECT("workers", worker_counts), MAYBE_TEXT("security"), OBJECTS("legs", status_leg),
 	OBJECTS("mounts", mount), OBJECTS("paths", path), OBJECTS("traffic", traffic),
 	MAYBE_OBJECT("confirm", pending), TEXTS("reasons"), OBJECTS("needs", need), TEXTS("notes"),
-	BOOLEAN("staged"), END};
+	BOOLEAN("staged"), OBJECTS("staged_by", author), END};
 
 static const struct answer_member process_switch[] = {
 	TEXT("leg"), TEXT_OR_NULL("switch"), TEXT_OR_NULL("port"), END};
@@ -107,6 +110,10 @@ static const struct answer_member events[] = {
 static const struct answer_member entry[] = {
 	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
 	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"), END};
+static const struct answer_member past[] = {
+	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
+	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"),
+	OBJECT_OR_NULL("configuration", NULL), END};
 static const struct answer_member history[] = {OBJECTS("history", entry), END};
 
 /* ---- plans ---- */
@@ -129,22 +136,29 @@ static const struct answer_member plan_worker[] = {
 	TEXTS("mounts"), TEXTS("exports"), TEXTS("details"), END};
 static const struct answer_member plan[] = {
 	TEXT("host"), INTEGER("inventory"), OBJECTS("legs", plan_leg), OBJECTS("steps", step),
-	OBJECTS("actions", action), OBJECTS("workers", plan_worker), TEXTS("warnings"), END};
+	OBJECTS("actions", action), OBJECTS("workers", plan_worker), TEXTS("warnings"),
+	MAYBE_TEXT("version"), END};
 
 /* ---- configuration and legs ---- */
 
 static const struct answer_member is_staged[] = {BOOLEAN("staged"), END};
 
+static const struct answer_member override[] = {
+	TEXT("key"), TEXT("value"), TEXT("at"), TEXT("overridden"), TEXT("overridden_at"),
+	BOOLEAN("edited"), TEXT_OR_NULL("text"), END};
 static const struct answer_member listed_leg[] = {
 	LEG_MEMBERS, MAYBE_TEXT("label_source"), MAYBE_TEXT("label_reason"),
 	{"switch", ANSWER_TEXT, false, true, true, NULL},
 	{"switch_port", ANSWER_TEXT, false, true, true, NULL}, TEXT("file"),
 	MAYBE_OBJECTS("neighbours", NULL), BOOLEAN("enabled"), VALUE("vfs"),
-	VALUE("rdma"), TEXT("pending"), OBJECT("changes", NULL), END};
-static const struct answer_member net[] = {TEXT("host"), OBJECTS("net", listed_leg), END};
+	VALUE("rdma"), TEXT("pending"), OBJECT("changes", NULL), OBJECTS("overridden", override),
+	END};
+static const struct answer_member net[] = {
+	TEXT("host"), OBJECTS("net", listed_leg), OBJECTS("staged_by", author), END};
 static const struct answer_member leg[] = {
 	TEXT("name"), TEXT_OR_NULL("file"), TEXT("pending"), OBJECT("changes", NULL),
-	OBJECT_OR_NULL("running", NULL), OBJECT_OR_NULL("staged", NULL), END};
+	OBJECT_OR_NULL("running", NULL), OBJECT_OR_NULL("staged", NULL),
+	OBJECTS("overridden", override), END};
 static const struct answer_member removed_leg[] = {TEXT("name"), TEXT("file"), END};
 
 /* ---- changes ---- */
@@ -158,6 +172,7 @@ static const struct answer_member apply[] = { /* or a plan, with dry-run */
 	MAYBE_TEXTS("mounts"), END};
 static const struct answer_member confirmed[] = {INTEGER("confirmed"), TEXTS("notes"), END};
 static const struct answer_member stopping[] = {BOOLEAN("stopping"), END};
+static const struct answer_member one_worker[] = {INTEGER("worker"), END};
 static const struct answer_member restarts[] = {INTEGERS("restarts"), END};
 
 static const struct answer_member fault[] = {
@@ -175,6 +190,11 @@ static const struct answer_member ping_result[] = { /* with 202 `ended` alone */
 	MAYBE_INTEGER("bytes"), MAYBE_INTEGER("took_ns"), MAYBE_INTEGER("min_ns"),
 	MAYBE_INTEGER("median_ns"), MAYBE_INTEGER("p99_ns"), MAYBE_INTEGER("max_ns"), END};
 
+static const struct answer_member one_operation[] = {
+	INTEGER("id"), TEXT("request"), TEXT("by"), TEXT("begun"), TEXT("state"),
+	TEXT_OR_NULL("ended"), INTEGER_OR_NULL("status"), OBJECT_OR_NULL("answer", NULL), END};
+static const struct answer_member all_operations[] = {OBJECTS("operations", one_operation), END};
+
 /* ---- the description of the API ---- */
 
 static const struct answer_member root[] = {
@@ -188,6 +208,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_PROCESSES] = processes,
 	[RESOURCE_EVENTS] = events,
 	[RESOURCE_HISTORY] = history,
+	[RESOURCE_HISTORY_CONFIG] = past,
 	[RESOURCE_PLAN] = plan,
 	[RESOURCE_PLAN_RUNNING] = plan,
 	[RESOURCE_CONFIG_STAGE] = is_staged,
@@ -199,9 +220,14 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_NET_REMOVE] = removed_leg,
 	[RESOURCE_APPLY] = apply,
 	[RESOURCE_CONFIRM] = confirmed,
+	[RESOURCE_OPERATIONS] = all_operations,
+	[RESOURCE_OPERATION] = one_operation,
 	[RESOURCE_STOP] = stopping,
 	[RESOURCE_WORKERS_RESTART] = restarts,
+	[RESOURCE_WORKER_STOP] = one_worker,
+	[RESOURCE_WORKER_START] = one_worker,
 	[RESOURCE_FAULTS] = faults,
+	[RESOURCE_FAULT] = fault,
 	[RESOURCE_FAULT_ADD] = fault_id,
 	[RESOURCE_FAULTS_REMOVE] = removed,
 	[RESOURCE_FAULT_REMOVE] = removed,

@@ -2,10 +2,11 @@
 /*
  * The processes of the roles `api` and `admin`. Both run the same code; they differ in the clients
  * that the monitor hands them and in the messages that it accepts from them. This file holds the
- * process's start, its end and the monitor's messages. api_http.c alone uses the HTTP
- * library's daemon.
+ * process's start, its end and the monitor's messages.
  */
 #include "agent/api/api_internal.h"
+#include "agent/api/api_snapshot.h"
+#include "agent/api/api_stream.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,16 +18,25 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_CONNECTION:
-		api_http_accept(a, m->connection, fd_take(*fd));
+		api_client_accept(a, m->connection, m->peer.barred, fd_take(*fd));
 		break;
 	case PRIVSEP_DROP:
-		api_http_drop(a, m->connection);
+		api_request_drop(a, m->connection);
+		api_stream_drop(a, m->connection);
+		api_client_drop(a, m->connection);
 		break;
 	case PRIVSEP_REPLY:
-		api_http_reply(a, m, fd);
+		api_request_reply(a, m, fd);
+		break;
+	case PRIVSEP_SEEN:
+		api_request_seen(a, m, *fd);
 		break;
 	case PRIVSEP_EVENT_NOTE:
-		api_http_note(a, &m->event_note);
+		a->generation++;
+		a->next_event = m->event_note.next;
+		a->instance = m->event_note.instance;
+		api_request_note(a, a->next_event);
+		api_stream_note(a);
 		break;
 	case PRIVSEP_PING:
 		api_tell(&pong, -1);
@@ -36,26 +46,43 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	}
 }
 
-static int on_monitor(void *user, int fd, uint32_t revents)
+/* Handles all messages that have arrived. 0; 1: the monitor has exited; negative errno. */
+static int take_messages(struct api *a)
 {
-	struct api *a = user;
 	struct privsep_msg m;
 	const char *why = "";
 	int passed = -1, r;
 
-	r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
+	while ((r = privsep_recv(PRIVSEP_FD_CONTROL, PRIVSEP_MONITOR, &m, &passed, &why)) > 0) {
+		handle(a, &m, &passed);
+		cleanup_close(&passed);
+		passed = -1;
+	}
+	if (r == 0)
+		return 1;
 	if (r == -EAGAIN)
 		return 0;
-	if (r == 0) { /* the monitor has exited, so exit too */
+	log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+	return r;
+}
+
+/* The end of the messages is kept for on_monitor(), which ends the process. */
+static void catch_up(struct api *a)
+{
+	a->ended = a->ended ? a->ended : take_messages(a);
+}
+
+static int on_monitor(void *user, int fd, uint32_t revents)
+{
+	struct api *a = user;
+
+	catch_up(a);
+	if (a->ended < 0)
+		return a->ended;
+	if (a->ended > 0) { /* the monitor has exited, so exit too */
 		loop_exit(a->loop, 0);
 		return 0;
 	}
-	if (r < 0) {
-		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
-		return r;
-	}
-	handle(a, &m, &passed);
-	cleanup_close(&passed);
 	return api_http_run(a);
 }
 
@@ -64,6 +91,8 @@ static int open_all(struct api *a)
 	struct loop_source *monitor;
 	int r = loop_new(&a->loop);
 
+	if (r >= 0)
+		r = api_snapshots_new(&a->snapshots);
 	if (r >= 0)
 		r = api_http_open(a);
 	if (r >= 0)
@@ -74,8 +103,8 @@ static int open_all(struct api *a)
 
 int api_main(enum privsep_role role, enum log_level level)
 {
-	struct rlimit files = {512, 512}, no_core = {0, 0};
-	struct api a = {.role = role};
+	struct rlimit files = {1024, 1024}, no_core = {0, 0};
+	struct api a = {.role = role, .catch_up = catch_up};
 	char name[16];
 	int r;
 

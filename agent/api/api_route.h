@@ -18,8 +18,9 @@ struct api_request {
 	const char *since, *wait, *instance; /* query parameters; NULL: not given */
 	const char *severity, *from, *until, *source, *limit;
 	const char *unknown; /* the first parameter that the path does not take; NULL: none */
-	const char *if_match, *accept, *content_type; /* headers; NULL: not given */
-	const char *body;			      /* NULL where body_len is 0 */
+	const char *if_match, *accept, *content_type, *last_event_id,
+		*prefer;  /* headers; NULL: not given */
+	const char *body; /* NULL where body_len is 0 */
 	size_t body_len;
 	bool read_only; /* the client's socket allows reading only */
 };

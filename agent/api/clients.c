@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
+#define LOOK_IDS 1024	   /* the numbers below are those of clients_look_id() */
 #define ACCEPTS_AT_ONCE 16 /* then other events of the loop have their turn */
 
 struct listener {
@@ -97,7 +98,7 @@ static int new_id(const struct clients *c, uint64_t *ret)
 {
 	uint64_t id = 0;
 
-	while (id == 0 || find(c, id))
+	while (id < LOOK_IDS || find(c, id))
 		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 			return -EAGAIN;
 	*ret = id;
@@ -161,13 +162,14 @@ static void arm_timer(struct clients *c)
 
 static int hand_over(struct clients *c, struct client *cl)
 {
-	struct privsep_msg m = {.type = PRIVSEP_CONNECTION, .connection = cl->id};
+	struct privsep_msg m = {
+		.type = PRIVSEP_CONNECTION, .connection = cl->id, .peer = {cl->barred}};
 
 	return child_role_send(c->roles[cl->role], &m, cl->fd);
 }
 
 /* Takes fd and the peer's groups. */
-static int admit(struct clients *c, enum privsep_role role, bool barred, int fd,
+static int admit(struct clients *c, enum privsep_role role, bool barred, bool needs_right, int fd,
 		 struct clients_peer *peer)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
@@ -182,6 +184,7 @@ static int admit(struct clients *c, enum privsep_role role, bool barred, int fd,
 	cl->peer = *peer;
 	cl->role = role;
 	cl->barred = barred;
+	cl->needs_right = needs_right;
 	set_state(cl, CLIENT_NEW);
 	r = new_id(c, &cl->id);
 	if (r >= 0)
@@ -226,7 +229,7 @@ static void arrive(struct listener *l, int fd)
 	}
 	if (victim)
 		drop(c, victim);
-	r = admit(c, role, barred, fd, &peer);
+	r = admit(c, role, barred, l->role == PRIVSEP_ADMIN, fd, &peer);
 	if (r < 0)
 		log_debug("cannot serve a client: %s", strerror(-r));
 }
@@ -292,7 +295,7 @@ static bool is_late(const struct clients *c, const struct client *cl, uint64_t n
 {
 	uint64_t limit = cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : c->setup.idle_ns;
 
-	return is_idle(cl) && now - cl->since_ns > limit;
+	return cl->state != CLIENT_STREAM && is_idle(cl) && now - cl->since_ns > limit;
 }
 
 static int on_tick(void *user)
@@ -322,6 +325,7 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 	if (cl->state != CLIENT_NEW && cl->state != CLIENT_HELD)
 		return "second request on one connection";
 	set_state(cl, CLIENT_ASKED);
+	cl->changes = privsep_is_change((enum privsep_type)m->type);
 	c->setup.on_request(c->setup.user, cl, m, fd);
 	return NULL;
 }
@@ -331,6 +335,10 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	struct clients *c = user;
 	struct client *cl = find(c, m->connection);
 
+	if (m->type == PRIVSEP_LOOK) {
+		c->setup.on_look(c->setup.user, child_role_kind(r), &m->look);
+		return NULL;
+	}
 	if (!cl || cl->role != child_role_kind(r))
 		return "unknown connection";
 	if (m->type == PRIVSEP_CLOSED) {
@@ -396,14 +404,61 @@ bool clients_is_by(const char *by, uid_t uid)
 	return sscanf(by, "uid %u,", &of) == 1 ? of == uid : uid == 0;
 }
 
+/* Reports an event or a change to the children. */
+static void note(struct clients *c)
+{
+	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
+				.event_note = {c->next_event, c->instance}};
+
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
+		if (c->roles[i])
+			child_role_send(c->roles[i], &m, -1);
+}
+
+uint64_t clients_look_id(enum privsep_role role, uint32_t what)
+{
+	return (uint64_t)role * PRIVSEP_WHAT_MAX + what + 1;
+}
+
+static int answer_look(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
+{
+	const uint64_t role = (id - 1) / PRIVSEP_WHAT_MAX;
+	struct privsep_msg m = {.type = PRIVSEP_SEEN,
+				.seen = {(uint32_t)((id - 1) % PRIVSEP_WHAT_MAX), *reply}};
+
+	_Static_assert(PRIVSEP_ROLE_MAX * PRIVSEP_WHAT_MAX < LOOK_IDS, "they are no client's");
+	return child_role_send(c->roles[role], &m, body);
+}
+
+int clients_stream(struct clients *c, uint64_t id)
+{
+	struct client *cl = find(c, id), *victim;
+	bool full;
+
+	if (!cl)
+		return -ENOENT;
+	victim = clients_stream_victim(c->list, cl->role, cl->peer.uid, &full);
+	if (full)
+		return -EMFILE;
+	if (victim)
+		drop(c, victim);
+	cl->streams = true;
+	return 0;
+}
+
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
 {
 	struct privsep_msg m = {.type = PRIVSEP_REPLY, .connection = id, .reply = *reply};
 	struct client *cl = find(c, id);
 
+	if (id > 0 && id < LOOK_IDS)
+		return answer_look(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
-	set_state(cl, CLIENT_ANSWERED);
+	/* Before the answer: its client reads its change, also by the other child. */
+	if (cl->changes)
+		note(c);
+	set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
 	return child_role_send(c->roles[cl->role], &m, body);
 }
 
@@ -418,15 +473,20 @@ bool clients_answer_pending(const struct clients *c)
 
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 {
-	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE, .event_note = {next, instance}};
-
 	if (!c)
 		return;
 	c->next_event = next;
 	c->instance = instance;
-	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
-		if (c->roles[i])
-			child_role_send(c->roles[i], &m, -1);
+	note(c);
+}
+
+/* A stream does not end by itself, so a lost right ends it. */
+static void drop_barred_streams(struct clients *c)
+{
+	for (struct client *cl = c->list; cl; cl = cl->next)
+		if (cl->state == CLIENT_STREAM && cl->needs_right &&
+		    !clients_rights_read(&c->rights, &cl->peer))
+			drop(c, cl);
 }
 
 /* Users named by the configuration must be able to connect, so the file's mode allows all; the
@@ -439,6 +499,7 @@ void clients_set_rights(struct clients *c, struct clients_rights *rights)
 	clients_rights_done(&c->rights);
 	c->rights = *rights;
 	*rights = (struct clients_rights){0};
+	drop_barred_streams(c);
 	l->mode = others ? 0666 : 0600;
 	if (l->fd >= 0 && chmod(l->path, l->mode) < 0)
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "agent", "%s: %s", l->path,

@@ -8,7 +8,8 @@
  *
  * No client can lock out the others: a connection without a request is closed after a while; a uid
  * at its limit loses its own oldest idle connection to its next one; and if the table is full, the
- * uid with the most connections loses its oldest idle one.
+ * uid with the most connections loses its oldest idle one. Streams of events have a table of their
+ * own, with the same rules, except that a uid at its limit gets no further stream.
  */
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
@@ -17,6 +18,8 @@
 
 #define CLIENTS_MAX 64			    /* of each child */
 #define CLIENTS_UID_MAX 24		    /* of one uid, of each child */
+#define CLIENTS_STREAMS_MAX 128		    /* of each child */
+#define CLIENTS_STREAMS_UID_MAX 32	    /* of one uid, of each child */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC) /* to send the request, and to read the answer */
 #define CLIENTS_HELD_NS \
 	(90 * NSEC_PER_SEC) /* limit for waiting for events: longer than API_WAIT_S_MAX */
@@ -37,6 +40,7 @@ enum client_state {
 	CLIENT_HELD,	 /* waits for events */
 	CLIENT_ASKED,	 /* waits for the monitor's answer */
 	CLIENT_ANSWERED, /* reads the answer */
+	CLIENT_STREAM,	 /* reads a stream of events */
 	CLIENT_DROPPED,	 /* closed by the monitor; its child has not confirmed the close */
 	CLIENT_STATE_MAX
 };
@@ -46,8 +50,11 @@ struct client {
 	struct clients_peer peer;
 	enum privsep_role role; /* the child that serves it */
 	enum client_state state;
-	bool barred; /* has no right to read: each answer is a refusal */
-	int fd;	     /* a duplicate, with which the monitor can shut down the connection */
+	bool barred;	  /* has no right to read: each answer is a refusal */
+	bool needs_right; /* to read: it came by the admin socket, which anyone may reach */
+	bool streams;	  /* its answer is a stream */
+	bool changes;	  /* its request is for a change */
+	int fd;		  /* a duplicate, with which the monitor can shut down the connection */
 	uint64_t since_ns;
 	struct client *next; /* next younger */
 };
@@ -69,6 +76,9 @@ int clients_rights_resolve(char *const *users, size_t n_users, char *const *grou
 bool clients_rights_change(const struct clients_rights *r, const struct clients_peer *p);
 bool clients_rights_read(const struct clients_rights *r, const struct clients_peer *p);
 
+/* The stream to close for one more of uid; as below. */
+struct client *clients_stream_victim(struct client *list, enum privsep_role role, uid_t uid,
+				     bool *ret_full);
 /* The connection to close for one more of uid. NULL: none is needed or, with *ret_full, none can
  * be closed. Pure. */
 struct client *clients_victim(struct client *list, enum privsep_role role, uid_t uid,
@@ -82,6 +92,8 @@ struct clients_setup {
 	uint64_t idle_ns; /* CLIENTS_IDLE_NS; shorter in tests */
 	/* One request of a client, checked by privsep_check; fd as in role_message_cb. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
+	/* A question of a child; clients_answer() to clients_look_id() is its answer. */
+	void (*on_look)(void *user, enum privsep_role role, const struct privsep_look *look);
 	/* A client has gone, perhaps with its answer; NULL: no call. */
 	void (*on_gone)(void *user);
 	void *user;
@@ -103,6 +115,11 @@ bool clients_is_by(const char *by, uid_t uid);
 /* Answers the one request of a connection; body: a sealed memfd, stays the caller's. -ENOENT: the
  * client is gone. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
+/* In place of a client's number in clients_answer(): the child itself, for what it asked. */
+uint64_t clients_look_id(enum privsep_role role, uint32_t what);
+/* Makes the answer of this client a stream, which has no time limit. -EMFILE: its user has too
+ * many; -ENOENT: the client is gone. */
+int clients_stream(struct clients *c, uint64_t id);
 /* Whether a client of the admin socket may not have its answer yet: the answer is with the child,
  * and would be lost with it. */
 bool clients_answer_pending(const struct clients *c);

@@ -143,7 +143,8 @@ static size_t count(const struct client *list, enum privsep_role role, uid_t uid
 	size_t n = 0;
 
 	for (; list; list = list->next)
-		n += list->role == role && list->peer.uid == uid && list->state != CLIENT_DROPPED;
+		n += list->role == role && list->peer.uid == uid && list->state != CLIENT_DROPPED &&
+		     list->state != CLIENT_STREAM;
 	return n;
 }
 
@@ -157,7 +158,7 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 	for (struct client *c = list; c; c = c->next) {
 		if (c->role == role && c->state == CLIENT_DROPPED)
 			dropped++;
-		else if (c->role == role)
+		else if (c->role == role && c->state != CLIENT_STREAM)
 			total++;
 	}
 	if (count(list, role, uid) >= CLIENTS_UID_MAX) {
@@ -180,4 +181,38 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 	if (dropped >= CLIENTS_MAX)
 		*ret_full = true;
 	return *ret_full ? NULL : victim;
+}
+
+static size_t count_streams(const struct client *list, enum privsep_role role, const uid_t *uid)
+{
+	size_t n = 0;
+
+	for (; list; list = list->next)
+		n += list->role == role && list->state == CLIENT_STREAM &&
+		     (!uid || list->peer.uid == *uid);
+	return n;
+}
+
+struct client *clients_stream_victim(struct client *list, enum privsep_role role, uid_t uid,
+				     bool *ret_full)
+{
+	const size_t own = count_streams(list, role, &uid);
+	struct client *victim = NULL;
+	size_t most = own;
+
+	*ret_full = own >= CLIENTS_STREAMS_UID_MAX;
+	if (*ret_full || count_streams(list, role, NULL) < CLIENTS_STREAMS_MAX)
+		return NULL;
+	for (struct client *c = list; c; c = c->next) {
+		size_t n = c->role == role && c->state == CLIENT_STREAM
+				   ? count_streams(list, role, &c->peer.uid)
+				   : 0;
+
+		if (n > most) {
+			victim = c;
+			most = n;
+		}
+	}
+	*ret_full = !victim;
+	return victim;
 }

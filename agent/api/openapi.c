@@ -89,6 +89,16 @@ static json_t *parameters_of(const struct resource *row)
 							  "^(\\*|\"[0-9a-f]{16}\")$")));
 	if (row->waits)
 		add_filters(list);
+	if (row->async)
+		json_array_append_new(list, parameter("Prefer", "header", false,
+						      "respond-async: do not wait for the end",
+						      json_pack("{s:s}", "type", "string")));
+	if (row->streams)
+		json_array_append_new(
+			list, parameter("Last-Event-ID", "header", false,
+					"for a stream only: the id of the last event received",
+					json_pack("{s:s, s:s}", "type", "string", "pattern",
+						  "^[0-9a-f]{16}-[0-9]+$")));
 	return list;
 }
 
@@ -228,8 +238,23 @@ static json_t *success(const struct resource *row, const char *description)
 				 ? object_schema(answer_of((enum resource_id)(row - resources)))
 				 : json_pack("{s:s}", "type", "string");
 
-	return json_pack("{s:s, s:{s:{s:o}}}", "description", description, "content",
-			 resource_media_type(row->content), "schema", schema);
+	json_t *o = json_pack("{s:s, s:{s:{s:o}}}", "description", description, "content",
+			      resource_media_type(row->content), "schema", schema);
+
+	if (row->success == 201)
+		json_object_set_new(o, "headers",
+				    json_pack("{s:{s:s, s:b, s:{s:s}}}", "Location", "description",
+					      "path of what was created", "required", 1, "schema",
+					      "type", "string"));
+	if (row->as_json)
+		json_object_set_new(
+			json_object_get(o, "content"), resource_media_type(PRIVSEP_JSON),
+			json_pack("{s:o}", "schema",
+				  object_schema(answer_of((enum resource_id)(row - resources)))));
+	if (row->streams)
+		json_object_set_new(json_object_get(o, "content"), RESOURCE_STREAM_TYPE,
+				    json_pack("{s:{s:s}}", "schema", "type", "string"));
+	return o;
 }
 
 static json_t *responses_of(const struct resource *row)
@@ -239,6 +264,11 @@ static json_t *responses_of(const struct resource *row)
 
 	snprintf(status, sizeof(status), "%u", row->success ? row->success : 200);
 	json_object_set_new(all, status, success(row, row->purpose));
+	if (row->async)
+		json_object_set_new(all, "202",
+				    success(&resources[RESOURCE_OPERATION],
+					    "with Prefer: respond-async: the operation, whose "
+					    "path is in Location"));
 	if (row->continues)
 		json_object_set_new(all, "202", success(row, "not ended yet: repeat the request"));
 	if (strcmp(row->method, "GET") == 0)
@@ -333,8 +363,8 @@ static json_t *description(void)
 			 "The agent of one host. Reading needs the socket plenumd.sock, changes "
 			 "need plenumd-admin.sock; plenum-api(7) explains each operation.",
 			 "servers", "url", "/", "description",
-			 "the unix sockets in /run/plenum, by any host name", "paths", paths(),
-			 "components", components());
+			 "the unix sockets in /run/plenum, by any host name without a dot", "paths",
+			 paths(), "components", components());
 }
 
 static json_t *list_of_operations(void)

@@ -20,6 +20,7 @@ static const struct {
 	{417, "Expectation Failed"},
 	{422, "Unprocessable Content"},
 	{428, "Precondition Required"},
+	{429, "Too Many Requests"},
 	{431, "Request Header Fields Too Large"},
 	{500, "Internal Server Error"},
 	{501, "Not Implemented"},

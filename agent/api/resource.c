@@ -65,6 +65,10 @@ static const struct resource_field restart_fields[] = {
 	{.name = "outdated", .type = RESOURCE_BOOLEAN, MEMBER(restart.outdated), .one_of = true},
 };
 
+static const struct resource_field worker_fields[] = {
+	NUMBER("worker", restart.worker, 1, UINT32_MAX, .required = ""),
+};
+
 static const struct resource_field fault_fields[] = {
 	TEXT("leg", fault.leg),
 	TEXT("peer", fault.peer),
@@ -115,7 +119,13 @@ static const struct resource_field ping_fields[] = {
 	"A new network for the leg, named as in --network or as the leg:\n"                    \
 	"      --netmask M   netmask of --ips: 255.255.0.0 or 16\n"                            \
 	"      --gateway A   address of its router\n"                                          \
-	"      --vlan ID     VLAN tag\n"
+	"      --vlan ID     VLAN tag\n"                                                       \
+	"      --mtu BYTES   MTU of its devices\n"
+
+#define EXPECT_LEG_HELP \
+	"\n      --expect V    only if the leg's version in 'plenum net show NAME' is still V\n"
+#define EXPECT_HELP \
+	"\n      --expect V    only if the version in 'plenum diff' or 'plenum plan' is still V\n"
 
 #define OPERATION(method_, path_, type_, purpose_) \
 	.method = method_, .path = path_, .type = type_, .purpose = purpose_
@@ -155,10 +165,15 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/metrics", PRIVSEP_GET, "counters"),
 		.what = PRIVSEP_METRICS,
 		.content = PRIVSEP_PLAIN,
+		.commands = {{"metrics", "[FILE]", "print metrics for Prometheus",
+			       "Prints the metrics of the agent and its workers in the text format of Prometheus. With\n"
+			       "FILE replaces that file at once, so that a reader sees the old text or the new one: for\n"
+			       "the textfile collector of node_exporter, which reads each FILE.prom of a folder.\n"}},
 	},
 	[RESOURCE_EVENTS] = {
 		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "recent events"),
 		.waits = true,
+		.streams = true,
 		.commands = {{"events", "[--follow] [--since WHEN] [--until WHEN] [--severity S] [--source NAME] [-n N]",
 			       "list recent events",
 			       "Lists the last 1000 events, also those before a restart of the agent or the host: time,\n"
@@ -189,6 +204,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/history/", PRIVSEP_GET, "configuration of an apply"),
 		.what = PRIVSEP_HISTORY_CONFIG,
 		.content = PRIVSEP_YAML,
+		.as_json = true,
 		NAMED(NUMBER, get.number, "number"),
 		.commands = {{"history show", "NUMBER", "print the configuration of an apply",
 			       "Prints the configuration of apply NUMBER in 'plenum history', in normal form.\n"}},
@@ -205,34 +221,38 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/config/running", PRIVSEP_GET, "the running configuration"),
 		.what = PRIVSEP_CONFIG_RUNNING,
 		.content = PRIVSEP_YAML,
+		.as_json = true,
 	},
 	[RESOURCE_CONFIG_STAGED] = {
 		OPERATION("GET", "/v1/config/staged", PRIVSEP_GET, "the staged configuration"),
 		.what = PRIVSEP_CONFIG_STAGED,
 		.content = PRIVSEP_YAML,
+		.as_json = true,
 	},
 	[RESOURCE_CONFIG_STAGE] = {
 		OPERATION("PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, "stage a configuration"),
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.body = RESOURCE_BODY_YAML,
-		.commands = {{"config stage", "FILE", "stage a whole configuration",
+		.commands = {{"config stage", "FILE [--expect V]", "stage a whole configuration",
 			       "Stages a whole configuration for 'plenum apply', in place of plenum.yaml and of all files\n"
-			       "in plenum.d. FILE - is standard input.\n"}},
+			       "in plenum.d. FILE - is standard input.\n" EXPECT_HELP}},
 	},
 	[RESOURCE_CONFIG_RESTORE] = {
 		OPERATION("DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, "discard what is staged"),
 		.version = RESOURCE_VERSION_OPTIONAL,
-		.commands = {{"restore", "", "discard staged changes",
+		.commands = {{"restore", "[--expect V]", "discard staged changes",
 			       "Discards everything that is staged: a whole configuration and the changes of\n"
-			       "'plenum net'.\n"}},
+			       "'plenum net'.\n" EXPECT_HELP}},
 	},
 	[RESOURCE_NET] = {
 		OPERATION("GET", "/v1/net", PRIVSEP_GET, "the legs"),
 		.what = PRIVSEP_NET,
 		.columns = "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS",
-		.commands = {{"net show", "[TABLE OPTION...]", "list the legs",
+		.commands = {{"net show", "[NAME] [TABLE OPTION...]", "list the legs, or show one",
 			       "Lists the legs with their devices, networks, labels, addresses and carriers, and the\n"
-			       "staged change of each: '+' added, '-' removed, '~' changed by the next apply.\n"}},
+			       "staged change of each: '+' added, '-' removed, '~' changed by the next apply. With NAME\n"
+			       "shows the keys of one leg, their staged values, its version for --expect, and values in\n"
+			       "files that a change by 'plenum net' overrides.\n"}},
 	},
 	[RESOURCE_NET_ADD] = {
 		OPERATION("POST", "/v1/net", PRIVSEP_NET_ADD, "stage a new leg"),
@@ -244,7 +264,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "plenum.d/50-cli.yaml; 'plenum restore' discards it. DEVICE is a PCI address, a MAC\n"
 			       "address or an interface name.\n\n"
 			       "      --name N      name of the leg; default: the interface name\n"
-			       NET_OPTIONS_HELP}},
+			       NET_OPTIONS_HELP EXPECT_HELP}},
 	},
 	[RESOURCE_NET_GET] = {
 		OPERATION("GET", "/v1/net/", PRIVSEP_GET_NET, "one leg"),
@@ -260,39 +280,42 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "plenum.d/50-cli.yaml and to no other file.\n\n"
 			       "      --device D    use another device\n"
 			       "      --unset LIST  keys to reset to the value in the file, or to the default\n"
-			       NET_OPTIONS_HELP},
-			     {"net label", "NAME LABEL", "stage the label of a leg",
+			       NET_OPTIONS_HELP EXPECT_LEG_HELP},
+			     {"net label", "NAME LABEL [--expect V]", "stage the label of a leg",
 			       "Stages the label of a leg: the name of the switch behind it, or auto for the name that\n"
-			       "the switch sends by LLDP.\n"},
-			     {"net disable", "NAME", "stage taking a leg out of use",
+			       "the switch sends by LLDP.\n" EXPECT_LEG_HELP},
+			     {"net disable", "NAME [--expect V]", "stage taking a leg out of use",
 			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table;\n"
-			       "the agent does not touch its device.\n"},
-			     {"net enable", "NAME", "stage taking a leg into use",
-			       "Stages that a disabled leg is used again.\n"}},
+			       "the agent does not touch its device.\n" EXPECT_LEG_HELP},
+			     {"net enable", "NAME [--expect V]", "stage taking a leg into use",
+			       "Stages that a disabled leg is used again.\n" EXPECT_LEG_HELP}},
 	},
 	[RESOURCE_NET_REMOVE] = {
 		OPERATION("DELETE", "/v1/net/", PRIVSEP_NET_DEL, "stage the removal of a leg"),
 		NAMED(TEXT, net.name, "name"),
 		.version = RESOURCE_VERSION_OPTIONAL,
-		.commands = {{"net remove", "NAME", "stage the removal of a leg",
+		.commands = {{"net remove", "NAME [--expect V]", "stage the removal of a leg",
 			       "Stages the removal of a leg that 'plenum net add' added; 'plenum apply' removes it. To\n"
-			       "remove a leg of another file, edit that file.\n"}},
+			       "remove a leg of another file, edit that file.\n" EXPECT_LEG_HELP}},
 	},
 	[RESOURCE_APPLY] = {
 		OPERATION("POST", "/v1/apply", PRIVSEP_APPLY, "apply"),
+		.async = true,
 		.version = RESOURCE_VERSION_OPTIONAL,
 		FIELDS(apply_fields),
-		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "apply the staged configuration",
+		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME] [--expect V]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
 			       "failed apply is rolled back, and so is one after which a peer no longer answers or a mount\n"
 			       "in the place of a served one is not served. Exit status 1: a mount that was served before\n"
-			       "is not served by the new configuration.\n\n"
+			       "is not served by the new configuration. If other users have staged changes, asks on a\n"
+			       "terminal and else refuses.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
 			       "      --dry-run     only show what would be done\n"
 			       "      --force NAME  apply although the change cuts off a dependency of the host; NAME is the\n"
 			       "                    interface or the dependency that the refusal names, such as\n"
 			       "                    default-route; --force probes: although a peer stops answering,\n"
-			       "                    or a mount is not served\n"}},
+			       "                    or a mount is not served; --force others: also what others staged\n"
+			       "      --expect V    only if the version in 'plenum diff' or 'plenum plan' is still V\n"}},
 	},
 	[RESOURCE_CONFIRM] = {
 		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),
@@ -305,12 +328,22 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_ROLLBACK] = {
 		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
+		.async = true,
 		FIELDS(rollback_fields),
 		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--dry-run] [--force NAME]", "undo an apply",
 			       "Undoes the pending apply with NUMBER, by default your own. If no apply is pending,\n"
 			       "returns to the configuration before the running one, or to that of apply NUMBER in\n"
 			       "'plenum history'; the configuration files stay as they are. The options are those of\n"
 			       "apply.\n"}},
+	},
+	[RESOURCE_OPERATIONS] = {
+		OPERATION("GET", "/v1/operations", PRIVSEP_GET, "applies in the background"),
+		.what = PRIVSEP_OPERATIONS,
+	},
+	[RESOURCE_OPERATION] = {
+		OPERATION("GET", "/v1/operations/", PRIVSEP_GET, "one of them, with its answer"),
+		.what = PRIVSEP_OPERATION,
+		NAMED(NUMBER, get.number, "id"),
 	},
 	[RESOURCE_STOP] = {
 		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
@@ -330,6 +363,22 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "not come back within a minute.\n\n"
 			       "      --outdated    all workers that 'plenum processes' shows as outdated\n"}},
 	},
+	[RESOURCE_WORKER_STOP] = {
+		OPERATION("POST", "/v1/workers/stop", PRIVSEP_WORKER_STOP, "stop a worker"),
+		FIELDS(worker_fields),
+		.commands = {{"worker stop", "ID", "stop a worker and keep it stopped",
+			       "Stops a worker by its ID in 'plenum processes'. It stays down, also through applies, until\n"
+			       "'plenum worker start' or a start of the agent; 'plenum status' says so. Its mounts stay:\n"
+			       "programs on hard mounts wait, those on soft mounts get errors after their time; clients of\n"
+			       "its exports wait likewise. Exit status 2: it did not end within a minute.\n"}},
+	},
+	[RESOURCE_WORKER_START] = {
+		OPERATION("POST", "/v1/workers/start", PRIVSEP_WORKER_START, "start that worker"),
+		FIELDS(worker_fields),
+		.commands = {{"worker start", "ID", "start a stopped worker",
+			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: it is not up after a\n"
+			       "minute.\n"}},
+	},
 	[RESOURCE_FAULTS] = {
 		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),
 		.what = PRIVSEP_FAULTS,
@@ -337,8 +386,14 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"fault show", "[TABLE OPTION...]", "list the injected faults",
 			       "Lists the injected faults, their remaining time, and how many packets each affected.\n"}},
 	},
+	[RESOURCE_FAULT] = {
+		OPERATION("GET", "/v1/faults/", PRIVSEP_GET, "one fault"),
+		.what = PRIVSEP_FAULT,
+		NAMED(NUMBER, get.number, "id"),
+	},
 	[RESOURCE_FAULT_ADD] = {
 		OPERATION("POST", "/v1/faults", PRIVSEP_FAULT_ADD, "start a fault"),
+		.success = 201,
 		FIELDS(fault_fields),
 		.commands = {{"fault add", "[--leg LEG] [--peer PEER] FAULT... --ttl TIME", "inject packet loss, delay, reordering",
 			       "Makes the workers of this host drop, delay, duplicate or reorder packets, to test how\n"
@@ -366,6 +421,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_CAPTURE_BEGIN] = {
 		OPERATION("POST", "/v1/captures", PRIVSEP_CAPTURE, "start a capture"),
+		.success = 201,
 		.what = PRIVSEP_CAPTURE_BEGIN,
 		FIELDS(capture_fields),
 		.commands = {{"capture", "[--leg LEG] [--worker ID] [OPTION...] [-w FILE]", "write the workers' packets to a file",
@@ -403,6 +459,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_RDMA_PING_BEGIN] = {
 		OPERATION("POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, "start an RDMA test"),
+		.success = 201,
 		FIELDS(ping_fields),
 		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer on each leg",
 			       "Makes a worker that mounts from the peer, or that serves a mount there, measure RDMA over\n"

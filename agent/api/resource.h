@@ -42,9 +42,14 @@ enum resource_id {
 	RESOURCE_APPLY,
 	RESOURCE_CONFIRM,
 	RESOURCE_ROLLBACK,
+	RESOURCE_OPERATIONS,
+	RESOURCE_OPERATION,
 	RESOURCE_STOP,
 	RESOURCE_WORKERS_RESTART,
+	RESOURCE_WORKER_STOP,
+	RESOURCE_WORKER_START,
 	RESOURCE_FAULTS,
+	RESOURCE_FAULT,
 	RESOURCE_FAULT_ADD,
 	RESOURCE_FAULTS_REMOVE,
 	RESOURCE_FAULT_REMOVE,
@@ -119,6 +124,9 @@ struct resource_command {
 	const char *help;
 };
 
+/* The media type of a stream of server-sent events. */
+#define RESOURCE_STREAM_TYPE "text/event-stream"
+
 #define RESOURCE_COMMANDS_MAX 5 /* the last one marks the end */
 
 struct resource {
@@ -128,12 +136,15 @@ struct resource {
 	size_t name_offset;	/* in struct privsep_msg */
 	const char *name_shown; /* in the manual */
 	bool waits;		/* takes the parameters of events: since, wait, severity, ... */
+	bool as_json;		/* of YAML: also as JSON, if Accept prefers that */
+	bool streams;		/* also answers as a stream, if Accept names that type */
 	enum resource_version version;
 	enum resource_body body;
 	const struct resource_field *fields;
 	size_t n_fields;
 	enum privsep_content content; /* of the answer; JSON also has all errors */
 	unsigned success;	      /* HTTP status; 0: 200 */
+	bool async;		      /* with Prefer: respond-async: 202, and an operation */
 	bool continues;		      /* 202: the client repeats the request until it is 200 */
 	enum resource_local local;    /* the members below are for the monitor */
 	enum privsep_type type;

@@ -450,7 +450,7 @@ uint64_t history_kept_other(const struct history *h, const char *yaml)
 	return 0;
 }
 
-static json_t *entry_to_json(const struct history *h, const struct history_entry *e)
+json_t *history_entry_to_json(const struct history *h, const struct history_entry *e)
 {
 	autofree char *config = history_config(h, e->number);
 	const time_t at = (time_t)e->time_s;
@@ -470,6 +470,6 @@ json_t *history_to_json(const struct history *h)
 	json_t *list = json_array();
 
 	for (size_t i = h->n; list && i-- > 0;)
-		json_array_append_new(list, entry_to_json(h, &h->entries[i]));
+		json_array_append_new(list, history_entry_to_json(h, &h->entries[i]));
 	return json_pack("{s:o}", "history", list ? list : json_array());
 }

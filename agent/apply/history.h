@@ -72,6 +72,8 @@ uint64_t history_kept_other(const struct history *h, const char *yaml);
 bool history_is_last(const struct history *h, const char *yaml);
 /* Path of an apply's configuration, heap; NULL: none, or out of memory. */
 char *history_config(const struct history *h, uint64_t number);
+/* One entry as in that list; a new reference, NULL: out of memory. */
+json_t *history_entry_to_json(const struct history *h, const struct history_entry *e);
 /* {"history": [...]}, latest first; a new reference, NULL: out of memory. */
 json_t *history_to_json(const struct history *h);
 

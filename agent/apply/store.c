@@ -249,6 +249,7 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d)
 {
 	autofree char *tree = next_tree(st);
+	const bool replaces = !cli;
 	struct spec *spec = NULL;
 	int r;
 
@@ -264,6 +265,10 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	if (r >= 0)
 		r = plan_check(spec, d);
 	spec_free(spec);
+	if (r >= 0) {
+		r = store_write_authors(st, tree, replaces);
+		r = r < 0 ? store_error(d, tree, "written", r) : 0;
+	}
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
 	store_remove_tree(tree); /* the refused new tree, or the old one */

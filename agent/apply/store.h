@@ -18,7 +18,7 @@
 #include "netcfg/spec/spec.h"
 #include <jansson.h>
 
-#define STORE_CLI_FILE "50-cli.yaml"
+#define STORE_CLI_FILE SPEC_CLI_FILE
 
 struct store {
 	char *file;	  /* /etc/plenum/plenum.yaml */
@@ -29,7 +29,11 @@ struct store {
 	char *check_dir;  /* STATE/check.d: the drop-ins that a staged change would give */
 	char *base_file;  /* STATE/base: checksums of the files that a running apply will replace */
 	char *next_file, *next_dropins; /* last result of store_next */
-	bool prepared;			/* between store_prepare and commit or abandon */
+	struct {
+		uid_t uid;
+		char by[REQUESTER_MAX];
+	} author;      /* of the next change */
+	bool prepared; /* between store_prepare and commit or abandon */
 	struct {
 		uint64_t mark;	    /* of the files when last read */
 		char *yaml, *error; /* one of them, once read */
@@ -75,6 +79,16 @@ void store_abandon(struct store *st);
 int store_note_base(struct store *st, struct diag *d);
 int store_check_base(struct store *st, struct diag *d);
 void store_forget_base(struct store *st);
+
+/* Users whose changes are recorded; of more, those with the latest changes. */
+#define STORE_AUTHORS_MAX 16
+/* The user on whose behalf the next changes are staged; by: description of the client. */
+void store_set_author(struct store *st, uid_t uid, const char *by);
+/* The users whose changes are staged, the latest change last: [{"uid", "by", "time", "changes"}].
+ */
+json_t *store_authors_to_json(const struct store *st);
+/* Whether anything is staged by another user. */
+bool store_is_staged_by_others(const struct store *st, uid_t uid);
 
 /* Validates and stages a whole configuration in place of all that is staged. -EINVAL with reasons
  * in d; -EINPROGRESS during an apply; other errors name their path in d. */

@@ -42,16 +42,31 @@ static size_t bare_line(const char *text)
 	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
 }
 
+/* Length of a temporary folder of drop-ins at the start of text; else 0. */
+static size_t dropins_length(const struct store *st, const char *text)
+{
+	static const char dropins[] = "/plenum.d/";
+	size_t len = strlen(st->check_dir);
+
+	if (strncmp(text, st->check_dir, len) == 0 && text[len] == '/')
+		return len;
+	len = strlen(st->staged);
+	if (strncmp(text, st->staged, len) == 0 &&
+	    strncmp(text + len, dropins, strlen(dropins)) == 0)
+		return len + strlen(dropins) - 1;
+	return 0;
+}
+
 /* Prints text without the line numbers and paths of temporary files. */
 static void print_sentence(const struct store *st, const char *text, bool is_staged, FILE *f)
 {
-	size_t dir = strlen(st->check_dir), skip;
+	size_t skip;
 
 	while (*text) {
 		skip = is_staged ? bare_line(text) : 0;
-		if (!skip && strncmp(text, st->check_dir, dir) == 0 && text[dir] == '/') {
-			fputs(st->dropin_dir, f);
-			skip = dir;
+		if (!skip) {
+			skip = dropins_length(st, text);
+			fputs(skip ? st->dropin_dir : "", f);
 		}
 		if (!skip)
 			fputc(*text, f);
@@ -73,7 +88,7 @@ static char *entry_text(const struct store *st, const struct diag_entry *e)
 		return NULL;
 	if (file && !is_staged)
 		fprintf(f, e->line ? "%s:%u:%u: " : "%s: ", file, e->line, e->column);
-	fprintf(f, "%s: ", e->severity == DIAG_ERROR ? "error" : "warning");
+	fprintf(f, "%s: ", diag_severity_to_string(e->severity));
 	if (e->path)
 		fprintf(f, "%s: ", e->path);
 	print_sentence(st, e->text ? e->text : "", is_staged, f);

@@ -24,6 +24,9 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
  * NULL: the files on disk instead of a staged whole configuration; cli NULL: no changes by
  * `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
+/* Writes the record of authors into a new tree: those of the staged one, unless it `replaces` all
+ * of it, and the present one. In store_authors.c. */
+int store_write_authors(const struct store *st, const char *tree, bool replaces);
 /* Loads these parts without staging them. In store.c. */
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
 	      struct spec **ret);

@@ -42,6 +42,8 @@ static const char *check_text(const char *s, size_t size, bool may_be_empty)
 
 static const char *check_get(const struct privsep_msg *m)
 {
+	if (m->get.as_json > 1)
+		return "a flag that is neither 0 nor 1";
 	return m->get.what < PRIVSEP_WHAT_MAX ? NULL : "unknown object";
 }
 
@@ -68,7 +70,7 @@ static const char *check_apply(const struct privsep_msg *m)
 	const struct privsep_apply *a = &m->apply;
 	const char *why = NULL;
 
-	if (a->confirm_s > PRIVSEP_CONFIRM_S_MAX || a->dry_run > 1)
+	if (a->confirm_s > PRIVSEP_CONFIRM_S_MAX || a->dry_run > 1 || a->async > 1)
 		return "a number is too large";
 	for (size_t i = 0; !why && i < PRIVSEP_FORCES_MAX; i++)
 		why = check_text(a->forces[i], sizeof(a->forces[i]), true);
@@ -80,6 +82,13 @@ static const char *check_restart(const struct privsep_msg *m)
 	if (m->restart.outdated > 1)
 		return "a flag that is neither 0 nor 1";
 	return m->restart.worker || m->restart.outdated ? NULL : "no worker to restart";
+}
+
+static const char *check_worker(const struct privsep_msg *m)
+{
+	if (m->restart.outdated)
+		return "all outdated workers, where one is expected";
+	return m->restart.worker ? NULL : "no worker";
 }
 
 static const char *check_fault(const struct privsep_msg *m)
@@ -132,15 +141,46 @@ static const char *check_ping(const struct privsep_msg *m)
 	return why;
 }
 
-static const char *check_reply(const struct privsep_msg *m)
+static const char *check_head(const struct privsep_reply *r)
 {
-	const struct privsep_reply *r = &m->reply;
-
 	if (r->http_status < 200 || r->http_status > 599)
 		return "not an HTTP status";
 	if (r->content >= PRIVSEP_CONTENT_MAX)
 		return "unknown content type";
-	return r->len <= PRIVSEP_REPLY_MAX ? NULL : "reply too large";
+	if (r->len > PRIVSEP_REPLY_MAX)
+		return "reply too large";
+	return check_text(r->location, sizeof(r->location), true);
+}
+
+static const char *check_reply(const struct privsep_msg *m)
+{
+	return check_head(&m->reply);
+}
+
+bool privsep_is_shared(uint32_t what)
+{
+	static const bool shared[PRIVSEP_WHAT_MAX] = {
+		[PRIVSEP_STATUS] = true, [PRIVSEP_PROCESSES] = true, [PRIVSEP_INVENTORY] = true,
+		[PRIVSEP_NET] = true,	 [PRIVSEP_METRICS] = true,   [PRIVSEP_HISTORY] = true,
+		[PRIVSEP_FAULTS] = true, [PRIVSEP_EVENTS] = true,
+	};
+
+	return what < PRIVSEP_WHAT_MAX && shared[what];
+}
+
+static const char *check_peer(const struct privsep_msg *m)
+{
+	return m->peer.barred > 1 ? "a flag that is neither 0 nor 1" : NULL;
+}
+
+static const char *check_look(const struct privsep_msg *m)
+{
+	return privsep_is_shared(m->look.what) ? NULL : "unknown object";
+}
+
+static const char *check_seen(const struct privsep_msg *m)
+{
+	return privsep_is_shared(m->seen.what) ? check_head(&m->seen.reply) : "unknown object";
 }
 
 static const char *check_neighbour(const struct privsep_msg *m)
@@ -209,6 +249,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	/*                       senders  payload         fd   connection check */
 	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
 	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, check_get_events},
+	[PRIVSEP_STREAM] = {EITHER, SIZE(get_events), false, true, check_get_events},
 	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
 	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_GET_NET] = {EITHER, SIZE(net), false, true, check_net},
@@ -219,20 +260,24 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CONFIRM] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_ROLLBACK] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_RESTART] = {ADMIN, SIZE(restart), false, true, check_restart},
+	[PRIVSEP_WORKER_STOP] = {ADMIN, SIZE(restart), false, true, check_worker},
+	[PRIVSEP_WORKER_START] = {ADMIN, SIZE(restart), false, true, check_worker},
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_CAPTURE] = {ADMIN, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_RDMA_PING] = {ADMIN, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_LOOK] = {EITHER, SIZE(look), false, false, check_look},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
 	[PRIVSEP_CLAIM] = {LLDP, SIZE(claim), false, false, check_claim},
 	[PRIVSEP_PONG] = {EITHER | LLDP, 0, false, false, NULL},
 	[PRIVSEP_VIOLATION] = {EITHER | LLDP, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
+	[PRIVSEP_SEEN] = {MONITOR, SIZE(seen), true, false, check_seen},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
-	[PRIVSEP_CONNECTION] = {MONITOR, 0, true, true, NULL},
+	[PRIVSEP_CONNECTION] = {MONITOR, SIZE(peer), true, true, check_peer},
 	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
 	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, check_link},
 	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, check_link},

@@ -14,6 +14,10 @@
  * others. `api` may not send a message that changes something. So a client that may only read can
  * change nothing, not even after it has taken over the `api` process: no message exists for it.
  *
+ * A child may also ask for itself, to answer many clients at once (PRIVSEP_LOOK). It may ask only
+ * for what every client of the child may read, and sends the answer only to clients that the
+ * monitor has admitted.
+ *
  * `admin` never sees a byte from a peer that could not change everything openly. If one
  * administrator (or hostile bytes that an administrator relays) takes it over, it can replace a
  * change that another administrator requests, while that administrator's connection is open. It
@@ -60,6 +64,7 @@ const char *privsep_role_to_string(enum privsep_role r);
 enum privsep_type {
 	PRIVSEP_GET = 1,
 	PRIVSEP_GET_EVENTS,
+	PRIVSEP_STREAM, /* the client's answer does not end: a stream of events */
 	PRIVSEP_PUT_STAGED,
 	PRIVSEP_DROP_STAGED,
 	PRIVSEP_GET_NET,
@@ -67,21 +72,25 @@ enum privsep_type {
 	PRIVSEP_NET_SET,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
-	PRIVSEP_CONFIRM,   /* keep the pending apply */
-	PRIVSEP_ROLLBACK,  /* undo the pending apply, or go back to an earlier one */
-	PRIVSEP_RESTART,   /* restart workers, one at a time */
-	PRIVSEP_STOP,	   /* also ends workers and mounts */
-	PRIVSEP_FAULT_ADD, /* inject a fault */
+	PRIVSEP_CONFIRM,      /* keep the pending apply */
+	PRIVSEP_ROLLBACK,     /* undo the pending apply, or go back to an earlier one */
+	PRIVSEP_RESTART,      /* restart workers, one at a time */
+	PRIVSEP_WORKER_STOP,  /* stop a worker, and keep it so */
+	PRIVSEP_WORKER_START, /* start a worker that was stopped */
+	PRIVSEP_STOP,	      /* also ends workers and mounts */
+	PRIVSEP_FAULT_ADD,    /* inject a fault */
 	PRIVSEP_FAULT_DEL,
 	PRIVSEP_CAPTURE,   /* capture of workers' packets: begin, take, end */
 	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
 	PRIVSEP_HELD,	   /* the client waits for events: its connection is not idle */
+	PRIVSEP_LOOK,	   /* a question of the child, whose answer serves many clients */
 	PRIVSEP_CLOSED,	   /* the connection is closed, its number invalid */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, parsed */
 	PRIVSEP_CLAIM,	   /* one packet of ARP or neighbour discovery, parsed */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* a forbidden system call */
 	PRIVSEP_REPLY,
+	PRIVSEP_SEEN, /* answer of a PRIVSEP_LOOK */
 	PRIVSEP_EVENT_NOTE,
 	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
 	PRIVSEP_DROP,	    /* close that connection: it is idle or its place is needed */
@@ -105,6 +114,10 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_HISTORY_CONFIG, /* the configuration of one apply */
 		    PRIVSEP_PLAN_BACK,	    /* the plan of a rollback; no path of the API */
 		    PRIVSEP_FAULTS,
+		    PRIVSEP_FAULT, /* one of them */
+		    PRIVSEP_OPERATIONS,
+		    PRIVSEP_OPERATION, /* one of them */
+		    PRIVSEP_EVENTS,    /* of PRIVSEP_LOOK only */
 		    PRIVSEP_WHAT_MAX
 };
 
@@ -118,7 +131,9 @@ enum privsep_content {
 
 struct privsep_get {
 	uint32_t what;
-	uint32_t number; /* of an apply, for PRIVSEP_HISTORY_CONFIG */
+	uint32_t as_json; /* 1: a configuration as JSON instead of YAML */
+	uint32_t number;  /* of an apply, for PRIVSEP_HISTORY_CONFIG; of a PRIVSEP_FAULT, a
+			     PRIVSEP_OPERATION */
 };
 #define PRIVSEP_EVENTS_MAX 1000U /* EVENTS_KEPT */
 struct privsep_get_events {
@@ -138,6 +153,7 @@ struct privsep_net { /* one leg by its name; NET_ADD and NET_SET come with a sea
 struct privsep_apply {
 	uint32_t confirm_s; /* time until the rollback unless confirmed; 0: as the policy says */
 	uint32_t dry_run;   /* 1: only report the actions */
+	uint32_t async;	    /* 1: the client does not wait for the end */
 	uint64_t back_to;   /* confirm, rollback: number in the history; 0: the pending one */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* the list ends at the first empty one */
 };
@@ -179,12 +195,25 @@ struct privsep_ping {
 	uint32_t what, bytes, count, depth; /* as in struct launch_ping */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 };
+#define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
 	uint64_t len;
-	uint64_t etag; /* version of the object shown; 0: none */
+	uint64_t etag;			     /* version of the object shown; 0: none */
+	char location[PRIVSEP_LOCATION_MAX]; /* path of what the request created; "": nothing */
 };
-struct privsep_event_note {
+struct privsep_look {
+	uint32_t what;		  /* enum privsep_what, for which privsep_is_shared() */
+	uint64_t since, instance; /* of PRIVSEP_EVENTS, as in struct privsep_get_events */
+};
+struct privsep_seen { /* with a sealed memfd */
+	uint32_t what;
+	struct privsep_reply reply;
+};
+struct privsep_peer {
+	uint32_t barred; /* 1: it has no right to read */
+};
+struct privsep_event_note { /* an event, or with the former number a change without one */
 	uint64_t next, instance;
 };
 struct privsep_neighbour {
@@ -224,6 +253,9 @@ struct privsep_msg {
 		struct privsep_capture capture;
 		struct privsep_ping ping;
 		struct privsep_reply reply;
+		struct privsep_look look;
+		struct privsep_seen seen;
+		struct privsep_peer peer;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;
 		struct privsep_neighbour neighbour;
@@ -232,6 +264,8 @@ struct privsep_msg {
 	};
 };
 
+/* Whether a child may ask for that enum privsep_what for all its clients. */
+bool privsep_is_shared(uint32_t what);
 /* Whether the message asks for a change. */
 bool privsep_is_change(enum privsep_type t);
 /*

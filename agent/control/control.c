@@ -6,6 +6,7 @@
 #include "agent/control.h"
 #include "agent/api/clients.h"
 #include "agent/control/control_internal.h"
+#include "agent/control/operations.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>
@@ -51,6 +52,7 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 				    "restart plenumd to use it (workers and mounts keep running)"));
 	control_note_outdated(a, json_object_get(o, "notes"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
+	json_object_set_new(o, "staged_by", store_authors_to_json(&a->store));
 	control_json(r, 200, o);
 }
 
@@ -74,62 +76,23 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	status_done(&st);
 }
 
-static void get_staged(struct agent *a, struct control_reply *r)
+/* The list, or the one with the number. */
+static void get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct spec *spec = NULL;
-	int k = store_load_next(&a->store, &d, &spec);
-
-	if (k < 0)
-		control_failure(a, r, k, &d);
-	else
-		*r = (struct control_reply){.http_status = 200,
-					    .content = PRIVSEP_YAML,
-					    .text = spec_to_yaml(spec),
-					    .etag = control_tag_of_tree(spec)};
-	spec_free(spec);
-}
-
-/* The apply with that number, if its configuration is kept; NULL: r has the error. */
-static const struct history_entry *kept_entry(struct agent *a, uint64_t number,
-					      struct control_reply *r)
-{
-	const struct history *h = &a->reconcile.records.history;
-	const struct history_entry *e = history_find(h, number);
-	autofree char *path = e ? history_config(h, e->number) : NULL;
+	static const struct operations none;
+	const struct operations *ops = a->operations ? a->operations : &none;
+	json_t *o = m->get.what == PRIVSEP_OPERATIONS ? operations_to_json(ops)
+						      : operation_to_json(ops, m->get.number);
 	struct reason why;
 
-	if (path && e->number == number)
-		return e;
-	if (e)
-		reason_set_text(&why,
-				"apply %" PRIu64
-				" is '%s' in 'plenum history': no configuration of it is "
-				"kept; give the number of an apply that is shown as applied",
-				number, history_outcome_to_string(e->outcome));
+	reason_set_text(&why,
+			"operation %u is unknown: it is older than the last %d, or the agent has "
+			"restarted; see /v1/history",
+			m->get.number, OPERATIONS_MAX);
+	if (o || m->get.what == PRIVSEP_OPERATIONS) /* NULL becomes "out of memory" */
+		control_json(r, 200, o);
 	else
-		reason_set_text(&why,
-				"apply %" PRIu64
-				" is not in 'plenum history'; give the number of an "
-				"apply that is shown there as applied",
-				number);
-	control_error(r, 404, "not-found", why.text, NULL);
-	return NULL;
-}
-
-static void get_past(struct agent *a, uint64_t number, struct control_reply *r)
-{
-	const struct history_entry *e = kept_entry(a, number, r);
-	autofree char *path = e ? history_config(&a->reconcile.records.history, number) : NULL;
-	size_t len;
-	int k;
-
-	if (!e)
-		return;
-	*r = (struct control_reply){.http_status = 200, .content = PRIVSEP_YAML};
-	k = path ? file_read(path, SPEC_FILE_BYTES_MAX, &r->text, &len) : -ENOMEM;
-	if (k < 0)
-		control_failure(a, r, k, &(struct diag)DIAG_INIT);
+		control_error(r, 404, "not-found", why.text, NULL);
 }
 
 static void on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -149,26 +112,24 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 				   (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
-		if (a->running.spec)
-			*r = (struct control_reply){.http_status = 200,
-						    .content = PRIVSEP_YAML,
-						    .text = spec_to_yaml(a->running.spec)};
-		else
-			control_error(r, 404, "not-found", "no configuration has been applied yet",
-				      NULL);
-		break;
 	case PRIVSEP_CONFIG_STAGED:
-		get_staged(a, r);
+	case PRIVSEP_HISTORY_CONFIG:
+		control_get_config(a, m, r);
 		break;
 	case PRIVSEP_HISTORY:
 		control_json(r, 200, history_to_json(&a->reconcile.records.history));
 		break;
-	case PRIVSEP_HISTORY_CONFIG:
-		get_past(a, m->get.number, r);
-		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
 		break;
+	case PRIVSEP_FAULT:
+		control_get_fault(a, m->get.number, r);
+		break;
+	case PRIVSEP_OPERATIONS:
+	case PRIVSEP_OPERATION:
+		get_operations(a, m, r);
+		break;
+	case PRIVSEP_EVENTS:	/* only for a child itself */
 	case PRIVSEP_PLAN_BACK: /* only by a rollback's dry-run */
 		control_error(r, 404, "not-found", "no such object", NULL);
 		break;
@@ -191,7 +152,7 @@ static void on_put_staged(struct agent *a, const struct client *cl, const struct
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
-	int k = control_may_stage(a, m);
+	int k = control_begin_stage(a, cl, m);
 
 	if (k >= 0)
 		k = privsep_read_memfd(fd, m->put_staged.len, &text);
@@ -232,6 +193,54 @@ static void take_apply(const struct client *cl, const struct privsep_apply *m,
 	clients_describe(cl, ret->by, sizeof(ret->by));
 }
 
+/* Takes a name out of the list of --force. Returns whether it was there. */
+static bool take_forced(struct reconcile_client *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_forced; i++) {
+		if (strcmp(c->forced[i], name) != 0)
+			continue;
+		c->n_forced--;
+		memmove(c->forced[i], c->forced[i + 1], (c->n_forced - i) * sizeof(c->forced[0]));
+		return true;
+	}
+	return false;
+}
+
+/* "uid 1000: 2 changes, the last one at 2026-11-27T22:00:05.000Z (uid 1000, pid 42)" */
+static json_t *authors_to_lines(const struct store *st)
+{
+	json_t *authors = store_authors_to_json(st), *lines = json_array(), *e;
+	size_t i;
+
+	json_array_foreach (authors, i, e) {
+		const json_int_t n = json_integer_value(json_object_get(e, "changes"));
+		const char *by = json_string_value(json_object_get(e, "by"));
+		const char *when = json_string_value(json_object_get(e, "time"));
+
+		json_array_append_new(lines, json_sprintf("%s staged %" JSON_INTEGER_FORMAT
+							  " change%s, the last one at %s",
+							  by ? by : "?", n, n == 1 ? "" : "s",
+							  when ? when : "?"));
+	}
+	json_decref(authors);
+	return lines;
+}
+
+/* Refuses to apply what other users have staged, unless the client has said that it wants that. */
+static bool may_apply_staged(struct agent *a, const struct client *cl, bool dry_run,
+			     struct reconcile_client *c, struct control_reply *r)
+{
+	if (!store_is_staged_by_others(&a->store, cl->peer.uid))
+		return true;
+	if (take_forced(c, "others") || dry_run)
+		return true;
+	control_error(r, 409, "staged-by-others",
+		      "other users have staged changes, which this apply would include; 'plenum "
+		      "diff' shows them, 'plenum apply --force others' applies them",
+		      authors_to_lines(&a->store));
+	return false;
+}
+
 /* Requests an apply; control_on_applied answers the client when the reconcile ends. */
 static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
@@ -245,6 +254,8 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 		return;
 	}
 	take_apply(cl, &m->apply, &client);
+	if (!may_apply_staged(a, cl, m->apply.dry_run, &client, r))
+		return;
 	if (m->apply.dry_run) {
 		control_query_host(a, &client, PRIVSEP_PLAN, r);
 		return;
@@ -414,7 +425,7 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	} else {
 		if (!client.back_to)
 			client.back_to = one_before(a, r);
-		else if (!kept_entry(a, client.back_to, r))
+		else if (!control_kept_entry(a, client.back_to, r))
 			client.back_to = 0;
 		if (!client.back_to)
 			return;
@@ -469,7 +480,8 @@ static void begin_capture(struct agent *a, const struct client *cl, const struct
 				     ? "packet capture started, with the keys of encrypted sessions"
 				     : "packet capture started");
 		snprintf(id_text, sizeof(id_text), "%016" PRIx64, id);
-		control_json(r, 200, json_pack("{s:s}", "capture", id_text));
+		control_created(r, json_pack("{s:s}", "capture", id_text), "/v1/captures/%s",
+				id_text);
 	}
 }
 
@@ -512,6 +524,7 @@ typedef void (*control_handler)(struct agent *a, const struct client *cl,
 static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_GET] = on_get,
 	[PRIVSEP_GET_EVENTS] = control_get_events,
+	[PRIVSEP_STREAM] = control_stream,
 	[PRIVSEP_PUT_STAGED] = on_put_staged,
 	[PRIVSEP_DROP_STAGED] = on_drop_staged,
 	[PRIVSEP_GET_NET] = control_get_net,
@@ -522,12 +535,44 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CONFIRM] = on_confirm,
 	[PRIVSEP_ROLLBACK] = on_rollback,
 	[PRIVSEP_RESTART] = control_restart,
+	[PRIVSEP_WORKER_STOP] = control_worker_stop,
+	[PRIVSEP_WORKER_START] = control_worker_start,
 	[PRIVSEP_STOP] = on_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
 	[PRIVSEP_CAPTURE] = on_capture,
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
+
+/* The client does not wait: its answer is kept in an operation. An error that is found at once is
+ * its answer. */
+static void begin_operation(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			    int fd, struct control_reply *r)
+{
+	char by[REQUESTER_MAX];
+	uint32_t number = 0;
+
+	if (!a->operations)
+		a->operations = calloc(1, sizeof(*a->operations));
+	if (a->operations)
+		number = operations_begin(a->operations,
+					  m->type == PRIVSEP_APPLY ? "apply" : "rollback", cl->id,
+					  cl->peer.uid, clients_describe(cl, by, sizeof(by)));
+	if (!number) {
+		control_error(r, 429, "too-many",
+			      "too many operations of this user run; wait for the end of one",
+			      NULL);
+		return;
+	}
+	handlers[m->type](a, cl, m, fd, r);
+	if (!r->later) {
+		operations_forget(a->operations, number);
+		return;
+	}
+	*r = (struct control_reply){.http_status = 0};
+	control_created(r, operation_to_json(a->operations, number), "/v1/operations/%u", number);
+	r->http_status = 202;
+}
 
 /* The API process checked the peer's credentials when it connected; they are checked again here,
  * since the configuration may have changed, or the peer exited. */
@@ -547,10 +592,29 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 			      "this client may not make changes; use the admin socket as root or "
 			      "as a user under 'admin'",
 			      NULL);
+	else if ((m->type == PRIVSEP_APPLY || m->type == PRIVSEP_ROLLBACK) && m->apply.async &&
+		 !m->apply.dry_run)
+		begin_operation(a, cl, m, fd, &r);
 	else
 		handlers[m->type](a, cl, m, fd, &r);
 	if (!r.later)
-		control_answer(a, cl->id, &r);
+		control_answer_now(a, cl->id, &r);
+}
+
+void control_on_look(void *user, enum privsep_role role, const struct privsep_look *look)
+{
+	struct agent *a = user;
+	const struct events_filter f = {.since = look->since, .instance = look->instance};
+	const struct client cl = {.id = clients_look_id(role, look->what), .role = role};
+	const struct privsep_msg m = {.type = PRIVSEP_GET, .get = {.what = look->what}};
+	struct control_reply r = {.http_status = 0};
+
+	if (look->what == PRIVSEP_EVENTS)
+		control_json(&r, 200, events_to_json(&a->events, &f));
+	else
+		on_get(a, &cl, &m, -1, &r);
+	if (!r.later)
+		control_answer(a, cl.id, &r);
 }
 
 static json_t *actions(const struct plan *p)

@@ -39,6 +39,23 @@ void control_get_faults(struct agent *a, struct control_reply *r)
 	control_json(r, 200, faults_to_json(&a->faults));
 }
 
+void control_get_fault(struct agent *a, uint32_t id, struct control_reply *r)
+{
+	json_t *all = faults_to_json(&a->faults), *fault;
+	char why[64];
+	size_t i;
+
+	snprintf(why, sizeof(why), "no fault %u; see 'plenum fault show'", id);
+	control_error(r, 404, "not-found", why, NULL);
+	json_array_foreach (json_object_get(all, "faults"), i, fault)
+		if (json_integer_value(json_object_get(fault, "id")) == (json_int_t)id) {
+			json_decref(r->json);
+			control_json(r, 200, json_incref(fault));
+			break;
+		}
+	json_decref(all);
+}
+
 void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
@@ -77,7 +94,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 		control_error(r, 409, "too-many",
 			      "the maximum number of faults is active; remove one first", NULL);
 	else
-		control_json(r, 200, json_pack("{s:I}", "id", (json_int_t)id));
+		control_created(r, json_pack("{s:I}", "id", (json_int_t)id), "/v1/faults/%u", id);
 }
 
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,

@@ -16,10 +16,14 @@ struct control_reply {
 	char *text;    /* owned */
 	size_t len;    /* of a binary reply; else 0 */
 	uint64_t etag; /* version of the object in the reply; 0: it has none */
-	bool later;    /* the reply follows later */
+	char location[PRIVSEP_LOCATION_MAX]; /* of what the request created */
+	bool later;			     /* the reply follows later */
 };
 
 void control_json(struct control_reply *r, unsigned status, json_t *json);
+/* 201: the request has created the object at that path. */
+void control_created(struct control_reply *r, json_t *json, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
 /* details: taken; may be NULL. */
 void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
 		   json_t *details);
@@ -27,7 +31,9 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d);
 /* Makes the reply's text; never fails. The caller frees r->text. */
 const char *control_text(struct control_reply *r);
-/* Sends the reply and frees what it owns. */
+/* Sends the reply to a request that is being handled, and frees what it owns. */
+void control_answer_now(struct agent *a, uint64_t client, struct control_reply *r);
+/* The same for a later reply; that of an operation is kept in it. */
 void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 
 /* Adds an event that names the request and its client. */
@@ -36,6 +42,8 @@ void control_note(struct agent *a, const struct client *cl, const char *fmt, ...
 /* Whether m may change the staged configuration. 0; -EINPROGRESS: an apply of it is running;
  * -ESTALE: m names another version of it; another negative errno where it cannot be read. */
 int control_may_stage(struct agent *a, const struct privsep_msg *m);
+/* The same before a change by this client, which becomes the author of what it stages. */
+int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m);
 
 /* ---- legs (control_net.c) ---- */
 
@@ -54,9 +62,18 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 void control_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
 
+/* ---- configurations (control_config.c) ---- */
+
+/* Answers PRIVSEP_CONFIG_RUNNING, PRIVSEP_CONFIG_STAGED and PRIVSEP_HISTORY_CONFIG. */
+void control_get_config(struct agent *a, const struct privsep_msg *m, struct control_reply *r);
+/* The apply with that number, if its configuration is kept. Borrowed; NULL: r has the error. */
+const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
+					       struct control_reply *r);
+
 /* ---- fault injection (control_fault.c) ---- */
 
 void control_get_faults(struct agent *a, struct control_reply *r);
+void control_get_fault(struct agent *a, uint32_t id, struct control_reply *r);
 void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
@@ -66,6 +83,10 @@ void control_fault_del(struct agent *a, const struct client *cl, const struct pr
 
 void control_restart(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
+void control_worker_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			 int fd, struct control_reply *r);
+void control_worker_start(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  int fd, struct control_reply *r);
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 
@@ -77,6 +98,9 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 /* Answers with the events that the client chooses; at once. */
 void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r);
+/* Admits a stream of events: 200 without content, which the child replaces with the stream. */
+void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		    struct control_reply *r);
 /* Answers PRIVSEP_PLAN (with c's --force), PRIVSEP_PLAN_BACK (of a rollback to apply c->back_to, 0:
  * of the pending apply) and PRIVSEP_INVENTORY: starts a child process and sets
  * r->later, or makes the error. */

@@ -79,6 +79,14 @@ int control_may_stage(struct agent *a, const struct privsep_msg *m)
 	return m->if_match == PRIVSEP_ETAG_ANY || m->if_match == tag ? 0 : -ESTALE;
 }
 
+int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m)
+{
+	char by[REQUESTER_MAX];
+
+	store_set_author(&a->store, cl->peer.uid, clients_describe(cl, by, sizeof(by)));
+	return control_may_stage(a, m);
+}
+
 /* ---- showing ---- */
 
 /* JSON null where n is NULL. */
@@ -118,12 +126,47 @@ static json_t *changes_to_json(const json_t *running, const json_t *staged)
 	return changes;
 }
 
-/* The file that configures the leg. */
+/* The file that configures the leg: of what an apply would read, since after a rollback the running
+ * configuration is from the history. */
 static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 {
 	autofree char *file = n->pos.file ? store_shown_file(&a->store, n->pos.file) : NULL;
 
 	return json_string(file ? file : "");
+}
+
+/* "/etc/plenum/plenum.yaml:7:38" */
+static json_t *place_to_json(const struct agent *a, const struct diag_pos *pos)
+{
+	autofree char *file = pos->file ? store_shown_file(&a->store, pos->file) : NULL;
+
+	return json_sprintf("%s:%u:%u", file ? file : "?", pos->line, pos->column);
+}
+
+/* The leg's values that are in a file and do not count. */
+static json_t *overridden_to_json(const struct agent *a, const struct spec *next, const char *name)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; next && i < next->n_overrides; i++) {
+		const struct spec_override *o = &next->overrides[i];
+		PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+		json_t *text;
+
+		if (strcmp(o->name, name) != 0)
+			continue;
+		spec_override_note(o, a->running.spec, &d);
+		text = store_diag_to_json(&a->store, &d);
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:s, s:o, s:b, s:O?}", "key", o->key,
+					"value", o->value, "at", place_to_json(a, &o->pos),
+					"overridden", o->overridden, "overridden_at",
+					place_to_json(a, &o->overridden_pos), "edited",
+					spec_override_is_edited(o, a->running.spec), "text",
+					json_array_get(text, 0)));
+		json_decref(text);
+	}
+	return list;
 }
 
 /* Adds the members that come from the configurations. */
@@ -133,7 +176,7 @@ static void add_pending(const struct agent *a, json_t *leg, const struct spec_ne
 	json_t *running = net_to_json(now), *staged = net_to_json(then);
 	const json_t *shown = now ? running : staged;
 
-	json_object_set_new(leg, "file", file_to_json(a, now ? now : then));
+	json_object_set_new(leg, "file", file_to_json(a, then ? then : now));
 
 	json_object_set(leg, "enabled", json_object_get(shown, "enabled"));
 	json_object_set(leg, "vfs", json_object_get(shown, "vfs"));
@@ -169,15 +212,21 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 
 		if (now)
 			add_pending(a, leg, now, next ? find_net(next, name) : now);
+		json_object_set_new(leg, "overridden",
+				    overridden_to_json(a, next, name ? name : ""));
 	}
 	for (i = 0; next && i < next->n_nets; i++) {
-		if (find_net(a->running.spec, next->nets[i].name))
+		const struct spec_net *then = &next->nets[i];
+
+		if (find_net(a->running.spec, then->name))
 			continue;
-		leg = coming_to_json(&next->nets[i]);
-		add_pending(a, leg, NULL, &next->nets[i]);
+		leg = coming_to_json(then);
+		add_pending(a, leg, NULL, then);
+		json_object_set_new(leg, "overridden", overridden_to_json(a, next, then->name));
 		json_array_append_new(list, leg);
 	}
 	spec_free(next);
+	json_object_set_new(o, "staged_by", store_authors_to_json(&a->store));
 	control_json(r, 200, o);
 }
 
@@ -214,11 +263,11 @@ static void answer_net(struct agent *a, const char *name, unsigned status, struc
 	running = net_to_json(now);
 	staged = net_to_json(then);
 	control_json(r, status,
-		     json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", name, "file",
-			       file_to_json(a, now ? now : then), "pending",
+		     json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "name", name, "file",
+			       file_to_json(a, then ? then : now), "pending",
 			       pending_word(running, staged), "changes",
 			       changes_to_json(running, staged), "running", running, "staged",
-			       staged));
+			       staged, "overridden", overridden_to_json(a, next, name)));
 	r->etag = tag_of_net(a->running.spec, next, name);
 	spec_free(next);
 }
@@ -241,26 +290,55 @@ static void name_of(const char *json, char *buf, size_t size)
 	json_decref(o);
 }
 
+/* Whether the leg of a request, or the network that it brings, is configured or staged. */
+static bool is_there(struct agent *a, const char *json, const char *name)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	json_t *o = json_loads(json, 0, NULL);
+	const char *network =
+		json_string_value(json_object_get(json_object_get(o, "network"), "name"));
+	struct spec *next = NULL;
+	bool there = false;
+
+	if (store_load_next(&a->store, &d, &next) >= 0)
+		there = find_net(next, name);
+	for (size_t i = 0; next && network && i < next->n_networks; i++)
+		there = there || strcmp(next->networks[i].name, network) == 0;
+	spec_free(next);
+	json_decref(o);
+	return there;
+}
+
 void control_net_add(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *json = NULL;
-	char name[PLENUM_NAME_MAX];
-	int k = control_may_stage(a, m);
+	char name[PLENUM_NAME_MAX] = "";
+	bool exists = false;
+	int k = control_begin_stage(a, cl, m);
 
 	if (k >= 0)
 		k = privsep_read_memfd(fd, m->net.len, &json);
-	if (k >= 0)
+	if (k >= 0) {
+		name_of(json, name, sizeof(name));
+		exists = is_there(a, json, name);
 		k = store_net_add(&a->store, json, m->net.len, &d);
+	}
+	if (k == -EINVAL && exists) {
+		control_error(r, 409, "exists", "there is a leg or a network of that name already",
+			      store_diag_to_json(&a->store, &d));
+		return;
+	}
 	if (k < 0) {
 		control_failure(a, r, k, &d);
 		return;
 	}
-	name_of(json, name, sizeof(name));
 	reconcile_forget_staged(a);
 	control_note(a, cl, "new leg %s staged; 'plenum apply' applies it", name);
 	answer_net(a, name, 201, r);
+	if (r->http_status == 201)
+		snprintf(r->location, sizeof(r->location), "/v1/net/%s", name);
 }
 
 void control_net_set(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -268,7 +346,7 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *json = NULL;
-	int k = control_may_stage(a, m);
+	int k = control_begin_stage(a, cl, m);
 
 	if (k >= 0)
 		k = privsep_read_memfd(fd, m->net.len, &json);
@@ -287,7 +365,7 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 		     struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = control_may_stage(a, m);
+	int k = control_begin_stage(a, cl, m);
 
 	if (k >= 0)
 		k = store_net_del(&a->store, m->net.name, &d);

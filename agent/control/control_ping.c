@@ -191,7 +191,8 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 		return;
 	}
 	snprintf(text, sizeof(text), "%016" PRIx64, p.id);
-	control_json(r, 200, json_pack("{s:s, s:I}", "ping", text, "worker", (json_int_t)w->id));
+	control_created(r, json_pack("{s:s, s:I}", "ping", text, "worker", (json_int_t)w->id),
+			"/v1/rdma-pings/%s", text);
 }
 
 static json_t *result(const struct launch_ping *p)

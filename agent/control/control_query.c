@@ -7,7 +7,9 @@
 #include "agent/base/child/child_task.h"
 #include "agent/control.h"
 #include "agent/control/control_internal.h"
+#include "agent/control/operations.h"
 #include "netcfg/base/os/memfd.h"
+#include <inttypes.h>
 #include <string.h>
 
 struct control_query {
@@ -16,6 +18,7 @@ struct control_query {
 	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* of a plan */
+	uint64_t tag;	   /* its version, of what an apply would read; 0: another plan */
 	struct diag diag;  /* messages of loading the spec */
 	bool answered;
 };
@@ -27,6 +30,8 @@ static json_t *plan_with_warnings(struct control_query *q, const struct plan *p)
 {
 	json_t *o = plan_to_object(p);
 
+	if (q->tag)
+		json_object_set_new(o, "version", json_sprintf("%016" PRIx64, q->tag));
 	json_object_set_new(o, "warnings", store_diag_to_json(&q->agent->store, &q->diag));
 	return o;
 }
@@ -78,7 +83,8 @@ static int work(void *user, int channel)
 	fd = memfd_new_sealed("plenum-reply", text, strlen(text));
 	if (fd < 0)
 		return 1;
-	head = (struct privsep_reply){r.http_status, r.content, strlen(text), 0};
+	head = (struct privsep_reply){
+		.http_status = r.http_status, .content = r.content, .len = strlen(text)};
 	child_task_send(channel, &head, sizeof(head), fd);
 	return 0;
 }
@@ -130,6 +136,10 @@ void control_queries_done(struct agent *a)
 	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
 		if (a->queries[i])
 			forget(a->queries[i]);
+	if (a->operations)
+		operations_done(a->operations);
+	free(a->operations);
+	a->operations = NULL;
 }
 
 static struct control_query **free_place(struct agent *a)
@@ -157,9 +167,16 @@ static int load_back(struct agent *a, struct control_query *q)
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;
+	int r;
 
-	if (q->what == PRIVSEP_PLAN)
-		return store_load_next(&a->store, &q->diag, &q->spec);
+	if (q->what == PRIVSEP_PLAN) {
+		r = store_load_next(&a->store, &q->diag, &q->spec);
+		if (r < 0)
+			return r;
+		q->tag = control_tag_of_tree(q->spec);
+		spec_note_overrides(q->spec, a->running.spec, &q->diag);
+		return 0;
+	}
 	if (q->what == PRIVSEP_PLAN_BACK)
 		return load_back(a, q);
 	if (q->what != PRIVSEP_PLAN_RUNNING)
@@ -214,4 +231,16 @@ void control_get_events(struct agent *a, const struct client *cl, const struct p
 					.limit = g->limit};
 
 	control_json(r, 200, events_to_json(&a->events, &f));
+}
+
+void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		    struct control_reply *r)
+{
+	if (clients_stream(a->clients, cl->id) < 0)
+		control_error(r, 429, "too-many",
+			      "too many streams of this user are open; close one, or read "
+			      "/v1/events with the parameter wait",
+			      NULL);
+	else
+		control_json(r, 200, json_object());
 }

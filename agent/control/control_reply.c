@@ -2,6 +2,7 @@
 /* Makes replies to REST clients and sends them. */
 #include "agent/api/problem.h"
 #include "agent/control/control_internal.h"
+#include "agent/control/operations.h"
 #include "netcfg/base/os/memfd.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,16 @@ void control_json(struct control_reply *r, unsigned status, json_t *json)
 	r->http_status = status;
 	r->content = PRIVSEP_JSON;
 	r->json = json;
+}
+
+void control_created(struct control_reply *r, json_t *json, const char *fmt, ...)
+{
+	va_list ap;
+
+	control_json(r, 201, json);
+	va_start(ap, fmt);
+	vsnprintf(r->location, sizeof(r->location), fmt, ap);
+	va_end(ap);
 }
 
 void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
@@ -52,8 +63,8 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 		break;
 	case -ESTALE:
 		control_error(r, 412, "changed",
-			      "it changed since the version in If-Match; read it again, then "
-			      "repeat the change",
+			      "it is not the version that If-Match (--expect) names any more; read "
+			      "it again, then repeat the change",
 			      details);
 		break;
 	case -ESHUTDOWN:
@@ -94,9 +105,12 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 		      const char *text)
 {
 	size_t len = r->content == PRIVSEP_PCAPNG ? r->len : strlen(text);
-	const struct privsep_reply reply = {r->http_status, r->content, len, r->etag};
+	struct privsep_reply reply = {r->http_status, r->content, len, r->etag, ""};
 	autoclose int fd = memfd_new_sealed("plenum-reply", text, len);
-	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
+	int k;
+
+	memcpy(reply.location, r->location, sizeof(reply.location));
+	k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
 	if (k < 0) /* the client or its API process has gone */
 		log_debug("cannot answer a client: %s", strerror(-k));
@@ -119,11 +133,22 @@ const char *control_text(struct control_reply *r)
 	return r->text ? r->text : out_of_memory;
 }
 
-void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
+void control_answer_now(struct agent *a, uint64_t client, struct control_reply *r)
 {
 	const char *text = control_text(r);
 
 	send_text(a, client, r, text);
+	free(r->text);
+}
+
+void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
+{
+	const char *text = control_text(r);
+
+	if (a->operations && operations_end(a->operations, client, r->http_status, text))
+		clients_note_event(a->clients, a->events.next, a->events.instance);
+	else
+		send_text(a, client, r, text);
 	free(r->text);
 }
 

@@ -1,12 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to restart workers. The supervisor restarts them one at a time; the answer names them at
- * once. */
+/* Requests to stop, start and restart workers. The supervisor restarts them one at a time; the
+ * answer names them at once. */
 #include "agent/control/control_internal.h"
+#include <stdio.h>
 
 static bool is_meant(const struct sup_worker *w, const struct privsep_restart *m)
 {
 	return w->wanted && w->pid > 0 &&
 	       (m->worker == w->id || (m->outdated && sup_is_outdated(w)));
+}
+
+/* Names the workers that exist. */
+static void fail_unknown(struct agent *a, uint32_t id, const char *what, struct control_reply *r)
+{
+	char ids[128] = "", message[256];
+	size_t len = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w && len < sizeof(ids) - 24;
+	     w = w->next)
+		if (w->wanted)
+			len += (size_t)snprintf(ids + len, sizeof(ids) - len, "%s%u%s",
+						len ? ", " : "", w->id,
+						w->pid > 0 ? "" : " (does not run)");
+	snprintf(message, sizeof(message), "no worker with the ID %u %s; workers: %s", id, what,
+		 len ? ids : "none");
+	control_error(r, 404, "not-found", message, NULL);
+}
+
+void control_worker_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			 int fd, struct control_reply *r)
+{
+	char by[REQUESTER_MAX];
+
+	clients_describe(cl, by, sizeof(by));
+	if (!sup_hold(a->sup, m->restart.worker, by)) {
+		fail_unknown(a, m->restart.worker, "exists", r);
+		return;
+	}
+	control_note(a, cl, "stop of worker %u requested", m->restart.worker);
+	control_json(r, 200, json_pack("{s:I}", "worker", (json_int_t)m->restart.worker));
+}
+
+void control_worker_start(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  int fd, struct control_reply *r)
+{
+	char message[96];
+	int k = sup_release(a->sup, m->restart.worker);
+
+	if (k == -ENOENT) {
+		fail_unknown(a, m->restart.worker, "exists", r);
+		return;
+	}
+	if (k < 0) {
+		snprintf(message, sizeof(message), "worker %u was not stopped by an operator",
+			 m->restart.worker);
+		control_error(r, 409, "not-stopped", message, NULL);
+		return;
+	}
+	control_note(a, cl, "start of worker %u requested", m->restart.worker);
+	control_json(r, 200, json_pack("{s:I}", "worker", (json_int_t)m->restart.worker));
 }
 
 void control_restart(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -19,8 +71,7 @@ void control_restart(struct agent *a, const struct client *cl, const struct priv
 			json_array_append_new(list, json_integer(w->id));
 	if (m->restart.worker && json_array_size(list) == 0) {
 		json_decref(list);
-		control_error(r, 404, "not-found",
-			      "no worker with this ID runs; see 'plenum processes'", NULL);
+		fail_unknown(a, m->restart.worker, "runs", r);
 		return;
 	}
 	control_note(a, cl, "restart of %zu workers requested", json_array_size(list));

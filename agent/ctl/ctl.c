@@ -5,18 +5,8 @@
  */
 #include "agent/ctl/ctl_options.h"
 
-#include "netcfg/base/diag.h"
 #include "plugins/plugins.h"
 #include <string.h>
-
-/* A command. Its texts are in agent/api/resource.c if it carries out one operation of the API, else
- * below. */
-struct ctl_command {
-	const char *words;
-	int min_operands, max_operands;
-	unsigned takes;
-	int (*run)(const struct ctl_args *a);
-};
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 
@@ -50,14 +40,17 @@ static const struct resource_command local_texts[] = {
 	 "workers that would run. Changes nothing. Without FILE the agent makes the plan; if no\n"
 	 "agent runs, or with FILE, this command makes it.\n\n"
 	 "      --inventory SNAPSHOT  plan for the host on which the snapshot was made\n"},
-	{"doctor", "[--peer HOST] [FILE]", "check the host and say what to fix",
+	{"doctor", "[--bad | --all] [--peer HOST] [SUBJECT | FILE]", "check the host and say what to fix",
 	 "Checks everything on this host that the data network depends on: kernel, cores, memory\n"
 	 "and more; plenum(1) lists the checks. Each check passes, warns, fails or is unknown, and\n"
 	 "reports its finding and the remedy. Uses the running configuration, or FILE\n"
 	 "("
 	 CONFIG_FILE
 	 " if no agent runs). Changes nothing. Needs no agent and no\n"
-	 "privileges, but finds less without them. Exit status 2: a check failed; 1: one warned.\n\n"
+	 "privileges, but finds less without them. Exit status 2: a check failed; 1: one warned.\n"
+	 "SUBJECT, such as legs or kernel, selects the checks below that heading.\n\n"
+	 "      --bad         leave out checks that pass: the default on a terminal\n"
+	 "      --all         show all checks: the default else\n"
 	 "      --peer HOST   probe this peer only: a name in peers, or an address\n"},
 	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "measure round trips to a peer on each leg",
 	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one leg\n"
@@ -93,6 +86,17 @@ static const struct resource_command local_texts[] = {
 	{"config generate", "", "print a first configuration",
 	 "Prints a first configuration for the devices of this host. It contains only settings that\n"
 	 "'plenum plan' accepts here; other devices are in comments, with the reason.\n"},
+	{"setup", "[--answers FILE] [--dry-run]", "make and apply a first configuration",
+	 "Asks for the name of the host, its data legs, exports, mounts, peers and cores, shows the\n"
+	 "configuration and its plan, writes it to\n"
+	 CONFIG_FILE
+	 " after consent, and has the agent apply it: 'plenum confirm' keeps it,\n"
+	 "else it is rolled back after two minutes. An existing file is first saved with ~ at the end of\n"
+	 "the name.\n\n"
+	 "      --answers FILE  take the answers from FILE, a YAML map, and ask nothing:\n"
+	 "                      {legs: [eth1 10.0.0.1-10.0.0.4/24 switch-a], exports: [data /srv/data],\n"
+	 "                      mounts: [/mnt/x HOST/EXPORT], peers: [HOST 10.0.0.9], cores: '2,3'}\n"
+	 "      --dry-run     write and apply nothing\n"},
 	{"diff", "[FILE]", "compare configurations and the host",
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"
 	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
@@ -130,44 +134,49 @@ static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
 	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS, ctl_cmd_events},
-	{"net show", 0, 0, TAKES_TABLE, ctl_cmd_net_show},
-	{"net add", 1, 1, TAKES_NET | TAKES_NAME, ctl_cmd_net_add},
-	{"net set", 1, 1, TAKES_NET | TAKES_SET, ctl_cmd_net_set},
-	{"net label", 2, 2, 0, ctl_cmd_net_label},
-	{"net disable", 1, 1, 0, ctl_cmd_net_disable},
-	{"net enable", 1, 1, 0, ctl_cmd_net_enable},
-	{"net remove", 1, 1, 0, ctl_cmd_net_remove},
-	{"restore", 0, 0, 0, ctl_cmd_restore},
+	{"metrics", 0, 1, 0, ctl_cmd_metrics},
+	{"net show", 0, 1, TAKES_TABLE, ctl_cmd_net_show},
+	{"net add", 1, 1, TAKES_NET | TAKES_NAME | TAKES_EXPECT, ctl_cmd_net_add},
+	{"net set", 1, 1, TAKES_NET | TAKES_SET | TAKES_EXPECT, ctl_cmd_net_set},
+	{"net label", 2, 2, TAKES_EXPECT, ctl_cmd_net_label},
+	{"net disable", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_net_disable},
+	{"net enable", 1, 1, TAKES_EXPECT, ctl_cmd_net_enable},
+	{"net remove", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_net_remove},
+	{"restore", 0, 0, TAKES_EXPECT | DISRUPTS, ctl_cmd_restore},
 	{"inventory", 0, 1, TAKES_SNAPSHOT | TAKES_TABLE, ctl_cmd_inventory},
 	{"rdma devices", 0, 0, TAKES_TABLE, ctl_cmd_rdma_devices},
 	{"rdma ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_rdma_ping},
 	{"plan", 0, 1, TAKES_INVENTORY, ctl_cmd_plan},
-	{"doctor", 0, 1, TAKES_PEER, ctl_cmd_doctor},
+	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR, ctl_cmd_doctor},
 	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_ping},
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE, ctl_cmd_capture},
-	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN, ctl_cmd_apply},
+	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | TAKES_EXPECT | DISRUPTS,
+	 ctl_cmd_apply},
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
-	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN, ctl_cmd_rollback},
+	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
 	{"history show", 1, 1, 0,
 	 ctl_cmd_history_show}, /* before the command that is its first word */
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
-	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT, ctl_cmd_fault_add},
+	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT | DISRUPTS, ctl_cmd_fault_add},
 	{"fault show", 0, 0, TAKES_TABLE, ctl_cmd_fault_show},
 	{"fault remove", 1, 1, 0, ctl_cmd_fault_remove},
-	{"worker restart", 0, 1, TAKES_OUTDATED, ctl_cmd_worker_restart},
-	{"stop", 0, 0, 0, ctl_cmd_stop},
+	{"worker restart", 0, 1, TAKES_OUTDATED | DISRUPTS, ctl_cmd_worker_restart},
+	{"worker stop", 1, 1, DISRUPTS, ctl_cmd_worker_stop},
+	{"worker start", 1, 1, 0, ctl_cmd_worker_start},
+	{"stop", 0, 0, DISRUPTS, ctl_cmd_stop},
 	{"validate", 0, 1, 0, ctl_cmd_validate},
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},
 	{"config generate", 0, 0, 0, ctl_cmd_config_generate},
+	{"setup", 0, 0, TAKES_ANSWERS | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_setup},
 	{"diff", 0, 1, 0, ctl_cmd_diff},
-	{"config stage", 1, 1, 0, ctl_cmd_config_stage},
+	{"config stage", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_config_stage},
 	{"config schema", 0, 0, 0, ctl_cmd_config_schema},
 	{"secret generate", 0, 1, 0, ctl_cmd_secret_generate},
 	{"secret add", 0, 1, 0, ctl_cmd_secret_add},
-	{"secret switch", 0, 1, 0, ctl_cmd_secret_switch},
-	{"secret drop", 0, 1, 0, ctl_cmd_secret_drop},
+	{"secret switch", 0, 1, DISRUPTS, ctl_cmd_secret_switch},
+	{"secret drop", 0, 1, DISRUPTS, ctl_cmd_secret_drop},
 	{"help", 0, 2, 0, cmd_help},
 	{"version", 0, 0, 0, ctl_cmd_version},
 };
@@ -254,7 +263,7 @@ static void print_group(const char *word, FILE *out)
 /* The operands (at least one) start with no known command. */
 static int complain_unknown(char **operands, int n)
 {
-	const char *words[ARRAY_SIZE(commands)], *near = NULL;
+	const char *near = NULL;
 	bool group = is_group(operands[0]);
 	char typed[80];
 
@@ -263,15 +272,15 @@ static int complain_unknown(char **operands, int n)
 		print_group(operands[0], stderr);
 		return CTL_USAGE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		words[i] = commands[i].words;
 	/* Compares the first word alone; if nothing is similar, both words. */
 	for (int n_typed = group ? 2 : 1; !near && n_typed <= MIN_OF(n, 2); n_typed++) {
 		snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n_typed > 1 ? " " : "",
 			 n_typed > 1 ? operands[1] : "");
-		near = diag_suggest(typed, words, ARRAY_SIZE(words));
+		near = ctl_suggest(typed, commands, ARRAY_SIZE(commands));
 	}
-	if (near)
+	if (near && strstr(near, "--help"))
+		ctl_complain("there is no command '%s'; see 'plenum %s'", typed, near);
+	else if (near)
 		ctl_complain("there is no command '%s'; did you mean '%s'?", typed, near);
 	else
 		ctl_complain("there is no command '%s'; see 'plenum%s%s --help'", typed,

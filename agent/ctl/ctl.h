@@ -58,14 +58,18 @@ struct ctl_args {
 	bool once, batch;				       /* top */
 	const char *since, *until, *severity, *source, *lines; /* events */
 	/* net add, net set */
-	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
+	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *mtu, *vfs,
+		*unset;
 	const char *vf_spoof_check, *vf_trust, *vf_rate;
 	const char *dcb, *ipoib_mode, *kernel_port, *roce_mode, *roce_tos;
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
 	bool outdated;		  /* worker restart */
+	bool bad, all;		  /* doctor */
+	const char *answers;	  /* setup: a file */
 	const char *confirm;	  /* apply, rollback: a time */
+	const char *expect;	  /* changes: the version that they are based on */
 	const char *snapshot;	  /* inventory */
 	const char *inventory;	  /* plan */
 	const char *peer;	  /* doctor */
@@ -86,6 +90,11 @@ int ctl_run(int argc, char **argv);
  * was printed. Of ctl_options.c. */
 int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
 		    unsigned long *ret);
+
+/* --expect as If-Match has it; "": not given. CTL_OK, or CTL_USAGE: the error was printed. Of
+ * ctl_options.c. */
+#define CTL_TAG_SIZE 19
+int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE]);
 
 /* ---- the agent, via HTTP over its socket (ctl_http.c) ---- */
 
@@ -195,6 +204,8 @@ bool ctl_rtt_is_current(const json_t *path);
 /* Format "1.5 MiB" and "3m 20s" into buf; return buf. */
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
 const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);
+/* "root (uid 0, pid 7)" of the agent's "uid 0, pid 7", where this host has a name for the user. */
+const char *ctl_format_user(const char *by, char *buf, size_t size);
 
 /* Rows of text under headings, printed in columns as wide as their widest cell. On a terminal (or
  * if COLUMNS is set) no line is wider: text in the last column is broken at blanks or printed
@@ -228,6 +239,21 @@ int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const ch
 int ctl_diff(const char *a, const char *b, FILE *out);
 /* The same as text; *ret is heap, the caller's. */
 int ctl_diff_text(const char *a, const char *b, char **ret);
+
+/* ---- legs ---- */
+
+/* Whether the name can be part of a path. CTL_OK, or the error was printed. Of ctl_net.c. */
+int ctl_check_leg_name(const char *name);
+/* Prints the keys of one leg. Of ctl_leg.c, as the next one. */
+int ctl_show_leg(const struct ctl_args *a, const char *name);
+/* The version in a reply as --expect takes it: heap; NULL: out of memory. */
+char *ctl_version_of(const struct ctl_reply *reply);
+/* Prints a version, and the command that applies only that one. */
+void ctl_put_version(const char *version);
+/* Prints the users whose changes are staged, of the member staged_by. */
+void ctl_put_authors(const json_t *answer);
+/* Prints which values of the agent's leg are in a file and do not count, on standard error. */
+void ctl_put_overridden(const json_t *leg);
 
 /* ---- devices (ctl_devices.c) ---- */
 
@@ -265,6 +291,7 @@ int ctl_put_config(const struct ctl_args *a, const char *yaml);
 int ctl_cmd_processes(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
+int ctl_cmd_metrics(const struct ctl_args *a);
 int ctl_cmd_net_show(const struct ctl_args *a);
 int ctl_cmd_net_add(const struct ctl_args *a);
 int ctl_cmd_net_set(const struct ctl_args *a);
@@ -284,9 +311,12 @@ int ctl_cmd_fault_show(const struct ctl_args *a);
 int ctl_cmd_fault_remove(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_worker_restart(const struct ctl_args *a);
+int ctl_cmd_worker_stop(const struct ctl_args *a);
+int ctl_cmd_worker_start(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);
+int ctl_cmd_setup(const struct ctl_args *a);
 int ctl_cmd_diff(const struct ctl_args *a);
 int ctl_cmd_config_stage(const struct ctl_args *a);
 int ctl_cmd_config_schema(const struct ctl_args *a);

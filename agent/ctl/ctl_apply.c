@@ -97,7 +97,9 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 
 /* ---- the mounts after an apply ---- */
 
-#define SERVED_LIMIT_NS (10 * NSEC_PER_SEC) /* for workers that were restarted */
+/* For workers that were restarted; one that moves to VFs waits for their drivers and for its peers.
+ */
+#define SERVED_LIMIT_NS (20 * NSEC_PER_SEC)
 #define SERVED_LOOK_NS (200 * (long)NSEC_PER_MSEC)
 
 static bool is_served(const json_t *status, const char *path)
@@ -169,14 +171,79 @@ static int not_applied(void)
 	return CTL_SOFTWARE;
 }
 
+static bool says_yes(void)
+{
+	char line[16] = "";
+
+	fputs("Apply these changes too? [y/N] ", stderr);
+	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+/* Whether the agent refuses to apply what other users staged, and the operator, asked on a
+ * terminal, wants that. */
+static bool wants_others(const struct ctl_args *a, const struct ctl_reply *r)
+{
+	const char *code, *line;
+	json_t *o;
+	size_t i;
+	bool yes;
+
+	if (r->status != 409 || a->json || a->forces.n == CTL_LIST_MAX || !isatty(STDIN_FILENO) ||
+	    !isatty(STDERR_FILENO))
+		return false;
+	o = ctl_parse_if_any(r);
+	code = ctl_text(o, "code");
+	yes = strcmp(code, "staged-by-others") == 0;
+	if (yes)
+		fputs("Other users have staged changes, which this apply includes:\n", stderr);
+	for (i = 0; yes && i < json_array_size(json_object_get(o, "details")); i++) {
+		line = json_string_value(json_array_get(json_object_get(o, "details"), i));
+		fputs("  ", stderr);
+		ctl_put(line ? line : "?", stderr);
+		fputc('\n', stderr);
+	}
+	json_decref(o);
+	return yes && says_yes();
+}
+
+/* Sends the request; after the operator's consent a second time, for what others staged, too. */
+static int ask_change(const struct ctl_args *a, struct ctl_request *rq, json_t **ret)
+{
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	autofree char *body = NULL;
+	struct ctl_args again = *a;
+	int r = ctl_http(a->socket, rq, &reply);
+
+	if (r < 0)
+		return ctl_failed(a, rq, r);
+	if (wants_others(a, &reply)) {
+		again.forces.items[again.forces.n++] = "others";
+		r = make_body(&again, NULL, 0, &body);
+		if (r != CTL_OK)
+			return r;
+		rq->body = body;
+		return ctl_ask_json(&again, rq, ret);
+	}
+	r = ctl_judge(a, &reply);
+	if (r != CTL_OK)
+		return r;
+	*ret = ctl_parse(rq, &reply);
+	return *ret ? CTL_OK : CTL_SOFTWARE;
+}
+
 /* Requests an apply and prints the outcome, or the decision about a waiting change. */
 static int change(const struct ctl_args *a, enum resource_id resource, const char *body)
 {
-	const struct ctl_request rq = {
-		.resource = resource, .body = body, .timeout_s = CTL_APPLY_TIMEOUT_S};
+	char tag[CTL_TAG_SIZE];
+	struct ctl_request rq = {.resource = resource,
+				 .body = body,
+				 .if_match = tag,
+				 .timeout_s = CTL_APPLY_TIMEOUT_S};
 	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
+	int r = ctl_take_expect(a, tag);
 
+	if (r == CTL_OK)
+		r = ask_change(a, &rq, &o);
 	if (r != CTL_OK)
 		return r;
 	if (a->json)
@@ -249,12 +316,13 @@ static int print_history(const struct ctl_args *a, const json_t *o)
 					       "STEPS",	 "OUTCOME", "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *e;
+	char user[160];
 	size_t i;
 
 	json_array_foreach (json_object_get(o, "history"), i, e) {
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "number"));
 		ctl_table_add(&t, "%s", ctl_text(e, "time"));
-		ctl_table_add(&t, "%s", ctl_text(e, "by"));
+		ctl_table_add(&t, "%s", ctl_format_user(ctl_text(e, "by"), user, sizeof(user)));
 		ctl_table_add(&t, "%s", ctl_text(e, "what"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "steps"));
 		if (ctl_int(e, "times") > 1)

@@ -32,7 +32,8 @@ struct capture {
 	int fd, keys_fd;	  /* keys_fd -1: no keys requested */
 	char number[CTL_ID_SIZE]; /* the agent's number of this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
-	bool full; /* the limit of packets or bytes was reached */
+	bool full;		   /* the limit of packets or bytes was reached */
+	bool made_file, made_keys; /* did not exist before */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -81,6 +82,26 @@ static bool is_file(int fd, const struct stat *st)
 	return fstat(fd, &of) == 0 && of.st_dev == st->st_dev && of.st_ino == st->st_ino;
 }
 
+/* Opens or creates a file; *ret_made: it did not exist. */
+static int open_output(const char *file, int flags, bool *ret_made)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
+
+	*ret_made = fd >= 0;
+	return fd >= 0 || errno != EEXIST
+		       ? fd
+		       : open(file, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+}
+
+/* A capture that did not begin leaves no empty files. */
+static void remove_made(const struct capture *c)
+{
+	if (c->made_file)
+		unlink(c->args->write);
+	if (c->made_keys)
+		unlink(c->args->keys);
+}
+
 /* Readable by its owner only, even if the file existed with other rights. */
 static int open_keys(struct capture *c)
 {
@@ -89,7 +110,7 @@ static int open_keys(struct capture *c)
 
 	if (!file)
 		return CTL_OK;
-	c->keys_fd = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	c->keys_fd = open_output(file, O_NOFOLLOW, &c->made_keys);
 	if (c->keys_fd >= 0 && fstat(c->keys_fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && !is_file(c->fd, &st) && fchmod(c->keys_fd, 0600) == 0)
 		return CTL_OK;
@@ -105,7 +126,7 @@ static int open_file(struct capture *c)
 	const char *file = c->args->write;
 
 	if (file && strcmp(file, "-") != 0) {
-		c->fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		c->fd = open_output(file, 0, &c->made_file);
 		if (c->fd >= 0)
 			return CTL_OK;
 		ctl_complain("%s: %s", file, strerror(errno));
@@ -349,8 +370,10 @@ int ctl_cmd_capture(const struct ctl_args *a)
 		r = open_file(&c);
 	if (r == CTL_OK)
 		r = open_keys(&c);
-	if (r != CTL_OK)
+	if (r != CTL_OK) {
+		remove_made(&c);
 		return r;
+	}
 	interrupted = 0;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
@@ -363,6 +386,8 @@ int ctl_cmd_capture(const struct ctl_args *a)
 		if (r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
 			e = end_capture(&c);
 		print_summary(&c);
+	} else {
+		remove_made(&c);
 	}
 	if (c.keys_fd >= 0 && close(c.keys_fd) < 0 && r == CTL_OK) {
 		ctl_complain("%s: %s", a->keys, strerror(errno));

@@ -160,8 +160,25 @@ static int normal_form(const char *file, char **ret)
 	return *ret ? CTL_OK : ctl_put_text(NULL);
 }
 
-/* The differences from the running to the staged configuration, or to FILE; *ret_text is heap. */
-static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_differ)
+struct difference {
+	char *text;    /* from the running to the staged configuration, or to FILE */
+	char *version; /* of the staged one; NULL: of FILE */
+	bool differs, host_differs;
+	json_t *plan;	   /* the steps that the host lacks for the running configuration */
+	json_t *warnings;  /* about values of files that do not count: no difference shows them */
+	json_t *staged_by; /* the users whose changes are staged */
+};
+
+static void difference_done(struct difference *d)
+{
+	free(d->text);
+	free(d->version);
+	json_decref(d->plan);
+	json_decref(d->warnings);
+	json_decref(d->staged_by);
+}
+
+static int compare_configs(const struct ctl_args *a, struct difference *ret)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
@@ -174,10 +191,11 @@ static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_
 		r = normal_form(a->operands[0], &yaml);
 	if (r != CTL_OK)
 		return r;
-	differ = ctl_diff_text(running.body, yaml ? yaml : staged.body, ret_text);
+	differ = ctl_diff_text(running.body, yaml ? yaml : staged.body, &ret->text);
 	if (differ < 0)
 		return ctl_put_text(NULL);
-	*ret_differ = differ > 0;
+	ret->differs = differ > 0;
+	ret->version = yaml ? NULL : ctl_version_of(&staged);
 	return CTL_OK;
 }
 
@@ -188,35 +206,71 @@ static bool plan_does_something(const json_t *plan)
 	       0;
 }
 
-/* The steps that the host lacks for the running configuration. */
-static int print_host(const json_t *plan)
+static int ask_legs(const struct ctl_args *a, struct difference *ret)
 {
+	const struct ctl_request rq = {.resource = RESOURCE_NET, .list = "net"};
+	json_t *o = NULL, *leg, *override;
+	size_t i, j;
+	int r = ctl_ask_json(a, &rq, &o);
+
+	if (r != CTL_OK)
+		return r;
+	ret->warnings = json_array();
+	ret->staged_by = json_incref(json_object_get(o, "staged_by"));
+	json_array_foreach (json_object_get(o, "net"), i, leg)
+		json_array_foreach (json_object_get(leg, "overridden"), j, override)
+			json_array_append(ret->warnings, json_object_get(override, "text"));
+	json_decref(o);
+	return CTL_OK;
+}
+
+static int ask_all(const struct ctl_args *a, struct difference *ret)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_PLAN_RUNNING, .list = "steps"};
+	int r = compare_configs(a, ret);
+
+	if (r == CTL_OK && a->n_operands == 0)
+		r = ctl_ask_json(a, &rq, &ret->plan);
+	if (r == CTL_OK && a->n_operands == 0)
+		r = ask_legs(a, ret);
+	ret->host_differs = plan_does_something(ret->plan);
+	return r;
+}
+
+static int put_difference_json(const struct difference *d)
+{
+	json_t *o =
+		json_pack("{s:b, s:s, s:s?, s:b, s:O?, s:O?, s:O?}", "differs", d->differs, "diff",
+			  d->text, "version", d->version, "host_differs", d->host_differs, "plan",
+			  d->plan, "warnings", d->warnings, "staged_by", d->staged_by);
+	int r = ctl_put_json(o);
+
+	json_decref(o);
+	return r;
+}
+
+static int put_difference(const struct difference *d)
+{
+	json_t *o = json_pack("{s:O?, s:O?}", "warnings", d->warnings, "staged_by", d->staged_by);
+
+	fputs(d->text, stdout);
+	ctl_put_authors(o);
+	if (d->differs && d->version)
+		ctl_put_version(d->version);
+	ctl_put_warnings(o);
+	json_decref(o);
+	if (!d->host_differs)
+		return CTL_OK;
 	puts("The host does not match the running configuration; these steps would restore it:");
-	return ctl_put_plan(plan);
+	return ctl_put_plan(d->plan);
 }
 
 int ctl_cmd_diff(const struct ctl_args *a)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_PLAN_RUNNING, .list = "steps"};
-	autofree char *text = NULL;
-	json_t *plan = NULL, *o;
-	bool differ = false, host;
-	int r = compare_configs(a, &text, &differ);
+	PLENUM_CLEANUP(difference_done) struct difference d = {0};
+	int r = ask_all(a, &d);
 
-	if (r == CTL_OK && a->n_operands == 0)
-		r = ctl_ask_json(a, &rq, &plan);
-	if (r != CTL_OK)
-		return r;
-	host = plan_does_something(plan);
-	if (a->json) {
-		o = json_pack("{s:b, s:s, s:b, s:O?}", "differs", differ, "diff", text,
-			      "host_differs", host, "plan", plan);
-		r = ctl_put_json(o);
-		json_decref(o);
-	} else {
-		fputs(text, stdout);
-		r = host ? print_host(plan) : CTL_OK;
-	}
-	json_decref(plan);
-	return r != CTL_OK ? r : differ || host ? CTL_DIFFERS : CTL_OK;
+	if (r == CTL_OK)
+		r = a->json ? put_difference_json(&d) : put_difference(&d);
+	return r != CTL_OK ? r : d.differs || d.host_differs ? CTL_DIFFERS : CTL_OK;
 }

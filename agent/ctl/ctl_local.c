@@ -71,11 +71,12 @@ static int exit_of_load(int r, const struct diag *d)
 /* Loads a configuration or prints the error. */
 int ctl_load(const char *file, struct spec **ret)
 {
-	struct diag d = DIAG_INIT;
-	int r = exit_of_load(ctl_load_file(file, &d, ret), &d);
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r = ctl_load_file(file, &d, ret);
 
-	diag_done(&d);
-	return r;
+	if (r == 0)
+		spec_note_overrides(*ret, NULL, &d);
+	return exit_of_load(r, &d);
 }
 
 static int validate_json(const struct diag *d, int r)
@@ -102,6 +103,8 @@ int ctl_cmd_validate(const struct ctl_args *a)
 
 	if (r == 0)
 		r = plan_check(s, &d);
+	if (r == 0)
+		spec_note_overrides(s, NULL, &d);
 	if (a->json)
 		e = validate_json(&d, r);
 	if (e == CTL_OK && a->json && r < 0)
@@ -213,9 +216,13 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 	struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGE,
 				 .content_type = "application/yaml"};
 	autofree char *text = NULL;
+	char tag[CTL_TAG_SIZE];
 	json_t *o;
-	int r = join_dropins(a->operands[0], &text);
+	int r = ctl_take_expect(a, tag);
 
+	rq.if_match = tag;
+	if (r == CTL_OK)
+		r = join_dropins(a->operands[0], &text);
 	if (r == CTL_OK && !text)
 		r = read_text(a->operands[0], &text, &rq.body_len);
 	if (r != CTL_OK)
@@ -520,6 +527,19 @@ int ctl_put_plan(const json_t *o)
 	return ctl_put_text(text);
 }
 
+/* The version is worth to know where an apply would change something. */
+static int put_agents_plan(const json_t *o)
+{
+	const int r = ctl_put_plan(o);
+
+	if (r == CTL_OK && *ctl_text(o, "version") &&
+	    json_array_size(json_object_get(o, "steps")) +
+			    json_array_size(json_object_get(o, "actions")) >
+		    0)
+		ctl_put_version(ctl_text(o, "version"));
+	return r;
+}
+
 int ctl_cmd_plan(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_PLAN, .list = "steps"};
@@ -548,7 +568,7 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	o = ctl_parse(&rq, &reply);
 	if (!o)
 		return CTL_SOFTWARE;
-	r = a->json ? ctl_put_json(o) : ctl_put_plan(o);
+	r = a->json ? ctl_put_json(o) : put_agents_plan(o);
 	json_decref(o);
 	return r;
 }

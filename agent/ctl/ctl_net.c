@@ -186,8 +186,9 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 	int r;
 
 	if (!a->ips || !a->netmask) {
-		ctl_complain("--netmask, --gateway and --vlan describe a new network for the leg; "
-			     "give --ips and --netmask together, or --network NAME alone");
+		ctl_complain(
+			"--netmask, --gateway, --vlan and --mtu describe a new network for the "
+			"leg; give --ips and --netmask together, or --network NAME alone");
 		return CTL_USAGE;
 	}
 	r = range_of(a, range, sizeof(range));
@@ -199,6 +200,8 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 	r = set_key(network, "networks", "gateway", a->gateway);
 	if (r == CTL_OK)
 		r = set_key(network, "networks", "vlan", a->vlan);
+	if (r == CTL_OK)
+		r = set_key(network, "networks", "mtu", a->mtu);
 	/* A single range becomes the network's; the leg takes its addresses from there. */
 	if (r == CTL_OK && !strchr(a->ips, ','))
 		json_object_del(body, "ips");
@@ -339,7 +342,7 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 
 static bool describes_network(const struct ctl_args *a)
 {
-	return a->netmask || a->gateway || a->vlan;
+	return a->netmask || a->gateway || a->vlan || a->mtu;
 }
 
 /* ---- requests ---- */
@@ -371,8 +374,7 @@ int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *b
 	return r;
 }
 
-/* The name becomes part of the path, so only characters of names are allowed. */
-static int check_name(const char *name)
+int ctl_check_leg_name(const char *name)
 {
 	if (strspn(name, NAME_CHARS) != strlen(name)) {
 		ctl_complain("'%.64s' is not a valid name of a leg", name);
@@ -390,6 +392,7 @@ static int check_name(const char *name)
 int ctl_cmd_net_add(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_NET_ADD};
+	char tag[CTL_TAG_SIZE];
 	const char *device = a->operands[0], *name = a->name ? a->name : device;
 	json_t *body;
 	int r;
@@ -402,7 +405,10 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 	body = json_pack("{s:s, s:s}", "name", name, "device", device);
 	if (!body)
 		return not_utf8();
-	r = fill_keys(a, body);
+	rq.if_match = tag;
+	r = ctl_take_expect(a, tag);
+	if (r == CTL_OK)
+		r = fill_keys(a, body);
 	if (r == CTL_OK && describes_network(a))
 		r = describe_network(a, name, body);
 	else if (r == CTL_OK && a->network)
@@ -447,41 +453,46 @@ static void pause_before_try(unsigned n_tries)
 	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Reads the leg's version and sends the change for it. CTL_OK with the agent's answer, whatever its
- * HTTP status; else the error was printed. */
+/* Sends the change for the expected version, or reads the leg's version first. CTL_OK with the
+ * agent's answer, whatever its HTTP status; else the error was printed. */
 static int try_patch(const struct ctl_args *a, const char *name, const char *text,
-		     struct ctl_reply *ret)
+		     const char *expected, struct ctl_reply *ret)
 {
 	const struct ctl_request look = {.resource = RESOURCE_NET_GET, .name = name};
 	struct ctl_request rq = {.resource = RESOURCE_NET_SET, .name = name, .body = text};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply leg = {0};
-	int r = ctl_ask(a, &look, &leg);
+	int r = *expected ? CTL_OK : ctl_ask(a, &look, &leg);
 
 	if (r != CTL_OK)
 		return r;
-	rq.if_match = leg.etag;
+	rq.if_match = *expected ? expected : leg.etag;
 	r = ctl_http(a->socket, &rq, ret);
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 
 /* Changes keys of one leg, based on its current version, so that it never overwrites a change that
- * another operator stages meanwhile: then it reads the leg again and repeats its own change. */
+ * another operator stages meanwhile: then it reads the leg again and repeats its own change, unless
+ * the operator expects one version. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	autofree char *text = json_dumps(body, JSON_COMPACT);
 	const struct ctl_request rq = {.resource = RESOURCE_NET_SET};
+	const unsigned n_tries = a->expect ? 1 : PATCH_TRIES;
+	char tag[CTL_TAG_SIZE];
 	json_t *o;
-	int r = check_name(name);
+	int r = ctl_check_leg_name(name);
 
 	if (r == CTL_OK && !text)
 		return not_utf8();
 	if (r == CTL_OK)
-		r = try_patch(a, name, text, &reply);
-	for (unsigned i = 1; r == CTL_OK && reply.status == HTTP_CHANGED && i < PATCH_TRIES; i++) {
+		r = ctl_take_expect(a, tag);
+	if (r == CTL_OK)
+		r = try_patch(a, name, text, tag, &reply);
+	for (unsigned i = 1; r == CTL_OK && reply.status == HTTP_CHANGED && i < n_tries; i++) {
 		ctl_reply_done(&reply);
 		pause_before_try(i);
-		r = try_patch(a, name, text, &reply);
+		r = try_patch(a, name, text, tag, &reply);
 	}
 	if (r == CTL_OK)
 		r = ctl_judge(a, &reply);
@@ -575,9 +586,13 @@ int ctl_cmd_net_disable(const struct ctl_args *a)
 
 int ctl_cmd_net_remove(const struct ctl_args *a)
 {
-	struct ctl_request rq = {.resource = RESOURCE_NET_REMOVE, .name = a->operands[0]};
-	int r = check_name(a->operands[0]);
+	char tag[CTL_TAG_SIZE];
+	struct ctl_request rq = {
+		.resource = RESOURCE_NET_REMOVE, .name = a->operands[0], .if_match = tag};
+	int r = ctl_check_leg_name(a->operands[0]);
 
+	if (r == CTL_OK)
+		r = ctl_take_expect(a, tag);
 	if (r != CTL_OK)
 		return r;
 	return ctl_change(
@@ -587,7 +602,9 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 
 int ctl_cmd_restore(const struct ctl_args *a)
 {
-	struct ctl_request rq = {.resource = RESOURCE_CONFIG_RESTORE};
+	char tag[CTL_TAG_SIZE];
+	struct ctl_request rq = {.resource = RESOURCE_CONFIG_RESTORE, .if_match = tag};
+	int r = ctl_take_expect(a, tag);
 
-	return ctl_change(a, &rq, NULL, "The staged changes are discarded.");
+	return r != CTL_OK ? r : ctl_change(a, &rq, NULL, "The staged changes are discarded.");
 }

@@ -6,6 +6,7 @@
 #include "agent/ctl/ctl_options.h"
 
 #include <getopt.h>
+#include <string.h>
 
 /* Kind of an option, which gives the type of its member in struct ctl_args. */
 enum kind {
@@ -41,6 +42,7 @@ static const struct ctl_option {
 	{"netmask", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.netmask)},
 	{"gateway", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.gateway)},
 	{"vlan", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vlan)},
+	{"mtu", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.mtu)},
 	{"vfs", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vfs)},
 	{"vf-spoof-check", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vf_spoof_check)},
 	{"vf-trust", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vf_trust)},
@@ -65,6 +67,9 @@ static const struct ctl_option {
 	{"inventory", 0, TEXT, TAKES_INVENTORY, offsetof(struct ctl_parsed, args.inventory)},
 	{"peer", 0, TEXT, TAKES_PEER, offsetof(struct ctl_parsed, args.peer)},
 	{"leg", 0, TEXT, TAKES_LEG, offsetof(struct ctl_parsed, args.leg)},
+	{"answers", 0, TEXT, TAKES_ANSWERS, offsetof(struct ctl_parsed, args.answers)},
+	{"bad", 0, FLAG, TAKES_DOCTOR, offsetof(struct ctl_parsed, args.bad)},
+	{"all", 0, FLAG, TAKES_DOCTOR, offsetof(struct ctl_parsed, args.all)},
 	{"drop", 0, TEXT, TAKES_FAULT, offsetof(struct ctl_parsed, args.drop)},
 	{"duplicate", 0, TEXT, TAKES_FAULT, offsetof(struct ctl_parsed, args.duplicate)},
 	{"reorder", 0, TEXT, TAKES_FAULT, offsetof(struct ctl_parsed, args.reorder)},
@@ -87,6 +92,7 @@ static const struct ctl_option {
 	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
 	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},
 	{"outdated", 0, FLAG, TAKES_OUTDATED, offsetof(struct ctl_parsed, args.outdated)},
+	{"expect", 0, TEXT, TAKES_EXPECT, offsetof(struct ctl_parsed, args.expect)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 };
@@ -178,5 +184,27 @@ int ctl_take_number(const char *option, const char *text, unsigned long min, uns
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
 		return CTL_OK;
 	ctl_complain("%s needs a number from %lu to %lu, found '%s'", option, min, max, text);
+	return CTL_USAGE;
+}
+
+int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE])
+{
+	const char *tag = a->expect;
+	const size_t quote = tag && *tag == '"', n_digits = CTL_TAG_SIZE - 3;
+
+	*ret = '\0';
+	if (!tag)
+		return CTL_OK;
+	tag += quote;
+	if (strspn(tag, "0123456789abcdef") == n_digits &&
+	    strcmp(tag + n_digits, quote ? "\"" : "") == 0) {
+		snprintf(ret, CTL_TAG_SIZE, "\"%.16s\"", tag);
+		return CTL_OK;
+	}
+	ctl_complain(
+		"--expect needs a version of 16 digits from 0 to f, found '%.40s'; 'plenum net "
+		"show NAME' prints that of a leg, 'plenum plan' and 'plenum diff' that of the "
+		"configuration",
+		a->expect);
 	return CTL_USAGE;
 }

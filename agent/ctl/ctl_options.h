@@ -30,8 +30,27 @@ enum {
 	TAKES_FAULT = 1 << 19,
 	TAKES_FORCE = 1 << 20,
 	TAKES_OUTDATED = 1 << 21,
-	TAKES_EVENTS = 1 << 22, /* the highest bit in use */
+	TAKES_EVENTS = 1 << 22,
+	TAKES_EXPECT = 1 << 23,
+	TAKES_DOCTOR = 1 << 25,
+	TAKES_ANSWERS = 1 << 26, /* the highest bit in use */
+	/* Not an option: the command interrupts service or discards work, and is never suggested.
+	 */
+	DISRUPTS = 1 << 24,
 };
+
+/* A command. Its texts are in agent/api/resource.c if it carries out one operation of the API, else
+ * in ctl.c. */
+struct ctl_command {
+	const char *words;
+	int min_operands, max_operands;
+	unsigned takes;
+	int (*run)(const struct ctl_args *a);
+};
+
+/* The command that could be meant by one or two words that are none, or the help of a group; NULL:
+ * none. In ctl_suggest.c. */
+const char *ctl_suggest(const char *typed, const struct ctl_command *commands, size_t n);
 
 struct ctl_parsed {
 	struct ctl_args args; /* points into argv */

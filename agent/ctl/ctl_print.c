@@ -4,6 +4,7 @@
 #include "agent/ctl/ctl.h"
 #include "netcfg/base/text.h"
 
+#include <pwd.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -222,5 +223,17 @@ const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size)
 		snprintf(buf, size, "%lldh %lldm", s / 3600, s % 3600 / 60);
 	else
 		snprintf(buf, size, "%lldd %lldh", s / 86400, s % 86400 / 3600);
+	return buf;
+}
+
+const char *ctl_format_user(const char *by, char *buf, size_t size)
+{
+	unsigned uid;
+	const struct passwd *user = sscanf(by, "uid %u,", &uid) == 1 ? getpwuid(uid) : NULL;
+
+	if (user)
+		snprintf(buf, size, "%s (%s)", user->pw_name, by);
+	else
+		snprintf(buf, size, "%s", by);
 	return buf;
 }

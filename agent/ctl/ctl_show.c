@@ -201,10 +201,11 @@ static int print_legs(const json_t *legs)
 	return ctl_table_print(&t);
 }
 
-/* "+", or "~ label: switch-a -> switch-b". */
+/* "+ added", or "~ label: switch-a -> switch-b". A "-" alone would mean nothing. */
 static void add_staged(struct ctl_table *t, const json_t *leg)
 {
-	static const char *const marks[][2] = {{"add", "+"}, {"remove", "-"}, {"change", "~"}};
+	static const char *const marks[][2] = {
+		{"add", "+ added"}, {"remove", "- removed"}, {"change", "~"}};
 	autofree char *text = NULL;
 	const char *word = ctl_text(leg, "pending"), *mark = "", *key;
 	size_t size = 0, n = 0;
@@ -278,15 +279,23 @@ static int print_net(const struct ctl_args *a, const json_t *legs)
 
 int ctl_cmd_net_show(const struct ctl_args *a)
 {
-	json_t *o;
-	int r = get(a, RESOURCE_NET, "net", &o);
+	json_t *o, *leg;
+	size_t i;
+	int r;
 
+	if (a->n_operands > 0)
+		return ctl_show_leg(a, a->operands[0]);
+	r = get(a, RESOURCE_NET, "net", &o);
 	if (r != CTL_OK)
 		return r;
 	r = a->json ? ctl_put_json(o) : print_net(a, json_object_get(o, "net"));
 	/* Sentences are printed only with the full table. */
-	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.filters.n)
+	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.filters.n) {
 		ctl_put_legs(json_object_get(o, "net"));
+		ctl_put_authors(o);
+		json_array_foreach (json_object_get(o, "net"), i, leg)
+			ctl_put_overridden(leg);
+	}
 	json_decref(o);
 	return r;
 }
@@ -473,6 +482,7 @@ static int print_status(const json_t *o)
 						 : ctl_text(o, "security"));
 	if (json_is_true(json_object_get(o, "staged")))
 		print_field("Staged:", "changes wait for 'plenum apply'; 'plenum diff' shows them");
+	ctl_put_authors(o);
 	print_texts("Reasons:", json_object_get(o, "reasons"));
 	print_texts("Notes:", json_object_get(o, "notes"));
 	print_needs(json_object_get(o, "needs"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Restarts workers and waits until each is up again. */
+/* Stops, starts and restarts workers, and waits until they are. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
@@ -22,16 +22,35 @@ static const json_t *find(const json_t *processes, json_int_t id)
 	return NULL;
 }
 
-static bool is_back(const json_t *was, const json_t *now)
+static bool is_up(const json_t *now)
 {
 	const char *status = ctl_text(now, "status");
 
-	return now && ctl_int(now, "pid") != ctl_int(was, "pid") &&
-	       (strcmp(status, "UP") == 0 || strcmp(status, "DEGRADED") == 0);
+	return strcmp(status, "UP") == 0 || strcmp(status, "DEGRADED") == 0;
 }
 
-/* Waits for one worker. CTL_OK; CTL_DEGRADED: it is not up in time. */
-static int await(const struct ctl_args *a, const json_t *before, json_int_t id)
+static bool is_back(const json_t *was, const json_t *now)
+{
+	return now && ctl_int(now, "pid") != ctl_int(was, "pid") && is_up(now);
+}
+
+static bool is_down(const json_t *was, const json_t *now)
+{
+	return !now || strcmp(ctl_text(now, "status"), "STOPPED") == 0;
+}
+
+/* The state that a command waits for, and its words when that is reached, or is not in time. */
+struct wanted {
+	bool (*is)(const json_t *was, const json_t *now);
+	const char *done, *late;
+};
+static const struct wanted restarted = {is_back, "restarted", "up again"};
+static const struct wanted stopped = {is_down, "stopped", "stopped"};
+static const struct wanted started = {is_back, "started", "up"};
+
+/* Waits for one worker. CTL_OK; CTL_DEGRADED: it is not so in time. */
+static int await(const struct ctl_args *a, const struct wanted *want, const json_t *before,
+		 json_int_t id)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_PROCESSES, .list = "processes"};
 	const json_t *was = find(before, id);
@@ -46,16 +65,16 @@ static int await(const struct ctl_args *a, const json_t *before, json_int_t id)
 		r = ctl_ask_json(a, &rq, &now);
 		if (r != CTL_OK)
 			return r;
-		back = is_back(was, find(now, id));
+		back = want->is(was, find(now, id));
 		json_decref(now);
 	}
 	if (back && !a->json)
-		printf("Worker %" JSON_INTEGER_FORMAT " is restarted.\n", id);
+		printf("Worker %" JSON_INTEGER_FORMAT " is %s.\n", id, want->done);
 	else if (!back)
 		ctl_complain("worker %" JSON_INTEGER_FORMAT
-			     " is not up again after a minute; see 'plenum "
-			     "processes' and 'plenum events'",
-			     id);
+			     " is not %s after a minute; see 'plenum processes' and 'plenum "
+			     "events'",
+			     id, want->late);
 	return back ? CTL_OK : CTL_DEGRADED;
 }
 
@@ -74,7 +93,7 @@ static int await_all(const struct ctl_args *a, const json_t *before, const json_
 		puts("Nothing to do: no worker is outdated.");
 	json_array_foreach (list, i, id)
 		if (r == CTL_OK)
-			r = await(a, before, json_integer_value(id));
+			r = await(a, &restarted, before, json_integer_value(id));
 	return r == CTL_OK && a->json ? ctl_put_json(answer) : r;
 }
 
@@ -109,4 +128,40 @@ int ctl_cmd_worker_restart(const struct ctl_args *a)
 	}
 	json_decref(before);
 	return r;
+}
+
+/* Sends the request for one worker and waits for it. */
+static int change_one(const struct ctl_args *a, enum resource_id resource,
+		      const struct wanted *want)
+{
+	const struct ctl_request look = {.resource = RESOURCE_PROCESSES, .list = "processes"};
+	struct ctl_request rq = {.resource = resource};
+	json_t *before = NULL, *answer = NULL;
+	unsigned long id = 0;
+	char body[48];
+	int r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
+
+	snprintf(body, sizeof(body), "{\"worker\":%lu}", id);
+	rq.body = body;
+	if (r == CTL_OK)
+		r = ctl_ask_json(a, &look, &before);
+	if (r == CTL_OK)
+		r = ctl_ask_json(a, &rq, &answer);
+	if (r == CTL_OK)
+		r = await(a, want, before, (json_int_t)id);
+	if (r == CTL_OK && a->json)
+		r = ctl_put_json(answer);
+	json_decref(before);
+	json_decref(answer);
+	return r;
+}
+
+int ctl_cmd_worker_stop(const struct ctl_args *a)
+{
+	return change_one(a, RESOURCE_WORKER_STOP, &stopped);
+}
+
+int ctl_cmd_worker_start(const struct ctl_args *a)
+{
+	return change_one(a, RESOURCE_WORKER_START, &started);
 }

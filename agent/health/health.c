@@ -194,7 +194,7 @@ static void look_at_process(struct look *l)
 	const struct sup_worker *w = l->w;
 	const struct plan_worker *pw = plan_worker(l->in->plan, w->id);
 	const char *why = w->reason[0] ? w->reason : w->reported;
-	bool is_known = w->state == SUP_FAILED || sup_dies_again(w, l->now);
+	bool is_known = w->state == SUP_FAILED || w->held || sup_dies_again(w, l->now);
 	char text[HEALTH_TEXT_MAX], of_plan[REASON_FORMAT_MAX];
 
 	/* The plan knows why it gave the worker no leg: its core may be missing. */

@@ -278,6 +278,8 @@ static int second_half(struct agent *a)
 	if (r < 0)
 		return r;
 	reconcile_choice_note(a, a->running.plan, rec->run.next.plan);
+	if (asked && rec->run.next.spec)
+		spec_note_overrides(rec->run.next.spec, a->running.spec, &rec->run.diag);
 	generation_commit(a);
 	if (!rec->pending.applier)
 		reconcile_save_worker_ids(a);

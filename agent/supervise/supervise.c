@@ -30,6 +30,44 @@ bool sup_renew(struct sup *s, uint32_t worker_id)
 	return false;
 }
 
+static struct sup_worker *find_wanted(struct sup *s, uint32_t worker_id)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->wanted)
+			return w;
+	return NULL;
+}
+
+bool sup_hold(struct sup *s, uint32_t worker_id, const char *by)
+{
+	struct sup_worker *w = find_wanted(s, worker_id);
+
+	if (!w)
+		return false;
+	w->held = true;
+	w->renew = false;
+	snprintf(w->held_by, sizeof(w->held_by), "%s", by);
+	sup_explain_hold(w);
+	sup_handle_event(w, SUP_EV_UNWANT);
+	return true;
+}
+
+int sup_release(struct sup *s, uint32_t worker_id)
+{
+	struct sup_worker *w = find_wanted(s, worker_id);
+
+	if (!w)
+		return -ENOENT;
+	if (!w->held)
+		return -EALREADY;
+	w->held = false;
+	w->n_deaths = 0; /* the operator has intervened */
+	w->reason[0] = w->reported[0] = '\0';
+	if (w->state == SUP_STOPPED) /* else its exit starts it */
+		sup_handle_event(w, SUP_EV_WANT);
+	return 0;
+}
+
 static bool is_stuck(const struct sup_worker *w, uint64_t now)
 {
 	uint64_t beat = MAX_OF(launch_stat_get(&w->stats->heartbeat_ns), w->up_since_ns);

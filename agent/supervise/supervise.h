@@ -31,6 +31,8 @@
 	5 /* in a row: the worker is reported as failing, even \
 	   * while it is up */
 
+#define SUP_BY_MAX 48 /* describes an operator */
+
 enum sup_state {
 	SUP_STOPPED,  /* no process, and none wanted */
 	SUP_STARTING, /* spawned, not ready yet */
@@ -128,6 +130,8 @@ struct sup_worker { /* read by the status; written by the supervisor only */
 	struct launch_ping ping_want;	    /* that test's parameters */
 	struct launch_ping pinged;	    /* result of that test, if the id matches */
 	bool renew;			    /* restart it when all wanted workers are up */
+	bool held;			    /* an operator has stopped it: not started meanwhile */
+	char held_by[SUP_BY_MAX];	    /* that operator */
 	bool leave;			    /* keep the process: the next agent adopts it */
 	struct {
 		int config_fd, stats_fd;
@@ -236,6 +240,12 @@ bool sup_is_outdated(const struct sup_worker *w);
 /* Restarts that worker, once all wanted workers are up: so several are restarted one at a time.
  * False: it does not run. */
 bool sup_renew(struct sup *s, uint32_t worker_id);
+/* Stops that worker and starts it no more until sup_release, or until it is not wanted any more;
+ * its mounts stay and wait, as for a worker that died. False: no wanted worker has that ID. */
+bool sup_hold(struct sup *s, uint32_t worker_id, const char *by);
+/* Starts a worker that sup_hold has stopped. 0; -ENOENT: no wanted worker has that ID; -EALREADY:
+ * it was not stopped. */
+int sup_release(struct sup *s, uint32_t worker_id);
 /* Whether the installed worker program differs from the one that workers run. */
 bool sup_program_is_replaced(const struct sup *s);
 /* Whether there was no worker program when this agent started, and still is none: no worker can

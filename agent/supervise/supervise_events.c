@@ -208,11 +208,21 @@ static void do_note_up(struct sup_worker *w)
 		loop_timer_arm(w->sup->heartbeat, SUP_HEARTBEAT_CHECK_NS);
 }
 
+void sup_explain_hold(struct sup_worker *w)
+{
+	snprintf(w->reason, sizeof(w->reason),
+		 "an operator has stopped it (%s); 'plenum worker start %u' starts it", w->held_by,
+		 w->id);
+}
+
 static void do_reaped(struct sup_worker *w)
 {
 	loop_timer_disarm(w->timer);
 	w->up_since_ns = 0;
-	if (w->wanted)
+	if (w->wanted && w->held) {
+		sup_explain_hold(w);
+		sup_report(w, LOG_LEVEL_NOTICE, "stopped by an operator (%s)", w->held_by);
+	} else if (w->wanted)
 		sup_handle_event(w, SUP_EV_WANT);
 	else
 		sup_report(w, LOG_LEVEL_INFO, "stopped");
@@ -280,6 +290,8 @@ void sup_handle_event(struct sup_worker *w, enum sup_event e)
 	const struct sup_rule *rule = sup_rule_get(w->state, e);
 	enum sup_state was = w->state;
 
+	if (w->held && rule->action == SUP_ACT_SPAWN)
+		return; /* sup_release starts it, with its configuration of then */
 	log_debug("worker %u: %s in %s -> %s", w->id, sup_event_to_string(e),
 		  sup_state_to_string(was), sup_state_to_string(rule->next));
 	w->state = rule->next;

@@ -124,6 +124,8 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 
 /* Takes the next worker off the list of requested restarts. NULL: none may restart now. */
 struct sup_worker *sup_renew_choose(struct sup *s);
+/* Sets the reason of a worker that an operator has stopped. */
+void sup_explain_hold(struct sup_worker *w);
 
 /* ---- supervise_exports.c ---- */
 

@@ -25,7 +25,7 @@ struct sup_worker *sup_renew_choose(struct sup *s)
 	struct sup_worker *next = NULL;
 
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
-		if (w->wanted && w->state != SUP_UP)
+		if (w->wanted && w->state != SUP_UP && !w->held)
 			return NULL; /* a worker is down: no other may join it */
 		if (w->wanted && w->renew && !next)
 			next = w;

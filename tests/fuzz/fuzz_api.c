@@ -71,8 +71,13 @@ static void check_request(char *head, const char *body, size_t body_len)
 		rq.unknown = strchr(query, '=') ? NULL : query;
 	}
 	rq.path = path;
-	for (int i = 0; i < 2; i++) {
-		rq.read_only = i;
+	for (int i = 0; i < 3; i++) {
+		rq.read_only = i == 1;
+		if (i == 2) { /* a stream */
+			rq.accept = "text/event-stream";
+			rq.last_event_id = query;
+			rq.wait = rq.from = rq.until = rq.limit = NULL;
+		}
 		if (api_route(&rq, &m, &wait_s, &e) < 0) {
 			check_error(&e);
 			continue;

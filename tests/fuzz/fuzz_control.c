@@ -39,7 +39,7 @@ static void port_close(struct port *p)
 }
 
 /* A port that cannot announce itself. */
-static const struct port_ops port = {.reopens = true, .close = port_close};
+static const struct port_ops port = {.name = "udp", .reopens = true, .close = port_close};
 
 static struct rudp *transport(void)
 {

@@ -478,7 +478,7 @@ static void test_status_texts(void **state)
 	assert_int_equal(json_array_size(json_object_get(o, "net")), 2);
 	json_decref(o);
 	text = status_to_metrics(&st);
-	assert_non_null(strstr(text, "plenum_applied_number 1\n"));
+	assert_non_null(strstr(text, "plenum_applies_total 1\n"));
 	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
 	free(text);
 	/* Invalid texts of a worker about its ports spoil only these values. */

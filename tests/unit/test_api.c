@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the conversion of HTTP requests to messages: paths, methods, queries, bodies. */
-#include "agent/api/api_head.h"
+#include "agent/api/api_route.h"
 #include "agent/api/openapi.h"
 #include "agent/api/resource.h"
 #include "netcfg/base/file.h"
@@ -398,9 +398,63 @@ static void test_accept_must_allow_the_media_type_of_the_path(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(accepted("/v1/status", bad[i]), 406);
 	assert_int_equal(accepted("/v1/config/running", "application/yaml"), 200);
-	assert_int_equal(accepted("/v1/config/running", "application/json"), 406);
-	assert_non_null(strstr(error.message, "application/yaml"));
+	assert_int_equal(msg.get.as_json, 0);
+	assert_int_equal(accepted("/v1/config/running", "text/html, */*;q=0.1"), 200);
+	assert_int_equal(msg.get.as_json, 0);
+	assert_int_equal(accepted("/v1/config/staged", "application/yaml, application/json"), 200);
+	assert_int_equal(msg.get.as_json, 0);
+	assert_int_equal(accepted("/v1/history/7", "application/json, */*;q=0.1"), 200);
+	assert_int_equal(msg.get.as_json, 1);
+	assert_int_equal(msg.get.number, 7);
+	assert_int_equal(accepted("/v1/config/running", "text/html"), 406);
+	assert_non_null(strstr(error.message, "application/yaml or application/json"));
 	assert_int_equal(accepted("/v1/metrics", "text/plain"), 200);
+}
+
+static unsigned streamed(struct api_request rq)
+{
+	rq.method = "GET";
+	rq.path = "/v1/events";
+	rq.accept = rq.accept ? rq.accept : "text/event-stream";
+	memset(&error, 0, sizeof(error));
+	return api_route(&rq, &msg, &wait_s, &error) < 0 ? error.http_status : msg.type;
+}
+
+/* A browser asks for the type alone; a tool that takes anything gets JSON, which ends. */
+static void test_events_are_a_stream_if_accept_names_its_type(void **state)
+{
+	static const char *const bad[] = {
+		"x",	      "00000000deadbeef",  "00000000deadbeef-", "00000000deadbeef-x",
+		"deadbeef-1", "00000000deadbeeg-1"};
+
+	assert_int_equal(streamed((struct api_request){.accept = "*/*"}), PRIVSEP_GET_EVENTS);
+	assert_int_equal(streamed((struct api_request){.accept = "text/event-stream;q=0, */*"}),
+			 PRIVSEP_GET_EVENTS);
+	assert_int_equal(streamed((struct api_request){.accept = "text/*"}), 406);
+	assert_int_equal(streamed((struct api_request){.since = "7",
+						       .instance = "abc",
+						       .severity = "warning",
+						       .source = "worker 2"}),
+			 PRIVSEP_STREAM);
+	assert_int_equal(msg.get_events.since, 7);
+	assert_int_equal(msg.get_events.instance, 0xabc);
+	assert_int_equal(msg.get_events.severity, LOG_LEVEL_WARNING);
+	assert_string_equal(msg.get_events.source, "worker 2");
+	/* The browser's number counts before that of the address, which stays the same. */
+	assert_int_equal(streamed((struct api_request){.since = "7",
+						       .instance = "abc",
+						       .last_event_id = "00000000deadbeef-41"}),
+			 PRIVSEP_STREAM);
+	assert_int_equal(msg.get_events.since, 42);
+	assert_int_equal(msg.get_events.instance, 0xdeadbeef);
+	assert_int_equal(streamed((struct api_request){.last_event_id = ""}), PRIVSEP_STREAM);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(streamed((struct api_request){.last_event_id = bad[i]}), 400);
+	assert_int_equal(streamed((struct api_request){.wait = "1"}), 400);
+	assert_int_equal(streamed((struct api_request){.from = "2h"}), 400);
+	assert_int_equal(streamed((struct api_request){.until = "2h"}), 400);
+	assert_int_equal(streamed((struct api_request){.limit = "1"}), 400);
+	assert_int_equal(accepted("/v1/status", "text/event-stream"), 406);
 }
 
 static unsigned sent(const char *method, const char *path, const char *type, const char *body)
@@ -582,6 +636,23 @@ static void test_apply_checks_its_options(void **state)
 		assert_int_equal(refused("POST", "/v1/apply", wrong[i]), 400);
 }
 
+static unsigned preferred(const char *path, const char *prefer)
+{
+	struct api_request rq = {.method = "POST", .path = path, .prefer = prefer};
+
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	return msg.apply.async;
+}
+
+static void test_a_client_may_prefer_not_to_wait(void **state)
+{
+	assert_int_equal(preferred("/v1/apply", NULL), 0);
+	assert_int_equal(preferred("/v1/apply", "respond-async"), 1);
+	assert_int_equal(preferred("/v1/rollback", "wait=10, Respond-Async"), 1);
+	assert_int_equal(preferred("/v1/apply", "respond-asynchronously, wait=10"), 0);
+	assert_int_equal(preferred("/v1/confirm", "respond-async"), 0); /* it may be ignored */
+}
+
 static void test_confirm_and_rollback_check_their_options(void **state)
 {
 	static const char *const wrong[] = {
@@ -620,102 +691,12 @@ static void test_an_error_is_valid_json(void **state)
 	free(text);
 }
 
-static const char good_head[] = "GET /v1/status?x=1 HTTP/1.1\r\nHost: plenum\r\n\r\n";
-
-static unsigned head(const char *text)
-{
-	ssize_t r = api_head_check(text, strlen(text), &error);
-
-	if (r >= 0)
-		return r > 0 ? 200 : 100; /* 100: more bytes are needed */
-	assert_non_null(error.code);
-	assert_string_not_equal(error.message, "");
-	return error.http_status;
-}
-
-static void test_a_valid_head_is_accepted(void **state)
-{
-	size_t len = strlen(good_head);
-	char longer[512];
-
-	for (size_t i = 0; i < len; i++) /* byte by byte, as from a slow client */
-		assert_int_equal(api_head_check(good_head, i, &error), 0);
-	assert_int_equal(api_head_check(good_head, len, &error), len);
-	snprintf(longer, sizeof(longer), "%s\x01\x02 a body may hold anything", good_head);
-	assert_int_equal(api_head_check(longer, strlen(longer), &error), len);
-	assert_int_equal(head("PUT /v1/config/staged HTTP/1.1\r\nHost: x\r\n"
-			      "content-length: \t1048576 \r\nExpect: 100-continue\r\n\r\n"),
-			 200);
-	assert_int_equal(head("GET / HTTP/1.0\r\n\r\n"), 200);
-}
-
-static void test_an_invalid_head_is_refused(void **state)
-{
-	static const struct {
-		unsigned status;
-		const char *text;
-	} bad[] = {
-		{400, "\r\n"},
-		{400, "GET / HTTP/1.1\nHost: x\n\n"},
-		{400, "GET / HTTP/1.1\r\n\r\n"}, /* no Host */
-		{400, "GET /\r\nHost: x\r\n\r\n"},
-		{400, "GET  / HTTP/1.1\r\nHost: x\r\n\r\n"},
-		{400, "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"},
-		{400, "G(T / HTTP/1.1\r\nHost: x\r\n\r\n"},
-		{400, "GET /\x80 HTTP/1.1\r\nHost: x\r\n\r\n"},
-		{400, "GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n"},
-		{400, "GET / HTTP/1.1\r\nHost x\r\n\r\n"},
-		{400, "GET / HTTP/1.1\r\nHost : x\r\n\r\n"},
-		{400, "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"},
-		{400, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"},
-		{400,
-		 "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n"},
-		{400, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"},
-		{413, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577\r\n\r\n"},
-		{417, "PUT / HTTP/1.1\r\nHost: x\r\nExpect: the-moon\r\n\r\n"},
-		{501, "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"},
-		{505, "GET / HTTP/2.0\r\nHost: x\r\n\r\n"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(head(bad[i].text), bad[i].status);
-	/* NUL is an ordinary byte. */
-	assert_int_equal(api_head_check("GET / HTTP/1.1\r\nHost: \0\r\n\r\n", 28, &error), -EINVAL);
-}
-
-static void test_a_large_head_is_refused(void **state)
-{
-	static char text[3 * API_HEAD_BYTES_MAX];
-	size_t n;
-
-	n = (size_t)sprintf(text, "GET /%02000d HTTP/1.1\r\nHost: x\r\n\r\n", 0);
-	assert_int_equal(api_head_check(text, n, &error), -EINVAL);
-	assert_int_equal(error.http_status, 414);
-	memset(text, 'x', sizeof(text)); /* a first line that does not end */
-	assert_int_equal(api_head_check(text, API_HEAD_BYTES_MAX - 1, &error), 0);
-	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
-	assert_int_equal(error.http_status, 414);
-	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
-	text[n] = 'x'; /* one header larger than the limit for all */
-	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
-	assert_int_equal(error.http_status, 431);
-	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\n");
-	for (unsigned i = 0; i < API_FIELDS_MAX; i++)
-		n += (size_t)sprintf(text + n, "a:\r\n");
-	n += (size_t)sprintf(text + n, "\r\n");
-	assert_int_equal(api_head_check(text, n, &error), -EINVAL);
-	assert_int_equal(error.http_status, 431);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_get_requests_become_messages),
 		cmocka_unit_test(test_unknown_paths_and_methods_are_refused),
 		cmocka_unit_test(test_the_read_only_socket_refuses_changes),
-		cmocka_unit_test(test_a_valid_head_is_accepted),
-		cmocka_unit_test(test_an_invalid_head_is_refused),
-		cmocka_unit_test(test_a_large_head_is_refused),
 		cmocka_unit_test(test_events_take_since_wait_and_instance),
 		cmocka_unit_test(test_events_take_filters),
 		cmocka_unit_test(test_unknown_parameters_are_refused),
@@ -725,6 +706,7 @@ int main(void)
 		cmocka_unit_test(test_rdma_pings_check_their_options),
 		cmocka_unit_test(test_the_api_describes_itself_without_the_monitor),
 		cmocka_unit_test(test_accept_must_allow_the_media_type_of_the_path),
+		cmocka_unit_test(test_events_are_a_stream_if_accept_names_its_type),
 		cmocka_unit_test(test_a_body_of_another_media_type_is_refused),
 		cmocka_unit_test(test_each_operation_is_in_the_description),
 		cmocka_unit_test(test_if_match_becomes_the_version),
@@ -732,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_staging_passes_the_text),
 		cmocka_unit_test(test_faults_are_added_and_removed),
 		cmocka_unit_test(test_apply_checks_its_options),
+		cmocka_unit_test(test_a_client_may_prefer_not_to_wait),
 		cmocka_unit_test(test_confirm_and_rollback_check_their_options),
 		cmocka_unit_test(test_an_error_is_valid_json),
 		cmocka_unit_test(test_the_manual_lists_all_routes),

@@ -133,6 +133,23 @@ static void test_mounts_that_are_no_texts_are_ignored(void **state)
 	assert_int_equal(r.status, CTL_OK);
 }
 
+static void test_worker_stop_and_start_wait_for_the_worker(void **state)
+{
+	struct result r =
+		run("worker stop 2", 200,
+		    "{\"worker\":2,\"processes\":[{\"id\":\"h/2\",\"status\":\"STOPPED\"}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out, "Worker 2 is stopped.\n");
+	r = run("worker start 2", 409,
+		"{\"detail\":\"worker 2 was not "
+		"stopped\",\"code\":\"not-stopped\",\"details\":[]}");
+	assert_int_equal(r.status, CTL_DATA);
+	assert_int_equal(run("worker stop x", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker stop", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker start 0", 200, "{}").status, CTL_USAGE);
+}
+
 static void test_more_restarts_than_workers_are_an_error(void **state)
 {
 	struct result r = run("worker restart --outdated", 200,
@@ -246,15 +263,40 @@ static void test_a_capture_without_a_number_is_an_error(void **state)
 	}
 }
 
+/* With both exports and mounts the default of the last question is two cores. */
+static void test_setup_offers_a_core_for_each_role(void **state)
+{
+	static const char typed[] = "h1\nno-a 10.9.1.1-10.9.1.4/24\n\ndata /srv\n\n"
+				    "/mnt/x host-b/scratch\n\nhost-b 10.9.1.20\n\n\n";
+	FILE *was = stdin;
+	const char *cores;
+	struct result r;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		skip();
+	stdin = fmemopen((void *)(uintptr_t)typed, sizeof(typed) - 1, "r");
+	assert_non_null(stdin);
+	r = run("setup --dry-run", 200, "{}");
+	fclose(stdin);
+	stdin = was;
+	cores = strstr(r.out, "comma-separated [");
+	assert_non_null(cores);
+	cores += strlen("comma-separated [");
+	assert_true(strcspn(cores, ",") < strcspn(cores, "]"));
+	assert_int_equal(r.status, CTL_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_setup_offers_a_core_for_each_role),
 		cmocka_unit_test(test_no_command_passes_control_characters_on),
 		cmocka_unit_test(test_json_output_keeps_the_characters_as_numbers),
 		cmocka_unit_test(test_an_answer_that_is_no_object_is_an_error),
 		cmocka_unit_test(test_an_answer_without_its_list_is_an_error),
 		cmocka_unit_test(test_an_error_without_a_message_gives_the_http_status),
 		cmocka_unit_test(test_mounts_that_are_no_texts_are_ignored),
+		cmocka_unit_test(test_worker_stop_and_start_wait_for_the_worker),
 		cmocka_unit_test(test_more_restarts_than_workers_are_an_error),
 		cmocka_unit_test(test_a_long_cell_does_not_widen_all_rows),
 		cmocka_unit_test(test_rdma_ping_reports_an_agent_that_ends),

@@ -35,7 +35,7 @@ static void test_history_prints_a_table(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/history");
 	assert_non_null(strstr(r.out, "7"));
-	assert_non_null(strstr(r.out, "uid 0, pid 3"));
+	assert_non_null(strstr(r.out, "root (uid 0, pid 3)"));
 	assert_non_null(strstr(r.out, "applied"));
 	assert_null(strstr(r.out, "times"));
 	r = run("history", 200,

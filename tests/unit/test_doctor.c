@@ -581,6 +581,22 @@ static void test_every_check_has_a_breakage(void **state)
 
 /* The driver of the function decides, as sysfs reports it; most NICs of i40e have no RDMA
  * at all. */
+/* A user without the right to ask the agent gets no advice to start one. */
+static void test_the_remedy_for_steps_fits_the_agent(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_data_ip(g)->ifindex = HOST_VETH1;
+	rig_plan(g);
+	assert_string_equal(rig_result_of(g, "address-set").remedy, "plenum plan; plenum apply");
+	no_agent(g);
+	assert_non_null(strstr(rig_result_of(g, "address-set").remedy, "systemctl start plenumd"));
+	g->p.agent_state = CTL_AGENT_FORBIDDEN;
+	assert_string_equal(rig_result_of(g, "address-set").remedy,
+			    "start it; then 'plenum plan' shows the steps");
+	rig_free(g);
+}
+
 static void test_rdma_modules_follow_the_driver_of_the_function(void **state)
 {
 	struct rig *g = rig_new(NULL);
@@ -730,6 +746,7 @@ int main(void)
 		cmocka_unit_test(test_all_checks_pass_on_a_healthy_host),
 		cmocka_unit_test(test_each_breakage_changes_one_check),
 		cmocka_unit_test(test_every_check_has_a_breakage),
+		cmocka_unit_test(test_the_remedy_for_steps_fits_the_agent),
 		cmocka_unit_test(test_rdma_modules_follow_the_driver_of_the_function),
 		cmocka_unit_test(test_the_remedy_for_an_old_driver_fits_its_origin),
 		cmocka_unit_test(test_matching_flow_control_passes),

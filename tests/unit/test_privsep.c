@@ -103,6 +103,42 @@ static void test_neighbours_are_checked(void **state)
 	assert_int_equal(check(PRIVSEP_LLDP, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+/* A child may ask for all its clients at once, but only for what each of them may read, and only
+ * the monitor may answer. */
+static void test_a_child_asks_for_itself(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LOOK,
+				.size = sizeof(struct privsep_look),
+				.look = {.what = PRIVSEP_EVENTS}};
+	size_t len = HEAD + sizeof(m.look);
+
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	m.connection = 1;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.connection = 0;
+	m.look.what = PRIVSEP_STATUS;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), 0);
+	m.look.what = PRIVSEP_CONFIG_STAGED; /* each client asks for itself */
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.look.what = PRIVSEP_PLAN;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.look.what = PRIVSEP_WHAT_MAX;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m = (struct privsep_msg){.type = PRIVSEP_SEEN,
+				 .size = sizeof(struct privsep_seen),
+				 .seen = {.what = PRIVSEP_EVENTS, .reply = {.http_status = 200}}};
+	len = HEAD + sizeof(m.seen);
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), 0);
+	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
+	strcpy(m.seen.reply.location, "/a\r\nb");
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), -EBADMSG);
+	m.seen.reply.location[0] = '\0';
+	m.seen.reply.len = PRIVSEP_REPLY_MAX + 1;
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), -EBADMSG);
+}
+
 static void test_wrong_lengths_are_rejected(void **state)
 {
 	struct privsep_msg m = a_get();
@@ -229,7 +265,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 14);
+	assert_int_equal(n_changes, 16);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
@@ -315,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_messages_are_accepted),
 		cmocka_unit_test(test_neighbours_are_checked),
+		cmocka_unit_test(test_a_child_asks_for_itself),
 		cmocka_unit_test(test_wrong_lengths_are_rejected),
 		cmocka_unit_test(test_types_are_bound_to_senders),
 		cmocka_unit_test(test_missing_and_extra_descriptors_are_rejected),

@@ -199,6 +199,62 @@ static void test_nets_can_be_discarded(void **state)
 	assert_false(store_has_staged(&st));
 }
 
+/* "7:2 8:1": the authors and their numbers of changes. */
+static const char *authors(void)
+{
+	static char text[256];
+	json_t *list = store_authors_to_json(&st), *e;
+	size_t i;
+
+	*text = '\0';
+	json_array_foreach (list, i, e) {
+		const size_t at = strlen(text);
+
+		assert_non_null(json_string_value(json_object_get(e, "by")));
+		assert_int_equal(strlen(json_string_value(json_object_get(e, "time"))),
+				 strlen("2026-11-27T22:00:05.123Z"));
+		snprintf(text + at, sizeof(text) - at, "%s%d:%d", i ? " " : "",
+			 (int)json_integer_value(json_object_get(e, "uid")),
+			 (int)json_integer_value(json_object_get(e, "changes")));
+	}
+	json_decref(list);
+	return text;
+}
+
+static void test_staged_changes_have_authors(void **state)
+{
+	assert_string_equal(authors(), "");
+	store_set_author(&st, 7, "uid 7, pid 1");
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_false(store_is_staged_by_others(&st, 7));
+	assert_true(store_is_staged_by_others(&st, 8));
+	store_set_author(&st, 8, "uid 8, pid 2");
+	assert_int_equal(add("leg-b", "10.91.1.16"), -EINVAL); /* stages nothing */
+	assert_string_equal(authors(), "7:1");
+	assert_int_equal(add("leg-c", "10.91.1.16"), 0);
+	store_set_author(&st, 7, "uid 7, pid 3");
+	assert_int_equal(del("leg-b"), 0);
+	assert_string_equal(authors(), "8:1 7:2");
+	assert_true(store_is_staged_by_others(&st, 7));
+	/* A whole configuration replaces what all others have staged. */
+	assert_int_equal(put(base), 0);
+	assert_string_equal(authors(), "7:1");
+	store_set_author(&st, 9, "uid 9, pid 4");
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_string_equal(authors(), "7:1 9:1");
+	assert_int_equal(apply(), 0);
+	assert_string_equal(authors(), "");
+	assert_false(store_is_staged_by_others(&st, 9));
+	for (uid_t uid = 100; uid < 100 + 2 * STORE_AUTHORS_MAX; uid++) {
+		char label[32];
+
+		store_set_author(&st, uid, "many");
+		snprintf(label, sizeof(label), "{\"label\": \"sw-%u\"}", (unsigned)uid);
+		assert_int_equal(set("leg-a", label), 0);
+	}
+	assert_true(strncmp(authors(), "116:1 117:1 ", 12) == 0);
+}
+
 static void test_an_invalid_net_changes_nothing(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -568,6 +624,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_FOLDER(test_nets_are_staged_until_apply),
 		IN_A_FOLDER(test_nets_can_be_discarded),
+		IN_A_FOLDER(test_staged_changes_have_authors),
 		IN_A_FOLDER(test_a_leg_of_a_file_is_changed_beside_it),
 		IN_A_FOLDER(test_change_is_validated_as_a_whole),
 		IN_A_FOLDER(test_a_network_comes_and_goes_with_its_leg),

@@ -135,14 +135,15 @@ static void print_causes(const struct tally *t)
 	putchar('\n');
 }
 
-static void print_rest(const struct tally *t)
+/* bad: leaves out what passed. */
+static void print_rest(const struct tally *t, bool bad)
 {
 	const struct doctor_subject *last = NULL;
 
 	for (size_t i = 0; i < t->n_all; i++) {
 		const struct finding *f = &t->all[i];
 
-		if (f->printed)
+		if (f->printed || (bad && f->result.state == DOCTOR_PASS))
 			continue;
 		if (f->subject != last)
 			printf("%s\n", f->subject->name);
@@ -151,8 +152,17 @@ static void print_rest(const struct tally *t)
 	}
 }
 
-/* CTL_OK; CTL_OS: out of memory. */
-static int run_all(const struct doctor_host *p, struct tally *t)
+/* The subject of that name, unless it is a file's; NULL: none. */
+static const struct doctor_subject *find_subject(const char *name)
+{
+	for (size_t i = 0; name && i < doctor_n_subjects; i++)
+		if (strcmp(doctor_subjects[i]->name, name) == 0 && access(name, F_OK) < 0)
+			return doctor_subjects[i];
+	return NULL;
+}
+
+/* Runs the checks of one subject, or all. CTL_OK; CTL_OS: out of memory. */
+static int run_all(const struct doctor_host *p, const struct doctor_subject *only, struct tally *t)
 {
 	size_t n = 0;
 
@@ -163,8 +173,11 @@ static int run_all(const struct doctor_host *p, struct tally *t)
 		return ctl_put_text(NULL);
 	for (size_t i = 0; i < doctor_n_subjects; i++)
 		for (size_t j = 0; j < doctor_subjects[i]->n_checks; j++) {
-			struct finding *f = &t->all[t->n_all++];
+			struct finding *f;
 
+			if (only && only != doctor_subjects[i])
+				continue;
+			f = &t->all[t->n_all++];
 			f->subject = doctor_subjects[i];
 			f->check = &doctor_subjects[i]->checks[j];
 			doctor_run(p, f->check, &f->result);
@@ -181,10 +194,10 @@ static int exit_of(const struct tally *t)
 	return t->n[DOCTOR_WARN] ? CTL_DOCTOR_WARN : CTL_OK;
 }
 
-static void print_all(const struct tally *t)
+static void print_all(const struct ctl_args *a, const struct tally *t)
 {
 	print_causes(t);
-	print_rest(t);
+	print_rest(t, a->bad || (!a->all && isatty(STDOUT_FILENO)));
 	printf("\n%zu passed, %zu not known, %zu warnings, %zu failed\n", t->n[DOCTOR_PASS],
 	       t->n[DOCTOR_UNKNOWN], t->n[DOCTOR_WARN], t->n[DOCTOR_FAIL]);
 }
@@ -226,18 +239,24 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
 	struct tally t = {.all = NULL};
+	const char *operand = a->n_operands > 0 ? a->operands[0] : NULL;
+	const struct doctor_subject *only = find_subject(operand);
 	int r;
 
-	doctor_collect(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
+	if (a->bad && a->all) {
+		ctl_complain("--bad and --all contradict each other; give one");
+		return CTL_USAGE;
+	}
+	doctor_collect(a, only ? NULL : operand, &p);
 	if (a->peer && p.plan && !doctor_knows_peer(&p)) {
 		ctl_complain("--peer needs a name in peers[] or an address, found '%s'", a->peer);
 		return CTL_USAGE;
 	}
-	r = run_all(&p, &t);
+	r = run_all(&p, only, &t);
 	if (r == CTL_OK && a->json)
 		r = print_json(&t);
 	else if (r == CTL_OK)
-		print_all(&t);
+		print_all(a, &t);
 	free(t.all);
 	return r == CTL_OK ? exit_of(&t) : r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs a check, and the check that is common to several subjects: whether the plan has steps left.
  */
+#include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
@@ -89,8 +90,11 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 	}
 	if (!any)
 		doctor_report(r, DOCTOR_PASS, "the host matches the configuration");
-	else
-		doctor_advise(r, p->status ? "plenum plan; plenum apply"
-					   : "systemctl start plenumd (it applies the "
-					     "configuration); 'plenum plan' shows the steps");
+	else if (p->status)
+		doctor_advise(r, "plenum plan; plenum apply");
+	else if (p->agent_state == CTL_AGENT_NONE || p->agent_state == CTL_AGENT_DEAD)
+		doctor_advise(r, "systemctl start plenumd (it applies the configuration); 'plenum "
+				 "plan' shows the steps");
+	else /* it runs: nothing is to be started */
+		doctor_advise(r, "%s; then 'plenum plan' shows the steps", p->agent_remedy);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Gives the HTTP library the answer of a request: a reply of the monitor, a document that this
+ * process makes, or an error. */
+#include "agent/api/api_internal.h"
+#include "agent/api/openapi.h"
+#include "agent/api/problem.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/base/os/memfd.h"
+#include <stdio.h>
+#include <string.h>
+
+bool api_call_is_change(const struct api_call *c)
+{
+	return privsep_is_change((enum privsep_type)c->question.type);
+}
+
+void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *allow,
+			uint64_t etag)
+{
+	char text[24];
+
+	if (type)
+		MHD_add_response_header(rsp, "Content-Type", type);
+	/* A cache must ask again: with the ETag it then gets 304 if nothing has changed. */
+	MHD_add_response_header(rsp, "Cache-Control", "no-cache");
+	MHD_add_response_header(rsp, "Connection", "close");
+	if (allow)
+		MHD_add_response_header(rsp, "Allow", allow);
+	snprintf(text, sizeof(text), "\"%016llx\"", (unsigned long long)etag);
+	if (etag)
+		MHD_add_response_header(rsp, "ETag", text);
+}
+
+enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD_Response *rsp,
+				 const char *type, const char *allow)
+{
+	enum MHD_Result r;
+
+	if (!rsp)
+		return MHD_NO;
+	c->stage = API_ANSWERED;
+	api_answer_headers(rsp, type, allow, c->reply.etag);
+	if (c->reply.location[0])
+		MHD_add_response_header(rsp, "Location", c->reply.location);
+	r = MHD_queue_response(c->connection, status, rsp);
+	MHD_destroy_response(rsp);
+	return r;
+}
+
+enum MHD_Result api_answer_empty(struct api_call *c, unsigned status, const char *type,
+				 const char *allow)
+{
+	return api_answer_queue(c, status,
+				MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT),
+				type, allow);
+}
+
+enum MHD_Result api_answer_error(struct api_call *c)
+{
+	char *text = api_error_to_json(&c->error);
+
+	c->stage = API_ANSWERED;
+	if (!text)
+		return MHD_NO;
+	return api_answer_queue(
+		c, c->error.http_status,
+		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE),
+		PROBLEM_TYPE, *c->error.allow ? c->error.allow : NULL);
+}
+
+uint64_t api_answer_hash(const char *text, size_t len)
+{
+	const uint64_t key[2] = {0};
+
+	return MAX_OF(hash_keyed(key, text, len), 1);
+}
+
+/* As above, of the content of a descriptor; 0: it cannot be read. */
+static uint64_t content_hash(int fd, size_t len)
+{
+	autofree char *text = NULL;
+
+	return privsep_read_memfd(fd, len, &text) < 0 ? 0 : api_answer_hash(text, len);
+}
+
+bool api_answer_is_known(const struct api_call *c, uint64_t etag)
+{
+	const char *known =
+		MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-None-Match");
+	char text[24];
+
+	snprintf(text, sizeof(text), "\"%016llx\"", (unsigned long long)etag);
+	return known && etag && (strcmp(known, "*") == 0 || strstr(known, text));
+}
+
+/*
+ * If an object has no version, the ETag is a hash of the answer's content. The version of a leg or
+ * of the staged configuration does not cover the state in the same answer, so 304 is not possible
+ * there.
+ */
+enum MHD_Result api_answer_reply(struct api_call *c)
+{
+	const bool is_error = c->reply.http_status >= 400;
+	const char *type = is_error && c->reply.content == PRIVSEP_JSON
+				   ? PROBLEM_TYPE
+				   : resource_media_type(c->reply.content);
+
+	if (c->reply.http_status == 200 && !api_call_is_change(c) && !c->reply.etag) {
+		c->reply.etag = content_hash(c->reply_fd, c->reply.len);
+		if (api_answer_is_known(c, c->reply.etag))
+			return api_answer_empty(c, 304, NULL, NULL);
+	}
+	return api_answer_queue(c, c->reply.http_status,
+				MHD_create_response_from_fd(c->reply.len, fd_take(c->reply_fd)),
+				type, NULL);
+}
+
+enum MHD_Result api_answer_refuse(struct api_call *c, unsigned status, const char *code,
+				  const char *text)
+{
+	c->error = (struct api_error){.http_status = status, .code = code};
+	snprintf(c->error.message, sizeof(c->error.message), "%s", text);
+	return api_answer_error(c);
+}
+
+enum MHD_Result api_answer_local(struct api_call *c, enum resource_local local)
+{
+	autofree char *text = openapi_document(local);
+	int fd = text ? memfd_new_sealed("plenum-document", text, strlen(text)) : -ENOMEM;
+
+	if (fd < 0)
+		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
+	c->reply_fd = fd;
+	c->reply = (struct privsep_reply){
+		.http_status = 200, .content = PRIVSEP_JSON, .len = strlen(text)};
+	return api_answer_reply(c);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The web page. A browser reaches it through a program that forwards a port to the Unix socket,
+ * such as ssh -L, and so may any web site that the same browser shows: it can make its own name
+ * lead to that port. Therefore only names that no site can have are answered.
+ */
+#include "agent/api/api_internal.h"
+#include "agent/page/page.h"
+#include <arpa/inet.h>
+#include <string.h>
+
+/* Nothing but the page's own files runs or is loaded, and no site can frame it. */
+#define POLICY                                                                                  \
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src " \
+	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/* A name without a dot, or an address, and a port; NULL: an HTTP/1.0 client, which no browser is.
+ */
+static bool host_is_local(const char *host)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	char name[64];
+	size_t len;
+
+	if (!host || !strchr(host, '.'))
+		return true;
+	if (*host == '[') {
+		len = strcspn(++host, "]");
+		if (host[len] != ']' || strchr(host + len, '.'))
+			return false;
+	} else {
+		len = strcspn(host, ":");
+	}
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, host, len);
+	name[len] = '\0';
+	return inet_pton(host[len] == ']' ? AF_INET6 : AF_INET, name, address) == 1;
+}
+
+static enum MHD_Result answer_file(struct api_call *c, const struct page_file *f)
+{
+	static const struct {
+		const char *name, *value;
+	} headers[] = {
+		{"Content-Security-Policy", POLICY},
+		{"X-Content-Type-Options", "nosniff"},
+		{"Referrer-Policy", "no-referrer"},
+	};
+	struct MHD_Response *rsp;
+
+	c->reply.etag = api_answer_hash(f->data, f->len);
+	if (api_answer_is_known(c, c->reply.etag))
+		return api_answer_empty(c, 304, NULL, NULL);
+	rsp = MHD_create_response_from_buffer(f->len, (void *)(uintptr_t)f->data,
+					      MHD_RESPMEM_PERSISTENT);
+	for (size_t i = 0; rsp && i < ARRAY_SIZE(headers); i++)
+		MHD_add_response_header(rsp, headers[i].name, headers[i].value);
+	return api_answer_queue(c, 200, rsp, f->type, NULL);
+}
+
+/* A browser that opens the root wants the page, a program the names of the documents. */
+static bool wants_page(const char *path, const char *accept)
+{
+	return strcmp(path, "/") == 0 && accept && strstr(accept, "text/html");
+}
+
+bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host,
+		   enum MHD_Result *ret)
+{
+	const struct page_file *f = page_find(rq->path);
+	struct MHD_Response *rsp;
+
+	if (!host_is_local(host)) {
+		*ret = api_answer_refuse(c, 421, "host",
+					 "the header Host names another site; use an address or a "
+					 "name without a dot, such as localhost");
+	} else if (f && strcmp(rq->method, "GET") != 0) {
+		c->error = (struct api_error){
+			.http_status = 405, .code = "method", .allow = "GET, HEAD"};
+		snprintf(c->error.message, sizeof(c->error.message), "%s takes GET, HEAD", f->path);
+		*ret = api_answer_error(c);
+	} else if (f) {
+		*ret = answer_file(c, f);
+	} else if (wants_page(rq->path, rq->accept)) {
+		rsp = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+		if (rsp)
+			MHD_add_response_header(rsp, "Location", PAGE_PATH);
+		*ret = api_answer_queue(c, 303, rsp, NULL, NULL);
+	} else {
+		return false;
+	}
+	return true;
+}

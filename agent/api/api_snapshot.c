@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The last answer of each shared object, and when the monitor is asked for the next one. */
+#include "agent/api/api_snapshot.h"
+#include "agent/api/problem.h"
+
+struct snapshot {
+	struct MHD_Response *response; /* NULL: none yet */
+	unsigned status;
+	uint64_t etag;
+	bool is_hash; /* the ETag is that of the whole content, so 304 is possible */
+	uint64_t generation, asked_ns; /* of the question */
+	/* The question that has no answer yet. */
+	bool asked;
+	uint64_t next_generation, next_asked_ns;
+	/* Questions that may still be asked. */
+	unsigned tokens;
+	uint64_t refilled_ns;
+};
+
+struct api_snapshots {
+	struct snapshot of[PRIVSEP_WHAT_MAX];
+};
+
+int api_snapshots_new(struct api_snapshots **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+bool api_snapshot_covers(const struct api_call *c)
+{
+	return c->question.type == PRIVSEP_GET && privsep_is_shared(c->question.get.what) &&
+	       !c->client->barred;
+}
+
+/* Whether the monitor may be asked although there is an answer that could be given again. */
+static bool take_token(struct snapshot *s, uint64_t now)
+{
+	const uint64_t n = (now - s->refilled_ns) / API_SNAPSHOT_REFILL_NS;
+
+	s->tokens = (unsigned)MIN_OF(s->tokens + n, (uint64_t)API_SNAPSHOT_BURST);
+	s->refilled_ns += n * API_SNAPSHOT_REFILL_NS;
+	if (s->tokens == 0)
+		return false;
+	s->tokens--;
+	return true;
+}
+
+static bool is_current(const struct api *a, const struct snapshot *s, uint32_t what, uint64_t now)
+{
+	const uint64_t age =
+		what == PRIVSEP_INVENTORY ? API_SNAPSHOT_INVENTORY_AGE_NS : API_SNAPSHOT_AGE_NS;
+
+	return s->response && s->status == 200 && s->generation == a->generation &&
+	       now - s->asked_ns <= age;
+}
+
+static void ask(struct api *a, struct snapshot *s, uint32_t what)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LOOK, .look = {.what = what}};
+
+	if (s->asked || api_tell(&m, -1) < 0)
+		return;
+	s->asked = true;
+	s->next_generation = a->generation;
+	s->next_asked_ns = clock_now_ns();
+}
+
+bool api_snapshot_is_ready(struct api *a, struct api_call *c)
+{
+	const uint32_t what = c->question.get.what;
+	struct snapshot *s = &a->snapshots->of[what];
+	uint64_t now;
+
+	/* A change that the client knows of may be among the messages not read yet. */
+	a->catch_up(a);
+	now = clock_now_ns();
+	if (is_current(a, s, what, now) && !take_token(s, now))
+		return true;
+	c->generation = a->generation;
+	ask(a, s, what);
+	return false;
+}
+
+enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c)
+{
+	const struct snapshot *s = &a->snapshots->of[c->question.get.what];
+
+	if (!s->response)
+		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
+	if (s->is_hash && api_answer_is_known(c, s->etag)) {
+		c->reply.etag = s->etag;
+		return api_answer_empty(c, 304, NULL, NULL);
+	}
+	c->stage = API_ANSWERED;
+	return MHD_queue_response(c->connection, s->status, s->response);
+}
+
+void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd)
+{
+	struct snapshot *s = &a->snapshots->of[m->seen.what];
+	const struct privsep_reply *r = &m->seen.reply;
+	const char *type = r->http_status >= 400 ? PROBLEM_TYPE : resource_media_type(r->content);
+	char *text = NULL;
+
+	if (s->response)
+		MHD_destroy_response(s->response);
+	s->response = NULL;
+	s->asked = false;
+	s->generation = s->next_generation;
+	s->asked_ns = s->next_asked_ns;
+	s->status = r->http_status;
+	if (privsep_read_memfd(fd, r->len, &text) < 0)
+		return;
+	s->is_hash = r->http_status == 200 && !r->etag;
+	s->etag = s->is_hash ? api_answer_hash(text, r->len) : r->etag;
+	s->response = MHD_create_response_from_buffer(r->len, text, MHD_RESPMEM_MUST_FREE);
+	if (s->response)
+		api_answer_headers(s->response, type, NULL, s->etag);
+	else
+		free(text);
+}
+
+bool api_snapshot_is_for(struct api *a, const struct api_call *c)
+{
+	struct snapshot *s = &a->snapshots->of[c->question.get.what];
+
+	if (c->generation <= s->generation)
+		return true;
+	ask(a, s, c->question.get.what);
+	return false;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* 'plenum net show NAME': the keys of one leg, with staged values and values that do not count; and
+ * the versions and authors of what is staged. */
+#include "agent/ctl/ctl.h"
+
+#include <string.h>
+
+/* "10.0.0.1, 10.0.0.2", "auto", "{"pfc": [3]}"; NULL adds an empty cell. */
+static void add_value(struct ctl_table *t, const json_t *v)
+{
+	autofree char *text = NULL;
+
+	if (json_is_string(v)) {
+		ctl_table_add(t, "%s", json_string_value(v));
+	} else if (json_is_array(v) && json_is_string(json_array_get(v, 0))) {
+		ctl_table_add_list(t, v);
+	} else {
+		text = v && !json_is_null(v) ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+		ctl_table_add(t, "%s", text ? text : "");
+	}
+}
+
+static void add_row(struct ctl_table *t, const char *key, const char *value)
+{
+	ctl_table_add(t, "%s", key);
+	ctl_table_add(t, "%s", value);
+	ctl_table_add(t, "%s", "");
+	ctl_table_add(t, "%s", "");
+}
+
+static const json_t *find_override(const json_t *leg, const char *key)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(leg, "overridden"), i, o)
+		if (strcmp(ctl_text(o, "key"), key) == 0)
+			return o;
+	return NULL;
+}
+
+/* A key that is set, or that is staged to be. */
+static void add_key(struct ctl_table *t, const json_t *leg, const char *key)
+{
+	const json_t *running = json_object_get(json_object_get(leg, "running"), key);
+	const json_t *staged = json_object_get(json_object_get(leg, "staged"), key);
+	const json_t *override = find_override(leg, key);
+	const bool changes = running && staged && !json_equal(running, staged);
+
+	if ((!running || json_is_null(running)) && (!staged || json_is_null(staged)) && !override)
+		return;
+	ctl_table_add(t, "%s", key);
+	add_value(t, running ? running : staged);
+	add_value(t, changes ? staged : NULL);
+	if (override)
+		ctl_table_add(t, "%s (%s)", ctl_text(override, "overridden"),
+			      ctl_text(override, "overridden_at"));
+	else
+		ctl_table_add(t, "%s", "");
+}
+
+static bool any_changes(const json_t *leg)
+{
+	return json_object_size(json_object_get(leg, "changes")) > 0;
+}
+
+static int print_leg(const struct ctl_args *a, const json_t *leg)
+{
+	static const char *const headings[] = {"KEY", "VALUE", "STAGED", "OVERRIDDEN"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	json_t *keys = json_object_get(leg, "running"), *value;
+	const char *key, *pending = ctl_text(leg, "pending");
+	char columns[64];
+
+	if (!json_is_object(keys))
+		keys = json_object_get(leg, "staged");
+	json_object_foreach (keys, key, value)
+		add_key(&t, leg, key);
+	add_row(&t, "file", ctl_text(leg, "file"));
+	add_row(&t, "pending", *pending ? pending : "nothing");
+	add_row(&t, "version", ctl_text(leg, "version"));
+	snprintf(columns, sizeof(columns), "KEY,VALUE%s%s", any_changes(leg) ? ",STAGED" : "",
+		 json_array_size(json_object_get(leg, "overridden")) ? ",OVERRIDDEN" : "");
+	return ctl_view_print(a, &t, columns);
+}
+
+void ctl_put_overridden(const json_t *leg)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(leg, "overridden"), i, o)
+		ctl_complain("%s", ctl_text(o, "text"));
+}
+
+char *ctl_version_of(const struct ctl_reply *reply)
+{
+	const size_t len = strlen(reply->etag);
+	const bool quoted = len >= 2 && reply->etag[0] == '"' && reply->etag[len - 1] == '"';
+
+	return strndup(reply->etag + quoted, len - (quoted ? 2 : 0));
+}
+
+void ctl_put_version(const char *version)
+{
+	printf("Version %s; 'plenum apply --expect %s' applies it only as it is now.\n", version,
+	       version);
+}
+
+static void put_author(const json_t *author)
+{
+	const json_int_t n = ctl_int(author, "changes");
+	char user[160];
+
+	fputs("Staged by ", stdout);
+	ctl_put(ctl_format_user(ctl_text(author, "by"), user, sizeof(user)), stdout);
+	printf(": %" JSON_INTEGER_FORMAT " change%s, the last one at ", n, n == 1 ? "" : "s");
+	ctl_put(ctl_text(author, "time"), stdout);
+	puts(".");
+}
+
+void ctl_put_authors(const json_t *answer)
+{
+	const json_t *author;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "staged_by"), i, author)
+		put_author(author);
+}
+
+int ctl_show_leg(const struct ctl_args *a, const char *name)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_NET_GET, .name = name};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	autofree char *version = NULL;
+	json_t *o;
+	int r = ctl_check_leg_name(name);
+
+	if (r == CTL_OK)
+		r = ctl_ask(a, &rq, &reply);
+	if (r != CTL_OK)
+		return r;
+	o = ctl_parse(&rq, &reply);
+	if (!o)
+		return CTL_SOFTWARE;
+	version = ctl_version_of(&reply);
+	json_object_set_new(o, "version", json_string(version ? version : ""));
+	r = a->json ? ctl_put_json(o) : print_leg(a, o);
+	if (r == CTL_OK && !a->json)
+		ctl_put_overridden(o);
+	json_decref(o);
+	return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes the files of this folder part of the program. Makefile.am lists them as well, so that a
+ * changed file is taken again. */
+#include "agent/page/page.h"
+#include "netcfg/base/base.h"
+#include <string.h>
+
+#define FILE_IN_PROGRAM(name, file)                                                         \
+	__asm__(".pushsection .rodata\n" #name ": .incbin \"" PAGE_SRCDIR file "\"\n" #name \
+		"_end:\n.popsection\n");                                                    \
+	extern const char name[], name##_end[]
+
+FILE_IN_PROGRAM(page_html, "/index.html");
+FILE_IN_PROGRAM(page_css, "/plenum.css");
+FILE_IN_PROGRAM(page_js, "/plenum.js");
+
+static const struct {
+	const char *path, *type, *begin, *end;
+} files[] = {
+	{PAGE_PATH, "text/html; charset=utf-8", page_html, page_html_end},
+	{PAGE_PATH "plenum.css", "text/css; charset=utf-8", page_css, page_css_end},
+	{PAGE_PATH "plenum.js", "text/javascript; charset=utf-8", page_js, page_js_end},
+};
+
+const struct page_file *page_find(const char *path)
+{
+	static struct page_file found;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (strcmp(path, files[i].path) == 0) {
+			found = (struct page_file){files[i].path, files[i].type, files[i].begin,
+						   (size_t)(files[i].end - files[i].begin)};
+			return &found;
+		}
+	return NULL;
+}
