@@ -8,11 +8,11 @@
 #define PLENUM_AGENT_AGENT_H
 
 #include "agent/agent_state.h"
-#include "agent/api/clients.h"
 #include "agent/apply/store.h"
 #include "agent/base/events.h"
 #include "agent/base/loop.h"
 #include "agent/base/memory_group.h"
+#include "agent/clients/clients.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
 #include "agent/leg_queues.h"

@@ -8,7 +8,7 @@
 #define PLENUM_AGENT_CONTROL_H
 
 #include "agent/agent.h"
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 
 /* clients_setup's on_request; user: struct agent. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);

@@ -11,11 +11,11 @@
 
 #include "agent/apply/applier.h"
 
-#include "agent/api/clients.h"
 #include "agent/apply/history.h"
 #include "agent/apply/progress.h"
 #include "agent/apply/store.h"
 #include "agent/base/problems.h"
+#include "agent/clients/clients.h"
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Request handlers of the REST API. agent/api/clients.c keeps the connections and rights; the table
- * `handlers` at the end lists all requests.
+ * Request handlers of the REST API. agent/clients/clients.c keeps the connections and rights; the
+ * table `handlers` at the end lists all requests.
  */
 #include "agent/control.h"
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"
 #include "agent/status.h"

@@ -5,7 +5,7 @@
 #define PLENUM_AGENT_CONTROL_INTERNAL_H
 
 #include "agent/agent.h"
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include "agent/status.h"
 
 /* The reply. Exactly one of json and text is set, or neither where memory ran out. */

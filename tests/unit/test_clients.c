@@ -5,7 +5,7 @@
  * rule.
  */
 #include "agent/api/api_internal.h"
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "tests/lib/agent/clients_rig.h"
 #include <linux/capability.h>

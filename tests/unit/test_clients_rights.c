@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the rights of clients, and which of them lose their connections to others. */
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef PLENUM_TESTS_CLIENTS_RIG_H
 #define PLENUM_TESTS_CLIENTS_RIG_H
 
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 
 #define GET_PLAN "GET /v1/plan HTTP/1.1\r\nHost: plenum\r\n\r\n"     /* an answer of its own */
 #define GET_STATUS "GET /v1/status HTTP/1.1\r\nHost: plenum\r\n\r\n" /* one for many clients */

@@ -3,7 +3,7 @@
  * Manages clients' connections in the monitor. control.c answers their requests; api.c runs
  * without privileges and parses them.
  */
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include "agent/api/problem.h"
 #include <fcntl.h>
 #include <poll.h>

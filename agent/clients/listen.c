@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listening sockets of the agent, created with their final mode before any client can connect. */
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include <grp.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
  * Rights of clients: resolves the configuration's names to numbers once, and compares peers with
  * those. All but the look-up of names is pure.
  */
-#include "agent/api/clients.h"
+#include "agent/clients/clients.h"
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
