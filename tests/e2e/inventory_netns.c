@@ -12,6 +12,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* The kernel adds the local route of an IPv6 address some time after the address. */
+#define ADD_SIX                                        \
+	"ip -6 addr add fd99::1/64 dev leg0 nodad && " \
+	"timeout 20 sh -c 'until ip -6 route show table local | grep -q fd99::1; do :; done'"
+
 /* Compares the kernel's answer with that of the fake over the same inventory. */
 static int lookup_both(struct kernel *k, const char *from, const char *to, uint32_t oif,
 		       struct inv_route *ret)
@@ -49,22 +54,20 @@ static void test_route_lookup(void **state)
 	uint32_t leg = netns_leg_index(k);
 	struct inv_route r;
 
-	assert_int_equal(
-		netns_run(
-			"ip addr add 10.99.0.1/24 dev leg0 && ip addr add 10.99.0.2/24 dev leg0 &&"
-			"ip -6 addr add fd99::1/64 dev leg0 nodad && "
-			"ip route add 10.99.0.0/24 dev leg0 table 100 && "
-			"ip route add default via 10.99.0.254 table 100 && "
-			"ip route add unreachable default metric 4000 table 101 && "
-			"ip route add prohibit 10.7.0.0/16 table 100 && "
-			"ip route add blackhole 10.8.0.0/16 table 100 && "
-			"ip route add throw 10.9.0.0/16 table 100 && "
-			"ip rule add from 10.99.0.1 table 100 priority 5300 && "
-			"ip rule add from 10.99.0.2 table 101 priority 5300 && "
-			"ip -6 route add fd00:1::/48 via fd99::fe && "
-			"ip -6 route add unreachable fd00:1:2::/64 && "
-			"ip -6 route add prohibit fd00:1:3::/64"),
-		0);
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && ip addr add 10.99.0.2/24 "
+				   "dev leg0 &&" ADD_SIX " && "
+				   "ip route add 10.99.0.0/24 dev leg0 table 100 && "
+				   "ip route add default via 10.99.0.254 table 100 && "
+				   "ip route add unreachable default metric 4000 table 101 && "
+				   "ip route add prohibit 10.7.0.0/16 table 100 && "
+				   "ip route add blackhole 10.8.0.0/16 table 100 && "
+				   "ip route add throw 10.9.0.0/16 table 100 && "
+				   "ip rule add from 10.99.0.1 table 100 priority 5300 && "
+				   "ip rule add from 10.99.0.2 table 101 priority 5300 && "
+				   "ip -6 route add fd00:1::/48 via fd99::fe && "
+				   "ip -6 route add unreachable fd00:1:2::/64 && "
+				   "ip -6 route add prohibit fd00:1:3::/64"),
+			 0);
 	assert_int_equal(lookup_both(k, "10.99.0.1", "10.99.0.9", 0, &r), 0);
 	assert_int_equal(r.table, 100);
 	assert_int_equal(r.oif, leg);
@@ -141,9 +144,7 @@ static void test_local_route_is_missing_and_made_again(void **state)
 	uint32_t leg = netns_leg_index(k);
 	static const char *const ips[] = {"10.99.0.1", "fd99::1"};
 
-	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && "
-				   "ip -6 addr add fd99::1/64 dev leg0 nodad"),
-			 0);
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && " ADD_SIX), 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct kernel_change c = {.kind = KERNEL_ADDR, .ifindex = leg};
 
@@ -188,9 +189,7 @@ static void test_connections(void **state)
 	struct inventory *inv;
 	size_t n = 0;
 
-	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && "
-				   "ip -6 addr add fd99::1/64 dev leg0 nodad"),
-			 0);
+	assert_int_equal(netns_run("ip addr add 10.99.0.1/24 dev leg0 && " ADD_SIX), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
 		const struct ip_addr a = netns_address(servers[i].ip);
 		struct sockaddr_storage ss;
