@@ -347,6 +347,18 @@ static void a_host_with_its_share_of_reply_buffers_leaves_the_rest_to_others(voi
 	assert_true(rig_short > 0);
 	assert_true(fuse_server_client_may_end(guests[0]));
 	assert_false(fuse_server_client_may_end(guests[GUESTS - 1]));
+	/* Small requests of the same session pass the large ones that wait. */
+	assert_true(guests[5]->n_waits > 0);
+	rig.client = guests[5];
+	read = (struct fuse_read_in){.size = 4, .fh = fhs[5]};
+	for (unsigned i = 0; i < 8; i++) {
+		rig_send(&rig, single,
+			 &(struct rig_req){.op = FUSE_READ, .node = nodes[5], RIG_ARG(read)});
+		assert_int_equal(rig_result(&rig, single), 0);
+		assert_int_equal(rig.len, 4);
+	}
+	assert_true(guests[5]->n_waits > 0);
+	read = in;
 	/* The other host reads at once. */
 	rig.client = guests[GUESTS - 1];
 	read.fh = fhs[GUESTS - 1];

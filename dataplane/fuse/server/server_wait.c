@@ -24,9 +24,9 @@
  */
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
-#define WORK_TURN 16
+#define WORK_TURN 4
 #define WORK_TURN_ALONE 48 /* while one host sends requests */
-#define WORK_ROUND 8
+#define WORK_ROUND 2
 #define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U
 /* Requests of a host that run at the same time in one export. */
@@ -87,27 +87,34 @@ static bool start(struct fuse_server_client *c, struct rudp_call *call, struct f
 
 static void queue_add(struct fuse_server_client *c, struct server_wait *w)
 {
+	unsigned size = buf_pool_size(w->reply_bytes);
+	struct server_waits *own = &c->waits[size];
+
 	w->next = NULL;
-	if (!c->waits) {
-		c->waits_tail = &c->waits;
+	if (c->n_waits++ == 0) {
 		list_add_tail(&c->from->waiting, &c->wait_node);
 		if (list_empty(&c->from->wait_node))
 			list_add_tail(&c->server->wait_sources, &c->from->wait_node);
 	}
-	*c->waits_tail = w;
-	c->waits_tail = &w->next;
+	if (!own->head)
+		own->tail = &own->head;
+	*own->tail = w;
+	own->tail = &w->next;
+	c->from->n_waits[size]++;
 	c->server->n_wait++;
 }
 
-static void queue_remove(struct fuse_server_client *c, struct server_wait **p)
+/* p: in c->waits[size] */
+static void queue_remove(struct fuse_server_client *c, unsigned size, struct server_wait **p)
 {
 	struct server_wait *w = *p;
 
 	*p = w->next;
-	if (c->waits_tail == &w->next)
-		c->waits_tail = p;
+	if (c->waits[size].tail == &w->next)
+		c->waits[size].tail = p;
+	c->from->n_waits[size]--;
 	c->server->n_wait--;
-	if (c->waits)
+	if (--c->n_waits > 0)
 		return;
 	list_del(&c->wait_node);
 	if (list_empty(&c->from->waiting))
@@ -118,23 +125,45 @@ static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void 
 {
 	struct server_wait *w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 
-	*w = (struct server_wait){.client = c, .call = call, .len = len};
+	*w = (struct server_wait){
+		.client = c,
+		.call = call,
+		.len = len,
+		.reply_bytes = fuse_server_check_reply_bytes(buf),
+		.number = c->server->n_waited++,
+	};
 	queue_add(c, w);
 	c->server->wait_due = true;
 }
 
-/* The waiting request `unique` of the mount, wherever it waits. */
-static struct server_wait **find(const struct server_mount *m, uint64_t unique,
-				 struct fuse_server_client **ret_client)
+/* The client's waiting request `unique`. */
+static struct server_wait **client_find(struct fuse_server_client *c, uint64_t unique,
+					unsigned *ret_size)
 {
-	for (struct fuse_server_client *c = m->server->clients; c; c = c->next) {
-		if (c->mount != m)
-			continue;
-		for (struct server_wait **p = &c->waits; *p; p = &(*p)->next)
+	for (unsigned size = 0; size < BUF_SIZES; size++)
+		for (struct server_wait **p = &c->waits[size].head; *p; p = &(*p)->next)
 			if ((message_of(*p)->unique & ~FUSE_PROTO_UNIQUE_RESEND) == unique) {
-				*ret_client = c;
+				*ret_size = size;
 				return p;
 			}
+	return NULL;
+}
+
+/* Removes the waiting request `unique` of the mount, wherever it waits. NULL: none. */
+static struct server_wait *wait_remove(const struct server_mount *m, uint64_t unique)
+{
+	for (struct fuse_server_client *c = m->server->clients; c; c = c->next) {
+		unsigned size;
+		struct server_wait **p, *w;
+
+		if (c->mount != m || c->n_waits == 0)
+			continue;
+		p = client_find(c, unique, &size);
+		if (!p)
+			continue;
+		w = *p;
+		queue_remove(c, size, p);
+		return w;
 	}
 	return NULL;
 }
@@ -142,13 +171,10 @@ static struct server_wait **find(const struct server_mount *m, uint64_t unique,
 static bool wait_move(struct fuse_server_client *c, struct rudp_call *call, uint64_t unique,
 		      struct rudp_call **ret_former)
 {
-	struct fuse_server_client *had;
-	struct server_wait **p = find(c->mount, unique, &had), *w;
+	struct server_wait *w = wait_remove(c->mount, unique);
 
-	if (!p)
+	if (!w)
 		return false;
-	w = *p;
-	queue_remove(had, p);
 	*ret_former = w->call;
 	w->call = call;
 	w->client = c;
@@ -158,21 +184,18 @@ static bool wait_move(struct fuse_server_client *c, struct rudp_call *call, uint
 
 void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret)
 {
-	struct fuse_server_client *c;
-	struct server_wait **p = find(m, unique, &c), *w;
+	struct server_wait *w = wait_remove(m, unique);
 
-	if (!p)
+	if (!w)
 		return NULL;
-	w = *p;
 	*ret = *w;
-	queue_remove(c, p);
 	return message_of(w);
 }
 
-void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
+static void drop_from(struct fuse_server *srv, struct fuse_server_client *c, unsigned size,
 		      const struct rudp_call *call)
 {
-	struct server_wait **p = &c->waits;
+	struct server_wait **p = &c->waits[size].head;
 
 	while (*p) {
 		struct server_wait *w = *p;
@@ -181,9 +204,16 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 			p = &w->next;
 			continue;
 		}
-		queue_remove(c, p);
+		queue_remove(c, size, p);
 		buf_pool_put(&srv->requests, message_of(w));
 	}
+}
+
+void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
+		      const struct rudp_call *call)
+{
+	for (unsigned size = 0; size < BUF_SIZES; size++)
+		drop_from(srv, c, size, call);
 }
 
 /* A repetition of a request that is still running takes over its reply. */
@@ -270,48 +300,74 @@ static bool turn_is_over(const struct wait_turn *t)
 	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
 }
 
+/* Whether the client can have a buffer for a reply of this size now. */
+static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_turn *t)
+{
+	struct fuse_server *srv = c->server;
+	size_t len = buf_pool_size_bytes(size);
+	bool trial;
+
+	if (is_at_share(c->from, len)) {
+		c->from->short_ns = srv->now_ns;
+		t->host_is_short = true;
+		return false;
+	}
+	if (!share_of(c, len, &trial))
+		return false;
+	if (buf_pool_fits_as(&srv->answers, c->peer, trial, len))
+		return true;
+	t->is_short |= buf_pool_is_short(&srv->answers, trial, len);
+	return false;
+}
+
 /* Starts the client's first request for which there is a buffer. A smaller one may pass a larger.
+ * Looks at one request of each size only: the messages are not in the processor's caches.
  * Returns the request's work; 0: none started. */
 static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
-	struct fuse_server *srv = c->server;
-	struct server_wait **p = &c->waits;
+	struct server_wait *first = NULL, w;
+	struct fuse_server_args args;
+	struct fuse_in_header *in;
+	unsigned first_size = 0;
 
-	while (*p && may_run(c) && !turn_is_over(t)) {
-		struct fuse_in_header *in = message_of(*p);
-		size_t len = fuse_server_check_reply_bytes(in);
-		struct fuse_server_args args;
-		struct server_wait w = **p;
-		bool trial;
+	t->n_examined++;
+	if (!may_run(c))
+		return 0;
+	for (unsigned size = 0; size < BUF_SIZES; size++) {
+		struct server_wait *head = c->waits[size].head;
 
-		t->n_examined++;
-		if (is_at_share(c->from, len)) {
-			c->from->short_ns = srv->now_ns;
-			t->host_is_short = true;
-			p = &(*p)->next;
+		if (!head || !has_room(c, size, t) || (first && first->number < head->number))
 			continue;
-		}
-		if (!share_of(c, len, &trial))
-			return 0;
-		if (!buf_pool_fits_as(&srv->answers, c->peer, trial, len)) {
-			t->is_short |= buf_pool_is_short(&srv->answers, trial, len);
-			p = &(*p)->next;
-			continue;
-		}
-		/* Dequeues first: the request may end at once and call this function again. */
-		queue_remove(c, p);
-		(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
-		start(c, w.call, in, w.len, &args);
-		return work_of(w.len, len);
+		first = head;
+		first_size = size;
 	}
-	return 0;
+	if (!first)
+		return 0;
+	w = *first;
+	in = message_of(first);
+	/* Dequeues first: the request may end at once and call this function again. */
+	queue_remove(c, first_size, &c->waits[first_size].head);
+	(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
+	start(c, w.call, in, w.len, &args);
+	return work_of(w.len, w.reply_bytes);
+}
+
+/* Whether the host has its share of the buffers for all that waits. */
+static bool is_blocked(struct server_source *h, struct wait_turn *t)
+{
+	for (unsigned size = 0; size < BUF_SIZES; size++)
+		if (h->n_waits[size] > 0 && !is_at_share(h, buf_pool_size_bytes(size)))
+			return false;
+	h->short_ns = h->server->now_ns;
+	t->host_is_short = true;
+	return true;
 }
 
 /* Starts one request of the host. Its sessions take turns. Returns as client_start. */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {
 	struct list *end = h->waiting.prev;
-	bool last = false;
+	bool last = is_blocked(h, t);
 
 	while (!last && !list_empty(&h->waiting) && !turn_is_over(t)) {
 		struct list *l = h->waiting.next;

@@ -7,15 +7,19 @@
 #include "dataplane/rudp/rudp.h"
 #include <sys/mman.h>
 
-/* Data bytes and number of slots. The largest fits a message of 1 MiB and its headers. */
+/* Data bytes of a slot of each class. The largest fits a message of 1 MiB and its headers. */
+#define CLASS_0_BYTES (8192 - BUF_HEADROOM_BYTES)
+#define CLASS_1_BYTES ((128 << 10) + 4096 - BUF_HEADROOM_BYTES)
+#define CLASS_2_BYTES ((1 << 20) + 8192 - BUF_HEADROOM_BYTES)
+
 static const struct {
 	size_t data_bytes;
 	unsigned n_slots;
-} buf_sizes[BUF_CLASSES] = {
-	{8192 - BUF_HEADROOM_BYTES, 8192},
-	{(128 << 10) + 4096 - BUF_HEADROOM_BYTES, 512},
-	{(1 << 20) + 8192 - BUF_HEADROOM_BYTES, 64},
-};
+} buf_sizes[BUF_CLASSES] = {{CLASS_0_BYTES, 8192}, {CLASS_1_BYTES, 512}, {CLASS_2_BYTES, 64}};
+
+/* A class has two ranges where the number of its messages above RUDP_SMALL_BYTES is limited. */
+static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
+						  CLASS_2_BYTES};
 
 #define PEER_LARGE 0x8000U /* in buf_class.peers */
 #define PEER_TRIAL 0x4000U
@@ -136,6 +140,20 @@ unsigned buf_pool_class(size_t len, unsigned *ret_slots)
 		i++;
 	*ret_slots = buf_sizes[i].n_slots;
 	return i;
+}
+
+unsigned buf_pool_size(size_t len)
+{
+	unsigned i = 0;
+
+	while (i + 1 < BUF_SIZES && len > buf_range_bytes[i])
+		i++;
+	return i;
+}
+
+size_t buf_pool_size_bytes(unsigned size)
+{
+	return buf_range_bytes[size];
 }
 
 static const struct buf_class *buf_class_of(const struct buf_pool *p, size_t len)

@@ -12,6 +12,7 @@
 
 #define BUF_CLASSES 3
 #define BUF_PEERS 16384 /* above the number of sessions */
+#define BUF_SIZES 4	/* ranges of message sizes that are treated alike */
 #define BUF_NOBODY 0	/* no peer: without a limit */
 /* Room before the data of each buffer, for the owner's bookkeeping. */
 #define BUF_HEADROOM_BYTES 512
@@ -44,6 +45,10 @@ int buf_pool_init(struct buf_pool *p, uint8_t *memory);
 size_t buf_pool_bytes(void);
 /* The smallest class for len bytes of data, and its number of slots. */
 unsigned buf_pool_class(size_t len, unsigned *ret_slots);
+/* The range of sizes that len bytes of data belong to, and the largest size of a range: there is a
+ * buffer for one of them if there is one for the other. */
+unsigned buf_pool_size(size_t len);
+size_t buf_pool_size_bytes(unsigned size);
 void buf_pool_done(struct buf_pool *p);
 /* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
  * pointer. NULL: none free, or len exceeds the largest slot. */

@@ -185,6 +185,11 @@ struct server_mount {
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
 };
 
+/* Waiting requests of a client whose replies have similar sizes, the oldest first. */
+struct server_waits {
+	struct server_wait *head, **tail;
+};
+
 struct fuse_server_client {
 	struct fuse_server *server;
 	struct server_mount *mount;
@@ -193,14 +198,15 @@ struct fuse_server_client {
 	struct fuse_server_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
-	struct server_source *from;		 /* where it connects from */
-	struct server_wait *waits, **waits_tail; /* requests that have not started */
-	struct list wait_node;			 /* in host->waiting while there are any */
-	uint64_t number;			 /* increases with each accepted client */
-	unsigned peer;				 /* its number for buffer shares */
-	struct rudp_session *session;		 /* NULL: ended */
-	struct port_rdma_peer *rdma;		 /* queue pairs by leg; NULL: never requested */
-	uint64_t rdma_spent_ns;			 /* budget for making queue pairs used until then */
+	struct server_source *from;	      /* where it connects from */
+	struct server_waits waits[BUF_SIZES]; /* requests that have not started */
+	unsigned n_waits;		      /* of all sizes */
+	struct list wait_node;		      /* in host->waiting while there are any */
+	uint64_t number;		      /* increases with each accepted client */
+	unsigned peer;			      /* its number for buffer shares */
+	struct rudp_session *session;	      /* NULL: ended */
+	struct port_rdma_peer *rdma;	      /* queue pairs by leg; NULL: never requested */
+	uint64_t rdma_spent_ns;		      /* budget for making queue pairs used until then */
 	struct fuse_rights rights;
 	bool init_done;
 	bool follows; /* follows redirects */
@@ -293,7 +299,8 @@ struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;
 	struct rudp_call *call;
-	size_t len;
+	size_t len, reply_bytes;
+	uint64_t number; /* increases with each request that waits */
 };
 
 /* A WRITE whose data is being fetched, in the headroom of the destination buffer. */
@@ -383,6 +390,7 @@ struct fuse_server {
 	unsigned n_call_waits; /* requests */
 	int work_begun; /* units of work started at once since the last poll, server_wait.c */
 	unsigned n_wait;
+	uint64_t n_waited;	/* requests that had to wait, since the start */
 	uint64_t short_ns;	/* when reply buffers were last short for all hosts; 0: never */
 	bool wait_due;		/* requests that wait may start now */
 	uint64_t wait_again_ns; /* otherwise they are tried again then */

@@ -35,6 +35,7 @@ struct server_source {
 				  and replies that are not acknowledged */
 	struct list waiting;   /* clients with waiting requests */
 	struct list wait_node; /* in fuse_server.wait_sources while there are any */
+	unsigned n_waits[BUF_SIZES]; /* waiting requests of these clients, by the size of replies */
 	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
 	struct server_source_calls call_waits[LAUNCH_EXPORTS_MAX];
 	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* started requests without a reply */

@@ -8,7 +8,7 @@
  */
 #include "dataplane/fuse/server/request/server_steps.h"
 
-#define STEPS_PER_POLL 6U /* some ten microseconds each */
+#define STEPS_PER_POLL 2U /* some ten microseconds each */
 /* A host that sent a short request within this time may send the next one at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
