@@ -10,45 +10,47 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The process that listens on the address; 0: none does, or it cannot be learned. */
-static pid_t listener_of(const struct sockaddr_un *sun, socklen_t len, uid_t *ret_uid)
+/* Whether a process listens on the address. *ret: its credentials; pid 0: they cannot be learned.
+ */
+static bool find_listener(const struct sockaddr_un *sun, socklen_t len, struct ucred *ret)
 {
 	/* Without blocking: the queue may be full. */
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct ucred cred = {0};
-	socklen_t size = sizeof(cred);
+	socklen_t size = sizeof(*ret);
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)sun, len) < 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
-		return 0;
-	*ret_uid = cred.uid;
-	return cred.pid;
+	*ret = (struct ucred){.uid = (uid_t)-1};
+	if (fd < 0)
+		return false;
+	if (connect(fd, (const struct sockaddr *)sun, len) < 0)
+		return errno == EAGAIN;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) == 0;
 }
 
 static pid_t listener_at(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	uid_t uid;
+	struct ucred cred;
 
 	if (strlen(path) >= sizeof(sun.sun_path))
 		return 0;
 	strcpy(sun.sun_path, path);
-	return listener_of(&sun, sizeof(sun), &uid);
+	return find_listener(&sun, sizeof(sun), &cred) ? cred.pid : 0;
 }
 
-/* The agent of this network namespace, by the lock that admits one. Any user could hold the name.
- */
-static pid_t agent_of_host(void)
+/* Whether this network namespace has an agent, by the lock that admits one. Any user could hold the
+ * name. *ret_pid: 0: not known, as where it is in another PID namespace. */
+static bool host_has_agent(pid_t *ret_pid)
 {
 	static const char name[] = PLENUM_HOST_LOCK;
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	uid_t uid = (uid_t)-1;
-	pid_t pid;
+	struct ucred cred;
+	bool found;
 
 	memcpy(sun.sun_path + 1, name, sizeof(name) - 1);
-	pid = listener_of(&sun, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)),
-			  &uid);
-	return uid == 0 || uid == geteuid() ? pid : 0;
+	found = find_listener(
+		&sun, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)), &cred);
+	*ret_pid = cred.pid;
+	return found && (cred.uid == 0 || cred.uid == geteuid() || cred.pid == 0);
 }
 
 static bool is_stopped(pid_t pid)
@@ -112,11 +114,12 @@ static void explain_timeout(const char *socket, struct ctl_silence *s)
 
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 {
-	pid_t pid = error == -ENOENT ? agent_of_host() : 0;
+	pid_t pid;
+	const bool found = host_has_agent(&pid);
 
 	switch (error) {
 	case -ENOENT:
-		if (pid > 0)
+		if (found && pid > 0)
 			set(ret, CTL_AGENT_NO_SOCKET,
 			    "plenumd creates removed sockets again within a second; with another "
 			    "--run-dir, give its socket with --socket",
@@ -139,8 +142,17 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 		break;
 	case -EACCES:
 	case -EPERM:
-		set(ret, CTL_AGENT_FORBIDDEN, "run this as root or as a member of group plenum",
-		    "no permission to use %.108s", socket);
+		/* Any user may connect to the lock, which only a running agent holds. */
+		if (found)
+			set(ret, CTL_AGENT_FORBIDDEN,
+			    "run this as root or as a member of group plenum",
+			    "no permission to use %.108s", socket);
+		else
+			set(ret, CTL_AGENT_DEAD,
+			    "'systemctl status plenumd' shows why; only root can start it",
+			    "no agent runs in this network namespace, and this user may not use "
+			    "%.108s",
+			    socket);
 		break;
 	case -ETIMEDOUT:
 		explain_timeout(socket, ret);

@@ -550,6 +550,20 @@ static void ecn_cleared(struct rig *g)
 	g->p.probes[1].answered_tos = 24 << 2;
 }
 
+/* ---- irqbalance ---- */
+
+static void irqbalance(struct rig *g)
+{
+	rig_put(g, "/proc/200/comm", "irqbalance\n");
+	rig_put(g, "/etc/default/irqbalance", "#X=1\nIRQBALANCE_BANNED_CPULIST=\"3,7\"\n");
+}
+
+static void irqbalance_by_sysconfig(struct rig *g)
+{
+	rig_put(g, "/proc/200/comm", "irqbalance\n");
+	rig_put(g, "/etc/sysconfig/irqbalance", "IRQBALANCE_BANNED_CPULIST=3\n");
+}
+
 /* ---- users and control groups ---- */
 
 static void no_worker_account(struct rig *g)
@@ -646,7 +660,11 @@ const struct breakage doctor_net_breaks[] = {
 	{"dcb-same", DOCTOR_WARN, with_dcb_drivers, other_pfc},
 	{"peer-marked", DOCTOR_FAIL, NULL, marks_dropped},
 	{"peer-dscp", DOCTOR_WARN, with_dcb, dscp_cleared},
+	{"peer-dscp", DOCTOR_NOTE, NULL, dscp_cleared},
 	{"peer-ecn", DOCTOR_WARN, with_dcb, ecn_cleared},
+	{"peer-ecn", DOCTOR_NOTE, NULL, ecn_cleared},
+	{"cores-irqbalance", DOCTOR_WARN, NULL, irqbalance},
+	{"cores-irqbalance", DOCTOR_WARN, NULL, irqbalance_by_sysconfig},
 	{"accounts", DOCTOR_WARN, NULL, no_worker_account},
 	{"accounts", DOCTOR_WARN, NULL, no_passwd},
 	{"memory-group", DOCTOR_WARN, NULL, low_group_mark},

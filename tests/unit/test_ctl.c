@@ -581,7 +581,7 @@ static void test_a_refused_capture_leaves_no_new_file(void **state)
 static void test_doctor_shows_one_subject_and_only_what_is_bad(void **state)
 {
 	struct result all = run("doctor kernel", 200, "{}"),
-		      bad = run("doctor kernel --bad", 200, "{}");
+		      bad = run("doctor kernel --bad", 200, "{}"), typo;
 
 	assert_non_null(strstr(all.out, "\n  pass "));
 	assert_null(strstr(all.out, "\ncores\n"));
@@ -589,7 +589,11 @@ static void test_doctor_shows_one_subject_and_only_what_is_bad(void **state)
 	assert_non_null(strstr(bad.out, " passed, "));
 	assert_int_equal(all.status, bad.status);
 	assert_int_equal(run("doctor --bad --all", 200, "{}").status, CTL_USAGE);
-	assert_int_equal(run("doctor no-such-file", 200, "{}").status, CTL_DOCTOR_FAIL);
+	typo = run("doctor kernle", 200, "{}");
+	assert_int_equal(typo.status, CTL_NO_INPUT);
+	assert_non_null(strstr(typo.err, "neither a configuration file nor a subject"));
+	assert_non_null(strstr(typo.err, "\n  kernel\n"));
+	assert_string_equal(typo.out, "");
 }
 
 static struct result setup_from(const char *answers)

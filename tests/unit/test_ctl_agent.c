@@ -96,16 +96,22 @@ static void test_no_agent_runs(void **state)
 	in_own_network(none_runs);
 }
 
-static void runs_without_socket(void)
+static void hold_lock(void)
 {
 	static const char name[] = PLENUM_HOST_LOCK;
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	memcpy(sun.sun_path + 1, name, sizeof(name) - 1);
+	listen_at(&sun, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)));
+}
+
+static void runs_without_socket(void)
+{
 	struct ctl_silence s;
 	char want[32];
 	int error;
 
-	memcpy(sun.sun_path + 1, name, sizeof(name) - 1);
-	listen_at(&sun, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)));
+	hold_lock();
 	s = ask(5, &error);
 	snprintf(want, sizeof(want), "(process %d) runs", getpid());
 	if (error != -ENOENT || s.state != CTL_AGENT_NO_SOCKET || !strstr(s.text, want) ||
@@ -166,30 +172,47 @@ static void test_a_stopped_agent_is_told_from_a_busy_one(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 }
 
+/* The answer to a user who may not use the socket. */
+static struct ctl_silence ask_forbidden(void)
+{
+	struct ctl_silence s;
+	int error;
+
+	listen_at_path();
+	if (chmod(path, 0600) < 0 || setuid(65534) < 0)
+		_exit(2);
+	s = ask(5, &error);
+	if (error != -EACCES)
+		_exit(3);
+	return s;
+}
+
+static void is_forbidden(void)
+{
+	struct ctl_silence s;
+
+	hold_lock();
+	s = ask_forbidden();
+	if (s.state != CTL_AGENT_FORBIDDEN || !strstr(s.remedy, "group plenum"))
+		_exit(1);
+}
+
+static void is_forbidden_and_dead(void)
+{
+	struct ctl_silence s = ask_forbidden();
+
+	if (s.state != CTL_AGENT_DEAD || !strstr(s.text, "no agent runs"))
+		_exit(1);
+}
+
 static void test_a_caller_without_permission(void **state)
 {
-	int status, fd;
-	pid_t pid;
+	in_own_network(is_forbidden);
+}
 
-	if (geteuid() != 0)
-		skip();
-	fd = listen_at_path();
-	assert_int_equal(chmod(path, 0600), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		struct ctl_silence s;
-		int error;
-
-		if (setuid(65534) < 0)
-			_exit(2);
-		s = ask(5, &error);
-		_exit(error != -EACCES || s.state != CTL_AGENT_FORBIDDEN ||
-		      !strstr(s.remedy, "group plenum"));
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	close(fd);
+static void test_a_caller_without_permission_learns_that_no_agent_runs(void **state)
+{
+	in_own_network(is_forbidden_and_dead);
 }
 
 int main(void)
@@ -201,6 +224,7 @@ int main(void)
 		TEST(test_a_killed_agent_has_left_its_socket),
 		TEST(test_a_stopped_agent_is_told_from_a_busy_one),
 		TEST(test_a_caller_without_permission),
+		TEST(test_a_caller_without_permission_learns_that_no_agent_runs),
 	};
 
 	return cmocka_run_group_tests_name("ctl_agent", tests, NULL, NULL);

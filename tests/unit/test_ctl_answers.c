@@ -286,6 +286,17 @@ static void test_setup_offers_a_core_for_each_role(void **state)
 	assert_int_equal(r.status, CTL_OK);
 }
 
+/* Late by more than the doctor expects of an agent that works, and less than it waits. */
+static void test_doctor_tells_a_slow_agent_from_a_dead_one(void **state)
+{
+	struct result r;
+
+	agent->late_ms = 2500;
+	r = run("doctor configuration", 200, "{\"state\": \"running\"}");
+	assert_non_null(strstr(r.out, "warn     agent-answers "));
+	assert_non_null(strstr(r.out, "the agent runs, but took 2."));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_rdma_ping_reports_an_agent_that_ends),
 		cmocka_unit_test(test_a_second_signal_ends_a_capture_that_the_agent_does_not_end),
 		cmocka_unit_test(test_a_capture_without_a_number_is_an_error),
+		cmocka_unit_test(test_doctor_tells_a_slow_agent_from_a_dead_one),
 	};
 
 	return cmocka_run_group_tests(tests, fake_setup, fake_teardown);

@@ -48,6 +48,11 @@ static void agent_is_forbidden(struct rig *g)
 	g->p.agent_state = CTL_AGENT_FORBIDDEN;
 }
 
+static void agent_is_slow(struct rig *g)
+{
+	g->p.agent_took_ns = 3 * NSEC_PER_SEC;
+}
+
 static void mute_agent(struct rig *g)
 {
 	g->mute = true;
@@ -268,11 +273,6 @@ static void interrupt(struct rig *g)
 	rig_put(g, "/proc/irq/24/effective_affinity_list", "0,2\n");
 }
 
-static void irqbalance(struct rig *g)
-{
-	rig_put(g, "/proc/200/comm", "irqbalance\n");
-}
-
 static void powersave(struct rig *g)
 {
 	rig_put(g, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
@@ -364,6 +364,7 @@ static const struct breakage own_breaks[] = {
 	{"config-plan", DOCTOR_FAIL, NULL, blind_plan},
 	{"agent-answers", DOCTOR_FAIL, NULL, no_agent},
 	{"agent-answers", DOCTOR_UNKNOWN, NULL, agent_is_forbidden},
+	{"agent-answers", DOCTOR_WARN, NULL, agent_is_slow},
 	{"agent-version", DOCTOR_WARN, NULL, other_version},
 	{"agent-state", DOCTOR_FAIL, NULL, agent_degraded},
 	{"agent-state", DOCTOR_WARN, NULL, agent_starting},
@@ -376,7 +377,7 @@ static const struct breakage own_breaks[] = {
 	{"key-file", DOCTOR_FAIL, NULL, no_key},
 	{"key-security", DOCTOR_WARN, NULL, no_security},
 	{"key-security", DOCTOR_WARN, NULL, no_cluster},
-	{"kernel-fuse-resend", DOCTOR_WARN, NULL, old_kernel},
+	{"kernel-fuse-resend", DOCTOR_NOTE, NULL, old_kernel},
 	{"kernel-version", DOCTOR_FAIL, no_frontend, very_old_kernel},
 	{"leg-driver", DOCTOR_WARN, server_of_5_12, soft_roce},
 	{"kernel-vlan", DOCTOR_FAIL, vlan, no_modules},
@@ -396,12 +397,11 @@ static const struct breakage own_breaks[] = {
 	{"cores-allowed", DOCTOR_UNKNOWN, NULL, cores_not_known},
 	{"agent-journal", DOCTOR_FAIL, NULL, cut_off},
 	{"cores-used", DOCTOR_WARN, NULL, core_taken_away},
-	{"cores-zero", DOCTOR_WARN, NULL, core_zero},
+	{"cores-zero", DOCTOR_NOTE, NULL, core_zero},
 	{"cores-isolated", DOCTOR_WARN, NULL, not_isolated},
 	{"cores-tick", DOCTOR_WARN, NULL, ticks},
 	{"cores-tick", DOCTOR_UNKNOWN, NULL, no_tick_file},
 	{"cores-interrupts", DOCTOR_WARN, NULL, interrupt},
-	{"cores-irqbalance", DOCTOR_WARN, NULL, irqbalance},
 	{"cores-governor", DOCTOR_WARN, NULL, powersave},
 	{"cores-governor", DOCTOR_UNKNOWN, NULL, no_governor},
 	{"cores-siblings", DOCTOR_WARN, NULL, siblings},
@@ -412,6 +412,7 @@ static const struct breakage own_breaks[] = {
 	{"memory-available", DOCTOR_WARN, NULL, no_memory},
 	{"memory-numa-balancing", DOCTOR_WARN, NULL, numa_balancing},
 	{"memory-locked", DOCTOR_WARN, NULL, few_locked},
+	{"memory-locked", DOCTOR_NOTE, udp_only, few_locked},
 	{"memory-files", DOCTOR_WARN, NULL, few_files},
 	{"memory-group", DOCTOR_WARN, NULL, little_group_memory},
 	{"memory-group", DOCTOR_FAIL, NULL, few_group_pages},
@@ -621,6 +622,33 @@ static void test_the_remedy_for_an_old_driver_fits_its_origin(void **state)
 	rig_free(g);
 }
 
+static void test_a_single_leg_by_configuration_is_a_note(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_change_spec(g, "label: switch-b}", "label: switch-b, enabled: false}");
+	rig_plan(g);
+	assert_int_equal(rig_state_of(g, "leg-two"), DOCTOR_WARN);
+	rig_change_spec(g, "ha: {mode: dual-leg}", "ha: {mode: none}");
+	rig_plan(g);
+	assert_int_equal(rig_state_of(g, "leg-two"), DOCTOR_NOTE);
+	rig_free(g);
+}
+
+/* irqbalance leaves out the cores of its list, or without one the isolated cores. */
+static void test_an_irqbalance_that_spares_the_polling_cores_passes(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_put(g, "/proc/200/comm", "irqbalance\n");
+	assert_int_equal(rig_state_of(g, "cores-irqbalance"), DOCTOR_PASS);
+	g->p.inv->cores[2].isolated = false;
+	assert_int_equal(rig_state_of(g, "cores-irqbalance"), DOCTOR_WARN);
+	rig_put(g, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2-3\n");
+	assert_int_equal(rig_state_of(g, "cores-irqbalance"), DOCTOR_PASS);
+	rig_free(g);
+}
+
 /* Both ends of the cable pause the same priorities. */
 static void test_matching_flow_control_passes(void **state)
 {
@@ -750,6 +778,8 @@ int main(void)
 		cmocka_unit_test(test_rdma_modules_follow_the_driver_of_the_function),
 		cmocka_unit_test(test_the_remedy_for_an_old_driver_fits_its_origin),
 		cmocka_unit_test(test_matching_flow_control_passes),
+		cmocka_unit_test(test_a_single_leg_by_configuration_is_a_note),
+		cmocka_unit_test(test_an_irqbalance_that_spares_the_polling_cores_passes),
 		cmocka_unit_test(test_old_kernels_leave_the_iommu_mode_unknown),
 		cmocka_unit_test(test_neighbours_of_a_mount_do_not_cover_it),
 		cmocka_unit_test(test_a_mounted_path_with_a_blank_is_recognized),

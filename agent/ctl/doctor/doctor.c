@@ -93,7 +93,7 @@ static struct finding *cause_of(const struct tally *t, struct finding *f)
 
 		while (because && i < t->n_all && strcmp(t->all[i].check->id, because) != 0)
 			i++;
-		if (!because || i == t->n_all || t->all[i].result.state < DOCTOR_WARN)
+		if (!because || i == t->n_all || t->all[i].result.state < DOCTOR_UNKNOWN)
 			return f;
 		f = &t->all[i];
 	}
@@ -110,7 +110,7 @@ static void print_cause(const struct tally *t, struct finding *f)
 	for (size_t i = 0; i < t->n_all; i++) {
 		struct finding *other = &t->all[i];
 
-		if (other == f || other->result.state == DOCTOR_PASS || cause_of(t, other) != f)
+		if (other == f || other->result.state < DOCTOR_UNKNOWN || cause_of(t, other) != f)
 			continue;
 		if (n++ == 0)
 			printf("%39sfollows: ", "");
@@ -135,30 +135,52 @@ static void print_causes(const struct tally *t)
 	putchar('\n');
 }
 
+/* Prints a pass, a note or an unknown result; below the latter the checks that it keeps from
+ * looking.
+ */
+static void print_mild(const struct tally *t, struct finding *f)
+{
+	if (f->result.state == DOCTOR_UNKNOWN && cause_of(t, f) == f)
+		print_cause(t, f);
+	else
+		print_result(f);
+}
+
 /* bad: leaves out what passed. */
 static void print_rest(const struct tally *t, bool bad)
 {
 	const struct doctor_subject *last = NULL;
 
 	for (size_t i = 0; i < t->n_all; i++) {
-		const struct finding *f = &t->all[i];
+		struct finding *f = &t->all[i];
 
 		if (f->printed || (bad && f->result.state == DOCTOR_PASS))
 			continue;
 		if (f->subject != last)
 			printf("%s\n", f->subject->name);
 		last = f->subject;
-		print_result(f);
+		print_mild(t, f);
 	}
 }
 
-/* The subject of that name, unless it is a file's; NULL: none. */
+/* The subject of that name, or whose name begins with that word, unless it is a file's; NULL: none.
+ */
 static const struct doctor_subject *find_subject(const char *name)
 {
-	for (size_t i = 0; name && i < doctor_n_subjects; i++)
-		if (strcmp(doctor_subjects[i]->name, name) == 0 && access(name, F_OK) < 0)
+	const size_t len = name ? strlen(name) : 0;
+	const struct doctor_subject *by_word = NULL;
+
+	if (len == 0 || access(name, F_OK) == 0)
+		return NULL;
+	for (size_t i = doctor_n_subjects; i-- > 0;) {
+		const char *other = doctor_subjects[i]->name;
+
+		if (strcmp(other, name) == 0)
 			return doctor_subjects[i];
-	return NULL;
+		if (strncmp(other, name, len) == 0 && other[len] == ' ')
+			by_word = doctor_subjects[i];
+	}
+	return by_word;
 }
 
 /* Runs the checks of one subject, or all. CTL_OK; CTL_OS: out of memory. */
@@ -186,7 +208,7 @@ static int run_all(const struct doctor_host *p, const struct doctor_subject *onl
 	return CTL_OK;
 }
 
-/* The worst result decides. An unknown result is not a fault of the host. */
+/* The worst result decides. A note or an unknown result is not a fault of the host. */
 static int exit_of(const struct tally *t)
 {
 	if (t->n[DOCTOR_FAIL])
@@ -198,8 +220,9 @@ static void print_all(const struct ctl_args *a, const struct tally *t)
 {
 	print_causes(t);
 	print_rest(t, a->bad || (!a->all && isatty(STDOUT_FILENO)));
-	printf("\n%zu passed, %zu not known, %zu warnings, %zu failed\n", t->n[DOCTOR_PASS],
-	       t->n[DOCTOR_UNKNOWN], t->n[DOCTOR_WARN], t->n[DOCTOR_FAIL]);
+	printf("\n%zu passed, %zu notes, %zu not known, %zu warnings, %zu failed\n",
+	       t->n[DOCTOR_PASS], t->n[DOCTOR_NOTE], t->n[DOCTOR_UNKNOWN], t->n[DOCTOR_WARN],
+	       t->n[DOCTOR_FAIL]);
 }
 
 static int print_json(const struct tally *t)
@@ -210,9 +233,10 @@ static int print_json(const struct tally *t)
 	for (size_t i = 0; i < t->n_all; i++)
 		json_array_append_new(checks, doctor_to_json(t->all[i].subject, t->all[i].check,
 							     &t->all[i].result));
-	o = json_pack("{s:o, s:I, s:I, s:I, s:I}", "checks", checks, "pass",
-		      (json_int_t)t->n[DOCTOR_PASS], "unknown", (json_int_t)t->n[DOCTOR_UNKNOWN],
-		      "warn", (json_int_t)t->n[DOCTOR_WARN], "fail", (json_int_t)t->n[DOCTOR_FAIL]);
+	o = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "checks", checks, "pass",
+		      (json_int_t)t->n[DOCTOR_PASS], "note", (json_int_t)t->n[DOCTOR_NOTE],
+		      "unknown", (json_int_t)t->n[DOCTOR_UNKNOWN], "warn",
+		      (json_int_t)t->n[DOCTOR_WARN], "fail", (json_int_t)t->n[DOCTOR_FAIL]);
 	r = o ? ctl_put_json(o) : ctl_put_text(NULL);
 	json_decref(o);
 	return r;
@@ -235,6 +259,19 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 		}
 }
 
+/* A word that names neither checks nor a file is a typing error. */
+static int check_operand(const char *operand)
+{
+	if (!operand || find_subject(operand) || access(operand, F_OK) == 0)
+		return CTL_OK;
+	ctl_complain(
+		"'%.64s' is neither a configuration file nor a subject of checks; the subjects:",
+		operand);
+	for (size_t i = 0; i < doctor_n_subjects; i++)
+		fprintf(stderr, "  %s\n", doctor_subjects[i]->name);
+	return CTL_NO_INPUT;
+}
+
 int ctl_cmd_doctor(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(doctor_host_done) struct doctor_host p = {.sys = -1};
@@ -247,6 +284,9 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 		ctl_complain("--bad and --all contradict each other; give one");
 		return CTL_USAGE;
 	}
+	r = check_operand(operand);
+	if (r != CTL_OK)
+		return r;
 	doctor_collect(a, only ? NULL : operand, &p);
 	if (a->peer && p.plan && !doctor_knows_peer(&p)) {
 		ctl_complain("--peer needs a name in peers[] or an address, found '%s'", a->peer);

@@ -15,7 +15,16 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-enum doctor_state { DOCTOR_PASS, DOCTOR_UNKNOWN, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_STATE_MAX };
+/* From good to bad: doctor_report() keeps the worst. */
+enum doctor_state {
+	DOCTOR_PASS,
+	DOCTOR_NOTE, /* worth reading, but nothing has to be done; does not change the exit status
+		      */
+	DOCTOR_UNKNOWN,
+	DOCTOR_WARN,
+	DOCTOR_FAIL,
+	DOCTOR_STATE_MAX
+};
 const char *doctor_state_to_string(enum doctor_state s);
 
 struct doctor_result {
@@ -89,6 +98,7 @@ struct doctor_host {
 	/* Of an agent that does not answer: enum ctl_agent_state, and what to do. */
 	int agent_state;
 	char agent_remedy[128];
+	uint64_t agent_took_ns;	      /* from the request for the status to the answer */
 	int clock_state, clock_error; /* result of adjtimex(2), or the error */
 	unsigned clock_status;	      /* STA_ bits */
 	int udp_gso, udp_gro;	      /* 0, or the error of the socket option */

@@ -20,7 +20,9 @@
 #include <sys/wait.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
-#define AGENT_LIMIT_S 2
+/* A stopped agent is found within a second, a dead one at once; under a heavy load a working one
+ * may take long. */
+#define AGENT_LIMIT_S 10
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
 /* The first diagnostic, or the error's text. */
@@ -62,13 +64,14 @@ static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned
 	return r >= 0 && reply.status == 200 ? ctl_parse_if_any(&reply) : NULL;
 }
 
-/* The status takes an agent that works no time, so a short wait for it tells. */
 static void collect_agent(const struct ctl_args *a, struct doctor_host *p)
 {
+	const uint64_t since_ns = clock_now_ns();
 	struct ctl_silence s;
 	int error;
 
 	p->status = get(a, RESOURCE_STATUS, AGENT_LIMIT_S, &error);
+	p->agent_took_ns = clock_now_ns() - since_ns;
 	if (p->status) {
 		p->processes = get(a, RESOURCE_PROCESSES, 0, &error);
 		p->net = get(a, RESOURCE_NET, 0, &error);

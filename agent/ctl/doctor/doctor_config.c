@@ -12,6 +12,8 @@
 
 #define ROOM_BYTES_MIN (64U << 20)
 #define ROOM_INODES_MIN 1024
+/* The status costs a working agent milliseconds. */
+#define AGENT_SLOW_NS (2 * NSEC_PER_SEC)
 
 static void run_host(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
@@ -86,6 +88,16 @@ static const char *text_of(const json_t *o, const char *key)
 static void run_answers(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
+	if (p->status && p->agent_took_ns > AGENT_SLOW_NS) {
+		doctor_report(
+			r, DOCTOR_WARN,
+			"the agent runs, but took %.1f s to answer: it or the host is overloaded",
+			(double)p->agent_took_ns / NSEC_PER_SEC);
+		doctor_advise(r,
+			      "top(1) shows which processes use the cores that the agent may use; "
+			      "workers and mounts do not depend on it");
+		return;
+	}
 	if (p->status) {
 		doctor_report(r, DOCTOR_PASS, "the agent answers, version %s",
 			      text_of(p->status, "version"));

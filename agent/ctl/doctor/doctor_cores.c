@@ -125,6 +125,14 @@ static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "all workers run on their own cores");
 }
 
+static bool core_is_polled(const struct doctor_host *p, unsigned core)
+{
+	for (size_t i = 0; p->plan && i < p->plan->n_workers; i++)
+		if (p->plan->workers[i].core == core && doctor_worker_polls(&p->plan->workers[i]))
+			return true;
+	return false;
+}
+
 static void run_zero(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -132,6 +140,14 @@ static void run_zero(const struct doctor_host *p, const struct doctor_check *c,
 	{
 		if (p->spec->workers[i].cores[j] != 0)
 			continue;
+		if (p->plan && !core_is_polled(p, 0)) {
+			doctor_report(
+				r, DOCTOR_NOTE,
+				"workers[%zu] shares core 0 with the kernel, as its transport "
+				"allows",
+				i);
+			continue;
+		}
 		doctor_report(r, DOCTOR_WARN,
 			      "workers[%zu] uses core 0, which the kernel needs for itself", i);
 		doctor_advise(r, "choose another core in workers[%zu].cores", i);
@@ -242,16 +258,56 @@ static void run_interrupts(const struct doctor_host *p, const struct doctor_chec
 	doctor_report(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
 }
 
+/* The cores that a configuration file of irqbalance keeps free of interrupts. False: it names none.
+ */
+static bool read_banned(const struct doctor_host *p, const char *path, bool set[static CORES_MAX])
+{
+	static const char key[] = "IRQBALANCE_BANNED_CPULIST=";
+	autofree char *text = doctor_read_all(p, path);
+	char *rest = text;
+	bool found = false;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		char *list = line + strlen(key);
+
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		list += strspn(list, "\"'");
+		list[strcspn(list, "\"' \t")] = '\0';
+		memset(set, 0, CORES_MAX * sizeof(*set));
+		found = *list && sysfs_parse_list(list, set, CORES_MAX) >= 0;
+	}
+	return found;
+}
+
+/* Without a list, irqbalance leaves out isolated cores. */
 static void run_irqbalance(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {
+	bool banned[CORES_MAX] = {false};
+
 	if (doctor_n_polling(p) == 0 || !doctor_process_runs(p, "irqbalance")) {
 		doctor_report(r, DOCTOR_PASS, "irqbalance does not run, or no worker polls a core");
 		return;
 	}
-	doctor_report(r, DOCTOR_WARN, "irqbalance runs and may move interrupts to polling cores");
-	doctor_advise(r, "set IRQBALANCE_BANNED_CPULIST= to the workers' cores in "
-			 "/etc/default/irqbalance, then restart irqbalance");
+	if (!read_banned(p, "/etc/default/irqbalance", banned) &&
+	    !read_banned(p, "/etc/sysconfig/irqbalance", banned))
+		for (size_t i = 0; i < p->inv->n_cores; i++)
+			if (p->inv->cores[i].id < CORES_MAX)
+				banned[p->inv->cores[i].id] = p->inv->cores[i].isolated;
+	for (size_t i = 0; i < p->plan->n_workers; i++) {
+		const struct plan_worker *w = &p->plan->workers[i];
+
+		if (!doctor_worker_polls(w) || (w->core < CORES_MAX && banned[w->core]))
+			continue;
+		doctor_report(r, DOCTOR_WARN,
+			      "irqbalance runs and may move interrupts to core %u, which a worker "
+			      "polls",
+			      w->core);
+		doctor_advise(r, "set IRQBALANCE_BANNED_CPULIST= to the workers' cores in "
+				 "/etc/default/irqbalance, then restart irqbalance");
+	}
+	doctor_report(r, DOCTOR_PASS, "irqbalance leaves the polling cores alone");
 }
 
 static void run_governor(const struct doctor_host *p, const struct doctor_check *c,

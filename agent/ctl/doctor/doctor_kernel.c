@@ -42,11 +42,10 @@ static void run_resend(const struct doctor_host *p, const struct doctor_check *c
 			      p->inv->kernel_release);
 	} else {
 		doctor_report(
-			r, DOCTOR_WARN,
+			r, DOCTOR_NOTE,
 			"Linux %s does not resend unanswered requests: programs see EIO when a "
-			"frontend dies with requests in flight",
+			"frontend dies with requests in flight; Linux 6.9 and later resend them",
 			p->inv->kernel_release);
-		doctor_advise(r, "boot Linux 6.9 or later");
 	}
 }
 

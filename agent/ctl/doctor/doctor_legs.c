@@ -271,6 +271,12 @@ static void run_two(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_PASS, "%zu legs are in use", n);
 		return;
 	}
+	if (n == 1 && p->spec->ha == SPEC_HA_NONE) {
+		doctor_report(r, DOCTOR_NOTE,
+			      "one leg is in use, as ha.mode: none says: if it fails, the data "
+			      "network stops");
+		return;
+	}
 	doctor_report(r, DOCTOR_WARN, "%zu legs are in use: if one fails, the data network stops",
 		      n);
 	doctor_advise(r, "plenum net enable NAME, or plenum net add DEVICE");

@@ -140,6 +140,21 @@ static int agent_limit(const struct doctor_host *p, const char *name, struct doc
 	return -ENOENT;
 }
 
+/* Whether a worker registers memory with a device. */
+static bool locks_memory(const struct doctor_host *p)
+{
+	for (size_t i = 0; p->plan && i < p->plan->n_workers; i++) {
+		const struct plan_worker *w = &p->plan->workers[i];
+
+		if (w->hugepages > 0)
+			return true;
+		for (size_t j = 0; j < w->n_ports; j++)
+			if (w->ports[j].rdma && p->inv->n_rdma > 0)
+				return true;
+	}
+	return !p->plan;
+}
+
 static void run_memlock(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -149,6 +164,13 @@ static void run_memlock(const struct doctor_host *p, const struct doctor_check *
 		return;
 	if (limit == UINT64_MAX) {
 		doctor_report(r, DOCTOR_PASS, "the agent may lock unlimited memory");
+		return;
+	}
+	if (!locks_memory(p)) {
+		doctor_report(r, DOCTOR_NOTE,
+			      "the agent and its workers may lock only %" PRIu64
+			      " KiB of memory, which suffices without VFIO and RDMA",
+			      limit >> 10);
 		return;
 	}
 	doctor_report(r, DOCTOR_WARN,

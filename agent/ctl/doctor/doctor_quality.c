@@ -159,7 +159,7 @@ static void run_dscp(const struct doctor_host *p, const struct doctor_check *c,
 		if (!e->peer[0] || !e->marked || e->tos >> 2 == e->answered_tos >> 2)
 			continue;
 		doctor_report(
-			r, matters ? DOCTOR_WARN : DOCTOR_PASS,
+			r, matters ? DOCTOR_WARN : DOCTOR_NOTE,
 			"DSCP %u comes back from %s on leg %s as %u%s", e->tos >> 2, e->peer,
 			e->leg, e->answered_tos >> 2,
 			matters ? ": a device on the path changes it, and the priority with it"
@@ -186,7 +186,7 @@ static void run_ecn(const struct doctor_host *p, const struct doctor_check *c,
 		/* A congested queue on the path may set the bits to CE, which is their purpose. */
 		if (!e->peer[0] || !e->marked || (e->answered_tos & ECN_BITS))
 			continue;
-		doctor_report(r, matters ? DOCTOR_WARN : DOCTOR_PASS,
+		doctor_report(r, matters ? DOCTOR_WARN : DOCTOR_NOTE,
 			      "ECN bits of packets to %s on leg %s are cleared on the path%s",
 			      e->peer, e->leg,
 			      matters ? ": congestion shows up only as packet loss"

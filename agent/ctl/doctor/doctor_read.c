@@ -16,6 +16,7 @@
 const char *doctor_state_to_string(enum doctor_state s)
 {
 	static const char *const names[] = {[DOCTOR_PASS] = "pass",
+					    [DOCTOR_NOTE] = "note",
 					    [DOCTOR_UNKNOWN] = "unknown",
 					    [DOCTOR_WARN] = "warn",
 					    [DOCTOR_FAIL] = "fail"};

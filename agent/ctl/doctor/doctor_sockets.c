@@ -185,8 +185,9 @@ static void run_conntrack(const struct doctor_host *p, const struct doctor_check
 			      n, max);
 		doctor_advise(r,
 			      "sysctl -w net.netfilter.nf_conntrack_max=%" PRId64
-			      ", or nft add rule ... udp dport %u notrack",
-			      max * 2, SPEC_PORT_DEFAULT);
+			      "; or exempt the workers' UDP port %u from connection tracking "
+			      "('notrack' in a raw chain of nftables)",
+			      max * 2, p->spec ? p->spec->port : SPEC_PORT_DEFAULT);
 	}
 }
 

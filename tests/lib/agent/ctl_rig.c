@@ -2,6 +2,7 @@
 /* Implements ctl_rig.h. */
 #include "tests/lib/agent/ctl_rig.h"
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -48,6 +49,8 @@ static void fake_serve_one(int fd)
 		     "Connection: close\r\n\r\n%s",
 		     status, strlen(agent->reply), agent->reply) < 0)
 		_exit(1);
+	poll(NULL, 0, (int)agent->late_ms);
+	agent->late_ms = 0;
 	/* A client that has ended does not end the agent. */
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 		return;

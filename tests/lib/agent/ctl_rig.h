@@ -27,6 +27,7 @@ struct fake_agent {
 	char request[REQUEST_MAX];
 	unsigned n_requests;
 	unsigned n_conflicts; /* answers to PATCH requests that come before: 412 */
+	unsigned late_ms;     /* the next answer is late by this time */
 };
 
 extern struct fake_agent *agent;
